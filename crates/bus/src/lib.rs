@@ -1,0 +1,1 @@
+//! Topics: append, read, consumer groups with leases, retained values, retention.

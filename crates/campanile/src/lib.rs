@@ -1,0 +1,1 @@
+//! Config, wiring, command line: the only crate that knows everyone.

@@ -1,0 +1,3 @@
+//! The campanile command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The way of an alert: solve, plan, dispatch, record, report.

@@ -1,0 +1,1 @@
+//! The ways out: one folder a channel, each with the same rooms.

@@ -1,0 +1,1 @@
+//! Drives a protocol machine over TCP and TLS: one runtime per core, accept, limits, timers, draining.

@@ -1,0 +1,1 @@
+//! The nouns that cross a floor, and nothing else.

@@ -1,0 +1,1 @@
+//! SQL: migrations and queries, a trait per aggregate.

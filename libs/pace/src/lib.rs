@@ -1,0 +1,1 @@
+//! Due times, rate limits and lag statistics: arithmetic on instants.

@@ -1,0 +1,1 @@
+//! All tests that cross crates: one binary.

@@ -1,0 +1,1 @@
+//! The world outside: SMSC, mailbox, a town of recipients: real listeners, real bytes.

@@ -1,0 +1,3 @@
+//! tidy: edges, sizes, bans.
+
+fn main() {}
