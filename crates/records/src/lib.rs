@@ -1,1 +1,73 @@
-//! The nouns that cross a floor, and nothing else.
+//! The nouns that cross a floor of the house, and nothing else.
+//!
+//! A noun lives here when two crates that may not know each other speak of it: a door hands an
+//! [`Alert`] to the engine, the engine a [`Segment`] to a gateway, a gateway an [`Outcome`] back.
+//! There is no behaviour here beyond reading and writing the nouns themselves.
+//!
+//! Words are those of the lexicon in ARCHITECTURE.md.
+
+mod account;
+mod alert;
+mod channel;
+mod delivery;
+mod group;
+mod ids;
+mod outcome;
+mod recipient;
+mod roster;
+mod route;
+mod segment;
+mod time;
+mod topics;
+
+pub use account::{Account, Role, Token};
+pub use alert::{
+    Alert, AlertRequest, AlertState, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelTexts, Choice, MailText, Mode, OnUnknown, Origin,
+    Priority, Strategy, Terminal, Texts,
+};
+pub use channel::Channel;
+pub use delivery::{Answer, Delivery, DeliveryState, Reason};
+pub use group::{Group, Rule, Test};
+pub use ids::{AlertId, AlertNo, EndpointNo};
+pub use outcome::{AttemptRef, AttemptResult, Inbound, Intent, NotTried, Outcome, Receipt, ReceiptState, decode_outcomes, encode_outcomes};
+pub use recipient::{Device, Position, QuietHours, Recipient};
+pub use roster::{Person, RosterBlock, RosterEntry, ROSTER_BLOCK_ENDPOINTS};
+pub use route::{Lane, Route, RouteHealth};
+pub use segment::{Body, Entry, Segment, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX};
+pub use time::Timestamp;
+pub use topics::{CONTROL, Control, ControlState, INBOUND, NOTICES, OUTCOMES, ROUTES, segment_topic};
+
+/// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage
+/// or a newer version, never a peer's mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodeError {
+    /// The noun that was expected.
+    pub noun: &'static str,
+    /// What was wrong.
+    pub why: String,
+}
+
+impl std::fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot read a {} from the log: {}", self.noun, self.why)
+    }
+}
+impl std::error::Error for DecodeError {}
+
+/// First octet of everything stored in binary: readers refuse what they do not know.
+pub(crate) const FORMAT: u8 = 1;
+
+pub(crate) fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    // Writing to a growing vector fails only for types without a known length, which no noun has.
+    postcard::to_extend(value, vec![FORMAT]).expect("a noun has a known length")
+}
+
+pub(crate) fn from_bytes<'a, T: serde::Deserialize<'a>>(noun: &'static str, bytes: &'a [u8]) -> Result<T, DecodeError> {
+    match bytes.split_first() {
+        Some((&FORMAT, rest)) => {
+            postcard::from_bytes(rest).map_err(|error| DecodeError { noun, why: error.to_string() })
+        }
+        Some((version, _)) => Err(DecodeError { noun, why: format!("format {version} is newer than this program") }),
+        None => Err(DecodeError { noun, why: "no octets".to_owned() }),
+    }
+}

@@ -1,0 +1,275 @@
+use crate::{AlertId, AlertNo, Channel, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What one sender wants known, as accepted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alert {
+    /// Inside.
+    pub no: AlertNo,
+    /// Outside.
+    pub id: AlertId,
+    /// Whose it is.
+    pub account: String,
+    /// The id of the token that submitted it.
+    pub token: String,
+    /// When it was accepted.
+    pub created: Timestamp,
+    /// Where it is on its way.
+    pub state: AlertState,
+    /// Raised by every change of state or text; gateways compare it.
+    pub version: u32,
+    /// What was asked for, defaults filled in.
+    pub request: AlertRequest,
+    /// By which door it came.
+    pub origin: Origin,
+    /// Why it is in its state, where there is something to say.
+    pub note: String,
+}
+
+/// The way an alert came in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// `POST /api/v1/alerts`.
+    Api,
+    /// CAP, with the original octets as text.
+    Cap(String),
+}
+
+/// States of an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertState {
+    /// On disk.
+    Accepted,
+    /// The audience is being expanded.
+    Solving,
+    /// A second person has to say yes.
+    AwaitingApproval,
+    /// On its way.
+    Running,
+    /// Stopped by the sender, can go on.
+    Paused,
+    /// Every endpoint is in a state that will not change by our doing.
+    Done,
+    /// Stopped by the sender for good.
+    Cancelled,
+    /// Its time ran out.
+    Expired,
+}
+
+impl AlertState {
+    /// The state's name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            AlertState::Accepted => "accepted",
+            AlertState::Solving => "solving",
+            AlertState::AwaitingApproval => "awaiting_approval",
+            AlertState::Running => "running",
+            AlertState::Paused => "paused",
+            AlertState::Done => "done",
+            AlertState::Cancelled => "cancelled",
+            AlertState::Expired => "expired",
+        }
+    }
+    /// Nothing more will be sent.
+    pub fn is_final(self) -> bool {
+        matches!(self, AlertState::Done | AlertState::Cancelled | AlertState::Expired)
+    }
+}
+
+/// An alert as submitted (CONTRACT.md gives the JSON). Doors parse and validate it; what is absent
+/// there is filled in with its default here, except where the default depends on something else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AlertRequest {
+    /// Subject line.
+    pub headline: Option<String>,
+    /// What is said, unless `texts` has something better for the channel and language.
+    pub text: Option<String>,
+    /// Text per channel and per language.
+    pub texts: Texts,
+    /// Whom it names.
+    pub audience: Vec<AudienceEntry>,
+    /// Whom it leaves out: entries of the same form, without constraints.
+    pub exclude: Vec<String>,
+    /// Channels it may use; empty: all of the recipient's.
+    pub channels: Vec<Channel>,
+    /// Which of a recipient's devices, in what order.
+    pub strategy: Strategy,
+    /// Ask for an answer.
+    pub require_answer: bool,
+    /// What can be answered; empty with `require_answer`: anything is an answer.
+    pub choices: Vec<Choice>,
+    /// How far a delivery must get to count.
+    pub terminal: Terminal,
+    /// Nothing is sent before.
+    pub not_before: Option<Timestamp>,
+    /// Nothing is tried after.
+    pub expires: Timestamp,
+    /// Which lane.
+    pub priority: Priority,
+    /// What to do with an attempt whose fate nobody knows.
+    pub on_unknown: OnUnknown,
+    /// Who wants to be told.
+    pub callback: Option<CallbackRequest>,
+    /// Shown as sender, where the route allows it.
+    pub sender: Option<String>,
+    /// Live or drill.
+    pub mode: Mode,
+    /// Shown at once and not kept (SMS class 0).
+    pub flash: bool,
+    /// Links to pictures and documents.
+    pub resources: Vec<String>,
+    /// CAP areas and geocodes: people whose position or attribute fits are in the audience entry `area`. JSON of doors and engine.
+    pub area: Option<AreaRequest>,
+}
+    /// Where the audience is, when an entry of it is `area`.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+    pub struct AreaRequest {
+        /// Rings of (lat, lon), closed.
+        pub polygons: Vec<Vec<(f64, f64)>>,
+        /// (lat, lon, radius in km).
+        pub circles: Vec<(f64, f64, f64)>,
+        /// Values of the recipient attribute named by `geocode_attribute` that are inside.
+        pub geocodes: Vec<String>,
+        /// The attribute that holds a recipient's geocodes (several with `;`).
+        pub geocode_attribute: Option<String>,
+        /// In words.
+        pub description: String,
+    }
+
+/// One entry of the audience with the constraints that hold for it alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AudienceEntry {
+    /// `all`, `group:G`, `group:G/channel`, `recipient:R`, `CHANNEL:ADDRESS`, `area`.
+    pub to: String,
+    /// Its own strategy.
+    pub strategy: Option<Strategy>,
+    /// Its own end.
+    pub expires: Option<Timestamp>,
+}
+
+/// Text per channel, and per language and channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Texts {
+    /// For who has no language, or one without a text.
+    pub default: ChannelTexts,
+    /// By BCP 47 tag, lower case.
+    pub languages: BTreeMap<String, ChannelTexts>,
+}
+
+    /// What each channel says.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+    pub struct ChannelTexts {
+        /// For channels without a text of their own.
+        pub text: Option<String>,
+        /// Subject line for those that have one.
+        pub headline: Option<String>,
+        /// Short message.
+        pub sms: Option<String>,
+        /// Mail.
+        pub mail: Option<MailText>,
+    }
+    /// A mail's parts. What is absent is made from the text.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+    pub struct MailText {
+        /// Subject.
+        pub subject: Option<String>,
+        /// Plain text.
+        pub text: Option<String>,
+        /// HTML.
+        pub html: Option<String>,
+    }
+
+/// Which of a recipient's devices are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Strategy {
+    /// All at once.
+    All,
+    /// The first; the next when it fails or is not delivered in time.
+    FirstReachable,
+    /// The first; the next after so many seconds without an answer.
+    EscalateAfter {
+        /// Seconds, at least 1.
+        seconds: u32,
+    },
+}
+
+/// Something that can be answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What is typed: `1`.
+    pub key: String,
+    /// What it means.
+    pub label: String,
+}
+
+/// How far a delivery must get to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Terminal {
+    /// The carrier took it.
+    Accepted,
+    /// The network says the device has it.
+    Delivered,
+    /// The person answered.
+    Answered,
+}
+
+/// The alert's lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// Life safety: first of all, through quiet hours.
+    Emergency,
+    /// Before routine.
+    Urgent,
+    /// The rest.
+    Routine,
+}
+
+/// What to do when nobody knows what became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnUnknown {
+    /// Try again: a second copy is better than none.
+    Resend,
+    /// Leave it: a second copy is worse.
+    Hold,
+}
+
+/// Real or practice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// By live routes.
+    Live,
+    /// By drill routes only, marked as an exercise.
+    Drill,
+}
+
+/// Whom to tell, when, in what form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallbackRequest {
+    /// http or https.
+    pub url: String,
+    /// Seconds between progress reports.
+    pub every_s: u32,
+    /// XML instead of JSON.
+    pub xml: bool,
+    /// What they want to hear of; empty: everything.
+    pub events: Vec<CallbackEvent>,
+}
+
+/// What an observer can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallbackEvent {
+    /// The report so far.
+    Progress,
+    /// Somebody answered.
+    Answer,
+    /// It is over.
+    Done,
+}

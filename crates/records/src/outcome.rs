@@ -1,0 +1,176 @@
+use crate::{AlertNo, Channel, DecodeError, EndpointNo, Lane, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// One thing that happened, as appended to the topic [`crate::OUTCOMES`]. A record on the topic is a batch
+/// of them: [`encode_outcomes`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// A gateway is about to write these attempts. On disk before their bytes are on the wire.
+    Intent(Intent),
+    /// What became of (a part of) an attempt, as far as the carrier's answer to the submission tells.
+    Attempt {
+        /// Which attempt.
+        of: AttemptRef,
+        /// By which route.
+        route: String,
+        /// When.
+        at: Timestamp,
+        /// What.
+        result: AttemptResult,
+    },
+    /// The network said something of an earlier submission.
+    Receipt(Receipt),
+    /// A person said something, by the channel they got the alert on.
+    Inbound(Inbound),
+    /// A person answered by link or API: which delivery is known.
+    Answer {
+        /// Which delivery.
+        alert: AlertNo,
+        /// Which delivery.
+        endpoint: EndpointNo,
+        /// A choice's key, or free text.
+        text: String,
+        /// By which way: `link`, `api`.
+        via: String,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// The intent of one batch: entries `from..to` of a segment will be written next. Entries are written in their
+/// order, so on redelivery everything below the highest `to` was (perhaps) written, and nothing above it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The segment's route.
+    pub route: String,
+    /// The segment's lane.
+    pub lane: Lane,
+    /// The segment's index in its topic.
+    pub segment: u64,
+    /// The segment's alert.
+    pub alert: AlertNo,
+    /// First entry's place.
+    pub from: u32,
+    /// The deliveries, in the entries' order, with their attempt's number: `to` is `from + attempts.len()`.
+    pub attempts: Vec<(EndpointNo, u8)>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// One part of one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AttemptRef {
+    /// The alert.
+    pub alert: AlertNo,
+    /// The endpoint.
+    pub endpoint: EndpointNo,
+    /// From 1.
+    pub attempt: u8,
+    /// From 1; a long short message has several.
+    pub part: u8,
+    /// Of how many.
+    pub parts: u8,
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AttemptResult {
+    /// The carrier took it.
+    Accepted {
+        /// The carrier's ids of it as keys that a receipt will share (see `Receipt::keys`); 0, 1 or 2 of them.
+        keys: Vec<u64>,
+        /// The carrier's id as it wrote it, for people.
+        id: String,
+    },
+    /// The carrier said no.
+    Refused {
+        /// Trying again would get the same no.
+        permanent: bool,
+        /// Stable, such as `smpp:0000000B` or `smtp:550 5.1.1`.
+        code: String,
+        /// The server's words.
+        text: String,
+    },
+    /// It was (perhaps) written, and the peer went silent.
+    Unknown {
+        /// Such as `connection lost after write`.
+        text: String,
+    },
+    /// It was certainly not written, and may be planned again.
+    NotTried {
+        /// Why.
+        why: NotTried,
+    },
+}
+
+    /// Why an attempt was given back.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum NotTried {
+        /// `control` says pause.
+        Paused,
+        /// `control` says stop.
+        Stopped,
+        /// Its time ran out.
+        Expired,
+        /// The route is down.
+        RouteDown,
+        /// The gateway is closing or was reconfigured.
+        Closing,
+    }
+
+/// What the network says of a submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// By which route it came.
+    pub route: String,
+    /// The carrier's id as keys: one of them equals one of the submission's.
+    pub keys: Vec<u64>,
+    /// What it says.
+    pub state: ReceiptState,
+    /// The network's code and words.
+    pub text: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// States a receipt can report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReceiptState {
+    /// On its way.
+    Buffered,
+    /// The device has it.
+    Delivered,
+    /// It will not arrive.
+    Failed,
+    /// Its validity ended before it arrived.
+    Expired,
+}
+
+/// A message from a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbound {
+    /// By which channel.
+    pub channel: Channel,
+    /// By which route, if by one.
+    pub route: String,
+    /// Theirs.
+    pub from: String,
+    /// Ours, as they wrote to it.
+    pub to: String,
+    /// What they said.
+    pub text: String,
+    /// The delivery it belongs to, where the channel knows (a mail's In-Reply-To).
+    pub of: Option<(AlertNo, EndpointNo)>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// One record for the topic of outcomes.
+pub fn encode_outcomes(outcomes: &[Outcome]) -> Vec<u8> {
+    crate::to_bytes(&outcomes)
+}
+
+/// Reads what [`encode_outcomes`] wrote.
+pub fn decode_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, DecodeError> {
+    crate::from_bytes("batch of outcomes", bytes)
+}

@@ -1,0 +1,92 @@
+use crate::{Channel, Mode, Priority, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// One configured way out: a carrier account, a relay. What the engine must know of it to plan;
+/// how to speak to it is its gateway's business.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Route {
+    /// The name in the config.
+    pub name: String,
+    /// What it carries.
+    pub channel: Channel,
+    /// What may use it.
+    pub mode: Mode,
+    /// Messages (for SMS: parts) per second over all sessions; 0 is unlimited.
+    pub rate: f64,
+    /// Answered by the simulator: reports say `simulated`.
+    pub simulated: bool,
+    /// Only addresses that begin with one of these; empty: all.
+    pub prefixes: Vec<String>,
+    /// Share among routes of equal priority and cost; 1 by default.
+    pub weight: u32,
+    /// Minor units for a part; cheaper goes first at equal priority.
+    pub cost: i64,
+    /// Lower goes first.
+    pub priority: i32,
+    /// Longest a message of it is worth trying, seconds; 0: the alert's own end alone.
+    pub validity_s: u32,
+    /// The network tells what became of a message.
+    pub receipts: bool,
+}
+
+/// Which queue of a route: an emergency has its own and is read first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Lane {
+    /// Read first.
+    Emergency = 0,
+    /// Read second.
+    Urgent = 1,
+    /// Read last.
+    Routine = 2,
+}
+
+impl Lane {
+    /// First to last.
+    pub const ALL: [Lane; 3] = [Lane::Emergency, Lane::Urgent, Lane::Routine];
+    /// The lane's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lane::Emergency => "emergency",
+            Lane::Urgent => "urgent",
+            Lane::Routine => "routine",
+        }
+    }
+}
+
+impl From<Priority> for Lane {
+    fn from(priority: Priority) -> Lane {
+        match priority {
+            Priority::Emergency => Lane::Emergency,
+            Priority::Urgent => Lane::Urgent,
+            Priority::Routine => Lane::Routine,
+        }
+    }
+}
+
+/// What a gateway says of its route on the retained topic [`crate::ROUTES`], keyed by route name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RouteHealth {
+    /// At least one session can send.
+    pub up: bool,
+    /// Since when.
+    pub since: Timestamp,
+    /// Sessions bound or connected now.
+    pub sessions: u32,
+    /// Messages a second it allows itself now (throttling learned included); 0 is unlimited.
+    pub rate_now: f64,
+    /// Why it is down, in words for people.
+    pub note: String,
+}
+
+impl RouteHealth {
+    /// As stored on the retained topic.
+    pub fn encode(&self) -> Vec<u8> {
+        crate::to_bytes(self)
+    }
+    /// Reads what [`RouteHealth::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, crate::DecodeError> {
+        crate::from_bytes("route health", bytes)
+    }
+}

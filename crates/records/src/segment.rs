@@ -1,0 +1,95 @@
+use crate::{AlertNo, DecodeError, EndpointNo, Lane, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A segment holds at most so many seconds of its route's rate.
+pub const SEGMENT_SECONDS_MAX: f64 = 2.0;
+/// And at most so many octets.
+pub const SEGMENT_OCTETS_MAX: usize = 512 * 1024;
+
+/// Attempts for one route and lane that travel together: shared defaults, and what is special to each endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// The alert.
+    pub alert: AlertNo,
+    /// The alert as the outside knows it: for Message-IDs and links.
+    pub alert_id: crate::AlertId,
+    /// Whose it is.
+    pub account: String,
+    /// The route's name.
+    pub route: String,
+    /// The lane.
+    pub lane: Lane,
+    /// Where the topic of outcomes ended when this segment was made: what has become of it stands after.
+    pub outcomes_from: u64,
+    /// Nothing of it is written after this; what is left is not tried.
+    pub expires: Timestamp,
+    /// Sender shown, where the route allows it.
+    pub sender: Option<String>,
+    /// Shown at once and not kept (SMS class 0).
+    pub flash: bool,
+    /// Ask the network for a receipt.
+    pub receipt: bool,
+    /// An answer is asked for: mail carries a link, replies are kept.
+    pub answer: bool,
+    /// A reply may be expected, or this is life safety: headers and data coding may say so.
+    pub emergency: bool,
+    /// Renderings that entries refer to by their place.
+    pub bodies: Vec<Arc<Body>>,
+    /// One attempt each.
+    pub entries: Vec<Entry>,
+}
+
+/// One attempt at one endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Which delivery.
+    pub endpoint: EndpointNo,
+    /// Which attempt, from 1.
+    pub attempt: u8,
+    /// E.164 or addr-spec.
+    pub address: String,
+    /// Which of the segment's bodies, unless `own` is there.
+    pub body: u16,
+    /// A rendering for this endpoint alone.
+    pub own: Option<Box<Body>>,
+    /// The link that leads to this endpoint's answer page, where an answer is asked for and the channel can show it.
+    pub link: Option<String>,
+}
+
+/// What is said, in the form its channel needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Body {
+    /// Short message text; the gateway encodes and splits it.
+    Sms {
+        /// Text.
+        text: String,
+    },
+    /// Mail; the gateway writes headers and MIME.
+    Mail {
+        /// Subject.
+        subject: String,
+        /// Plain text. The answer link, if any, is added by the gateway.
+        text: String,
+        /// HTML, or the gateway sends plain text alone.
+        html: Option<String>,
+    },
+}
+
+impl Segment {
+    /// As stored on the bus.
+    pub fn encode(&self) -> Vec<u8> {
+        crate::to_bytes(self)
+    }
+    /// Reads what [`Segment::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        crate::from_bytes("segment", bytes)
+    }
+    /// What an entry says.
+    pub fn body<'a>(&'a self, entry: &'a Entry) -> Option<&'a Body> {
+        match &entry.own {
+            Some(own) => Some(own),
+            None => self.bodies.get(usize::from(entry.body)).map(|body| &**body),
+        }
+    }
+}

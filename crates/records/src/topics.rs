@@ -1,0 +1,53 @@
+//! Names of the internal topics, and the small nouns on the retained ones.
+
+use crate::{AlertNo, DecodeError, Lane};
+use serde::{Deserialize, Serialize};
+
+/// All intents and outcomes of all gateways and doors, in the order they happened. Records are [`crate::Outcome`]s.
+pub const OUTCOMES: &str = "outcomes";
+/// What we tell platforms and observers; the notice gateway carries it out.
+pub const NOTICES: &str = "notices";
+/// Messages from people that belong to no alert.
+pub const INBOUND: &str = "inbound";
+/// Retained: key is the alert's number in decimal, value a [`Control`].
+pub const CONTROL: &str = "control";
+/// Retained: key is the route's name, value a [`crate::RouteHealth`].
+pub const ROUTES: &str = "routes";
+
+/// The topic of segments for one route and lane.
+pub fn segment_topic(route: &str, lane: Lane) -> String {
+    format!("segments/{route}/{}", lane.name())
+}
+
+/// What gateways must know of an alert before each batch. An alert without one may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    /// The alert.
+    pub alert: AlertNo,
+    /// May it be sent?
+    pub state: ControlState,
+    /// Raised by every change.
+    pub version: u32,
+}
+
+/// Whether an alert may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ControlState {
+    /// Send.
+    Run,
+    /// Give back what is not yet written, as not tried; it will come again.
+    Pause,
+    /// Give back what is not yet written, as not tried; it will not come again.
+    Stop,
+}
+
+impl Control {
+    /// As stored on the retained topic.
+    pub fn encode(&self) -> Vec<u8> {
+        crate::to_bytes(self)
+    }
+    /// Reads what [`Control::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        crate::from_bytes("control", bytes)
+    }
+}
