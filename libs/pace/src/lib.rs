@@ -1,1 +1,21 @@
 //! Due times, rate limits and lag statistics: arithmetic on instants.
+//!
+//! Nothing here reads a clock, sleeps or owns a thread: every instant is handed in, every deadline handed back.
+//!
+//! - [`Limiter`]: a route's rate limit, exact in every one-second window.
+//! - [`split`]: a route's rate in whole parts for several processes.
+//! - [`Backoff`]: growing waits between reconnects, random number handed in.
+//! - [`Aimd`]: the rate to use while the peer says that it is throttled.
+//! - [`Lag`]: mean, deviation and maximum of how late things were.
+
+mod aimd;
+mod backoff;
+mod due;
+mod lag;
+mod limiter;
+mod window;
+
+pub use aimd::Aimd;
+pub use backoff::Backoff;
+pub use lag::Lag;
+pub use limiter::{Limiter, RATE_MAX, RATE_MIN, WINDOW_MARGIN, split};
