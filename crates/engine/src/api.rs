@@ -1,0 +1,368 @@
+//! What doors and the attic may ask of the engine.
+
+use records::{
+    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, Channel, DeliveryState, EndpointNo, Origin, Reason, Route,
+    Timestamp,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Everything the engine needs from outside.
+pub struct Parts {
+    /// Topics.
+    pub bus: Arc<dyn bus::Bus>,
+    /// SQL.
+    pub store: store::SharedStore,
+    /// Ways out, as configured.
+    pub routes: Vec<Route>,
+    /// How many units of a route's rate a rendering costs.
+    pub weigher: Arc<dyn Weigher>,
+    /// Answer links.
+    pub links: Arc<dyn Links>,
+    /// The wall clock, injected.
+    pub clock: Clock,
+    /// Rules with numbers.
+    pub settings: Settings,
+}
+
+/// The wall clock as a function, so that tests own time.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Knows how many units of its route's rate (for SMS: parts) a rendering costs. Gateways know; the engine does not.
+pub trait Weigher: Send + Sync {
+    /// At least 1.
+    fn units(&self, route: &Route, body: &Body) -> u32;
+}
+
+/// Makes the link behind which a person answers.
+pub trait Links: Send + Sync {
+    /// Nothing if no public address is configured.
+    fn link(&self, alert: AlertNo, endpoint: EndpointNo) -> Option<String>;
+}
+
+/// Rules with numbers; each is a key of the config's `[engine]`.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Waits before the second, third, … try after a temporary failure, seconds.
+    pub retry_after_s: Vec<u32>,
+    /// With `first-reachable`: no receipt for so long means the next device, seconds.
+    pub receipt_timeout_s: u32,
+    /// Endpoints of one alert at most.
+    pub endpoints_max: u32,
+    /// A finished alert stays in memory for so long, seconds, so that late receipts and answers are cheap.
+    pub linger_s: u32,
+    /// Carrier ids are kept so long, seconds.
+    pub carrier_ids_s: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            retry_after_s: vec![30, 120, 600, 1800],
+            receipt_timeout_s: 120,
+            endpoints_max: 5_000_000,
+            linger_s: 600,
+            carrier_ids_s: 3 * 86_400,
+        }
+    }
+}
+
+/// An alert that a door wants accepted: parsed, valid in itself, of an authenticated sender.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// The token's account.
+    pub account: String,
+    /// The token's id.
+    pub token: String,
+    /// What is asked for.
+    pub request: AlertRequest,
+    /// By which door.
+    pub origin: Origin,
+    /// The client's key, if it sent one.
+    pub key: Option<store::IdempotencyKey>,
+    /// Wait until it is solved.
+    pub wait_solved: bool,
+}
+
+/// What became of a draft.
+#[derive(Debug, Clone)]
+pub struct Submitted {
+    /// As accepted.
+    pub alert: Alert,
+    /// False: the same request under the same key came before, and this is what it became.
+    pub fresh: bool,
+    /// Known once it is solved.
+    pub endpoints: Option<u32>,
+    /// What was odd and did not stop it.
+    pub problems: Vec<Problem>,
+}
+
+/// Something wrong with one field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Such as `audience[2]`.
+    pub field: String,
+    /// In words, with the limit where there is one.
+    pub reason: String,
+}
+
+/// Why the engine said no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EngineError {
+    /// The request cannot be carried out as it stands; each field is named. HTTP 422.
+    Unprocessable(Vec<Problem>),
+    /// The idempotency key came before with another body. HTTP 422.
+    KeyTaken,
+    /// No such alert. HTTP 404.
+    NotFound,
+    /// The alert's state does not allow it. HTTP 409.
+    WrongState {
+        /// The state it is in.
+        state: &'static str,
+        /// What was asked.
+        verb: &'static str,
+    },
+    /// The disk is full. HTTP 507.
+    DiskFull,
+    /// Too much is waiting; try again later. HTTP 429 or 503.
+    Busy(String),
+    /// Store or bus failed, in their words. HTTP 500.
+    Internal(String),
+}
+
+impl std::fmt::Display for EngineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EngineError::Unprocessable(problems) => {
+                let list: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.field, p.reason)).collect();
+                f.write_str(&list.join("; "))
+            }
+            EngineError::KeyTaken => f.write_str("this Idempotency-Key was used with another body in the last 24 hours"),
+            EngineError::NotFound => f.write_str("no such alert"),
+            EngineError::WrongState { state, verb } => write!(f, "cannot {verb} an alert that is {state}"),
+            EngineError::DiskFull => f.write_str("the disk is full: nothing was accepted; free some room and try again"),
+            EngineError::Busy(why) | EngineError::Internal(why) => f.write_str(why),
+        }
+    }
+}
+impl std::error::Error for EngineError {}
+
+/// What a sender can tell a running alert to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steer {
+    /// Stop for good.
+    Cancel,
+    /// Stop for now.
+    Pause,
+    /// Go on.
+    Resume,
+    /// A second person says yes.
+    Approve,
+    /// Try what failed again, and nothing else.
+    RetryFailed,
+}
+
+/// How far an alert has got. Each endpoint is in exactly one count; `endpoints` is their sum.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The alert.
+    pub id: AlertId,
+    /// Its state.
+    pub state: &'static str,
+    /// Live or drill.
+    pub mode: &'static str,
+    /// A simulated route carried some of it.
+    pub simulated: bool,
+    /// First words of it, for lists.
+    pub headline: String,
+    /// Why it is in its state, where there is something to say.
+    pub note: String,
+    /// By state.
+    pub counts: Counts,
+    /// By channel.
+    pub channels: BTreeMap<String, Counts>,
+    /// By route.
+    pub routes: BTreeMap<String, RouteReport>,
+    /// Excluded and failed, by reason in words.
+    pub reasons: BTreeMap<String, u64>,
+    /// Answers by choice (or `other`).
+    pub answers: BTreeMap<String, u64>,
+    /// Seconds from acceptance to the alert's terminal state for 50, 95, 99 % of the endpoints that are not excluded; absent until reached.
+    pub times: Times,
+    /// Endpoints a second reaching the carrier, over the last 5 s.
+    pub rate_now: f64,
+    /// Seconds until everything planned is with the carriers, from the routes' limits and what is before it; absent if unknown.
+    pub eta: Option<f64>,
+    /// When it was accepted; RFC 3339.
+    pub created: String,
+    /// When it became final; RFC 3339.
+    pub finished: Option<String>,
+    /// When this was true; RFC 3339.
+    pub at: String,
+}
+
+/// Endpoints by state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Counts {
+    /// The sum of the others.
+    pub endpoints: u64,
+    /// Will be sent.
+    pub planned: u64,
+    /// Written.
+    pub submitted: u64,
+    /// Taken by the carrier.
+    pub accepted: u64,
+    /// Arrived.
+    pub delivered: u64,
+    /// Answered.
+    pub answered: u64,
+    /// Did not get through.
+    pub failed: u64,
+    /// Nobody knows.
+    pub unknown: u64,
+    /// Waits.
+    pub held: u64,
+    /// Left out.
+    pub excluded: u64,
+}
+
+/// One route's share of an alert.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct RouteReport {
+    /// By state.
+    pub counts: Counts,
+    /// Its limit, messages a second; 0 is unlimited.
+    pub rate: f64,
+    /// It can send.
+    pub up: bool,
+    /// Answered by the simulator.
+    pub simulated: bool,
+}
+
+/// Seconds from acceptance.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Times {
+    /// Half of the endpoints.
+    pub p50: Option<f64>,
+    /// 95 %.
+    pub p95: Option<f64>,
+    /// 99 %.
+    pub p99: Option<f64>,
+}
+
+/// One delivery as people read it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DeliveryView {
+    /// Its number in the alert.
+    pub endpoint: u32,
+    /// How.
+    pub channel: Option<Channel>,
+    /// Where.
+    pub address: String,
+    /// Who is behind the address.
+    pub recipients: Vec<RecipientView>,
+    /// How far it got.
+    pub state: DeliveryState,
+    /// Stable code of the reason.
+    pub reason_code: Reason,
+    /// In words, with the server's words.
+    pub reason: String,
+    /// The route of the last attempt.
+    pub route: Option<String>,
+    /// Attempts so far.
+    pub attempts: u8,
+    /// RFC 3339.
+    pub submitted: Option<String>,
+    /// RFC 3339.
+    pub accepted: Option<String>,
+    /// RFC 3339.
+    pub delivered: Option<String>,
+    /// What they said.
+    pub answer: Option<AnswerView>,
+}
+
+/// A person behind an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RecipientView {
+    /// Their id.
+    pub id: String,
+    /// Their name.
+    pub name: String,
+}
+
+/// An answer as people read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AnswerView {
+    /// The choice's key, if it was one.
+    pub key: Option<String>,
+    /// What they said.
+    pub text: String,
+    /// By which way.
+    pub via: String,
+    /// RFC 3339.
+    pub at: String,
+}
+
+/// What would happen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Forecast {
+    /// Endpoints by channel.
+    pub endpoints: u64,
+    /// People behind them.
+    pub recipients: u64,
+    /// By channel.
+    pub channels: BTreeMap<String, u64>,
+    /// Left out, by reason in words.
+    pub excluded: BTreeMap<String, u64>,
+    /// By route: endpoints, units, seconds, cost in minor units.
+    pub routes: BTreeMap<String, RouteForecast>,
+    /// Seconds until the last is with its carrier, as far as limits tell.
+    pub seconds: f64,
+    /// Minor units.
+    pub cost: i64,
+    /// What is odd.
+    pub problems: Vec<Problem>,
+}
+
+/// One route's share of a forecast.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct RouteForecast {
+    /// Endpoints.
+    pub endpoints: u64,
+    /// Units of its rate.
+    pub units: u64,
+    /// Seconds at its rate, behind what already waits.
+    pub seconds: f64,
+    /// Minor units.
+    pub cost: i64,
+}
+
+/// What a live view is told.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// How far it is, at most four times a second.
+    Progress(Arc<Report>),
+    /// Somebody answered.
+    Answer {
+        /// The delivery.
+        endpoint: EndpointNo,
+        /// What they said.
+        answer: Answer,
+    },
+    /// It is over; the last event.
+    Done(Arc<Report>),
+}
+
+/// An answer given by link or API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerGiven {
+    /// Which alert.
+    pub alert: AlertNo,
+    /// Which delivery.
+    pub endpoint: EndpointNo,
+    /// A choice's key, or free text, at most 1,000 characters.
+    pub text: String,
+    /// `link` or `api`.
+    pub via: String,
+}

@@ -1,0 +1,32 @@
+use crate::{AlertId, DecodeError, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// What we tell an observer or a platform by HTTP; a record on the topic [`crate::NOTICES`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// Stable over retries: the `webhook-id` header (Standard Webhooks).
+    pub id: String,
+    /// The alert it is about, if it is about one.
+    pub alert: Option<AlertId>,
+    /// Where to.
+    pub url: String,
+    /// Such as `application/json`.
+    pub content_type: String,
+    /// The body, as it will be sent and signed.
+    pub body: String,
+    /// When it was made.
+    pub at: Timestamp,
+    /// Not tried after.
+    pub expires: Timestamp,
+}
+
+impl Notice {
+    /// As stored on the bus.
+    pub fn encode(&self) -> Vec<u8> {
+        crate::to_bytes(self)
+    }
+    /// Reads what [`Notice::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        crate::from_bytes("notice", bytes)
+    }
+}
