@@ -1,3 +1,49 @@
-//! tidy: edges, sizes, bans.
+//! The house's rules that a program can check: `cargo xtask tidy`.
 
-fn main() {}
+mod edges;
+mod scan;
+mod tidy;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask tidy
+
+  tidy    compares the crates' dependencies with the allowed edges, and checks lengths, bans, names and docstrings
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => run_tidy(),
+        ["--help" | "-h" | "help"] => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_tidy() -> ExitCode {
+    // Two floors above tools/xtask.
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    match tidy::run(&root) {
+        Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
+        Ok(findings) => {
+            let lines: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+            // Whoever closes our output early has read enough.
+            let _ = std::io::stdout().write_all(lines.as_bytes());
+            eprintln!("tidy: {} findings", findings.len());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("tidy: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Which of our crates may use which: the table of the house, as data. Normal and build dependencies are held to
+//! it; a dev-dependency may be anything but what stands above all tests.
+
+/// A crate and the crates of ours that it may use.
+pub type Edge = (&'static str, &'static [&'static str]);
+
+/// Every crate of the workspace has a row; a crate without one fails.
+pub const EDGES: &[Edge] = &[
+    ("smpp", &[]),
+    ("diameter", &[]),
+    ("cap", &[]),
+    ("pace", &[]),
+    ("records", &[]),
+    ("net", &["smpp", "diameter", "cap", "pace"]),
+    ("bus", &["records"]),
+    ("store", &["records"]),
+    ("cast", &["pace"]),
+    ("engine", &["records", "bus", "store", "pace"]),
+    ("charging", &["records", "bus", "store", "net", "diameter"]),
+    ("gateway", &["records", "bus", "net", "smpp", "diameter", "cap", "pace", "cast", "charging"]),
+    ("doors", &["records", "bus", "store", "net", "smpp", "diameter", "cap", "pace", "engine", "charging"]),
+    ("sim", &["smpp", "diameter", "cap", "pace", "net", "records"]),
+    (
+        "campanile",
+        &[
+            "smpp", "diameter", "cap", "pace", "records", "net", "bus", "store", "cast", "engine",
+            "charging", "gateway", "doors", "sim", "bench",
+        ],
+    ),
+    (
+        "bench",
+        &[
+            "smpp", "diameter", "cap", "pace", "records", "net", "bus", "store", "cast", "engine",
+            "charging", "gateway", "doors", "sim",
+        ],
+    ),
+    (
+        "it",
+        &[
+            "smpp",
+            "diameter",
+            "cap",
+            "pace",
+            "records",
+            "net",
+            "bus",
+            "store",
+            "cast",
+            "engine",
+            "charging",
+            "gateway",
+            "doors",
+            "sim",
+            "bench",
+            "campanile",
+        ],
+    ),
+    ("xtask", &[]),
+];
+
+/// Above all tests: nobody may use these, not even for tests of their own.
+pub const NOBODY_USES: &[&str] = &["it", "xtask"];
