@@ -117,6 +117,9 @@ pub struct AlertRequest {
     pub sender: Option<String>,
     /// Live or drill.
     pub mode: Mode,
+    /// Only recipients who take part in exercises.
+    #[serde(default)]
+    pub participants_only: bool,
     /// Shown at once and not kept (SMS class 0).
     pub flash: bool,
     /// Links to pictures and documents.

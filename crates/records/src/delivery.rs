@@ -10,10 +10,16 @@ pub struct Delivery {
     pub endpoint: EndpointNo,
     /// How far it got.
     pub state: DeliveryState,
-    /// Attempts so far.
+    /// Attempts that were begun, as people count them.
     pub attempts: u8,
-    /// Parts of the last attempt, how many the carrier took, how many the network delivered.
-    pub parts: [u8; 3],
+    /// The number of the last attempt that was begun or given back; numbers are never reused.
+    pub last_attempt: u8,
+    /// Parts of the last attempt.
+    pub parts: u8,
+    /// How many of them the carrier took.
+    pub parts_accepted: u8,
+    /// Which of them the network delivered: bit 0 is part 1; a part above 16 counts as the 16th.
+    pub parts_delivered: u16,
     /// The route of the last attempt.
     pub route: Option<String>,
     /// Why it is where it is.
@@ -26,8 +32,8 @@ pub struct Delivery {
     pub accepted: Option<Timestamp>,
     /// Said to have arrived.
     pub delivered: Option<Timestamp>,
-    /// Next try, if one is due.
-    pub retry: Option<Timestamp>,
+    /// When what holds it ends, if that is a moment: a retry, quiet hours.
+    pub due: Option<Timestamp>,
     /// What the person said.
     pub answer: Option<Answer>,
 }

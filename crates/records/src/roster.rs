@@ -30,8 +30,8 @@ pub struct RosterEntry {
     pub not_before: Option<Timestamp>,
     /// An end of its own.
     pub expires: Option<Timestamp>,
-    /// Its step in its persons' order, from 0: the smallest of theirs. Later steps are held by the strategies that escalate.
-    pub step: u8,
+    /// Whose constraints hold: 0 the alert's, i the audience entry i - 1's.
+    pub rule: u32,
     /// Why it is left out.
     pub excluded: Option<crate::Reason>,
 }
@@ -43,8 +43,8 @@ pub struct Person {
     pub recipient: String,
     /// Their name.
     pub name: String,
-    /// Their other endpoint that comes after this one, if the strategy has an order.
-    pub next: Option<EndpointNo>,
+    /// This endpoint's place in their order, from 0.
+    pub step: u8,
 }
 
 impl RosterBlock {

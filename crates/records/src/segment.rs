@@ -32,7 +32,9 @@ pub struct Segment {
     pub receipt: bool,
     /// An answer is asked for: mail carries a link, replies are kept.
     pub answer: bool,
-    /// A reply may be expected, or this is life safety: headers and data coding may say so.
+    /// What can be answered.
+    pub choices: Vec<crate::Choice>,
+    /// Life safety: headers and data coding may say so.
     pub emergency: bool,
     /// Renderings that entries refer to by their place.
     pub bodies: Vec<Arc<Body>>,
