@@ -31,7 +31,7 @@ pub use delivery::{Answer, Delivery, DeliveryState, Reason};
 pub use group::{Group, Rule, Test};
 pub use ids::{AlertId, AlertNo, EndpointNo};
 pub use notice::Notice;
-pub use outcome::{AttemptRef, AttemptResult, Inbound, Intent, NotTried, Outcome, Receipt, ReceiptState, decode_outcomes, encode_outcomes};
+pub use outcome::{AttemptRef, AttemptResult, Inbound, Intent, NotTried, Outcome, Receipt, ReceiptState, decode_outcomes, encode_outcomes, mail_key};
 pub use recipient::{Device, Position, QuietHours, Recipient};
 pub use roster::{Person, RosterBlock, RosterEntry, ROSTER_BLOCK_ENDPOINTS};
 pub use route::{Lane, Route, RouteHealth};
