@@ -1,0 +1,1 @@
+//! tests come with the first commit after the skeleton

@@ -1,0 +1,370 @@
+//! What a session does with each PDU of the peer.
+
+use super::window::Entry;
+use super::{Core, Event, PendingBind, Reason, Response, Role, State, Unbinding, may_send, state};
+use crate::error::{DecodeError, Problem};
+use crate::limits::{HEADER_OCTETS, SHORT_MESSAGE_OCTETS_MAX};
+use crate::pdu::{
+    AlertNotification, Bind, BindMode, BindResp, Body, Command, DataSm, DeliverSm, EnquireLink, Header,
+    Outbind, Pdu, SubmitSm, SubmitSmResp, Unbind, Version, encode_header,
+};
+use crate::status::Status;
+use crate::tlv::Tlvs;
+use std::time::Duration;
+
+impl Core {
+    /// Acts on one whole PDU; the event, if it makes one, points into it.
+    pub(super) fn receive<'b>(&mut self, pdu: &'b [u8]) -> Option<Event<'b>> {
+        let header = Header::parse(pdu)?;
+        let body = pdu.get(HEADER_OCTETS..)?;
+        self.counters.pdus_in += 1;
+        self.timers.heard(self.now);
+        if header.command.is_response() {
+            self.response(header, body)
+        } else {
+            self.request_of_peer(header, body)
+        }
+    }
+
+    fn response<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
+        match header.command {
+            Command::GENERIC_NACK => self.nack(header),
+            Command::ENQUIRE_LINK_RESP => None,
+            Command::UNBIND_RESP => self.unbind_response(header),
+            Command::BIND_RECEIVER_RESP | Command::BIND_TRANSMITTER_RESP | Command::BIND_TRANSCEIVER_RESP => {
+                self.bind_response(header, body)
+            }
+            command => {
+                let request = command.request();
+                if let Some(entry) = self.window.take(header.sequence, request) {
+                    return Some(self.answered(entry, header, body, false));
+                }
+                let entry = self.window.take_late(header.sequence, Some(request), self.nanos());
+                self.late_or_unknown(entry, header, body)
+            }
+        }
+    }
+
+    fn late_or_unknown<'b>(
+        &mut self,
+        entry: Option<Entry>,
+        header: Header,
+        body: &'b [u8],
+    ) -> Option<Event<'b>> {
+        let Some(entry) = entry else {
+            self.counters.unknown_responses += 1;
+            return None;
+        };
+        self.counters.late_responses += 1;
+        Some(self.answered(entry, header, body, true))
+    }
+
+    fn answered<'b>(&mut self, entry: Entry, header: Header, body: &'b [u8], late: bool) -> Event<'b> {
+        let (message_id, tlvs, malformed) = match id_and_tlvs(header, body) {
+            Ok((message_id, tlvs)) => (message_id, tlvs, false),
+            Err(_) => (&b""[..], Tlvs::NONE, true),
+        };
+        self.counters.malformed_responses += u64::from(malformed);
+        self.timers.active(self.now);
+        let waited = Duration::from_nanos(self.nanos().saturating_sub(entry.sent));
+        self.drain_further();
+        let Entry { token, sequence, command, .. } = entry;
+        let status = header.status;
+        Event::Response(Response {
+            token,
+            sequence,
+            command,
+            status,
+            message_id,
+            tlvs,
+            body,
+            malformed,
+            late,
+            waited,
+        })
+    }
+
+    /// A generic_nack answers whatever has its sequence; it is never answered itself.
+    fn nack<'b>(&mut self, header: Header) -> Option<Event<'b>> {
+        // Its status should say what is wrong; one that says nothing must not pass for success.
+        let status = if header.status.is_ok() { Status::RUNKNOWNERR } else { header.status };
+        let header = Header { status, ..header };
+        if self.role == Role::Esme && self.bind.is_some_and(|bind| bind.sequence == header.sequence) {
+            return Some(self.our_bind_refused(status));
+        }
+        if self.unbind == (Unbinding::Asked { sequence: header.sequence }) {
+            self.close(Reason::Unbound);
+            return None;
+        }
+        if let Some(entry) = self.window.take_any(header.sequence) {
+            return Some(self.answered(entry, header, &[], false));
+        }
+        if let Some(entry) = self.window.take_late(header.sequence, None, self.nanos()) {
+            return self.late_or_unknown(Some(entry), header, &[]);
+        }
+        Some(Event::Nack { status, sequence: header.sequence })
+    }
+
+    fn unbind_response<'b>(&mut self, header: Header) -> Option<Event<'b>> {
+        if self.unbind == (Unbinding::Asked { sequence: header.sequence }) {
+            self.close(Reason::Unbound);
+        } else {
+            self.counters.unknown_responses += 1;
+        }
+        None
+    }
+
+    fn bind_response<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
+        let ours = self.bind.filter(|bind| {
+            self.role == Role::Esme
+                && bind.sequence == header.sequence
+                && bind.mode.command().response() == header.command
+        });
+        let Some(bind) = ours else {
+            self.counters.unknown_responses += 1;
+            return None;
+        };
+        if !header.status.is_ok() {
+            return Some(self.our_bind_refused(header.status));
+        }
+        let response = BindResp::decode_body(header.command, body).unwrap_or_else(|_| {
+            self.counters.malformed_responses += 1;
+            BindResp::default()
+        });
+        self.bind = None;
+        // 3.4 §4.1.2: without sc_interface_version the SMSC knows no optional parameters.
+        let theirs = response.version().or(self.config.assumed_version).unwrap_or(Version::V3_3);
+        let version = self.config.version.min(theirs).known();
+        self.bound(bind.mode, version);
+        Some(Event::Bound { system_id: response.system_id, mode: bind.mode, version })
+    }
+
+    fn our_bind_refused<'b>(&mut self, status: Status) -> Event<'b> {
+        self.bind = None;
+        self.timers.bind_answered();
+        self.state = State::Open;
+        Event::BindRefused { status }
+    }
+
+    pub(super) fn bound(&mut self, mode: BindMode, version: Version) {
+        self.state = State::Bound(mode);
+        self.version = version;
+        self.timers.bound(self.now);
+    }
+
+    fn request_of_peer<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
+        match header.command {
+            Command::ENQUIRE_LINK => self.enquired(header, body),
+            Command::UNBIND => self.unbind_request(header, body),
+            Command::BIND_RECEIVER | Command::BIND_TRANSMITTER | Command::BIND_TRANSCEIVER => {
+                self.bind_request(header, body)
+            }
+            Command::OUTBIND | Command::ALERT_NOTIFICATION => self.notification(header, body),
+            command if state::is_request(command) => self.message_request(header, body),
+            _ => {
+                self.refuse(header, Status::RINVCMDID);
+                None
+            }
+        }
+    }
+
+    /// Answers a request with an error. A command without a response, known or not, gets a generic_nack.
+    fn refuse(&mut self, header: Header, status: Status) {
+        let has_response = state::is_request(header.command)
+            && !matches!(header.command, Command::OUTBIND | Command::ALERT_NOTIFICATION);
+        let command = if has_response { header.command.response() } else { Command::GENERIC_NACK };
+        encode_header(command, status, header.sequence, &mut self.out);
+        self.counters.refused_requests += 1;
+        self.wrote();
+    }
+
+    fn peer_role(&self) -> Role {
+        match self.role {
+            Role::Esme => Role::Smsc,
+            Role::Smsc => Role::Esme,
+        }
+    }
+
+    /// enquire_link is answered in every state (a rule of 5.0).
+    fn enquired<'b>(&mut self, header: Header, body: &[u8]) -> Option<Event<'b>> {
+        match EnquireLink::decode_body(header.command, body) {
+            Ok(_) => {
+                encode_header(Command::ENQUIRE_LINK_RESP, Status::ROK, header.sequence, &mut self.out);
+                self.wrote();
+            }
+            Err(error) => self.refuse(header, error.status),
+        }
+        None
+    }
+
+    fn unbind_request<'b>(&mut self, header: Header, body: &[u8]) -> Option<Event<'b>> {
+        if !may_send(self.peer_role(), Command::UNBIND, self.state) {
+            self.refuse(header, Status::RINVBNDSTS);
+            return None;
+        }
+        if let Err(error) = Unbind::decode_body(header.command, body) {
+            self.refuse(header, error.status);
+            return None;
+        }
+        if let Unbinding::PeerAsked { .. } = self.unbind {
+            self.refuse(header, Status::RINVBNDSTS);
+            return None;
+        }
+        self.state = State::Unbound;
+        self.unbind = Unbinding::PeerAsked { sequence: header.sequence };
+        self.timers.drain_from(self.now, self.config.drain);
+        self.drain_further();
+        Some(Event::Unbinding)
+    }
+
+    fn bind_request<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
+        if self.role == Role::Esme {
+            self.refuse(header, Status::RINVBNDSTS);
+            return None;
+        }
+        let waiting = self.bind.is_some();
+        if waiting || !matches!(self.state, State::Open | State::Outbound) {
+            self.refuse(header, Status::RALYBND);
+            return None;
+        }
+        match Bind::decode_body(header.command, body) {
+            Ok(bind) => {
+                let (mode, peer_version) = (bind.mode, bind.interface_version);
+                self.bind = Some(PendingBind { mode, sequence: header.sequence, peer_version });
+                Some(Event::Bind { bind })
+            }
+            Err(error) => {
+                self.refuse(header, error.status);
+                self.bind_refused();
+                None
+            }
+        }
+    }
+
+    fn notification<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
+        if !may_send(self.peer_role(), header.command, self.state) {
+            self.refuse(header, Status::RINVBNDSTS);
+            return None;
+        }
+        let event = if header.command == Command::OUTBIND {
+            Outbind::decode_body(header.command, body).map(Event::Outbind)
+        } else {
+            AlertNotification::decode_body(header.command, body).map(Event::Alert)
+        };
+        match event {
+            Ok(event) => {
+                if header.command == Command::OUTBIND {
+                    self.state = State::Outbound;
+                }
+                Some(event)
+            }
+            Err(error) => {
+                self.refuse(header, error.status);
+                None
+            }
+        }
+    }
+
+    fn message_request<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
+        if !may_send(self.peer_role(), header.command, self.state) {
+            self.refuse(header, Status::RINVBNDSTS);
+            return None;
+        }
+        if self.peers.is_full() {
+            encode_header(
+                header.command.response(),
+                self.config.flood_status,
+                header.sequence,
+                &mut self.out,
+            );
+            self.counters.flooded_requests += 1;
+            self.wrote();
+            return None;
+        }
+        let event = match self.read_request(header, body) {
+            Ok(event) => event,
+            Err(error) => {
+                self.refuse(header, error.status);
+                return None;
+            }
+        };
+        if self.peers.insert(header.sequence, header.command).is_err() {
+            // A number is repeated while the first request with it is unanswered.
+            self.refuse(header, Status::RSYSERR);
+            return None;
+        }
+        self.timers.active(self.now);
+        Some(event)
+    }
+
+    /// Reads a request's body; a server also judges its values.
+    fn read_request<'b>(&self, header: Header, body: &'b [u8]) -> Result<Event<'b>, DecodeError> {
+        let (command, sequence) = (header.command, header.sequence);
+        match command {
+            Command::SUBMIT_SM => {
+                let pdu = SubmitSm::decode_body(command, body)?;
+                self.judge_length(pdu.short_message)?;
+                pdu.check()?;
+                Ok(Event::Submit { sequence, pdu })
+            }
+            Command::DELIVER_SM => {
+                let pdu = DeliverSm::decode_body(command, body)?;
+                self.judge_length(pdu.short_message)?;
+                Ok(Event::Deliver { sequence, pdu })
+            }
+            Command::DATA_SM => {
+                let pdu = DataSm::decode_body(command, body)?;
+                if self.role == Role::Smsc {
+                    pdu.check()?;
+                }
+                Ok(Event::Data { sequence, pdu })
+            }
+            _ => {
+                let pdu = Pdu::decode_body(command, body)?;
+                match &pdu {
+                    Pdu::SubmitMulti(multi) => {
+                        self.judge_length(multi.short_message)?;
+                        multi.check()?;
+                    }
+                    Pdu::ReplaceSm(replace) => {
+                        self.judge_length(replace.short_message)?;
+                        replace.check()?;
+                    }
+                    Pdu::BroadcastSm(broadcast) => broadcast.check()?,
+                    _ => {}
+                }
+                Ok(Event::Request { sequence, pdu })
+            }
+        }
+    }
+
+    /// Before 5.0 a short message has at most 254 octets.
+    fn judge_length(&self, short_message: &[u8]) -> Result<(), DecodeError> {
+        if self.version >= Version::V5_0 || short_message.len() <= SHORT_MESSAGE_OCTETS_MAX {
+            return Ok(());
+        }
+        let problem = Problem::TooLong { octets_max: SHORT_MESSAGE_OCTETS_MAX };
+        Err(DecodeError { status: Status::RINVMSGLEN, field: "short_message", problem })
+    }
+}
+
+/// The message id and TLVs of a response. A refusal may have no body, or one that says nothing.
+fn id_and_tlvs(header: Header, body: &[u8]) -> Result<(&[u8], Tlvs<'_>), DecodeError> {
+    if header.command == Command::SUBMIT_SM_RESP {
+        return match SubmitSmResp::decode_body(header.command, body) {
+            Ok(response) => Ok((response.message_id, response.tlvs)),
+            Err(_) if !header.status.is_ok() => Ok((b"", Tlvs::NONE)),
+            Err(error) => Err(error),
+        };
+    }
+    Ok(match Pdu::decode(header, body)? {
+        Pdu::DeliverSmResp(response) => (response.message_id, response.tlvs),
+        Pdu::DataSmResp(response) => (response.message_id, response.tlvs),
+        Pdu::SubmitMultiResp(response) => (response.message_id, response.tlvs),
+        Pdu::QuerySmResp(response) => (response.message_id, response.tlvs),
+        Pdu::BroadcastSmResp(response) => (response.message_id, response.tlvs),
+        Pdu::QueryBroadcastSmResp(response) => (response.message_id, response.tlvs),
+        Pdu::GenericNack(nack) => (b"", nack.tlvs),
+        _ => (b"", Tlvs::NONE),
+    })
+}

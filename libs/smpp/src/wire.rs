@@ -1,0 +1,140 @@
+//! Reading and writing of the specification's basic types (§3.1): integers, C-octet strings, octet strings.
+
+use crate::error::{DecodeError, EncodeError, Problem};
+use crate::limits::Field;
+use crate::status::Status;
+use crate::tlv::{Tag, Tlvs};
+
+/// A cursor over a body. Every length is checked against what is there.
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(body: &'a [u8]) -> Self {
+        Reader { rest: body }
+    }
+
+    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+        let (&first, rest) = self.rest.split_first().ok_or(truncated(field))?;
+        self.rest = rest;
+        Ok(first)
+    }
+
+    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+        let (octets, rest) = self.rest.split_first_chunk::<4>().ok_or(truncated(field))?;
+        self.rest = rest;
+        Ok(u32::from_be_bytes(*octets))
+    }
+
+    /// A C-octet string, without its NUL.
+    pub(crate) fn cstring(&mut self, field: &Field) -> Result<&'a [u8], DecodeError> {
+        let window = &self.rest[..self.rest.len().min(field.octets_max)];
+        if let Some(end) = window.iter().position(|&octet| octet == 0) {
+            let text = &window[..end];
+            self.rest = &self.rest[end + 1..];
+            return Ok(text);
+        }
+        if self.rest.len() >= field.octets_max {
+            let problem = Problem::TooLong { octets_max: field.octets_max };
+            return Err(DecodeError { status: field.status, field: field.name, problem });
+        }
+        let problem = if self.rest.is_empty() { Problem::Truncated } else { Problem::Unterminated };
+        Err(DecodeError { status: Status::RINVCMDLEN, field: field.name, problem })
+    }
+
+    /// A C-octet string of a response: some peers leave out the NUL at the body's end, or the whole string.
+    pub(crate) fn cstring_of_response(&mut self, field: &Field) -> Result<&'a [u8], DecodeError> {
+        if self.rest.len() < field.octets_max && !self.rest.contains(&0) {
+            return Ok(std::mem::take(&mut self.rest));
+        }
+        self.cstring(field)
+    }
+
+    pub(crate) fn octets(
+        &mut self,
+        count: usize,
+        field: &'static str,
+        status: Status,
+    ) -> Result<&'a [u8], DecodeError> {
+        let (head, rest) = self.rest.split_at_checked(count).ok_or(DecodeError {
+            status,
+            field,
+            problem: Problem::Truncated,
+        })?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    /// What is left of the body, as TLVs.
+    pub(crate) fn tlvs(self) -> Result<Tlvs<'a>, DecodeError> {
+        Tlvs::parse(self.rest)
+    }
+
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+fn truncated(field: &'static str) -> DecodeError {
+    DecodeError { status: Status::RINVCMDLEN, field, problem: Problem::Truncated }
+}
+
+/// Writes a body at the end of the caller's buffer.
+pub struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+    with_tlvs: bool,
+}
+
+impl<'o> Writer<'o> {
+    /// A writer to a peer that understands TLVs (`with_tlvs`), or to one below 3.4 that does not.
+    pub(crate) fn new(out: &'o mut Vec<u8>, with_tlvs: bool) -> Self {
+        Writer { out, with_tlvs }
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.out.push(value);
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.out.extend_from_slice(&value.to_be_bytes());
+    }
+
+    pub(crate) fn raw(&mut self, octets: &[u8]) {
+        self.out.extend_from_slice(octets);
+    }
+
+    pub(crate) fn cstring(&mut self, text: &[u8], field: &Field) -> Result<(), EncodeError> {
+        if text.len() >= field.octets_max {
+            let problem = Problem::TooLong { octets_max: field.octets_max };
+            return Err(EncodeError { field: field.name, problem });
+        }
+        if text.contains(&0) {
+            return Err(EncodeError { field: field.name, problem: Problem::InnerNul });
+        }
+        self.out.extend_from_slice(text);
+        self.out.push(0);
+        Ok(())
+    }
+
+    /// The short message behind its length octet.
+    pub(crate) fn short_message(&mut self, text: &[u8]) -> Result<(), EncodeError> {
+        let octets_max = crate::limits::SHORT_MESSAGE_OCTETS_MAX_V5;
+        let Ok(length) = u8::try_from(text.len()) else {
+            return Err(EncodeError { field: "short_message", problem: Problem::TooLong { octets_max } });
+        };
+        self.out.push(length);
+        self.out.extend_from_slice(text);
+        Ok(())
+    }
+
+    /// The TLVs, or nothing to a peer below 3.4; a payload that such a peer would silently lose is an error.
+    pub(crate) fn tlvs(&mut self, tlvs: Tlvs<'_>) -> Result<(), EncodeError> {
+        if self.with_tlvs {
+            self.out.extend_from_slice(tlvs.as_bytes());
+        } else if tlvs.find(Tag::MESSAGE_PAYLOAD).is_some() {
+            return Err(EncodeError { field: "message_payload", problem: Problem::NotAllowed });
+        }
+        Ok(())
+    }
+}
