@@ -1,1 +1,4 @@
 //! The world outside: SMSC, mailbox, a town of recipients: real listeners, real bytes.
+
+pub mod chance;
+pub mod town;
