@@ -1,1 +1,28 @@
 //! Drives a protocol machine over TCP and TLS: one runtime per core, accept, limits, timers, draining.
+//!
+//! - [`Cores`]: one single-threaded runtime per core, each on a thread of its own.
+//! - [`connect`], [`Listener`]: sockets, always with `TCP_NODELAY`, plain or by TLS ([`TlsClient`], [`TlsServer`]).
+//! - [`Machine`]: the five verbs every protocol machine has.
+//! - [`Link`], [`drive`]: one task per connection reads all there is, feeds the machine, lets a [`Worker`] handle
+//!   the events inline, and writes once. No task and no write per message: that is a factor of fifty.
+//!
+//! Invariants: a link holds one batch of output; while the system does not take it, nothing new is put in, and what the
+//! machine has to say waits there, within its limits. A read goes through a buffer of the thread, not of the connection.
+
+mod cores;
+mod drive;
+mod link;
+mod listen;
+mod machine;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+pub use cores::Cores;
+pub use drive::{End, Worker, drive};
+pub use link::{Link, Progress};
+pub use listen::{HANDSHAKE_MAX, Listener};
+pub use machine::Machine;
+pub use stream::{ConnectError, Stream, connect};
+pub use tls::{TlsClient, TlsClientSettings, TlsError, TlsServer, TlsServerSettings};

@@ -1,0 +1,132 @@
+//! TLS by rustls with ring: who is trusted, and what we show.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+/// Whom a client trusts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsClientSettings {
+    /// PEM certificates trusted beside the world's roots: for a peer with a certificate of its own making.
+    pub ca_file: Option<PathBuf>,
+    /// The name the peer's certificate must bear, where it is not the host that is connected to.
+    pub server_name: Option<String>,
+}
+
+/// What a server shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsServerSettings {
+    /// PEM chain, the server's own certificate first.
+    pub cert_file: PathBuf,
+    /// PEM private key.
+    pub key_file: PathBuf,
+}
+
+/// A client's side of TLS, ready for any number of connections.
+#[derive(Clone)]
+pub struct TlsClient {
+    pub(crate) connector: TlsConnector,
+    server_name: Option<ServerName<'static>>,
+}
+
+/// A server's side of TLS.
+#[derive(Clone)]
+pub struct TlsServer {
+    pub(crate) acceptor: TlsAcceptor,
+}
+
+/// What is wrong with the settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsError {
+    /// Which setting.
+    pub field: &'static str,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.why)
+    }
+}
+impl std::error::Error for TlsError {}
+
+impl TlsClient {
+    /// Reads the settings' files.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds no certificate, a name that cannot be one.
+    pub fn new(settings: &TlsClientSettings) -> Result<TlsClient, TlsError> {
+        let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        if let Some(file) = &settings.ca_file {
+            for cert in certificates("ca_file", file)? {
+                roots.add(cert).map_err(|error| wrong("ca_file", file, &error))?;
+            }
+        }
+        let server_name = settings.server_name.as_deref().map(name).transpose()?;
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError { field: "tls", why: error.to_string() })?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(TlsClient { connector: TlsConnector::from(Arc::new(config)), server_name })
+    }
+
+    /// The name to ask for when connecting to `host`.
+    pub(crate) fn name_for(&self, host: &str) -> Result<ServerName<'static>, TlsError> {
+        match &self.server_name {
+            Some(name) => Ok(name.clone()),
+            None => name(host),
+        }
+    }
+}
+
+impl TlsServer {
+    /// Reads the settings' files.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds no certificate or key, a key that does not fit the certificate.
+    pub fn new(settings: &TlsServerSettings) -> Result<TlsServer, TlsError> {
+        let certs = certificates("tls_cert", &settings.cert_file)?;
+        let key = PrivateKeyDer::from_pem_file(&settings.key_file)
+            .map_err(|error| wrong("tls_key", &settings.key_file, &error))?;
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError { field: "tls", why: error.to_string() })?
+            .with_no_client_auth()
+            .with_single_cert(certs, key)
+            .map_err(|error| wrong("tls_key", &settings.key_file, &error))?;
+        Ok(TlsServer { acceptor: TlsAcceptor::from(Arc::new(config)) })
+    }
+}
+
+/// Named here, so that no other provider comes in by accident of another crate's features.
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn certificates(field: &'static str, file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let certs: Vec<_> = CertificateDer::pem_file_iter(file)
+        .and_then(|certs| certs.collect())
+        .map_err(|error| wrong(field, file, &error))?;
+    if certs.is_empty() {
+        return Err(wrong(field, file, &"it holds no certificate"));
+    }
+    Ok(certs)
+}
+
+fn name(host: &str) -> Result<ServerName<'static>, TlsError> {
+    ServerName::try_from(host.to_owned()).map_err(|_| TlsError {
+        field: "server_name",
+        why: format!("{host:?} cannot be the name in a certificate"),
+    })
+}
+
+fn wrong(field: &'static str, file: &Path, why: &dyn fmt::Display) -> TlsError {
+    TlsError { field, why: format!("{}: {why}", file.display()) }
+}
