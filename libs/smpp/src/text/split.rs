@@ -1,0 +1,225 @@
+//! Cutting a long message into parts that the air interface carries, 140 octets each (TS 23.040 §9.2.3.24.1).
+
+use super::gsm7::{self, ESCAPE};
+use super::{Charset, udh};
+use crate::error::EncodeError;
+use crate::pdu::esm_class;
+use crate::tlv::{Tag, TlvBuf};
+use std::fmt;
+
+/// Parts of one message: the reference element counts them in an octet.
+pub const PARTS_MAX: usize = 255;
+
+/// How the parts of a message say that they belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Concat {
+    /// A user data header with an 8-bit reference: understood everywhere.
+    #[default]
+    Udh8,
+    /// A user data header with a 16-bit reference: fewer mix-ups, one octet dearer.
+    Udh16,
+    /// `sar_msg_ref_num`, `sar_total_segments`, `sar_segment_seqnum`: the SMSC makes the header. Its reference has 16 bits, so
+    /// the parts leave room for that.
+    Sar,
+    /// One PDU with the whole message in `message_payload`: the SMSC does the cutting.
+    Payload,
+}
+
+impl Concat {
+    /// How many units (septets, octets, UTF-16 units) a message may have alone, and each part of a longer one.
+    #[must_use]
+    pub fn limits(self, charset: Charset) -> (usize, usize) {
+        let wide = matches!(self, Concat::Udh16 | Concat::Sar);
+        match (self, charset) {
+            (Concat::Payload, charset) => {
+                let units = crate::limits::TLV_OCTETS_MAX / charset.unit_octets();
+                (units, units)
+            }
+            (_, Charset::Gsm7 | Charset::Ascii) => (160, if wide { 152 } else { 153 }),
+            (_, Charset::Ucs2) => (70, if wide { 66 } else { 67 }),
+            (_, Charset::Latin1 | Charset::Binary) => (140, if wide { 133 } else { 134 }),
+        }
+    }
+}
+
+/// How many parts `text` makes, without making them; at least 1. Characters that the alphabet lacks count as the `?` that
+/// [`Charset::encode_lossy`] puts there. The answer may be over [`PARTS_MAX`].
+#[must_use]
+pub fn parts(text: &str, charset: Charset, concat: Concat) -> usize {
+    let (single, part) = concat.limits(charset);
+    // Every character costs at most as many units as it has octets of UTF-8, except those that cost an escape.
+    if text.len() * 2 <= single {
+        return 1;
+    }
+    let cost = |character: char| match charset {
+        Charset::Gsm7 => gsm7::septets(character).unwrap_or(1),
+        Charset::Ucs2 => character.len_utf16(),
+        Charset::Ascii | Charset::Latin1 | Charset::Binary => 1,
+    };
+    let (mut total, mut parts, mut used) = (0, 1, 0);
+    for units in text.chars().map(cost) {
+        total += units;
+        used += units;
+        if used > part {
+            parts += 1;
+            used = units;
+        }
+    }
+    if total <= single { 1 } else { parts }
+}
+
+/// More parts than a reference element can count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyParts {
+    /// How many it would have been.
+    pub parts: usize,
+}
+
+impl fmt::Display for TooManyParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message makes {} parts, over the limit of {PARTS_MAX}", self.parts)
+    }
+}
+
+impl std::error::Error for TooManyParts {}
+
+/// Cuts `octets`, as [`Charset::encode`] made them, into parts that point into it. `reference` ties the parts together; its low
+/// octet counts for [`Concat::Udh8`].
+///
+/// # Errors
+/// More than [`PARTS_MAX`] parts.
+pub fn split(
+    octets: &[u8],
+    charset: Charset,
+    concat: Concat,
+    reference: u16,
+) -> Result<Parts<'_>, TooManyParts> {
+    let (single, part) = concat.limits(charset);
+    let unit = charset.unit_octets();
+    let whole = octets.len() <= single * unit;
+    let part_octets = if whole { single * unit } else { part * unit };
+    let mut total = 0;
+    let mut rest = octets;
+    while !rest.is_empty() || total == 0 {
+        rest = &rest[cut(rest, charset, part_octets)..];
+        total += 1;
+        if total > PARTS_MAX {
+            let parts = total + rest.len().div_ceil(part_octets);
+            return Err(TooManyParts { parts });
+        }
+    }
+    Ok(Parts { rest: octets, charset, concat, reference, part_octets, total: total as u8, number: 0 })
+}
+
+/// Where the first part of `octets` ends: at its limit, or one unit before it where that would split a pair.
+fn cut(octets: &[u8], charset: Charset, part_octets: usize) -> usize {
+    if octets.len() <= part_octets {
+        return octets.len();
+    }
+    let splits_pair = match charset {
+        Charset::Gsm7 => ends_in_escape(&octets[..part_octets]),
+        // A high surrogate, 0xD800 to 0xDBFF, has its other half in the next part.
+        Charset::Ucs2 => octets[part_octets - 2] & 0xFC == 0xD8,
+        Charset::Ascii | Charset::Latin1 | Charset::Binary => false,
+    };
+    if splits_pair { part_octets - charset.unit_octets() } else { part_octets }
+}
+
+/// Whether the last septet is an escape that belongs to the next one. An escape may itself be escaped: of a run of them, the
+/// last one is open only when their number is odd.
+fn ends_in_escape(septets: &[u8]) -> bool {
+    septets.iter().rev().take_while(|&&septet| septet == ESCAPE).count() % 2 == 1
+}
+
+/// The parts of a message, in order.
+#[derive(Clone, Debug)]
+pub struct Parts<'a> {
+    rest: &'a [u8],
+    charset: Charset,
+    concat: Concat,
+    reference: u16,
+    part_octets: usize,
+    total: u8,
+    number: u8,
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = Part<'a>;
+
+    fn next(&mut self) -> Option<Part<'a>> {
+        if self.number == self.total {
+            return None;
+        }
+        self.number += 1;
+        let (payload, rest) = self.rest.split_at(cut(self.rest, self.charset, self.part_octets));
+        self.rest = rest;
+        let (concat, reference, total, number) = (self.concat, self.reference, self.total, self.number);
+        Some(Part { payload, concat, reference, total, number })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::from(self.total - self.number);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Parts<'_> {}
+
+/// One part of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// Its text, without a header.
+    pub payload: &'a [u8],
+    /// How it is tied to the others.
+    pub concat: Concat,
+    /// What all parts of the message have in common.
+    pub reference: u16,
+    /// How many parts there are, 1 to 255.
+    pub total: u8,
+    /// Which one this is, 1 to `total`.
+    pub number: u8,
+}
+
+impl Part<'_> {
+    /// The bits to set in `esm_class`: UDHI when the part has a user data header.
+    #[must_use]
+    pub fn esm_class(&self) -> u8 {
+        let has_header = self.total > 1 && matches!(self.concat, Concat::Udh8 | Concat::Udh16);
+        if has_header { esm_class::UDHI } else { 0 }
+    }
+
+    /// Appends what goes into `short_message`: the user data header, if any, and the text. Nothing for [`Concat::Payload`].
+    pub fn write_short_message(&self, out: &mut Vec<u8>) {
+        if self.concat == Concat::Payload {
+            return;
+        }
+        if self.total > 1 {
+            match self.concat {
+                Concat::Udh8 => {
+                    out.extend_from_slice(&udh::concat8(self.reference as u8, self.total, self.number))
+                }
+                Concat::Udh16 => {
+                    out.extend_from_slice(&udh::concat16(self.reference, self.total, self.number))
+                }
+                Concat::Sar | Concat::Payload => {}
+            }
+        }
+        out.extend_from_slice(self.payload);
+    }
+
+    /// Appends what goes into the TLVs: SAR parameters or the payload. Nothing for the user data headers.
+    ///
+    /// # Errors
+    /// A payload over 65,535 octets, which [`split`] does not make.
+    pub fn write_tlvs(&self, out: &mut TlvBuf) -> Result<(), EncodeError> {
+        if self.concat == Concat::Payload {
+            out.push(Tag::MESSAGE_PAYLOAD, self.payload)?;
+        }
+        if self.concat == Concat::Sar && self.total > 1 {
+            out.push_u16(Tag::SAR_MSG_REF_NUM, self.reference);
+            out.push_u8(Tag::SAR_TOTAL_SEGMENTS, self.total);
+            out.push_u8(Tag::SAR_SEGMENT_SEQNUM, self.number);
+        }
+        Ok(())
+    }
+}
