@@ -9,6 +9,8 @@
 //!
 //! The bus knows nothing of what its records mean.
 
+pub mod embedded;
+
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,9 +74,9 @@ pub trait Group: Send + Sync {
     fn ready(&self) -> BoxFuture<'static, ()>;
     /// Done with it. Durable lazily: after a crash some acknowledged records may be given out again.
     fn ack(&self, index: u64) -> Result<(), BusError>;
-    /// Keeps it for another `lease`.
+    /// Keeps it for another `lease` from now. [`BusError::NotLeased`]: it has expired or was given back.
     fn renew(&self, index: u64, lease: Duration) -> Result<(), BusError>;
-    /// Gives it back at once.
+    /// Gives it back at once. [`BusError::NotLeased`]: it has expired or was given back.
     fn release(&self, index: u64) -> Result<(), BusError>;
     /// Everything below was acknowledged.
     fn low_water(&self) -> u64;
@@ -141,6 +143,13 @@ pub enum BusError {
         /// Which file, what is wrong.
         what: String,
     },
+    /// A group's member speaks of a record it does not hold.
+    NotLeased {
+        /// Which topic.
+        topic: String,
+        /// Which record.
+        index: u64,
+    },
     /// The bus is closing.
     Closed,
 }
@@ -148,11 +157,19 @@ pub enum BusError {
 impl std::fmt::Display for BusError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            BusError::DiskFull { topic } => write!(f, "the disk is full: topic {topic} takes nothing until there is room; free some and try again"),
+            BusError::DiskFull { topic } => write!(
+                f,
+                "the disk is full: topic {topic} takes nothing until there is room; free some and try again"
+            ),
             BusError::Io { topic, why } => write!(f, "topic {topic}: {why}"),
-            BusError::TooLarge { what, size, limit } => write!(f, "{what} of {size} is over the limit of {limit}"),
+            BusError::TooLarge { what, size, limit } => {
+                write!(f, "{what} of {size} is over the limit of {limit}")
+            }
             BusError::BadName { name } => write!(f, "{name:?} cannot name a topic"),
             BusError::Damaged { what } => write!(f, "the log is damaged: {what}"),
+            BusError::NotLeased { topic, index } => {
+                write!(f, "record {index} of topic {topic} is not under a lease")
+            }
             BusError::Closed => write!(f, "the bus is closing"),
         }
     }

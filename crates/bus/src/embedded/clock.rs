@@ -1,0 +1,18 @@
+//! Where the bus takes the time from. Leases and delays only: nothing on disk knows an hour.
+
+use std::time::Instant;
+
+/// A monotonic clock.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Instant;
+}
+
+/// The system's.
+pub struct Monotonic;
+
+impl Clock for Monotonic {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+}

@@ -1,0 +1,303 @@
+//! A consumer group: leases in memory, acknowledgements in a small log of its own, written lazily.
+
+mod saved;
+pub(super) mod state;
+#[cfg(test)]
+mod tests;
+
+use super::lock::lock;
+use super::log::Log;
+use super::shared::Shared;
+use super::timer::Sleeper;
+use crate::{BusError, Group, Leased};
+use futures_util::future::{BoxFuture, Either, select};
+use state::{Acked, State, add_span};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// One `take` reads at most so many octets.
+const TAKE_OCTETS_MAX: usize = 8 * 1024 * 1024;
+/// Acknowledgements are written at latest after so long.
+const WRITE_AFTER: Duration = Duration::from_millis(500);
+/// Acknowledgements that are not written yet are at most so many spans: then they are written at once.
+const UNWRITTEN_SPANS_MAX: usize = 4096;
+/// The log of acknowledgements is begun anew when it has so many octets.
+const COMPACT_OCTETS: u64 = 256 * 1024;
+
+/// A group on a topic.
+pub(super) struct LogGroup {
+    topic: Arc<Log>,
+    shared: Arc<Shared>,
+    saved: Arc<Log>,
+    inner: Mutex<Inner>,
+    /// Rings when something was given back, has expired, or may be given out again.
+    bell: Arc<Notify>,
+    /// Held by whoever writes to `saved`: records go there in the order they are taken from `inner`.
+    saving: Mutex<()>,
+    me: Weak<LogGroup>,
+}
+
+struct Inner {
+    state: State,
+    /// Acknowledged and not written to `saved`.
+    unwritten: Vec<(u64, u64)>,
+    changed: bool,
+    write_due: Option<Instant>,
+    /// The next moment the timer wakes it.
+    alarm: Option<Instant>,
+}
+
+impl LogGroup {
+    /// Opens what `saved` holds of a group.
+    pub fn open(shared: &Arc<Shared>, topic: Arc<Log>, saved: Arc<Log>) -> Result<Arc<LogGroup>, BusError> {
+        let mut state = State::new(topic.low());
+        let head = topic.head();
+        let mut from = saved.low();
+        let mut is_ahead = false;
+        loop {
+            let records = saved.read(from, usize::MAX, TAKE_OCTETS_MAX)?;
+            let Some(last) = records.last() else {
+                break;
+            };
+            from = last.index + 1;
+            for record in &records {
+                let Some((low, spans)) = saved::decode(&record.octets) else {
+                    let what =
+                        format!("{}: record {} is no group's state", saved.folder().display(), record.index);
+                    return Err(BusError::Damaged { what });
+                };
+                // A weaker `fsync` may lose the topic's end and not what was acknowledged of it: the indexes are
+                // given to other records then, and those are not done.
+                is_ahead |= low > head || spans.iter().any(|(_, below)| *below > head);
+                state.skip_to(low.min(head));
+                for index in spans.iter().flat_map(|(from, below)| *from..(*below).min(head)) {
+                    state.ack(index);
+                }
+            }
+        }
+        let inner = Inner { state, unwritten: Vec::new(), changed: false, write_due: None, alarm: None };
+        let group = Arc::new_cyclic(|me| LogGroup {
+            topic,
+            shared: shared.clone(),
+            saved,
+            inner: Mutex::new(inner),
+            bell: Arc::default(),
+            saving: Mutex::new(()),
+            me: me.clone(),
+        });
+        if is_ahead {
+            group.compact()?;
+        }
+        Ok(group)
+    }
+
+    /// The log of what was acknowledged.
+    pub fn saved(&self) -> &Arc<Log> {
+        &self.saved
+    }
+
+    /// Writes what was acknowledged since the last time; it survives the process, not yet a power cut.
+    pub fn save(&self) -> Result<(), BusError> {
+        let _one = lock(&self.saving);
+        let record = {
+            let mut inner = lock(&self.inner);
+            inner.write_due = None;
+            if !std::mem::take(&mut inner.changed) {
+                return Ok(());
+            }
+            let spans = std::mem::take(&mut inner.unwritten);
+            saved::encode(inner.state.low(), &spans)
+        };
+        if let Err(error) = self.saved.write(&[&record]) {
+            // It stays to be written: all that is known, since the spans are gone.
+            let mut inner = lock(&self.inner);
+            inner.unwritten = inner.state.acked_spans();
+            inner.changed = true;
+            return Err(error);
+        }
+        let (octets, _) = self.saved.size();
+        if octets < COMPACT_OCTETS { Ok(()) } else { self.compact_saving() }
+    }
+
+    fn compact(&self) -> Result<(), BusError> {
+        let _one = lock(&self.saving);
+        self.compact_saving()
+    }
+
+    /// Begins the log anew with all there is to know. The caller holds `saving`.
+    fn compact_saving(&self) -> Result<(), BusError> {
+        let begin = self.saved.roll()?;
+        let record = {
+            let inner = lock(&self.inner);
+            saved::encode(inner.state.low(), &inner.state.acked_spans())
+        };
+        self.saved.write(&[&record])?;
+        self.saved.sync()?;
+        self.saved.trim(begin)
+    }
+
+    /// Sets the timer to the next moment there is something to do.
+    fn set_alarm(&self, inner: &mut Inner) {
+        let next = [inner.state.next_end(), inner.write_due].into_iter().flatten().min();
+        if let Some(next) = next
+            && inner.alarm.is_none_or(|alarm| next < alarm)
+        {
+            inner.alarm = Some(next);
+            self.shared.timer.set(next, self.me.clone());
+        }
+    }
+
+    /// The topic may have let go of records that nobody acknowledged.
+    fn follow_low(&self, inner: &mut Inner) {
+        inner.changed |= inner.state.skip_to(self.topic.low());
+    }
+
+    fn has_work(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        inner.state.expire(self.shared.clock.now());
+        inner.state.has_work(self.topic.head())
+    }
+
+    fn not_leased(&self, index: u64) -> BusError {
+        BusError::NotLeased { topic: self.topic.name().to_owned(), index }
+    }
+}
+
+impl Group for LogGroup {
+    fn take(&self, max: usize, lease: Duration) -> Result<Vec<Leased>, BusError> {
+        let now = self.shared.clock.now();
+        let mut inner = lock(&self.inner);
+        self.follow_low(&mut inner);
+        inner.state.expire(now);
+        let offer = inner.state.offer(max, self.topic.head());
+        let mut taken = Vec::with_capacity(offer.len());
+        let mut octets_left = TAKE_OCTETS_MAX;
+        let mut runs = offer.as_slice();
+        while let Some(&(from, _)) = runs.first()
+            && octets_left > 0
+        {
+            let run = runs.iter().zip(from..).take_while(|((index, _), expected)| index == expected).count();
+            let records = self.topic.read(from, run, octets_left)?;
+            if records.first().is_none_or(|record| record.index != from) {
+                break;
+            }
+            runs = &runs[records.len()..];
+            for record in records {
+                octets_left = octets_left.saturating_sub(record.octets.len());
+                let redelivered = offer[taken.len()].1;
+                inner.state.lease(record.index, now + lease);
+                taken.push(Leased { record, redelivered });
+            }
+        }
+        self.set_alarm(&mut inner);
+        Ok(taken)
+    }
+
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        let Some(me) = self.me.upgrade() else {
+            return Box::pin(std::future::ready(()));
+        };
+        Box::pin(async move {
+            let mut progress = me.topic.progress();
+            loop {
+                let rung = me.bell.notified();
+                let mut rung = pin!(rung);
+                rung.as_mut().enable();
+                if progress.borrow_and_update().stopped.is_some() || me.has_work() {
+                    return;
+                }
+                let changed = pin!(progress.changed());
+                if let Either::Right((Err(_), _)) = select(rung, changed).await {
+                    return;
+                }
+            }
+        })
+    }
+
+    fn ack(&self, index: u64) -> Result<(), BusError> {
+        let head = self.topic.head();
+        if index >= head {
+            return Err(self.not_leased(index));
+        }
+        let mut inner = lock(&self.inner);
+        let opens = match inner.state.ack(index) {
+            Acked::Before => return Ok(()),
+            Acked::TooFar => return Err(self.not_leased(index)),
+            Acked::Now { opens } => opens,
+        };
+        add_span(&mut inner.unwritten, index);
+        inner.changed = true;
+        let now = self.shared.clock.now();
+        let crowded = inner.unwritten.len() >= UNWRITTEN_SPANS_MAX;
+        let due = if crowded { now } else { now + WRITE_AFTER };
+        inner.write_due = Some(inner.write_due.map_or(due, |before| before.min(due)));
+        self.set_alarm(&mut inner);
+        drop(inner);
+        if opens {
+            self.bell.notify_waiters();
+        }
+        Ok(())
+    }
+
+    fn renew(&self, index: u64, lease: Duration) -> Result<(), BusError> {
+        let now = self.shared.clock.now();
+        let mut inner = lock(&self.inner);
+        if !inner.state.renew(index, now, lease) {
+            return Err(self.not_leased(index));
+        }
+        self.set_alarm(&mut inner);
+        Ok(())
+    }
+
+    fn release(&self, index: u64) -> Result<(), BusError> {
+        if !lock(&self.inner).state.release(index) {
+            return Err(self.not_leased(index));
+        }
+        self.bell.notify_waiters();
+        Ok(())
+    }
+
+    fn low_water(&self) -> u64 {
+        let mut inner = lock(&self.inner);
+        self.follow_low(&mut inner);
+        inner.state.low()
+    }
+
+    fn unacknowledged(&self, max: usize) -> Vec<u64> {
+        let head = self.topic.head();
+        let mut inner = lock(&self.inner);
+        self.follow_low(&mut inner);
+        inner.state.unacknowledged(max, head)
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), BusError>> {
+        Box::pin(async move {
+            self.save()?;
+            let (written, _) = self.saved.write(&[])?;
+            self.saved.request_sync();
+            self.saved.synced(written.end).await
+        })
+    }
+}
+
+impl Sleeper for LogGroup {
+    fn woken(self: Arc<Self>, now: Instant) {
+        let (rings, writes) = {
+            let mut inner = lock(&self.inner);
+            inner.alarm = None;
+            let rings = inner.state.expire(now);
+            (rings, inner.write_due.is_some_and(|due| due <= now))
+        };
+        if rings {
+            self.bell.notify_waiters();
+        }
+        if writes && let Err(error) = self.save() {
+            tracing::warn!(topic = self.topic.name(), %error, "Acknowledgements could not be written; tried again.");
+            let mut inner = lock(&self.inner);
+            inner.write_due = Some(now + WRITE_AFTER);
+        }
+        self.set_alarm(&mut lock(&self.inner));
+    }
+}

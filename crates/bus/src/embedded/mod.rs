@@ -1,0 +1,306 @@
+//! The bus on this machine's disk: a folder of logs.
+//!
+//! ```text
+//! DIR/lock                      held while it is open: one process at a time
+//! DIR/topics/TOPIC/*.log        records, files named by their first index
+//! DIR/groups/TOPIC/GROUP/*.log  what a group has acknowledged
+//! DIR/retained/TOPIC/*.log      keys and values
+//! DIR/removed/                  on its way out
+//! ```
+//!
+//! Invariants worth naming:
+//! - There is no thread, timer or open file per topic: an idle topic costs a few hundred octets of memory.
+//! - A log that failed to sync takes no more and says nothing more: what the page cache holds then is no longer
+//!   what the disk holds. A full disk, on the other hand, costs the one append and nothing else.
+//! - Dropping the [`Embedded`] closes it: what was written is synced, and whoever still holds a topic gets
+//!   [`BusError::Closed`].
+
+mod clock;
+mod disk;
+mod frame;
+mod group;
+mod handles;
+mod lock;
+mod log;
+mod name;
+mod retained;
+mod shared;
+mod sync;
+mod tail;
+mod timer;
+mod topic;
+mod window;
+
+#[cfg(test)]
+mod simulated;
+#[cfg(test)]
+mod tests;
+
+pub use clock::{Clock, Monotonic};
+
+use crate::{Bus, BusError, Group, Retained, Topic};
+use disk::{Disk, OsDisk};
+use group::LogGroup;
+use lock::{lock, read, write};
+use log::Log;
+use retained::LogRetained;
+use shared::Shared;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use sync::SyncPool;
+
+/// A file of a log has at most so many octets, unless one append is larger.
+pub const FILE_OCTETS_MAX: u64 = 64 * 1024 * 1024;
+/// The newest records of all topics together are kept in memory up to so many octets.
+pub const CACHE_OCTETS_MAX: usize = 32 * 1024 * 1024;
+/// So many files are kept open; one more closes those that were used least recently.
+pub const OPEN_FILES_MAX: usize = 256;
+
+const TOPICS: &str = "topics";
+const GROUPS: &str = "groups";
+const RETAINED: &str = "retained";
+const REMOVED: &str = "removed";
+const LOCK: &str = "lock";
+
+/// When an append is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fsync {
+    /// After fdatasync: it survives a power cut. Nobody reads it before.
+    Always,
+    /// After it was handed to the operating system: it survives the death of the process. It is synced so much
+    /// later in the background; a power cut may take the last records back, and their indexes are given out again.
+    Interval(Duration),
+    /// After it was handed to the operating system, which writes when it likes. A power cut may take back more.
+    Os,
+}
+
+/// How a bus is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// When an append is done.
+    pub fsync: Fsync,
+    /// See [`FILE_OCTETS_MAX`].
+    pub file_octets_max: u64,
+    /// See [`CACHE_OCTETS_MAX`].
+    pub cache_octets_max: usize,
+    /// See [`OPEN_FILES_MAX`].
+    pub open_files_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            fsync: Fsync::Always,
+            file_octets_max: FILE_OCTETS_MAX,
+            cache_octets_max: CACHE_OCTETS_MAX,
+            open_files_max: OPEN_FILES_MAX,
+        }
+    }
+}
+
+/// Opens the bus in a folder, which is made if it is not there.
+///
+/// # Errors
+/// [`BusError::Io`] if the folder cannot be used, or another process has it open.
+pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Arc<dyn Bus>, BusError> {
+    Ok(Arc::new(Embedded::open(dir, options)?))
+}
+
+/// The bus on this machine's disk.
+pub struct Embedded {
+    shared: Arc<Shared>,
+    topics: RwLock<HashMap<String, Arc<Log>>>,
+    groups: Mutex<HashMap<(String, String), Arc<LogGroup>>>,
+    retained: Mutex<HashMap<String, Arc<LogRetained>>>,
+    threads: Vec<JoinHandle<()>>,
+    removals: AtomicU64,
+    _lock: Option<std::fs::File>,
+}
+
+impl Embedded {
+    /// Opens the bus in a folder, which is made if it is not there.
+    pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Embedded, BusError> {
+        let dir = dir.as_ref();
+        let fails =
+            |what: &str, error: &io::Error| log::failed("(all)", &format!("{what} {}", dir.display()), error);
+        std::fs::create_dir_all(dir).map_err(|error| fails("making", &error))?;
+        let held = std::fs::File::create(dir.join(LOCK)).map_err(|error| fails("opening", &error))?;
+        held.try_lock().map_err(|error| fails("locking (does another process use it?)", &error.into()))?;
+        let mut bus = Embedded::on(Arc::new(OsDisk), Arc::new(Monotonic), dir, &options)?;
+        bus._lock = Some(held);
+        Ok(bus)
+    }
+
+    /// On any disk, by any clock. The folder exists.
+    fn on(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        dir: &Path,
+        options: &Options,
+    ) -> Result<Embedded, BusError> {
+        let fails = |error: io::Error| log::failed("(all)", &format!("opening {}", dir.display()), &error);
+        for folder in [TOPICS, GROUPS, RETAINED, REMOVED] {
+            disk.create_folder(&dir.join(folder)).map_err(fails)?;
+        }
+        disk.sync_folder(dir).map_err(fails)?;
+        for leftover in disk.list(&dir.join(REMOVED)).map_err(fails)? {
+            disk.remove_folder(&dir.join(REMOVED).join(leftover.name)).map_err(fails)?;
+        }
+        let shared = Arc::new(Shared::new(dir.to_owned(), options, disk, clock));
+        let mut threads = SyncPool::start(&shared).map_err(fails)?;
+        let timer = shared.clone();
+        let run = move || timer.timer.run(&*timer.clock);
+        threads.push(std::thread::Builder::new().name("bus-timer".to_owned()).spawn(run).map_err(fails)?);
+        Ok(Embedded {
+            shared,
+            topics: RwLock::default(),
+            groups: Mutex::default(),
+            retained: Mutex::default(),
+            threads,
+            removals: AtomicU64::new(0),
+            _lock: None,
+        })
+    }
+
+    fn log(&self, name: &str) -> Result<Arc<Log>, BusError> {
+        if let Some(log) = read(&self.topics).get(name) {
+            return Ok(log.clone());
+        }
+        let folder = self.path(TOPICS).join(name::folder(name)?);
+        let mut topics = write(&self.topics);
+        if let Some(log) = topics.get(name) {
+            return Ok(log.clone());
+        }
+        let log = Log::open(&self.shared, name.to_owned(), folder, true)?;
+        // Their groups see the end of the log as it was found, before anything is appended to it.
+        let groups = self.shared.disk.list(&self.group_folder(name)?);
+        for group in groups.map_err(|error| log::failed(name, "listing its groups", &error))? {
+            self.open_group(name, &name::of_folder(&group.name), &log)?;
+        }
+        topics.insert(name.to_owned(), log.clone());
+        Ok(log)
+    }
+
+    fn open_group(&self, topic: &str, group: &str, log: &Arc<Log>) -> Result<Arc<LogGroup>, BusError> {
+        let folder = self.group_folder(topic)?.join(name::group_folder(group)?);
+        let mut groups = lock(&self.groups);
+        let key = (topic.to_owned(), group.to_owned());
+        if let Some(group) = groups.get(&key) {
+            return Ok(group.clone());
+        }
+        let saved = Log::open(&self.shared, format!("{topic} (group {group})"), folder, false)?;
+        let opened = LogGroup::open(&self.shared, log.clone(), saved)?;
+        groups.insert(key, opened.clone());
+        Ok(opened)
+    }
+
+    fn path(&self, folder: &str) -> PathBuf {
+        self.shared.root.join(folder)
+    }
+
+    fn group_folder(&self, topic: &str) -> Result<PathBuf, BusError> {
+        Ok(self.path(GROUPS).join(name::folder(topic)?))
+    }
+
+    /// Moves a folder out of sight, then removes it: after a crash it is there whole or not at all.
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        let gone = self.path(REMOVED).join(self.removals.fetch_add(1, Ordering::Relaxed).to_string());
+        match self.shared.disk.rename(folder, &gone) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            moved => moved?,
+        }
+        if let Some(parent) = folder.parent() {
+            self.shared.disk.sync_folder(parent)?;
+        }
+        self.shared.disk.remove_folder(&gone)
+    }
+
+    fn logs(&self) -> Vec<Arc<Log>> {
+        let mut logs: Vec<Arc<Log>> = read(&self.topics).values().cloned().collect();
+        logs.extend(lock(&self.groups).values().map(|group| group.saved().clone()));
+        logs.extend(lock(&self.retained).values().map(|retained| retained.log().clone()));
+        logs
+    }
+}
+
+impl Bus for Embedded {
+    fn topic(&self, name: &str) -> Result<Arc<dyn Topic>, BusError> {
+        Ok(self.log(name)?)
+    }
+
+    fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError> {
+        let log = self.log(topic)?;
+        Ok(self.open_group(topic, group, &log)?)
+    }
+
+    fn retained(&self, name: &str) -> Result<Arc<dyn Retained>, BusError> {
+        let folder = self.path(RETAINED).join(name::folder(name)?);
+        let mut all = lock(&self.retained);
+        if let Some(retained) = all.get(name) {
+            return Ok(retained.clone());
+        }
+        let log = Log::open(&self.shared, format!("{name} (retained)"), folder, false)?;
+        let opened = LogRetained::open(&self.shared, log)?;
+        all.insert(name.to_owned(), opened.clone());
+        Ok(opened)
+    }
+
+    fn topics(&self, prefix: &str) -> Result<Vec<String>, BusError> {
+        let found = self.shared.disk.list(&self.path(TOPICS));
+        let found = found.map_err(|error| log::failed("(all)", "listing topics", &error))?;
+        let on_disk =
+            found.into_iter().filter(|found| found.is_folder).map(|found| name::of_folder(&found.name));
+        let mut names: BTreeSet<String> = on_disk.collect();
+        names.extend(read(&self.topics).keys().cloned());
+        Ok(names.into_iter().filter(|name| name.starts_with(prefix)).collect())
+    }
+
+    fn remove(&self, name: &str) -> Result<(), BusError> {
+        let folder = self.path(TOPICS).join(name::folder(name)?);
+        let mut topics = write(&self.topics);
+        if let Some(log) = topics.remove(name) {
+            log.close();
+        }
+        lock(&self.groups).retain(|(topic, _), group| {
+            let stays = topic != name;
+            if !stays {
+                group.saved().close();
+            }
+            stays
+        });
+        // The groups first: a topic that comes back must not meet what was acknowledged of the one before.
+        let removed =
+            self.remove_folder(&self.group_folder(name)?).and_then(|()| self.remove_folder(&folder));
+        removed.map_err(|error| log::failed(name, "removing it", &error))
+    }
+
+    fn sync_us_p50(&self) -> u64 {
+        self.shared.pool.us_p50()
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        let groups: Vec<Arc<LogGroup>> = lock(&self.groups).values().cloned().collect();
+        for group in groups {
+            if let Err(error) = group.save() {
+                tracing::warn!(%error, "Acknowledgements could not be written; some records will be given out again.");
+            }
+        }
+        let logs = self.logs();
+        logs.iter().filter(|log| log.is_dirty()).for_each(|log| log.request_sync());
+        self.shared.timer.close();
+        self.shared.pool.close();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("A thread of the bus panicked.");
+            }
+        }
+        logs.iter().for_each(|log| log.close());
+    }
+}

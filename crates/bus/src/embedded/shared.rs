@@ -1,0 +1,48 @@
+//! What all logs of one bus share.
+
+use super::clock::Clock;
+use super::disk::Disk;
+use super::handles::Handles;
+use super::sync::SyncPool;
+use super::tail::TailCache;
+use super::timer::Timer;
+use super::{Fsync, Options};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(super) struct Shared {
+    pub disk: Arc<dyn Disk>,
+    pub clock: Arc<dyn Clock>,
+    pub handles: Handles,
+    pub cache: TailCache,
+    pub pool: SyncPool,
+    pub timer: Timer,
+    pub fsync: Fsync,
+    pub file_octets_max: u64,
+    /// The bus's folder: it exists, and no folder above it is ever made.
+    pub root: PathBuf,
+    logs: AtomicU64,
+}
+
+impl Shared {
+    pub fn new(root: PathBuf, options: &Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Shared {
+        Shared {
+            disk,
+            clock,
+            handles: Handles::new(options.open_files_max),
+            cache: TailCache::new(options.cache_octets_max),
+            pool: SyncPool::default(),
+            timer: Timer::default(),
+            fsync: options.fsync,
+            file_octets_max: options.file_octets_max,
+            root,
+            logs: AtomicU64::new(0),
+        }
+    }
+
+    /// A number for a log that is opened.
+    pub fn log_number(&self) -> u64 {
+        self.logs.fetch_add(1, Ordering::Relaxed)
+    }
+}

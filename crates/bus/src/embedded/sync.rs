@@ -1,0 +1,187 @@
+//! Group commit: a few threads that sync whatever is dirty. A log is in at most one thread's hands; while its sync
+//! runs, what is written next gathers, and the next sync carries all of it.
+
+use super::lock::lock;
+use super::log::Log;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// So many syncs run at once.
+const THREADS: usize = 4;
+/// The median is over so many.
+const TIMES_KEPT: usize = 1_000;
+
+/// Where a log is on its way to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Phase {
+    /// Nowhere.
+    #[default]
+    Idle,
+    /// It waits for a thread.
+    Queued,
+    /// A thread syncs it.
+    Running,
+    /// A thread syncs it, and more was written since.
+    RunningAgain,
+}
+
+/// Work that takes longer than a caller should wait.
+pub(super) trait Chore: Send + Sync {
+    /// Does it.
+    fn run(&self);
+}
+
+/// The threads and what they have to do.
+#[derive(Default)]
+pub(super) struct SyncPool {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    times: Mutex<Times>,
+}
+
+#[derive(Default)]
+struct Queue {
+    now: VecDeque<Job>,
+    /// Logs that are synced by interval, and when.
+    later: VecDeque<(Instant, Arc<Log>)>,
+    closing: bool,
+}
+
+enum Job {
+    Sync(Arc<Log>),
+    Chore(Arc<dyn Chore>),
+}
+
+#[derive(Default)]
+struct Times {
+    micros: Vec<u32>,
+    next: usize,
+}
+
+impl SyncPool {
+    /// Starts the threads. With an interval they also sync what was written so long ago.
+    pub fn start(shared: &Arc<super::shared::Shared>) -> std::io::Result<Vec<JoinHandle<()>>> {
+        let run = |n: usize| {
+            let shared = shared.clone();
+            std::thread::Builder::new().name(format!("bus-sync-{n}")).spawn(move || {
+                while let Some(job) = shared.pool.next(&*shared.clock) {
+                    shared.pool.carry_out(job);
+                }
+            })
+        };
+        (0..THREADS).map(run).collect()
+    }
+
+    /// Has a log synced.
+    pub fn sync(&self, log: &Arc<Log>) {
+        let mut phase = lock(&log.phase);
+        *phase = match *phase {
+            Phase::Idle => {
+                self.push(Job::Sync(log.clone()));
+                Phase::Queued
+            }
+            Phase::Queued => Phase::Queued,
+            Phase::Running | Phase::RunningAgain => Phase::RunningAgain,
+        };
+    }
+
+    /// Has a log synced when its interval ends. All wait equally long, so the order is that of the calls.
+    pub fn sync_later(&self, log: Arc<Log>, due: Instant) {
+        lock(&self.queue).later.push_back((due, log));
+        self.wake.notify_one();
+    }
+
+    /// Has a chore done.
+    pub fn chore(&self, chore: Arc<dyn Chore>) {
+        self.push(Job::Chore(chore));
+    }
+
+    /// Has the threads end when nothing is left to do.
+    pub fn close(&self) {
+        let mut queue = lock(&self.queue);
+        queue.closing = true;
+        let later = std::mem::take(&mut queue.later);
+        drop(queue);
+        for (_, log) in later {
+            log.leave_interval();
+            self.sync(&log);
+        }
+        self.wake.notify_all();
+    }
+
+    /// A sync took so long.
+    pub fn took(&self, duration: Duration) {
+        let micros = u32::try_from(duration.as_micros()).unwrap_or(u32::MAX);
+        let mut times = lock(&self.times);
+        let next = times.next;
+        if times.micros.len() < TIMES_KEPT {
+            times.micros.push(micros);
+        } else {
+            times.micros[next] = micros;
+        }
+        times.next = (next + 1) % TIMES_KEPT;
+    }
+
+    /// The median of the last syncs in microseconds; 0 before the first.
+    pub fn us_p50(&self) -> u64 {
+        let mut micros = lock(&self.times).micros.clone();
+        if micros.is_empty() {
+            return 0;
+        }
+        let middle = micros.len() / 2;
+        u64::from(*micros.select_nth_unstable(middle).1)
+    }
+
+    fn push(&self, job: Job) {
+        lock(&self.queue).now.push_back(job);
+        self.wake.notify_one();
+    }
+
+    /// Waits for something to do; nothing when closing and all is done.
+    fn next(&self, clock: &dyn super::Clock) -> Option<Job> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if let Some(job) = queue.now.pop_front() {
+                return Some(job);
+            }
+            if queue.closing {
+                return None;
+            }
+            let wait = queue.later.front().map(|(due, _)| due.saturating_duration_since(clock.now()));
+            queue = match wait {
+                Some(Duration::ZERO) => {
+                    let (_, log) = queue.later.pop_front()?;
+                    drop(queue);
+                    log.leave_interval();
+                    self.sync(&log);
+                    lock(&self.queue)
+                }
+                Some(wait) => {
+                    let waited = self.wake.wait_timeout(queue, wait);
+                    waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
+                }
+                None => self.wake.wait(queue).unwrap_or_else(std::sync::PoisonError::into_inner),
+            };
+        }
+    }
+
+    fn carry_out(&self, job: Job) {
+        let log = match job {
+            Job::Sync(log) => log,
+            Job::Chore(chore) => return chore.run(),
+        };
+        *lock(&log.phase) = Phase::Running;
+        if let Err(error) = log.sync() {
+            tracing::error!(topic = log.name(), %error, "A topic stops.");
+        }
+        let mut phase = lock(&log.phase);
+        if *phase == Phase::RunningAgain {
+            *phase = Phase::Queued;
+            self.push(Job::Sync(log.clone()));
+        } else {
+            *phase = Phase::Idle;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The newest batches of each log in memory, so that a reader that keeps up never touches the disk.
+//! One bound holds for all logs together; the batch appended longest ago goes first, whoever's it is.
+
+use super::frame::{BATCH_HEADER, RECORD_HEADER, record_header};
+use super::lock::lock;
+use crate::Record;
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, Weak};
+
+/// In a cached batch the place of every so many-th record is remembered.
+const STEP_RECORDS: usize = 64;
+
+/// The batches of one log that are in memory: contiguous, up to the newest.
+#[derive(Default)]
+pub(super) struct Tail {
+    batches: Mutex<VecDeque<Batch>>,
+}
+
+struct Batch {
+    first: u64,
+    count: u32,
+    /// As in the file, header included.
+    octets: Bytes,
+    /// Offsets of records 64, 128, …
+    steps: Box<[u32]>,
+}
+
+impl Batch {
+    fn end(&self) -> u64 {
+        self.first + u64::from(self.count)
+    }
+
+    /// Offset of a record's frame.
+    fn offset(&self, index: u64) -> Option<usize> {
+        let place = (index - self.first) as usize;
+        let mut at = match place / STEP_RECORDS {
+            0 => BATCH_HEADER,
+            step => *self.steps.get(step - 1)? as usize,
+        };
+        for _ in 0..place % STEP_RECORDS {
+            at += RECORD_HEADER + record_header(self.octets.get(at..)?)?.0;
+        }
+        Some(at)
+    }
+}
+
+/// What a read still may take.
+pub(super) struct Budget {
+    /// Records.
+    pub records: usize,
+    /// Octets of payload.
+    pub octets: usize,
+    /// The index to stop before.
+    pub end: u64,
+}
+
+impl Budget {
+    /// There is room for a record of so many octets, or it is the first.
+    pub fn allows(&self, out: &[Record], octets: usize) -> bool {
+        out.is_empty() || (out.len() < self.records && octets <= self.octets)
+    }
+
+    /// Takes a record.
+    pub fn take(&mut self, out: &mut Vec<Record>, record: Record) {
+        self.octets = self.octets.saturating_sub(record.octets.len());
+        out.push(record);
+    }
+}
+
+impl Tail {
+    /// Records from `from` on; nothing at all if the first is not in memory.
+    pub fn read(&self, from: u64, mut budget: Budget) -> Option<Vec<Record>> {
+        let batches = lock(&self.batches);
+        let mut at = batches.partition_point(|batch| batch.end() <= from);
+        if batches.get(at)?.first > from {
+            return None;
+        }
+        let mut out = Vec::with_capacity(budget.records.min((budget.end - from) as usize).min(1024));
+        let mut index = from;
+        while index < budget.end
+            && let Some(batch) = batches.get(at)
+        {
+            let mut offset = batch.offset(index)?;
+            let end = batch.end().min(budget.end);
+            while index < end {
+                let (len, _) = record_header(batch.octets.get(offset..)?)?;
+                if !budget.allows(&out, len) {
+                    return Some(out);
+                }
+                offset += RECORD_HEADER;
+                let octets = batch.octets.slice(offset..offset + len);
+                offset += len;
+                budget.take(&mut out, Record { index, octets });
+                index += 1;
+            }
+            at += 1;
+        }
+        Some(out)
+    }
+
+    fn push(&self, first: u64, octets: Bytes, records: &[&[u8]]) {
+        let mut at = BATCH_HEADER;
+        let mut steps = Vec::with_capacity(records.len().saturating_sub(1) / STEP_RECORDS);
+        for (place, record) in records.iter().enumerate() {
+            if place > 0 && place % STEP_RECORDS == 0 {
+                steps.push(at as u32);
+            }
+            at += RECORD_HEADER + record.len();
+        }
+        let batch = Batch { first, count: records.len() as u32, octets, steps: steps.into() };
+        lock(&self.batches).push_back(batch);
+    }
+
+    fn drop_oldest(&self) {
+        lock(&self.batches).pop_front();
+    }
+}
+
+/// The bound over all tails.
+pub(super) struct TailCache {
+    order: Mutex<Order>,
+    octets_max: usize,
+}
+
+#[derive(Default)]
+struct Order {
+    batches: VecDeque<(Weak<Tail>, usize)>,
+    octets: usize,
+}
+
+impl TailCache {
+    /// Keeps at most so many octets.
+    pub fn new(octets_max: usize) -> TailCache {
+        TailCache { order: Mutex::default(), octets_max }
+    }
+
+    /// Adds a log's newest batch. Calls for one log come in the order of its batches.
+    pub fn push(&self, tail: &Arc<Tail>, first: u64, octets: Bytes, records: &[&[u8]]) {
+        let size = octets.len();
+        tail.push(first, octets, records);
+        let mut order = lock(&self.order);
+        order.batches.push_back((Arc::downgrade(tail), size));
+        order.octets += size;
+        while order.octets > self.octets_max
+            && let Some((oldest, size)) = order.batches.pop_front()
+        {
+            order.octets -= size;
+            if let Some(oldest) = oldest.upgrade() {
+                oldest.drop_oldest();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::encode_batch;
+    use super::*;
+    use bytes::BytesMut;
+
+    fn batch(first: u64, records: &[&[u8]]) -> Bytes {
+        let mut out = BytesMut::new();
+        encode_batch(&mut out, 1, first, 0, records);
+        out.freeze()
+    }
+
+    fn all(end: u64) -> Budget {
+        Budget { records: usize::MAX, octets: usize::MAX, end }
+    }
+
+    #[test]
+    fn any_record_of_a_large_batch_is_found() {
+        let cache = TailCache::new(1 << 20);
+        let tail = Arc::new(Tail::default());
+        let texts: Vec<String> = (0..300).map(|n| "x".repeat(n % 7)).collect();
+        let records: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+        cache.push(&tail, 10, batch(10, &records), &records);
+        cache.push(&tail, 310, batch(310, &[b"last"]), &[b"last"]);
+        for from in 10..310 {
+            let got = tail.read(from, all(311)).unwrap();
+            assert_eq!(got.len() as u64, 311 - from);
+            assert_eq!(got[0].octets, texts[(from - 10) as usize].as_bytes());
+            assert_eq!(got.last().unwrap().octets, b"last"[..]);
+        }
+        assert!(tail.read(9, all(311)).is_none());
+        assert!(tail.read(311, all(312)).is_none());
+        assert_eq!(tail.read(12, all(15)).unwrap().len(), 3);
+        assert_eq!(tail.read(12, Budget { records: 2, ..all(311) }).unwrap().len(), 2);
+        assert_eq!(tail.read(12, Budget { octets: 6, ..all(311) }).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn one_bound_holds_over_all_logs_and_the_oldest_goes_first() {
+        let record = [7u8; 100];
+        let size = batch(0, &[&record]).len();
+        let cache = TailCache::new(size * 3);
+        let (a, b) = (Arc::new(Tail::default()), Arc::new(Tail::default()));
+        for (tail, first) in [(&a, 0), (&b, 0), (&a, 1), (&b, 1)] {
+            cache.push(tail, first, batch(first, &[&record]), &[&record]);
+        }
+        assert!(a.read(0, all(2)).is_none(), "the oldest is gone");
+        assert!(a.read(1, all(2)).is_some());
+        assert_eq!(b.read(0, all(2)).unwrap().len(), 2);
+    }
+}

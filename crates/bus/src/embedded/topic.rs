@@ -1,0 +1,38 @@
+use super::log::Log;
+use crate::{BusError, Record, Topic};
+use futures_util::future::BoxFuture;
+
+/// A topic is a log, and the log itself is shared.
+impl Topic for Log {
+    fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
+        Box::pin(async move {
+            let written = self.write_promised(records)?;
+            self.promised(written.end).await?;
+            Ok(written.first)
+        })
+    }
+
+    fn read(&self, from: u64, records_max: usize, octets_max: usize) -> Result<Vec<Record>, BusError> {
+        Log::read(self, from, records_max, octets_max)
+    }
+
+    fn readable(&self, index: u64) -> BoxFuture<'static, ()> {
+        let mut progress = self.progress();
+        Box::pin(async move {
+            // An error means that the bus is gone: then there is nothing to wait for.
+            let _ = progress.wait_for(|progress| progress.head > index || progress.stopped.is_some()).await;
+        })
+    }
+
+    fn low(&self) -> u64 {
+        Log::low(self)
+    }
+
+    fn head(&self) -> u64 {
+        Log::head(self)
+    }
+
+    fn trim(&self, below: u64) -> Result<(), BusError> {
+        Log::trim(self, below)
+    }
+}

@@ -1,0 +1,33 @@
+//! A moving window over a file: sequential parsing without a system call per record.
+
+use super::disk::{File, read_full_at};
+use std::io;
+
+/// Octets in memory, and where they stand in the file.
+pub(super) struct Window<'a> {
+    file: &'a dyn File,
+    octets: Vec<u8>,
+    at: u64,
+    ahead: usize,
+}
+
+impl<'a> Window<'a> {
+    /// Reads `ahead` octets at a time, more where more is asked for.
+    pub fn new(file: &'a dyn File, ahead: usize) -> Window<'a> {
+        Window { file, octets: Vec::new(), at: 0, ahead }
+    }
+
+    /// `len` octets from `offset`, fewer where the file ends.
+    pub fn octets(&mut self, offset: u64, len: usize) -> io::Result<&[u8]> {
+        let end = self.at + self.octets.len() as u64;
+        if offset < self.at || offset + len as u64 > end {
+            self.octets.resize(len.max(self.ahead), 0);
+            let filled = read_full_at(self.file, &mut self.octets, offset)?;
+            self.octets.truncate(filled);
+            self.at = offset;
+        }
+        let from = (offset - self.at) as usize;
+        let to = self.octets.len().min(from + len);
+        Ok(&self.octets[from..to])
+    }
+}
