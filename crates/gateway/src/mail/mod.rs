@@ -1,0 +1,3 @@
+//! Mail: the way out over SMTP.
+
+pub mod machine;
