@@ -26,6 +26,11 @@ pub enum Problem {
         /// The limit.
         octets_max: usize,
     },
+    /// More than the limit.
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
     /// A NUL inside a C-octet string to be sent.
     InnerNul,
     /// A value the specification does not allow.
@@ -49,6 +54,7 @@ impl fmt::Display for Problem {
             Problem::Truncated => f.write_str("the body ends before it does"),
             Problem::Unterminated => f.write_str("it has no terminating NUL"),
             Problem::TooLong { octets_max } => write!(f, "it is over its limit of {octets_max} octets"),
+            Problem::TooMany { limit } => write!(f, "there are more than {limit}"),
             Problem::InnerNul => f.write_str("it contains a NUL"),
             Problem::BadValue => f.write_str("its value is not allowed"),
             Problem::Missing => f.write_str("it is missing"),

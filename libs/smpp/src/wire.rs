@@ -1,7 +1,10 @@
 //! Reading and writing of the specification's basic types (§3.1): integers, C-octet strings, octet strings.
 
 use crate::error::{DecodeError, EncodeError, Problem};
-use crate::limits::Field;
+use crate::limits::{
+    DESTINATIONS_MAX, DESTINATIONS_MAX_V5, Field, SHORT_MESSAGE_OCTETS_MAX, SHORT_MESSAGE_OCTETS_MAX_V5,
+};
+use crate::pdu::Version;
 use crate::status::Status;
 use crate::tlv::{Tag, Tlvs};
 
@@ -83,13 +86,13 @@ fn truncated(field: &'static str) -> DecodeError {
 /// Writes a body at the end of the caller's buffer.
 pub struct Writer<'o> {
     out: &'o mut Vec<u8>,
-    with_tlvs: bool,
+    version: Version,
 }
 
 impl<'o> Writer<'o> {
-    /// A writer to a peer that understands TLVs (`with_tlvs`), or to one below 3.4 that does not.
-    pub(crate) fn new(out: &'o mut Vec<u8>, with_tlvs: bool) -> Self {
-        Writer { out, with_tlvs }
+    /// A writer to a peer of this version.
+    pub(crate) fn new(out: &'o mut Vec<u8>, version: Version) -> Self {
+        Writer { out, version }
     }
 
     pub(crate) fn u8(&mut self, value: u8) {
@@ -117,20 +120,31 @@ impl<'o> Writer<'o> {
         Ok(())
     }
 
-    /// The short message behind its length octet.
+    /// The short message behind its length octet: at most 254 octets, 255 in 5.0.
     pub(crate) fn short_message(&mut self, text: &[u8]) -> Result<(), EncodeError> {
-        let octets_max = crate::limits::SHORT_MESSAGE_OCTETS_MAX_V5;
-        let Ok(length) = u8::try_from(text.len()) else {
+        let v5 = self.version >= Version::V5_0;
+        let octets_max = if v5 { SHORT_MESSAGE_OCTETS_MAX_V5 } else { SHORT_MESSAGE_OCTETS_MAX };
+        if text.len() > octets_max {
             return Err(EncodeError { field: "short_message", problem: Problem::TooLong { octets_max } });
-        };
-        self.out.push(length);
+        }
+        self.out.push(text.len() as u8);
         self.out.extend_from_slice(text);
+        Ok(())
+    }
+
+    /// How many destinations follow: at most 254, 255 in 5.0.
+    pub(crate) fn destination_count(&mut self, count: u8) -> Result<(), EncodeError> {
+        let limit = if self.version >= Version::V5_0 { DESTINATIONS_MAX_V5 } else { DESTINATIONS_MAX };
+        if usize::from(count) > limit {
+            return Err(EncodeError { field: "number_of_dests", problem: Problem::TooMany { limit } });
+        }
+        self.out.push(count);
         Ok(())
     }
 
     /// The TLVs, or nothing to a peer below 3.4; a payload that such a peer would silently lose is an error.
     pub(crate) fn tlvs(&mut self, tlvs: Tlvs<'_>) -> Result<(), EncodeError> {
-        if self.with_tlvs {
+        if self.version.has_tlvs() {
             self.out.extend_from_slice(tlvs.as_bytes());
         } else if tlvs.find(Tag::MESSAGE_PAYLOAD).is_some() {
             return Err(EncodeError { field: "message_payload", problem: Problem::NotAllowed });

@@ -104,7 +104,7 @@ pub trait Body<'a>: Sized {
     fn decode_body(command: Command, body: &'a [u8]) -> Result<Self, DecodeError>;
 }
 
-/// Appends a whole PDU to `out`.
+/// Appends a whole PDU to `out`, by the limits of 5.0.
 ///
 /// # Errors
 /// A field the specification does not allow; `out` is then as it was.
@@ -114,10 +114,10 @@ pub fn encode<'a, B: Body<'a>>(
     sequence: u32,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    encode_for(body, status, sequence, true, out)
+    encode_for(body, status, sequence, Version::V5_0, out)
 }
 
-/// Like [`encode`], for a peer that reads no TLVs (`with_tlvs` false, below 3.4) they are left out.
+/// Like [`encode`], by the limits of a peer of `version`; one below 3.4 reads no TLVs: they are left out.
 ///
 /// # Errors
 /// As [`encode`]; and a `message_payload` to a peer without TLVs, which would lose the message.
@@ -125,13 +125,13 @@ pub fn encode_for<'a, B: Body<'a>>(
     body: &B,
     status: Status,
     sequence: u32,
-    with_tlvs: bool,
+    version: Version,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     let start = out.len();
     let header = Header { length: 0, command: body.command(), status, sequence };
     out.extend_from_slice(&header.to_bytes());
-    if let Err(error) = body.encode_body(&mut Writer::new(out, with_tlvs)) {
+    if let Err(error) = body.encode_body(&mut Writer::new(out, version)) {
         out.truncate(start);
         return Err(error);
     }

@@ -1,6 +1,6 @@
 //! submit_multi and submit_multi_resp (3.4 §4.5): one text to many destinations.
 
-use super::{Address, Body, Command, check};
+use super::{Address, Body, Command, Version, check};
 use crate::error::{DecodeError, EncodeError, Problem};
 use crate::limits::{
     DESTINATION_ADDR, DESTINATIONS_MAX_V5, DL_NAME, MESSAGE_ID, SCHEDULE_DELIVERY_TIME, SERVICE_TYPE,
@@ -107,11 +107,11 @@ impl DestinationBuf {
     /// The 256th, or an address or name over its size.
     pub fn push(&mut self, destination: Destination<'_>) -> Result<(), EncodeError> {
         let Some(count) = self.count.checked_add(1) else {
-            let problem = Problem::TooLong { octets_max: DESTINATIONS_MAX_V5 };
+            let problem = Problem::TooMany { limit: DESTINATIONS_MAX_V5 };
             return Err(EncodeError { field: "number_of_dests", problem });
         };
         let start = self.bytes.len();
-        if let Err(error) = destination.encode(&mut Writer::new(&mut self.bytes, true)) {
+        if let Err(error) = destination.encode(&mut Writer::new(&mut self.bytes, Version::V5_0)) {
             self.bytes.truncate(start);
             return Err(error);
         }
@@ -198,7 +198,7 @@ impl<'a> Body<'a> for SubmitMulti<'a> {
     fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
         out.cstring(self.service_type, &SERVICE_TYPE)?;
         self.source.encode(out, &SOURCE_ADDR)?;
-        out.u8(self.destinations.count);
+        out.destination_count(self.destinations.count)?;
         out.raw(self.destinations.bytes);
         out.raw(&[self.esm_class, self.protocol_id, self.priority_flag]);
         out.cstring(self.schedule_delivery_time, &SCHEDULE_DELIVERY_TIME)?;
@@ -300,11 +300,11 @@ impl RefusedBuf {
     /// The 256th, or an address over its size.
     pub fn push(&mut self, refused: Refused<'_>) -> Result<(), EncodeError> {
         let Some(count) = self.count.checked_add(1) else {
-            let problem = Problem::TooLong { octets_max: DESTINATIONS_MAX_V5 };
+            let problem = Problem::TooMany { limit: DESTINATIONS_MAX_V5 };
             return Err(EncodeError { field: "no_unsuccess", problem });
         };
         let start = self.bytes.len();
-        let mut out = Writer::new(&mut self.bytes, true);
+        let mut out = Writer::new(&mut self.bytes, Version::V5_0);
         if let Err(error) = refused.destination.encode(&mut out, &DESTINATION_ADDR) {
             self.bytes.truncate(start);
             return Err(error);

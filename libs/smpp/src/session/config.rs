@@ -7,8 +7,10 @@ use std::time::Duration;
 
 /// The widest window: requests in flight in one direction of one session.
 pub const WINDOW_MAX: usize = 10_000;
-/// Default window in either direction.
+/// Default of [`Config::window`].
 pub const WINDOW_DEFAULT: usize = 10;
+/// Default of [`Config::peer_window`]: a carrier that delivers receipts in a wide window should not be refused for it.
+pub const PEER_WINDOW_DEFAULT: usize = 1_000;
 /// Default of [`Config::output_octets_max`].
 pub const OUTPUT_OCTETS_MAX: usize = 1 << 20;
 
@@ -40,7 +42,7 @@ pub struct Config {
     /// Octets waiting for [`Session::poll_transmit`](super::Session::poll_transmit) at which new requests are refused and
     /// [`Session::wants_input`](super::Session::wants_input) turns false.
     pub output_octets_max: usize,
-    /// From connection to a successful bind.
+    /// SMSC: from connection to a successful bind. ESME: from connection, or from a refused bind, to our next bind.
     pub session_init: Duration,
     /// From a request to its response.
     pub response: Duration,
@@ -62,7 +64,7 @@ impl Default for Config {
             version: Version::V3_4,
             assumed_version: None,
             window: WINDOW_DEFAULT,
-            peer_window: WINDOW_DEFAULT,
+            peer_window: PEER_WINDOW_DEFAULT,
             flood_status: Status::RTHROTTLED,
             pdu_octets_max: PDU_OCTETS_MAX,
             output_octets_max: OUTPUT_OCTETS_MAX,

@@ -77,6 +77,8 @@ pub enum Event<'b> {
         /// Of what.
         sequence: u32,
     },
+    /// A PDU of the peer was answered with an error by the machine itself. For the log: nothing is left to do.
+    Refused(Refused),
     /// The peer wants to end the session: answer what is unanswered; no new requests are taken.
     Unbinding,
     /// The session is over. Comes last and once: write what [`poll_transmit`](super::Session::poll_transmit) still has,
@@ -148,6 +150,19 @@ impl fmt::Debug for Response<'_> {
             .field("waited", &self.waited)
             .finish_non_exhaustive()
     }
+}
+
+/// A PDU of the peer that was answered with an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What it was.
+    pub command: Command,
+    /// Its sequence.
+    pub sequence: u32,
+    /// What it was answered with.
+    pub status: Status,
+    /// What is wrong with its body, if that is why; otherwise the state or the command is.
+    pub error: Option<DecodeError>,
 }
 
 /// A request of ours that ended without an answer.

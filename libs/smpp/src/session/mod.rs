@@ -21,8 +21,8 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, OUTPUT_OCTETS_MAX, Role, WINDOW_DEFAULT, WINDOW_MAX};
-pub use event::{Counters, Event, Fate, Reason, Response, SendError, Unanswered};
+pub use config::{Config, OUTPUT_OCTETS_MAX, PEER_WINDOW_DEFAULT, Role, WINDOW_DEFAULT, WINDOW_MAX};
+pub use event::{Counters, Event, Fate, Reason, Refused, Response, SendError, Unanswered};
 pub use state::{State, may_send};
 
 use crate::frame::{self, Split};
@@ -66,7 +66,11 @@ struct Core {
     /// A bind without its answer: ours as ESME, the peer's as SMSC.
     bind: Option<PendingBind>,
     refused_binds: u32,
+    /// As what the session was last bound; means something in BOUND and UNBOUND.
+    mode: BindMode,
     unbind: Unbinding,
+    /// Of our last enquire_link.
+    enquired: Option<u32>,
     closed: Option<Reason>,
     told_closed: bool,
     counters: Counters,
@@ -113,7 +117,9 @@ impl Session {
             timers: Timers::new(&config, now),
             bind: None,
             refused_binds: 0,
+            mode: BindMode::Transceiver,
             unbind: Unbinding::No,
+            enquired: None,
             closed: None,
             told_closed: false,
             counters: Counters::default(),
@@ -349,6 +355,7 @@ impl Core {
     fn enquire(&mut self) {
         let sequence = self.take_sequence();
         encode_header(Command::ENQUIRE_LINK, Status::ROK, sequence, &mut self.out);
+        self.enquired = Some(sequence);
         self.timers.enquire_sent(self.now);
         self.wrote();
     }
@@ -358,9 +365,7 @@ impl Core {
         self.state = State::Unbound;
         self.unbind = Unbinding::Draining;
         self.timers.drain_from(self.now, self.config.drain);
-        if self.window.used() == 0 {
-            self.drained();
-        }
+        self.drain_further();
     }
 
     /// Nothing is in flight any more, or it took too long.
@@ -384,8 +389,9 @@ impl Core {
     /// Goes on with an unbind when the last answer of either side has come.
     fn drain_further(&mut self) {
         let done = match self.unbind {
-            Unbinding::Draining => self.window.used() == 0,
-            Unbinding::PeerAsked { .. } => self.peers.len() == 0 && self.window.used() == 0,
+            Unbinding::Draining | Unbinding::PeerAsked { .. } => {
+                self.peers.len() == 0 && self.window.used() == 0
+            }
             Unbinding::No | Unbinding::Asked { .. } => false,
         };
         if done {

@@ -3,6 +3,7 @@
 use super::config::WINDOW_MAX;
 use crate::pdu::Command;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Spreads sequence numbers. A peer that picks colliding ones only fills its own window of at most 10,000.
@@ -27,12 +28,9 @@ impl Hasher for SequenceHasher {
     }
 }
 
-/// Why a request is not taken.
+/// The number is that of a request still unanswered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    Full,
-    Repeated,
-}
+pub(super) struct Repeated;
 
 pub(super) struct PeerRequests {
     limit: usize,
@@ -52,13 +50,12 @@ impl PeerRequests {
         self.unanswered.len() >= self.limit
     }
 
-    pub(super) fn insert(&mut self, sequence: u32, command: Command) -> Result<(), Refusal> {
-        if self.is_full() {
-            return Err(Refusal::Full);
-        }
+    /// Takes a request in. The caller has asked [`PeerRequests::is_full`].
+    pub(super) fn insert(&mut self, sequence: u32, command: Command) -> Result<(), Repeated> {
+        debug_assert!(!self.is_full());
         match self.unanswered.entry(sequence) {
-            std::collections::hash_map::Entry::Occupied(_) => Err(Refusal::Repeated),
-            std::collections::hash_map::Entry::Vacant(free) => {
+            Entry::Occupied(_) => Err(Repeated),
+            Entry::Vacant(free) => {
                 free.insert(command);
                 Ok(())
             }

@@ -1,9 +1,9 @@
 //! What a session does with each PDU of the peer.
 
 use super::window::Entry;
-use super::{Core, Event, PendingBind, Reason, Response, Role, State, Unbinding, may_send, state};
+use super::{Core, Event, PendingBind, Reason, Refused, Response, Role, State, Unbinding, may_send, state};
 use crate::error::{DecodeError, Problem};
-use crate::limits::{HEADER_OCTETS, SHORT_MESSAGE_OCTETS_MAX};
+use crate::limits::{DESTINATIONS_MAX, HEADER_OCTETS, SHORT_MESSAGE_OCTETS_MAX};
 use crate::pdu::{
     AlertNotification, Bind, BindMode, BindResp, Body, Command, DataSm, DeliverSm, EnquireLink, Header,
     Outbind, Pdu, SubmitSm, SubmitSmResp, Unbind, Version, encode_header,
@@ -102,7 +102,7 @@ impl Core {
         if let Some(entry) = self.window.take_late(header.sequence, None, self.nanos()) {
             return self.late_or_unknown(Some(entry), header, &[]);
         }
-        Some(Event::Nack { status, sequence: header.sequence })
+        (Some(header.sequence) != self.enquired).then_some(Event::Nack { status, sequence: header.sequence })
     }
 
     fn unbind_response<'b>(&mut self, header: Header) -> Option<Event<'b>> {
@@ -141,74 +141,76 @@ impl Core {
 
     fn our_bind_refused<'b>(&mut self, status: Status) -> Event<'b> {
         self.bind = None;
-        self.timers.bind_answered();
+        self.timers.bind_refused(self.now);
         self.state = State::Open;
         Event::BindRefused { status }
     }
 
     pub(super) fn bound(&mut self, mode: BindMode, version: Version) {
         self.state = State::Bound(mode);
+        self.mode = mode;
         self.version = version;
         self.timers.bound(self.now);
     }
 
     fn request_of_peer<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
         match header.command {
-            Command::ENQUIRE_LINK => self.enquired(header, body),
+            Command::ENQUIRE_LINK => self.enquire_request(header, body),
             Command::UNBIND => self.unbind_request(header, body),
             Command::BIND_RECEIVER | Command::BIND_TRANSMITTER | Command::BIND_TRANSCEIVER => {
                 self.bind_request(header, body)
             }
             Command::OUTBIND | Command::ALERT_NOTIFICATION => self.notification(header, body),
             command if state::is_request(command) => self.message_request(header, body),
-            _ => {
-                self.refuse(header, Status::RINVCMDID);
-                None
-            }
+            _ => Some(self.refuse(header, Status::RINVCMDID, None)),
         }
     }
 
     /// Answers a request with an error. A command without a response, known or not, gets a generic_nack.
-    fn refuse(&mut self, header: Header, status: Status) {
-        let has_response = state::is_request(header.command)
-            && !matches!(header.command, Command::OUTBIND | Command::ALERT_NOTIFICATION);
-        let command = if has_response { header.command.response() } else { Command::GENERIC_NACK };
-        encode_header(command, status, header.sequence, &mut self.out);
+    fn refuse<'b>(&mut self, header: Header, status: Status, error: Option<DecodeError>) -> Event<'b> {
+        let Header { command, sequence, .. } = header;
+        let has_response =
+            state::is_request(command) && !matches!(command, Command::OUTBIND | Command::ALERT_NOTIFICATION);
+        let response = if has_response { command.response() } else { Command::GENERIC_NACK };
+        encode_header(response, status, sequence, &mut self.out);
         self.counters.refused_requests += 1;
         self.wrote();
+        Event::Refused(Refused { command, sequence, status, error })
     }
 
-    fn peer_role(&self) -> Role {
-        match self.role {
+    fn refuse_malformed<'b>(&mut self, header: Header, error: DecodeError) -> Event<'b> {
+        self.refuse(header, error.status, Some(error))
+    }
+
+    /// Whether the peer may send this now. While we are the one who unbinds, it may go on until it has seen that: what it sent
+    /// before is taken and answered.
+    fn peer_may_send(&self, command: Command) -> bool {
+        let peer = match self.role {
             Role::Esme => Role::Smsc,
             Role::Smsc => Role::Esme,
-        }
+        };
+        let ours = matches!(self.unbind, Unbinding::Draining | Unbinding::Asked { .. });
+        let state = if ours && self.state == State::Unbound { State::Bound(self.mode) } else { self.state };
+        may_send(peer, command, state)
     }
 
     /// enquire_link is answered in every state (a rule of 5.0).
-    fn enquired<'b>(&mut self, header: Header, body: &[u8]) -> Option<Event<'b>> {
-        match EnquireLink::decode_body(header.command, body) {
-            Ok(_) => {
-                encode_header(Command::ENQUIRE_LINK_RESP, Status::ROK, header.sequence, &mut self.out);
-                self.wrote();
-            }
-            Err(error) => self.refuse(header, error.status),
+    fn enquire_request<'b>(&mut self, header: Header, body: &[u8]) -> Option<Event<'b>> {
+        if let Err(error) = EnquireLink::decode_body(header.command, body) {
+            return Some(self.refuse_malformed(header, error));
         }
+        encode_header(Command::ENQUIRE_LINK_RESP, Status::ROK, header.sequence, &mut self.out);
+        self.wrote();
         None
     }
 
     fn unbind_request<'b>(&mut self, header: Header, body: &[u8]) -> Option<Event<'b>> {
-        if !may_send(self.peer_role(), Command::UNBIND, self.state) {
-            self.refuse(header, Status::RINVBNDSTS);
-            return None;
+        let repeated = matches!(self.unbind, Unbinding::PeerAsked { .. });
+        if repeated || !self.peer_may_send(Command::UNBIND) {
+            return Some(self.refuse(header, Status::RINVBNDSTS, None));
         }
         if let Err(error) = Unbind::decode_body(header.command, body) {
-            self.refuse(header, error.status);
-            return None;
-        }
-        if let Unbinding::PeerAsked { .. } = self.unbind {
-            self.refuse(header, Status::RINVBNDSTS);
-            return None;
+            return Some(self.refuse_malformed(header, error));
         }
         self.state = State::Unbound;
         self.unbind = Unbinding::PeerAsked { sequence: header.sequence };
@@ -219,13 +221,11 @@ impl Core {
 
     fn bind_request<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
         if self.role == Role::Esme {
-            self.refuse(header, Status::RINVBNDSTS);
-            return None;
+            return Some(self.refuse(header, Status::RINVBNDSTS, None));
         }
         let waiting = self.bind.is_some();
         if waiting || !matches!(self.state, State::Open | State::Outbound) {
-            self.refuse(header, Status::RALYBND);
-            return None;
+            return Some(self.refuse(header, Status::RALYBND, None));
         }
         match Bind::decode_body(header.command, body) {
             Ok(bind) => {
@@ -234,43 +234,34 @@ impl Core {
                 Some(Event::Bind { bind })
             }
             Err(error) => {
-                self.refuse(header, error.status);
+                let refused = self.refuse_malformed(header, error);
                 self.bind_refused();
-                None
+                Some(refused)
             }
         }
     }
 
     fn notification<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
-        if !may_send(self.peer_role(), header.command, self.state) {
-            self.refuse(header, Status::RINVBNDSTS);
-            return None;
+        if !self.peer_may_send(header.command) {
+            return Some(self.refuse(header, Status::RINVBNDSTS, None));
         }
         let event = if header.command == Command::OUTBIND {
             Outbind::decode_body(header.command, body).map(Event::Outbind)
         } else {
             AlertNotification::decode_body(header.command, body).map(Event::Alert)
         };
-        match event {
-            Ok(event) => {
-                if header.command == Command::OUTBIND {
-                    self.state = State::Outbound;
-                }
-                Some(event)
-            }
-            Err(error) => {
-                self.refuse(header, error.status);
-                None
-            }
+        if matches!(event, Ok(Event::Outbind(_))) {
+            self.state = State::Outbound;
         }
+        Some(event.unwrap_or_else(|error| self.refuse_malformed(header, error)))
     }
 
     fn message_request<'b>(&mut self, header: Header, body: &'b [u8]) -> Option<Event<'b>> {
-        if !may_send(self.peer_role(), header.command, self.state) {
-            self.refuse(header, Status::RINVBNDSTS);
-            return None;
+        if !self.peer_may_send(header.command) {
+            return Some(self.refuse(header, Status::RINVBNDSTS, None));
         }
         if self.peers.is_full() {
+            // Without an event: a flood costs the caller nothing.
             encode_header(
                 header.command.response(),
                 self.config.flood_status,
@@ -283,15 +274,11 @@ impl Core {
         }
         let event = match self.read_request(header, body) {
             Ok(event) => event,
-            Err(error) => {
-                self.refuse(header, error.status);
-                return None;
-            }
+            Err(error) => return Some(self.refuse_malformed(header, error)),
         };
         if self.peers.insert(header.sequence, header.command).is_err() {
             // A number is repeated while the first request with it is unanswered.
-            self.refuse(header, Status::RSYSERR);
-            return None;
+            return Some(self.refuse(header, Status::RSYSERR, None));
         }
         self.timers.active(self.now);
         Some(event)
@@ -324,6 +311,7 @@ impl Core {
                 match &pdu {
                     Pdu::SubmitMulti(multi) => {
                         self.judge_length(multi.short_message)?;
+                        self.judge_count(multi.destinations.count())?;
                         multi.check()?;
                     }
                     Pdu::ReplaceSm(replace) => {
@@ -345,6 +333,15 @@ impl Core {
         }
         let problem = Problem::TooLong { octets_max: SHORT_MESSAGE_OCTETS_MAX };
         Err(DecodeError { status: Status::RINVMSGLEN, field: "short_message", problem })
+    }
+
+    /// Before 5.0 a submit_multi has at most 254 destinations.
+    fn judge_count(&self, destinations: usize) -> Result<(), DecodeError> {
+        if self.version >= Version::V5_0 || destinations <= DESTINATIONS_MAX {
+            return Ok(());
+        }
+        let problem = Problem::TooMany { limit: DESTINATIONS_MAX };
+        Err(DecodeError { status: Status::RINVNUMDESTS, field: "number_of_dests", problem })
     }
 }
 

@@ -161,7 +161,7 @@ impl Core {
         }
         let bind = Bind { interface_version: self.config.version, ..*bind };
         let sequence = self.next_sequence;
-        pdu::encode_for(&bind, Status::ROK, sequence, self.config.version.has_tlvs(), &mut self.out)?;
+        pdu::encode_for(&bind, Status::ROK, sequence, self.config.version, &mut self.out)?;
         self.next_sequence = after(sequence);
         self.bind = Some(PendingBind { mode: bind.mode, sequence, peer_version: self.config.version });
         self.timers.bind_sent(self.now);
@@ -175,7 +175,7 @@ impl Core {
         let mut tlvs = TlvBuf::new();
         tlvs.push_u8(Tag::SC_INTERFACE_VERSION, self.config.version.0);
         let response = BindResp { mode: bind.mode, system_id, tlvs: tlvs.as_tlvs() };
-        pdu::encode_for(&response, Status::ROK, bind.sequence, version.has_tlvs(), &mut self.out)?;
+        pdu::encode_for(&response, Status::ROK, bind.sequence, version, &mut self.out)?;
         self.wrote();
         self.bind = None;
         self.bound(bind.mode, version);
@@ -204,7 +204,7 @@ impl Core {
             return Err(SendError::OutputFull);
         }
         let sequence = self.window.free_sequence(self.next_sequence);
-        pdu::encode_for(body, Status::ROK, sequence, self.version.has_tlvs(), &mut self.out)?;
+        pdu::encode_for(body, Status::ROK, sequence, self.version, &mut self.out)?;
         self.next_sequence = after(sequence);
         // Registered before any octet can leave: the fastest response finds its slot.
         self.window.insert(Entry { token, sent: self.nanos(), sequence, command, batch: self.batch });
@@ -222,7 +222,7 @@ impl Core {
             return Err(SendError::OutputFull);
         }
         let sequence = self.next_sequence;
-        pdu::encode_for(body, Status::ROK, sequence, self.version.has_tlvs(), &mut self.out)?;
+        pdu::encode_for(body, Status::ROK, sequence, self.version, &mut self.out)?;
         self.next_sequence = after(sequence);
         self.wrote();
         Ok(sequence)
@@ -267,7 +267,7 @@ impl Core {
         status: Status,
         body: &B,
     ) -> Result<(), SendError> {
-        pdu::encode_for(body, status, sequence, self.version.has_tlvs(), &mut self.out)?;
+        pdu::encode_for(body, status, sequence, self.version, &mut self.out)?;
         self.responded(sequence);
         Ok(())
     }

@@ -28,6 +28,7 @@ pub(super) struct Timers {
     enquire_link: Option<Duration>,
     inactivity: Option<Duration>,
     response: Duration,
+    init: Duration,
     bound: bool,
     session_init: Option<Instant>,
     bind: Option<Instant>,
@@ -45,6 +46,7 @@ impl Timers {
             enquire_link: config.enquire_link,
             inactivity: config.inactivity,
             response: config.response,
+            init: config.session_init,
             bound: false,
             session_init: Some(now + config.session_init),
             bind: None,
@@ -69,11 +71,14 @@ impl Timers {
     }
 
     pub(super) fn bind_sent(&mut self, now: Instant) {
+        self.session_init = None;
         self.bind = Some(now + self.response);
     }
 
-    pub(super) fn bind_answered(&mut self) {
+    /// Our bind was refused: the next one is due.
+    pub(super) fn bind_refused(&mut self, now: Instant) {
         self.bind = None;
+        self.session_init = Some(now + self.init);
     }
 
     pub(super) fn bound(&mut self, now: Instant) {
@@ -98,7 +103,7 @@ impl Timers {
     }
 
     pub(super) fn output_waits(&mut self, now: Instant, limit: Duration) {
-        self.write_stall.get_or_insert(now + limit);
+        self.write_stall.get_or_insert_with(|| now + limit);
     }
 
     pub(super) fn output_taken(&mut self) {

@@ -87,7 +87,7 @@ impl std::error::Error for TooManyParts {}
 /// octet counts for [`Concat::Udh8`].
 ///
 /// # Errors
-/// More than [`PARTS_MAX`] parts.
+/// More than [`PARTS_MAX`] parts; more than one for [`Concat::Payload`].
 pub fn split(
     octets: &[u8],
     charset: Charset,
@@ -97,6 +97,9 @@ pub fn split(
     let (single, part) = concat.limits(charset);
     let unit = charset.unit_octets();
     let whole = octets.len() <= single * unit;
+    if !whole && concat == Concat::Payload {
+        return Err(TooManyParts { parts: octets.len().div_ceil(single * unit) });
+    }
     let part_octets = if whole { single * unit } else { part * unit };
     let mut total = 0;
     let mut rest = octets;
