@@ -10,6 +10,8 @@
 
 mod alerts;
 mod audit;
+#[cfg(test)]
+mod conformance;
 mod deliveries;
 mod error;
 mod groups;
@@ -33,7 +35,9 @@ use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 /// Everything a store is. One value, shared by doors and engine.
-pub trait Store: Recipients + Groups + OptOuts + Alerts + Deliveries + Tokens + Observers + Audit + Send + Sync {
+pub trait Store:
+    Recipients + Groups + OptOuts + Alerts + Deliveries + Tokens + Observers + Audit + Send + Sync
+{
     /// Moves what is in the write-ahead log where it belongs, and closes; for an orderly end.
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 }

@@ -1,0 +1,106 @@
+use crate::StoreError;
+use futures_util::future::BoxFuture;
+use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, RosterBlock, Timestamp};
+
+/// Alerts.
+pub trait Alerts {
+    /// Stores a new alert, synced to disk before this resolves, and gives it its number. With an idempotency key seen within 24 h the earlier alert
+    /// comes back instead, if the body's hash is the same.
+    fn accept_alert<'a>(
+        &'a self,
+        alert: Alert,
+        key: Option<IdempotencyKey>,
+    ) -> BoxFuture<'a, Result<Accepted, StoreError>>;
+    /// By its outside id.
+    fn alert<'a>(&'a self, account: &'a str, id: AlertId)
+    -> BoxFuture<'a, Result<Option<Alert>, StoreError>>;
+    /// By its inside number.
+    fn alert_by_no(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<Alert>, StoreError>>;
+    /// Newest first, older than `before` (an inside number) if given.
+    fn alerts_before<'a>(
+        &'a self,
+        account: &'a str,
+        before: Option<AlertNo>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>>;
+    /// Every alert that is not final, of every account: what a start has to pick up.
+    fn unfinished_alerts(&self) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>>;
+    /// Notes a change of state. Resolves when synced.
+    fn set_alert_state<'a>(
+        &'a self,
+        no: AlertNo,
+        state: AlertState,
+        version: u32,
+        note: &'a str,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Stores what solve found and moves the alert from solving to `then`, in one transaction per block and one for the move; a
+    /// roster of an earlier, interrupted solve is removed first.
+    fn put_roster(
+        &self,
+        no: AlertNo,
+        blocks: Vec<RosterBlock>,
+        then: AlertState,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Adds blocks to a roster that is too large for one piece; `first` removes what an interrupted solve left. The caller
+    /// moves the state with [`Alerts::set_alert_state`] when the last block is in.
+    fn add_roster_blocks(
+        &self,
+        no: AlertNo,
+        first: bool,
+        blocks: Vec<RosterBlock>,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// One block, by the number of an endpoint in it. On the calling thread; blocks are small.
+    fn roster_block(&self, no: AlertNo, of: EndpointNo) -> Result<Option<RosterBlock>, StoreError>;
+    /// How many endpoints the roster has.
+    fn roster_len(&self, no: AlertNo) -> BoxFuture<'_, Result<u32, StoreError>>;
+    /// Removes alerts (with rosters and deliveries) that became final before `before`, at most `limit`. Resolves to those removed.
+    fn remove_alerts_before(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<AlertNo>, StoreError>>;
+    /// Final alerts that became final before `before`, oldest first: for export before removal.
+    fn final_alerts_before(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>>;
+    /// A CAP message of the account by its (sender, identifier): the alerts that carry it, newest first.
+    fn alerts_of_cap<'a>(
+        &'a self,
+        account: &'a str,
+        sender: &'a str,
+        identifier: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>>;
+    /// Ties an alert to the CAP message it came from.
+    fn tie_cap<'a>(
+        &'a self,
+        no: AlertNo,
+        account: &'a str,
+        sender: &'a str,
+        identifier: &'a str,
+        sent: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+}
+
+/// An idempotency key with the hash of the body it came with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// As the client sent it, at most 255 octets.
+    pub key: String,
+    /// SHA-256 of the body (and of what else decides its meaning).
+    pub body_hash: [u8; 32],
+}
+
+/// What [`Alerts::accept_alert`] did.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Accepted {
+    /// It is new.
+    New(Alert),
+    /// It came before, under the same key with the same body.
+    Before(Alert),
+    /// The key came before with another body.
+    KeyTaken,
+}

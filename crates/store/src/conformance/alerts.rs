@@ -1,0 +1,136 @@
+use super::{ACCOUNT, alert};
+use crate::{Accepted, IdempotencyKey, Store, StoreError};
+use records::{Alert, AlertNo, AlertState, Timestamp};
+
+pub(crate) async fn an_accepted_alert_is_found_as_it_was(store: &dyn Store) {
+    let Accepted::New(accepted) = store.accept_alert(alert(1), None).await.unwrap() else { panic!() };
+    assert_eq!(accepted, Alert { no: accepted.no, ..alert(1) });
+    assert_eq!(store.alert(ACCOUNT, accepted.id).await.unwrap(), Some(accepted.clone()));
+    assert_eq!(store.alert_by_no(accepted.no).await.unwrap(), Some(accepted.clone()));
+    assert_eq!(store.alert("b", accepted.id).await.unwrap(), None);
+    assert_eq!(store.alert(ACCOUNT, alert(2).id).await.unwrap(), None);
+    assert_eq!(store.alert_by_no(AlertNo(accepted.no.0 + 1)).await.unwrap(), None);
+}
+
+pub(crate) async fn numbers_are_dense_and_never_reused(store: &dyn Store) {
+    let first = accept(store, 1).await;
+    assert_eq!(accept(store, 2).await.0, first.0 + 1);
+    let refused = store.accept_alert(alert(2), None).await; // the outside id is taken
+    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
+    let third = accept(store, 3).await;
+    assert_eq!(third.0, first.0 + 2);
+    store.set_alert_state(third, AlertState::Done, 2, "", Timestamp(5)).await.unwrap();
+    assert_eq!(store.remove_alerts_before(Timestamp(6), 10).await.unwrap(), [third]);
+    assert_eq!(accept(store, 4).await.0, first.0 + 3);
+}
+
+pub(crate) async fn alerts_are_listed_newest_first(store: &dyn Store) {
+    let mut numbers = Vec::new();
+    for n in 1..=5 {
+        numbers.push(accept(store, n).await);
+    }
+    let other = Alert { account: "b".to_owned(), ..alert(9) };
+    store.accept_alert(other, None).await.unwrap();
+    let page = store.alerts_before(ACCOUNT, None, 2).await.unwrap();
+    assert_eq!(nos(&page), [numbers[4], numbers[3]]);
+    let page = store.alerts_before(ACCOUNT, Some(numbers[3]), 10).await.unwrap();
+    assert_eq!(nos(&page), [numbers[2], numbers[1], numbers[0]]);
+}
+
+pub(crate) async fn states_move_and_final_ones_are_not_unfinished(store: &dyn Store) {
+    let (first, second) = (accept(store, 1).await, accept(store, 2).await);
+    store.set_alert_state(first, AlertState::Running, 2, "", Timestamp(10)).await.unwrap();
+    store.set_alert_state(second, AlertState::Cancelled, 2, "by ann", Timestamp(20)).await.unwrap();
+    let found = store.alert_by_no(second).await.unwrap().unwrap();
+    assert_eq!((found.state, found.version, found.note.as_str()), (AlertState::Cancelled, 2, "by ann"));
+    assert_eq!(nos(&store.unfinished_alerts().await.unwrap()), [first]);
+    assert_eq!(nos(&store.final_alerts_before(Timestamp(21), 10).await.unwrap()), [second]);
+    assert_eq!(store.final_alerts_before(Timestamp(20), 10).await.unwrap(), []);
+}
+
+pub(crate) async fn an_older_version_does_not_overwrite_a_newer(store: &dyn Store) {
+    let no = accept(store, 1).await;
+    store.set_alert_state(no, AlertState::Cancelled, 3, "", Timestamp(1)).await.unwrap();
+    for refused in [
+        store.set_alert_state(no, AlertState::Running, 2, "", Timestamp(2)).await,
+        store.set_alert_state(AlertNo(99), AlertState::Running, 9, "", Timestamp(2)).await,
+    ] {
+        assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
+    }
+    assert_eq!(store.alert_by_no(no).await.unwrap().unwrap().state, AlertState::Cancelled);
+}
+
+pub(crate) async fn the_same_key_and_body_give_the_earlier_alert(store: &dyn Store) {
+    let Accepted::New(first) = store.accept_alert(alert(1), key("k", 1)).await.unwrap() else { panic!() };
+    assert_eq!(store.accept_alert(alert(2), key("k", 1)).await.unwrap(), Accepted::Before(first.clone()));
+    assert_eq!(store.accept_alert(alert(3), key("k", 2)).await.unwrap(), Accepted::KeyTaken);
+    assert!(matches!(store.accept_alert(alert(4), key("l", 1)).await.unwrap(), Accepted::New(_)));
+    let other = Alert { account: "b".to_owned(), ..alert(5) };
+    assert!(matches!(store.accept_alert(other, key("k", 2)).await.unwrap(), Accepted::New(_)));
+    assert_eq!(store.alerts_before(ACCOUNT, None, 10).await.unwrap().len(), 2);
+}
+
+pub(crate) async fn a_key_is_free_again_after_a_day(store: &dyn Store) {
+    const DAY_S: i64 = 24 * 60 * 60;
+    let Accepted::New(first) = store.accept_alert(alert(1), key("k", 1)).await.unwrap() else { panic!() };
+    let at = |s: i64, n: u128| Alert { created: first.created.plus_s(s), ..alert(n) };
+    assert_eq!(
+        store.accept_alert(at(DAY_S - 1, 2), key("k", 1)).await.unwrap(),
+        Accepted::Before(first.clone())
+    );
+    let Accepted::New(second) = store.accept_alert(at(DAY_S, 3), key("k", 2)).await.unwrap() else {
+        panic!()
+    };
+    assert_eq!(store.accept_alert(at(DAY_S + 1, 4), key("k", 2)).await.unwrap(), Accepted::Before(second));
+}
+
+pub(crate) async fn many_at_once_with_one_key_make_one_alert(store: &dyn Store) {
+    let all = (1..=50).map(|n| store.accept_alert(alert(n), key("k", 1)));
+    let answers = futures_util::future::join_all(all).await;
+    let new = answers.iter().filter(|answer| matches!(answer, Ok(Accepted::New(_)))).count();
+    let before = answers.iter().filter(|answer| matches!(answer, Ok(Accepted::Before(_)))).count();
+    assert_eq!((new, before), (1, 49));
+}
+
+pub(crate) async fn a_cap_message_names_its_alerts(store: &dyn Store) {
+    let (first, second) = (accept(store, 1).await, accept(store, 2).await);
+    for no in [first, second, second] {
+        store.tie_cap(no, ACCOUNT, "s@x", "id-1", "2026-01-01T00:00:00-00:00").await.unwrap();
+    }
+    assert_eq!(nos(&store.alerts_of_cap(ACCOUNT, "s@x", "id-1").await.unwrap()), [second, first]);
+    assert_eq!(store.alerts_of_cap(ACCOUNT, "s@x", "id-2").await.unwrap(), []);
+    assert_eq!(store.alerts_of_cap("b", "s@x", "id-1").await.unwrap(), []);
+}
+
+pub(crate) async fn old_alerts_go_with_all_they_have(store: &dyn Store) {
+    let old = super::solving(store, 1).await;
+    let new = accept(store, 2).await;
+    super::rosters::put(store, old, 1_500).await;
+    store.fold(super::deliveries::some(old, 0..5_000), 7).await.unwrap();
+    store.fold(super::deliveries::some(new, 0..3), 8).await.unwrap();
+    store.tie_cap(old, ACCOUNT, "s", "i", "").await.unwrap();
+    store.set_alert_state(old, AlertState::Expired, 2, "", Timestamp(100)).await.unwrap();
+    assert_eq!(store.remove_alerts_before(Timestamp(100), 10).await.unwrap(), []);
+    assert_eq!(store.remove_alerts_before(Timestamp(101), 10).await.unwrap(), [old]);
+    assert_eq!(store.alert_by_no(old).await.unwrap(), None);
+    assert_eq!(store.roster_block(old, records::EndpointNo(0)).unwrap(), None);
+    assert_eq!(super::deliveries::scan(store, old), []);
+    assert_eq!(store.alerts_of_cap(ACCOUNT, "s", "i").await.unwrap(), []);
+    assert_eq!(super::deliveries::scan(store, new).len(), 3);
+    assert_eq!(store.folded_to().await.unwrap(), 8);
+}
+
+fn key(key: &str, body: u8) -> Option<IdempotencyKey> {
+    Some(IdempotencyKey { key: key.to_owned(), body_hash: [body; 32] })
+}
+
+pub(crate) async fn accept(store: &dyn Store, n: u128) -> AlertNo {
+    match store.accept_alert(alert(n), None).await.unwrap() {
+        Accepted::New(alert) => alert.no,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn nos(alerts: &[Alert]) -> Vec<AlertNo> {
+    alerts.iter().map(|alert| alert.no).collect()
+}

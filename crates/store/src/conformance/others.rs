@@ -1,0 +1,118 @@
+use super::ACCOUNT;
+use super::alerts::accept;
+use crate::{Act, Store, StoreError};
+use records::{AlertNo, CallbackEvent, CallbackRequest, Channel, Group, Role, Rule, Test, Timestamp, Token};
+
+pub(crate) async fn a_token_is_found_by_its_hash_until_revoked(store: &dyn Store) {
+    let (ann, bo) = (token("1", 1, "a"), token("2", 2, "b"));
+    store.put_token(ann.clone()).await.unwrap();
+    store.put_token(bo.clone()).await.unwrap();
+    assert_eq!(store.token_by_hash([1; 32]).await.unwrap(), Some(ann.clone()));
+    assert_eq!(store.token_by_hash([3; 32]).await.unwrap(), None);
+    assert_eq!(store.tokens(Some("b")).await.unwrap(), vec![bo.clone()]);
+    assert!(store.revoke_token("1", Timestamp(9)).await.unwrap());
+    assert!(!store.revoke_token("1", Timestamp(10)).await.unwrap());
+    assert!(!store.revoke_token("7", Timestamp(10)).await.unwrap());
+    assert_eq!(store.token_by_hash([1; 32]).await.unwrap(), None);
+    let revoked = Token { revoked: Some(Timestamp(9)), ..ann.clone() };
+    assert_eq!(store.tokens(None).await.unwrap(), [revoked, bo]);
+    let again = store.put_token(ann).await;
+    assert!(matches!(again, Err(StoreError::Conflict { .. })), "{again:?}");
+}
+
+pub(crate) async fn groups_are_put_replaced_listed_and_deleted(store: &dyn Store) {
+    let rule = Rule::Any(vec![
+        Rule::Not(Box::new(Rule::Test { attribute: "floor".to_owned(), test: Test::AtLeast(3) })),
+        Rule::Test { attribute: "role".to_owned(), test: Test::In(vec!["nurse".to_owned()]) },
+    ]);
+    let staff = Group {
+        id: "staff".to_owned(),
+        name: "Staff".to_owned(),
+        members: vec!["1".to_owned()],
+        groups: vec!["fire".to_owned()],
+        rule: Some(rule),
+    };
+    let fire = Group { id: "fire".to_owned(), ..Group::default() };
+    let first = store.put_group(ACCOUNT, staff.clone()).await.unwrap();
+    store.put_group(ACCOUNT, fire.clone()).await.unwrap();
+    assert_eq!(store.group(ACCOUNT, "staff").await.unwrap(), Some((staff.clone(), first)));
+    let renamed = Group { name: "All staff".to_owned(), ..staff.clone() };
+    let second = store.replace_group(ACCOUNT, renamed.clone(), first).await.unwrap().unwrap();
+    assert_eq!(store.replace_group(ACCOUNT, staff, first).await.unwrap(), None);
+    assert_eq!(store.group(ACCOUNT, "staff").await.unwrap(), Some((renamed.clone(), second)));
+    assert_eq!(store.groups_after(ACCOUNT, "", 10).await.unwrap(), [fire.clone(), renamed]);
+    assert_eq!(store.groups_after(ACCOUNT, "", 1).await.unwrap(), [fire]);
+    assert!(store.group_exists(ACCOUNT, "staff").await.unwrap());
+    assert!(store.delete_group(ACCOUNT, "staff").await.unwrap());
+    assert!(!store.delete_group(ACCOUNT, "staff").await.unwrap());
+    assert!(!store.group_exists(ACCOUNT, "staff").await.unwrap());
+    assert_eq!(store.group("b", "fire").await.unwrap(), None);
+}
+
+pub(crate) async fn a_group_exists_when_a_recipient_names_it(store: &dyn Store) {
+    store.put_recipients(ACCOUNT, vec![super::member("1", &["night"])]).await.unwrap();
+    assert!(store.group_exists(ACCOUNT, "night").await.unwrap());
+    assert!(!store.group_exists("b", "night").await.unwrap());
+    store.delete_recipient(ACCOUNT, "1").await.unwrap();
+    assert!(!store.group_exists(ACCOUNT, "night").await.unwrap());
+}
+
+pub(crate) async fn an_opt_out_stands_until_it_is_taken_back(store: &dyn Store) {
+    let now = Timestamp(5);
+    for (channel, address) in [(Channel::Mail, "b@x.se"), (Channel::Sms, "+461"), (Channel::Sms, "+461")] {
+        store.set_opt_out(ACCOUNT, channel, address, true, now).await.unwrap();
+    }
+    let both = vec![(Channel::Sms, "+461".to_owned()), (Channel::Mail, "b@x.se".to_owned())];
+    assert_eq!(store.opt_outs(ACCOUNT).await.unwrap(), both);
+    assert_eq!(store.opt_outs("b").await.unwrap(), []);
+    store.set_opt_out(ACCOUNT, Channel::Sms, "+461", false, now).await.unwrap();
+    assert_eq!(store.opt_outs(ACCOUNT).await.unwrap(), both[1..]);
+}
+
+pub(crate) async fn observers_belong_to_their_alert(store: &dyn Store) {
+    let (first, second) = (accept(store, 1).await, accept(store, 2).await);
+    let request = CallbackRequest {
+        url: "https://x.se/hook".to_owned(),
+        every_s: 30,
+        xml: true,
+        events: vec![CallbackEvent::Answer, CallbackEvent::Done],
+    };
+    let id = store.put_observer(first, request.clone()).await.unwrap();
+    let other = store.put_observer(first, request.clone()).await.unwrap();
+    assert_eq!(store.observers(first).await.unwrap(), [(id, request.clone()), (other, request.clone())]);
+    assert_eq!(store.observers(second).await.unwrap(), []);
+    assert!(!store.delete_observer(second, id).await.unwrap());
+    assert!(store.delete_observer(first, id).await.unwrap());
+    assert_eq!(store.observers(first).await.unwrap(), [(other, request.clone())]);
+    let nobodys = store.put_observer(AlertNo(99), request).await;
+    assert!(matches!(nobodys, Err(StoreError::Conflict { .. })), "{nobodys:?}");
+}
+
+pub(crate) async fn acts_are_listed_newest_first(store: &dyn Store) {
+    let act = |n: i64, account: &str| Act {
+        at: Timestamp(n),
+        account: account.to_owned(),
+        token: "t".to_owned(),
+        verb: "alert.cancel".to_owned(),
+        object: n.to_string(),
+        detail: String::new(),
+    };
+    for (n, account) in [(1, "a"), (2, "b"), (3, "a")] {
+        store.note_act(act(n, account)).await.unwrap();
+    }
+    assert_eq!(store.acts(None, 2).await.unwrap(), [act(3, "a"), act(2, "b")]);
+    assert_eq!(store.acts(Some("a"), 10).await.unwrap(), [act(3, "a"), act(1, "a")]);
+    assert_eq!(store.acts(Some("c"), 10).await.unwrap(), []);
+}
+
+fn token(id: &str, hash: u8, account: &str) -> Token {
+    Token {
+        id: id.to_owned(),
+        hash: [hash; 32],
+        role: Role::Operator,
+        account: account.to_owned(),
+        name: "ci".to_owned(),
+        created: Timestamp(i64::from(hash)),
+        revoked: None,
+    }
+}

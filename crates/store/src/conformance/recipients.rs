@@ -1,0 +1,120 @@
+use super::{ACCOUNT, member, person};
+use crate::Store;
+use records::Recipient;
+
+pub(crate) async fn a_put_recipient_is_found_with_its_version(store: &dyn Store) {
+    let versions = store.put_recipients(ACCOUNT, vec![person("1", "Ann"), person("2", "Bo")]).await.unwrap();
+    assert_eq!(store.recipient(ACCOUNT, "1").await.unwrap(), Some((person("1", "Ann"), versions[0])));
+    assert_eq!(store.recipient(ACCOUNT, "2").await.unwrap(), Some((person("2", "Bo"), versions[1])));
+    assert_eq!(store.recipient(ACCOUNT, "3").await.unwrap(), None);
+}
+
+pub(crate) async fn a_second_put_replaces_and_raises_the_version(store: &dyn Store) {
+    let first = store.put_recipients(ACCOUNT, vec![member("1", &["x", "y"])]).await.unwrap()[0];
+    let second = store.put_recipients(ACCOUNT, vec![member("1", &["y", "z"])]).await.unwrap()[0];
+    assert!(second > first);
+    assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 1);
+    assert_eq!(members(store, &["x"]).await, [""; 0]);
+    assert_eq!(members(store, &["y"]).await, ["1"]);
+    assert_eq!(members(store, &["z"]).await, ["1"]);
+}
+
+pub(crate) async fn of_two_with_one_id_in_a_put_the_later_stays(store: &dyn Store) {
+    store.put_recipients(ACCOUNT, vec![person("1", "Ann"), person("1", "Bo")]).await.unwrap();
+    assert_eq!(store.recipient(ACCOUNT, "1").await.unwrap().unwrap().0.name, "Bo");
+    let many: Vec<Recipient> = (0..600).map(|n| person(&format!("{}", n % 300), &n.to_string())).collect();
+    let versions = store.put_recipients(ACCOUNT, many).await.unwrap();
+    assert_eq!(versions.len(), 600);
+    let (last, version) = store.recipient(ACCOUNT, "299").await.unwrap().unwrap();
+    assert_eq!((last.name.as_str(), version), ("599", versions[599]));
+    assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 300);
+}
+
+pub(crate) async fn a_replace_needs_the_version_it_saw(store: &dyn Store) {
+    assert_eq!(store.replace_recipient(ACCOUNT, person("1", "Ann"), 1).await.unwrap(), None);
+    let first = store.put_recipients(ACCOUNT, vec![person("1", "Ann")]).await.unwrap()[0];
+    let second = store.replace_recipient(ACCOUNT, person("1", "Bo"), first).await.unwrap().unwrap();
+    assert_eq!(store.replace_recipient(ACCOUNT, person("1", "Cy"), first).await.unwrap(), None);
+    assert_eq!(store.recipient(ACCOUNT, "1").await.unwrap(), Some((person("1", "Bo"), second)));
+}
+
+pub(crate) async fn accounts_do_not_see_each_other(store: &dyn Store) {
+    store.put_recipients("a", vec![member("1", &["g"])]).await.unwrap();
+    store.put_recipients("b", vec![member("2", &["g"])]).await.unwrap();
+    assert_eq!(ids(&store.recipients_after("a", "", 10).await.unwrap()), ["1"]);
+    assert_eq!(store.recipient("a", "2").await.unwrap(), None);
+    assert_eq!(store.members_after("b", &["g".to_owned()], "", 10).await.unwrap(), ["2"]);
+    assert_eq!(store.recipient_count("c").await.unwrap(), 0);
+    assert!(!store.delete_recipient("a", "2").await.unwrap());
+    assert_eq!(scan(store, "b"), ["2"]);
+}
+
+pub(crate) async fn pages_follow_each_other_in_key_order(store: &dyn Store) {
+    let people = ["b", "a", "ä", "c", "B"].map(|id| member(id, &["g"]));
+    store.put_recipients(ACCOUNT, people.to_vec()).await.unwrap();
+    let first = store.recipients_after(ACCOUNT, "", 2).await.unwrap();
+    assert_eq!(ids(&first), ["B", "a"]);
+    assert_eq!(ids(&store.recipients_after(ACCOUNT, "a", 10).await.unwrap()), ["b", "c", "ä"]);
+    assert_eq!(ids(&store.recipients_after(ACCOUNT, "ä", 10).await.unwrap()), [""; 0]);
+    assert_eq!(store.recipients_after(ACCOUNT, "", 0).await.unwrap(), []);
+    assert_eq!(store.members_after(ACCOUNT, &["g".to_owned()], "a", 2).await.unwrap(), ["b", "c"]);
+    assert_eq!(scan(store, ACCOUNT), ["B", "a", "b", "c", "ä"]);
+}
+
+pub(crate) async fn asked_by_ids_they_come_in_the_order_asked(store: &dyn Store) {
+    store.put_recipients(ACCOUNT, vec![person("1", ""), person("2", ""), person("3", "")]).await.unwrap();
+    let asked = ["3", "9", "1"].map(str::to_owned);
+    assert_eq!(ids(&store.recipients_by_ids(ACCOUNT, &asked).await.unwrap()), ["3", "1"]);
+}
+
+pub(crate) async fn members_of_several_groups_are_named_once(store: &dyn Store) {
+    let people =
+        vec![member("1", &["x", "y"]), member("2", &["y"]), member("3", &["z"]), member("4", &["x", "x"])];
+    store.put_recipients(ACCOUNT, people).await.unwrap();
+    assert_eq!(members(store, &["x", "y"]).await, ["1", "2", "4"]);
+    assert_eq!(store.members_after(ACCOUNT, &["x".to_owned(), "y".to_owned()], "1", 1).await.unwrap(), ["2"]);
+}
+
+pub(crate) async fn a_deleted_recipient_is_gone_from_everywhere(store: &dyn Store) {
+    store.put_recipients(ACCOUNT, vec![member("1", &["g"]), member("2", &["g"])]).await.unwrap();
+    assert!(store.delete_recipient(ACCOUNT, "1").await.unwrap());
+    assert!(!store.delete_recipient(ACCOUNT, "1").await.unwrap());
+    assert_eq!(store.recipient(ACCOUNT, "1").await.unwrap(), None);
+    assert_eq!(members(store, &["g"]).await, ["2"]);
+    assert_eq!(scan(store, ACCOUNT), ["2"]);
+    assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 1);
+}
+
+pub(crate) async fn a_scan_ends_when_told(store: &dyn Store) {
+    let people: Vec<Recipient> = (0..5_000).map(|n| person(&format!("{n:05}"), "")).collect();
+    store.put_recipients(ACCOUNT, people).await.unwrap();
+    let mut seen = 0;
+    store
+        .scan_recipients(ACCOUNT, &mut |slice| {
+            seen += slice.len();
+            seen < 2_000
+        })
+        .unwrap();
+    assert!((2_000..5_000).contains(&seen), "{seen}");
+    assert_eq!(scan(store, ACCOUNT).len(), 5_000);
+}
+
+pub(crate) async fn members(store: &dyn Store, groups: &[&str]) -> Vec<String> {
+    let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
+    store.members_after(ACCOUNT, &groups, "", 1_000).await.unwrap()
+}
+
+pub(crate) fn scan(store: &dyn Store, account: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    store
+        .scan_recipients(account, &mut |slice| {
+            all.extend(ids(slice));
+            true
+        })
+        .unwrap();
+    all
+}
+
+fn ids(recipients: &[Recipient]) -> Vec<String> {
+    recipients.iter().map(|recipient| recipient.id.clone()).collect()
+}

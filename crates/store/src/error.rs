@@ -1,0 +1,54 @@
+/// Why the store could not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreError {
+    /// The disk is full. Nothing of this change was made.
+    DiskFull,
+    /// The change contradicts what is there.
+    Conflict {
+        /// What contradicts.
+        why: String,
+    },
+    /// The database refused, in its words.
+    Database {
+        /// What was tried, and the words.
+        why: String,
+    },
+    /// A row cannot be read.
+    Damaged {
+        /// Which, why.
+        what: String,
+    },
+    /// The store is closing.
+    Closed,
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StoreError::DiskFull => {
+                f.write_str("the disk is full: nothing was changed; free some room and try again")
+            }
+            StoreError::Conflict { why } => f.write_str(why),
+            StoreError::Database { why } => write!(f, "the database refused: {why}"),
+            StoreError::Damaged { what } => write!(f, "a stored row is damaged: {what}"),
+            StoreError::Closed => f.write_str("the store is closing"),
+        }
+    }
+}
+impl std::error::Error for StoreError {}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => StoreError::DiskFull,
+            Some(rusqlite::ErrorCode::ConstraintViolation) => StoreError::Conflict { why: error.to_string() },
+            _ => StoreError::Database { why: error.to_string() },
+        }
+    }
+}
+
+impl From<records::DecodeError> for StoreError {
+    fn from(error: records::DecodeError) -> Self {
+        StoreError::Damaged { what: error.to_string() }
+    }
+}

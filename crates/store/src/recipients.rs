@@ -1,0 +1,80 @@
+use crate::StoreError;
+use futures_util::future::BoxFuture;
+use records::{Recipient, Timestamp};
+
+/// People. A key is (account, recipient id).
+pub trait Recipients {
+    /// Inserts or replaces. All or none; of two with one id the later stays. Resolves to each one's new version (for ETags).
+    fn put_recipients<'a>(
+        &'a self,
+        account: &'a str,
+        recipients: Vec<Recipient>,
+    ) -> BoxFuture<'a, Result<Vec<u64>, StoreError>>;
+    /// Replaces one if its version is still `version`; resolves to the new version, or to nothing if it is another by now (or there is none).
+    fn replace_recipient<'a>(
+        &'a self,
+        account: &'a str,
+        recipient: Recipient,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Option<u64>, StoreError>>;
+    /// One of them, with its version.
+    fn recipient<'a>(
+        &'a self,
+        account: &'a str,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<(Recipient, u64)>, StoreError>>;
+    /// Those of the ids that exist, in the order asked.
+    fn recipients_by_ids<'a>(
+        &'a self,
+        account: &'a str,
+        ids: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Recipient>, StoreError>>;
+    /// The next up to `limit` in key order after `after`.
+    fn recipients_after<'a>(
+        &'a self,
+        account: &'a str,
+        after: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Recipient>, StoreError>>;
+    /// The ids that say they belong to one of `groups`, in key order after `after`.
+    fn members_after<'a>(
+        &'a self,
+        account: &'a str,
+        groups: &'a [String],
+        after: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
+    /// Removes one. False if there was none. An import that is published later brings its rows, also those of this id.
+    fn delete_recipient<'a>(
+        &'a self,
+        account: &'a str,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<bool, StoreError>>;
+    /// How many there are.
+    fn recipient_count<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<u64, StoreError>>;
+    /// Calls `each` with every recipient in key order, in slices, on the calling thread: one snapshot, one pass, no copy of the whole.
+    /// For solve, which runs on a thread of its own. Ends early when `each` returns false.
+    fn scan_recipients(
+        &self,
+        account: &str,
+        each: &mut dyn FnMut(&[Recipient]) -> bool,
+    ) -> Result<(), StoreError>;
+    /// Begins an import; its rows are seen by nobody until [`Recipients::publish_import`].
+    fn begin_import<'a>(
+        &'a self,
+        account: &'a str,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<ImportNo, StoreError>>;
+    /// Stages rows; of two with one id the later stays. Waits while the writer is busy with who has somebody waiting. A few thousand rows a call is
+    /// best: they are held in memory until they are written.
+    fn stage<'a>(&'a self, import: ImportNo, rows: Vec<Recipient>) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Makes the import visible at one stroke: existing ids are replaced (whatever happened to them since it began), absent ids stay. Resolves to
+    /// the number of rows.
+    fn publish_import(&self, import: ImportNo) -> BoxFuture<'_, Result<u64, StoreError>>;
+    /// Drops a staged import; its rows are removed in the background.
+    fn abandon_import(&self, import: ImportNo) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// An import's generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImportNo(pub u64);

@@ -1,0 +1,360 @@
+use super::{Lane, Sqlite, Step, Tx, account_no, as_i64, as_limit, as_u64, roster};
+use crate::{Accepted, Alerts, IdempotencyKey, StoreError};
+use futures_util::future::BoxFuture;
+use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, RosterBlock, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+
+/// How long an idempotency key is kept, seconds.
+const KEY_KEPT_S: i64 = 24 * 60 * 60;
+/// Keys past their time removed by each alert that brings one.
+const OLD_KEYS_REMOVED: i64 = 4;
+/// Columns of an alert, in the order `alert` reads them.
+const COLUMNS: &str = "alerts.no, alerts.id, (SELECT accounts.id FROM accounts WHERE accounts.no = alerts.account), \
+     token, created, state, version, request, origin, note";
+
+impl Alerts for Sqlite {
+    fn accept_alert<'a>(
+        &'a self,
+        alert: Alert,
+        key: Option<IdempotencyKey>,
+    ) -> BoxFuture<'a, Result<Accepted, StoreError>> {
+        Box::pin(async move {
+            let request = to_json(&alert.request)?;
+            let origin = to_json(&alert.origin)?;
+            self.write(move |tx| accept(tx, &alert, &request, &origin, key.as_ref())).await
+        })
+    }
+
+    fn alert<'a>(
+        &'a self,
+        account: &'a str,
+        id: AlertId,
+    ) -> BoxFuture<'a, Result<Option<Alert>, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            let find = move |connection: &Connection| {
+                let found = one(connection, "WHERE id = ?1", [id.0.as_bytes()])?;
+                Ok(found.filter(|alert| alert.account == account))
+            };
+            self.read(find).await
+        })
+    }
+
+    fn alert_by_no(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<Alert>, StoreError>> {
+        Box::pin(self.read(move |connection| by_no(connection, as_i64(no.0))))
+    }
+
+    fn alerts_before<'a>(
+        &'a self,
+        account: &'a str,
+        before: Option<AlertNo>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            let before = before.map_or(i64::MAX, |no| as_i64(no.0));
+            let page = move |connection: &Connection| {
+                let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+                let clause = "WHERE account = ?1 AND no < ?2 ORDER BY no DESC LIMIT ?3";
+                many(connection, clause, (account, before, as_limit(limit)))
+            };
+            self.read(page).await
+        })
+    }
+
+    fn unfinished_alerts(&self) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>> {
+        Box::pin(self.read(|connection| many(connection, "WHERE final_at IS NULL ORDER BY no", [])))
+    }
+
+    fn set_alert_state<'a>(
+        &'a self,
+        no: AlertNo,
+        state: AlertState,
+        version: u32,
+        note: &'a str,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let note = note.to_owned();
+            let final_at = state.is_final().then_some(now.0);
+            let set = move |tx: &Tx<'_>| {
+                let changed = tx
+                    .prepare_cached(
+                        "UPDATE alerts SET state = ?2, version = ?3, note = ?4, \
+                         final_at = CASE WHEN ?5 IS NULL THEN NULL ELSE coalesce(final_at, ?5) END \
+                         WHERE no = ?1 AND version <= ?3",
+                    )?
+                    .execute((as_i64(no.0), state.name(), version, &note, final_at))?;
+                if changed == 1 { Ok(()) } else { Err(state_refused(tx, no, version)?) }
+            };
+            self.write(set).await
+        })
+    }
+
+    fn put_roster(
+        &self,
+        no: AlertNo,
+        blocks: Vec<RosterBlock>,
+        then: AlertState,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(roster::put(self, roster::Put { no, first: true, then: Some((then, now)) }, blocks))
+    }
+
+    fn add_roster_blocks(
+        &self,
+        no: AlertNo,
+        first: bool,
+        blocks: Vec<RosterBlock>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(roster::put(self, roster::Put { no, first, then: None }, blocks))
+    }
+
+    fn roster_block(&self, no: AlertNo, of: EndpointNo) -> Result<Option<RosterBlock>, StoreError> {
+        self.readers.here(|connection| roster::block(connection, no, of))
+    }
+
+    fn roster_len(&self, no: AlertNo) -> BoxFuture<'_, Result<u32, StoreError>> {
+        let len = move |connection: &Connection| {
+            let mut select = connection.prepare_cached("SELECT roster_len FROM alerts WHERE no = ?1")?;
+            Ok(select.query_row([as_i64(no.0)], |row| row.get(0)).optional()?.unwrap_or(0))
+        };
+        Box::pin(self.read(len))
+    }
+
+    fn remove_alerts_before(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<AlertNo>, StoreError>> {
+        Box::pin(async move {
+            let numbers = move |connection: &Connection| {
+                let mut select = connection.prepare_cached(
+                    "SELECT no FROM alerts WHERE final_at < ?1 ORDER BY final_at, no LIMIT ?2",
+                )?;
+                let rows = select.query_map((before.0, as_limit(limit)), |row| row.get(0))?;
+                Ok(rows.collect::<Result<Vec<i64>, _>>()?)
+            };
+            let mut removed = Vec::new();
+            for no in self.read(numbers).await? {
+                self.write_slices(Lane::Later, move |tx| remove_slice(tx, no)).await?;
+                removed.push(AlertNo(as_u64(no)));
+            }
+            Ok(removed)
+        })
+    }
+
+    fn final_alerts_before(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>> {
+        let page = move |connection: &Connection| {
+            let clause = "WHERE final_at < ?1 ORDER BY final_at, no LIMIT ?2";
+            many(connection, clause, (before.0, as_limit(limit)))
+        };
+        Box::pin(self.read(page))
+    }
+
+    fn alerts_of_cap<'a>(
+        &'a self,
+        account: &'a str,
+        sender: &'a str,
+        identifier: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>> {
+        Box::pin(async move {
+            let (account, sender, identifier) =
+                (account.to_owned(), sender.to_owned(), identifier.to_owned());
+            let find = move |connection: &Connection| {
+                let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+                let clause = "WHERE no IN (SELECT alert FROM cap_messages \
+                     WHERE account = ?1 AND sender = ?2 AND identifier = ?3) ORDER BY no DESC";
+                many(connection, clause, (account, sender, identifier))
+            };
+            self.read(find).await
+        })
+    }
+
+    fn tie_cap<'a>(
+        &'a self,
+        no: AlertNo,
+        account: &'a str,
+        sender: &'a str,
+        identifier: &'a str,
+        sent: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            let (sender, identifier, sent) = (sender.to_owned(), identifier.to_owned(), sent.to_owned());
+            let tie = move |tx: &Tx<'_>| {
+                tx.prepare_cached(
+                    "INSERT OR REPLACE INTO cap_messages (account, sender, identifier, alert, sent) \
+                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute((
+                    tx.account(&account)?,
+                    &sender,
+                    &identifier,
+                    as_i64(no.0),
+                    &sent,
+                ))?;
+                Ok(())
+            };
+            self.write(tie).await
+        })
+    }
+}
+
+fn accept(
+    tx: &Tx<'_>,
+    alert: &Alert,
+    request: &str,
+    origin: &str,
+    key: Option<&IdempotencyKey>,
+) -> Result<Accepted, StoreError> {
+    let account = tx.account(&alert.account)?;
+    if let Some(key) = key
+        && let Some(earlier) = earlier(tx, account, key, alert.created)?
+    {
+        return Ok(earlier);
+    }
+    tx.prepare_cached(
+        "INSERT INTO alerts (id, account, token, created, state, version, note, final_at, request, origin) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?
+    .execute((
+        alert.id.0.as_bytes(),
+        account,
+        &alert.token,
+        alert.created.0,
+        alert.state.name(),
+        alert.version,
+        &alert.note,
+        alert.state.is_final().then_some(alert.created.0),
+        request,
+        origin,
+    ))?;
+    let no = tx.last_insert_rowid();
+    if let Some(key) = key {
+        keep_key(tx, account, key, no, alert.created)?;
+    }
+    Ok(Accepted::New(Alert { no: AlertNo(as_u64(no)), ..alert.clone() }))
+}
+
+fn earlier(
+    tx: &Tx<'_>,
+    account: i64,
+    key: &IdempotencyKey,
+    now: Timestamp,
+) -> Result<Option<Accepted>, StoreError> {
+    let known = tx
+        .prepare_cached(
+            "SELECT alert, body_hash FROM idempotency_keys WHERE account = ?1 AND key = ?2 AND created > ?3",
+        )?
+        .query_row((account, &key.key, now.plus_s(-KEY_KEPT_S).0), |row| {
+            Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))
+        })
+        .optional()?;
+    let Some((no, body_hash)) = known else { return Ok(None) };
+    if body_hash != key.body_hash {
+        return Ok(Some(Accepted::KeyTaken));
+    }
+    Ok(by_no(tx, no)?.map(Accepted::Before))
+}
+
+fn keep_key(
+    tx: &Tx<'_>,
+    account: i64,
+    key: &IdempotencyKey,
+    alert: i64,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "DELETE FROM idempotency_keys WHERE (account, key) IN \
+         (SELECT account, key FROM idempotency_keys WHERE created <= ?1 ORDER BY created LIMIT ?2)",
+    )?
+    .execute((now.plus_s(-KEY_KEPT_S).0, OLD_KEYS_REMOVED))?;
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO idempotency_keys (account, key, body_hash, alert, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((account, &key.key, key.body_hash, alert, now.0))?;
+    Ok(())
+}
+
+fn state_refused(tx: &Tx<'_>, no: AlertNo, version: u32) -> Result<StoreError, StoreError> {
+    let stored: Option<i64> = tx
+        .prepare_cached("SELECT version FROM alerts WHERE no = ?1")?
+        .query_row([as_i64(no.0)], |row| row.get(0))
+        .optional()?;
+    let why = match stored {
+        Some(stored) => format!("alert {no} has version {stored} by now, which is later than {version}"),
+        None => format!("there is no alert {no}"),
+    };
+    Ok(StoreError::Conflict { why })
+}
+
+/// Children first, the alert itself last: what is interrupted is found again.
+fn remove_slice(tx: &Tx<'_>, no: i64) -> Result<Step<()>, StoreError> {
+    if roster::remove_some(tx, no)? || super::deliveries::remove_some(tx, no)? {
+        return Ok(Step::More);
+    }
+    for delete in [
+        "DELETE FROM observers WHERE alert = ?1",
+        "DELETE FROM cap_messages WHERE alert = ?1",
+        "DELETE FROM alerts WHERE no = ?1",
+    ] {
+        tx.prepare_cached(delete)?.execute([no])?;
+    }
+    Ok(Step::Done(()))
+}
+
+fn by_no(connection: &Connection, no: i64) -> Result<Option<Alert>, StoreError> {
+    one(connection, "WHERE no = ?1", [no])
+}
+
+fn one(connection: &Connection, clause: &str, params: impl Params) -> Result<Option<Alert>, StoreError> {
+    Ok(many(connection, clause, params)?.pop())
+}
+
+fn many(connection: &Connection, clause: &str, params: impl Params) -> Result<Vec<Alert>, StoreError> {
+    let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM alerts {clause}"))?;
+    let mut rows = select.query(params)?;
+    let mut alerts = Vec::new();
+    while let Some(row) = rows.next()? {
+        alerts.push(alert(row)?);
+    }
+    Ok(alerts)
+}
+
+fn alert(row: &Row<'_>) -> Result<Alert, StoreError> {
+    let no: i64 = row.get(0)?;
+    let damaged = |why: String| StoreError::Damaged { what: format!("alert {no}: {why}") };
+    let id: [u8; 16] = row.get(1)?;
+    let state: String = row.get(5)?;
+    let request: String = row.get(7)?;
+    let origin: String = row.get(8)?;
+    Ok(Alert {
+        no: AlertNo(as_u64(no)),
+        id: AlertId(uuid::Uuid::from_bytes(id)),
+        account: row.get(2)?,
+        token: row.get(3)?,
+        created: Timestamp(row.get(4)?),
+        state: state_named(&state).ok_or_else(|| damaged(format!("state {state:?} is unknown")))?,
+        version: row.get(6)?,
+        request: serde_json::from_str(&request).map_err(|error| damaged(error.to_string()))?,
+        origin: serde_json::from_str(&origin).map_err(|error| damaged(error.to_string()))?,
+        note: row.get(9)?,
+    })
+}
+
+fn state_named(name: &str) -> Option<AlertState> {
+    use AlertState::{Accepted, AwaitingApproval, Cancelled, Done, Expired, Paused, Running, Solving};
+    [Accepted, Solving, AwaitingApproval, Running, Paused, Done, Cancelled, Expired]
+        .into_iter()
+        .find(|state| state.name() == name)
+}
+
+/// What we made ourselves can be written as JSON; the error is for maps with odd keys.
+pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Conflict { why: error.to_string() })
+}

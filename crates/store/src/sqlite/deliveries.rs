@@ -1,0 +1,214 @@
+use super::alerts::to_json;
+use super::{Lane, Sqlite, Step, Tx, as_i64, as_limit, as_u64};
+use crate::{Deliveries, StoreError};
+use futures_util::future::BoxFuture;
+use records::{AlertNo, Answer, Delivery, DeliveryState, EndpointNo, Reason, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use rustc_hash::FxHashMap;
+
+/// Rows of one slice, one transaction.
+const SLICE_ROWS_MAX: usize = 2_000;
+/// Rows between two looks whether somebody has more haste.
+const HURRY_ROWS: usize = 64;
+/// Rows removed in one transaction.
+const REMOVED_ROWS_MAX: usize = 2_000;
+/// Deliveries handed to a scan's callback at a time.
+const SCAN_ROWS: usize = 1_024;
+/// The one topic that is folded here.
+const TOPIC: &str = records::OUTCOMES;
+const COLUMNS: &str = "alert, endpoint, state, attempts, last_attempt, parts, parts_accepted, parts_delivered, \
+     (SELECT name FROM names WHERE names.no = deliveries.route), \
+     reason, detail, submitted, accepted, delivered, due, answer";
+
+impl Deliveries for Sqlite {
+    fn fold(&self, mut deliveries: Vec<Delivery>, folded_to: u64) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            deliveries.sort_by_key(|delivery| (delivery.alert, delivery.endpoint));
+            let mut next = 0;
+            let fold = move |tx: &Tx<'_>| {
+                let begun = next;
+                let mut accounts = FxHashMap::default();
+                while next < deliveries.len() && next - begun < SLICE_ROWS_MAX {
+                    upsert(tx, &mut accounts, &deliveries[next])?;
+                    next += 1;
+                    if next.is_multiple_of(HURRY_ROWS) && tx.hurry() {
+                        break;
+                    }
+                }
+                if next < deliveries.len() {
+                    return Ok(Step::More);
+                }
+                tx.prepare_cached("INSERT OR REPLACE INTO folds (topic, folded_to) VALUES (?1, ?2)")?
+                    .execute((TOPIC, as_i64(folded_to)))?;
+                Ok(Step::Done(()))
+            };
+            self.write_slices(Lane::Soon, fold).await
+        })
+    }
+
+    fn folded_to(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(self.read(|connection| {
+            let mut select = connection.prepare_cached("SELECT folded_to FROM folds WHERE topic = ?1")?;
+            Ok(select.query_row([TOPIC], |row| row.get(0)).optional()?.map_or(0, as_u64))
+        }))
+    }
+
+    fn deliveries_from(
+        &self,
+        alert: AlertNo,
+        from: EndpointNo,
+        state: Option<DeliveryState>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Delivery>, StoreError>> {
+        let page = move |connection: &Connection| {
+            let mut page = Vec::new();
+            if limit > 0 {
+                walk(connection, alert, from, state, &mut |delivery| {
+                    page.push(delivery);
+                    page.len() < limit
+                })?;
+            }
+            Ok(page)
+        };
+        Box::pin(self.read(page))
+    }
+
+    fn scan_deliveries(
+        &self,
+        alert: AlertNo,
+        each: &mut dyn FnMut(&[Delivery]) -> bool,
+    ) -> Result<(), StoreError> {
+        self.readers.here(|connection| {
+            let mut slice = Vec::with_capacity(SCAN_ROWS);
+            let mut go_on = true;
+            walk(connection, alert, EndpointNo(0), None, &mut |delivery| {
+                slice.push(delivery);
+                if slice.len() == SCAN_ROWS {
+                    go_on = each(&slice);
+                    slice.clear();
+                }
+                go_on
+            })?;
+            if go_on && !slice.is_empty() {
+                each(&slice);
+            }
+            Ok(())
+        })
+    }
+}
+
+fn upsert(
+    tx: &Tx<'_>,
+    accounts: &mut FxHashMap<AlertNo, i64>,
+    delivery: &Delivery,
+) -> Result<(), StoreError> {
+    let account = match accounts.get(&delivery.alert) {
+        Some(account) => *account,
+        None => {
+            let account = account_of(tx, delivery.alert)?;
+            accounts.insert(delivery.alert, account);
+            account
+        }
+    };
+    let route = delivery.route.as_deref().map(|route| tx.name_no(route)).transpose()?;
+    let answer = delivery.answer.as_ref().map(to_json).transpose()?;
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO deliveries (alert, endpoint, account, state, attempts, last_attempt, parts, parts_accepted, \
+         parts_delivered, route, reason, detail, submitted, accepted, delivered, due, answer) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+    )?
+    .execute(params![
+        as_i64(delivery.alert.0),
+        delivery.endpoint.0,
+        account,
+        delivery.state as u8,
+        delivery.attempts,
+        delivery.last_attempt,
+        delivery.parts,
+        delivery.parts_accepted,
+        delivery.parts_delivered,
+        route,
+        delivery.reason as u8,
+        (!delivery.detail.is_empty()).then_some(&delivery.detail),
+        delivery.submitted.map(|at| at.0),
+        delivery.accepted.map(|at| at.0),
+        delivery.delivered.map(|at| at.0),
+        delivery.due.map(|at| at.0),
+        answer,
+    ])?;
+    Ok(())
+}
+
+fn account_of(tx: &Tx<'_>, alert: AlertNo) -> Result<i64, StoreError> {
+    let account = tx
+        .prepare_cached("SELECT account FROM alerts WHERE no = ?1")?
+        .query_row([as_i64(alert.0)], |row| row.get(0))
+        .optional()?;
+    account.ok_or_else(|| StoreError::Conflict { why: format!("there is no alert {alert}") })
+}
+
+fn walk(
+    connection: &Connection,
+    alert: AlertNo,
+    from: EndpointNo,
+    state: Option<DeliveryState>,
+    each: &mut dyn FnMut(Delivery) -> bool,
+) -> Result<(), StoreError> {
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM deliveries WHERE alert = ?1 AND endpoint >= ?2 AND (?3 IS NULL OR state = ?3) \
+         ORDER BY endpoint"
+    ))?;
+    let mut rows = select.query((as_i64(alert.0), from.0, state.map(|state| state as u8)))?;
+    while let Some(row) = rows.next()? {
+        if !each(delivery(row)?) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
+    let (alert, endpoint): (i64, u32) = (row.get(0)?, row.get(1)?);
+    let damaged = |why: String| StoreError::Damaged { what: format!("delivery {alert}/{endpoint}: {why}") };
+    let (state, reason): (u8, u8) = (row.get(2)?, row.get(9)?);
+    let time = |column| row.get::<_, Option<i64>>(column).map(|at| at.map(Timestamp));
+    let answer: Option<Answer> =
+        match row.get_ref(15)?.as_str_or_null().map_err(|error| damaged(error.to_string()))? {
+            Some(json) => serde_json::from_str(json).map_err(|error| damaged(error.to_string()))?,
+            None => None,
+        };
+    Ok(Delivery {
+        alert: AlertNo(as_u64(alert)),
+        endpoint: EndpointNo(endpoint),
+        state: state_numbered(state).ok_or_else(|| damaged(format!("state {state} is unknown")))?,
+        attempts: row.get(3)?,
+        last_attempt: row.get(4)?,
+        parts: row.get(5)?,
+        parts_accepted: row.get(6)?,
+        parts_delivered: row.get(7)?,
+        route: row.get(8)?,
+        reason: Reason::from_number(reason).ok_or_else(|| damaged(format!("reason {reason} is unknown")))?,
+        detail: row.get::<_, Option<String>>(10)?.unwrap_or_default(),
+        submitted: time(11)?,
+        accepted: time(12)?,
+        delivered: time(13)?,
+        due: time(14)?,
+        answer,
+    })
+}
+
+fn state_numbered(number: u8) -> Option<DeliveryState> {
+    DeliveryState::ALL.into_iter().find(|state| *state as u8 == number)
+}
+
+/// Removes some deliveries of an alert. False if there was none.
+pub(super) fn remove_some(tx: &Tx<'_>, alert: i64) -> Result<bool, StoreError> {
+    let removed = tx
+        .prepare_cached(
+            "DELETE FROM deliveries WHERE alert = ?1 AND endpoint <= \
+             (SELECT max(endpoint) FROM \
+              (SELECT endpoint FROM deliveries WHERE alert = ?1 ORDER BY endpoint LIMIT ?2))",
+        )?
+        .execute((alert, as_limit(REMOVED_ROWS_MAX)))?;
+    Ok(removed > 0)
+}

@@ -1,0 +1,231 @@
+//! The store in one SQLite file.
+
+mod alerts;
+mod audit;
+mod deliveries;
+mod groups;
+mod migrate;
+mod observers;
+mod opt_outs;
+mod queue;
+mod readers;
+mod recipients;
+mod roster;
+mod staging;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod visible;
+mod wal;
+mod writer;
+
+use crate::{SharedStore, Store, StoreError};
+use futures_util::future::BoxFuture;
+use queue::{Lane, Queue, Step};
+use readers::Readers;
+use rusqlite::{Connection, OptionalExtension};
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use sweep::Sweep;
+use wal::Log;
+use writer::Tx;
+
+/// How long a statement waits for a lock another connection holds for a moment.
+const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// How to open a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Threads that answer questions, with a connection each; at least 1.
+    pub readers: usize,
+    /// The file may have so many pages of 4 KiB and no more: then the disk counts as full.
+    pub pages_max: Option<u32>,
+    /// Remove superseded and abandoned rows of imports in the background. Without, they only cost room and time.
+    pub sweep: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { readers: 4, pages_max: None, sweep: true }
+    }
+}
+
+/// Opens the database at `path`, made if it is not there, and brings it to this program's form. Blocks; spawns the
+/// store's threads, which end with the store. Refuses a file that another process has open, that is of a newer form, or
+/// that belongs to another program.
+pub fn open(path: &Path, options: &Options) -> Result<SharedStore, StoreError> {
+    Ok(Arc::new(Sqlite::open(path, options)?))
+}
+
+/// The store in one SQLite file.
+struct Sqlite {
+    queue: Arc<Queue>,
+    readers: Arc<Readers>,
+    log: Arc<Log>,
+    sweep: Arc<Sweep>,
+    threads: Mutex<Threads>,
+}
+
+#[derive(Default)]
+struct Threads {
+    writer: Option<JoinHandle<()>>,
+    beside: Vec<JoinHandle<()>>,
+    /// Held while the store is open.
+    lock: Option<File>,
+    path: PathBuf,
+}
+
+impl Sqlite {
+    fn open(path: &Path, options: &Options) -> Result<Sqlite, StoreError> {
+        let lock = lock_file(path)?;
+        let connection = writer::connect(path, options)?;
+        migrate::migrate(&connection)?;
+        staging::abandon_orphans(&connection)?;
+        let queue = Arc::new(Queue::new());
+        let log = Arc::new(Log::new());
+        let readers = Arc::new(Readers::start(path, options.readers)?);
+        let moving = wal::connect(path)?;
+        let store = Sqlite {
+            queue: Arc::clone(&queue),
+            readers: Arc::clone(&readers),
+            log: Arc::clone(&log),
+            sweep: Arc::new(Sweep::new()),
+            threads: Mutex::new(Threads { path: path.to_owned(), lock: Some(lock), ..Threads::default() }),
+        };
+        let mut threads = store.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let (its_queue, its_log) = (Arc::clone(&queue), Arc::clone(&log));
+        threads.writer = Some(spawn("store-write", move || writer::run(connection, &its_queue, &its_log))?);
+        let its_queue = Arc::clone(&queue);
+        threads.beside.push(spawn("store-log", move || wal::run(&moving, &log, &its_queue))?);
+        if options.sweep {
+            let sweep = Arc::clone(&store.sweep);
+            threads.beside.push(spawn("store-sweep", move || sweep::run(&readers, &sweep, &queue))?);
+            store.sweep.wake();
+        }
+        drop(threads);
+        Ok(store)
+    }
+
+    /// Does something in the writer's lane for those with somebody waiting. `run` may be called again after its
+    /// transaction was rolled back, so it takes nothing out of what it owns.
+    async fn write<T, F>(&self, mut run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.queue.submit(Lane::Now, move |tx| run(tx).map(Step::Done)).await
+    }
+
+    /// Does something in slices, each a transaction of its own that is tried once.
+    async fn write_slices<T, F>(&self, lane: Lane, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send + 'static,
+    {
+        self.queue.submit(lane, run).await
+    }
+
+    async fn read<T, F>(&self, question: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.readers.ask(question).await
+    }
+
+    /// Ends all threads; the queue has been told how to end.
+    fn join(&self) -> Result<(), StoreError> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(writer) = threads.writer.take() else {
+            return Ok(());
+        };
+        let _ = writer.join(); // a panic in it was answered with `Closed` to all who waited
+        self.log.end();
+        self.sweep.end();
+        for thread in threads.beside.drain(..) {
+            let _ = thread.join();
+        }
+        self.readers.close();
+        let last = wal::connect(&threads.path)?;
+        let whole = wal::truncate(&last, &self.log);
+        threads.lock = None;
+        if whole {
+            Ok(())
+        } else {
+            Err(StoreError::Conflict { why: "another connection still reads".to_owned() })
+        }
+    }
+}
+
+impl Store for Sqlite {
+    fn close(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.queue.close();
+            self.join()
+        })
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        self.queue.close_at_once();
+        if let Err(error) = self.join() {
+            tracing::warn!(%error, "the store did not end in order");
+        }
+    }
+}
+
+/// Refuses to share the file: two processes would each believe to be the one writer.
+fn lock_file(path: &Path) -> Result<File, StoreError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let failed = |error: std::io::Error| StoreError::Database {
+        why: format!("cannot open {}: {error}", path.display()),
+    };
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(PathBuf::from(beside))
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(StoreError::Conflict { why: format!("another process has {} open", path.display()) })
+        }
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(no_thread)
+}
+
+fn no_thread(error: std::io::Error) -> StoreError {
+    StoreError::Database { why: format!("no thread could be started: {error}") }
+}
+
+/// The number of an account, if anything was ever stored for it.
+fn account_no(connection: &Connection, id: &str) -> Result<Option<i64>, StoreError> {
+    let mut find = connection.prepare_cached("SELECT no FROM accounts WHERE id = ?1")?;
+    Ok(find.query_row([id], |row| row.get(0)).optional()?)
+}
+
+/// SQLite's integers are signed; ours stay far below 2^63.
+fn as_i64(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Back again. Nothing negative is ever stored where this is used.
+fn as_u64(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// A number of rows for LIMIT.
+fn as_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,60 @@
+use super::{Sqlite, Tx, account_no};
+use crate::{OptOuts, StoreError};
+use futures_util::future::BoxFuture;
+use records::{Channel, Timestamp};
+use rusqlite::Connection;
+
+impl OptOuts for Sqlite {
+    fn set_opt_out<'a>(
+        &'a self,
+        account: &'a str,
+        channel: Channel,
+        address: &'a str,
+        out: bool,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let (account, address) = (account.to_owned(), address.to_owned());
+            let set = move |tx: &Tx<'_>| {
+                let account = tx.account(&account)?;
+                if out {
+                    tx.prepare_cached(
+                        "INSERT OR IGNORE INTO opt_outs (account, channel, address, at) VALUES (?1, ?2, ?3, ?4)",
+                    )?
+                    .execute((account, channel as u8, &address, now.0))?;
+                } else {
+                    tx.prepare_cached(
+                        "DELETE FROM opt_outs WHERE account = ?1 AND channel = ?2 AND address = ?3",
+                    )?
+                    .execute((account, channel as u8, &address))?;
+                }
+                Ok(())
+            };
+            self.write(set).await
+        })
+    }
+
+    fn opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<(Channel, String)>, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            let list = move |connection: &Connection| {
+                let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+                let mut select = connection.prepare_cached(
+                    "SELECT channel, address FROM opt_outs WHERE account = ?1 ORDER BY channel, address",
+                )?;
+                let rows = select.query_map([account], |row| Ok((row.get::<_, u8>(0)?, row.get(1)?)))?;
+                rows.map(|row| {
+                    let (channel, address) = row?;
+                    Ok((channel_numbered(channel)?, address))
+                })
+                .collect()
+            };
+            self.read(list).await
+        })
+    }
+}
+
+fn channel_numbered(number: u8) -> Result<Channel, StoreError> {
+    let found = Channel::ALL.into_iter().find(|channel| *channel as u8 == number);
+    found.ok_or_else(|| StoreError::Damaged { what: format!("opt-out: channel {number} is unknown") })
+}

@@ -1,0 +1,272 @@
+//! What waits for the writer, in three lanes.
+
+use super::Tx;
+use crate::StoreError;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// Small jobs that may wait; more callers wait outside.
+const NOW_JOBS_MAX: usize = 16_384;
+/// Jobs in slices that may wait; more callers wait outside. Each holds at most a few thousand rows.
+const SLICED_JOBS_MAX: usize = 64;
+/// Small jobs in one transaction.
+const BATCH_JOBS_MAX: usize = 1_000;
+/// After so many batches of lane `Now` in a row, one slice of a later lane goes between, so that none starves.
+const BATCHES_IN_A_ROW_MAX: u32 = 32;
+
+/// Who goes first. A batch of an earlier lane goes before a slice of a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Small, and somebody waits.
+    Now,
+    /// An alert's bulk: rosters, folded deliveries. In slices.
+    Soon,
+    /// Imports and what is swept up behind them. In slices.
+    Later,
+}
+
+/// Has a job more slices to do?
+pub(super) enum Step<T> {
+    /// Commit what was done and come again, after whoever has more haste.
+    More,
+    /// That was all.
+    Done(T),
+}
+
+/// A job for the writer.
+pub(super) trait Work: Send {
+    /// One slice, inside a transaction. True when it was the last.
+    fn slice(&mut self, tx: &Tx<'_>) -> Result<bool, StoreError>;
+    /// Tells who waits. Called after the commit, or with the error that prevented it.
+    fn answer(self: Box<Self>, result: Result<(), StoreError>);
+}
+
+/// What the writer does next.
+pub(super) enum Next {
+    /// Small jobs, for one transaction.
+    Batch(Vec<Box<dyn Work>>),
+    /// One slice of this, which then comes back with [`Queue::put_back`] if it has more.
+    Slice(Box<dyn Work>, Lane),
+    /// It is over.
+    End,
+}
+
+/// How the store ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ending {
+    Open,
+    /// What waits in `Now` and `Soon` is still done.
+    Orderly,
+    /// Nothing more is done.
+    AtOnce,
+}
+
+/// The writer's queue.
+pub(super) struct Queue {
+    lanes: Mutex<Lanes>,
+    wake: Condvar,
+    now_waiting: AtomicUsize,
+    /// Closed while the log has to be moved into the database first: slices wait, small jobs do not.
+    gate_closed: AtomicBool,
+    now_permits: Arc<Semaphore>,
+    sliced_permits: Arc<Semaphore>,
+}
+
+struct Lanes {
+    now: VecDeque<Box<dyn Work>>,
+    soon: VecDeque<Box<dyn Work>>,
+    later: VecDeque<Box<dyn Work>>,
+    batches_in_a_row: u32,
+    ending: Ending,
+}
+
+impl Queue {
+    pub(super) fn new() -> Queue {
+        Queue {
+            lanes: Mutex::new(Lanes {
+                now: VecDeque::new(),
+                soon: VecDeque::new(),
+                later: VecDeque::new(),
+                batches_in_a_row: 0,
+                ending: Ending::Open,
+            }),
+            wake: Condvar::new(),
+            now_waiting: AtomicUsize::new(0),
+            gate_closed: AtomicBool::new(false),
+            now_permits: Arc::new(Semaphore::new(NOW_JOBS_MAX)),
+            sliced_permits: Arc::new(Semaphore::new(SLICED_JOBS_MAX)),
+        }
+    }
+
+    /// Queues a job and waits for its commit.
+    pub(super) async fn submit<T, F>(&self, lane: Lane, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send + 'static,
+    {
+        let permits = if lane == Lane::Now { &self.now_permits } else { &self.sliced_permits };
+        let permit = Arc::clone(permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        self.push(lane, Box::new(Job { run, done: None, reply, _permit: Some(permit) }));
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// The same for a thread of the store's own, which has one job at a time.
+    pub(super) fn submit_here<T, F>(&self, lane: Lane, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        self.push(lane, Box::new(Job { run, done: None, reply, _permit: None }));
+        answer.blocking_recv().unwrap_or(Err(StoreError::Closed))
+    }
+
+    fn push(&self, lane: Lane, work: Box<dyn Work>) {
+        let mut lanes = self.lock();
+        if lanes.ending != Ending::Open {
+            return; // dropping the job answers `Closed`
+        }
+        match lane {
+            Lane::Now => {
+                lanes.now.push_back(work);
+                self.now_waiting.fetch_add(1, Ordering::Relaxed);
+            }
+            Lane::Soon => lanes.soon.push_back(work),
+            Lane::Later => lanes.later.push_back(work),
+        }
+        drop(lanes);
+        self.wake.notify_all();
+    }
+
+    /// Gives a job with more slices back to the head of its lane.
+    pub(super) fn put_back(&self, lane: Lane, work: Box<dyn Work>) {
+        let mut lanes = self.lock();
+        match lane {
+            Lane::Now => lanes.now.push_front(work),
+            Lane::Soon => lanes.soon.push_front(work),
+            Lane::Later => lanes.later.push_front(work),
+        }
+    }
+
+    /// Waits for something to do.
+    pub(super) fn next(&self) -> Next {
+        let mut lanes = self.lock();
+        loop {
+            if let Some(next) = self.choose(&mut lanes) {
+                return next;
+            }
+            lanes = self.wake.wait(lanes).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn choose(&self, lanes: &mut Lanes) -> Option<Next> {
+        if lanes.ending == Ending::AtOnce {
+            return Some(Next::End);
+        }
+        let gate_open = lanes.ending != Ending::Open || !self.gate_closed.load(Ordering::Acquire);
+        let turn_of_slices =
+            lanes.batches_in_a_row >= BATCHES_IN_A_ROW_MAX && gate_open && lanes.has_slices();
+        if !lanes.now.is_empty() && !turn_of_slices {
+            let count = lanes.now.len().min(BATCH_JOBS_MAX);
+            self.now_waiting.fetch_sub(count, Ordering::Relaxed);
+            lanes.batches_in_a_row = lanes.batches_in_a_row.saturating_add(1);
+            return Some(Next::Batch(lanes.now.drain(..count).collect()));
+        }
+        if gate_open {
+            lanes.batches_in_a_row = 0;
+            if let Some(work) = lanes.soon.pop_front() {
+                return Some(Next::Slice(work, Lane::Soon));
+            }
+            if lanes.ending == Ending::Open
+                && let Some(work) = lanes.later.pop_front()
+            {
+                return Some(Next::Slice(work, Lane::Later));
+            }
+        }
+        (lanes.ending == Ending::Orderly).then_some(Next::End)
+    }
+
+    /// Somebody with haste waits: a slice should end here.
+    pub(super) fn hurry(&self) -> bool {
+        self.now_waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Lets slices wait until [`Queue::open_gate`].
+    pub(super) fn close_gate(&self) {
+        self.gate_closed.store(true, Ordering::Release);
+    }
+
+    /// Lets slices go on.
+    pub(super) fn open_gate(&self) {
+        if self.gate_closed.swap(false, Ordering::AcqRel) {
+            drop(self.lock()); // whoever is about to wait has seen the old value, or waits by now
+            self.wake.notify_all();
+        }
+    }
+
+    /// Takes no more; the writer finishes what has somebody waiting, and ends.
+    pub(super) fn close(&self) {
+        self.end(Ending::Orderly);
+    }
+
+    /// Takes no more, and drops what waits.
+    pub(super) fn close_at_once(&self) {
+        self.end(Ending::AtOnce);
+    }
+
+    fn end(&self, ending: Ending) {
+        self.now_permits.close();
+        self.sliced_permits.close();
+        let mut lanes = self.lock();
+        lanes.ending = lanes.ending.max(ending);
+        let mut dropped = std::mem::take(&mut lanes.later);
+        if lanes.ending == Ending::AtOnce {
+            dropped.append(&mut lanes.soon);
+            dropped.append(&mut lanes.now);
+        }
+        drop(lanes);
+        drop(dropped); // answers `Closed`, outside the lock
+        self.wake.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lanes {
+    fn has_slices(&self) -> bool {
+        !self.soon.is_empty() || !self.later.is_empty()
+    }
+}
+
+struct Job<T, F> {
+    run: F,
+    done: Option<T>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl<T, F> Work for Job<T, F>
+where
+    T: Send,
+    F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send,
+{
+    fn slice(&mut self, tx: &Tx<'_>) -> Result<bool, StoreError> {
+        match (self.run)(tx)? {
+            Step::More => Ok(false),
+            Step::Done(value) => {
+                self.done = Some(value);
+                Ok(true)
+            }
+        }
+    }
+
+    fn answer(self: Box<Self>, result: Result<(), StoreError>) {
+        let Job { done, reply, .. } = *self;
+        let _ = reply.send(result.and_then(|()| done.ok_or(StoreError::Closed))); // who asked may have gone
+    }
+}

@@ -1,0 +1,344 @@
+use super::visible::{self, Visible, walk};
+use super::{Sqlite, Tx, account_no, as_limit, as_u64, staging};
+use crate::{ImportNo, Recipients, StoreError};
+use futures_util::future::BoxFuture;
+use records::{Recipient, Timestamp};
+
+/// More recipients than this in one put go the way of an import, so that an alert need not wait for them.
+const PUT_ROWS_MAX: usize = 256;
+/// Recipients handed to a scan's callback at a time.
+const SCAN_ROWS: usize = 1_024;
+
+impl Recipients for Sqlite {
+    fn put_recipients<'a>(
+        &'a self,
+        account: &'a str,
+        recipients: Vec<Recipient>,
+    ) -> BoxFuture<'a, Result<Vec<u64>, StoreError>> {
+        Box::pin(async move {
+            if recipients.len() > PUT_ROWS_MAX {
+                return staging::put_many(self, account, recipients).await;
+            }
+            let account = account.to_owned();
+            let rows: Vec<Row> = recipients.iter().map(Row::of).collect();
+            self.write(move |tx| put(tx, &account, &rows)).await
+        })
+    }
+
+    fn replace_recipient<'a>(
+        &'a self,
+        account: &'a str,
+        recipient: Recipient,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            let row = Row::of(&recipient);
+            let replace = move |tx: &Tx<'_>| {
+                let no = tx.account(&account)?;
+                let visible = Visible::load(tx, no)?;
+                match visible::find(tx, &visible, no, &row.id)? {
+                    Some((now, _)) if as_u64(now) == version => {
+                        Ok(put(tx, &account, std::slice::from_ref(&row))?.pop())
+                    }
+                    _ => Ok(None),
+                }
+            };
+            self.write(replace).await
+        })
+    }
+
+    fn recipient<'a>(
+        &'a self,
+        account: &'a str,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<(Recipient, u64)>, StoreError>> {
+        Box::pin(async move {
+            let (account, id) = (account.to_owned(), id.to_owned());
+            let find = move |connection: &rusqlite::Connection| {
+                let Some(no) = account_no(connection, &account)? else { return Ok(None) };
+                let visible = Visible::load(connection, no)?;
+                let found = visible::find(connection, &visible, no, &id)?;
+                found.map(|(version, body)| Ok((Recipient::decode(&body)?, as_u64(version)))).transpose()
+            };
+            self.read(find).await
+        })
+    }
+
+    fn recipients_by_ids<'a>(
+        &'a self,
+        account: &'a str,
+        ids: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Recipient>, StoreError>> {
+        Box::pin(async move {
+            let (account, ids) = (account.to_owned(), ids.to_vec());
+            let find = move |connection: &rusqlite::Connection| {
+                let Some(no) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+                let visible = Visible::load(connection, no)?;
+                let mut found = Vec::with_capacity(ids.len());
+                for id in &ids {
+                    if let Some((_, body)) = visible::find(connection, &visible, no, id)? {
+                        found.push(Recipient::decode(&body)?);
+                    }
+                }
+                Ok(found)
+            };
+            self.read(find).await
+        })
+    }
+
+    fn recipients_after<'a>(
+        &'a self,
+        account: &'a str,
+        after: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Recipient>, StoreError>> {
+        Box::pin(async move {
+            let (account, after) = (account.to_owned(), after.to_owned());
+            let page = move |connection: &rusqlite::Connection| {
+                let mut page = Vec::new();
+                if let Some(no) = account_no(connection, &account)?
+                    && limit > 0
+                {
+                    walk(connection, no, &after, &mut |found| {
+                        page.push(Recipient::decode(found.body)?);
+                        Ok(page.len() < limit)
+                    })?;
+                }
+                Ok(page)
+            };
+            self.read(page).await
+        })
+    }
+
+    fn members_after<'a>(
+        &'a self,
+        account: &'a str,
+        groups: &'a [String],
+        after: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        Box::pin(async move {
+            let (account, groups, after) = (account.to_owned(), groups.to_vec(), after.to_owned());
+            let find = move |connection: &rusqlite::Connection| {
+                let Some(no) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+                let visible = Visible::load(connection, no)?;
+                let mut ids = Vec::new();
+                for group in &groups {
+                    members(connection, &visible, no, group, &after, limit, &mut ids)?;
+                }
+                ids.sort_unstable();
+                ids.dedup();
+                ids.truncate(limit);
+                Ok(ids)
+            };
+            self.read(find).await
+        })
+    }
+
+    fn delete_recipient<'a>(
+        &'a self,
+        account: &'a str,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let (account, id) = (account.to_owned(), id.to_owned());
+            let delete = move |tx: &Tx<'_>| {
+                let Some(no) = account_no(tx, &account)? else { return Ok(false) };
+                let visible = Visible::load(tx, no)?;
+                remove_visible(tx, &visible, no, &id)
+            };
+            self.write(delete).await
+        })
+    }
+
+    fn recipient_count<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            let count = move |connection: &rusqlite::Connection| {
+                let Some(no) = account_no(connection, &account)? else { return Ok(0) };
+                count(connection, no)
+            };
+            self.read(count).await
+        })
+    }
+
+    fn scan_recipients(
+        &self,
+        account: &str,
+        each: &mut dyn FnMut(&[Recipient]) -> bool,
+    ) -> Result<(), StoreError> {
+        self.readers.here(|connection| {
+            let Some(no) = account_no(connection, account)? else { return Ok(()) };
+            let mut slice = Vec::with_capacity(SCAN_ROWS);
+            let mut go_on = true;
+            walk(connection, no, "", &mut |found| {
+                slice.push(Recipient::decode(found.body)?);
+                if slice.len() == SCAN_ROWS {
+                    go_on = each(&slice);
+                    slice.clear();
+                }
+                Ok(go_on)
+            })?;
+            if go_on && !slice.is_empty() {
+                each(&slice);
+            }
+            Ok(())
+        })
+    }
+
+    fn begin_import<'a>(
+        &'a self,
+        account: &'a str,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<ImportNo, StoreError>> {
+        Box::pin(staging::begin(self, account, now))
+    }
+
+    fn stage<'a>(&'a self, import: ImportNo, rows: Vec<Recipient>) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(staging::stage(self, import, rows))
+    }
+
+    fn publish_import(&self, import: ImportNo) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(staging::publish(self, import).await?.0) })
+    }
+
+    fn abandon_import(&self, import: ImportNo) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(staging::abandon(self, import))
+    }
+}
+
+/// A recipient as stored.
+pub(super) struct Row {
+    pub(super) id: String,
+    pub(super) groups: Vec<String>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Row {
+    pub(super) fn of(recipient: &Recipient) -> Row {
+        Row { id: recipient.id.clone(), groups: recipient.groups.clone(), body: recipient.encode() }
+    }
+}
+
+/// Puts rows in place of whatever is visible under their ids.
+fn put(tx: &Tx<'_>, account: &str, rows: &[Row]) -> Result<Vec<u64>, StoreError> {
+    let no = tx.account(account)?;
+    let visible = Visible::load(tx, no)?;
+    let last = tx.raise_version(rows.len())?;
+    let first = last - as_limit(rows.len()) + 1;
+    for (row, version) in rows.iter().zip(first..) {
+        remove_visible(tx, &visible, no, &row.id)?;
+        insert(tx, no, 0, version, row)?;
+    }
+    Ok((first..=last).map(as_u64).collect())
+}
+
+/// Adds a version that is not there yet.
+pub(super) fn insert(
+    tx: &Tx<'_>,
+    account: i64,
+    generation: i64,
+    version: i64,
+    row: &Row,
+) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "INSERT INTO recipients (account, id, generation, version, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((account, &row.id, generation, version, &row.body))?;
+    if !row.groups.is_empty() {
+        let mut add = tx.prepare_cached(
+            "INSERT OR IGNORE INTO memberships (account, grp, id, generation) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        for group in &row.groups {
+            add.execute((account, group, &row.id, generation))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes every visible version of an id. True if there was one. Rows of a staged import stay: it will be published
+/// later than this.
+fn remove_visible(tx: &Tx<'_>, visible: &Visible, account: i64, id: &str) -> Result<bool, StoreError> {
+    let mut removed = false;
+    for (generation, groups) in versions(tx, account, id)? {
+        if visible.rank(generation).is_some() {
+            remove(tx, account, id, generation, &groups)?;
+            removed = true;
+        }
+    }
+    Ok(removed)
+}
+
+/// All versions of an id, with the groups they name.
+pub(super) fn versions(tx: &Tx<'_>, account: i64, id: &str) -> Result<Vec<(i64, Vec<String>)>, StoreError> {
+    let mut select =
+        tx.prepare_cached("SELECT generation, body FROM recipients WHERE account = ?1 AND id = ?2")?;
+    let mut rows = select.query((account, id))?;
+    let mut versions = Vec::new();
+    while let Some(row) = rows.next()? {
+        versions.push((row.get(0)?, Recipient::decode(visible::blob(row, 1)?)?.groups));
+    }
+    Ok(versions)
+}
+
+/// Removes one version.
+pub(super) fn remove(
+    tx: &Tx<'_>,
+    account: i64,
+    id: &str,
+    generation: i64,
+    groups: &[String],
+) -> Result<(), StoreError> {
+    tx.prepare_cached("DELETE FROM recipients WHERE account = ?1 AND id = ?2 AND generation = ?3")?
+        .execute((account, id, generation))?;
+    if !groups.is_empty() {
+        let mut delete = tx.prepare_cached(
+            "DELETE FROM memberships WHERE account = ?1 AND grp = ?2 AND id = ?3 AND generation = ?4",
+        )?;
+        for group in groups {
+            delete.execute((account, group, id, generation))?;
+        }
+    }
+    Ok(())
+}
+
+fn count(connection: &rusqlite::Connection, account: i64) -> Result<u64, StoreError> {
+    if Visible::load(connection, account)?.is_plain() {
+        let mut count = connection.prepare_cached("SELECT count(*) FROM recipients WHERE account = ?1")?;
+        return Ok(as_u64(count.query_row([account], |row| row.get(0))?));
+    }
+    let mut number = 0;
+    walk(connection, account, "", &mut |_| {
+        number += 1;
+        Ok(true)
+    })?;
+    Ok(number)
+}
+
+/// Adds up to `limit` ids whose visible version names the group.
+pub(super) fn members(
+    connection: &rusqlite::Connection,
+    visible: &Visible,
+    account: i64,
+    group: &str,
+    after: &str,
+    limit: usize,
+    ids: &mut Vec<String>,
+) -> Result<(), StoreError> {
+    let mut select = connection.prepare_cached(
+        "SELECT id, generation FROM memberships WHERE account = ?1 AND grp = ?2 AND id > ?3 ORDER BY id, generation",
+    )?;
+    let mut rows = select.query((account, group, after))?;
+    let mut found = 0;
+    while found < limit
+        && let Some(row) = rows.next()?
+    {
+        let id = visible::text(row, 0)?;
+        if visible.is_plain() || visible::winner(connection, visible, account, id)? == Some(row.get(1)?) {
+            ids.push(id.to_owned());
+            found += 1;
+        }
+    }
+    Ok(())
+}

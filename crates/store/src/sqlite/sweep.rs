@@ -1,0 +1,185 @@
+//! Removes, behind the readers' backs, versions that nobody sees any more.
+
+use super::queue::Queue;
+use super::readers::Readers;
+use super::recipients::{remove, versions};
+use super::visible::{self, Visible};
+use super::{Lane, Step, Tx};
+use crate::StoreError;
+use rusqlite::Connection;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Rows looked at in one snapshot.
+const LOOK_ROWS: usize = 4_096;
+/// Ids between two looks whether somebody has more haste.
+const HURRY_IDS: usize = 32;
+/// Ids swept in one transaction.
+const SLICE_IDS_MAX: usize = 1_000;
+/// After a pass that failed (a full disk), the next one waits so long.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// Wakes the sweep.
+#[derive(Default)]
+pub(super) struct Sweep {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    wanted: bool,
+    ended: bool,
+}
+
+impl Sweep {
+    pub(super) fn new() -> Sweep {
+        Sweep::default()
+    }
+
+    /// There may be something to do.
+    pub(super) fn wake(&self) {
+        self.lock().wanted = true;
+        self.wake.notify_all();
+    }
+
+    /// Ends the thread after the slice it is at.
+    pub(super) fn end(&self) {
+        self.lock().ended = true;
+        self.wake.notify_all();
+    }
+
+    /// False at the end.
+    fn wait(&self) -> bool {
+        let state = self.wake.wait_while(self.lock(), |state| !state.wanted && !state.ended);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.wanted = false;
+        !state.ended
+    }
+
+    fn rest(&self, time: Duration) {
+        let _ = self.wake.wait_timeout_while(self.lock(), time, |state| !state.ended);
+    }
+
+    fn has_ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs until [`Sweep::end`].
+pub(super) fn run(readers: &Readers, sweep: &Sweep, queue: &Queue) {
+    while sweep.wait() {
+        match sweep_all(readers, sweep, queue) {
+            Ok(()) | Err(StoreError::Closed) => {}
+            Err(error) => {
+                tracing::warn!(%error, "what imports left behind could not be swept up");
+                sweep.rest(AGAIN);
+                sweep.wake();
+            }
+        }
+    }
+}
+
+fn sweep_all(readers: &Readers, sweep: &Sweep, queue: &Queue) -> Result<(), StoreError> {
+    let accounts = readers.here(|connection| {
+        let mut select = connection.prepare_cached("SELECT DISTINCT account FROM imports")?;
+        let accounts = select.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+        Ok(accounts)
+    })?;
+    for account in accounts {
+        sweep_account(readers, sweep, queue, account)?;
+    }
+    Ok(())
+}
+
+/// One pass over an account's recipients for the imports that were published or given up before it; then they need not
+/// be listed any more.
+fn sweep_account(readers: &Readers, sweep: &Sweep, queue: &Queue, account: i64) -> Result<(), StoreError> {
+    let imports = readers.here(|connection| Ok(Visible::load(connection, account)?.to_sweep()))?;
+    if imports.is_empty() {
+        return Ok(());
+    }
+    let mut after = String::new();
+    loop {
+        if sweep.has_ended() {
+            return Err(StoreError::Closed);
+        }
+        let (ids, last) = readers.here(|connection| look(connection, account, &after))?;
+        if !ids.is_empty() {
+            sweep_ids(queue, account, ids)?;
+        }
+        match last {
+            Some(last) => after = last,
+            None => break,
+        }
+    }
+    queue.submit_here(Lane::Later, move |tx| {
+        for import in &imports {
+            tx.prepare_cached("DELETE FROM imports WHERE generation = ?1")?.execute([import])?;
+        }
+        Ok(Step::Done(()))
+    })
+}
+
+/// The ids after `after` that have more than one version or an abandoned one, and where to look next.
+fn look(
+    connection: &Connection,
+    account: i64,
+    after: &str,
+) -> Result<(Vec<String>, Option<String>), StoreError> {
+    let visible = Visible::load(connection, account)?;
+    let mut select = connection.prepare_cached(
+        "SELECT id, generation FROM recipients WHERE account = ?1 AND id > ?2 ORDER BY id, generation",
+    )?;
+    let mut rows = select.query((account, after))?;
+    let mut ids: Vec<String> = Vec::new();
+    let mut at: Option<String> = None;
+    let mut seen = 0;
+    while let Some(row) = rows.next()? {
+        let id = visible::text(row, 0)?;
+        let again = at.as_deref() == Some(id);
+        if !again {
+            if seen >= LOOK_ROWS {
+                return Ok((ids, at));
+            }
+            at = Some(id.to_owned());
+        }
+        seen += 1;
+        if (again || visible.is_abandoned(row.get(1)?)) && ids.last().map(String::as_str) != Some(id) {
+            ids.push(id.to_owned());
+        }
+    }
+    Ok((ids, None))
+}
+
+fn sweep_ids(queue: &Queue, account: i64, ids: Vec<String>) -> Result<(), StoreError> {
+    let mut next = 0;
+    queue.submit_here(Lane::Later, move |tx| {
+        let visible = Visible::load(tx, account)?;
+        let begun = next;
+        while next < ids.len() && next - begun < SLICE_IDS_MAX {
+            sweep_id(tx, &visible, account, &ids[next])?;
+            next += 1;
+            if next.is_multiple_of(HURRY_IDS) && tx.hurry() {
+                break;
+            }
+        }
+        Ok(if next == ids.len() { Step::Done(()) } else { Step::More })
+    })
+}
+
+fn sweep_id(tx: &Tx<'_>, visible: &Visible, account: i64, id: &str) -> Result<(), StoreError> {
+    let versions = versions(tx, account, id)?;
+    let best = versions.iter().filter_map(|(generation, _)| visible.rank(*generation)).max();
+    for (generation, groups) in &versions {
+        let superseded = visible.rank(*generation).is_some_and(|rank| Some(rank) < best);
+        if superseded || visible.is_abandoned(*generation) {
+            remove(tx, account, id, *generation, groups)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The conformance cases over SQLite, and what only SQLite can be asked.
+
+use super::{Options, open};
+use crate::{SharedStore, conformance};
+use tempfile::TempDir;
+
+/// A test for each conformance case, on a fresh store, twice: what imports left behind is swept up beside it, or never.
+macro_rules! cases {
+    ($module:ident: $($case:ident,)*) => {
+        mod $module {
+            $(#[tokio::test]
+            async fn $case() {
+                for sweep in [true, false] {
+                    let (_folder, store) = super::fresh(&super::Options { sweep, ..super::Options::default() });
+                    super::conformance::$module::$case(&*store).await;
+                    store.close().await.unwrap();
+                }
+            })*
+        }
+    };
+}
+
+cases! { recipients:
+    a_put_recipient_is_found_with_its_version,
+    a_second_put_replaces_and_raises_the_version,
+    of_two_with_one_id_in_a_put_the_later_stays,
+    a_replace_needs_the_version_it_saw,
+    accounts_do_not_see_each_other,
+    pages_follow_each_other_in_key_order,
+    asked_by_ids_they_come_in_the_order_asked,
+    members_of_several_groups_are_named_once,
+    a_deleted_recipient_is_gone_from_everywhere,
+    a_scan_ends_when_told,
+}
+
+cases! { imports:
+    nobody_sees_a_staged_row,
+    publishing_shows_all_rows_at_once,
+    the_import_published_last_wins,
+    an_import_replaces_what_was_put_while_it_was_staged,
+    what_is_put_or_deleted_after_a_publication_stands,
+    an_abandoned_import_leaves_nothing,
+    an_import_is_published_once,
+    of_two_staged_rows_with_one_id_the_later_stays,
+}
+
+cases! { alerts:
+    an_accepted_alert_is_found_as_it_was,
+    numbers_are_dense_and_never_reused,
+    alerts_are_listed_newest_first,
+    states_move_and_final_ones_are_not_unfinished,
+    an_older_version_does_not_overwrite_a_newer,
+    the_same_key_and_body_give_the_earlier_alert,
+    a_key_is_free_again_after_a_day,
+    many_at_once_with_one_key_make_one_alert,
+    a_cap_message_names_its_alerts,
+    old_alerts_go_with_all_they_have,
+}
+
+cases! { rosters:
+    a_roster_is_read_by_block,
+    the_blocks_of_an_interrupted_solve_are_replaced,
+    a_roster_is_refused_when_the_alert_is_not_being_solved,
+    an_empty_roster_can_end_an_alert,
+}
+
+cases! { deliveries:
+    folded_deliveries_are_read_in_key_order,
+    a_later_fold_replaces,
+    deliveries_are_found_by_state,
+    a_large_fold_is_whole_before_it_is_noted,
+    nothing_is_folded_at_first,
+}
+
+cases! { others:
+    a_token_is_found_by_its_hash_until_revoked,
+    groups_are_put_replaced_listed_and_deleted,
+    a_group_exists_when_a_recipient_names_it,
+    an_opt_out_stands_until_it_is_taken_back,
+    observers_belong_to_their_alert,
+    acts_are_listed_newest_first,
+}
+
+#[tokio::test]
+async fn a_reader_sees_an_import_whole_or_not_at_all() {
+    for sweep in [true, false] {
+        let (_folder, store) = fresh(&Options { sweep, ..Options::default() });
+        conformance::imports::a_reader_sees_an_import_whole_or_not_at_all(store.clone()).await;
+    }
+}
+
+fn fresh(options: &Options) -> (TempDir, SharedStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("test.db"), options).unwrap();
+    (folder, store)
+}

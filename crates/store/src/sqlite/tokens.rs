@@ -1,0 +1,86 @@
+use super::{Sqlite, Tx, account_no};
+use crate::{StoreError, Tokens};
+use futures_util::future::BoxFuture;
+use records::{Timestamp, Token};
+use rusqlite::{Connection, Params, Row};
+
+const COLUMNS: &str = "tokens.id, hash, role, accounts.id, name, created, revoked \
+     FROM tokens JOIN accounts ON accounts.no = tokens.account";
+
+impl Tokens for Sqlite {
+    fn put_token(&self, token: Token) -> BoxFuture<'_, Result<(), StoreError>> {
+        let put = move |tx: &Tx<'_>| {
+            tx.prepare_cached(
+                "INSERT INTO tokens (id, hash, account, role, name, created, revoked) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute((
+                &token.id,
+                token.hash,
+                tx.account(&token.account)?,
+                token.role.name(),
+                &token.name,
+                token.created.0,
+                token.revoked.map(|at| at.0),
+            ))?;
+            Ok(())
+        };
+        Box::pin(self.write(put))
+    }
+
+    fn token_by_hash(&self, hash: [u8; 32]) -> BoxFuture<'_, Result<Option<Token>, StoreError>> {
+        Box::pin(self.read(move |connection| {
+            Ok(many(connection, "WHERE hash = ?1 AND revoked IS NULL", [hash])?.pop())
+        }))
+    }
+
+    fn tokens<'a>(&'a self, account: Option<&'a str>) -> BoxFuture<'a, Result<Vec<Token>, StoreError>> {
+        Box::pin(async move {
+            let account = account.map(str::to_owned);
+            let list = move |connection: &Connection| {
+                let Some(account) = account else {
+                    return many(connection, "ORDER BY created, tokens.id", []);
+                };
+                let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+                many(connection, "WHERE account = ?1 ORDER BY created, tokens.id", [account])
+            };
+            self.read(list).await
+        })
+    }
+
+    fn revoke_token<'a>(&'a self, id: &'a str, now: Timestamp) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let id = id.to_owned();
+            let revoke = move |tx: &Tx<'_>| {
+                let mut update =
+                    tx.prepare_cached("UPDATE tokens SET revoked = ?2 WHERE id = ?1 AND revoked IS NULL")?;
+                Ok(update.execute((&id, now.0))? > 0)
+            };
+            self.write(revoke).await
+        })
+    }
+}
+
+fn many(connection: &Connection, clause: &str, params: impl Params) -> Result<Vec<Token>, StoreError> {
+    let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} {clause}"))?;
+    let mut rows = select.query(params)?;
+    let mut tokens = Vec::new();
+    while let Some(row) = rows.next()? {
+        tokens.push(token(row)?);
+    }
+    Ok(tokens)
+}
+
+fn token(row: &Row<'_>) -> Result<Token, StoreError> {
+    let id: String = row.get(0)?;
+    let role: String = row.get(2)?;
+    Ok(Token {
+        hash: row.get(1)?,
+        role: role.parse().map_err(|why| StoreError::Damaged { what: format!("token {id}: {why}") })?,
+        account: row.get(3)?,
+        name: row.get(4)?,
+        created: Timestamp(row.get(5)?),
+        revoked: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+        id,
+    })
+}

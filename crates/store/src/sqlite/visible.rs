@@ -1,0 +1,177 @@
+//! Which versions of a recipient are seen.
+//!
+//! Rows of an import that is staged or abandoned are not there. Among the others of one id, the one whose import was
+//! published last is the recipient; those whose import is no longer listed (or that were put one by one) rank 0, and
+//! there is at most one of them: a put removes all others that are visible, and so does the sweep before it takes a
+//! published import off the list.
+
+use crate::StoreError;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+/// States of an import, as stored.
+pub(super) const STAGING: i64 = 0;
+pub(super) const PUBLISHED: i64 = 1;
+pub(super) const ABANDONED: i64 = 2;
+
+/// What must be known of an account's imports to read its recipients; of the same snapshot as the rows.
+pub(super) struct Visible {
+    imports: Vec<(i64, i64, i64)>,
+}
+
+impl Visible {
+    pub(super) fn load(connection: &Connection, account: i64) -> Result<Visible, StoreError> {
+        let mut listed =
+            connection.prepare_cached("SELECT generation, state, rank FROM imports WHERE account = ?1")?;
+        let rows = listed.query_map([account], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        Ok(Visible { imports: rows.collect::<Result<_, _>>()? })
+    }
+
+    /// The rank of a version, or nothing if nobody sees it.
+    pub(super) fn rank(&self, generation: i64) -> Option<i64> {
+        match self.imports.iter().find(|(listed, ..)| *listed == generation) {
+            Some((_, PUBLISHED, rank)) => Some(*rank),
+            Some(_) => None,
+            None => Some(0),
+        }
+    }
+
+    /// Rows of it are to be removed.
+    pub(super) fn is_abandoned(&self, generation: i64) -> bool {
+        self.imports.iter().any(|(listed, state, _)| *listed == generation && *state == ABANDONED)
+    }
+
+    /// Each id has one version, and it is seen.
+    pub(super) fn is_plain(&self) -> bool {
+        self.imports.is_empty()
+    }
+
+    /// The imports on the list whose rows the sweep has to look at.
+    pub(super) fn to_sweep(&self) -> Vec<i64> {
+        self.imports
+            .iter()
+            .filter(|(_, state, _)| *state != STAGING)
+            .map(|(generation, ..)| *generation)
+            .collect()
+    }
+}
+
+/// A recipient as found.
+pub(super) struct Found<'a> {
+    pub(super) id: &'a str,
+    pub(super) version: i64,
+    pub(super) body: &'a [u8],
+}
+
+/// Calls `each` with every recipient after `after` in key order, until it returns false.
+pub(super) fn walk(
+    connection: &Connection,
+    account: i64,
+    after: &str,
+    each: &mut dyn FnMut(Found<'_>) -> Result<bool, StoreError>,
+) -> Result<(), StoreError> {
+    let visible = Visible::load(connection, account)?;
+    let mut select = connection.prepare_cached(
+        "SELECT id, generation, version, body FROM recipients WHERE account = ?1 AND id > ?2 ORDER BY id, generation",
+    )?;
+    let mut rows = select.query((account, after))?;
+    if visible.is_plain() {
+        while let Some(row) = rows.next()? {
+            if !each(found(row)?)? {
+                return Ok(());
+            }
+        }
+        return Ok(());
+    }
+    let mut best = Best::default();
+    while let Some(row) = rows.next()? {
+        let id = text(row, 0)?;
+        if best.rank.is_some() && best.id != id && !best.give(each)? {
+            return Ok(());
+        }
+        if let Some(rank) = visible.rank(row.get(1)?)
+            && best.rank < Some(rank)
+        {
+            best.take(rank, &found(row)?);
+        }
+    }
+    if best.rank.is_some() {
+        best.give(each)?;
+    }
+    Ok(())
+}
+
+/// The recipient with this id: its version and body.
+pub(super) fn find(
+    connection: &Connection,
+    visible: &Visible,
+    account: i64,
+    id: &str,
+) -> Result<Option<(i64, Vec<u8>)>, StoreError> {
+    let Some(generation) = winner(connection, visible, account, id)? else { return Ok(None) };
+    let mut select = connection.prepare_cached(
+        "SELECT version, body FROM recipients WHERE account = ?1 AND id = ?2 AND generation = ?3",
+    )?;
+    Ok(select.query_row((account, id, generation), |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+}
+
+/// The version of this id that is seen.
+pub(super) fn winner(
+    connection: &Connection,
+    visible: &Visible,
+    account: i64,
+    id: &str,
+) -> Result<Option<i64>, StoreError> {
+    let mut select =
+        connection.prepare_cached("SELECT generation FROM recipients WHERE account = ?1 AND id = ?2")?;
+    let mut rows = select.query((account, id))?;
+    let mut best: Option<(i64, i64)> = None;
+    while let Some(row) = rows.next()? {
+        let generation = row.get(0)?;
+        if let Some(rank) = visible.rank(generation)
+            && best.is_none_or(|(before, _)| before < rank)
+        {
+            best = Some((rank, generation));
+        }
+    }
+    Ok(best.map(|(_, generation)| generation))
+}
+
+/// The best version so far of the id at hand.
+#[derive(Default)]
+struct Best {
+    rank: Option<i64>,
+    id: String,
+    version: i64,
+    body: Vec<u8>,
+}
+
+impl Best {
+    fn take(&mut self, rank: i64, found: &Found<'_>) {
+        self.rank = Some(rank);
+        self.version = found.version;
+        self.id.clear();
+        self.id.push_str(found.id);
+        self.body.clear();
+        self.body.extend_from_slice(found.body);
+    }
+
+    fn give(
+        &mut self,
+        each: &mut dyn FnMut(Found<'_>) -> Result<bool, StoreError>,
+    ) -> Result<bool, StoreError> {
+        self.rank = None;
+        each(Found { id: &self.id, version: self.version, body: &self.body })
+    }
+}
+
+fn found<'a>(row: &'a Row<'_>) -> Result<Found<'a>, StoreError> {
+    Ok(Found { id: text(row, 0)?, version: row.get(2)?, body: blob(row, 3)? })
+}
+
+pub(super) fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, StoreError> {
+    row.get_ref(column)?.as_str().map_err(|error| StoreError::Damaged { what: error.to_string() })
+}
+
+pub(super) fn blob<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a [u8], StoreError> {
+    row.get_ref(column)?.as_blob().map_err(|error| StoreError::Damaged { what: error.to_string() })
+}

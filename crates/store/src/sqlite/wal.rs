@@ -1,0 +1,200 @@
+//! Moves the write-ahead log into the database, beside the writer.
+//!
+//! The writer never does it: the sync of the database file would stand in the way of an alert. The log can start again
+//! from its beginning only when all of it is moved and nobody reads from it; under a steady stream of slices that
+//! moment never comes by itself, so the writer holds its slices (not the small jobs) back while a long log is moved.
+
+use super::queue::Queue;
+use crate::StoreError;
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A log of so many pages (4 KiB each) is worth moving.
+const WORTH_MOVING_PAGES: u64 = 1_000;
+/// A log of so many pages is long: slices wait until it is moved.
+const LONG_PAGES: u64 = 16_000;
+/// How long the writer must have been quiet before the log file is cut to nothing.
+const IDLE: Duration = Duration::from_secs(5);
+/// A pass that is held up by a reader is tried again after this.
+const AGAIN: Duration = Duration::from_millis(20);
+/// Passes behind a closed gate before slices go on with a log that a long read holds.
+const PASSES_MAX: u32 = 4;
+
+/// What is known of the log.
+pub(super) struct Log {
+    pages: AtomicU64,
+    /// At so many pages it is moved next.
+    move_at: AtomicU64,
+    /// At so many pages it is long.
+    long_at: AtomicU64,
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    wanted: bool,
+    ended: bool,
+}
+
+enum Wake {
+    Wanted,
+    Idle,
+    Ended,
+}
+
+impl Log {
+    pub(super) fn new() -> Log {
+        Log {
+            pages: AtomicU64::new(0),
+            move_at: AtomicU64::new(WORTH_MOVING_PAGES),
+            long_at: AtomicU64::new(LONG_PAGES),
+            state: Mutex::default(),
+            wake: Condvar::new(),
+        }
+    }
+
+    /// The writer committed, and the log has so many pages.
+    pub(super) fn grown_to(&self, pages: u64) {
+        if pages < self.pages.swap(pages, Ordering::Relaxed) {
+            self.moved_to(0); // it began again from its beginning
+        }
+        if pages >= self.move_at.load(Ordering::Relaxed) {
+            self.move_now();
+        }
+    }
+
+    fn moved_to(&self, pages: u64) {
+        self.move_at.store(pages + WORTH_MOVING_PAGES, Ordering::Relaxed);
+        self.long_at.store(pages + LONG_PAGES, Ordering::Relaxed);
+    }
+
+    /// Slices should wait.
+    pub(super) fn is_long(&self) -> bool {
+        self.pages.load(Ordering::Relaxed) >= self.long_at.load(Ordering::Relaxed)
+    }
+
+    /// Wakes the thread.
+    pub(super) fn move_now(&self) {
+        let mut state = self.lock();
+        if !state.wanted {
+            state.wanted = true;
+            self.wake.notify_all();
+        }
+    }
+
+    /// Ends the thread.
+    pub(super) fn end(&self) {
+        self.lock().ended = true;
+        self.wake.notify_all();
+    }
+
+    fn wait(&self, timeout: Duration) -> Wake {
+        let (mut state, _) = self
+            .wake
+            .wait_timeout_while(self.lock(), timeout, |state| !state.wanted && !state.ended)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.ended {
+            Wake::Ended
+        } else if std::mem::take(&mut state.wanted) {
+            Wake::Wanted
+        } else {
+            Wake::Idle
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread's connection.
+pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(super::BUSY_WAIT)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    Ok(connection)
+}
+
+/// Runs until [`Log::end`].
+pub(super) fn run(connection: &Connection, log: &Log, queue: &Queue) {
+    let mut cut = true;
+    loop {
+        match log.wait(IDLE) {
+            Wake::Wanted => {
+                move_log(connection, log, queue);
+                cut = false;
+            }
+            Wake::Idle if !cut && log.pages.load(Ordering::Relaxed) > 0 => cut = truncate(connection, log),
+            Wake::Idle => {}
+            Wake::Ended => return,
+        }
+    }
+}
+
+/// One pass; behind a closed gate, passes until all is moved or a long read stands in the way. Opens the gate.
+fn move_log(connection: &Connection, log: &Log, queue: &Queue) {
+    let gate_closed = log.is_long();
+    for _ in 0..PASSES_MAX {
+        match pass(connection, "PASSIVE") {
+            Ok(pass) if pass.is_whole() || !gate_closed => {
+                log.moved_to(pass.pages);
+                break;
+            }
+            Ok(pass) => {
+                log.moved_to(pass.pages);
+                std::thread::sleep(AGAIN);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the write-ahead log could not be moved into the database");
+                log.moved_to(log.pages.load(Ordering::Relaxed));
+                break;
+            }
+        }
+    }
+    queue.open_gate();
+}
+
+/// Cuts the log file to nothing, so that a quiet server leaves none behind.
+pub(super) fn truncate(connection: &Connection, log: &Log) -> bool {
+    match pass(connection, "TRUNCATE") {
+        Ok(pass) if pass.is_whole() => {
+            log.grown_to(0);
+            true
+        }
+        Ok(_) => false,
+        Err(error) => {
+            tracing::warn!(%error, "the write-ahead log could not be cut");
+            false
+        }
+    }
+}
+
+struct Pass {
+    busy: bool,
+    pages: u64,
+    moved: u64,
+}
+
+impl Pass {
+    fn is_whole(&self) -> bool {
+        !self.busy && self.moved >= self.pages
+    }
+}
+
+fn pass(connection: &Connection, mode: &str) -> Result<Pass, StoreError> {
+    let pass = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+        let pages: i64 = row.get(1)?;
+        let moved: i64 = row.get(2)?;
+        Ok(Pass {
+            busy: row.get::<_, i64>(0)? != 0,
+            pages: u64::try_from(pages).unwrap_or(0),
+            moved: u64::try_from(moved).unwrap_or(0),
+        })
+    })?;
+    Ok(pass)
+}
