@@ -1,0 +1,160 @@
+//! What all recipients of a body share, made once: the headers that are the same, and the MIME body with places for
+//! each recipient's link.
+
+use super::answering::{self, LINK_PLACE, Ways};
+use super::quoted::{SOFT_BREAK, push_quoted};
+use mail_builder::headers::Header;
+use mail_builder::headers::address::Address;
+use mail_builder::headers::raw::Raw;
+use mail_builder::headers::text::Text;
+use mail_builder::mime::MimePart;
+use records::Choice;
+
+/// In a template: the link, encoded for the text.
+const TEXT_PLACE: u8 = 1;
+/// In a template: the link, encoded for an HTML attribute.
+const HTML_PLACE: u8 = 2;
+
+/// The shared part of a message: octets, with places between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Octets(Vec<u8>),
+    TextLink,
+    HtmlLink,
+}
+
+/// What a template is made of.
+#[derive(Debug)]
+pub struct Source<'a> {
+    /// Display name and address of the author.
+    pub from: (Option<&'a str>, &'a str),
+    pub subject: &'a str,
+    pub text: &'a str,
+    pub html: Option<&'a str>,
+    pub ways: Ways,
+    pub choices: &'a [Choice],
+    pub emergency: bool,
+    pub drill: bool,
+}
+
+impl Template {
+    /// Headers from `From` on, and the body.
+    pub fn new(source: &Source<'_>) -> Template {
+        let mut octets = Vec::with_capacity(1024 + source.text.len() + source.html.map_or(0, str::len));
+        push_headers(&mut octets, source);
+        body(source).write_part(&mut octets);
+        Template { pieces: cut_at_places(&octets) }
+    }
+
+    /// Appends the template with the recipient's link in its places.
+    pub fn push(&self, out: &mut Vec<u8>, link: Option<&str>) {
+        let link = link.unwrap_or_default();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Octets(octets) => out.extend_from_slice(octets),
+                Piece::TextLink => push_quoted_octets(out, link),
+                Piece::HtmlLink => push_quoted_octets(out, &answering::escape(link)),
+            }
+        }
+    }
+
+    /// Octets without what is put in.
+    pub fn octets(&self) -> usize {
+        self.pieces.iter().map(|piece| if let Piece::Octets(octets) = piece { octets.len() } else { 0 }).sum()
+    }
+}
+
+fn push_headers(out: &mut Vec<u8>, source: &Source<'_>) {
+    let (name, address) = source.from;
+    push_header(out, "From", &Address::new_address(name, address));
+    push_header(out, "Subject", &Text::new(source.subject));
+    // RFC 3834 §5: no responder answers this.
+    out.extend_from_slice(b"Auto-Submitted: auto-generated\r\n");
+    if source.emergency {
+        // RFC 2156 §5.3.6 for the first two; the third is what most mail programs look at.
+        out.extend_from_slice(b"Importance: high\r\nPriority: urgent\r\nX-Priority: 1\r\n");
+    }
+    if source.drill {
+        out.extend_from_slice(b"X-Campanile-Drill: yes\r\n");
+    }
+    out.extend_from_slice(b"MIME-Version: 1.0\r\n");
+}
+
+fn push_header(out: &mut Vec<u8>, name: &str, value: &impl Header) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    value.write_header(out, name.len() + 2);
+}
+
+fn body<'a>(source: &Source<'a>) -> MimePart<'a> {
+    let text = text_part(source);
+    match source.html {
+        Some(html) => MimePart::new("multipart/alternative", vec![text, html_part(source, html)]),
+        None => text,
+    }
+}
+
+fn text_part<'a>(source: &Source<'a>) -> MimePart<'a> {
+    // The places' own octet may come in by nobody's text.
+    let text = source.text.replace(['\0', char::from(TEXT_PLACE), char::from(HTML_PLACE)], " ");
+    if !source.ways.any() {
+        return MimePart::new("text/plain", text);
+    }
+    let whole = text + &answering::in_text(source.ways, source.choices);
+    let Some((before, after)) = whole.split_once(LINK_PLACE) else {
+        return MimePart::new("text/plain", whole);
+    };
+    let mut encoded = String::with_capacity(whole.len() * 2);
+    push_quoted(&mut encoded, before);
+    encoded.push(char::from(TEXT_PLACE));
+    push_quoted(&mut encoded, after);
+    quoted_part("text/plain", encoded)
+}
+
+fn html_part<'a>(source: &Source<'a>, html: &str) -> MimePart<'a> {
+    let html = html.replace(['\0', char::from(TEXT_PLACE), char::from(HTML_PLACE)], " ");
+    if !source.ways.any() {
+        return MimePart::new("text/html", html);
+    }
+    let (before, after) = html.split_at(answering::end_of_html(&html));
+    let (answer_before, answer_after) = answering::in_html(source.ways, source.choices);
+    if !source.ways.link {
+        return MimePart::new("text/html", format!("{before}{answer_before}{after}"));
+    }
+    // A soft break before and after: the link begins and ends at a line's edge, whatever its length.
+    let mut encoded = String::with_capacity(html.len() * 2);
+    push_quoted(&mut encoded, &format!("{before}{answer_before}"));
+    encoded.push_str(SOFT_BREAK);
+    encoded.push(char::from(HTML_PLACE));
+    encoded.push_str(SOFT_BREAK);
+    push_quoted(&mut encoded, &format!("{answer_after}{after}"));
+    quoted_part("text/html", encoded)
+}
+
+/// A part whose content is encoded already.
+fn quoted_part<'a>(kind: &'static str, encoded: String) -> MimePart<'a> {
+    MimePart::new(kind, encoded).header("Content-Transfer-Encoding", Raw::new("quoted-printable"))
+}
+
+fn cut_at_places(octets: &[u8]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = octets;
+    while let Some(at) = rest.iter().position(|&octet| octet == TEXT_PLACE || octet == HTML_PLACE) {
+        pieces.push(Piece::Octets(rest[..at].to_vec()));
+        pieces.push(if rest[at] == TEXT_PLACE { Piece::TextLink } else { Piece::HtmlLink });
+        rest = &rest[at + 1..];
+    }
+    pieces.push(Piece::Octets(rest.to_vec()));
+    pieces
+}
+
+fn push_quoted_octets(out: &mut Vec<u8>, text: &str) {
+    let mut encoded = String::with_capacity(text.len() + 16);
+    push_quoted(&mut encoded, text);
+    out.extend_from_slice(encoded.as_bytes());
+}
