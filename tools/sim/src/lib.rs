@@ -1,4 +1,38 @@
 //! The world outside: SMSC, mailbox, a town of recipients: real listeners, real bytes.
+//!
+//! - [`town`]: people with devices, and what they do when a message comes.
+//! - [`smsc`]: a carrier that speaks SMPP.
 
 pub mod chance;
+mod clock;
+mod page;
+pub mod smsc;
 pub mod town;
+
+use std::future::Future;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+/// Threads of a simulator in a process of its own.
+const WORKERS: usize = 2;
+
+/// Runs a listener until Ctrl-C, and says where it listens: one line `listening on ADDRESS`, and one `page on
+/// http://ADDRESS/` where it has one.
+fn run_until_told<T>(
+    start: impl Future<Output = io::Result<(T, (SocketAddr, Option<SocketAddr>))>>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+    runtime.block_on(async {
+        let (running, (address, page)) = start.await?;
+        let mut out = io::stdout().lock();
+        writeln!(out, "listening on {address}")?;
+        if let Some(page) = page {
+            writeln!(out, "page on http://{page}/")?;
+        }
+        out.flush()?;
+        drop(out);
+        tokio::signal::ctrl_c().await?;
+        drop(running);
+        Ok(())
+    })
+}

@@ -1,0 +1,353 @@
+//! What the SMSC counts and keeps. Sessions bring a batch at a time, so that a lock is taken once for all that one read
+//! brought.
+
+use super::{Counting, Options};
+use serde::Serialize;
+use smpp::status::Status;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const SECOND_US: u64 = 1_000_000;
+
+/// What was counted so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Submissions that came, parts of long messages and destinations of submit_multi each for itself.
+    pub submits: u64,
+    /// Of those, accepted.
+    pub accepted: u64,
+    /// Whole messages among the accepted: a long one is one once its last part is here.
+    pub messages: u64,
+    /// Refused, by status.
+    pub refused: BTreeMap<String, u64>,
+    /// Never answered.
+    pub silent: u64,
+    /// Submissions at which the connection was cut: neither accepted nor answered.
+    pub cut: u64,
+    /// Different numbers, or numbers and texts, of whole messages: what [`Counting`] says.
+    pub distinct: u64,
+    /// Whole messages above the first of their number, or number and text.
+    pub repeats: u64,
+    /// The most of one.
+    pub most: u64,
+    /// Most submissions in any one second, by their arrival.
+    pub peak_submits: u64,
+    /// Most accepted in any one second, by their arrival.
+    pub peak_accepted: u64,
+    /// When the first was accepted, microseconds since 1970; 0: none was.
+    pub first_accepted_us: u64,
+    /// When the last was accepted.
+    pub last_accepted_us: u64,
+    /// Binds that were let in.
+    pub binds: u64,
+    /// Binds that were refused.
+    pub binds_refused: u64,
+    /// Sessions bound now.
+    pub sessions: u64,
+    /// Receipts and replies.
+    pub letters: super::post::LetterStats,
+}
+
+/// A whole message, as kept and captured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct Message {
+    /// When its last part was accepted, microseconds since 1970.
+    pub at_us: u64,
+    /// The id of its last part, as in the answer.
+    pub id: String,
+    /// Who bound the session.
+    pub system_id: String,
+    /// From.
+    pub from: String,
+    /// To, as submitted.
+    pub to: String,
+    /// In words.
+    pub text: String,
+    /// Of its (last) part.
+    pub data_coding: u8,
+    /// How many parts it had.
+    pub parts: u8,
+}
+
+/// What one read brought.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) now_us: u64,
+    pub(super) submits: u64,
+    pub(super) accepted: u64,
+    pub(super) messages: u64,
+    pub(super) silent: u64,
+    pub(super) cut: u64,
+    pub(super) refused: Vec<Status>,
+    pub(super) keys: Vec<u64>,
+    pub(super) kept: Vec<Message>,
+}
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.submits == 0
+    }
+}
+
+pub(super) struct Ledger {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    stats: Stats,
+    submits: LastSecond,
+    accepted: LastSecond,
+    counts: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    kept: VecDeque<Message>,
+    capture: Option<File>,
+    line: Vec<u8>,
+}
+
+impl Ledger {
+    /// # Errors
+    /// The capture file cannot be opened.
+    pub(super) fn open(options: &Options) -> io::Result<Self> {
+        let capture = match &options.capture {
+            Some(path) => Some(OpenOptions::new().create(true).append(true).open(path)?),
+            None => None,
+        };
+        let inner = Inner {
+            stats: Stats::default(),
+            submits: LastSecond::default(),
+            accepted: LastSecond::default(),
+            counts: HashMap::default(),
+            kept: VecDeque::new(),
+            capture,
+            line: Vec::new(),
+        };
+        Ok(Ledger { inner: Mutex::new(inner) })
+    }
+
+    /// Asks for room for one more in the last second, and takes it.
+    pub(super) fn admit(&self, now_us: u64, limit: u64) -> bool {
+        let accepted = &mut self.lock().accepted;
+        let has_room = accepted.count(now_us) < limit;
+        if has_room {
+            accepted.add(now_us, 1);
+        }
+        has_room
+    }
+
+    /// Enters a batch and empties it. What is captured is in the system's hands when this returns. `is_admitted`: its
+    /// accepted ones went through [`Ledger::admit`].
+    pub(super) fn enter(&self, batch: &mut Batch, keep: usize, is_admitted: bool) {
+        if batch.is_empty() {
+            return;
+        }
+        let inner = &mut *self.lock();
+        let (stats, now_us) = (&mut inner.stats, batch.now_us);
+        stats.submits += std::mem::take(&mut batch.submits);
+        stats.messages += std::mem::take(&mut batch.messages);
+        stats.silent += std::mem::take(&mut batch.silent);
+        stats.cut += std::mem::take(&mut batch.cut);
+        for status in batch.refused.drain(..) {
+            *stats.refused.entry(name(status)).or_default() += 1;
+        }
+        let accepted = std::mem::take(&mut batch.accepted);
+        if accepted > 0 {
+            stats.accepted += accepted;
+            stats.last_accepted_us = stats.last_accepted_us.max(now_us);
+            if stats.first_accepted_us == 0 {
+                stats.first_accepted_us = now_us;
+            }
+            if !is_admitted {
+                inner.accepted.add(now_us, accepted);
+            }
+        }
+        inner.submits.add(now_us, inner.stats.submits - inner.submits.total);
+        for key in batch.keys.drain(..) {
+            let count = inner.counts.entry(key).or_default();
+            *count += 1;
+            inner.stats.repeats += u64::from(*count > 1);
+            inner.stats.most = inner.stats.most.max(u64::from(*count));
+        }
+        inner.keep(&mut batch.kept, keep);
+    }
+
+    pub(super) fn count_bind(&self, is_let_in: bool) {
+        let stats = &mut self.lock().stats;
+        *if is_let_in { &mut stats.binds } else { &mut stats.binds_refused } += 1;
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let inner = self.lock();
+        Stats {
+            distinct: inner.counts.len() as u64,
+            peak_submits: inner.submits.peak,
+            peak_accepted: inner.accepted.peak,
+            ..inner.stats.clone()
+        }
+    }
+
+    pub(super) fn count_of(&self, key: u64) -> u32 {
+        self.lock().counts.get(&key).copied().unwrap_or(0)
+    }
+
+    /// The last messages, the newest last.
+    pub(super) fn messages(&self, limit: usize) -> Vec<Message> {
+        let kept = &self.lock().kept;
+        kept.iter().skip(kept.len().saturating_sub(limit)).cloned().collect()
+    }
+
+    /// Counts stay right even if a task died while it held them.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn keep(&mut self, messages: &mut Vec<Message>, keep: usize) {
+        if let Some(capture) = &mut self.capture {
+            self.line.clear();
+            for message in messages.iter() {
+                // A message has string keys, and a vector takes everything.
+                let _ = serde_json::to_writer(&mut self.line, message);
+                self.line.push(b'\n');
+            }
+            if let Err(error) = capture.write_all(&self.line) {
+                tracing::error!(%error, "the capture file takes no more");
+            }
+        }
+        for message in messages.drain(..) {
+            if self.kept.len() >= keep {
+                self.kept.pop_front();
+            }
+            if keep > 0 {
+                self.kept.push_back(message);
+            }
+        }
+    }
+}
+
+fn name(status: Status) -> String {
+    status.name().map_or_else(|| format!("0x{:X}", status.0), str::to_owned)
+}
+
+/// The key of a whole message in the counts; nothing is counted without one.
+pub(super) fn key(counting: Counting, to: &str, text: &str) -> Option<u64> {
+    let digits = to.strip_prefix('+').unwrap_or(to);
+    match counting {
+        Counting::Off => None,
+        Counting::Numbers => Some(crate::chance::hash(0, digits.as_bytes())),
+        Counting::Texts => {
+            Some(crate::chance::hash(crate::chance::hash(0, digits.as_bytes()), text.as_bytes()))
+        }
+    }
+}
+
+/// How many came within the last second, and the most there ever were in one: exact to the microsecond of each read.
+#[derive(Debug, Default)]
+struct LastSecond {
+    /// Moment and number; as many entries as there were reads in a second.
+    marks: VecDeque<(u64, u64)>,
+    within: u64,
+    total: u64,
+    peak: u64,
+}
+
+impl LastSecond {
+    /// How many lie in the second that ends now.
+    fn count(&mut self, now_us: u64) -> u64 {
+        while let Some(&(at, count)) = self.marks.front()
+            && at + SECOND_US <= now_us
+        {
+            self.within -= count;
+            self.marks.pop_front();
+        }
+        self.within
+    }
+
+    fn add(&mut self, now_us: u64, count: u64) {
+        // Two sessions may come to the lock in another order than they read the clock.
+        let now_us = self.marks.back().map_or(now_us, |(at, _)| now_us.max(*at));
+        self.count(now_us);
+        match self.marks.back_mut() {
+            Some((at, marked)) if *at == now_us => *marked += count,
+            _ => self.marks.push_back((now_us, count)),
+        }
+        self.within += count;
+        self.total += count;
+        self.peak = self.peak.max(self.within);
+    }
+}
+
+/// The keys are hashes already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, octets: &[u8]) {
+        self.0 = crate::chance::hash(self.0, octets);
+    }
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_is_that_of_the_fullest_second_wherever_it_begins() {
+        let mut last = LastSecond::default();
+        for at in [0, 900_000, 900_000, 1_200_000, 1_899_999, 1_900_000] {
+            last.add(at, 1);
+        }
+        assert_eq!((last.peak, last.total), (4, 6));
+        assert_eq!(last.count(1_900_000), 3);
+        assert_eq!(last.count(5_000_000), 0);
+        last.add(4_000_000, 10);
+        assert_eq!(last.peak, 10);
+    }
+
+    #[test]
+    fn a_limit_holds_in_every_second() {
+        let ledger = Ledger::open(&Options::default()).unwrap();
+        let admitted: Vec<u64> = (0..40).map(|i| i * 50_000).filter(|at| ledger.admit(*at, 5)).collect();
+        assert_eq!(
+            admitted,
+            [0, 50_000, 100_000, 150_000, 200_000, 1_000_000, 1_050_000, 1_100_000, 1_150_000, 1_200_000]
+        );
+    }
+
+    #[test]
+    fn repeats_are_found_and_only_the_last_messages_are_kept() {
+        let ledger = Ledger::open(&Options::default()).unwrap();
+        for (to, text) in [("+46701", "a"), ("46701", "a"), ("46701", "b"), ("46702", "a")] {
+            let message = Message {
+                at_us: 1,
+                id: "1".into(),
+                system_id: "x".into(),
+                from: String::new(),
+                to: to.into(),
+                text: text.into(),
+                data_coding: 0,
+                parts: 1,
+            };
+            let keys = key(Counting::Texts, to, text).into_iter().collect();
+            let kept = vec![message];
+            ledger.enter(
+                &mut Batch { now_us: 1, submits: 1, accepted: 1, keys, kept, ..Batch::default() },
+                2,
+                false,
+            );
+        }
+        let stats = ledger.stats();
+        assert_eq!((stats.accepted, stats.distinct, stats.repeats, stats.most), (4, 3, 1, 2));
+        assert_eq!(ledger.count_of(key(Counting::Texts, "+46701", "a").unwrap()), 2);
+        let kept: Vec<String> = ledger.messages(10).into_iter().map(|m| m.to + &m.text).collect();
+        assert_eq!(kept, ["46701b", "46702a"]);
+    }
+}
