@@ -38,15 +38,19 @@ fn item(file: &File, mut at: usize) -> Option<(&str, &str)> {
     }
 }
 
-/// Looks upwards past attributes for a docstring.
+/// Looks upwards past attributes for a docstring. A macro's `$(#[$meta])*` takes it from who calls the macro.
 fn is_documented(file: &File, line: usize) -> bool {
+    if file.source.line(line).contains("$(#[") {
+        return true;
+    }
     let mut above = line - 1;
     while above > 0 {
         let text = file.source.line(above).trim();
-        if text.starts_with("///") || text.starts_with("#[doc") || text.ends_with("*/") {
+        let documented = ["///", "#[doc", "$(#["].iter().any(|start| text.starts_with(start));
+        if documented || text.ends_with("*/") {
             return true;
         }
-        if text.starts_with("//") || text.starts_with("#[") || text.starts_with("$(#[") {
+        if text.starts_with("//") || text.starts_with("#[") {
             above -= 1;
         } else if text.ends_with(']') {
             // The end of an attribute of several lines.
@@ -79,7 +83,7 @@ mod tests {
     fn documented_private_and_test_items_are_let_be() {
         let text = "/// A.\n#[derive(\n    Debug,\n    Clone,\n)]\n#[must_use]\npub struct A {\n    pub field: u8,\n}\n\
                     pub(crate) fn b() {}\npub use x::y;\npub const Z: u8 = 1;\nfn c() {}\n\
-                    /** Old. */\npub fn d() {}\n#[cfg(test)]\nmod tests {\n    pub fn e() {}\n}\n// pub fn f() {}\n";
+                    /** Old. */\npub fn d() {}\n    $(#[$meta])*\n    pub enum $name {}\n($(#[$meta:meta])* pub enum $name:ident {})\n#[cfg(test)]\nmod tests {\n    pub fn e() {}\n}\n// pub fn f() {}\n";
         assert_eq!(check(&sample("libs/x/src/lib.rs", text)), []);
     }
 }

@@ -1,0 +1,138 @@
+//! From octets to text: the encodings that real alerts declare.
+
+use std::borrow::Cow;
+
+use super::Refusal;
+
+/// How far into the document its declaration may end.
+const DECLARATION_OCTETS_MAX: usize = 256;
+
+/// Windows-1252 from 0x80 to 0x9F; what is declared ISO-8859-1 and uses them means these.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž', '\u{8F}', '\u{90}',
+    '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9D}', 'ž', 'Ÿ',
+];
+/// Where ISO-8859-15 differs from ISO-8859-1.
+const LATIN_9: [(u8, char); 8] =
+    [(0xA4, '€'), (0xA6, 'Š'), (0xA8, 'š'), (0xB4, 'Ž'), (0xB8, 'ž'), (0xBC, 'Œ'), (0xBD, 'œ'), (0xBE, 'Ÿ')];
+
+/// The document's text, and the name of its encoding where it is not UTF-8.
+#[derive(Debug, PartialEq)]
+pub(super) struct Decoded<'a> {
+    pub(super) text: Cow<'a, str>,
+    pub(super) foreign: Option<&'static str>,
+}
+
+/// Decodes by byte order mark, else by the XML declaration, else as UTF-8.
+pub(super) fn decode(octets: &[u8]) -> Result<Decoded<'_>, Refusal> {
+    match octets {
+        [0xEF, 0xBB, 0xBF, rest @ ..] => return utf8(rest),
+        [0xFF, 0xFE, rest @ ..] => return utf16(rest, u16::from_le_bytes),
+        [0xFE, 0xFF, rest @ ..] => return utf16(rest, u16::from_be_bytes),
+        _ => {}
+    }
+    let declared = declared_encoding(octets).unwrap_or_default().to_ascii_lowercase();
+    match declared.as_str() {
+        "" | "utf-8" | "utf8" | "us-ascii" | "ascii" => utf8(octets),
+        "iso-8859-1" | "iso8859-1" | "latin1" | "latin-1" => Ok(single_octets(octets, "ISO-8859-1", latin_1)),
+        "windows-1252" | "cp1252" => Ok(single_octets(octets, "Windows-1252", latin_1)),
+        "iso-8859-15" | "latin9" | "latin-9" => Ok(single_octets(octets, "ISO-8859-15", latin_9)),
+        _ => Err(Refusal::Encoding(format!(
+            "encoding {declared:?} is not known here; send UTF-8 (also read: UTF-16, ISO-8859-1, ISO-8859-15, \
+             Windows-1252)"
+        ))),
+    }
+}
+
+fn utf8(octets: &[u8]) -> Result<Decoded<'_>, Refusal> {
+    match std::str::from_utf8(octets) {
+        Ok(text) => Ok(Decoded { text: Cow::Borrowed(text), foreign: None }),
+        Err(error) => Err(Refusal::Encoding(format!(
+            "octet {} is not UTF-8, and no other encoding is declared",
+            error.valid_up_to()
+        ))),
+    }
+}
+
+fn utf16(octets: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Decoded<'_>, Refusal> {
+    let (pairs, rest) = octets.as_chunks::<2>();
+    let text: Result<String, _> = char::decode_utf16(pairs.iter().map(|&pair| unit(pair))).collect();
+    match text {
+        Ok(text) if rest.is_empty() => Ok(Decoded { text: Cow::Owned(text), foreign: Some("UTF-16") }),
+        _ => Err(Refusal::Encoding("the document begins as UTF-16 and is not".to_string())),
+    }
+}
+
+fn single_octets(octets: &[u8], name: &'static str, map: fn(u8) -> char) -> Decoded<'static> {
+    Decoded { text: Cow::Owned(octets.iter().map(|&octet| map(octet)).collect()), foreign: Some(name) }
+}
+
+fn latin_1(octet: u8) -> char {
+    match octet {
+        0x80..=0x9F => WINDOWS_1252[usize::from(octet - 0x80)],
+        _ => char::from(octet),
+    }
+}
+
+fn latin_9(octet: u8) -> char {
+    LATIN_9.iter().find(|(from, _)| *from == octet).map_or_else(|| latin_1(octet), |(_, to)| *to)
+}
+
+/// The `encoding` of `<?xml version="1.0" encoding="…"?>`.
+fn declared_encoding(octets: &[u8]) -> Option<&str> {
+    let start = octets.trim_ascii_start();
+    let declaration = start.strip_prefix(b"<?xml")?;
+    let declaration = &declaration[..declaration.len().min(DECLARATION_OCTETS_MAX)];
+    let end = declaration.windows(2).position(|pair| pair == b"?>")?;
+    let declaration = std::str::from_utf8(&declaration[..end]).ok()?;
+    let value = declaration.split_once("encoding")?.1.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    value[1..].split(quote).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(octets: &[u8]) -> String {
+        decode(octets).unwrap().text.into_owned()
+    }
+
+    #[test]
+    fn text_is_decoded_by_mark_or_declaration() {
+        let with = |encoding: &str, octets: &[u8]| {
+            [format!("<?xml version='1.0' encoding='{encoding}'?>").as_bytes(), octets].concat()
+        };
+        for (octets, expected, foreign) in [
+            (b"\xEF\xBB\xBFa\xC3\xA4".to_vec(), "aä", None),
+            (b"\xFF\xFEa\0\xE4\0".to_vec(), "aä", Some("UTF-16")),
+            (b"\xFE\xFF\0a\0\xE4".to_vec(), "aä", Some("UTF-16")),
+            (with("ISO-8859-1", b"\xE4\x80"), "ä€", Some("ISO-8859-1")),
+            (with("iso-8859-15", b"\xE4\xA4"), "ä€", Some("ISO-8859-15")),
+            (with("Windows-1252", b"\x96"), "–", Some("Windows-1252")),
+            (with("UTF-8", "ä".as_bytes()), "ä", None),
+            ("<a>ä</a>".as_bytes().to_vec(), "<a>ä</a>", None),
+        ] {
+            let decoded = decode(&octets).unwrap();
+            assert!(decoded.text.ends_with(expected), "{:?}", decoded.text);
+            assert_eq!(decoded.foreign, foreign, "{expected}");
+        }
+        assert_eq!(text(b""), "");
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_refused_with_what_to_do() {
+        for (octets, expected) in [
+            (&b"abc\xFFdef"[..], "octet 3 is not UTF-8"),
+            (b"\xFF\xFEa", "begins as UTF-16"),
+            (b"\xFF\xFE\0\xD8", "begins as UTF-16"),
+            (
+                b"<?xml version='1.0' encoding='Shift_JIS'?><a/>",
+                "\"shift_jis\" is not known here; send UTF-8",
+            ),
+        ] {
+            let error = decode(octets).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
