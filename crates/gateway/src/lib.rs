@@ -1,3 +1,13 @@
-//! The ways out: one folder a channel, each with the same rooms.
+//! The ways out: one folder a channel, each with the same rooms (config, encode, session, outcome).
+//!
+//! - [`World`], [`Running`]: what every gateway is given, and what starting one gives back.
+//! - [`feed`]: from segments on the bus to entries that may be written, and what an earlier process left half done.
+//! - [`journal`]: what became of them, on the topic of outcomes, before anybody acts on it.
+//! - [`sms`]: SMPP. [`mail`]: SMTP. [`notice`]: what we tell platforms and observers, by HTTP.
 
+pub mod feed;
+pub mod journal;
 pub mod mail;
+pub mod world;
+
+pub use world::{Behind, Clock, Running, Secret, Stop, Witness, World};

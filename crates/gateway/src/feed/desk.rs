@@ -1,0 +1,376 @@
+//! What lies on a route's desk: segments in hand, entries that may be written, what is out. Decides what is intended
+//! next; knows no clock, no bus and no task.
+//!
+//! The rule that bounds what a crash leaves unknown: `out`, the units intended and without a durable outcome, is
+//! at most `slots`. Freed slots may be used by the very append that carries the outcomes that free them, since it is
+//! there as a whole or not at all.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use records::{AttemptResult, Intent, Lane, NotTried, Outcome, Timestamp};
+
+use super::held::{Craft, Held, Job};
+use super::recovery::{Progress, RouteProgress};
+use crate::journal::Pending;
+
+/// What follows from an outcome once it is on disk.
+#[derive(Debug)]
+pub(super) struct Settled<P> {
+    held: Arc<Held<P>>,
+    units: u32,
+    slots: u32,
+}
+
+/// A segment of which entries are left.
+struct Hand<P> {
+    held: Arc<Held<P>>,
+    next: u32,
+}
+
+pub(super) struct Desk<P> {
+    route: String,
+    /// Units that may be out at a time: sessions x window.
+    slots: u32,
+    /// Units that may be ready at a time: what is intended should be written soon.
+    ahead: u32,
+    out: u32,
+    /// By lane.
+    ready_units: [u32; 3],
+    hands: [VecDeque<Hand<P>>; 3],
+    ready: [VecDeque<Job<P>>; 3],
+    /// Everything whose lease we have.
+    leased: BTreeSet<(Lane, u64)>,
+    done: Vec<Arc<Held<P>>>,
+    pub(super) pending: Pending<Settled<P>>,
+}
+
+/// What is intended by an append, ready once that is on disk.
+#[derive(Debug)]
+pub(super) struct Intended<P> {
+    pub(super) intents: Vec<Outcome>,
+    jobs: Vec<Job<P>>,
+}
+
+impl<P> Default for Intended<P> {
+    fn default() -> Intended<P> {
+        Intended { intents: Vec::new(), jobs: Vec::new() }
+    }
+}
+
+impl<P> Desk<P> {
+    pub(super) fn new(route: &str, slots: u32) -> Desk<P> {
+        Desk {
+            route: route.to_owned(),
+            slots: slots.max(1),
+            ahead: slots.max(1),
+            out: 0,
+            ready_units: [0; 3],
+            hands: Default::default(),
+            ready: Default::default(),
+            leased: BTreeSet::new(),
+            done: Vec::new(),
+            pending: Pending::default(),
+        }
+    }
+
+    pub(super) fn set_ahead(&mut self, units: u32) {
+        self.ahead = units.clamp(1, self.slots);
+    }
+
+    pub(super) fn ahead(&self) -> u32 {
+        self.ahead
+    }
+
+    /// Units ready in a lane and in those before it: what comes by the lane waits for these only.
+    fn ready_before(&self, lane: usize) -> u32 {
+        self.ready_units[..=lane].iter().sum()
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        self.ready.iter().any(|ready| !ready.is_empty())
+    }
+
+    pub(super) fn holds(&self, lane: Lane, index: u64) -> bool {
+        self.leased.contains(&(lane, index))
+    }
+
+    pub(super) fn leased(&self) -> impl Iterator<Item = (Lane, u64)> + '_ {
+        self.leased.iter().copied()
+    }
+
+    /// Entries in hand of a lane that are not intended yet.
+    pub(super) fn left(&self, lane: Lane) -> usize {
+        let left = |hand: &Hand<P>| hand.held.segment.entries.len() - hand.next as usize;
+        self.hands[lane as usize].iter().map(left).sum()
+    }
+
+    /// Every segment that may still be written, for a look at what the sender says now.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Arc<Held<P>>> {
+        let hands = self.hands.iter().flatten().map(|hand| &hand.held);
+        hands.chain(self.ready.iter().flatten().map(|job| &job.held))
+    }
+
+    /// Takes a segment in, goes on where an earlier process stopped, and says of what that left open that it is unknown.
+    pub(super) fn admit<C: Craft<Prepared = P>>(
+        &mut self,
+        craft: &C,
+        held: Arc<Held<P>>,
+        earlier: &mut RouteProgress,
+        now: Timestamp,
+    ) {
+        self.leased.insert((held.lane(), held.index));
+        let progress = earlier.take(held.lane(), held.index).unwrap_or_default();
+        self.note_unknown(craft, &held, &progress, now);
+        let entries = &held.segment.entries;
+        let mut next = progress.intended_to.min(entries.len() as u32);
+        while entries.get(next as usize).is_some_and(|entry| earlier.gave_back(&held.segment, entry)) {
+            next += 1;
+        }
+        let lane = held.lane() as usize;
+        self.hands[lane].push_back(Hand { held, next });
+        self.drop_finished_hands(lane);
+    }
+
+    fn note_unknown<C: Craft<Prepared = P>>(
+        &mut self,
+        craft: &C,
+        held: &Arc<Held<P>>,
+        progress: &Progress,
+        now: Timestamp,
+    ) {
+        for &(place, seen) in &progress.unresolved {
+            let Some(entry) = held.segment.entries.get(place as usize) else { continue };
+            let units = craft.units(&held.segment, &held.prepared, entry).max(1);
+            let job = Job { held: Arc::clone(held), place, units };
+            for part in (1..=units).filter(|part| !seen.has(*part)) {
+                held.opened(1);
+                let result = AttemptResult::Unknown { text: LOST_IN_CRASH.to_owned() };
+                self.note_attempt(&job, part, 0, now, result);
+            }
+        }
+    }
+
+    /// Chooses what is written next, emergency first, entries in order. Slots are taken at once.
+    pub(super) fn intend<C: Craft<Prepared = P>>(&mut self, craft: &C, now: Timestamp) -> Intended<P> {
+        let mut intended = Intended::default();
+        let mut chosen = 0;
+        for lane in 0..Lane::ALL.len() {
+            self.give_back_refused(lane, now);
+            let mut ready = self.ready_before(lane) + chosen;
+            while let Some(hand) = self.hands[lane].front_mut() {
+                let from = hand.next;
+                while let Some(entry) = hand.held.segment.entries.get(hand.next as usize) {
+                    let units = craft.units(&hand.held.segment, &hand.held.prepared, entry).max(1);
+                    let cost = u32::from(units);
+                    // What is larger than the window goes alone; so does what is larger than the batch.
+                    let fits_window = self.out + cost <= self.slots || self.out == 0;
+                    let fits_batch = ready + cost <= self.ahead || ready == 0;
+                    if !fits_window || !fits_batch {
+                        break;
+                    }
+                    self.out += cost;
+                    ready += cost;
+                    chosen += cost;
+                    hand.held.opened(cost);
+                    intended.jobs.push(Job { held: Arc::clone(&hand.held), place: hand.next, units });
+                    hand.next += 1;
+                }
+                if hand.next > from {
+                    intended.intents.push(intent(&self.route, &hand.held, from, hand.next, now));
+                }
+                if (hand.next as usize) < hand.held.segment.entries.len() {
+                    return intended;
+                }
+                self.drop_finished_hands(lane);
+            }
+        }
+        intended
+    }
+
+    /// Whether `intend` is worth an append of its own: half of what may be ready has been written.
+    pub(super) fn wants_more(&self) -> bool {
+        let room = self.out < self.slots || self.out == 0;
+        let lane = self.hands.iter().position(|hands| !hands.is_empty());
+        room && lane.is_some_and(|lane| self.ready_before(lane) <= self.ahead / 2)
+    }
+
+    /// The append with these intents is on disk.
+    pub(super) fn clear(&mut self, intended: Intended<P>) {
+        for job in intended.jobs {
+            let lane = job.held.lane() as usize;
+            self.ready_units[lane] += u32::from(job.units);
+            self.ready[lane].push_back(job);
+        }
+    }
+
+    /// The outcomes that these follow from are in the append that is being made: their slots can be used by it.
+    pub(super) fn free(&mut self, settled: &[Settled<P>]) {
+        self.out -= settled.iter().map(|settled| settled.slots).sum::<u32>();
+    }
+
+    /// That append is on disk.
+    pub(super) fn settle(&mut self, settled: Vec<Settled<P>>) {
+        for Settled { held, units, .. } in settled {
+            if held.closed(units) {
+                self.done.push(held);
+            }
+        }
+    }
+
+    /// The next entry to write. Those that may not be written any more are given back.
+    pub(super) fn pop(&mut self, now: Timestamp) -> Option<Job<P>> {
+        for lane in 0..Lane::ALL.len() {
+            while let Some(job) = self.ready[lane].pop_front() {
+                self.ready_units[lane] -= u32::from(job.units);
+                match refusal(&job.held, now) {
+                    None => return Some(job),
+                    Some(why) => self.give_back(&job, why, now),
+                }
+            }
+        }
+        None
+    }
+
+    /// An entry that was not written after all: it is the next of its lane.
+    pub(super) fn put_back(&mut self, job: Job<P>) {
+        let lane = job.held.lane() as usize;
+        self.ready_units[lane] += u32::from(job.units);
+        self.ready[lane].push_front(job);
+    }
+
+    /// What became of a part.
+    pub(super) fn note_part(&mut self, job: &Job<P>, part: u8, now: Timestamp, result: AttemptResult) {
+        self.note_attempt(job, part, 1, now, result);
+    }
+
+    /// Gives back an entry of which nothing was written.
+    pub(super) fn give_back(&mut self, job: &Job<P>, why: NotTried, now: Timestamp) {
+        let result = AttemptResult::NotTried { why };
+        self.note_whole(job, now, result);
+    }
+
+    /// What became of an attempt as a whole, whatever its parts.
+    pub(super) fn note_whole(&mut self, job: &Job<P>, now: Timestamp, result: AttemptResult) {
+        let units = u32::from(job.units);
+        let settled = Settled { held: Arc::clone(&job.held), units, slots: units };
+        self.pending.note(attempt(&self.route, job.whole(), now, result), Some(settled));
+    }
+
+    /// Gives back everything that is not written yet: the route is down, or is closing.
+    pub(super) fn give_back_ready(&mut self, why: NotTried, now: Timestamp) {
+        for lane in 0..Lane::ALL.len() {
+            while let Some(job) = self.ready[lane].pop_front() {
+                self.ready_units[lane] -= u32::from(job.units);
+                self.give_back(&job, why, now);
+            }
+        }
+    }
+
+    /// Gives back what is left of all segments in hand.
+    pub(super) fn give_back_hands(&mut self, why: NotTried, now: Timestamp) {
+        for lane in 0..Lane::ALL.len() {
+            while let Some(hand) = self.hands[lane].pop_front() {
+                self.give_back_rest(hand, why, now);
+            }
+        }
+    }
+
+    /// Lets go of all segments that are not over, without a word: they go on elsewhere from where they are.
+    pub(super) fn let_go(&mut self) -> Vec<(Lane, u64)> {
+        self.hands.iter_mut().for_each(VecDeque::clear);
+        std::mem::take(&mut self.leased).into_iter().collect()
+    }
+
+    /// Segments that are over and on disk: to be acknowledged.
+    pub(super) fn take_done(&mut self) -> Vec<Arc<Held<P>>> {
+        let done = std::mem::take(&mut self.done);
+        for held in &done {
+            self.leased.remove(&(held.lane(), held.index));
+        }
+        done
+    }
+
+    /// Gives back what may not be written any more, also where it is not its turn yet.
+    pub(super) fn give_back_all_refused(&mut self, now: Timestamp) {
+        for lane in 0..Lane::ALL.len() {
+            self.give_back_refused(lane, now);
+            for _ in 0..self.ready[lane].len() {
+                let Some(job) = self.ready[lane].pop_front() else { break };
+                match refusal(&job.held, now) {
+                    None => self.ready[lane].push_back(job),
+                    Some(why) => {
+                        self.ready_units[lane] -= u32::from(job.units);
+                        self.give_back(&job, why, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Segments whose alert was paused or stopped, or whose time ran out.
+    fn give_back_refused(&mut self, lane: usize, now: Timestamp) {
+        for _ in 0..self.hands[lane].len() {
+            let Some(hand) = self.hands[lane].pop_front() else { return };
+            match refusal(&hand.held, now) {
+                None => self.hands[lane].push_back(hand),
+                Some(why) => self.give_back_rest(hand, why, now),
+            }
+        }
+    }
+
+    fn give_back_rest(&mut self, hand: Hand<P>, why: NotTried, now: Timestamp) {
+        let Hand { held, next } = hand;
+        for place in next..held.segment.entries.len() as u32 {
+            held.opened(1);
+            let job = Job { held: Arc::clone(&held), place, units: 1 };
+            let settled = Settled { held: Arc::clone(&held), units: 1, slots: 0 };
+            let outcome = attempt(&self.route, job.whole(), now, AttemptResult::NotTried { why });
+            self.pending.note(outcome, Some(settled));
+        }
+        if held.closed(1) {
+            self.done.push(held);
+        }
+    }
+
+    fn drop_finished_hands(&mut self, lane: usize) {
+        while let Some(hand) = self.hands[lane].front()
+            && hand.next as usize >= hand.held.segment.entries.len()
+            && let Some(hand) = self.hands[lane].pop_front()
+        {
+            if hand.held.closed(1) {
+                self.done.push(hand.held);
+            }
+        }
+    }
+
+    fn note_attempt(&mut self, job: &Job<P>, part: u8, slots: u32, now: Timestamp, result: AttemptResult) {
+        let settled = Settled { held: Arc::clone(&job.held), units: 1, slots };
+        self.pending.note(attempt(&self.route, job.of(part), now, result), Some(settled));
+    }
+}
+
+/// Said of what was intended before a crash and has no outcome.
+const LOST_IN_CRASH: &str = "perhaps written before the gateway was interrupted";
+
+/// Why nothing more of a segment may be written.
+pub(super) fn refusal<P>(held: &Held<P>, now: Timestamp) -> Option<NotTried> {
+    held.refusal().or((now > held.segment.expires).then_some(NotTried::Expired))
+}
+
+fn attempt(route: &str, of: records::AttemptRef, at: Timestamp, result: AttemptResult) -> Outcome {
+    Outcome::Attempt { of, route: route.to_owned(), at, result }
+}
+
+fn intent<P>(route: &str, held: &Held<P>, from: u32, to: u32, at: Timestamp) -> Outcome {
+    let entries = &held.segment.entries[from as usize..to as usize];
+    Outcome::Intent(Intent {
+        route: route.to_owned(),
+        lane: held.lane(),
+        segment: held.index,
+        alert: held.segment.alert,
+        from,
+        attempts: entries.iter().map(|entry| (entry.endpoint, entry.attempt)).collect(),
+        at,
+    })
+}

@@ -1,0 +1,118 @@
+//! A segment in hand, and the entries of it that may be written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use records::{AttemptRef, ControlState, Entry, Lane, NotTried, Segment};
+
+/// What a channel knows of segments.
+pub trait Craft: Send + Sync + 'static {
+    /// What is made of a segment once, so that it is not made for each entry: encoded bodies.
+    type Prepared: Send + Sync + 'static;
+
+    /// Makes it.
+    fn prepare(&self, segment: &Segment) -> Self::Prepared;
+
+    /// What an entry costs of the route's rate and window, at least 1: its parts.
+    fn units(&self, segment: &Segment, prepared: &Self::Prepared, entry: &Entry) -> u8;
+}
+
+/// A segment whose lease we have.
+#[derive(Debug)]
+pub struct Held<P> {
+    /// Its index in its topic.
+    pub index: u64,
+    /// The segment.
+    pub segment: Segment,
+    /// What the channel made of it.
+    pub prepared: P,
+    /// Octets it had on the bus.
+    pub(super) octets: u32,
+    lane: Lane,
+    /// What keeps it from being acknowledged: units without a durable outcome, and one while entries are left.
+    open: AtomicU32,
+    verdict: AtomicU8,
+}
+
+impl<P> Held<P> {
+    /// The lane is that of the topic it came by, whatever the segment itself says.
+    pub(super) fn new(index: u64, octets: u32, lane: Lane, segment: Segment, prepared: P) -> Held<P> {
+        Held { index, segment, prepared, octets, lane, open: AtomicU32::new(1), verdict: AtomicU8::new(0) }
+    }
+
+    /// The lane it came by.
+    pub fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    pub(super) fn opened(&self, units: u32) {
+        self.open.fetch_add(units, Ordering::Relaxed);
+    }
+
+    /// True when that was the last.
+    pub(super) fn closed(&self, units: u32) -> bool {
+        self.open.fetch_sub(units, Ordering::Relaxed) == units
+    }
+
+    pub(super) fn set_verdict(&self, state: ControlState) {
+        let number = match state {
+            ControlState::Run => 0,
+            ControlState::Pause => 1,
+            ControlState::Stop => 2,
+        };
+        self.verdict.store(number, Ordering::Relaxed);
+    }
+
+    /// Why it may not be written, if the sender said so.
+    pub(super) fn refusal(&self) -> Option<NotTried> {
+        match self.verdict.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(NotTried::Paused),
+            _ => Some(NotTried::Stopped),
+        }
+    }
+}
+
+/// One entry that may be written: its intent is on disk.
+#[derive(Debug)]
+pub struct Job<P> {
+    /// Its segment.
+    pub held: Arc<Held<P>>,
+    /// Its place there.
+    pub place: u32,
+    /// What it costs: parts.
+    pub units: u8,
+}
+
+impl<P> Clone for Job<P> {
+    fn clone(&self) -> Job<P> {
+        Job { held: Arc::clone(&self.held), place: self.place, units: self.units }
+    }
+}
+
+impl<P> Job<P> {
+    /// The entry.
+    ///
+    /// # Panics
+    /// Never: a job is made of an entry that is there.
+    pub fn entry(&self) -> &Entry {
+        &self.held.segment.entries[self.place as usize]
+    }
+
+    /// Names a part of it, from 1.
+    pub fn of(&self, part: u8) -> AttemptRef {
+        let entry = self.entry();
+        AttemptRef {
+            alert: self.held.segment.alert,
+            endpoint: entry.endpoint,
+            attempt: entry.attempt,
+            part,
+            parts: self.units,
+        }
+    }
+
+    /// Names all of it as if it had one part: for what happened to the attempt as a whole.
+    pub fn whole(&self) -> AttemptRef {
+        AttemptRef { parts: 1, ..self.of(1) }
+    }
+}

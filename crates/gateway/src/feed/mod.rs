@@ -1,0 +1,395 @@
+//! From segments to entries that may be written, and from what became of them to the topic of outcomes: what every
+//! gateway of a route has in common.
+//!
+//! A route has one [`Feed`]. Its [`run`](Feed::run) takes segments, emergency first, and makes batches of their entries:
+//! one append carries the outcomes noted so far and the intents of what is written next, and when it is on disk those
+//! entries are handed out by [`next`](Feed::next). Sessions write them, each at its own speed, and say what became
+//! of them. So one sync is between an answer and the next submission in its slot, whatever the number of sessions.
+//!
+//! Invariants worth naming:
+//! - Nothing is handed out before its intent is durable; a slot is free only when an outcome is durable with it. So a
+//!   crash leaves at most `slots` units unknown, and slots are sessions x window.
+//! - Entries of a segment are intended in their order, so that after a crash the highest intended place tells all.
+//! - What may not be sent any more (paused, stopped, expired, route down) comes back as not tried, and its segment is
+//!   acknowledged when all of that is durable.
+
+mod desk;
+mod health;
+mod held;
+mod recovery;
+mod supply;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bus::{BusError, Group, Retained};
+use records::{
+    AttemptResult, CONTROL, Control, ControlState, Lane, NotTried, Outcome, ROUTES, segment_topic,
+};
+use tokio::sync::Notify;
+
+pub use held::{Craft, Held, Job};
+pub(crate) use recovery::Recovery;
+
+use crate::World;
+use crate::journal::{Batch, Journal, Ticket};
+use desk::{Desk, Intended, Settled};
+use health::Health;
+use recovery::RouteProgress;
+
+/// The consumer group of all gateways.
+const GROUP: &str = "gateway";
+/// What is ready to be written is at most so much of the route's rate: what is intended is written soon, and an
+/// emergency does not wait for more.
+const AHEAD: Duration = Duration::from_millis(100);
+/// But always so many units, so that the route need not wait for the disk.
+const AHEAD_UNITS_MIN: u32 = 2;
+/// A route that is down for longer gives back what it has, so that another can be tried.
+pub const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
+
+/// What a feed must know of its route.
+#[derive(Debug, Clone)]
+pub struct FeedSettings {
+    /// The route's name.
+    pub route: String,
+    /// Units that may be without a durable outcome: sessions x window.
+    pub slots: u32,
+    /// Units per second; 0 is unlimited.
+    pub rate: f64,
+}
+
+/// A route's way in and out. See the module.
+pub struct Feed<C: Craft> {
+    route: String,
+    world: World,
+    craft: C,
+    journal: Journal,
+    control: Arc<dyn Retained>,
+    routes: Arc<dyn Retained>,
+    lanes: [Arc<dyn Group>; 3],
+    state: Mutex<State<C::Prepared>>,
+    /// There may be something to append.
+    work: Notify,
+    /// There may be something to take, or to tell.
+    supply: Notify,
+    listeners: Mutex<Vec<Arc<Notify>>>,
+    /// Acknowledged segments since that was last made durable.
+    acked: AtomicU64,
+    acked_octets: AtomicU64,
+}
+
+struct State<P> {
+    desk: Desk<P>,
+    health: Health,
+    earlier: RouteProgress,
+    control_seen: u64,
+    phase: Phase,
+    /// The journal is gone: nothing can be done any more.
+    lost: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Open,
+    /// Nothing new is handed out.
+    Closing,
+    /// Nobody writes any more.
+    Finishing,
+}
+
+impl<C: Craft> Feed<C> {
+    /// Opens a route's topics, and finds what an earlier process left half done.
+    ///
+    /// # Errors
+    /// The bus's.
+    pub async fn open(world: &World, settings: FeedSettings, craft: C) -> Result<Arc<Feed<C>>, BusError> {
+        let FeedSettings { route, slots, rate } = settings;
+        let group = |lane| world.bus.group(&segment_topic(&route, lane), GROUP);
+        let lanes = [group(Lane::Emergency)?, group(Lane::Urgent)?, group(Lane::Routine)?];
+        let earlier = world.recovery.of(&route).await?;
+        let state = State {
+            desk: Desk::new(&route, slots),
+            health: Health::new(rate, world.now(), Instant::now()),
+            earlier,
+            control_seen: 0,
+            phase: Phase::Open,
+            lost: false,
+        };
+        let feed = Feed {
+            journal: Journal::open(&*world.bus)?,
+            control: world.bus.retained(CONTROL)?,
+            routes: world.bus.retained(ROUTES)?,
+            lanes,
+            route,
+            world: world.clone(),
+            craft,
+            state: Mutex::new(state),
+            work: Notify::new(),
+            supply: Notify::new(),
+            listeners: Mutex::new(Vec::new()),
+            acked: AtomicU64::new(0),
+            acked_octets: AtomicU64::new(0),
+        };
+        feed.set_rate(rate);
+        Ok(Arc::new(feed))
+    }
+
+    /// Does the work: to be awaited beside the sessions. Ends after [`finish`](Feed::finish), when everything noted is on
+    /// disk, or when the bus closes.
+    pub async fn run(&self) {
+        tokio::join!(self.append(), self.supply());
+        self.wind_up().await;
+    }
+
+    /// What knows of segments.
+    pub fn craft(&self) -> &C {
+        &self.craft
+    }
+
+    /// The route's name.
+    pub fn route(&self) -> &str {
+        &self.route
+    }
+
+    /// A signal that is given whenever there may be something to write, or something noted has become durable.
+    pub fn listen(&self) -> Arc<Notify> {
+        let listener = Arc::new(Notify::new());
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|listener| Arc::strong_count(listener) > 1);
+        listeners.push(Arc::clone(&listener));
+        listener
+    }
+
+    /// The next entry to write. Its fate must be told by [`part`](Feed::part), [`whole`](Feed::whole) or
+    /// [`put_back`](Feed::put_back).
+    pub fn next(&self) -> Option<Job<C::Prepared>> {
+        let now = self.world.now();
+        let mut state = self.state();
+        if !state.desk.has_ready() {
+            return None;
+        }
+        self.review(&mut state);
+        let job = state.desk.pop(now);
+        if state.desk.wants_more() || !state.desk.pending.is_empty() {
+            self.work.notify_one();
+        }
+        job
+    }
+
+    /// An entry of which surely nothing was written: it stays the next of its lane.
+    pub fn put_back(&self, job: Job<C::Prepared>) {
+        let mut state = self.state();
+        match state.phase {
+            Phase::Open => state.desk.put_back(job),
+            _ => {
+                state.desk.give_back(&job, NotTried::Closing, self.world.now());
+                self.work.notify_one();
+            }
+        }
+        drop(state);
+        self.signal();
+    }
+
+    /// What became of one part of an entry, from 1. Each part is told once.
+    pub fn part(&self, job: &Job<C::Prepared>, part: u8, result: AttemptResult) {
+        self.state().desk.note_part(job, part, self.world.now(), result);
+        self.work.notify_one();
+    }
+
+    /// What became of an entry as a whole, in place of all its parts.
+    pub fn whole(&self, job: &Job<C::Prepared>, result: AttemptResult) {
+        self.state().desk.note_whole(job, self.world.now(), result);
+        self.work.notify_one();
+    }
+
+    /// Anything else that happened: receipts, messages from people, answers that came late.
+    pub fn note(&self, outcome: Outcome) -> Ticket {
+        let ticket = self.state().desk.pending.note(outcome, None);
+        self.work.notify_one();
+        ticket
+    }
+
+    /// Whether what was noted is on disk.
+    pub fn is_durable(&self, ticket: Ticket) -> bool {
+        self.state().desk.pending.is_durable(ticket)
+    }
+
+    /// Why an entry may not be written any more, though it was handed out; `None`: it may.
+    pub fn refusal(&self, job: &Job<C::Prepared>) -> Option<NotTried> {
+        let mut state = self.state();
+        self.review(&mut state);
+        desk::refusal(&job.held, self.world.now())
+    }
+
+    /// The rate in force now, units per second; 0 is unlimited.
+    pub fn set_rate(&self, rate: f64) {
+        let ahead = match rate > 0.0 {
+            true => ((rate * AHEAD.as_secs_f64()) as u32).max(AHEAD_UNITS_MIN),
+            false => u32::MAX,
+        };
+        let mut state = self.state();
+        state.desk.set_ahead(ahead);
+        state.health.set_rate(rate);
+        drop(state);
+        self.supply.notify_one();
+    }
+
+    /// A session can send.
+    pub fn session_up(&self) {
+        self.state().health.session_up(self.world.now());
+        self.supply.notify_one();
+    }
+
+    /// A session that could send no longer can.
+    pub fn session_down(&self, why: &str) {
+        self.state().health.session_down(self.world.now(), Instant::now(), why);
+        self.supply.notify_one();
+    }
+
+    /// Why no session can send, in words.
+    pub fn trouble(&self, why: &str) {
+        self.state().health.trouble(why);
+        self.supply.notify_one();
+    }
+
+    /// Hands nothing out any more; what was ready goes back as not tried.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.phase = state.phase.max(Phase::Closing);
+        state.desk.give_back_ready(NotTried::Closing, self.world.now());
+        drop(state);
+        self.work.notify_one();
+        self.supply.notify_one();
+        self.signal();
+    }
+
+    /// All sessions are gone and have told what became of everything they had.
+    pub fn finish(&self) {
+        self.close();
+        self.state().phase = Phase::Finishing;
+        self.work.notify_one();
+        self.supply.notify_one();
+    }
+
+    /// Nothing new is handed out.
+    pub fn is_closing(&self) -> bool {
+        self.state().phase > Phase::Open
+    }
+
+    /// Appends, one batch after another, until all is told.
+    async fn append(&self) {
+        loop {
+            let Some((batch, intended)) = self.gather() else {
+                if self.is_over() {
+                    break;
+                }
+                self.work.notified().await;
+                continue;
+            };
+            let Batch { outcomes, .. } = &batch;
+            let appended = self.journal.insist(outcomes, |trouble| self.journal_trouble(trouble)).await;
+            match appended {
+                Ok(()) => self.appended(batch, intended),
+                Err(error) => {
+                    tracing::error!(route = self.route, %error, "the journal is gone: the route stops");
+                    self.state().lost = true;
+                    self.close();
+                    break;
+                }
+            }
+        }
+        self.supply.notify_one();
+        self.signal();
+    }
+
+    /// What is appended next, if there is something.
+    fn gather(&self) -> Option<(Batch<Settled<C::Prepared>>, Intended<C::Prepared>)> {
+        let now = self.world.now();
+        let mut state = self.state();
+        self.review(&mut state);
+        let intends = state.phase == Phase::Open;
+        if state.desk.pending.is_empty() && !(intends && state.desk.wants_more()) {
+            self.acknowledge(state.desk.take_done());
+            return None;
+        }
+        let mut batch = state.desk.pending.take();
+        state.desk.free(&batch.tags);
+        let mut intended = match intends {
+            true => state.desk.intend(&self.craft, now),
+            false => Intended::default(),
+        };
+        batch.outcomes.append(&mut intended.intents);
+        if batch.outcomes.is_empty() {
+            return None;
+        }
+        Some((batch, intended))
+    }
+
+    fn appended(&self, mut batch: Batch<Settled<C::Prepared>>, intended: Intended<C::Prepared>) {
+        let now = self.world.now();
+        let mut state = self.state();
+        state.desk.pending.done(&batch);
+        state.desk.settle(std::mem::take(&mut batch.tags));
+        state.desk.clear(intended);
+        if state.phase > Phase::Open {
+            state.desk.give_back_ready(NotTried::Closing, now);
+        }
+        let done = state.desk.take_done();
+        drop(state);
+        self.acknowledge(done);
+        self.supply.notify_one();
+        self.signal();
+    }
+
+    fn journal_trouble(&self, trouble: Option<&BusError>) {
+        match trouble {
+            Some(error) => {
+                tracing::error!(route = self.route, %error, "outcomes cannot be written: nothing new is sent until they can")
+            }
+            None => tracing::info!(route = self.route, "outcomes can be written again"),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let state = self.state();
+        state.phase == Phase::Finishing && state.desk.pending.is_clear() || state.lost
+    }
+
+    /// Looks what the senders say, if anything was said since the last look.
+    fn review(&self, state: &mut State<C::Prepared>) {
+        let version = self.control.version();
+        if version == state.control_seen {
+            return;
+        }
+        state.control_seen = version;
+        for held in state.desk.held() {
+            held.set_verdict(self.verdict(held));
+        }
+    }
+
+    fn verdict(&self, held: &Held<C::Prepared>) -> ControlState {
+        let Some(octets) = self.control.value(&held.segment.alert.to_string()) else {
+            return ControlState::Run;
+        };
+        match Control::decode(&octets) {
+            Ok(control) => control.state,
+            Err(error) => {
+                tracing::error!(alert = %held.segment.alert, %error, "nothing is sent of an alert whose control cannot be read");
+                ControlState::Pause
+            }
+        }
+    }
+
+    fn signal(&self) {
+        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.iter().for_each(|listener| listener.notify_one());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<C::Prepared>> {
+        // Every change is made whole before anything that could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

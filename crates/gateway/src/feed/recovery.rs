@@ -1,0 +1,281 @@
+//! What earlier processes left half done: intents on the topic of outcomes without an outcome behind them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bus::{Bus, BusError};
+use records::{
+    AlertNo, AttemptRef, AttemptResult, EndpointNo, Entry, Intent, Lane, OUTCOMES, Outcome, Segment,
+    decode_outcomes, segment_topic,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::sync::Mutex;
+
+use super::GROUP;
+
+/// Segments that were begun are among the first so many unacknowledged ones: acknowledgements are made durable before more
+/// of them can be lost.
+const BEGUN_MAX: usize = 8_192;
+/// Or among the first so many octets.
+const BEGUN_OCTETS_MAX: usize = 64 * 1024 * 1024;
+/// Outcomes are read in pieces of so many octets.
+const READ_OCTETS: usize = 4 * 1024 * 1024;
+/// And so many records.
+const READ_RECORDS: usize = 10_000;
+
+/// How far a segment got.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Progress {
+    /// Entries below this place were (perhaps) written.
+    pub(super) intended_to: u32,
+    /// Places below that without a complete outcome, and which of their parts have one.
+    pub(super) unresolved: Vec<(u32, Seen)>,
+}
+
+/// A set of part numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Seen([u64; 4]);
+
+impl Seen {
+    pub(super) fn has(self, part: u8) -> bool {
+        self.0[usize::from(part) / 64] & (1 << (part % 64)) != 0
+    }
+    fn add(&mut self, part: u8) {
+        self.0[usize::from(part) / 64] |= 1 << (part % 64);
+    }
+    fn has_all(self, parts: u8) -> bool {
+        (1..=parts).all(|part| self.has(part))
+    }
+}
+
+/// What one route has to go on with.
+#[derive(Debug, Default)]
+pub(super) struct RouteProgress {
+    segments: HashMap<(Lane, u64), Progress>,
+    given_back: Arc<GivenBack>,
+}
+
+/// An attempt.
+type Key = (AlertNo, EndpointNo, u8);
+/// Attempts that were given back without an intent, and the last record that says so.
+type GivenBack = FxHashMap<Key, u64>;
+
+impl RouteProgress {
+    /// How far a segment got; nothing if nobody began it. Each is asked for once.
+    pub(super) fn take(&mut self, lane: Lane, index: u64) -> Option<Progress> {
+        self.segments.remove(&(lane, index))
+    }
+
+    /// Whether an entry of this very segment was given back. If it was planned again, then into a segment that was made
+    /// after record had read so, and whose outcomes begin after it.
+    pub(super) fn gave_back(&self, segment: &Segment, entry: &Entry) -> bool {
+        let key = (segment.alert, entry.endpoint, entry.attempt);
+        self.given_back.get(&key).is_some_and(|&at| at >= segment.outcomes_from)
+    }
+}
+
+/// Looks once for all routes that start together, and again for one that starts a second time.
+pub(crate) struct Recovery {
+    bus: Arc<dyn Bus>,
+    found: Mutex<Option<HashMap<String, RouteProgress>>>,
+}
+
+impl Recovery {
+    pub(crate) fn new(bus: Arc<dyn Bus>) -> Recovery {
+        Recovery { bus, found: Mutex::new(None) }
+    }
+
+    /// What a route has to go on with. Nothing of the route may be running.
+    pub(super) async fn of(&self, route: &str) -> Result<RouteProgress, BusError> {
+        let mut found = self.found.lock().await;
+        if found.is_none() {
+            *found = Some(scan_aside(Arc::clone(&self.bus), None).await?);
+        }
+        if let Some(found) = found.as_mut().and_then(|found| found.remove(route)) {
+            return Ok(found);
+        }
+        let mut found = scan_aside(Arc::clone(&self.bus), Some(route.to_owned())).await?;
+        Ok(found.remove(route).unwrap_or_default())
+    }
+}
+
+/// Reading may take a while: not on a core.
+async fn scan_aside(
+    bus: Arc<dyn Bus>,
+    route: Option<String>,
+) -> Result<HashMap<String, RouteProgress>, BusError> {
+    let scan = tokio::task::spawn_blocking(move || scan(&*bus, route.as_deref()));
+    scan.await.unwrap_or(Err(BusError::Closed))
+}
+
+/// A route, a lane of it, and an index there.
+type Place = (u32, Lane, u64);
+
+fn scan(bus: &dyn Bus, only: Option<&str>) -> Result<HashMap<String, RouteProgress>, BusError> {
+    let routes = routes_of(bus, only)?;
+    let mut scan = Scan::new(&routes);
+    let outcomes = bus.topic(OUTCOMES)?;
+    let mut from = outcomes.head();
+    for (number, route) in routes.iter().enumerate() {
+        for lane in Lane::ALL {
+            from = from.min(scan.open_lane(bus, number as u32, route, lane, outcomes.low())?);
+        }
+    }
+    while from < outcomes.head() {
+        let records = outcomes.read(from, READ_RECORDS, READ_OCTETS)?;
+        let Some(last) = records.last() else { break };
+        from = last.index + 1;
+        for record in records {
+            match decode_outcomes(&record.octets) {
+                Ok(outcomes) => outcomes.iter().for_each(|outcome| scan.see(record.index, outcome)),
+                Err(error) => {
+                    return Err(BusError::Damaged { what: format!("{OUTCOMES} {}: {error}", record.index) });
+                }
+            }
+        }
+    }
+    let found = scan.finish(routes.len());
+    Ok(routes.into_iter().zip(found).collect())
+}
+
+/// Routes that have topics of segments.
+fn routes_of(bus: &dyn Bus, only: Option<&str>) -> Result<Vec<String>, BusError> {
+    if let Some(route) = only {
+        return Ok(vec![route.to_owned()]);
+    }
+    let mut routes: Vec<String> = bus
+        .topics("segments/")?
+        .iter()
+        .filter_map(|topic| topic.strip_prefix("segments/")?.rsplit_once('/'))
+        .map(|(route, _)| route.to_owned())
+        .collect();
+    routes.sort();
+    routes.dedup();
+    Ok(routes)
+}
+
+struct Scan<'a> {
+    numbers: HashMap<&'a str, u32>,
+    /// Segments that may have been begun.
+    segments: FxHashMap<Place, Progress>,
+    /// Intended, and not yet seen to be over.
+    open: FxHashMap<Key, (Place, u32, Seen)>,
+    /// Alerts of those segments.
+    alerts: FxHashSet<AlertNo>,
+    given_back: GivenBack,
+}
+
+impl<'a> Scan<'a> {
+    fn new(routes: &'a [String]) -> Scan<'a> {
+        let numbers =
+            routes.iter().enumerate().map(|(number, route)| (route.as_str(), number as u32)).collect();
+        Scan {
+            numbers,
+            segments: FxHashMap::default(),
+            open: FxHashMap::default(),
+            alerts: FxHashSet::default(),
+            given_back: GivenBack::default(),
+        }
+    }
+
+    /// Finds the lane's segments that may have been begun, and from where on the topic of outcomes speaks of them.
+    fn open_lane(
+        &mut self,
+        bus: &dyn Bus,
+        number: u32,
+        route: &str,
+        lane: Lane,
+        low: u64,
+    ) -> Result<u64, BusError> {
+        let name = segment_topic(route, lane);
+        let (topic, group) = (bus.topic(&name)?, bus.group(&name, GROUP)?);
+        let (mut from, mut octets) = (u64::MAX, 0);
+        for index in group.unacknowledged(BEGUN_MAX) {
+            let Some(record) = topic.read(index, 1, 1)?.into_iter().find(|record| record.index == index)
+            else {
+                continue;
+            };
+            let Ok(segment) = Segment::decode(&record.octets) else { continue };
+            let place = (number, lane, index);
+            self.segments.insert(place, Progress::default());
+            self.alerts.insert(segment.alert);
+            if segment.outcomes_from < low {
+                self.presume_written(place, &segment);
+            }
+            from = from.min(segment.outcomes_from);
+            octets += record.octets.len();
+            if octets > BEGUN_OCTETS_MAX {
+                break;
+            }
+        }
+        Ok(from)
+    }
+
+    /// What was said of this segment may be gone from the topic: what has no outcome in the rest of it is unknown. To send
+    /// it again might make a second copy; of what is over already, record hears nothing new.
+    fn presume_written(&mut self, place: Place, segment: &Segment) {
+        tracing::warn!(alert = %segment.alert, route = segment.route, "the outcomes of an unfinished segment were trimmed");
+        if let Some(progress) = self.segments.get_mut(&place) {
+            progress.intended_to = segment.entries.len() as u32;
+        }
+        for (at, entry) in segment.entries.iter().enumerate() {
+            let key = (segment.alert, entry.endpoint, entry.attempt);
+            self.open.insert(key, (place, at as u32, Seen::default()));
+        }
+    }
+
+    fn see(&mut self, index: u64, outcome: &Outcome) {
+        match outcome {
+            Outcome::Intent(intent) => self.intended(intent),
+            Outcome::Attempt { of, result, .. } => self.ended(index, of, result),
+            Outcome::Receipt(_) | Outcome::Inbound(_) | Outcome::Answer { .. } => {}
+        }
+    }
+
+    fn intended(&mut self, intent: &Intent) {
+        let Some(&number) = self.numbers.get(intent.route.as_str()) else { return };
+        let place = (number, intent.lane, intent.segment);
+        let Some(progress) = self.segments.get_mut(&place) else { return };
+        let to = intent.from + intent.attempts.len() as u32;
+        progress.intended_to = progress.intended_to.max(to);
+        for (at, (endpoint, attempt)) in (intent.from..to).zip(&intent.attempts) {
+            self.open.entry((intent.alert, *endpoint, *attempt)).or_insert((place, at, Seen::default()));
+        }
+    }
+
+    fn ended(&mut self, index: u64, of: &AttemptRef, result: &AttemptResult) {
+        let key = (of.alert, of.endpoint, of.attempt);
+        let Some((_, _, seen)) = self.open.get_mut(&key) else {
+            if matches!(result, AttemptResult::NotTried { .. }) && self.alerts.contains(&of.alert) {
+                self.given_back.insert(key, index);
+            }
+            return;
+        };
+        seen.add(of.part);
+        if seen.has_all(of.parts) {
+            self.open.remove(&key);
+        }
+    }
+
+    fn finish(mut self, routes: usize) -> Vec<RouteProgress> {
+        // In order of their places, for who reads the outcomes.
+        let open: BTreeMap<(Place, u32), Seen> =
+            self.open.into_values().map(|(place, at, seen)| ((place, at), seen)).collect();
+        for ((place, at), seen) in open {
+            if let Some(progress) = self.segments.get_mut(&place) {
+                progress.unresolved.push((at, seen));
+            }
+        }
+        let given_back = Arc::new(self.given_back);
+        let progress = || RouteProgress { segments: HashMap::new(), given_back: Arc::clone(&given_back) };
+        let mut found: Vec<RouteProgress> = (0..routes).map(|_| progress()).collect();
+        for ((number, lane, index), progress) in self.segments {
+            if progress != Progress::default()
+                && let Some(route) = found.get_mut(number as usize)
+            {
+                route.segments.insert((lane, index), progress);
+            }
+        }
+        found
+    }
+}

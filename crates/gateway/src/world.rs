@@ -1,0 +1,150 @@
+//! What every gateway is given, and what starting one gives back.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bus::Bus;
+use net::Cores;
+use records::Timestamp;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::feed::Recovery;
+
+/// The wall clock as a function, so that tests own time.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Whether record is so far behind that no new segment should be taken, emergencies excepted.
+pub type Behind = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Told of every write: route, parts, an instant before the write, one after it.
+pub type Witness = Arc<dyn Fn(&str, usize, Instant, Instant) + Send + Sync>;
+
+/// What every gateway is given. One for the process; cheap to clone.
+#[derive(Clone)]
+pub struct World {
+    /// Topics.
+    pub bus: Arc<dyn Bus>,
+    /// The wall clock.
+    pub clock: Clock,
+    /// Where connections live.
+    pub cores: Arc<Cores>,
+    /// Backpressure; never by default.
+    pub behind: Behind,
+    /// Who wants to see the writes; nobody by default.
+    pub witness: Option<Witness>,
+    /// What earlier processes left half done, found once for all routes.
+    pub(crate) recovery: Arc<Recovery>,
+}
+
+impl World {
+    /// A world over a bus that was just opened.
+    pub fn new(bus: Arc<dyn Bus>, clock: Clock, cores: Arc<Cores>) -> World {
+        let recovery = Arc::new(Recovery::new(Arc::clone(&bus)));
+        World { bus, clock, cores, behind: Arc::new(|| false), witness: None, recovery }
+    }
+
+    /// The wall clock's time.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+}
+
+/// A gateway at work.
+#[derive(Debug)]
+pub struct Running {
+    name: String,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts what `work` makes on a core. The future is handed a [`Stop`], and ends in order soon after that says so.
+    pub fn start<W, F>(name: &str, world: &World, core: usize, work: W) -> Running
+    where
+        W: FnOnce(Stop) -> F,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (stop, stopping) = watch::channel(false);
+        let task = world.cores.spawn_on(core, work(Stop { stopping }));
+        Running { name: name.to_owned(), stop, task }
+    }
+
+    /// The route's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes nothing new, waits for what is under way, and gives the rest back. Bounded by the gateway's drain time.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        if let Err(error) = self.task.await {
+            tracing::error!(route = self.name, %error, "a gateway ended in a panic");
+        }
+    }
+}
+
+/// Says when to stop.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    stopping: watch::Receiver<bool>,
+}
+
+impl Stop {
+    /// Whether to stop.
+    pub fn is_set(&self) -> bool {
+        // Nobody can stop it any more once the handle is gone: then it goes on with the process.
+        *self.stopping.borrow()
+    }
+
+    /// Resolves when it is time to stop; never if nobody can say so any more. Safe to drop.
+    pub async fn wait(&mut self) {
+        while !*self.stopping.borrow_and_update() {
+            if self.stopping.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+/// A word that is not shown.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The word itself, for who sends or compares it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(word: String) -> Secret {
+        Secret(word)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(word: &str) -> Secret {
+        Secret(word.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "Secret(empty)" } else { "Secret(***)" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secret;
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let shown = format!("{:?} {:?}", Secret::from("hunter2"), Some(Secret::from(String::new())));
+        assert_eq!(shown, "Secret(***) Some(Secret(empty))");
+    }
+}
