@@ -1,0 +1,229 @@
+use super::super::alert_view;
+use super::super::json;
+use super::*;
+use proptest::prelude::*;
+use records::{ChannelTexts, MailText};
+
+const NOW: Timestamp = Timestamp(1_794_983_200_000_000); // 2026-11-18T06:26:40Z
+
+fn read(body: &str) -> Result<AlertRequest, Vec<(String, String)>> {
+    parse(json::parse(body.as_bytes()).expect("the test's JSON is well formed"), NOW)
+        .map_err(|problem| problem.listed())
+}
+
+#[test]
+fn text_and_audience_are_enough_and_the_rest_has_its_default() {
+    let request = read(r#"{"text": "Leave the building", "audience": ["group:staff"]}"#).unwrap();
+    assert_eq!(request.audience, [AudienceEntry { to: "group:staff".into(), strategy: None, expires: None }]);
+    assert_eq!(request.expires, NOW.plus_s(86_400));
+    assert_eq!(request.strategy, Strategy::All);
+    assert_eq!(request.terminal, Terminal::Accepted);
+    assert_eq!(request.priority, Priority::Routine);
+    assert_eq!(request.on_unknown, OnUnknown::Hold);
+    assert_eq!(request.mode, Mode::Live);
+    assert!(
+        request.channels.is_empty()
+            && !request.require_answer
+            && !request.flash
+            && request.callback.is_none()
+    );
+}
+
+#[test]
+fn the_example_of_the_contract_is_read_whole() {
+    let request = read(
+        r#"{"headline": "Fire", "text": "Fire in hall 2", "texts": {"sms": "Fire!", "mail": {"subject": "Fire", "html": "<p>Fire"}, "sv": {"sms": "Brand!"}},
+         "audience": ["group:staff", "group:fire/sms", "recipient:ext-77", "sms:+46701234567", "mail:a@b.se", "all",
+                      {"to": "group:x", "strategy": "first-reachable", "expires": "2026-11-18T10:00:00Z"}],
+         "exclude": ["group:leave"], "channels": ["sms", "mail"], "strategy": {"escalate_after": "5m"},
+         "require_answer": true, "choices": [{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help"}],
+         "terminal": "answered", "not_before": "2026-11-18T07:00:00Z", "expires": "2026-11-18T12:00:00+01:00", "priority": "emergency",
+         "callback": {"url": "https://x.example/hook", "every": "30s", "format": "xml", "events": ["progress", "answer", "done"]},
+         "sender": "city-of-x", "mode": "drill", "flash": true, "resources": ["https://x.example/map.png"]}"#,
+    )
+    .unwrap();
+    assert_eq!(request.strategy, Strategy::EscalateAfter { seconds: 300 });
+    assert_eq!(request.on_unknown, OnUnknown::Resend);
+    assert_eq!(request.audience[6].strategy, Some(Strategy::FirstReachable));
+    assert_eq!(
+        request.texts.languages["sv"],
+        ChannelTexts { sms: Some("Brand!".into()), ..ChannelTexts::default() }
+    );
+    let mail = MailText { subject: Some("Fire".into()), text: None, html: Some("<p>Fire".into()) };
+    assert_eq!(request.texts.default.mail, Some(mail));
+    assert_eq!(request.choices.len(), 2);
+    assert!(request.callback.unwrap().xml);
+}
+
+#[test]
+fn choices_escalation_and_waiting_for_answers_ask_for_one() {
+    for (extra, asks) in [
+        (r#""choices": [{"key": "1", "label": "yes"}]"#, true),
+        (r#""strategy": {"escalate_after": "1m"}"#, true),
+        (r#""terminal": "answered""#, true),
+        (r#""terminal": "delivered""#, false),
+        (r#""choices": [{"key": "1", "label": "yes"}], "require_answer": false"#, false),
+    ] {
+        let request = read(&format!(r#"{{"text": "x", "audience": ["all"], {extra}}}"#)).unwrap();
+        assert_eq!(request.require_answer, asks, "{extra}");
+    }
+}
+
+#[test]
+fn each_problem_names_its_field() {
+    let valid_but = |extra: &str| format!(r#"{{"text": "x", "audience": ["all"], {extra}}}"#);
+    let long = "x".repeat(TEXT_CHARS_MAX + 1);
+    for (body, field, says) in [
+        (r#"{"audience": ["all"]}"#.to_owned(), "text", "is needed"),
+        (r#"{"text": "x"}"#.to_owned(), "audience", "is needed"),
+        (r#"{"text": "", "audience": ["all"]}"#.to_owned(), "text", "is empty"),
+        (r#"{"text": 5, "audience": ["all"]}"#.to_owned(), "text", "is a number"),
+        (format!(r#"{{"text": "{long}", "audience": ["all"]}}"#), "text", "longer than 100000 characters"),
+        (r#"{"text": "x", "audience": []}"#.to_owned(), "audience", "names nobody"),
+        (r#"{"text": "x", "audience": {}}"#.to_owned(), "audience", "a list is needed"),
+        (r#"{"text": "x", "audience": ["all", "staff"]}"#.to_owned(), "audience[1]", "is not an audience"),
+        (r#"{"text": "x", "audience": ["group:"]}"#.to_owned(), "audience[0]", "names nobody"),
+        (
+            r#"{"text": "x", "audience": ["pager:123"]}"#.to_owned(),
+            "audience[0]",
+            "channel pager is not built yet",
+        ),
+        (
+            r#"{"text": "x", "audience": ["group:a/fax"]}"#.to_owned(),
+            "audience[0]",
+            "channel fax is not built yet",
+        ),
+        (r#"{"text": "x", "audience": ["carrier:123"]}"#.to_owned(), "audience[0]", "\"carrier\" is unknown"),
+        (r#"{"text": "x", "audience": ["area"]}"#.to_owned(), "audience[0]", "has no area"),
+        (
+            r#"{"text": "x", "audience": ["all", {"too": "all"}]}"#.to_owned(),
+            "audience[1].too",
+            "did you mean \"to\"?",
+        ),
+        (
+            r#"{"text": "x", "audience": [{"to": "all", "strategy": "any"}]}"#.to_owned(),
+            "audience[0].strategy",
+            "first-reachable",
+        ),
+        (valid_but(r#""audiance": []"#), "audiance", "did you mean \"audience\"?"),
+        (valid_but(r#""exclude": ["x"]"#), "exclude[0]", "is not an audience"),
+        (valid_but(r#""channels": ["sms", "pigeon"]"#), "channels[1]", "\"pigeon\" is unknown"),
+        (valid_but(r#""priority": "high""#), "priority", "must be one of emergency, urgent, routine"),
+        (valid_but(r#""terminal": "read""#), "terminal", "must be one of accepted, delivered, answered"),
+        (valid_but(r#""expires": "2026-11-18T06:00:00Z""#), "expires", "is in the past"),
+        (valid_but(r#""expires": "2026-11-20T06:00:00""#), "expires", "has no zone"),
+        (valid_but(r#""expires": 1795000000"#), "expires", "a string is needed"),
+        (valid_but(r#""expires": "2036-11-18T06:00:00Z""#), "expires", "more than 366 days"),
+        (
+            valid_but(r#""not_before": "2026-11-19T06:00:00Z", "expires": "2026-11-19T05:00:00Z""#),
+            "expires",
+            "not after not_before",
+        ),
+        (
+            valid_but(r#""strategy": {"escalate_after": "soon"}"#),
+            "strategy.escalate_after",
+            "is not a duration",
+        ),
+        (
+            valid_but(r#""strategy": {"escalate_after": "5m"}, "require_answer": false"#),
+            "strategy",
+            "require_answer is false",
+        ),
+        (
+            valid_but(r#""choices": [{"key": "12345678901234567", "label": "x"}]"#),
+            "choices[0].key",
+            "longer than 16 characters",
+        ),
+        (
+            valid_but(r#""choices": [{"key": "a", "label": "x"}, {"key": "A", "label": "y"}]"#),
+            "choices[1].key",
+            "an earlier choice has",
+        ),
+        (valid_but(r#""choices": [{"label": "x"}]"#), "choices[0].key", "is needed"),
+        (valid_but(r#""callback": {"url": "ftp://x"}"#), "callback.url", "http or https"),
+        (
+            valid_but(r#""callback": {"url": "http://x", "events": ["end"]}"#),
+            "callback.events[0]",
+            "must be one of",
+        ),
+        (valid_but(r#""texts": {"pager": "x"}"#), "texts.pager", "not built yet"),
+        (valid_but(r#""texts": {"sv": {"sms": 4}}"#), "texts.sv.sms", "a string is needed"),
+        (valid_but(r#""texts": {"sv": {"mail": {"body": "x"}}}"#), "texts.sv.mail.body", "is unknown"),
+        (valid_but(r#""texts": {"swedish!": "x"}"#), "texts.swedish!", "neither a channel"),
+        (valid_but(r#""resources": ["javascript:alert(1)"]"#), "resources[0]", "not a"),
+        (valid_but(r#""area": {"circles": [[91, 0, 1]]}"#), "area.circles[0]", "from -90 to 90"),
+        (valid_but(r#""area": {"polygons": [[[1,1],[2,2],[1,1]]]}"#), "area.polygons[0]", "is not a ring"),
+        (valid_but(r#""area": {"geocodes": ["x"]}"#), "area.geocode_attribute", "is needed"),
+        ("[]".to_owned(), "body", "an object is needed"),
+    ] {
+        let problems = read(&body).expect_err(&body);
+        let found = problems.iter().find(|(name, _)| name == field);
+        let (_, reason) = found.unwrap_or_else(|| panic!("{field} is not named in {problems:?}"));
+        assert!(reason.contains(says), "{field}: {reason:?} does not say {says:?}");
+    }
+}
+
+#[test]
+fn all_problems_come_at_once() {
+    let problems = read(r#"{"text": 1, "audience": ["x", "y"], "mode": "test", "oops": 1}"#).unwrap_err();
+    let names: Vec<&str> = problems.iter().map(|(field, _)| field.as_str()).collect();
+    assert_eq!(names, ["oops", "text", "audience[0]", "audience[1]", "mode"]);
+}
+
+#[test]
+fn limits_hold_to_the_entry() {
+    let body = |entries: usize| {
+        format!(r#"{{"text": "x", "audience": [{}"all"]}}"#, r#""all","#.repeat(entries - 1))
+    };
+    assert_eq!(read(&body(AUDIENCE_MAX)).unwrap().audience.len(), AUDIENCE_MAX);
+    let problems = read(&body(AUDIENCE_MAX + 1)).unwrap_err();
+    assert_eq!(problems[0].1, "has 100001 entries; at most 100000 are taken");
+}
+
+fn any_entry() -> impl Strategy_<Value = AudienceEntry> {
+    let to = prop_oneof![
+        Just("all".to_owned()),
+        "group:[a-z/]{0,3}[a-z]".prop_map(|g| g.replace('/', "-")),
+        "sms:\\+[0-9]{8,12}"
+    ];
+    let strategy = prop_oneof![
+        Just(None),
+        Just(Some(Strategy::FirstReachable)),
+        (1u32..1_000_000).prop_map(|seconds| Some(Strategy::EscalateAfter { seconds })),
+    ];
+    (to, strategy, proptest::option::of(1i64..86_400)).prop_map(|(to, strategy, s)| AudienceEntry {
+        to,
+        strategy,
+        expires: s.map(|s| NOW.plus_s(s)),
+    })
+}
+
+use proptest::strategy::Strategy as Strategy_;
+
+proptest! {
+    /// What `GET /api/v1/alerts/{id}` shows as the request can be posted again and means the same.
+    #[test]
+    fn a_request_written_out_is_read_back_the_same(
+        headline in proptest::option::of("[^\\x00]{1,20}"), text in "[^\\x00]{1,40}", sms in proptest::option::of("[^\\x00]{1,20}"),
+        audience in proptest::collection::vec(any_entry(), 1..5), flash: bool, drill: bool, asks: bool,
+        not_before in proptest::option::of(1i64..86_400), expires in 86_401i64..1_000_000, every_s in 1u32..100_000,
+    ) {
+        let mut request = read(r#"{"text": "x", "audience": ["all"]}"#).unwrap();
+        request.headline = headline;
+        request.text = Some(text);
+        request.texts.default.sms = sms.clone();
+        request.texts.languages.insert("sv".into(), ChannelTexts { text: Some("hej".into()), mail: Some(MailText { html: sms, subject: Some("s".into()), text: None }), ..ChannelTexts::default() });
+        request.audience = audience;
+        request.flash = flash;
+        request.mode = if drill { Mode::Drill } else { Mode::Live };
+        request.require_answer = asks;
+        request.participants_only = drill;
+        request.not_before = not_before.map(|s| NOW.plus_s(s));
+        request.expires = NOW.plus_s(expires);
+        request.callback = Some(CallbackRequest { url: "https://x.example/".into(), every_s, xml: drill, events: vec![CallbackEvent::Done] });
+        request.area = Some(AreaRequest { circles: vec![(59.3, 18.0, 2.5)], polygons: vec![vec![(1.0, 1.0), (2.0, 1.0), (2.0, 2.0), (1.0, 1.0)]], geocodes: vec!["AKZ124".into()], geocode_attribute: Some("ugc".into()), description: "town".into() });
+        let written = serde_json::to_vec(&alert_view::request(&request)).unwrap();
+        let back = parse(json::parse(&written).unwrap(), NOW).map_err(|problem| problem.listed()).unwrap();
+        prop_assert_eq!(back, request);
+    }
+}

@@ -1,0 +1,145 @@
+//! An alert as it happens: server-sent events `progress`, `answer`, `done`.
+
+use super::alerts::{alert_id, check_own};
+use super::app::{App, STREAMS_MAX};
+use super::auth::Caller;
+use super::problem::Outcome;
+use super::time_text::rfc3339;
+use axum::extract::{Path, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use engine::Report;
+use futures_util::stream::{self, Stream};
+use records::{Answer, EndpointNo};
+use serde_json::json;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+/// A comment is sent when nothing else was for so long, so that what stands between does not hang up.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Answers taken in one go; what a slow reader misses beyond is in the deliveries.
+const ANSWERS_MAX: usize = 256;
+
+pub(crate) async fn events(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Outcome<Response> {
+    let id = alert_id(&id)?;
+    check_own(&app, &caller, id).await?;
+    let Ok(place) = app.streams.clone().try_acquire_owned() else {
+        return Err(app.busy("event streams", STREAMS_MAX));
+    };
+    // First listen, then ask: what happens between is heard twice rather than never.
+    let receiver = app.engine.watch(caller.account(), id).await?;
+    let report = app.engine.report(caller.account(), id).await?;
+    let follower = Follower::new(report, receiver, app.stopping.clone(), place);
+    Ok(Sse::new(follow(follower)).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
+}
+
+struct Follower {
+    waiting: VecDeque<Event>,
+    receiver: Option<Receiver<engine::Event>>,
+    stopping: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Follower {
+    fn new(
+        report: Arc<Report>,
+        receiver: Receiver<engine::Event>,
+        stopping: watch::Receiver<bool>,
+        place: OwnedSemaphorePermit,
+    ) -> Follower {
+        let over = report.finished.is_some();
+        let first = report_event(if over { "done" } else { "progress" }, &report);
+        Follower {
+            waiting: VecDeque::from([first]),
+            receiver: (!over).then_some(receiver),
+            stopping,
+            _place: place,
+        }
+    }
+
+    /// The next event; nothing when it is over. A reader that was slow gets the newest progress, not every one it missed.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            let receiver = self.receiver.as_mut()?;
+            let received = tokio::select! {
+                received = receiver.recv() => received,
+                _ = self.stopping.wait_for(|stop| *stop) => return None,
+            };
+            let first = match received {
+                Ok(event) => Some(event),
+                Err(RecvError::Lagged(_)) => None,
+                Err(RecvError::Closed) => return None,
+            };
+            self.gather(first);
+        }
+    }
+
+    /// Takes what is there already: all answers, and only the last report.
+    fn gather(&mut self, mut next: Option<engine::Event>) {
+        let (mut newest, mut over) = (None, None);
+        loop {
+            if let Some(event) = next.take() {
+                self.keep(event, &mut newest, &mut over);
+            }
+            if over.is_some() || self.waiting.len() >= ANSWERS_MAX {
+                break;
+            }
+            match self.receiver.as_mut().map(Receiver::try_recv) {
+                Some(Ok(event)) => next = Some(event),
+                Some(Err(TryRecvError::Lagged(_))) => {}
+                Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
+            }
+        }
+        if let Some(report) = over {
+            self.waiting.push_back(report_event("done", &report));
+            self.receiver = None;
+        } else if let Some(report) = newest {
+            self.waiting.push_back(report_event("progress", &report));
+        }
+    }
+
+    fn keep(
+        &mut self,
+        event: engine::Event,
+        newest: &mut Option<Arc<Report>>,
+        over: &mut Option<Arc<Report>>,
+    ) {
+        match event {
+            engine::Event::Progress(report) => *newest = Some(report),
+            engine::Event::Answer { endpoint, answer } => {
+                self.waiting.push_back(answer_event(endpoint, &answer))
+            }
+            engine::Event::Done(report) => *over = Some(report),
+        }
+    }
+}
+
+fn follow(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(follower, |mut follower| async move {
+        follower.next().await.map(|event| (Ok(event), follower))
+    })
+}
+
+fn report_event(name: &str, report: &Report) -> Event {
+    let event = Event::default().event(name).id(report.at.clone());
+    event.json_data(report).unwrap_or_else(|_| Event::default().event(name))
+}
+
+fn answer_event(endpoint: EndpointNo, answer: &Answer) -> Event {
+    let data = json!({
+        "endpoint": endpoint.0, "key": answer.key, "text": answer.text, "via": answer.via, "at": rfc3339(answer.at),
+    });
+    Event::default().event("answer").data(data.to_string())
+}

@@ -1,0 +1,93 @@
+//! The HTTP door: the API, the answer page, CAP, and a small page for people.
+//!
+//! A request is admitted by the table in [`routes`], read within limits by [`body`], parsed by one `*_body` module into a noun,
+//! and handed to the engine or the store. What is wrong with it is told at once, field by field ([`problem`]).
+
+mod accept;
+mod alert_body;
+mod alert_events;
+mod alert_view;
+mod alerts;
+mod answer_page;
+mod app;
+mod auth;
+mod body;
+mod engine_stub;
+mod fields;
+mod json;
+mod links;
+mod openapi;
+mod ops;
+mod problem;
+mod query;
+mod router;
+mod routes;
+mod server;
+mod sessions;
+mod texts_body;
+mod time_text;
+mod tokens;
+
+pub use auth::ensure_admin_token;
+pub use links::{AnswerLinks, LINK_KEY_OCTETS};
+pub use server::{Running, ServeError, serve};
+
+use engine::Clock;
+use engine_stub::Engine;
+use futures_util::future::BoxFuture;
+use metrics_exporter_prometheus::PrometheusHandle;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use store::SharedStore;
+
+/// Where and how to listen.
+#[derive(Clone)]
+pub struct HttpConfig {
+    /// Address; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Certificate chain and key; without it the door speaks plain HTTP.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Where people reach this server, such as `https://alerts.example`.
+    pub public_url: Option<String>,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// Limits of the door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Decompressed octets of a body that is read whole.
+    pub body_octets_max: usize,
+    /// Requests a second of one token; 0 is unlimited.
+    pub requests_per_s: u32,
+    /// Requests of one token at once above the rate.
+    pub burst: u32,
+    /// Connections at once; the next ones wait.
+    pub connections_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { body_octets_max: 64 << 20, requests_per_s: 20_000, burst: 40_000, connections_max: 10_000 }
+    }
+}
+
+/// What the door needs from the house.
+pub struct Deps {
+    /// The engine.
+    pub engine: Engine,
+    /// SQL.
+    pub store: SharedStore,
+    /// The wall clock.
+    pub clock: Clock,
+    /// Answer links; the engine has the same.
+    pub links: Arc<AnswerLinks>,
+    /// Reads the config again; tells what changed.
+    pub reload: Option<Reload>,
+    /// Renders metrics.
+    pub metrics: Option<PrometheusHandle>,
+}
+
+/// Reads the config again: what changed, in words, or what is wrong with it, line by line.
+pub type Reload =
+    Arc<dyn Fn() -> BoxFuture<'static, Result<Vec<String>, Vec<engine::Problem>>> + Send + Sync>;

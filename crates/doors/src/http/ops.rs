@@ -1,0 +1,74 @@
+//! For those who run the server: health, metrics, the audit trail, reload.
+
+use super::app::App;
+use super::auth::Caller;
+use super::problem::{Kind, Outcome, Problem};
+use super::query::Query;
+use super::time_text::rfc3339;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use store::Act;
+
+/// The text format of Prometheus.
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+pub(crate) async fn healthz() -> Json<Value> {
+    Json(json!({"status": "ok"}))
+}
+
+/// Ready once alerts are taken: the store answers and the server is not stopping.
+pub(crate) async fn readyz(State(app): State<App>) -> Response {
+    let stopping = *app.stopping.borrow();
+    let store = app.store.folded_to().await;
+    let health = app.engine.health();
+    let up = health.routes.iter().filter(|(_, health)| health.up).count();
+    let why = match &store {
+        Err(error) => Some(error.to_string()),
+        Ok(_) => stopping.then(|| "the server is stopping".to_owned()),
+    };
+    let status = if why.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let routes = json!({"up": up, "down": health.routes.len() - up});
+    (status, Json(json!({"ready": why.is_none(), "why": why, "routes": routes, "backlog": health.backlog})))
+        .into_response()
+}
+
+pub(crate) async fn metrics(State(app): State<App>) -> Outcome<Response> {
+    let handle =
+        app.metrics.as_ref().ok_or_else(|| Problem::new(Kind::NotFound, "metrics are switched off"))?;
+    Ok(([(CONTENT_TYPE, PROMETHEUS)], handle.render()).into_response())
+}
+
+pub(crate) async fn audit(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+    let query = Query::read(&uri, &["limit"])?;
+    let acts = app.store.acts(None, query.limit()?).await?;
+    Ok(Json(json!({"items": acts.iter().map(act).collect::<Vec<_>>(), "next": null})))
+}
+
+fn act(act: &Act) -> Value {
+    json!({
+        "at": rfc3339(act.at),
+        "account": act.account,
+        "token": act.token,
+        "verb": act.verb,
+        "object": act.object,
+        "detail": act.detail,
+    })
+}
+
+pub(crate) async fn reload(State(app): State<App>, caller: Caller) -> Outcome<Json<Value>> {
+    let reload = app
+        .reload
+        .as_ref()
+        .ok_or_else(|| Problem::new(Kind::NotFound, "there is no config file to read again"))?;
+    match reload().await {
+        Ok(changes) => {
+            app.note(&caller, "config.reload", "", &changes.join("; ")).await;
+            Ok(Json(json!({"changed": changes})))
+        }
+        Err(problems) => Err(Problem::fields(Kind::InvalidFields, problems.into())),
+    }
+}

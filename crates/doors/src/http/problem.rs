@@ -1,0 +1,257 @@
+//! What a client is told when something is wrong: RFC 9457 problem documents with stable types.
+
+use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use engine::EngineError;
+use serde::Serialize;
+use store::StoreError;
+
+/// Fields listed in one problem document; more are counted.
+pub(crate) const FIELDS_MAX: usize = 100;
+/// What a problem's type begins with.
+const TYPE_PREFIX: &str = "urn:campanile:problem:";
+/// The media type of RFC 9457, section 3.
+const PROBLEM_JSON: &str = "application/problem+json";
+
+/// A kind of problem. Its slug is stable: clients compare it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    MalformedBody,
+    BadQuery,
+    BadHeader,
+    NoToken,
+    BadToken,
+    WrongRole,
+    BadForm,
+    UnknownPath,
+    NotFound,
+    WrongMethod,
+    NotAcceptable,
+    TooSlow,
+    WrongState,
+    VersionChanged,
+    TooLarge,
+    WrongMediaType,
+    WrongEncoding,
+    InvalidFields,
+    KeyTaken,
+    TooMany,
+    Internal,
+    NotBuilt,
+    Busy,
+    DiskFull,
+}
+
+impl Kind {
+    /// Status, slug of the type, title.
+    fn row(self) -> (StatusCode, &'static str, &'static str) {
+        use StatusCode as S;
+        match self {
+            Kind::MalformedBody => (S::BAD_REQUEST, "malformed-body", "The body cannot be read"),
+            Kind::BadQuery => (S::BAD_REQUEST, "bad-query", "The query is wrong"),
+            Kind::BadHeader => (S::BAD_REQUEST, "bad-header", "A header is wrong"),
+            Kind::NoToken => (S::UNAUTHORIZED, "no-token", "A token is needed"),
+            Kind::BadToken => (S::UNAUTHORIZED, "bad-token", "The token is not valid"),
+            Kind::WrongRole => (S::FORBIDDEN, "wrong-role", "The token's role does not allow this"),
+            Kind::BadForm => (S::FORBIDDEN, "bad-form", "The form is too old or not ours"),
+            Kind::UnknownPath => (S::NOT_FOUND, "unknown-path", "There is no such path"),
+            Kind::NotFound => (S::NOT_FOUND, "not-found", "There is no such thing"),
+            Kind::WrongMethod => (S::METHOD_NOT_ALLOWED, "wrong-method", "The method is not allowed here"),
+            Kind::NotAcceptable => {
+                (S::NOT_ACCEPTABLE, "not-acceptable", "None of the accepted types can be made")
+            }
+            Kind::TooSlow => (S::REQUEST_TIMEOUT, "too-slow", "The body came too slowly"),
+            Kind::WrongState => (S::CONFLICT, "wrong-state", "The state does not allow this"),
+            Kind::VersionChanged => (S::PRECONDITION_FAILED, "version-changed", "It has changed since"),
+            Kind::TooLarge => (S::PAYLOAD_TOO_LARGE, "too-large", "The body is too large"),
+            Kind::WrongMediaType => {
+                (S::UNSUPPORTED_MEDIA_TYPE, "wrong-media-type", "The body's type is not taken here")
+            }
+            Kind::WrongEncoding => {
+                (S::UNSUPPORTED_MEDIA_TYPE, "wrong-encoding", "The body's encoding is not taken")
+            }
+            Kind::InvalidFields => (S::UNPROCESSABLE_ENTITY, "invalid-fields", "Some fields are wrong"),
+            Kind::KeyTaken => (S::UNPROCESSABLE_ENTITY, "key-taken", "The Idempotency-Key is taken"),
+            Kind::TooMany => (S::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests"),
+            Kind::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "The server failed"),
+            Kind::NotBuilt => (S::NOT_IMPLEMENTED, "not-built", "This is not built yet"),
+            Kind::Busy => (S::SERVICE_UNAVAILABLE, "busy", "The server is busy"),
+            Kind::DiskFull => (S::INSUFFICIENT_STORAGE, "disk-full", "The disk is full"),
+        }
+    }
+}
+
+/// A problem on its way to the client.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    kind: Kind,
+    detail: String,
+    fields: Fields,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// Results of handlers.
+pub(crate) type Outcome<T> = Result<T, Problem>;
+
+impl Problem {
+    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Problem {
+        Problem { kind, detail: detail.into(), fields: Fields::default(), headers: Vec::new() }
+    }
+
+    /// One wrong field.
+    pub(crate) fn field(kind: Kind, field: impl Into<String>, reason: impl Into<String>) -> Problem {
+        let mut fields = Fields::default();
+        fields.push(field, reason);
+        Problem::fields(kind, fields)
+    }
+
+    /// Wrong fields; the detail is made from the first.
+    pub(crate) fn fields(kind: Kind, fields: Fields) -> Problem {
+        let detail = fields.detail();
+        Problem { kind, detail, fields, headers: Vec::new() }
+    }
+
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Problem {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Tells the client when to come again; whole seconds, rounded up.
+    pub(crate) fn retry_after(self, seconds: u64) -> Problem {
+        self.with_header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.kind.row().0
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let (status, slug, title) = self.kind.row();
+        if status.is_server_error() && self.kind != Kind::NotBuilt {
+            tracing::error!(kind = slug, detail = %self.detail, "a request failed by our doing");
+        }
+        let document = Document {
+            r#type: format!("{TYPE_PREFIX}{slug}"),
+            title,
+            status: status.as_u16(),
+            detail: &self.detail,
+            problems: &self.fields.listed,
+            more_problems: self.fields.more,
+        };
+        let body = serde_json::to_vec(&document).unwrap_or_default();
+        let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"campanile\""));
+        }
+        for (name, value) in self.headers {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    problems: &'a [engine::Problem],
+    #[serde(skip_serializing_if = "is_zero")]
+    more_problems: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Wrong fields, as many as are worth listing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Fields {
+    listed: Vec<engine::Problem>,
+    more: u64,
+}
+
+impl Fields {
+    pub(crate) fn push(&mut self, field: impl Into<String>, reason: impl Into<String>) {
+        if self.listed.len() < FIELDS_MAX {
+            self.listed.push(engine::Problem { field: field.into(), reason: reason.into() });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    pub(crate) fn listed(&self) -> &[engine::Problem] {
+        &self.listed
+    }
+
+    fn detail(&self) -> String {
+        match (self.listed.first(), self.listed.len() as u64 + self.more) {
+            (None, _) => String::new(),
+            (Some(first), 1) => format!("{}: {}", first.field, first.reason),
+            (Some(first), count) => format!("{}: {} (and {} more)", first.field, first.reason, count - 1),
+        }
+    }
+}
+
+impl From<Vec<engine::Problem>> for Fields {
+    fn from(problems: Vec<engine::Problem>) -> Fields {
+        let mut fields = Fields::default();
+        for problem in problems {
+            fields.push(problem.field, problem.reason);
+        }
+        fields
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        let kind = match &error {
+            StoreError::DiskFull => Kind::DiskFull,
+            StoreError::Conflict { .. } => Kind::WrongState,
+            StoreError::Closed => Kind::Busy,
+            StoreError::Database { .. } | StoreError::Damaged { .. } => Kind::Internal,
+        };
+        Problem::new(kind, error.to_string())
+    }
+}
+
+/// Seconds after which a client refused for being one too many may come again.
+const BUSY_RETRY_S: u64 = 2;
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Problem {
+        let detail = error.to_string();
+        match error {
+            EngineError::Unprocessable(problems) => Problem::fields(Kind::InvalidFields, problems.into()),
+            EngineError::KeyTaken => Problem::field(Kind::KeyTaken, "Idempotency-Key", detail),
+            EngineError::NotFound => Problem::new(Kind::NotFound, detail),
+            EngineError::WrongState { .. } => Problem::new(Kind::WrongState, detail),
+            EngineError::DiskFull => Problem::new(Kind::DiskFull, detail),
+            EngineError::Busy(_) => Problem::new(Kind::Busy, detail).retry_after(BUSY_RETRY_S),
+            EngineError::Internal(_) => Problem::new(Kind::Internal, detail),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Problem {
+    /// Field and reason of each, for tests.
+    pub(crate) fn listed(&self) -> Vec<(String, String)> {
+        self.fields.listed.iter().map(|p| (p.field.clone(), p.reason.clone())).collect()
+    }
+}

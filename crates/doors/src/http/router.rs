@@ -1,0 +1,108 @@
+//! Puts the handlers on their paths.
+
+use super::app::App;
+use super::problem::{Kind, Problem};
+use super::routes::ROWS;
+use super::{alert_events, alerts, answer_page, auth, fields, openapi, ops, tokens};
+use axum::Router;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderValue, Method, Uri, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{delete, get, post};
+use tokio::time::Instant;
+
+/// The router of the whole door.
+pub(crate) fn router(app: App) -> Router {
+    Router::new()
+        .merge(api_alerts())
+        .merge(api_rest())
+        .merge(pages())
+        .route_layer(from_fn_with_state(app.clone(), auth::guard))
+        .method_not_allowed_fallback(wrong_method)
+        .fallback(unknown_path)
+        .layer(from_fn(observe))
+        .with_state(app)
+}
+
+fn api_alerts() -> Router<App> {
+    Router::new()
+        .route("/api/v1/alerts", post(alerts::submit).get(alerts::list))
+        .route("/api/v1/alerts:forecast", post(alerts::forecast))
+        .route("/api/v1/alerts/{id}", get(alerts::show).post(alerts::steer))
+        .route("/api/v1/alerts/{id}/deliveries", get(alerts::deliveries))
+        .route("/api/v1/alerts/{id}/report", get(alerts::report))
+        .route("/api/v1/alerts/{id}/events", get(alert_events::events))
+        .route("/api/v1/alerts/{id}/observers", post(alerts::add_observer).get(alerts::observers))
+        .route("/api/v1/alerts/{id}/observers/{observer}", delete(alerts::remove_observer))
+        .route("/api/v1/answers", post(alerts::answer))
+}
+
+fn api_rest() -> Router<App> {
+    Router::new()
+        .route("/api/v1/tokens", post(tokens::create).get(tokens::list))
+        .route("/api/v1/tokens/{id}", delete(tokens::revoke))
+        .route("/api/v1/audit", get(ops::audit))
+        .route("/api/v1/reload", post(ops::reload))
+}
+
+fn pages() -> Router<App> {
+    Router::new()
+        .route("/a/{token}", get(answer_page::show).post(answer_page::record))
+        .route("/healthz", get(ops::healthz))
+        .route("/readyz", get(ops::readyz))
+        .route("/metrics", get(ops::metrics))
+        .route("/openapi.json", get(openapi::document))
+}
+
+async fn unknown_path(uri: Uri) -> Problem {
+    let known: Vec<&str> = ROWS.iter().map(|row| row.path).collect();
+    let path: String = uri.path().chars().take(100).collect();
+    let detail = match fields::nearest(&path, &known) {
+        Some(near) => format!("there is nothing at {path}; did you mean {near}?"),
+        None => format!("there is nothing at {path}; GET /openapi.json lists what there is"),
+    };
+    Problem::new(Kind::UnknownPath, detail)
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Problem {
+    let path: String = uri.path().chars().take(100).collect();
+    Problem::new(
+        Kind::WrongMethod,
+        format!("{method} is not allowed at {path}; the Allow header lists what is"),
+    )
+}
+
+/// Counts requests and their time by the table's path, and sets what every answer carries.
+async fn observe(request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let path = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or_else(|| "none".to_owned(), |path| path.as_str().to_owned());
+    let method = request.method().clone();
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let status = response.status().as_u16().to_string();
+    let method = method_label(&method);
+    metrics::counter!("campanile_http_requests_total", "method" => method, "path" => path.clone(), "status" => status)
+        .increment(1);
+    metrics::histogram!("campanile_http_request_seconds", "path" => path)
+        .record(began.elapsed().as_secs_f64());
+    response
+}
+
+/// Methods that we know; a client may invent others, and labels must stay few.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
+}

@@ -1,0 +1,222 @@
+//! Listens, accepts, speaks HTTP/1.1 on each connection, and stops in order.
+
+use super::app::App;
+use super::{Deps, HttpConfig, router};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+
+/// A request's head must be there within this; an idle connection is closed after it.
+const HEAD_MAX: Duration = Duration::from_secs(60);
+/// A TLS handshake must be over within this.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// Requests still running when the server stops get so long.
+const GRACE: Duration = Duration::from_secs(10);
+/// After an error of accept (too many open files, mostly) the next try waits.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+/// Octets of a connection's read buffer, and so of a request's head.
+const HEAD_OCTETS_MAX: usize = 64 << 10;
+/// Histograms are folded so often, whether anybody scrapes them or not.
+const METRICS_UPKEEP: Duration = Duration::from_secs(5);
+
+/// Why the door could not be opened.
+#[derive(Debug)]
+pub struct ServeError {
+    /// Where.
+    pub listen: SocketAddr,
+    /// What the system said.
+    pub why: io::Error,
+}
+
+impl std::fmt::Display for ServeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[http] listen: cannot listen on {}: {}", self.listen, self.why)
+    }
+}
+impl std::error::Error for ServeError {}
+
+/// A door that is open.
+pub struct Running {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops listening, lets running requests end (10 s), ends event streams, and returns.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the HTTP door ended badly");
+        }
+    }
+}
+
+/// Opens the door on the runtime this is called on.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub async fn serve(config: HttpConfig, deps: Deps) -> Result<Running, ServeError> {
+    let failed = |why| ServeError { listen: config.listen, why };
+    let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let (stop, stopping) = watch::channel(false);
+    let metrics = deps.metrics.clone();
+    let app = App::new(deps, config.limits.clone(), config.public_url.clone(), stopping.clone());
+    let door = Door {
+        router: router::router(app),
+        tls: config.tls.clone().map(TlsAcceptor::from),
+        places: Arc::new(Semaphore::new(config.limits.connections_max)),
+        stopping,
+    };
+    tracing::info!(%address, tls = config.tls.is_some(), "the HTTP door is open");
+    let task = tokio::spawn(async move {
+        let upkeep = metrics.map(|handle| tokio::spawn(fold_metrics(handle)));
+        door.run(listener).await;
+        if let Some(upkeep) = upkeep {
+            upkeep.abort();
+        }
+    });
+    Ok(Running { address, stop, task })
+}
+
+async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {
+    let mut tick = tokio::time::interval(METRICS_UPKEEP);
+    loop {
+        tick.tick().await;
+        handle.run_upkeep();
+    }
+}
+
+struct Door {
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    places: Arc<Semaphore>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Door {
+    async fn run(self, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        let mut stopping = self.stopping.clone();
+        loop {
+            // Ended connections are taken from the set as we go, so that it holds only those that live.
+            while connections.try_join_next().is_some() {}
+            let accepted = tokio::select! {
+                accepted = self.accept(&listener) => accepted,
+                () = told(&mut stopping) => break,
+            };
+            if let Some((stream, peer, place)) = accepted {
+                connections.spawn(self.connection(stream, peer, place));
+            }
+        }
+        drop(listener);
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, ended).await.is_err() {
+            tracing::warn!("requests were cut off: they ran longer than the grace");
+        }
+    }
+
+    async fn accept(&self, listener: &TcpListener) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+        let place = self.places.clone().acquire_owned().await.ok()?;
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                set_nodelay(&stream, peer);
+                Some((stream, peer, place))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_RETRY).await;
+                None
+            }
+        }
+    }
+
+    fn connection(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: OwnedSemaphorePermit,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let (router, tls, stopping) = (self.router.clone(), self.tls.clone(), self.stopping.clone());
+        async move {
+            let _place = place;
+            match tls {
+                None => speak(stream, router, stopping).await,
+                Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => speak(stream, router, stopping).await,
+                    Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
+                    Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
+                },
+            }
+        }
+    }
+}
+
+/// Without it small answers wait for the peer's delayed acknowledgement: 40 ms each.
+fn set_nodelay(stream: &TcpStream, peer: SocketAddr) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::warn!(%peer, %error, "cannot set TCP_NODELAY");
+    }
+}
+
+async fn speak<S>(stream: S, router: Router, mut stopping: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).max_buf_size(HEAD_OCTETS_MAX);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Some(ended),
+        () = told(&mut stopping) => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Resolves when the server is told to stop.
+async fn told(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_accepted_socket_has_no_delay() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_stop, stopping) = watch::channel(false);
+        let door = Door { router: Router::new(), tls: None, places: Arc::new(Semaphore::new(1)), stopping };
+        let (_client, accepted) = tokio::join!(TcpStream::connect(address), door.accept(&listener));
+        let (stream, _, _) = accepted.unwrap();
+        assert!(stream.nodelay().unwrap());
+    }
+}
