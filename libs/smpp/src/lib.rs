@@ -78,6 +78,8 @@ pub mod frame;
 pub mod limits;
 pub mod pdu;
 pub mod receipt;
+#[cfg(test)]
+mod samples;
 pub mod session;
 pub mod status;
 pub mod text;
