@@ -129,14 +129,20 @@ impl Embedded {
         let fails =
             |what: &str, error: &io::Error| log::failed("(all)", &format!("{what} {}", dir.display()), error);
         std::fs::create_dir_all(dir).map_err(|error| fails("making", &error))?;
+        let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        OsDisk.sync_folder(parent).map_err(|error| fails("syncing the folder above", &error))?;
         let held = std::fs::File::create(dir.join(LOCK)).map_err(|error| fails("opening", &error))?;
         held.try_lock().map_err(|error| fails("locking (does another process use it?)", &error.into()))?;
         let mut bus = Embedded::on(Arc::new(OsDisk), Arc::new(Monotonic), dir, &options)?;
+        let timer = bus.shared.clone();
+        let run = move || timer.timer.run(&*timer.clock);
+        let thread = std::thread::Builder::new().name("bus-timer".to_owned()).spawn(run);
+        bus.threads.push(thread.map_err(|error| fails("starting a thread for", &error))?);
         bus._lock = Some(held);
         Ok(bus)
     }
 
-    /// On any disk, by any clock. The folder exists.
+    /// On any disk, by any clock, without the timer's thread. The folder exists.
     fn on(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
@@ -145,17 +151,15 @@ impl Embedded {
     ) -> Result<Embedded, BusError> {
         let fails = |error: io::Error| log::failed("(all)", &format!("opening {}", dir.display()), &error);
         for folder in [TOPICS, GROUPS, RETAINED, REMOVED] {
-            disk.create_folder(&dir.join(folder)).map_err(fails)?;
+            let folder = dir.join(folder);
+            disk.create_folder(&folder).and_then(|_| disk.sync_folder(&folder)).map_err(fails)?;
         }
         disk.sync_folder(dir).map_err(fails)?;
         for leftover in disk.list(&dir.join(REMOVED)).map_err(fails)? {
             disk.remove_folder(&dir.join(REMOVED).join(leftover.name)).map_err(fails)?;
         }
         let shared = Arc::new(Shared::new(dir.to_owned(), options, disk, clock));
-        let mut threads = SyncPool::start(&shared).map_err(fails)?;
-        let timer = shared.clone();
-        let run = move || timer.timer.run(&*timer.clock);
-        threads.push(std::thread::Builder::new().name("bus-timer".to_owned()).spawn(run).map_err(fails)?);
+        let threads = SyncPool::start(&shared).map_err(fails)?;
         Ok(Embedded {
             shared,
             topics: RwLock::default(),
@@ -165,6 +169,13 @@ impl Embedded {
             removals: AtomicU64::new(0),
             _lock: None,
         })
+    }
+
+    /// Wakes who waits for the clock, where it does not run by itself.
+    #[cfg(test)]
+    fn clock_moved(&self) {
+        self.shared.timer.wake_due(self.shared.clock.now());
+        self.shared.pool.look();
     }
 
     fn log(&self, name: &str) -> Result<Arc<Log>, BusError> {

@@ -1,1 +1,388 @@
+//! A disk in memory that can be filled, failed, held up, and whose power can be cut: what was not synced is then
+//! there or not, sector by sector and entry by entry, as a seed decides.
 
+use super::clock::Clock;
+use super::disk::{Disk, File, Found};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+const SECTOR: usize = 64;
+
+/// Small numbers that look random.
+#[derive(Clone)]
+pub(super) struct Dice(pub u64);
+
+impl Dice {
+    pub fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below
+    }
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.roll(n) == 0
+    }
+}
+
+/// Seeds to try: more where `BUS_SEEDS` says so.
+pub(super) fn seeds(count: u64) -> std::ops::Range<u64> {
+    0..std::env::var("BUS_SEEDS").map_or(count, |seeds| seeds.parse().unwrap())
+}
+
+#[derive(Default)]
+pub(super) struct SimulatedDisk {
+    state: Mutex<State>,
+    turn: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Everything that is there now.
+    now: BTreeMap<PathBuf, Node>,
+    /// The entries that are there after a power cut in any case.
+    safe: BTreeMap<PathBuf, Node>,
+    faults: Faults,
+    syncs: usize,
+    held: bool,
+}
+
+#[derive(Clone)]
+enum Node {
+    Folder,
+    File(Arc<Mutex<Content>>),
+}
+
+#[derive(Default, Clone)]
+struct Content {
+    now: Vec<u8>,
+    safe: Vec<u8>,
+    /// Octets (from, below) written since the last sync.
+    dirty: Vec<(usize, usize)>,
+}
+
+/// What goes wrong.
+#[derive(Default, Clone)]
+pub(super) struct Faults {
+    /// So many octets can still be written.
+    pub room: Option<usize>,
+    /// Syncs fail.
+    pub sync: bool,
+    /// Cutting a file fails.
+    pub cut: bool,
+}
+
+impl SimulatedDisk {
+    pub fn new() -> Arc<SimulatedDisk> {
+        let disk = SimulatedDisk::default();
+        disk.state().now.insert(root(), Node::Folder);
+        disk.state().safe.insert(root(), Node::Folder);
+        Arc::new(disk)
+    }
+
+    pub fn fault(&self, change: impl FnOnce(&mut Faults)) {
+        change(&mut self.state().faults);
+    }
+
+    /// How many file syncs there were.
+    pub fn syncs(&self) -> usize {
+        self.state().syncs
+    }
+
+    /// File syncs wait until they are let go.
+    pub fn hold_syncs(&self, held: bool) {
+        self.state().held = held;
+        self.turn.notify_all();
+    }
+
+    /// Returns when a sync is being held.
+    pub fn wait_for_sync(&self, count: usize) {
+        let state = self.state();
+        let waited =
+            self.turn.wait_timeout_while(state, Duration::from_secs(10), |state| state.syncs < count);
+        assert!(!waited.unwrap().1.timed_out(), "no sync number {count} came");
+    }
+
+    /// What a machine finds after its power was cut now.
+    pub fn power_cut(&self, dice: &mut Dice) -> Arc<SimulatedDisk> {
+        let state = self.state();
+        let mut after: BTreeMap<PathBuf, Node> = BTreeMap::new();
+        let paths: BTreeSet<&PathBuf> = state.now.keys().chain(state.safe.keys()).collect();
+        for path in paths {
+            let (now, safe) = (state.now.get(path), state.safe.get(path));
+            let same = now.is_some() == safe.is_some();
+            let node = if same || dice.one_in(2) { now } else { safe };
+            let parent_is_there =
+                path == &root() || path.parent().is_some_and(|parent| after.contains_key(parent));
+            if let Some(node) = node
+                && parent_is_there
+            {
+                let node = match node {
+                    Node::Folder => Node::Folder,
+                    Node::File(content) => {
+                        let left = content.lock().unwrap().after_power_cut(dice);
+                        Node::File(Arc::new(Mutex::new(Content {
+                            now: left.clone(),
+                            safe: left,
+                            dirty: Vec::new(),
+                        })))
+                    }
+                };
+                after.insert(path.clone(), node);
+            }
+        }
+        let disk = SimulatedDisk::default();
+        disk.state().safe = after.clone();
+        disk.state().now = after;
+        Arc::new(disk)
+    }
+
+    /// The files in a folder and below, with what they hold.
+    pub fn files(&self, below: &str) -> Vec<(PathBuf, Vec<u8>)> {
+        let state = self.state();
+        let files = state.now.iter().filter(|(path, _)| path.starts_with(root().join(below)));
+        files
+            .filter_map(|(path, node)| match node {
+                Node::File(content) => Some((path.clone(), content.lock().unwrap().now.clone())),
+                Node::Folder => None,
+            })
+            .collect()
+    }
+
+    /// A disk with other content in one file.
+    pub fn with_file(&self, path: &Path, octets: Vec<u8>) -> Arc<SimulatedDisk> {
+        let copy = self.power_cut_without_loss();
+        let content = Content { now: octets.clone(), safe: octets, dirty: Vec::new() };
+        copy.state().now.insert(path.to_owned(), Node::File(Arc::new(Mutex::new(content))));
+        copy
+    }
+
+    /// What the next process finds after this one died: all that was handed to the operating system.
+    pub fn power_cut_without_loss(&self) -> Arc<SimulatedDisk> {
+        let disk = SimulatedDisk::default();
+        let copied: BTreeMap<PathBuf, Node> =
+            self.state().now.iter().map(|(path, node)| (path.clone(), node.copy())).collect();
+        let mut state = disk.state();
+        let safe = self.state();
+        state.safe =
+            safe.safe.keys().filter_map(|path| Some((path.clone(), copied.get(path)?.clone()))).collect();
+        drop(safe);
+        state.now = copied;
+        drop(state);
+        Arc::new(disk)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+}
+
+impl Node {
+    fn copy(&self) -> Node {
+        match self {
+            Node::Folder => Node::Folder,
+            Node::File(content) => Node::File(Arc::new(Mutex::new(content.lock().unwrap().clone()))),
+        }
+    }
+}
+
+impl Content {
+    fn after_power_cut(&self, dice: &mut Dice) -> Vec<u8> {
+        let len = if dice.one_in(2) { self.now.len() } else { self.safe.len() };
+        let mut left = self.safe.clone();
+        left.resize(len, 0);
+        for (from, below) in &self.dirty {
+            for sector in from / SECTOR..=below / SECTOR {
+                if dice.one_in(2) {
+                    continue;
+                }
+                for at in (sector * SECTOR).max(*from)..((sector + 1) * SECTOR).min(*below) {
+                    if let (Some(octet), Some(new)) = (left.get_mut(at), self.now.get(at)) {
+                        *octet = *new;
+                    }
+                }
+            }
+        }
+        left
+    }
+}
+
+pub(super) fn root() -> PathBuf {
+    PathBuf::from("/bus")
+}
+
+struct SimulatedFile {
+    disk: Arc<SimulatedDisk>,
+    content: Arc<Mutex<Content>>,
+}
+
+impl Disk for Arc<SimulatedDisk> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        match self.state().now.get(path) {
+            Some(Node::File(content)) => {
+                Ok(Arc::new(SimulatedFile { disk: self.clone(), content: content.clone() }))
+            }
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let mut state = self.state();
+        if state.now.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        if !state.now.contains_key(path.parent().unwrap()) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let content = Arc::new(Mutex::new(Content::default()));
+        state.now.insert(path.to_owned(), Node::File(content.clone()));
+        Ok(Arc::new(SimulatedFile { disk: self.clone(), content }))
+    }
+    fn list(&self, folder: &Path) -> io::Result<Vec<Found>> {
+        let state = self.state();
+        let entries = state.now.iter().filter(|(path, _)| path.parent() == Some(folder));
+        Ok(entries
+            .map(|(path, node)| Found {
+                name: path.file_name().unwrap().to_str().unwrap().to_owned(),
+                is_folder: matches!(node, Node::Folder),
+            })
+            .collect())
+    }
+    fn create_folder(&self, folder: &Path) -> io::Result<bool> {
+        let mut state = self.state();
+        if state.now.contains_key(folder) {
+            return Ok(false);
+        }
+        if !state.now.contains_key(folder.parent().unwrap()) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.now.insert(folder.to_owned(), Node::Folder);
+        Ok(true)
+    }
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        if state.faults.sync {
+            return Err(io::Error::other("injected"));
+        }
+        if !state.now.contains_key(folder) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let is_entry = |path: &Path| path.parent() == Some(folder);
+        let gone: Vec<PathBuf> = state
+            .safe
+            .keys()
+            .filter(|path| is_entry(path) && !state.now.contains_key(*path))
+            .cloned()
+            .collect();
+        state.safe.retain(|path, _| !gone.iter().any(|gone| path.starts_with(gone)));
+        let entries: Vec<_> = state
+            .now
+            .iter()
+            .filter(|(path, _)| is_entry(path))
+            .map(|(p, n)| (p.clone(), n.clone()))
+            .collect();
+        state.safe.extend(entries);
+        Ok(())
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        if !state.now.contains_key(from) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let moved: Vec<PathBuf> = state.now.keys().filter(|path| path.starts_with(from)).cloned().collect();
+        for path in moved {
+            let node = state.now.remove(&path).unwrap();
+            let rest = path.strip_prefix(from).unwrap();
+            let target = if rest.as_os_str().is_empty() { to.to_owned() } else { to.join(rest) };
+            state.now.insert(target, node);
+        }
+        Ok(())
+    }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.state().now.remove(path).map(drop).ok_or(io::ErrorKind::NotFound.into())
+    }
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        self.state().now.retain(|path, _| !path.starts_with(folder));
+        Ok(())
+    }
+}
+
+impl File for SimulatedFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let content = self.content.lock().unwrap();
+        let rest = content.now.get(offset as usize..).unwrap_or_default();
+        let len = rest.len().min(into.len());
+        into[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+    fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize> {
+        let mut state = self.disk.state();
+        let len = state.faults.room.map_or(octets.len(), |room| room.min(octets.len()));
+        if len == 0 && !octets.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        if let Some(room) = &mut state.faults.room {
+            *room -= len;
+        }
+        drop(state);
+        let mut content = self.content.lock().unwrap();
+        let (from, below) = (offset as usize, offset as usize + len);
+        if content.now.len() < below {
+            content.now.resize(below, 0);
+        }
+        content.now[from..below].copy_from_slice(&octets[..len]);
+        content.dirty.push((from, below));
+        Ok(len)
+    }
+    fn sync(&self) -> io::Result<()> {
+        // What is written while it runs is not part of it.
+        let (now, count) = {
+            let content = self.content.lock().unwrap();
+            (content.now.clone(), content.dirty.len())
+        };
+        let mut state = self.disk.state();
+        state.syncs += 1;
+        self.disk.turn.notify_all();
+        let waited = self.disk.turn.wait_timeout_while(state, Duration::from_secs(10), |state| state.held);
+        if waited.unwrap().0.faults.sync {
+            return Err(io::Error::other("injected"));
+        }
+        let mut content = self.content.lock().unwrap();
+        content.safe = now;
+        content.dirty.drain(..count);
+        Ok(())
+    }
+    fn set_len(&self, octets: u64) -> io::Result<()> {
+        if self.disk.state().faults.cut {
+            return Err(io::Error::other("injected"));
+        }
+        self.content.lock().unwrap().now.resize(octets as usize, 0);
+        Ok(())
+    }
+    fn octets(&self) -> io::Result<u64> {
+        Ok(self.content.lock().unwrap().now.len() as u64)
+    }
+}
+
+/// A clock that a test moves.
+pub(super) struct Moved {
+    begin: Instant,
+    since: Mutex<Duration>,
+}
+
+impl Moved {
+    pub fn new() -> Arc<Moved> {
+        Arc::new(Moved { begin: Instant::now(), since: Mutex::default() })
+    }
+    pub fn forward(&self, by: Duration) {
+        *self.since.lock().unwrap() += by;
+    }
+}
+
+impl Clock for Moved {
+    fn now(&self) -> Instant {
+        self.begin + *self.since.lock().unwrap()
+    }
+}

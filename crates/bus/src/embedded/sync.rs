@@ -134,6 +134,12 @@ impl SyncPool {
         u64::from(*micros.select_nth_unstable(middle).1)
     }
 
+    /// Has the threads look at the clock.
+    #[cfg(test)]
+    pub fn look(&self) {
+        self.wake.notify_all();
+    }
+
     fn push(&self, job: Job) {
         lock(&self.queue).now.push_back(job);
         self.wake.notify_one();

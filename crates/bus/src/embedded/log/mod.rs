@@ -241,9 +241,12 @@ impl Log {
             let mut writer = lock(&self.writer);
             self.check_running()?;
             writer.last_unsynced = false;
-            (writer.next, std::mem::take(&mut writer.unsynced), std::mem::take(&mut writer.folders))
+            (writer.next, std::mem::take(&mut writer.unsynced), writer.folders.clone())
         };
         let result = self.sync_files(&files, &folders);
+        if result.is_ok() {
+            lock(&self.writer).folders.drain(..folders.len());
+        }
         self.progress.send_modify(|progress| match &result {
             Ok(()) => {
                 progress.durable = end;
@@ -365,10 +368,14 @@ impl Log {
             let keep_from = keep_from(&files);
             files.drain(..keep_from).collect()
         };
-        for file in gone {
-            file.remove(&self.shared)
-                .map_err(|error| failed(&self.name, "removing a trimmed file", &error))?;
-        }
+        // One after the other, or a power cut could leave a gap between those that are still there.
+        let remove = |file: &Arc<LogFile>| {
+            file.remove(&self.shared)?;
+            self.shared.disk.sync_folder(&self.folder)
+        };
+        gone.iter()
+            .try_for_each(remove)
+            .map_err(|error| failed(&self.name, "removing a trimmed file", &error))?;
         Ok(())
     }
 
@@ -399,6 +406,9 @@ impl Log {
 
     /// Makes the file for the record that comes next.
     fn begin_file(&self, writer: &mut Writer) -> Result<Arc<LogFile>, BusError> {
+        // A file must not outlive the one before it: recovery could not tell what was lost.
+        let before = writer.folders.iter().try_for_each(|folder| self.shared.disk.sync_folder(folder));
+        before.map_err(|error| failed(&self.name, "syncing its folder", &error))?;
         let salt = random();
         let durable = self.progress.borrow().durable;
         let header = FileHeader { first: writer.next, salt, durable }.encode();

@@ -43,8 +43,10 @@ pub(super) fn recover(shared: &Shared, log: u64, name: &str, folder: &Path) -> R
         let file = files[at].open(shared).map_err(io)?;
         let scan = scan(&*file, files[at].first).map_err(io)?;
         durable = durable.max(scan.durable);
+        // One that was begun and never written is not where the log ends.
+        let is_blank = !scan.header && !scan.torn;
         scans.push(scan);
-        if durable >= files[at].first {
+        if durable >= files[at].first && !is_blank {
             break;
         }
     }

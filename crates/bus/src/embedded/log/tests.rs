@@ -1,1 +1,400 @@
+use super::super::simulated::{Dice, Moved, SimulatedDisk, root, seeds};
+use super::super::{Embedded, Options};
+use super::*;
+use crate::{Bus, Topic};
+use std::time::Duration;
 
+fn bus(disk: &Arc<SimulatedDisk>, options: Options) -> Embedded {
+    Embedded::on(Arc::new(disk.clone()), Moved::new(), &root(), &options).unwrap()
+}
+
+fn small_files() -> Options {
+    Options { file_octets_max: 600, ..Options::default() }
+}
+
+/// Everything in a topic, from its low end.
+fn all(topic: &dyn Topic) -> Vec<Vec<u8>> {
+    let mut from = topic.low();
+    let mut out = Vec::new();
+    loop {
+        let records = topic.read(from, 7, 300).unwrap();
+        let Some(last) = records.last() else {
+            assert_eq!(from, topic.head());
+            return out;
+        };
+        assert!(records.iter().map(|record| record.index).eq(from..last.index + 1), "indexes are dense");
+        from = last.index + 1;
+        out.extend(records.iter().map(|record| record.octets.to_vec()));
+    }
+}
+
+fn texts(count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("record {n} {}", "x".repeat(n * 7 % 40))).collect()
+}
+
+fn now<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+async fn append_each(topic: &dyn Topic, texts: &[String], batch: usize) {
+    for batch in texts.chunks(batch) {
+        let records: Vec<&[u8]> = batch.iter().map(|text| text.as_bytes()).collect();
+        topic.append(&records).await.unwrap();
+    }
+}
+
+#[test]
+fn at_every_length_of_a_cut_file_the_whole_batches_stay_and_the_rest_goes() {
+    let disk = SimulatedDisk::new();
+    let written = texts(20);
+    {
+        // Synced once only: any tail may be torn.
+        let bus = bus(&disk, Options { fsync: Fsync::Os, ..Options::default() });
+        now(append_each(&*bus.topic("t").unwrap(), &written, 3));
+        let [(path, octets)] = &disk.files("topics/t")[..] else { panic!("one file") };
+        let mut seen = Vec::new();
+        for len in 0..=octets.len() {
+            let cut = disk.with_file(path, octets[..len].to_vec());
+            let again = self::bus(&cut, Options::default());
+            let topic = again.topic("t").unwrap();
+            let found = all(&*topic);
+            assert!(
+                found.iter().eq(written.iter().take(found.len()).map(|text| text.as_bytes())),
+                "length {len}"
+            );
+            assert!(found.len().is_multiple_of(3) || found.len() == 20, "length {len}: a batch counts whole");
+            assert_eq!(now(topic.append(&[b"next"])).unwrap(), found.len() as u64, "length {len}");
+            assert_eq!(all(&*topic).last().unwrap(), b"next");
+            seen.push(found.len());
+        }
+        assert!(seen.is_sorted());
+        assert_eq!(*seen.last().unwrap(), 20);
+    }
+}
+
+#[test]
+fn a_flipped_octet_before_the_last_batch_is_damage_with_its_file_and_offset() {
+    let disk = SimulatedDisk::new();
+    drop_after(&disk, Options::default(), |bus| now(append_each(&*bus.topic("t").unwrap(), &texts(9), 3)));
+    let [(path, octets)] = &disk.files("topics/t")[..] else { panic!("one file") };
+    let magics =
+        octets.windows(4).enumerate().filter(|(_, window)| **window == super::super::frame::BATCH_MAGIC);
+    let batches: Vec<usize> = magics.map(|(at, _)| at).collect();
+    let last = batches[2];
+    for at in 0..octets.len() {
+        let mut bad = octets.clone();
+        bad[at] ^= 0x10;
+        let again = bus(&disk.with_file(path, bad), Options::default());
+        match again.topic("t") {
+            Ok(topic) => {
+                assert!(at >= last, "octet {at} is not in the last batch");
+                assert_eq!(all(&*topic).len(), 6);
+            }
+            Err(BusError::Damaged { what }) => {
+                assert!(at < last, "octet {at}: a torn tail is not damage");
+                let batch = batches.iter().rev().find(|begin| **begin <= at).copied().unwrap_or(0);
+                assert!(what.contains(&format!("{}", path.display())), "{what}");
+                assert!(what.contains(&format!("offset {batch}")), "octet {at} of batch at {batch}: {what}");
+            }
+            Err(other) => panic!("octet {at}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn damage_in_a_full_file_is_said_by_the_read_that_meets_it() {
+    let disk = SimulatedDisk::new();
+    let written = texts(60);
+    drop_after(&disk, small_files(), |bus| now(append_each(&*bus.topic("t").unwrap(), &written, 2)));
+    let files = disk.files("topics/t");
+    assert!(files.len() > 3, "{} files", files.len());
+    let (path, octets) = &files[1];
+    for at in 0..octets.len() {
+        let mut bad = octets.clone();
+        bad[at] ^= 1;
+        let again = bus(&disk.with_file(path, bad), small_files());
+        let topic = again.topic("t").unwrap();
+        let mut from = 0;
+        let error = loop {
+            match topic.read(from, 1, 1 << 20) {
+                Ok(records) if records.is_empty() => break None,
+                Ok(records) => {
+                    assert_eq!(records[0].octets, written[from as usize].as_bytes(), "octet {at}");
+                    from += 1;
+                }
+                Err(error) => break Some(error),
+            }
+        };
+        // The durable mark and the salt's copy in a header are covered by its checksum, so every octet matters.
+        let Some(BusError::Damaged { what }) = error else { panic!("octet {at}: {error:?}") };
+        assert!(what.contains(&format!("{}", path.display())) && what.contains("offset"), "{what}");
+    }
+}
+
+#[test]
+fn trim_removes_whole_files_only_and_the_count_goes_on() {
+    let disk = SimulatedDisk::new();
+    let written = texts(60);
+    let mut next = 60;
+    drop_after(&disk, small_files(), |bus| now(append_each(&*bus.topic("t").unwrap(), &written, 2)));
+    let firsts: Vec<u64> = disk
+        .files("topics/t")
+        .iter()
+        .map(|(path, _)| file::first_of_name(path.file_name().unwrap().to_str().unwrap()).unwrap())
+        .collect();
+    for below in 0..=60 {
+        drop_after(&disk, small_files(), |bus| {
+            let topic = bus.topic("t").unwrap();
+            topic.trim(below).unwrap();
+            let expected = firsts.iter().rev().find(|first| **first <= below).unwrap();
+            if topic.low() < 60 {
+                assert_eq!(topic.low(), *expected, "below {below}");
+            }
+            assert_eq!(topic.head(), 60);
+            let found = all(&*topic);
+            assert!(found.iter().eq(written[topic.low() as usize..].iter().map(|text| text.as_bytes())));
+        });
+    }
+    for _ in 0..3 {
+        drop_after(&disk, small_files(), |bus| {
+            let topic = bus.topic("t").unwrap();
+            assert_eq!(now(topic.append(&[&[7; 700]])).unwrap(), next);
+            next += 1;
+            topic.trim(u64::MAX).unwrap();
+            assert_eq!(
+                (topic.low(), topic.head()),
+                (next, next),
+                "a full file of which nothing is needed goes"
+            );
+            assert_eq!(disk.files("topics/t").len(), 1);
+        });
+    }
+}
+
+#[test]
+fn a_full_disk_costs_the_append_that_met_it_and_nothing_else() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, small_files());
+    let topic = bus.topic("t").unwrap();
+    let mut kept: Vec<Vec<u8>> = Vec::new();
+    let mut dice = Dice(4);
+    let mut refused = 0;
+    for n in 0..400u32 {
+        let room = dice.roll(300) as usize;
+        disk.fault(|faults| faults.room = Some(room));
+        let record = vec![n as u8; dice.roll(120) as usize];
+        match now(topic.append(&[&record, b"and"])) {
+            Ok(first) => {
+                assert_eq!(first, kept.len() as u64);
+                kept.extend([record, b"and".to_vec()]);
+            }
+            Err(BusError::DiskFull { topic }) => {
+                assert_eq!(topic, "t");
+                refused += 1;
+            }
+            Err(other) => panic!("append {n}: {other}"),
+        }
+        assert_eq!(topic.head(), kept.len() as u64);
+    }
+    assert!((50..350).contains(&refused), "{refused} refused");
+    assert_eq!(all(&*topic), kept);
+    disk.fault(|faults| faults.room = Some(0));
+    topic.trim(kept.len() as u64).unwrap();
+    disk.fault(|faults| faults.room = None);
+    assert_eq!(now(topic.append(&[b"room again"])).unwrap(), kept.len() as u64);
+    let after = self::bus(&disk.power_cut_without_loss(), small_files());
+    assert_eq!(all(&*after.topic("t").unwrap()).last().unwrap(), b"room again");
+}
+
+#[test]
+fn what_a_failed_write_left_is_cut_before_anything_follows() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let topic = bus.topic("t").unwrap();
+    now(topic.append(&[b"first"])).unwrap();
+    disk.fault(|faults| (faults.room, faults.cut) = (Some(20), true));
+    assert!(matches!(now(topic.append(&[&[1; 100]])), Err(BusError::DiskFull { .. })));
+    disk.fault(|faults| faults.room = None);
+    assert!(matches!(now(topic.append(&[b"still not"])), Err(BusError::Io { .. })));
+    disk.fault(|faults| faults.cut = false);
+    assert_eq!(now(topic.append(&[b"second"])).unwrap(), 1);
+    assert_eq!(all(&*topic), [b"first".to_vec(), b"second".to_vec()]);
+}
+
+#[test]
+fn a_failed_sync_stops_the_topic_and_a_restart_recovers_what_was_safe() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let topic = bus.topic("t").unwrap();
+    let other = bus.topic("other").unwrap();
+    now(topic.append(&[b"safe"])).unwrap();
+    now(other.append(&[b"safe"])).unwrap();
+    disk.fault(|faults| faults.sync = true);
+    for _ in 0..2 {
+        let Err(BusError::Io { topic, why }) = now(topic.append(&[b"lost"])) else {
+            panic!("the sync failed")
+        };
+        assert_eq!(topic, "t");
+        assert!(why.contains("restart"), "{why}");
+        disk.fault(|faults| faults.sync = false);
+    }
+    assert!(matches!(topic.read(0, 9, 999), Err(BusError::Io { .. })));
+    now(topic.readable(5));
+    assert_eq!(now(other.append(&[b"works on"])).unwrap(), 1);
+    let again = self::bus(&disk.power_cut(&mut Dice(1)), Options::default());
+    assert_eq!(all(&*again.topic("t").unwrap())[0], b"safe");
+}
+
+#[test]
+fn while_a_sync_runs_the_next_appends_gather_for_one_more() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let topic = bus.topic("t").unwrap();
+    now(topic.append(&[b"begin"])).unwrap();
+    let before = disk.syncs();
+    disk.hold_syncs(true);
+    let waiters = 32;
+    now(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        let local = tokio::task::LocalSet::new();
+        local
+            .run_until(async {
+                for n in 0..waiters {
+                    let topic = topic.clone();
+                    tasks.spawn_local(async move { topic.append(&[&[n]]).await.unwrap() });
+                    tokio::task::yield_now().await;
+                }
+                disk.wait_for_sync(before + 1);
+                assert_eq!(topic.head(), 1, "nothing is readable before its sync");
+                disk.hold_syncs(false);
+                let mut got = tasks.join_all().await;
+                got.sort_unstable();
+                assert!(got.into_iter().eq(1..u64::from(waiters) + 1));
+            })
+            .await;
+    });
+    let syncs = disk.syncs() - before;
+    assert!(syncs <= 2, "{waiters} appends took {syncs} syncs");
+}
+
+#[test]
+fn appenders_on_many_threads_get_dense_indexes_that_read_back() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options { file_octets_max: 4000, ..Options::default() });
+    let topic = bus.topic("t").unwrap();
+    let threads: Vec<_> = (0..8u8)
+        .map(|thread| {
+            let topic = topic.clone();
+            std::thread::spawn(move || {
+                (0..50u8)
+                    .map(|n| (now(topic.append(&[&[thread, n, 0], &[thread, n, 1]])).unwrap(), [thread, n]))
+                    .collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    let got: Vec<(u64, [u8; 2])> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    let found = all(&*topic);
+    assert_eq!(found.len(), 800);
+    for (first, [thread, n]) in got {
+        assert_eq!(found[first as usize], [thread, n, 0]);
+        assert_eq!(found[first as usize + 1], [thread, n, 1]);
+    }
+}
+
+#[test]
+fn under_a_weaker_fsync_a_record_is_readable_before_it_is_synced() {
+    for fsync in [Fsync::Os, Fsync::Interval(Duration::from_millis(1))] {
+        let disk = SimulatedDisk::new();
+        let clock = Moved::new();
+        let options = Options { fsync, ..Options::default() };
+        let bus = Embedded::on(Arc::new(disk.clone()), clock.clone(), &root(), &options).unwrap();
+        disk.hold_syncs(true);
+        let log = bus.log("t").unwrap();
+        now(Topic::append(&*log, &[b"x"])).unwrap();
+        assert_eq!(all(&*log), [b"x"]);
+        disk.hold_syncs(false);
+        if fsync != Fsync::Os {
+            clock.forward(Duration::from_millis(1));
+            bus.clock_moved();
+            now(log.synced(1)).unwrap();
+            assert_eq!(log.progress().borrow().durable, 1);
+        }
+    }
+}
+
+#[test]
+fn too_much_is_refused_with_its_limit() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let topic = bus.topic("t").unwrap();
+    let large = vec![0; RECORD_OCTETS_MAX + 1];
+    assert!(matches!(now(topic.append(&[&large])), Err(BusError::TooLarge { limit: RECORD_OCTETS_MAX, .. })));
+    let largest = vec![0; RECORD_OCTETS_MAX];
+    let many = vec![&largest[..]; 17];
+    assert!(matches!(now(topic.append(&many)), Err(BusError::TooLarge { limit: APPEND_OCTETS_MAX, .. })));
+    assert_eq!(now(topic.append(&[&largest])).unwrap(), 0);
+    assert_eq!(topic.read(0, 10, 10).unwrap()[0].octets.len(), RECORD_OCTETS_MAX);
+    assert_eq!(now(topic.append(&[])).unwrap(), 1, "nothing takes no index");
+    drop((topic, bus));
+    let again = self::bus(&disk, Options::default());
+    let records = again.topic("t").unwrap().read(0, 10, 10).unwrap();
+    assert_eq!(records.len(), 1);
+    assert_eq!(
+        records[0].octets.len(),
+        RECORD_OCTETS_MAX,
+        "from disk too, though it is larger than one read"
+    );
+}
+
+#[test]
+fn after_any_power_cut_every_acknowledged_append_is_there_whole() {
+    for seed in seeds(200) {
+        power_cuts(seed);
+    }
+}
+
+/// Appends, trims and power cuts as the seed has it, against a list of what was acknowledged.
+fn power_cuts(seed: u64) {
+    let mut dice = Dice(seed);
+    let mut disk = SimulatedDisk::new();
+    // By index: what was acknowledged, and what may or may not be there.
+    let mut expected: Vec<Vec<u8>> = Vec::new();
+    let mut low = 0;
+    for _ in 0..4 {
+        let bus = bus(&disk, Options { file_octets_max: 200 + dice.roll(800), ..Options::default() });
+        let topic = bus.log("t").unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(topic.head() >= expected.len() as u64, "seed {seed}: acknowledged records are gone");
+        assert!(topic.low() <= low, "seed {seed}: records nobody let go of are gone");
+        let found = all(&*topic);
+        let skipped = topic.low() as usize;
+        assert!(
+            found.iter().zip(&expected[skipped..]).all(|(found, expected)| found == expected),
+            "seed {seed}"
+        );
+        expected.truncate(skipped);
+        expected.extend(found);
+        for _ in 0..dice.roll(12) {
+            let records: Vec<Vec<u8>> =
+                (0..1 + dice.roll(5)).map(|_| vec![dice.roll(256) as u8; dice.roll(150) as usize]).collect();
+            let records: Vec<&[u8]> = records.iter().map(|record| &record[..]).collect();
+            now(Topic::append(&*topic, &records)).unwrap();
+            expected.extend(records.iter().map(|record| record.to_vec()));
+            if dice.one_in(5) {
+                low = low.max(dice.roll(expected.len() as u64 + 1));
+                topic.trim(low).unwrap();
+            }
+        }
+        // Written, and the power goes before its sync is done.
+        for n in 0..dice.roll(4) {
+            let record = vec![n as u8; dice.roll(300) as usize];
+            topic.write(&[&record, &record]).unwrap();
+        }
+        disk = disk.power_cut(&mut dice);
+    }
+}
+
+fn drop_after(disk: &Arc<SimulatedDisk>, options: Options, work: impl FnOnce(&Embedded)) {
+    let bus = bus(disk, options);
+    work(&bus);
+    drop(bus);
+}
