@@ -19,19 +19,10 @@ pub(crate) fn look_up<'a>(wanted: &str, available: impl Iterator<Item = &'a str>
         if let Some(tag) = available.clone().find(|tag| tag.eq_ignore_ascii_case(range)) {
             return Some(tag);
         }
-        range = shorter(range);
+        range = range.rsplit_once('-').map_or("", |(shorter, _)| shorter);
     }
     let primary = primary(wanted.trim());
     available.clone().find(|tag| self::primary(tag).eq_ignore_ascii_case(primary))
-}
-
-/// One subtag less; a single letter before it goes with it, since it only introduces what followed.
-fn shorter(range: &str) -> &str {
-    let cut = range.rsplit_once('-').map_or("", |(before, _)| before);
-    match cut.rsplit_once('-') {
-        Some((before, single)) if single.len() == 1 => before,
-        _ => cut,
-    }
 }
 
 fn primary(tag: &str) -> &str {

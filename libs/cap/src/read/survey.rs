@@ -150,7 +150,7 @@ impl Problems {
 /// Lists children that are unknown, out of order, repeated or hold forbidden characters.
 pub(super) fn survey(element: &Element, schema: Schema, problems: &mut Problems) {
     let mut seen = vec![0_usize; schema.len()];
-    let mut furthest = 0;
+    let mut before = 0;
     let mut is_ordered = true;
     for child in &element.children {
         if child.namespace == Namespace::Signature {
@@ -168,11 +168,11 @@ pub(super) fn survey(element: &Element, schema: Schema, problems: &mut Problems)
         if schema[place].1 == Once && seen[place] == 2 {
             problems.add_at(&child.name, Rule::Repeated, "may occur once only".to_string());
         }
-        if place < furthest && is_ordered {
+        if place < before && is_ordered {
             is_ordered = false; // the first tells enough
-            let message = format!("stands after `{}`, before which it belongs", schema[furthest].0);
+            let message = format!("stands after `{}`, before which it belongs", schema[before].0);
             problems.add_at(&child.name, Rule::Order, message);
         }
-        furthest = furthest.max(place);
+        before = place;
     }
 }
