@@ -3,10 +3,12 @@
 //! - [`town`]: people with devices, and what they do when a message comes.
 //! - [`smsc`]: a carrier that speaks SMPP.
 
+mod agenda;
 pub mod chance;
 mod clock;
 mod page;
 pub mod smsc;
+mod tally;
 pub mod town;
 
 use std::future::Future;

@@ -2,15 +2,13 @@
 //! brought.
 
 use super::{Counting, Options};
+use crate::tally::{LastSecond, Tally};
 use serde::Serialize;
 use smpp::status::Status;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, OpenOptions};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-const SECOND_US: u64 = 1_000_000;
 
 /// What was counted so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -100,7 +98,7 @@ struct Inner {
     stats: Stats,
     submits: LastSecond,
     accepted: LastSecond,
-    counts: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    tally: Tally,
     kept: VecDeque<Message>,
     capture: Option<File>,
     line: Vec<u8>,
@@ -118,7 +116,7 @@ impl Ledger {
             stats: Stats::default(),
             submits: LastSecond::default(),
             accepted: LastSecond::default(),
-            counts: HashMap::default(),
+            tally: Tally::default(),
             kept: VecDeque::new(),
             capture,
             line: Vec::new(),
@@ -144,6 +142,7 @@ impl Ledger {
         }
         let inner = &mut *self.lock();
         let (stats, now_us) = (&mut inner.stats, batch.now_us);
+        inner.submits.add(now_us, batch.submits);
         stats.submits += std::mem::take(&mut batch.submits);
         stats.messages += std::mem::take(&mut batch.messages);
         stats.silent += std::mem::take(&mut batch.silent);
@@ -162,13 +161,7 @@ impl Ledger {
                 inner.accepted.add(now_us, accepted);
             }
         }
-        inner.submits.add(now_us, inner.stats.submits - inner.submits.total);
-        for key in batch.keys.drain(..) {
-            let count = inner.counts.entry(key).or_default();
-            *count += 1;
-            inner.stats.repeats += u64::from(*count > 1);
-            inner.stats.most = inner.stats.most.max(u64::from(*count));
-        }
+        batch.keys.drain(..).for_each(|key| inner.tally.add(key));
         inner.keep(&mut batch.kept, keep);
     }
 
@@ -180,7 +173,9 @@ impl Ledger {
     pub(super) fn stats(&self) -> Stats {
         let inner = self.lock();
         Stats {
-            distinct: inner.counts.len() as u64,
+            distinct: inner.tally.distinct(),
+            repeats: inner.tally.repeats,
+            most: inner.tally.most,
             peak_submits: inner.submits.peak,
             peak_accepted: inner.accepted.peak,
             ..inner.stats.clone()
@@ -188,7 +183,7 @@ impl Ledger {
     }
 
     pub(super) fn count_of(&self, key: u64) -> u32 {
-        self.lock().counts.get(&key).copied().unwrap_or(0)
+        self.lock().tally.count(key)
     }
 
     /// The last messages, the newest last.
@@ -243,74 +238,9 @@ pub(super) fn key(counting: Counting, to: &str, text: &str) -> Option<u64> {
     }
 }
 
-/// How many came within the last second, and the most there ever were in one: exact to the microsecond of each read.
-#[derive(Debug, Default)]
-struct LastSecond {
-    /// Moment and number; as many entries as there were reads in a second.
-    marks: VecDeque<(u64, u64)>,
-    within: u64,
-    total: u64,
-    peak: u64,
-}
-
-impl LastSecond {
-    /// How many lie in the second that ends now.
-    fn count(&mut self, now_us: u64) -> u64 {
-        while let Some(&(at, count)) = self.marks.front()
-            && at + SECOND_US <= now_us
-        {
-            self.within -= count;
-            self.marks.pop_front();
-        }
-        self.within
-    }
-
-    fn add(&mut self, now_us: u64, count: u64) {
-        // Two sessions may come to the lock in another order than they read the clock.
-        let now_us = self.marks.back().map_or(now_us, |(at, _)| now_us.max(*at));
-        self.count(now_us);
-        match self.marks.back_mut() {
-            Some((at, marked)) if *at == now_us => *marked += count,
-            _ => self.marks.push_back((now_us, count)),
-        }
-        self.within += count;
-        self.total += count;
-        self.peak = self.peak.max(self.within);
-    }
-}
-
-/// The keys are hashes already.
-#[derive(Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, octets: &[u8]) {
-        self.0 = crate::chance::hash(self.0, octets);
-    }
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_peak_is_that_of_the_fullest_second_wherever_it_begins() {
-        let mut last = LastSecond::default();
-        for at in [0, 900_000, 900_000, 1_200_000, 1_899_999, 1_900_000] {
-            last.add(at, 1);
-        }
-        assert_eq!((last.peak, last.total), (4, 6));
-        assert_eq!(last.count(1_900_000), 3);
-        assert_eq!(last.count(5_000_000), 0);
-        last.add(4_000_000, 10);
-        assert_eq!(last.peak, 10);
-    }
 
     #[test]
     fn a_limit_holds_in_every_second() {

@@ -1,10 +1,11 @@
 //! Receipts and replies on their way to the ESMEs: by their time first, then by account, where any receiving session of the
 //! same `system_id` takes them.
 
+use crate::agenda::Agenda;
 use crate::clock::Clock;
 use serde::Serialize;
 use smpp::limits::HEADER_OCTETS;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -13,8 +14,6 @@ use tokio::sync::Notify;
 pub const LETTERS_MAX: u64 = 4_000_000;
 /// Accounts are told apart by their `system_id`; so many are known at most, all others share one.
 const ACCOUNTS_MAX: usize = 10_000;
-/// Times are kept by the millisecond.
-const SLOT_US: u64 = 1_000;
 
 /// What became of receipts and replies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -98,10 +97,7 @@ struct Counters {
 }
 
 pub(super) struct Post {
-    clock: Clock,
-    due: Mutex<BTreeMap<u64, Vec<Letter>>>,
-    /// The earliest slot changed.
-    sooner: Notify,
+    agenda: Agenda<Letter>,
     accounts: Mutex<HashMap<Vec<u8>, Arc<Account>>>,
     counters: Counters,
 }
@@ -115,13 +111,7 @@ pub(super) enum Fate {
 
 impl Post {
     pub(super) fn new(clock: Clock) -> Self {
-        Post {
-            clock,
-            due: Mutex::default(),
-            sooner: Notify::new(),
-            accounts: Mutex::default(),
-            counters: Counters::default(),
-        }
+        Post { agenda: Agenda::new(clock), accounts: Mutex::default(), counters: Counters::default() }
     }
 
     pub(super) fn account(&self, system_id: &[u8]) -> Arc<Account> {
@@ -146,50 +136,21 @@ impl Post {
             letters.truncate(letters.len() - too_many);
             self.counters.dropped.fetch_add(too_many as u64, Ordering::Relaxed);
         }
-        let mut due = lock(&self.due);
-        let earliest = due.keys().next().copied();
-        for (at_us, letter) in letters.drain(..) {
-            due.entry(at_us.div_ceil(SLOT_US)).or_default().push(letter);
-        }
-        if due.keys().next().copied() != earliest {
-            self.sooner.notify_one();
-        }
+        self.agenda.put(letters.drain(..));
     }
 
     /// Brings letters to their accounts when their time has come, for ever.
     pub(super) async fn run(&self) {
         loop {
-            let sooner = self.sooner.notified();
-            match self.bring_due() {
-                None => sooner.await,
-                Some(slot) => {
-                    let at = self.clock.instant(slot * SLOT_US);
-                    tokio::select! {
-                        () = sooner => {}
-                        () = tokio::time::sleep_until(at) => {}
-                    }
+            for letter in self.agenda.ripe().await {
+                let account = Arc::clone(&letter.account);
+                let mut outbox = lock(&account.outbox);
+                outbox.push_back(letter);
+                if outbox.len() == 1 {
+                    account.news.notify_one();
                 }
             }
         }
-    }
-
-    /// Returns the next slot.
-    fn bring_due(&self) -> Option<u64> {
-        let now = self.clock.now_us() / SLOT_US;
-        let mut due = lock(&self.due);
-        let later = due.split_off(&(now + 1));
-        let ripe = std::mem::replace(&mut *due, later);
-        let next = due.keys().next().copied();
-        drop(due);
-        for letter in ripe.into_values().flatten() {
-            let account = Arc::clone(&letter.account);
-            let mut outbox = lock(&account.outbox);
-            outbox.push_back(letter);
-            if outbox.len() == 1 {
-                account.news.notify_one();
-            }
-        }
-        next
     }
 
     pub(super) fn count_made(&self, receipts: u64, replies: u64) {
