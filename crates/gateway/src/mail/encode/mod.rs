@@ -12,11 +12,12 @@ use answering::Ways;
 use mail_builder::headers::date::Date;
 use records::{Body, Entry, Segment, Timestamp};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use template::{Source, Template};
 
 /// A mail is at most so many octets: what a segment may hold, encoded in the worst way.
 pub const MAIL_OCTETS_MAX: usize = 2 * 1024 * 1024;
+/// Room for a recipient's own lines.
+const LINES_OCTETS_ABOUT: usize = 512;
 
 /// What a route's mails have in common.
 #[derive(Debug, Clone)]
@@ -44,112 +45,114 @@ pub struct CannotCompose {
     pub text: String,
 }
 
-/// Makes the mails of one segment.
+/// What the entries of a segment share, made once.
 #[derive(Debug)]
-pub struct Composer {
-    letterhead: Arc<Letterhead>,
-    segment: Arc<Segment>,
+pub struct Prepared {
+    /// By body, and whether there is a link of one's own in it.
     templates: FxHashMap<(u16, bool), Template>,
 }
 
-impl Composer {
-    /// For one segment.
-    pub fn new(letterhead: Arc<Letterhead>, segment: Arc<Segment>) -> Composer {
-        Composer { letterhead, segment, templates: FxHashMap::default() }
+impl Letterhead {
+    /// Makes what the segment's entries share: a template for each body that one of them refers to.
+    pub fn prepare(&self, segment: &Segment) -> Prepared {
+        let mut templates = FxHashMap::default();
+        for entry in segment.entries.iter().filter(|entry| entry.own.is_none()) {
+            let link = link_of(segment, entry).is_some();
+            if !templates.contains_key(&(entry.body, link))
+                && let Ok(template) = self.template(segment, entry, link)
+            {
+                templates.insert((entry.body, link), template);
+            }
+        }
+        Prepared { templates }
     }
 
     /// The mail of an entry, as a transaction with this number.
-    pub fn compose(&mut self, entry: &Entry, id: u64, now: Timestamp) -> Result<Transaction, CannotCompose> {
+    pub fn compose(
+        &self,
+        segment: &Segment,
+        prepared: &Prepared,
+        entry: &Entry,
+        id: u64,
+        now: Timestamp,
+    ) -> Result<Transaction, CannotCompose> {
         let to = Path::parse(&entry.address)
             .map_err(|error| CannotCompose { code: "local:address", text: error.0.to_owned() })?;
-        let link = entry.link.as_deref().filter(|_| self.segment.answer);
-        let mut message = Vec::new();
-        if entry.own.is_some() {
-            let template = self.template(entry, link.is_some())?;
-            self.push_message(&mut message, entry, &to, now, &template, link);
-        } else {
-            let key = (entry.body, link.is_some());
-            if !self.templates.contains_key(&key) {
-                let template = self.template(entry, link.is_some())?;
-                self.templates.insert(key, template);
+        let link = link_of(segment, entry);
+        let shared = prepared.templates.get(&(entry.body, link.is_some())).filter(|_| entry.own.is_none());
+        let message = match shared {
+            Some(template) => self.message(segment, entry, &to, now, template, link),
+            None => {
+                self.message(segment, entry, &to, now, &self.template(segment, entry, link.is_some())?, link)
             }
-            self.push_message(&mut message, entry, &to, now, &self.templates[&key], link);
-        }
+        };
         if message.len() > MAIL_OCTETS_MAX {
             let text = format!("the mail has {} octets, the limit is {MAIL_OCTETS_MAX}", message.len());
             return Err(CannotCompose { code: "local:too-large", text });
         }
         Ok(Transaction {
             id,
-            from: self.envelope_sender(entry),
+            from: self.envelope_sender(segment, entry),
             to,
-            envelope_id: self.letterhead.tags.tag(Purpose::Bounces, self.segment.alert, entry.endpoint),
-            notify_success: self.segment.receipt,
+            envelope_id: self.tags.tag(Purpose::Bounces, segment.alert, entry.endpoint),
+            notify_success: segment.receipt,
             message,
         })
     }
 
-    fn template(&self, entry: &Entry, link: bool) -> Result<Template, CannotCompose> {
-        let Some(Body::Mail { subject, text, html }) = self.segment.body(entry) else {
+    fn template(&self, segment: &Segment, entry: &Entry, link: bool) -> Result<Template, CannotCompose> {
+        let Some(Body::Mail { subject, text, html }) = segment.body(entry) else {
             let text = format!("entry {} of the segment has no mail to send", entry.endpoint.0);
             return Err(CannotCompose { code: "local:body", text });
         };
-        let letterhead = &self.letterhead;
-        let reply = self.segment.answer && letterhead.door_domain.is_some();
+        let reply = segment.answer && self.door_domain.is_some();
         Ok(Template::new(&Source {
-            from: (
-                self.segment.sender.as_deref().or(letterhead.from_name.as_deref()),
-                letterhead.from.as_str(),
-            ),
+            from: (segment.sender.as_deref().or(self.from_name.as_deref()), self.from.as_str()),
             subject,
             text,
             html: html.as_deref(),
             ways: Ways { link, reply },
-            choices: &self.segment.choices,
-            emergency: self.segment.emergency,
-            drill: letterhead.drill,
+            choices: &segment.choices,
+            emergency: segment.emergency,
+            drill: self.drill,
         }))
     }
 
-    fn push_message(
+    fn message(
         &self,
-        out: &mut Vec<u8>,
+        segment: &Segment,
         entry: &Entry,
         to: &Path,
         now: Timestamp,
         template: &Template,
         link: Option<&str>,
-    ) {
-        out.reserve(template.octets() + 512);
+    ) -> Vec<u8> {
+        let mut out = Vec::with_capacity(template.octets() + LINES_OCTETS_ABOUT);
         out.extend_from_slice(b"To: <");
         out.extend_from_slice(to.as_str().as_bytes());
         out.extend_from_slice(b">\r\nDate: ");
-        Date::new(now.0.div_euclid(1_000_000)).write_rfc822(out);
-        out.extend_from_slice(b"\r\nMessage-ID: ");
-        out.extend_from_slice(self.message_id(entry).as_bytes());
-        out.extend_from_slice(b"\r\n");
-        if let Some(domain) = &self.letterhead.door_domain {
-            out.extend_from_slice(b"Reply-To: <");
-            let address =
-                self.letterhead.tags.address(Purpose::Answers, self.segment.alert, entry.endpoint, domain);
-            out.extend_from_slice(address.as_bytes());
-            out.extend_from_slice(b">\r\n");
+        Date::new(now.0.div_euclid(1_000_000)).write_rfc822(&mut out);
+        // The same for every attempt, so that a copy sent after an unknown outcome is known as one.
+        let (id, domain) = (segment.alert_id, &self.message_domain);
+        out.extend_from_slice(format!("\r\nMessage-ID: <{id}.{}@{domain}>\r\n", entry.endpoint.0).as_bytes());
+        if let Some(domain) = &self.door_domain {
+            let address = self.tags.address(Purpose::Answers, segment.alert, entry.endpoint, domain);
+            out.extend_from_slice(format!("Reply-To: <{address}>\r\n").as_bytes());
         }
-        template.push(out, link);
+        template.push(&mut out, link);
+        out
     }
 
-    /// The same for every attempt, so that a copy sent after an unknown outcome is known as one.
-    fn message_id(&self, entry: &Entry) -> String {
-        format!("<{}.{}@{}>", self.segment.alert_id, entry.endpoint.0, self.letterhead.message_domain)
-    }
-
-    fn envelope_sender(&self, entry: &Entry) -> Path {
-        let letterhead = &self.letterhead;
-        let tagged = letterhead.door_domain.as_ref().and_then(|domain| {
-            let address =
-                letterhead.tags.address(Purpose::Bounces, self.segment.alert, entry.endpoint, domain);
+    fn envelope_sender(&self, segment: &Segment, entry: &Entry) -> Path {
+        let tagged = self.door_domain.as_ref().and_then(|domain| {
+            let address = self.tags.address(Purpose::Bounces, segment.alert, entry.endpoint, domain);
             Path::parse(&address).ok()
         });
-        tagged.unwrap_or_else(|| letterhead.from.clone())
+        tagged.unwrap_or_else(|| self.from.clone())
     }
+}
+
+/// The link to put in, where an answer is asked for.
+fn link_of<'a>(segment: &Segment, entry: &'a Entry) -> Option<&'a str> {
+    entry.link.as_deref().filter(|_| segment.answer)
 }

@@ -2,6 +2,7 @@ use super::*;
 use mail_parser::{HeaderValue, Message, MessageParser, MimeHeaders};
 use proptest::prelude::*;
 use records::{AlertId, AlertNo, Choice, EndpointNo, Lane};
+use std::sync::Arc;
 
 fn letterhead() -> Letterhead {
     Letterhead {
@@ -53,9 +54,8 @@ fn mail(subject: &str, text: &str, html: Option<&str>) -> Body {
 const NOW: Timestamp = Timestamp(1_795_293_060_000_000);
 
 fn compose(letterhead: Letterhead, segment: Segment) -> Transaction {
-    let segment = Arc::new(segment);
-    let entry = segment.entries[0].clone();
-    Composer::new(Arc::new(letterhead), segment).compose(&entry, 7, NOW).unwrap()
+    let prepared = letterhead.prepare(&segment);
+    letterhead.compose(&segment, &prepared, &segment.entries[0], 7, NOW).unwrap()
 }
 
 fn parse(transaction: &Transaction) -> Message<'_> {
@@ -103,11 +103,14 @@ fn a_mail_has_the_headers_and_the_envelope_of_its_delivery() {
 
 #[test]
 fn the_message_id_is_the_same_for_every_attempt_and_another_for_every_endpoint() {
-    let segment = Arc::new(segment(mail("s", "t", None)));
-    let mut composer = Composer::new(Arc::new(letterhead()), segment);
-    let mut id = |endpoint, attempt, now| {
+    let (letterhead, segment) = (letterhead(), segment(mail("s", "t", None)));
+    let prepared = letterhead.prepare(&segment);
+    let id = |endpoint, attempt, now| {
         let entry = Entry { attempt, ..entry(endpoint, "anna@people.test") };
-        parse(&composer.compose(&entry, 1, now).unwrap()).message_id().unwrap().to_owned()
+        parse(&letterhead.compose(&segment, &prepared, &entry, 1, now).unwrap())
+            .message_id()
+            .unwrap()
+            .to_owned()
     };
     assert_eq!(id(43, 1, NOW), id(43, 2, NOW.plus_s(600)));
     assert_ne!(id(43, 1, NOW), id(44, 1, NOW));
@@ -148,12 +151,13 @@ fn a_link_of_ones_own_and_the_choices_stand_in_text_and_html() {
     let mut segment = segment(mail("s", "Läget? a=b", Some(html)));
     segment.answer = true;
     segment.choices = vec![Choice { key: "1".into(), label: "I am safe".into() }];
-    let segment = Arc::new(segment);
-    let mut composer = Composer::new(Arc::new(letterhead()), segment);
+    let letterhead = letterhead();
+    segment.entries[0].link = Some(link.clone());
+    let prepared = letterhead.prepare(&segment);
     for endpoint in [43, 44] {
         let link = format!("{link}{endpoint}");
         let entry = Entry { link: Some(link.clone()), ..entry(endpoint, "anna@people.test") };
-        let transaction = composer.compose(&entry, 1, NOW).unwrap();
+        let transaction = letterhead.compose(&segment, &prepared, &entry, 1, NOW).unwrap();
         let message = parse(&transaction);
         let text = message.body_text(0).unwrap().replace("\r\n", "\n");
         assert_eq!(
@@ -209,11 +213,9 @@ fn a_text_of_ones_own_goes_before_the_shared_one() {
 #[test]
 fn an_entry_that_cannot_be_a_mail_is_refused_with_its_reason() {
     let code = |segment: Segment| {
-        let entry = segment.entries[0].clone();
-        Composer::new(Arc::new(letterhead()), Arc::new(segment))
-            .compose(&entry, 1, NOW)
-            .map(|_| ())
-            .map_err(|e| e.code)
+        let (letterhead, entry) = (letterhead(), &segment.entries[0]);
+        let prepared = letterhead.prepare(&segment);
+        letterhead.compose(&segment, &prepared, entry, 1, NOW).map(|_| ()).map_err(|e| e.code)
     };
     let with = |change: &dyn Fn(&mut Segment)| {
         let mut segment = segment(mail("s", "t", None));

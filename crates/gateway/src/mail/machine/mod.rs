@@ -60,7 +60,7 @@ pub enum Tls {
 }
 
 /// How long the server may take (RFC 5321 §4.5.3.2).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeouts {
     /// For the greeting.
     pub greeting: Duration,

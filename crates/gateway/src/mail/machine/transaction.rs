@@ -45,6 +45,11 @@ impl Path {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What stands behind the `@`.
+    pub fn domain(&self) -> &str {
+        self.0.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
 }
 
 /// One mail for one recipient.
