@@ -100,12 +100,12 @@ impl Session {
         self.core.send_unanswered(alert)
     }
 
-    /// Answers a request of the peer. `message_id` goes into submit_sm, submit_multi, data_sm and broadcast_sm answers of status
+    /// Answers a request of the peer; a query that succeeds wants [`Session::respond_with`]. `message_id` goes into submit_sm, submit_multi, data_sm and broadcast_sm answers of status
     /// `ROK`; elsewhere it is ignored. An answer is taken whatever the state of the output: their number is bounded by the
     /// peer's window.
     ///
     /// # Errors
-    /// No such request waits, or the id is over 64 octets (8 to a peer of version 3.3).
+    /// No such request waits, it is a query, or the id is over 64 octets (8 to a peer of version 3.3).
     pub fn respond(
         &mut self,
         sequence: u32,
@@ -252,6 +252,10 @@ impl Core {
             ),
             Command::BROADCAST_SM => {
                 self.write_response(sequence, status, &BroadcastSmResp { message_id, tlvs })
+            }
+            Command::QUERY_SM | Command::QUERY_BROADCAST_SM => {
+                let problem = Problem::Missing;
+                Err(SendError::Encode(EncodeError { field: "message_state", problem }))
             }
             _ => {
                 encode_header(command.response(), status, sequence, &mut self.out);
