@@ -15,9 +15,11 @@ mod conformance;
 mod deliveries;
 mod error;
 mod groups;
+pub mod import;
 mod observers;
 mod opt_outs;
 mod recipients;
+pub mod rule;
 pub mod sqlite;
 mod tokens;
 

@@ -1,0 +1,423 @@
+use super::csv::Rows;
+use super::*;
+use proptest::prelude::*;
+use records::{Channel, Device, Group, Position, QuietHours, Recipient};
+use serde_json::json;
+
+fn sweden() -> Defaults {
+    Defaults::in_region("se").unwrap()
+}
+
+/// What a file gives, fed in pieces of `piece` octets: the recipients, and the problems in words.
+fn read(format: Format, file: &[u8], piece: usize) -> (Vec<Recipient>, Vec<String>) {
+    let mut reader = Reader::new(format, sweden());
+    let mut out = Vec::new();
+    for piece in file.chunks(piece.max(1)) {
+        reader.feed(piece, &mut out);
+    }
+    reader.finish(&mut out);
+    let (mut people, mut problems) = (Vec::new(), Vec::new());
+    for read in out {
+        match read {
+            Ok(person) => people.push(person),
+            Err(problem) => problems.push(problem.to_string()),
+        }
+    }
+    (people, problems)
+}
+
+fn device(channel: Channel, address: &str) -> Device {
+    Device { channel, address: address.to_owned(), enabled: true, verified: false, opted_out: false }
+}
+
+#[test]
+fn a_csv_file_gives_its_people_however_it_is_cut() {
+    let file = "\u{feff}id,Name,language,time_zone,groups,sms,mail,lat,lon,floor\r\n\
+        1,\"Ann \"\"A\"\" Ek, MD\",SV,europe/stockholm,fire;night,070-123 45 67;+46701234568,Ann@Example.SE,59.3,18.1,3\r\n\
+        \r\n\
+        2,Bo,,,,,,,,\n\
+        \"3\",\"two\nlines\",zh-hant,,,,,,,\" kept\"";
+    let ann = Recipient {
+        id: "1".to_owned(),
+        name: "Ann \"A\" Ek, MD".to_owned(),
+        language: Some("sv".to_owned()),
+        time_zone: Some("Europe/Stockholm".to_owned()),
+        groups: vec!["fire".to_owned(), "night".to_owned()],
+        devices: vec![
+            device(Channel::Sms, "+46701234567"),
+            device(Channel::Sms, "+46701234568"),
+            device(Channel::Mail, "Ann@example.se"),
+        ],
+        position: Some(Position { lat: 59.3, lon: 18.1 }),
+        attributes: [("floor".to_owned(), "3".to_owned())].into(),
+        ..Recipient::default()
+    };
+    for piece in [1, 2, 3, 7, 10_000] {
+        let (people, problems) = read(Format::Csv, file.as_bytes(), piece);
+        assert_eq!(problems, ["row 5, name: has the control character '\\n'"]);
+        assert_eq!(people.len(), 2, "{piece}");
+        assert_eq!(people[0], ann);
+        assert_eq!(
+            people[1],
+            Recipient { id: "2".to_owned(), name: "Bo".to_owned(), ..Recipient::default() }
+        );
+    }
+}
+
+#[test]
+fn each_problem_names_its_row_field_and_reason() {
+    let cases: [(&str, &[&str]); 22] = [
+        ("", &["row 1: the file is empty: its first row names the columns"]),
+        ("name\nAnn", &["row 1, id: no column is called id"]),
+        ("id,pager\n1,2", &["row 1, pager: channel pager is not built yet"]),
+        ("id,sms,SMS\n", &["row 1, SMS: is named by two columns"]),
+        ("id,\n", &["row 1: a column has no name"]),
+        (
+            "id;name\n1;Ann",
+            &["row 1: the header has the column \"id;name\": columns are separated by commas"],
+        ),
+        ("id,name\n1", &["row 2: has 1 fields, the header names 2"]),
+        ("id,name\n1,a,b\n2,c", &["row 2: has 3 fields, the header names 2"]),
+        ("id,name\n,Ann", &["row 2, id: is missing"]),
+        ("id\n1\n2\n1", &["row 4, id: \"1\" was on an earlier row"]),
+        ("id,sms\n1,12", &["row 2, sms: "]),
+        ("id,sms\n1,070 FLOWERS", &["row 2, sms: \"070 FLOWERS\" is not a phone number: it has 'F'"]),
+        (
+            "id,sms\n1,+46701234567;+999123456789",
+            &["row 2, sms: +999123456789 does not begin with a country code"],
+        ),
+        (
+            "id,mail\n1,ann.example.se",
+            &["row 2, mail: \"ann.example.se\" is not a mail address: it has no @"],
+        ),
+        ("id,language\n1,swedish language", &["row 2, language: "]),
+        ("id,time_zone\n1,Mars/Olympus", &["row 2, time_zone: \"Mars/Olympus\" is not a time zone"]),
+        ("id,lat,lon\n1,91,0", &["row 2, lat: 91 is not between -90 and 90"]),
+        ("id,lat,lon\n1,1,", &["row 2, lon: is empty, and lat is there"]),
+        ("id,lat,lon\n1,x,0", &["row 2, lat: \"x\" is not a number"]),
+        ("id,sms,mail\n1,x,y", &["row 2, sms: ", "row 2, mail: "]),
+        ("id,groups\n1,fire/sms", &["row 2, groups: \"fire/sms\" cannot end in /sms"]),
+        ("id,name\n1,\"open\n2,Bo\n3,Cy", &["row 2, name: has the control character"]),
+    ];
+    for (file, expected) in cases {
+        let (_, problems) = read(Format::Csv, file.as_bytes(), 5);
+        assert_eq!(problems.len(), expected.len(), "{file:?}: {problems:?}");
+        for (problem, expected) in problems.iter().zip(expected) {
+            assert!(problem.starts_with(expected), "{file:?}: {problem:?}");
+        }
+    }
+}
+
+#[test]
+fn octets_that_are_not_utf8_are_a_problem() {
+    let (people, problems) = read(Format::Csv, b"id,name\n1,J\xf6rg\n2,Bo\n", 4);
+    assert_eq!((people.len(), problems), (1, vec!["row 2, name: is not UTF-8".to_owned()]));
+    let utf16: Vec<u8> =
+        [0xff, 0xfe].into_iter().chain("id,name\n1,Bo\n".bytes().flat_map(|octet| [octet, 0])).collect();
+    let (people, problems) = read(Format::Csv, &utf16, 4);
+    assert_eq!((people.len(), problems), (0, vec!["row 1: the file is UTF-16: save it as UTF-8".to_owned()]));
+    let (_, problems) = read(Format::Ndjson, b"{\"id\":\"1\",\"name\":\"J\xf6rg\"}\n", 4);
+    assert!(problems[0].starts_with("row 1: is not JSON"), "{problems:?}");
+}
+
+#[test]
+fn a_row_that_is_too_long_is_a_problem_and_the_next_one_is_read() {
+    let long = "x".repeat(3 * ROW_OCTETS_MAX);
+    for broken in
+        [long.clone(), format!("\"{long}"), ",".repeat(3 * ROW_OCTETS_MAX), "\"\"".repeat(2 * ROW_OCTETS_MAX)]
+    {
+        let file = format!("id,name\n1,{broken}\n2,Bo\n");
+        for piece in [1_000, 10_000_000] {
+            let (people, problems) = read(Format::Csv, file.as_bytes(), piece);
+            assert!(problems[0].starts_with("row 2: the row has more than 65536 octets"), "{problems:?}");
+            assert_eq!((people.len(), problems.len()), (1, 1));
+        }
+    }
+    let file = format!("{{\"id\":\"{long}\"}}\n{{\"id\":\"2\"}}");
+    let (people, problems) = read(Format::Ndjson, file.as_bytes(), 1_000);
+    assert_eq!(people[0].id, "2");
+    assert_eq!(problems, ["row 1: the row has more than 65536 octets"]);
+}
+
+#[test]
+fn what_a_reader_holds_does_not_grow_with_a_row() {
+    let mut rows = Rows::default();
+    let mut count = 0;
+    rows.feed(b"\"", &mut |_| count += 1);
+    for _ in 0..100 {
+        rows.feed(&[b'x'; ROW_OCTETS_MAX], &mut |_| count += 1);
+    }
+    assert!(format!("{rows:?}").len() < 6 * ROW_OCTETS_MAX);
+    rows.feed(b"\n", &mut |row| count += usize::from(row.too_long));
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn ndjson_is_read_as_the_api_takes_it() {
+    let file = r#"{"id": 7, "name": "Ann", "sms": ["+46701234567", "070-123 45 68"], "mail": "a@B.se", "quiet_hours": "22:00-7:30"}
+
+{"id": "8", "devices": [{"channel": "mail", "address": "b@b.se", "opted_out": true}], "sms": "+46701234567", "lat": 1, "lon": 2.5,
+{"id": "9", "attributes": {"floor": 3, "keys": true, "none": null}, "participant": true, "language": null}
+"#;
+    let (people, problems) = read(Format::Ndjson, file.as_bytes(), 11);
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].starts_with("row 3: is not JSON"), "{problems:?}");
+    assert_eq!(people[0].id, "7");
+    assert_eq!(people[0].devices.len(), 3);
+    assert_eq!(people[0].quiet_hours, Some(QuietHours { from: 22 * 60, to: 7 * 60 + 30 }));
+    assert_eq!(people[1].attributes["floor"], "3");
+    assert_eq!(people[1].attributes["keys"], "true");
+    assert!(people[1].participant && people[1].attributes.len() == 2);
+}
+
+#[test]
+fn json_faults_name_the_member_and_the_nearest_known_one() {
+    let cases = [
+        (json!([]), "", "a recipient is an object, not a list"),
+        (json!({"id": "1", "nmae": "x"}), "nmae", "is unknown; did you mean name?"),
+        (json!({"id": "1", "shoe_size_of_owner": 4}), "shoe_size_of_owner", "is unknown; there are id, name"),
+        (json!({"id": "1", "pager": "2"}), "pager", "channel pager is not built yet"),
+        (json!({"id": true}), "id", "is a text, not true or false"),
+        (json!({"name": "x"}), "id", "is missing"),
+        (
+            json!({"id": "1", "devices": [{"channel": "sms", "address": "+46701234567", "enbled": true}]}),
+            "devices[0].enbled",
+            "is unknown; did you mean enabled?",
+        ),
+        (
+            json!({"id": "1", "devices": [{"channel": "fax", "address": "1"}]}),
+            "devices[0].channel",
+            "channel fax is not built yet",
+        ),
+        (json!({"id": "1", "devices": [{"address": "1"}]}), "devices[0].channel", "is missing"),
+        (json!({"id": "1", "mail": ["a@b.se", "x"]}), "mail", "\"x\" is not a mail address"),
+        (
+            json!({"id": "1", "devices": [{"channel": "mail", "address": "x"}]}),
+            "devices[0].address",
+            "\"x\" is not",
+        ),
+        (json!({"id": "1", "lat": 1}), "lon", "is missing"),
+        (json!({"id": "1", "lat": "1", "lon": 2}), "lat", "is a number, not a text"),
+        (
+            json!({"id": "1", "position": {"lat": 1, "lonn": 2}}),
+            "position.lonn",
+            "is unknown; did you mean lon?",
+        ),
+        (json!({"id": "1", "quiet_hours": "22-07"}), "quiet_hours", "\"22-07\" is not a span"),
+        (json!({"id": "1", "quiet_hours": "07:00-07:00"}), "quiet_hours", "is not a span"),
+        (json!({"id": "1", "attributes": {"a": []}}), "attributes.a", "is a text, not a list"),
+        (json!({"id": "1", "attributes": {"lat": "1"}}), "attributes", "\"lat\" is a field of its own"),
+        (json!({"id": "x".repeat(129)}), "id", "has 129 octets, at most 128 are allowed"),
+        (json!({"id": "a\u{7}b"}), "id", "has the control character"),
+        (
+            json!({"id": "1", "groups": (0..65).map(|n| n.to_string()).collect::<Vec<_>>()}),
+            "groups",
+            "65 groups",
+        ),
+        (
+            json!({"id": "1", "sms": (0..33).map(|n| format!("+467012345{n:02}")).collect::<Vec<_>>()}),
+            "devices",
+            "33 devices",
+        ),
+    ];
+    for (value, field, reason) in cases {
+        let faults = from_json(&value, Defaults::default()).unwrap_err();
+        let found = faults.iter().any(|fault| fault.field == field && fault.reason.starts_with(reason));
+        assert!(found, "{value}: {faults:?}");
+    }
+}
+
+#[test]
+fn phone_numbers_become_e164() {
+    let good = [
+        ("+46701234567", "+46701234567"),
+        ("+46 (0)70-123 45 67", "+46701234567"),
+        ("070-123 45 67", "+46701234567"),
+        ("0046 70 123 45 67", "+46701234567"),
+        ("tel:+46-70-1234567", "+46701234567"),
+        (" +1 415 555 2671 ", "+14155552671"),
+    ];
+    for (text, expected) in good {
+        assert_eq!(phone(text, sweden()).as_deref(), Ok(expected), "{text}");
+    }
+    assert_eq!(phone("0046701234567", Defaults::default()).as_deref(), Ok("+46701234567"));
+    assert_eq!(phone("06 1234 5678", Defaults::in_region("IT").unwrap()).as_deref(), Ok("+390612345678"));
+    let bad = [
+        "",
+        "+",
+        "+46",
+        "+46-12",
+        "+123",
+        "+1234567890123456",
+        "abc",
+        "+46701234567 ext 5",
+        "+46٣01234567",
+        "++46701234567",
+        "+999123456789",
+        "+1415555267",
+    ];
+    for text in bad {
+        for defaults in [Defaults::default(), sweden()] {
+            assert!(phone(text, defaults).is_err(), "{text} became {:?}", phone(text, defaults));
+        }
+    }
+    assert!(phone("070-123 45 67", Defaults::default()).unwrap_err().contains("has no country code"));
+    assert!(Defaults::in_region("XX").is_err());
+}
+
+#[test]
+fn mail_addresses_keep_their_local_part_as_written() {
+    let good = [
+        ("Ann@Example.SE", "Ann@example.se"),
+        (" a.b+c@x ", "a.b+c@x"),
+        ("\"a b@c\"@x.se", "\"a b@c\"@x.se"),
+        ("\"a\\\"b\"@x.se", "\"a\\\"b\"@x.se"),
+        ("o'hara@[192.0.2.1]", "o'hara@[192.0.2.1]"),
+        ("a@[IPv6:2001:DB8::1]", "a@[ipv6:2001:db8::1]"),
+    ];
+    for (text, expected) in good {
+        assert_eq!(mail(text).as_deref(), Ok(expected), "{text}");
+    }
+    let long = format!("{}@x.se", "a".repeat(65));
+    let bad = [
+        "",
+        "@",
+        "a@",
+        "@x.se",
+        "a",
+        "a b@x.se",
+        "a..b@x.se",
+        ".a@x.se",
+        "a@-x.se",
+        "a@x..se",
+        "a@x_y.se",
+        "å@x.se",
+        "a@å.se",
+        "a\r\nRCPT TO:<b@x.se>@x.se",
+        "\"a@x.se",
+        "\"a\"b\"@x.se",
+        "a@[300.1.1.1]",
+        "nobody@",
+        &long,
+    ];
+    for text in bad {
+        assert!(mail(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn one_address_twice_is_one_device_and_a_stop_holds() {
+    let mut twice = Recipient { id: "1".to_owned(), ..Recipient::default() };
+    twice.devices = vec![
+        device(Channel::Sms, "+46701234567"),
+        device(Channel::Mail, "a@x.se"),
+        Device { opted_out: true, ..device(Channel::Sms, "070-1234567") },
+    ];
+    let once = normalise(twice, sweden()).unwrap().devices;
+    assert_eq!(once.len(), 2);
+    assert!(once[0].opted_out && once[0].address == "+46701234567");
+}
+
+#[test]
+fn groups_that_lead_nowhere_are_refused() {
+    let group = |id: &str| Group { id: id.to_owned(), ..Group::default() };
+    assert_eq!(check_group(&group("fire/east")), Ok(()));
+    let cases = [
+        (group(""), "id"),
+        (group("a/mail"), "id"),
+        (Group { groups: vec!["a".to_owned()], ..group("a") }, "groups"),
+        (Group { members: vec![String::new()], ..group("a") }, "members"),
+        (Group { rule: Some(records::Rule::All(Vec::new())), ..group("a") }, "rule"),
+    ];
+    for (group, field) in cases {
+        let faults = check_group(&group).unwrap_err();
+        assert_eq!(faults[0].field, field, "{faults:?}");
+    }
+}
+
+#[test]
+fn the_nearest_name_is_near() {
+    assert_eq!(nearest("langauge", &["language", "lat"]), Some("language"));
+    assert_eq!(nearest("completely", &["lat", "lon"]), None);
+    assert_eq!((distance("kitten", "sitting"), distance("", "abc"), distance("abc", "abc")), (3, 3, 0));
+}
+
+prop_compose! {
+    fn text()(text in "[a-zåé0-9 ;,\"'_-]{1,20}") -> String { text.trim().to_owned() }
+}
+
+fn any_device() -> impl Strategy<Value = Device> {
+    let address = prop_oneof![
+        (0..10_000_000_u32).prop_map(|n| (Channel::Sms, format!("+4670{n:07}"))),
+        "[a-z]{1,10}@[a-z]{1,10}\\.se".prop_map(|mail| (Channel::Mail, mail)),
+    ];
+    (address, any::<[bool; 3]>()).prop_map(|((channel, address), [enabled, verified, opted_out])| Device {
+        channel,
+        address,
+        enabled,
+        verified,
+        opted_out,
+    })
+}
+
+prop_compose! {
+    fn any_recipient()(
+        id in "[a-z0-9@/:;,-]{1,40}",
+        name in text(),
+        language in proptest::option::of(prop_oneof![Just("sv".to_owned()), Just("zh-Hant".to_owned()), Just("pt-BR".to_owned())]),
+        time_zone in proptest::option::of(Just("Europe/Stockholm".to_owned())),
+        groups in proptest::collection::btree_set("[a-z]{1,8}", 0..4),
+        devices in proptest::collection::vec(any_device(), 0..4),
+        position in proptest::option::of((-90.0..90.0, -180.0..180.0)),
+        quiet in proptest::option::of((0_u16..720, 720_u16..1440)),
+        participant: bool,
+        attributes in proptest::collection::btree_map("x[a-z_]{1,8}", text(), 0..4),
+    ) -> Recipient {
+        Recipient {
+            id, name, language, time_zone, devices, participant, attributes,
+            groups: groups.into_iter().collect(),
+            position: position.map(|(lat, lon)| Position { lat, lon }),
+            quiet_hours: quiet.map(|(from, to)| QuietHours { from, to }),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_given_as_json_is_read_back(person in any_recipient()) {
+        let once = normalise(person, Defaults::default()).unwrap();
+        prop_assert_eq!(from_json(&to_json(&once), Defaults::default()).unwrap(), once.clone());
+        // Reading twice changes nothing.
+        prop_assert_eq!(normalise(once.clone(), Defaults::default()).unwrap(), once);
+    }
+
+    #[test]
+    fn rows_and_fields_are_those_the_csv_crate_finds(
+        file in "([a-c\" ,\n\r]|\"\"|\r\n|\",\"){0,60}",
+        piece in 1_usize..8,
+    ) {
+        let mut ours: Vec<Vec<Vec<u8>>> = Vec::new();
+        let mut take = |row: &super::csv::Row| if !row.is_empty() {
+            ours.push(row.fields().map(<[u8]>::to_vec).collect());
+        };
+        let mut rows = Rows::default();
+        for piece in file.as_bytes().chunks(piece) {
+            rows.feed(piece, &mut take);
+        }
+        rows.finish(&mut take);
+        let reader = ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file.as_bytes());
+        let theirs: Vec<Vec<Vec<u8>>> = reader
+            .into_byte_records()
+            .map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect())
+            .collect();
+        prop_assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn no_octets_make_a_reader_stumble(file in proptest::collection::vec(any::<u8>(), 0..300), csv: bool) {
+        let format = if csv { Format::Csv } else { Format::Ndjson };
+        let begun: &[u8] = if csv { b"id,name,sms\n" } else { b"" };
+        let whole = [begun, file.as_slice()].concat();
+        prop_assert_eq!(read(format, &whole, 3), read(format, &whole, 1_000));
+    }
+}
