@@ -1,8 +1,8 @@
 //! What doors and the attic may ask of the engine.
 
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, Channel, DeliveryState, EndpointNo, Origin, Reason, Route,
-    Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, Channel, DeliveryState, EndpointNo, Origin, Reason,
+    Route, Timestamp,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -135,13 +135,18 @@ impl std::fmt::Display for EngineError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             EngineError::Unprocessable(problems) => {
-                let list: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.field, p.reason)).collect();
+                let list: Vec<String> =
+                    problems.iter().map(|p| format!("{}: {}", p.field, p.reason)).collect();
                 f.write_str(&list.join("; "))
             }
-            EngineError::KeyTaken => f.write_str("this Idempotency-Key was used with another body in the last 24 hours"),
+            EngineError::KeyTaken => {
+                f.write_str("this Idempotency-Key was used with another body in the last 24 hours")
+            }
             EngineError::NotFound => f.write_str("no such alert"),
             EngineError::WrongState { state, verb } => write!(f, "cannot {verb} an alert that is {state}"),
-            EngineError::DiskFull => f.write_str("the disk is full: nothing was accepted; free some room and try again"),
+            EngineError::DiskFull => {
+                f.write_str("the disk is full: nothing was accepted; free some room and try again")
+            }
             EngineError::Busy(why) | EngineError::Internal(why) => f.write_str(why),
         }
     }

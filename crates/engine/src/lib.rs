@@ -3,6 +3,23 @@
 //!
 //! One task owns all that changes (the hot state); everyone else sends it a message through [`Engine`].
 //! What decides is pure: lists and `now` in, lists out.
+//!
+//! Invariants worth naming:
+//! - SQL is the snapshot: each fold writes what changed together with how far the topic of outcomes is folded,
+//!   so a start is rows, plus the outcomes after that index, plus the segments nobody acknowledged.
+//! - A delivery changes in one place, `Live::edit`, and counts, dispatch and the list of what SQL lacks move with it.
+//! - An attempt's number is never used twice for one delivery.
 
 mod api;
+mod dispatch;
+mod plan;
+mod record;
+pub mod report;
+mod run;
+mod solve;
+#[cfg(test)]
+mod testing;
+
 pub use api::*;
+pub use run::{Engine, GATEWAYS, Health, Question};
+pub use solve::audience::checked_address;

@@ -50,7 +50,9 @@ impl std::str::FromStr for Role {
             "operator" => Role::Operator,
             "viewer" => Role::Viewer,
             "submit" => Role::Submit,
-            other => return Err(format!("role {other:?} is unknown; roles are admin, operator, viewer, submit")),
+            other => {
+                return Err(format!("role {other:?} is unknown; roles are admin, operator, viewer, submit"));
+            }
         })
     }
 }

@@ -127,20 +127,20 @@ pub struct AlertRequest {
     /// CAP areas and geocodes: people whose position or attribute fits are in the audience entry `area`. JSON of doors and engine.
     pub area: Option<AreaRequest>,
 }
-    /// Where the audience is, when an entry of it is `area`.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-    pub struct AreaRequest {
-        /// Rings of (lat, lon), closed.
-        pub polygons: Vec<Vec<(f64, f64)>>,
-        /// (lat, lon, radius in km).
-        pub circles: Vec<(f64, f64, f64)>,
-        /// Values of the recipient attribute named by `geocode_attribute` that are inside.
-        pub geocodes: Vec<String>,
-        /// The attribute that holds a recipient's geocodes (several with `;`).
-        pub geocode_attribute: Option<String>,
-        /// In words.
-        pub description: String,
-    }
+/// Where the audience is, when an entry of it is `area`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct AreaRequest {
+    /// Rings of (lat, lon), closed.
+    pub polygons: Vec<Vec<(f64, f64)>>,
+    /// (lat, lon, radius in km).
+    pub circles: Vec<(f64, f64, f64)>,
+    /// Values of the recipient attribute named by `geocode_attribute` that are inside.
+    pub geocodes: Vec<String>,
+    /// The attribute that holds a recipient's geocodes (several with `;`).
+    pub geocode_attribute: Option<String>,
+    /// In words.
+    pub description: String,
+}
 
 /// One entry of the audience with the constraints that hold for it alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,28 +162,28 @@ pub struct Texts {
     pub languages: BTreeMap<String, ChannelTexts>,
 }
 
-    /// What each channel says.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-    pub struct ChannelTexts {
-        /// For channels without a text of their own.
-        pub text: Option<String>,
-        /// Subject line for those that have one.
-        pub headline: Option<String>,
-        /// Short message.
-        pub sms: Option<String>,
-        /// Mail.
-        pub mail: Option<MailText>,
-    }
-    /// A mail's parts. What is absent is made from the text.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-    pub struct MailText {
-        /// Subject.
-        pub subject: Option<String>,
-        /// Plain text.
-        pub text: Option<String>,
-        /// HTML.
-        pub html: Option<String>,
-    }
+/// What each channel says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct ChannelTexts {
+    /// For channels without a text of their own.
+    pub text: Option<String>,
+    /// Subject line for those that have one.
+    pub headline: Option<String>,
+    /// Short message.
+    pub sms: Option<String>,
+    /// Mail.
+    pub mail: Option<MailText>,
+}
+/// A mail's parts. What is absent is made from the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct MailText {
+    /// Subject.
+    pub subject: Option<String>,
+    /// Plain text.
+    pub text: Option<String>,
+    /// HTML.
+    pub html: Option<String>,
+}
 
 /// Which of a recipient's devices are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

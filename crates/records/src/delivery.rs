@@ -16,8 +16,8 @@ pub struct Delivery {
     pub last_attempt: u8,
     /// Parts of the last attempt.
     pub parts: u8,
-    /// How many of them the carrier took.
-    pub parts_accepted: u8,
+    /// Which of them the carrier took, in the form of `parts_delivered`.
+    pub parts_accepted: u16,
     /// Which of them the network delivered: bit 0 is part 1; a part above 16 counts as the 16th.
     pub parts_delivered: u16,
     /// The route of the last attempt.
@@ -96,7 +96,10 @@ impl std::str::FromStr for DeliveryState {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         DeliveryState::ALL.into_iter().find(|state| state.name() == text).ok_or_else(|| {
-            format!("state {text:?} is unknown; states are {}", DeliveryState::ALL.map(DeliveryState::name).join(", "))
+            format!(
+                "state {text:?} is unknown; states are {}",
+                DeliveryState::ALL.map(DeliveryState::name).join(", ")
+            )
         })
     }
 }

@@ -23,19 +23,22 @@ mod topics;
 
 pub use account::{Account, Role, Token};
 pub use alert::{
-    Alert, AlertRequest, AlertState, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelTexts, Choice, MailText, Mode, OnUnknown, Origin,
-    Priority, Strategy, Terminal, Texts,
+    Alert, AlertRequest, AlertState, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest,
+    ChannelTexts, Choice, MailText, Mode, OnUnknown, Origin, Priority, Strategy, Terminal, Texts,
 };
 pub use channel::Channel;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
 pub use group::{Group, Rule, Test};
 pub use ids::{AlertId, AlertNo, EndpointNo};
 pub use notice::Notice;
-pub use outcome::{AttemptRef, AttemptResult, Inbound, Intent, NotTried, Outcome, Receipt, ReceiptState, decode_outcomes, encode_outcomes, mail_key};
+pub use outcome::{
+    AttemptRef, AttemptResult, Inbound, Intent, NotTried, Outcome, Receipt, ReceiptState, decode_outcomes,
+    encode_outcomes, mail_key,
+};
 pub use recipient::{Device, Position, QuietHours, Recipient};
-pub use roster::{Person, RosterBlock, RosterEntry, ROSTER_BLOCK_ENDPOINTS};
+pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry};
 pub use route::{Lane, Route, RouteHealth};
-pub use segment::{Body, Entry, Segment, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX};
+pub use segment::{Body, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
 pub use time::Timestamp;
 pub use topics::{CONTROL, Control, ControlState, INBOUND, NOTICES, OUTCOMES, ROUTES, segment_topic};
 
@@ -64,12 +67,17 @@ pub(crate) fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
     postcard::to_extend(value, vec![FORMAT]).expect("a noun has a known length")
 }
 
-pub(crate) fn from_bytes<'a, T: serde::Deserialize<'a>>(noun: &'static str, bytes: &'a [u8]) -> Result<T, DecodeError> {
+pub(crate) fn from_bytes<'a, T: serde::Deserialize<'a>>(
+    noun: &'static str,
+    bytes: &'a [u8],
+) -> Result<T, DecodeError> {
     match bytes.split_first() {
         Some((&FORMAT, rest)) => {
             postcard::from_bytes(rest).map_err(|error| DecodeError { noun, why: error.to_string() })
         }
-        Some((version, _)) => Err(DecodeError { noun, why: format!("format {version} is newer than this program") }),
+        Some((version, _)) => {
+            Err(DecodeError { noun, why: format!("format {version} is newer than this program") })
+        }
         None => Err(DecodeError { noun, why: "no octets".to_owned() }),
     }
 }

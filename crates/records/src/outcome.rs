@@ -103,20 +103,20 @@ pub enum AttemptResult {
     },
 }
 
-    /// Why an attempt was given back.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    pub enum NotTried {
-        /// `control` says pause.
-        Paused,
-        /// `control` says stop.
-        Stopped,
-        /// Its time ran out.
-        Expired,
-        /// The route is down.
-        RouteDown,
-        /// The gateway is closing or was reconfigured.
-        Closing,
-    }
+/// Why an attempt was given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotTried {
+    /// `control` says pause.
+    Paused,
+    /// `control` says stop.
+    Stopped,
+    /// Its time ran out.
+    Expired,
+    /// The route is down.
+    RouteDown,
+    /// The gateway is closing or was reconfigured.
+    Closing,
+}
 
 /// What the network says of a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,8 +200,9 @@ mod tests {
     fn a_mails_key_is_stable_and_differs_between_deliveries() {
         assert_eq!(mail_key(AlertNo(7), EndpointNo(42)), mail_key(AlertNo(7), EndpointNo(42)));
         assert_eq!(mail_key(AlertNo(1), EndpointNo(2)), KNOWN, "the key is on disk: it may never change");
-        let keys: HashSet<u64> =
-            (0..300).flat_map(|alert| (0..300).map(move |endpoint| mail_key(AlertNo(alert), EndpointNo(endpoint)))).collect();
+        let keys: HashSet<u64> = (0..300)
+            .flat_map(|alert| (0..300).map(move |endpoint| mail_key(AlertNo(alert), EndpointNo(endpoint))))
+            .collect();
         assert_eq!(keys.len(), 90_000);
     }
 

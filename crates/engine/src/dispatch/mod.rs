@@ -1,0 +1,7 @@
+//! Dispatch: endpoints that are ready, made into segments for a route and lane.
+
+mod build;
+mod wording;
+
+pub use build::Builder;
+pub use wording::{Rendering, Wording};

@@ -1,0 +1,11 @@
+//! Plan: which routes, in what order, how much at once, who comes after whom. Pure: lists in, lists out.
+
+mod chains;
+mod classify;
+mod cut;
+mod forecast;
+
+pub use chains::{Chains, Move, Standing};
+pub use classify::{Classifier, NOWHERE};
+pub use cut::{Cut, ahead_units_max};
+pub use forecast::Tableau;

@@ -1,0 +1,106 @@
+//! Who was asked last by which number: an answer that names no alert belongs to the last one that asked.
+
+use records::{AlertNo, Channel, Choice, EndpointNo};
+use rustc_hash::FxHashMap;
+
+use crate::solve::address_hash;
+
+/// The memory. Answers match on (our number, theirs); where our number is not told, on theirs alone.
+#[derive(Default)]
+pub struct Asked {
+    by_route: FxHashMap<u64, (u32, u32)>,
+    by_address: FxHashMap<u64, (u32, u32)>,
+    many_routes: bool,
+    only_route: Option<u16>,
+}
+
+impl Asked {
+    /// An alert that wants an answer was sent there, by this route.
+    pub fn note(&mut self, channel: Channel, address: &str, route: u16, of: (AlertNo, EndpointNo)) {
+        let hash = address_hash(channel, address);
+        let packed = (of.0.0 as u32, of.1.0);
+        // With one route its number says nothing: one entry per address is enough.
+        self.many_routes |= self.only_route.is_some_and(|only| only != route);
+        self.only_route.get_or_insert(route);
+        if self.many_routes {
+            self.by_route.insert(with_route(hash, route), packed);
+        }
+        self.by_address.insert(hash, packed);
+    }
+
+    /// Whose answer it is.
+    pub fn find(&self, channel: Channel, address: &str, route: Option<u16>) -> Option<(AlertNo, EndpointNo)> {
+        let hash = address_hash(channel, address);
+        let by_route = route.and_then(|route| self.by_route.get(&with_route(hash, route)));
+        let (alert, endpoint) = *by_route.or_else(|| self.by_address.get(&hash))?;
+        Some((AlertNo(u64::from(alert)), EndpointNo(endpoint)))
+    }
+
+    /// Forgets an alert that left memory.
+    pub fn forget(&mut self, alert: AlertNo) {
+        let keep = |_: &u64, of: &mut (u32, u32)| u64::from(of.0) != alert.0;
+        self.by_route.retain(keep);
+        self.by_address.retain(keep);
+    }
+}
+
+fn with_route(hash: u64, route: u16) -> u64 {
+    hash.rotate_left(17) ^ (u64::from(route) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Which choice a free text means: its key or its label, whatever the case and the punctuation around it; or the key as the first word.
+pub fn choice_of<'a>(choices: &'a [Choice], text: &str) -> Option<&'a Choice> {
+    let clean = |text: &str| text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let said = clean(text);
+    let first = clean(said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or(""));
+    choices
+        .iter()
+        .find(|choice| clean(&choice.key) == said || clean(&choice.label) == said)
+        .or_else(|| choices.iter().find(|choice| !first.is_empty() && clean(&choice.key) == first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_alert_that_asked_gets_the_answer() {
+        let mut asked = Asked::default();
+        asked.note(Channel::Sms, "+461", 0, (AlertNo(1), EndpointNo(5)));
+        asked.note(Channel::Sms, "+461", 0, (AlertNo(2), EndpointNo(6)));
+        assert_eq!(asked.find(Channel::Sms, "+461", Some(0)), Some((AlertNo(2), EndpointNo(6))));
+        assert_eq!(asked.find(Channel::Mail, "+461", None), None);
+    }
+
+    #[test]
+    fn two_numbers_of_ours_keep_their_conversations_apart() {
+        let mut asked = Asked::default();
+        asked.note(Channel::Sms, "+460", 0, (AlertNo(1), EndpointNo(0)));
+        asked.note(Channel::Sms, "+460", 1, (AlertNo(1), EndpointNo(0)));
+        asked.note(Channel::Sms, "+461", 0, (AlertNo(1), EndpointNo(5)));
+        asked.note(Channel::Sms, "+461", 1, (AlertNo(2), EndpointNo(6)));
+        assert_eq!(asked.find(Channel::Sms, "+461", Some(0)), Some((AlertNo(1), EndpointNo(5))));
+        assert_eq!(asked.find(Channel::Sms, "+461", Some(1)), Some((AlertNo(2), EndpointNo(6))));
+        assert_eq!(asked.find(Channel::Sms, "+461", None), Some((AlertNo(2), EndpointNo(6))));
+    }
+
+    #[test]
+    fn a_choice_is_read_from_what_people_type() {
+        let choices = [
+            Choice { key: "1".into(), label: "I am safe".into() },
+            Choice { key: "2".into(), label: "I need help".into() },
+        ];
+        let table = [
+            ("1", Some("1")),
+            (" 1.", Some("1")),
+            ("2 please hurry", Some("2")),
+            ("i am SAFE!", Some("1")),
+            ("12", None),
+            ("help", None),
+            ("", None),
+        ];
+        for (text, key) in table {
+            assert_eq!(choice_of(&choices, text).map(|choice| choice.key.as_str()), key, "{text}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Which delivery a carrier's id belongs to: a map in memory, backed by a topic, forgotten by age. Never in SQL:
+//! an index on random keys costs ten times the row.
+
+use records::{AlertNo, EndpointNo, Receipt, Timestamp};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// Ids are forgotten by spans of so many seconds.
+const SPAN_S: i64 = 6 * 3600;
+/// Receipts that came before their submission's answer wait so long …
+const EARLY_S: i64 = 60;
+/// … and at most so many of them.
+pub const EARLY_MAX: usize = 100_000;
+/// A part's number takes the high octet of the packed endpoint: an alert has at most 2^24 endpoints.
+const PART_SHIFT: u32 = 24;
+/// One id on the topic: key, alert, endpoint and part.
+const OCTETS: usize = 16;
+
+/// The map. Deliveries are packed into eight octets: alert numbers above 2^32 are refused when they are given out.
+#[derive(Default)]
+pub struct CarrierIds {
+    spans: VecDeque<(i64, FxHashMap<u64, (u32, u32)>)>,
+    unsaved: Vec<u8>,
+    early: FxHashMap<u64, (Receipt, Timestamp)>,
+    early_order: VecDeque<(u64, Timestamp)>,
+    /// Receipts that belong to nothing we know.
+    pub unmatched: u64,
+}
+
+/// A part of a delivery.
+pub type PartOf = (AlertNo, EndpointNo, u8);
+
+impl CarrierIds {
+    /// Notes an id; answers with the receipt that waited for it.
+    pub fn add(&mut self, key: u64, of: PartOf, now: Timestamp) -> Option<Receipt> {
+        let packed = pack(of);
+        self.span(now).insert(key, packed);
+        self.unsaved.extend_from_slice(&key.to_le_bytes());
+        self.unsaved.extend_from_slice(&packed.0.to_le_bytes());
+        self.unsaved.extend_from_slice(&packed.1.to_le_bytes());
+        if self.early.is_empty() { None } else { self.early.remove(&key).map(|(receipt, _)| receipt) }
+    }
+
+    /// Whom a receipt is about.
+    pub fn find(&self, keys: &[u64]) -> Option<PartOf> {
+        keys.iter().find_map(|key| {
+            self.spans.iter().rev().find_map(|(_, map)| map.get(key)).map(|packed| unpack(*packed))
+        })
+    }
+
+    /// Keeps a receipt that nobody is known for yet.
+    pub fn wait(&mut self, receipt: Receipt, now: Timestamp) {
+        self.forget_early(now);
+        if self.early_order.len() >= EARLY_MAX {
+            self.unmatched += 1;
+            return;
+        }
+        for &key in &receipt.keys {
+            self.early.insert(key, (receipt.clone(), now));
+            self.early_order.push_back((key, now));
+        }
+    }
+
+    fn forget_early(&mut self, now: Timestamp) {
+        while self.early_order.front().is_some_and(|(_, since)| now.us_since(*since) > EARLY_S * 1_000_000) {
+            let Some((key, since)) = self.early_order.pop_front() else { return };
+            if self.early.get(&key).is_some_and(|(_, at)| *at == since) {
+                self.early.remove(&key);
+                self.unmatched += 1;
+            }
+        }
+    }
+
+    /// What the topic lacks, as one record; nothing if it lacks nothing.
+    pub fn take_unsaved(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        if self.unsaved.is_empty() {
+            return None;
+        }
+        let mut record = Vec::with_capacity(8 + self.unsaved.len());
+        record.extend_from_slice(&now.0.to_le_bytes());
+        record.append(&mut self.unsaved);
+        Some(record)
+    }
+
+    /// Reads a record of the topic back. Answers with its moment.
+    pub fn load(&mut self, record: &[u8]) -> Option<Timestamp> {
+        let (at, rest) = record.split_first_chunk::<8>()?;
+        let at = Timestamp(i64::from_le_bytes(*at));
+        let map = self.span(at);
+        for id in rest.chunks_exact(OCTETS) {
+            let (key, of) = id.split_first_chunk::<8>()?;
+            let (alert, endpoint) = of.split_first_chunk::<4>()?;
+            let endpoint = u32::from_le_bytes(endpoint.try_into().ok()?);
+            map.insert(u64::from_le_bytes(*key), (u32::from_le_bytes(*alert), endpoint));
+        }
+        Some(at)
+    }
+
+    /// Forgets ids noted before `before`.
+    pub fn forget(&mut self, before: Timestamp) {
+        while self.spans.front().is_some_and(|(span, _)| (span + 1) * SPAN_S * 1_000_000 < before.0) {
+            self.spans.pop_front();
+        }
+    }
+
+    /// How many ids are known.
+    pub fn len(&self) -> usize {
+        self.spans.iter().map(|(_, map)| map.len()).sum()
+    }
+
+    fn span(&mut self, at: Timestamp) -> &mut FxHashMap<u64, (u32, u32)> {
+        let span = at.0.div_euclid(SPAN_S * 1_000_000);
+        // A wall clock stepped back writes into the newest span: order is kept, and age is only rounded up.
+        if self.spans.back().is_none_or(|(newest, _)| *newest < span) {
+            self.spans.push_back((span, FxHashMap::default()));
+        }
+        let last = self.spans.len() - 1;
+        &mut self.spans[last].1
+    }
+}
+
+fn pack((alert, endpoint, part): PartOf) -> (u32, u32) {
+    (alert.0 as u32, endpoint.0 | u32::from(part) << PART_SHIFT)
+}
+
+fn unpack((alert, endpoint): (u32, u32)) -> PartOf {
+    (
+        AlertNo(u64::from(alert)),
+        EndpointNo(endpoint & ((1 << PART_SHIFT) - 1)),
+        (endpoint >> PART_SHIFT) as u8,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::ReceiptState;
+
+    const OF: PartOf = (AlertNo(7), EndpointNo(4_999_999), 3);
+
+    fn receipt(keys: &[u64]) -> Receipt {
+        Receipt {
+            route: "r".into(),
+            keys: keys.to_vec(),
+            state: ReceiptState::Delivered,
+            text: String::new(),
+            at: Timestamp(0),
+        }
+    }
+
+    #[test]
+    fn an_id_is_found_by_any_of_its_keys_also_after_a_start() {
+        let mut ids = CarrierIds::default();
+        ids.add(11, OF, Timestamp(5));
+        ids.add(12, OF, Timestamp(5));
+        let record = ids.take_unsaved(Timestamp(6)).unwrap();
+        assert_eq!(ids.take_unsaved(Timestamp(6)), None);
+        let mut again = CarrierIds::default();
+        assert_eq!(again.load(&record), Some(Timestamp(6)));
+        for ids in [ids, again] {
+            assert_eq!(ids.find(&[99, 12]), Some(OF));
+            assert_eq!(ids.find(&[99]), None);
+        }
+    }
+
+    #[test]
+    fn a_receipt_before_its_response_waits_for_it() {
+        let mut ids = CarrierIds::default();
+        ids.wait(receipt(&[11]), Timestamp(0));
+        assert_eq!(ids.add(11, OF, Timestamp(1)), Some(receipt(&[11])));
+        assert_eq!(ids.add(11, OF, Timestamp(1)), None);
+    }
+
+    #[test]
+    fn early_receipts_are_bounded_in_number_and_age() {
+        let mut ids = CarrierIds::default();
+        for key in 0..EARLY_MAX as u64 + 5 {
+            ids.wait(receipt(&[key]), Timestamp(0));
+        }
+        assert_eq!(ids.unmatched, 5);
+        ids.wait(receipt(&[u64::MAX]), Timestamp((EARLY_S + 1) * 1_000_000));
+        assert_eq!(ids.early.len(), 1);
+    }
+
+    #[test]
+    fn ids_are_forgotten_by_age() {
+        let mut ids = CarrierIds::default();
+        ids.add(1, OF, Timestamp(0));
+        ids.add(2, OF, Timestamp(4 * SPAN_S * 1_000_000));
+        ids.forget(Timestamp(3 * SPAN_S * 1_000_000));
+        assert_eq!((ids.find(&[1]), ids.find(&[2])), (None, Some(OF)));
+        assert_eq!(ids.len(), 1);
+    }
+}

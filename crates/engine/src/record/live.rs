@@ -1,0 +1,447 @@
+//! One alert in memory: its deliveries, their counts, what of them is not yet in SQL, and where dispatch stands.
+
+use super::hot::{Hot, IN_SEGMENT, NO_CHANNEL, Words, offset};
+use super::tally::Tally;
+use crate::dispatch::Wording;
+use crate::plan::{Chains, Classifier, Standing};
+use crate::solve::strategy_of;
+use records::{
+    Alert, Answer, Delivery, DeliveryState, EndpointNo, Lane, Reason, RosterBlock, Strategy, Terminal,
+    Timestamp,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Classes of routes an alert's endpoints can be in; a cursor each.
+pub const CLASSES_MAX: usize = 256;
+
+/// A running (or lately finished) alert.
+pub struct Live {
+    /// As accepted, with its state of now.
+    pub alert: Alert,
+    /// Its texts.
+    pub wording: Arc<Wording>,
+    /// Counts.
+    pub tally: Tally,
+    /// Orders of devices, if any strategy has one.
+    pub chains: Option<Chains>,
+    /// What people said.
+    pub answers: Vec<Answer>,
+    /// Answers by key.
+    pub answer_counts: BTreeMap<String, u64>,
+    /// When it became final.
+    pub finished: Option<Timestamp>,
+    /// When orders of devices were looked through.
+    pub escalated_at: Timestamp,
+    /// It waits for its turn to dispatch.
+    pub in_turn: bool,
+    /// A route of the simulator took some of it.
+    pub simulated: bool,
+    hot: Vec<Hot>,
+    dirty: Vec<u64>,
+    dirty_count: usize,
+    folding: Vec<u64>,
+    fold_at: usize,
+    rate: Rate,
+    ready: Vec<u32>,
+    ready_total: u32,
+    cursors: Vec<u32>,
+    next_due: u32,
+}
+
+impl Live {
+    /// Nobody in it yet.
+    pub fn new(alert: Alert, wording: Arc<Wording>) -> Live {
+        let tally = Tally::new(alert.request.terminal);
+        Live {
+            alert,
+            wording,
+            tally,
+            chains: None,
+            answers: Vec::new(),
+            answer_counts: BTreeMap::new(),
+            finished: None,
+            escalated_at: Timestamp::default(),
+            in_turn: false,
+            simulated: false,
+            hot: Vec::new(),
+            dirty: Vec::new(),
+            dirty_count: 0,
+            folding: Vec::new(),
+            fold_at: 0,
+            rate: Rate::default(),
+            ready: vec![0; CLASSES_MAX],
+            ready_total: 0,
+            cursors: vec![0; CLASSES_MAX],
+            next_due: u32::MAX,
+        }
+    }
+
+    /// Takes a block of the roster in, each endpoint in the state a fresh one has. `then` [`Live::seal`].
+    pub fn admit(&mut self, block: &RosterBlock, classifier: &Classifier, now: Timestamp) {
+        for entry in &block.entries {
+            let mut hot = Hot::PLANNED;
+            hot.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel as u8);
+            if let Some(reason) = entry.excluded {
+                hot.state = DeliveryState::Excluded;
+                hot.reason = reason;
+            } else if let Some(channel) = entry.channel {
+                hot.class = classifier.class(channel, self.alert.request.mode, &entry.address);
+                if let Some(until) = entry.not_before.filter(|until| *until > now) {
+                    hot.state = DeliveryState::Held;
+                    hot.reason = Reason::QuietHours;
+                    hot.due = offset(self.alert.created, until);
+                }
+            }
+            self.hot.push(hot);
+        }
+    }
+
+    /// The orders of devices, when the whole roster is in: later devices wait.
+    pub fn set_chains(&mut self, chains: Chains) {
+        for (i, hot) in self.hot.iter_mut().enumerate() {
+            if matches!(hot.state, DeliveryState::Planned | DeliveryState::Held)
+                && chains.waits(EndpointNo(i as u32))
+            {
+                hot.state = DeliveryState::Held;
+                hot.reason = Reason::EarlierDevice;
+                hot.due = 0;
+            }
+        }
+        self.chains = Some(chains);
+    }
+
+    /// Overwrites an endpoint with its stored row, at a start.
+    pub fn load(&mut self, row: &Delivery, words: &mut Words) {
+        let created = self.alert.created;
+        if let Some(hot) = self.hot.get_mut(row.endpoint.0 as usize) {
+            hot.load(row, created, words, &mut self.answers);
+        }
+    }
+
+    /// Counts everybody, once they are all in.
+    pub fn seal(&mut self) {
+        self.dirty = vec![0; self.hot.len().div_ceil(64)];
+        let mut reached = Vec::new();
+        for hot in &self.hot {
+            self.tally.add(hot);
+            self.ready[usize::from(hot.class)] += u32::from(hot.is_ready());
+            self.ready_total += u32::from(hot.is_ready());
+            if hot.state == DeliveryState::Held && hot.due != 0 {
+                self.next_due = self.next_due.min(hot.due);
+            }
+            let at = match self.alert.request.terminal {
+                Terminal::Accepted => hot.accepted,
+                Terminal::Delivered => hot.delivered,
+                Terminal::Answered => hot.answer,
+            };
+            if at != 0 {
+                reached.push(at);
+            }
+        }
+        if self.alert.request.terminal == Terminal::Answered {
+            reached = self.answers.iter().map(|answer| offset(self.alert.created, answer.at)).collect();
+        }
+        self.tally.set_times(reached);
+        let keys: Vec<String> = self.answers.iter().map(answer_key).collect();
+        for key in keys {
+            *self.answer_counts.entry(key).or_default() += 1;
+        }
+    }
+
+    /// How many endpoints.
+    pub fn len(&self) -> usize {
+        self.hot.len()
+    }
+
+    /// Nobody?
+    pub fn is_empty(&self) -> bool {
+        self.hot.is_empty()
+    }
+
+    /// Its lane.
+    pub fn lane(&self) -> Lane {
+        self.alert.request.priority.into()
+    }
+
+    /// One delivery.
+    pub fn hot(&self, endpoint: EndpointNo) -> Option<&Hot> {
+        self.hot.get(endpoint.0 as usize)
+    }
+
+    /// All deliveries, with their numbers.
+    pub fn each(&self) -> impl Iterator<Item = (EndpointNo, &Hot)> {
+        self.hot.iter().enumerate().map(|(i, hot)| (EndpointNo(i as u32), hot))
+    }
+
+    /// The only way a delivery changes: counts, dispatch's view and the list of what SQL lacks move with it.
+    pub fn edit(&mut self, endpoint: EndpointNo, now: Timestamp, change: impl FnOnce(&mut Hot)) {
+        let i = endpoint.0 as usize;
+        let Some(hot) = self.hot.get_mut(i) else { return };
+        let before = *hot;
+        change(hot);
+        let after = *hot;
+        if before == after {
+            return;
+        }
+        self.tally.moved(&before, &after, offset(self.alert.created, now));
+        if before.accepted == 0 && after.accepted != 0 {
+            self.rate.note(now);
+        }
+        if before.is_ready() != after.is_ready() {
+            self.note_ready(i, after.class, after.is_ready());
+        }
+        if after.state == DeliveryState::Held && after.due != 0 {
+            self.next_due = self.next_due.min(after.due);
+        }
+        let (mut a, mut b) = (before, after);
+        (a.flags, b.flags) = (0, 0);
+        if a != b {
+            self.note_dirty(i);
+        }
+    }
+
+    fn note_ready(&mut self, i: usize, class: u8, ready: bool) {
+        let class = usize::from(class);
+        if ready {
+            self.ready[class] += 1;
+            self.ready_total += 1;
+            self.cursors[class] = self.cursors[class].min(i as u32);
+        } else {
+            self.ready[class] -= 1;
+            self.ready_total -= 1;
+        }
+    }
+
+    fn note_dirty(&mut self, i: usize) {
+        let bit = 1 << (i % 64);
+        let word = &mut self.dirty[i / 64];
+        self.dirty_count += usize::from(*word & bit == 0);
+        *word |= bit;
+    }
+
+    /// Its answer changed though its state did not.
+    pub fn redirty(&mut self, endpoint: EndpointNo) {
+        if (endpoint.0 as usize) < self.hot.len() {
+            self.note_dirty(endpoint.0 as usize);
+        }
+    }
+
+    /// How many deliveries SQL lacks.
+    pub fn dirty_count(&self) -> usize {
+        self.dirty_count
+    }
+
+    /// Begins a fold: what SQL lacks now is what [`Live::take_folding`] will give, in slices.
+    pub fn begin_fold(&mut self) {
+        let words = self.dirty.len();
+        self.folding = std::mem::replace(&mut self.dirty, vec![0; words]);
+        self.fold_at = 0;
+        self.dirty_count = 0;
+    }
+
+    /// The next of what SQL lacks, in key order, until `into` holds `max`. False when there is no more.
+    pub fn take_folding(&mut self, words: &Words, into: &mut Vec<Delivery>, max: usize) -> bool {
+        while self.fold_at < self.folding.len() {
+            let bits = &mut self.folding[self.fold_at];
+            if *bits == 0 {
+                self.fold_at += 1;
+                continue;
+            }
+            if into.len() >= max {
+                return true;
+            }
+            let i = self.fold_at * 64 + bits.trailing_zeros() as usize;
+            *bits &= *bits - 1;
+            into.push(self.hot[i].to_delivery(&self.alert, EndpointNo(i as u32), words, &self.answers));
+        }
+        self.folding = Vec::new();
+        false
+    }
+
+    /// One delivery as stored.
+    pub fn delivery(&self, endpoint: EndpointNo, words: &Words) -> Option<Delivery> {
+        self.hot(endpoint).map(|hot| hot.to_delivery(&self.alert, endpoint, words, &self.answers))
+    }
+
+    /// Classes with endpoints that could be dispatched now.
+    pub fn ready_classes(&self) -> impl Iterator<Item = u8> + '_ {
+        let any = if self.ready_total == 0 { 0 } else { self.ready.len() };
+        self.ready[..any].iter().enumerate().filter(|(_, ready)| **ready > 0).map(|(class, _)| class as u8)
+    }
+
+    /// How many of a class could be dispatched now.
+    pub fn ready_in(&self, class: u8) -> u32 {
+        self.ready[usize::from(class)]
+    }
+
+    /// The next endpoint of a class that could be dispatched; the cursor stays on it.
+    pub fn next_ready(&mut self, class: u8) -> Option<EndpointNo> {
+        if self.ready[usize::from(class)] == 0 {
+            return None;
+        }
+        let from = self.cursors[usize::from(class)] as usize;
+        let found =
+            self.hot[from.min(self.hot.len())..].iter().position(|hot| hot.class == class && hot.is_ready());
+        let at = found.map(|ahead| (from + ahead) as u32);
+        self.cursors[usize::from(class)] = at.unwrap_or(self.hot.len() as u32);
+        at.map(EndpointNo)
+    }
+
+    /// Marks an endpoint as under way in a segment; answers with the attempt's number.
+    pub fn dispatched(&mut self, endpoint: EndpointNo, route: u16, now: Timestamp) -> u8 {
+        self.edit(endpoint, now, |hot| {
+            hot.last = hot.last.saturating_add(1);
+            hot.flags |= IN_SEGMENT;
+            hot.route = route;
+            hot.parts = 0;
+            hot.parts_accepted = 0;
+            hot.parts_delivered = 0;
+        });
+        self.hot(endpoint).map_or(0, |hot| hot.last)
+    }
+
+    /// Gives classes anew, after the routes changed.
+    pub fn reclassify(&mut self, block: &RosterBlock, classifier: &Classifier) {
+        for (i, entry) in block.entries.iter().enumerate() {
+            let at = block.first.0 as usize + i;
+            let (Some(channel), Some(hot)) = (entry.channel, self.hot.get_mut(at)) else { continue };
+            let class = classifier.class(channel, self.alert.request.mode, &entry.address);
+            if class != hot.class {
+                let ready = u32::from(hot.is_ready());
+                self.ready[usize::from(hot.class)] -= ready;
+                self.ready[usize::from(class)] += ready;
+                hot.class = class;
+                let cursor = &mut self.cursors[usize::from(class)];
+                *cursor = (*cursor).min(at as u32);
+            }
+        }
+    }
+
+    /// When the first held delivery is due, if one waits for a moment.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        if self.next_due == u32::MAX { None } else { super::hot::moment(self.alert.created, self.next_due) }
+    }
+
+    /// Frees what was held until now.
+    pub fn free_due(&mut self, now: Timestamp) {
+        let until = offset(self.alert.created, now);
+        if self.next_due > until {
+            return;
+        }
+        self.next_due = u32::MAX;
+        for i in 0..self.hot.len() {
+            let hot = self.hot[i];
+            if hot.state != DeliveryState::Held || hot.due == 0 {
+                continue;
+            }
+            if hot.due > until {
+                self.next_due = self.next_due.min(hot.due);
+                continue;
+            }
+            self.edit(EndpointNo(i as u32), now, |hot| {
+                hot.state = DeliveryState::Planned;
+                hot.due = 0;
+                if hot.reason == Reason::QuietHours {
+                    hot.reason = Reason::None;
+                }
+            });
+        }
+    }
+
+    /// Ends everything that is not yet on its way: cancelled or expired.
+    pub fn end_waiting(&mut self, reason: Reason, now: Timestamp) {
+        for i in 0..self.hot.len() {
+            let hot = self.hot[i];
+            let waits = matches!(hot.state, DeliveryState::Planned | DeliveryState::Held);
+            if !waits || hot.flags & IN_SEGMENT != 0 {
+                continue;
+            }
+            self.edit(EndpointNo(i as u32), now, |hot| {
+                hot.due = 0;
+                hot.state = DeliveryState::Failed;
+                hot.reason = reason;
+            });
+        }
+    }
+
+    /// Endpoints a second that reached a carrier lately.
+    pub fn rate_now(&self, now: Timestamp) -> f64 {
+        self.rate.per_s(now)
+    }
+
+    /// Puts back what a fold took and SQL did not.
+    pub fn abort_fold(&mut self) {
+        let folding = std::mem::take(&mut self.folding);
+        for (word, bits) in self.dirty.iter_mut().zip(folding) {
+            self.dirty_count += (bits & !*word).count_ones() as usize;
+            *word |= bits;
+        }
+    }
+
+    /// The strategy under which an endpoint stands, where chains ask.
+    pub fn strategy(&self, rule: u32) -> Strategy {
+        strategy_of(&self.alert.request, rule)
+    }
+
+    /// Makes ready again what failed, and nothing else.
+    pub fn retry_failed(&mut self, now: Timestamp) {
+        for i in 0..self.hot.len() {
+            let hot = self.hot[i];
+            if hot.state != DeliveryState::Failed || hot.flags & IN_SEGMENT != 0 {
+                continue;
+            }
+            self.edit(EndpointNo(i as u32), now, |hot| {
+                hot.state = DeliveryState::Planned;
+                hot.reason = Reason::None;
+            });
+        }
+    }
+
+    /// How an endpoint stands, for its chain.
+    pub fn standing(&self, endpoint: EndpointNo, receipts: impl Fn(u16) -> bool) -> Standing {
+        match self.hot(endpoint) {
+            Some(hot) => Standing { state: hot.state, reason: hot.reason, receipts: receipts(hot.route) },
+            None => Standing { state: DeliveryState::Excluded, reason: Reason::None, receipts: false },
+        }
+    }
+}
+
+/// Under which heading an answer is counted.
+pub fn answer_key(answer: &Answer) -> String {
+    answer.key.clone().unwrap_or_else(|| "other".to_owned())
+}
+
+/// Seconds over which the rate of now is told.
+const RATE_SECONDS: usize = 5;
+
+/// How many in each of the last seconds.
+#[derive(Default)]
+struct Rate {
+    counts: [u32; RATE_SECONDS],
+    second: i64,
+}
+
+impl Rate {
+    fn note(&mut self, now: Timestamp) {
+        self.turn(now);
+        self.counts[self.second.rem_euclid(RATE_SECONDS as i64) as usize] += 1;
+    }
+
+    fn turn(&mut self, now: Timestamp) {
+        let second = now.0.div_euclid(1_000_000);
+        let passed = (second - self.second).clamp(0, RATE_SECONDS as i64);
+        for ahead in 1..=passed {
+            self.counts[(self.second + ahead).rem_euclid(RATE_SECONDS as i64) as usize] = 0;
+        }
+        self.second = self.second.max(second);
+    }
+
+    fn per_s(&self, now: Timestamp) -> f64 {
+        let second = now.0.div_euclid(1_000_000);
+        let oldest = second - RATE_SECONDS as i64 + 1;
+        let live = (oldest..=self.second.min(second))
+            .map(|s| self.counts[s.rem_euclid(RATE_SECONDS as i64) as usize]);
+        f64::from(live.sum::<u32>()) / RATE_SECONDS as f64
+    }
+}

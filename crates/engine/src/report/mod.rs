@@ -1,0 +1,132 @@
+//! Report: what we say of an alert. Only reads.
+
+mod render;
+
+pub use render::{csv, csv_header, csv_rows, json, xml};
+
+use crate::api::{Counts, Report, RouteReport, Times};
+use crate::record::{Live, Words, counts, hot::moment};
+use records::{Channel, Delivery, DeliveryState, Reason, RouteHealth, Timestamp};
+
+/// What is known of a route beside an alert.
+pub struct RouteView {
+    /// Its limit.
+    pub rate: f64,
+    /// It is answered by the simulator.
+    pub simulated: bool,
+    /// It can send, as far as its gateway said.
+    pub up: bool,
+}
+
+impl RouteView {
+    /// From the config and its gateway's last word.
+    pub fn new(route: &records::Route, health: Option<&RouteHealth>) -> RouteView {
+        RouteView { rate: route.rate, simulated: route.simulated, up: health.is_some_and(|health| health.up) }
+    }
+}
+
+/// How far an alert has got.
+pub fn report(
+    live: &Live,
+    words: &Words,
+    now: Timestamp,
+    eta: Option<f64>,
+    view: impl Fn(&str) -> Option<RouteView>,
+) -> Report {
+    let request = &live.alert.request;
+    let routes = live
+        .tally
+        .routes
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.iter().any(|n| *n > 0))
+        .filter_map(|(no, row)| {
+            let name = words.route(no as u16)?;
+            let seen = view(name).unwrap_or(RouteView { rate: 0.0, simulated: false, up: false });
+            Some((
+                name.to_owned(),
+                RouteReport { counts: counts(row), rate: seen.rate, up: seen.up, simulated: seen.simulated },
+            ))
+        });
+    let routes: std::collections::BTreeMap<_, _> = routes.collect();
+    let simulated = live.simulated || routes.values().any(|route: &RouteReport| route.simulated);
+    let [p50, p95, p99] = live.tally.times.map(|at| at.checked_sub(1).map(|ms| f64::from(ms) / 1000.0));
+    Report {
+        id: live.alert.id,
+        state: live.alert.state.name(),
+        mode: if request.mode == records::Mode::Drill { "drill" } else { "live" },
+        simulated,
+        headline: headline(request),
+        note: live.alert.note.clone(),
+        counts: live.tally.total(),
+        channels: channels(live),
+        routes,
+        reasons: reasons(live),
+        answers: live
+            .answer_counts
+            .iter()
+            .filter(|(_, n)| **n > 0)
+            .map(|(key, n)| (key.clone(), *n))
+            .collect(),
+        times: Times { p50, p95, p99 },
+        rate_now: live.rate_now(now),
+        eta,
+        created: rfc3339(live.alert.created),
+        finished: live.finished.map(rfc3339),
+        at: rfc3339(now),
+    }
+}
+
+/// First words of an alert, for lists.
+pub fn headline(request: &records::AlertRequest) -> String {
+    let languages = request.texts.languages.values();
+    let text = request
+        .headline
+        .as_ref()
+        .or(request.text.as_ref())
+        .or(request.texts.default.headline.as_ref())
+        .or(request.texts.default.sms.as_ref())
+        .or_else(|| languages.flat_map(|texts| [&texts.headline, &texts.text, &texts.sms]).flatten().next());
+    text.map_or_else(String::new, |text| text.lines().next().unwrap_or("").chars().take(80).collect())
+}
+
+fn channels(live: &Live) -> std::collections::BTreeMap<String, Counts> {
+    let name = |row: usize| Channel::ALL.get(row).map_or("none", |channel| channel.name()).to_owned();
+    let rows = live.tally.channels.iter().enumerate();
+    rows.map(|(row, by_state)| (name(row), counts(by_state)))
+        .filter(|(_, counts)| counts.endpoints > 0)
+        .collect()
+}
+
+fn reasons(live: &Live) -> std::collections::BTreeMap<String, u64> {
+    let all = live.tally.reasons.iter().enumerate().filter(|(_, n)| **n > 0);
+    all.filter_map(|(number, n)| Some((Reason::from_number(number as u8)?, *n)))
+        .filter(|(reason, _)| *reason != Reason::None)
+        .map(|(reason, n)| (reason.words().to_owned(), u64::from(n)))
+        .collect()
+}
+
+/// A moment as people and programs read it, with its zone.
+pub fn rfc3339(at: Timestamp) -> String {
+    jiff::Timestamp::from_microsecond(at.0).map_or_else(|_| at.0.to_string(), |at| format!("{at:.3}"))
+}
+
+/// Why a delivery is where it is, with the server's words.
+pub fn reason_in_words(delivery: &Delivery) -> String {
+    match (delivery.reason.words(), delivery.detail.as_str()) {
+        ("", detail) => detail.to_owned(),
+        (words, "") => words.to_owned(),
+        (words, detail) => format!("{words}: {detail}"),
+    }
+}
+
+/// When an alert's last delivery got to where it is; for one read from rows.
+pub fn last_change(live: &Live) -> Option<Timestamp> {
+    let latest = live.each().map(|(_, hot)| hot.accepted.max(hot.delivered).max(hot.submitted)).max()?;
+    moment(live.alert.created, latest)
+}
+
+/// Nothing of it is on its way any more.
+pub fn is_over(live: &Live) -> bool {
+    live.tally.in_state(DeliveryState::Submitted) == 0 && live.tally.in_state(DeliveryState::Planned) == 0
+}

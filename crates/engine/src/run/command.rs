@@ -1,0 +1,101 @@
+//! What the owner of the hot state can be told.
+
+use crate::api::{EngineError, Event, Report, Steer};
+use crate::record::Live;
+use records::{Alert, AlertNo, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo, Route};
+use std::sync::Arc;
+use tokio::sync::{broadcast, oneshot};
+
+/// Where the answer goes.
+pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
+
+/// A message to the owner.
+pub enum Command {
+    /// A door stored an alert.
+    Accepted { alert: Box<Alert>, solved: Option<Reply<Solved>> },
+    /// A solve is through.
+    Solved { no: AlertNo, result: Result<(Box<Live>, u64), EngineError> },
+    /// Look at an alert. The owner answers for those in memory.
+    Look { no: AlertNo, reply: oneshot::Sender<Option<Look>> },
+    /// Some of its deliveries.
+    Deliveries { no: AlertNo, wanted: Wanted, reply: oneshot::Sender<Option<Vec<Delivery>>> },
+    /// Change its course.
+    Steer { no: AlertNo, verb: Steer, reply: Reply<Alert> },
+    /// Follow it.
+    Watch { no: AlertNo, reply: oneshot::Sender<Option<broadcast::Receiver<Event>>> },
+    /// An observer came.
+    Observe { no: AlertNo, observer: u64, request: CallbackRequest },
+    /// An observer went.
+    Unobserve { no: AlertNo, observer: u64 },
+    /// Routes changed.
+    Routes { routes: Vec<Route>, reply: Reply<()> },
+    /// How things stand.
+    Health { reply: oneshot::Sender<Health> },
+    /// Fold and end.
+    Stop { reply: oneshot::Sender<()> },
+}
+
+/// Which deliveries.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    pub state: Option<DeliveryState>,
+    pub from: EndpointNo,
+    pub limit: usize,
+}
+
+/// An alert that was solved.
+#[derive(Debug, Clone)]
+pub struct Solved {
+    /// As it is now.
+    pub alert: Alert,
+    /// Endpoints that are not excluded.
+    pub endpoints: u32,
+    /// Left out, by reason.
+    pub excluded: Vec<(String, u64)>,
+}
+
+/// An alert in memory, as seen from outside.
+pub struct Look {
+    /// With its state of now.
+    pub alert: Alert,
+    /// How far it is.
+    pub report: Arc<Report>,
+}
+
+/// What an answer page shows.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Subject.
+    pub headline: String,
+    /// What was said, in the person's language.
+    pub text: String,
+    /// What can be answered; empty: free text.
+    pub choices: Vec<Choice>,
+    /// What they said before.
+    pub answered: Option<Answer>,
+    /// An answer is still taken.
+    pub open: bool,
+    /// It is an exercise.
+    pub drill: bool,
+    /// Of the text.
+    pub language: Option<String>,
+}
+
+/// How the engine stands.
+#[derive(Debug, Clone, Default)]
+pub struct Health {
+    /// Each configured route with its gateway's last word.
+    pub routes: Vec<(Route, Option<records::RouteHealth>)>,
+    /// Records of outcomes that are not folded into memory yet.
+    pub backlog: u64,
+    /// Alerts in memory.
+    pub alerts: usize,
+    /// Alerts that are not final.
+    pub running: usize,
+    /// Deliveries in memory.
+    pub deliveries: usize,
+    /// Carrier ids known.
+    pub carrier_ids: usize,
+    /// Receipts that belonged to nothing.
+    pub unmatched_receipts: u64,
+}

@@ -1,0 +1,203 @@
+//! The fold into SQL: once a second what changed, in key order, in slices; with the last slice how far the topic of
+//! outcomes is folded. Carrier ids go to their own topic first. Afterwards the topics let go of what nobody needs.
+
+use super::owner::{Errand, Owner, bus_error};
+use crate::api::{EngineError, Parts};
+use crate::record::Live;
+use records::{AlertNo, AlertState, Delivery, EndpointNo, Timestamp};
+use std::sync::Arc;
+
+/// How often a fold begins, in microseconds.
+const FOLD_EVERY_US: i64 = 1_000_000;
+/// Deliveries in one slice.
+const SLICE_ROWS: usize = 16_384;
+/// The topic of carrier ids.
+const CARRIER_IDS: &str = "carrier-ids";
+/// How often topics are trimmed, in microseconds.
+const TRIM_EVERY_US: i64 = 5_000_000;
+
+/// Where a fold stands.
+pub struct FoldState {
+    ids: Arc<dyn bus::Topic>,
+    begun: Timestamp,
+    trimmed: Timestamp,
+    under_way: Option<UnderWay>,
+    /// SQL has everything below.
+    pub folded_to: u64,
+    /// Alerts whose final state is written once their deliveries are.
+    pub finished: Vec<Change>,
+}
+
+/// A change of state to be written.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub no: AlertNo,
+    pub state: AlertState,
+    pub version: u32,
+    pub note: String,
+    pub at: Timestamp,
+}
+
+struct UnderWay {
+    position: u64,
+    alerts: Vec<AlertNo>,
+    changes: Vec<Change>,
+    slice: Vec<(AlertNo, EndpointNo)>,
+    last: bool,
+}
+
+impl FoldState {
+    pub fn new(parts: &Parts) -> Result<FoldState, EngineError> {
+        Ok(FoldState {
+            ids: parts.bus.topic(CARRIER_IDS).map_err(bus_error)?,
+            begun: Timestamp::default(),
+            trimmed: Timestamp::default(),
+            under_way: None,
+            folded_to: 0,
+            finished: Vec::new(),
+        })
+    }
+
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// The topic of carrier ids, for a start.
+    pub fn ids_topic(&self) -> &Arc<dyn bus::Topic> {
+        &self.ids
+    }
+}
+
+impl Owner {
+    /// Begins a fold if it is time.
+    pub fn fold(&mut self, now: Timestamp) {
+        let waits = now.us_since(self.folding.begun) < FOLD_EVERY_US && now >= self.folding.begun;
+        let nothing = self.unfolded.is_empty()
+            && self.folding.folded_to == self.next_outcome
+            && self.folding.finished.is_empty();
+        let urgent = self.stopping.is_some() || !self.folding.finished.is_empty();
+        if self.folding.is_under_way() || nothing || (waits && !urgent) {
+            return;
+        }
+        self.folding.begun = now;
+        let mut alerts: Vec<AlertNo> = self.unfolded.drain().collect();
+        alerts.sort_unstable();
+        for no in &alerts {
+            if let Some(live) = self.lives.get_mut(no) {
+                live.begin_fold();
+            }
+        }
+        let changes = std::mem::take(&mut self.folding.finished);
+        self.folding.under_way =
+            Some(UnderWay { position: self.next_outcome, alerts, changes, slice: Vec::new(), last: false });
+        let ids = self.ids.take_unsaved(now);
+        self.fold_slice(ids);
+    }
+
+    fn fold_slice(&mut self, ids: Option<Vec<u8>>) {
+        let Some(fold) = &mut self.folding.under_way else { return };
+        let mut rows: Vec<Delivery> = Vec::new();
+        let mut more = false;
+        for no in &fold.alerts {
+            if let Some(live) = self.lives.get_mut(no) {
+                more = live.take_folding(&self.words, &mut rows, SLICE_ROWS);
+                if more {
+                    break;
+                }
+            }
+        }
+        fold.slice = rows.iter().map(|row| (row.alert, row.endpoint)).collect();
+        fold.last = !more;
+        let folded_to = if more { self.folding.folded_to } else { fold.position };
+        let (store, topic) = (self.parts.store.clone(), self.folding.ids.clone());
+        self.errands.push(Box::pin(async move {
+            // Ids first: a receipt must find its delivery once the outcome that told the id is let go of.
+            if let Some(ids) = ids
+                && let Err(error) = topic.append(&[&ids]).await
+            {
+                return Errand::Folded(Err(store::StoreError::Database { why: error.to_string() }));
+            }
+            Errand::Folded(store.fold(rows, folded_to).await)
+        }));
+    }
+
+    /// A slice is in SQL, or was refused.
+    pub fn folded(&mut self, result: Result<(), store::StoreError>) {
+        if let Err(error) = result {
+            return self.fold_failed(&error);
+        }
+        match self.folding.under_way.take() {
+            Some(fold) if fold.last => self.fold_done(fold),
+            unfinished => {
+                self.folding.under_way = unfinished;
+                self.fold_slice(None);
+            }
+        }
+    }
+
+    fn fold_done(&mut self, fold: UnderWay) {
+        self.folding.folded_to = fold.position;
+        for change in fold.changes {
+            self.write_change(change);
+        }
+        self.trim();
+    }
+
+    /// Writes a change of state.
+    pub fn write_change(&mut self, change: Change) {
+        let store = self.parts.store.clone();
+        self.send_out(async move {
+            let written =
+                store.set_alert_state(change.no, change.state, change.version, &change.note, change.at).await;
+            written.map_err(|error| format!("alert {}: its state could not be written: {error}", change.no))
+        });
+    }
+
+    fn fold_failed(&mut self, error: &store::StoreError) {
+        tracing::error!(%error, "a fold failed; nothing is lost, it will be tried again");
+        let Some(fold) = self.folding.under_way.take() else { return };
+        for (no, endpoint) in fold.slice {
+            if let Some(live) = self.lives.get_mut(&no) {
+                live.redirty(endpoint);
+            }
+        }
+        for no in fold.alerts {
+            if let Some(live) = self.lives.get_mut(&no) {
+                live.abort_fold();
+            }
+            self.unfolded.insert(no);
+        }
+        self.folding.finished.extend(fold.changes);
+        // Finished alerts make a fold urgent; a full disk must not make it spin.
+        self.folding.begun = self.now();
+        if self.stopping.is_some() {
+            self.unfolded.clear();
+            self.folding.finished.clear();
+        }
+    }
+
+    fn trim(&mut self) {
+        let now = self.now();
+        if now.us_since(self.folding.trimmed) < TRIM_EVERY_US && now >= self.folding.trimmed {
+            return;
+        }
+        self.folding.trimmed = now;
+        let needed = self.ways.outcomes_needed_from().unwrap_or(u64::MAX);
+        let below = self.folding.folded_to.min(needed);
+        if let Err(error) = self.outcomes.trim(below) {
+            tracing::warn!(%error, "outcomes could not be trimmed");
+        }
+        for lane in self.ways.list.iter().flat_map(|way| way.lanes.iter()) {
+            let low = lane.group.low_water();
+            if low > lane.topic.low() {
+                let _ = lane.topic.trim(low);
+            }
+        }
+        self.ids.forget(now.plus_s(-i64::from(self.parts.settings.carrier_ids_s)));
+    }
+}
+
+/// Everything that is not yet in SQL would be lost with the alert's memory.
+pub fn may_leave(live: &Live) -> bool {
+    live.alert.state.is_final() && live.dirty_count() == 0
+}

@@ -1,0 +1,167 @@
+//! What time brings: retries and quiet hours that end, escalation, the end of alerts, alerts that leave memory.
+
+use super::folding::{Change, may_leave};
+use super::owner::Owner;
+use crate::plan::Move;
+use crate::record::hot::{ESCALATED, moment};
+use records::{
+    AlertNo, AlertState, Control, ControlState, DeliveryState, EndpointNo, Reason, Strategy, Timestamp,
+};
+
+/// How often orders of devices are looked through, in microseconds.
+const ESCALATE_EVERY_US: i64 = 500_000;
+
+impl Owner {
+    /// Looks at every running alert.
+    pub fn look_at_moments(&mut self, now: Timestamp) {
+        let running: Vec<AlertNo> = self.running.iter().copied().collect();
+        for no in running {
+            self.free_due(no, now);
+            self.escalate(no, now);
+            self.expire(no, now);
+        }
+        self.let_go(now);
+    }
+
+    fn free_due(&mut self, no: AlertNo, now: Timestamp) {
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        if live.next_due().is_some_and(|due| due <= now) {
+            live.free_due(now);
+            self.touch(no);
+        }
+    }
+
+    /// Who was not heard of in time calls for their next device.
+    fn escalate(&mut self, no: AlertNo, now: Timestamp) {
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        if live.chains.is_none()
+            || now.us_since(live.escalated_at) < ESCALATE_EVERY_US
+            || live.alert.state != AlertState::Running
+        {
+            return;
+        }
+        live.escalated_at = now;
+        let overdue = self.overdue(no, now);
+        for endpoint in overdue {
+            let Some(live) = self.lives.get_mut(&no) else { return };
+            live.edit(endpoint, now, |hot| hot.flags |= ESCALATED);
+            let live = &*live;
+            let moves: Vec<Move> = live.chains.as_ref().map_or_else(Vec::new, |chains| {
+                chains.next(endpoint, |at| live.standing(at, |route| self.ways.has_receipts(route)))
+            });
+            self.apply_moves(no, &moves, now);
+        }
+    }
+
+    fn overdue(&self, no: AlertNo, now: Timestamp) -> Vec<EndpointNo> {
+        let Some(live) = self.lives.get(&no) else { return Vec::new() };
+        let Some(chains) = &live.chains else { return Vec::new() };
+        let timeout_s = i64::from(self.parts.settings.receipt_timeout_s);
+        let is_overdue = |endpoint: EndpointNo, since: Timestamp, state: DeliveryState| {
+            chains.strategies(endpoint).any(|strategy| match strategy {
+                Strategy::All => false,
+                Strategy::FirstReachable => {
+                    matches!(state, DeliveryState::Accepted | DeliveryState::Unknown)
+                        && since.plus_s(timeout_s) <= now
+                }
+                Strategy::EscalateAfter { seconds } => since.plus_s(i64::from(seconds)) <= now,
+            })
+        };
+        live.each()
+            .filter(|(_, hot)| hot.flags & ESCALATED == 0)
+            .filter(|(_, hot)| {
+                matches!(
+                    hot.state,
+                    DeliveryState::Accepted | DeliveryState::Delivered | DeliveryState::Unknown
+                )
+            })
+            .filter_map(|(endpoint, hot)| {
+                let since = moment(live.alert.created, hot.accepted.max(hot.submitted))?;
+                is_overdue(endpoint, since, hot.state).then_some(endpoint)
+            })
+            .collect()
+    }
+
+    fn expire(&mut self, no: AlertNo, now: Timestamp) {
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        if live.alert.request.expires > now || live.alert.state.is_final() {
+            return;
+        }
+        live.end_waiting(Reason::Expired, now);
+        self.end(no, AlertState::Expired, "its time ran out", now);
+        self.set_control(no, ControlState::Stop);
+    }
+
+    /// Alerts whose every delivery is where it will stay.
+    pub fn finish_what_is_done(&mut self, now: Timestamp) {
+        if self.touched.is_empty() {
+            return;
+        }
+        let touched: Vec<AlertNo> = self.touched.drain().collect();
+        for no in touched {
+            self.telling.note_change(no);
+            let done = self
+                .lives
+                .get(&no)
+                .is_some_and(|live| live.alert.state == AlertState::Running && live.tally.pending() == 0);
+            if done {
+                self.end(no, AlertState::Done, "", now);
+            }
+        }
+    }
+
+    /// Moves an alert to a final state. It is written when its deliveries are.
+    pub fn end(&mut self, no: AlertNo, state: AlertState, note: &str, now: Timestamp) {
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        live.alert.state = state;
+        live.alert.version += 1;
+        live.alert.note = note.to_owned();
+        live.finished = Some(now);
+        let change = Change { no, state, version: live.alert.version, note: note.to_owned(), at: now };
+        self.folding.finished.push(change);
+        self.running.remove(&no);
+        self.unfolded.insert(no);
+        self.telling.note_end(no);
+    }
+
+    /// Tells gateways whether an alert may be sent.
+    pub fn set_control(&mut self, no: AlertNo, state: ControlState) {
+        let Some(live) = self.lives.get(&no) else { return };
+        let control = Control { alert: no, state, version: live.alert.version }.encode();
+        let retained = self.control.clone();
+        self.send_out(async move {
+            retained
+                .set(&no.to_string(), &control)
+                .await
+                .map_err(|error| format!("control of alert {no}: {error}"))
+        });
+    }
+
+    /// Alerts that have been final for a while leave memory.
+    fn let_go(&mut self, now: Timestamp) {
+        let linger = i64::from(self.parts.settings.linger_s);
+        let old: Vec<AlertNo> = self
+            .lives
+            .values()
+            .filter(|live| may_leave(live) && live.finished.is_some_and(|at| at.plus_s(linger) < now))
+            .map(|live| live.alert.no)
+            .filter(|no| !self.unfolded.contains(no) && !self.folding.is_under_way())
+            .collect();
+        for no in old {
+            if let Some(live) = self.lives.remove(&no)
+                && live.alert.request.require_answer
+                && live.alert.request.expires <= now
+            {
+                self.asked.forget(no);
+            }
+            self.estimates.retain(|(alert, _), _| *alert != no);
+            self.telling.forget(no);
+            let (retained, key) = (self.control.clone(), no.to_string());
+            if retained.value(&key).is_some() {
+                self.send_out(
+                    async move { retained.set(&key, &[]).await.map_err(|error| error.to_string()) },
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Outcomes as they come: each finds its delivery and is folded; what follows is carried out.
+
+use super::owner::Owner;
+use crate::plan::Move;
+use crate::record::{Effect, Folding, Live, choice_of};
+use records::{
+    AlertNo, Answer, AttemptRef, AttemptResult, Channel, DeliveryState, EndpointNo, Inbound, Intent, Outcome,
+    Reason, Receipt, Timestamp, decode_outcomes,
+};
+
+impl Owner {
+    /// Folds one record of the topic.
+    pub fn take_batch(&mut self, octets: &[u8]) {
+        match decode_outcomes(octets) {
+            Ok(outcomes) => outcomes.into_iter().for_each(|outcome| self.take(outcome)),
+            Err(error) => tracing::error!(%error, "a record of outcomes is skipped"),
+        }
+    }
+
+    fn take(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Intent(intent) => self.take_intent(&intent),
+            Outcome::Attempt { of, route, at, result } => self.take_attempt(of, &route, at, &result),
+            Outcome::Receipt(receipt) => self.take_receipt(receipt),
+            Outcome::Inbound(inbound) => self.take_inbound(inbound),
+            Outcome::Answer { alert, endpoint, text, via, at } => {
+                self.take_answer(alert, endpoint, &text, via, at)
+            }
+        }
+    }
+
+    fn take_intent(&mut self, intent: &Intent) {
+        let route = self.words.route_no(&intent.route);
+        self.with_live(intent.alert, |live, folding| {
+            for &(endpoint, attempt) in &intent.attempts {
+                folding.intent(live, endpoint, attempt, route, intent.at);
+            }
+        });
+    }
+
+    fn take_attempt(&mut self, of: AttemptRef, route: &str, at: Timestamp, result: &AttemptResult) {
+        let route = self.words.route_no(route);
+        self.with_live(of.alert, |live, folding| folding.attempt(live, of, route, at, result));
+        if let AttemptResult::Accepted { keys, .. } = result {
+            for &key in keys.iter().filter(|key| **key != 0) {
+                let waited = self.ids.add(key, (of.alert, of.endpoint, of.part), at);
+                if let Some(receipt) = waited {
+                    self.take_receipt(receipt);
+                }
+            }
+        }
+        self.carry_out(of.alert, at);
+    }
+
+    fn take_receipt(&mut self, receipt: Receipt) {
+        match self.ids.find(&receipt.keys) {
+            Some((alert, endpoint, part)) => {
+                self.with_live(alert, |live, folding| {
+                    folding.receipt(live, endpoint, part, receipt.state, &receipt.text, receipt.at);
+                });
+                self.carry_out(alert, receipt.at);
+            }
+            None => self.ids.wait(receipt, self.now()),
+        }
+    }
+
+    fn take_inbound(&mut self, inbound: Inbound) {
+        let route = self.words.route_no(&inbound.route);
+        let of = inbound.of.or_else(|| self.asked.find(inbound.channel, &inbound.from, Some(route)));
+        match of {
+            Some((alert, endpoint)) => self.take_answer(
+                alert,
+                endpoint,
+                &inbound.text,
+                inbound.channel.name().to_owned(),
+                inbound.at,
+            ),
+            None => self.keep_inbound(&inbound),
+        }
+        if is_stop(&inbound.text) {
+            self.opt_out(of.map(|(alert, _)| alert), inbound.channel, &inbound.from, inbound.at);
+        }
+    }
+
+    /// A message that belongs to no alert stays on its own topic.
+    fn keep_inbound(&mut self, inbound: &Inbound) {
+        let record = records::encode_outcomes(&[Outcome::Inbound(inbound.clone())]);
+        let topic = self.inbound.clone();
+        self.send_out(async move {
+            topic.append(&[&record]).await.map(|_| ()).map_err(|error| error.to_string())
+        });
+    }
+
+    fn opt_out(&mut self, alert: Option<AlertNo>, channel: Channel, address: &str, at: Timestamp) {
+        let account = alert.and_then(|no| self.lives.get(&no)).map(|live| live.alert.account.clone());
+        let account = account.unwrap_or_else(|| records::Account::DEFAULT.to_owned());
+        let (store, address) = (self.parts.store.clone(), address.to_owned());
+        self.send_out(async move {
+            store.set_opt_out(&account, channel, &address, true, at).await.map_err(|error| error.to_string())
+        });
+    }
+
+    pub fn take_answer(
+        &mut self,
+        alert: AlertNo,
+        endpoint: EndpointNo,
+        text: &str,
+        via: String,
+        at: Timestamp,
+    ) {
+        self.with_live(alert, |live, folding| {
+            let choice = choice_of(&live.alert.request.choices, text);
+            let answer = Answer {
+                key: choice.map(|choice| choice.key.clone()),
+                text: choice.map_or_else(|| text.to_owned(), |choice| choice.label.clone()),
+                via,
+                at,
+            };
+            folding.answer(live, endpoint, answer);
+        });
+        self.carry_out(alert, at);
+    }
+
+    /// Folds into an alert; one that left memory is read back first.
+    fn with_live(&mut self, no: AlertNo, fold: impl FnOnce(&mut Live, &mut Folding<'_>)) {
+        if !self.lives.contains_key(&no) && !self.read_back(no) {
+            return;
+        }
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        let mut folding = Folding {
+            words: &mut self.words,
+            retry_after_s: &self.parts.settings.retry_after_s,
+            effects: &mut self.effects,
+        };
+        fold(live, &mut folding);
+        self.touch(no);
+    }
+
+    /// What follows from the last fold.
+    fn carry_out(&mut self, no: AlertNo, at: Timestamp) {
+        for i in 0..self.effects.len() {
+            match self.effects[i] {
+                Effect::Ended { route } => self.ended(no, route),
+                Effect::Missed(endpoint) => self.move_chain(no, endpoint, at, false),
+                Effect::Reached(endpoint) => self.move_chain(no, endpoint, at, true),
+                Effect::Answered(endpoint) => self.tell_answer(no, endpoint),
+            }
+        }
+        self.effects.clear();
+    }
+
+    fn ended(&mut self, no: AlertNo, route: u16) {
+        let Some(live) = self.lives.get(&no) else { return };
+        let lane = live.lane() as usize;
+        let Some(place) = self.ways.place(route) else { return };
+        let units = self.estimate(no, place);
+        let lane = &mut self.ways.list[place].lanes[lane];
+        lane.under_way = lane.under_way.saturating_sub(units);
+    }
+
+    /// Somebody was reached, or missed, by one device: what of the others?
+    pub fn move_chain(&mut self, no: AlertNo, endpoint: EndpointNo, at: Timestamp, reached: bool) {
+        let Some(live) = self.lives.get(&no) else { return };
+        let Some(chains) = &live.chains else { return };
+        let standing = |at: EndpointNo| live.standing(at, |route| self.ways.has_receipts(route));
+        let moves = if reached { chains.spared(endpoint, standing) } else { chains.next(endpoint, standing) };
+        self.apply_moves(no, &moves, at);
+    }
+
+    pub fn apply_moves(&mut self, no: AlertNo, moves: &[Move], at: Timestamp) {
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        for moved in moves {
+            match *moved {
+                Move::Activate(next) => live.edit(next, at, |hot| {
+                    hot.state = DeliveryState::Planned;
+                    hot.reason = Reason::None;
+                }),
+                Move::NotNeeded(later) => live.edit(later, at, |hot| {
+                    hot.state = DeliveryState::Excluded;
+                    hot.reason = Reason::NotNeeded;
+                }),
+            }
+        }
+        if !moves.is_empty() {
+            self.touch(no);
+        }
+    }
+}
+
+/// The words that stop messages in every language this is used in; the SMS bridge adds configured ones.
+fn is_stop(text: &str) -> bool {
+    matches!(
+        text.trim().trim_end_matches(['.', '!']).to_uppercase().as_str(),
+        "STOP" | "STOPP" | "STOPALL" | "UNSUBSCRIBE" | "ARRET" | "ALTO"
+    )
+}

@@ -1,0 +1,280 @@
+//! The owner of the hot state: one task, one loop. It waits for commands, outcomes, ends of appends and folds, and
+//! moments; folds what came; then dispatches what has room.
+
+use super::command::Command;
+use super::ways::Ways;
+use crate::api::{EngineError, Parts};
+use crate::record::{Asked, CarrierIds, Effect, Live, Words};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use records::{AlertNo, EndpointNo, RosterBlock, Timestamp};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Commands taken in one go.
+const COMMANDS_AT_ONCE: usize = 256;
+/// Records of outcomes taken in one go, and their octets.
+const OUTCOME_RECORDS_AT_ONCE: usize = 32;
+const OUTCOME_OCTETS_AT_ONCE: usize = 1024 * 1024;
+/// How often the clock is looked at while alerts run, and while none does.
+const TICK_BUSY: Duration = Duration::from_millis(100);
+const TICK_IDLE: Duration = Duration::from_millis(500);
+/// How often moments (retries, ends of alerts) are looked at.
+const LOOK_EVERY_US: i64 = 50_000;
+/// Blocks of rosters kept.
+const BLOCKS_MAX: usize = 64;
+
+/// An append of a segment came to its end.
+pub struct Appended {
+    pub alert: AlertNo,
+    pub way: usize,
+    pub lane: records::Lane,
+    pub endpoints: Vec<EndpointNo>,
+    pub outcomes_from: u64,
+    pub result: Result<u64, bus::BusError>,
+}
+
+/// Everything that changes.
+pub struct Owner {
+    pub parts: Arc<Parts>,
+    pub me: mpsc::WeakSender<Command>,
+    pub ways: Ways,
+    pub lives: FxHashMap<AlertNo, Live>,
+    /// Those that may have something to dispatch, in turn.
+    pub turns: VecDeque<AlertNo>,
+    pub words: Words,
+    pub ids: CarrierIds,
+    pub asked: Asked,
+    pub outcomes: Arc<dyn bus::Topic>,
+    pub next_outcome: u64,
+    pub inbound: Arc<dyn bus::Topic>,
+    pub control: Arc<dyn bus::Retained>,
+    pub health: Arc<dyn bus::Retained>,
+    pub health_seen: u64,
+    pub effects: Vec<Effect>,
+    /// Alerts that are not final.
+    pub running: FxHashSet<AlertNo>,
+    /// Alerts with something SQL may lack.
+    pub unfolded: FxHashSet<AlertNo>,
+    /// Alerts to look at: are they done?
+    pub touched: FxHashSet<AlertNo>,
+    /// Units an endpoint of an alert costs on a way.
+    pub estimates: FxHashMap<(AlertNo, usize), u64>,
+    pub looked_at: Timestamp,
+    pub appends: FuturesUnordered<BoxFuture<'static, Appended>>,
+    /// Things to be done on the side: state changes, notices, control.
+    pub errands: FuturesUnordered<BoxFuture<'static, Errand>>,
+    pub folding: super::folding::FoldState,
+    pub telling: super::telling::Telling,
+    pub solving: super::solving::Solving,
+    blocks: VecDeque<(AlertNo, Arc<RosterBlock>)>,
+    pub blocked_until: Option<Timestamp>,
+    pub stopping: Option<tokio::sync::oneshot::Sender<()>>,
+}
+
+/// What an errand came to.
+pub enum Errand {
+    /// Done, or failed in these words: the log has them.
+    Done(Result<(), String>),
+    /// A slice of a fold is in SQL, or was refused.
+    Folded(Result<(), store::StoreError>),
+}
+
+impl Owner {
+    pub fn new(parts: Arc<Parts>, me: mpsc::WeakSender<Command>) -> Result<Owner, EngineError> {
+        let bus = parts.bus.clone();
+        let mut words = Words::default();
+        let ways = Ways::new(&parts, &mut words)?;
+        Ok(Owner {
+            outcomes: bus.topic(records::OUTCOMES).map_err(bus_error)?,
+            inbound: bus.topic(records::INBOUND).map_err(bus_error)?,
+            control: bus.retained(records::CONTROL).map_err(bus_error)?,
+            health: bus.retained(records::ROUTES).map_err(bus_error)?,
+            health_seen: u64::MAX,
+            telling: super::telling::Telling::new(&parts)?,
+            folding: super::folding::FoldState::new(&parts)?,
+            solving: super::solving::Solving::default(),
+            parts,
+            me,
+            ways,
+            lives: FxHashMap::default(),
+            turns: VecDeque::new(),
+            words,
+            ids: CarrierIds::default(),
+            asked: Asked::default(),
+            next_outcome: 0,
+            effects: Vec::new(),
+            running: FxHashSet::default(),
+            unfolded: FxHashSet::default(),
+            touched: FxHashSet::default(),
+            estimates: FxHashMap::default(),
+            looked_at: Timestamp::default(),
+            appends: FuturesUnordered::new(),
+            errands: FuturesUnordered::new(),
+            blocks: VecDeque::new(),
+            blocked_until: None,
+            stopping: None,
+        })
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.parts.clock)()
+    }
+
+    /// Runs until it is told to stop.
+    pub async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
+        loop {
+            let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
+            let readable = self.outcomes.readable(self.next_outcome);
+            tokio::select! {
+                count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
+                    if count == 0 {
+                        return;
+                    }
+                    for command in waiting.drain(..) {
+                        self.obey(command);
+                    }
+                }
+                () = readable => self.take_outcomes(),
+                Some(appended) = self.appends.next() => self.appended(appended),
+                Some(errand) = self.errands.next() => self.errand(errand),
+                () = tokio::time::sleep(tick) => {}
+            }
+            self.after();
+            if let Some(reply) = self.ready_to_end() {
+                let _ = reply.send(());
+                return;
+            }
+        }
+    }
+
+    /// What has to be looked at after anything happened.
+    fn after(&mut self) {
+        let now = self.now();
+        self.look_at_health();
+        if now.us_since(self.looked_at) >= LOOK_EVERY_US || now < self.looked_at {
+            self.looked_at = now;
+            self.look_at_moments(now);
+        }
+        self.dispatch(now);
+        self.finish_what_is_done(now);
+        self.fold(now);
+        self.tell(now);
+    }
+
+    /// Something of an alert changed: SQL lacks it, it may have somebody to dispatch, it may be done.
+    pub fn touch(&mut self, no: AlertNo) {
+        self.unfolded.insert(no);
+        self.touched.insert(no);
+        if let Some(live) = self.lives.get_mut(&no)
+            && !live.in_turn
+            && live.ready_classes().next().is_some()
+        {
+            live.in_turn = true;
+            self.turns.push_back(no);
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.running.is_empty() || self.folding.is_under_way() || !self.unfolded.is_empty()
+    }
+
+    fn take_outcomes(&mut self) {
+        let read = self.outcomes.read(self.next_outcome, OUTCOME_RECORDS_AT_ONCE, OUTCOME_OCTETS_AT_ONCE);
+        match read {
+            Ok(records) => {
+                for record in records {
+                    self.next_outcome = record.index + 1;
+                    self.take_batch(&record.octets);
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "the outcomes cannot be read; nothing is folded until they can");
+            }
+        }
+    }
+
+    fn errand(&mut self, errand: Errand) {
+        match errand {
+            Errand::Done(Ok(())) => {}
+            Errand::Done(Err(error)) => tracing::error!(error, "an errand failed"),
+            Errand::Folded(result) => self.folded(result),
+        }
+    }
+
+    fn ready_to_end(&mut self) -> Option<tokio::sync::oneshot::Sender<()>> {
+        let idle = self.stopping.is_some() && self.appends.is_empty() && self.errands.is_empty();
+        let folded = !self.folding.is_under_way() && self.unfolded.is_empty();
+        if idle && folded { self.stopping.take() } else { None }
+    }
+
+    /// A block of an alert's roster, from memory or SQL.
+    pub fn block(&mut self, no: AlertNo, of: EndpointNo) -> Option<Arc<RosterBlock>> {
+        read_block(&mut self.blocks, &*self.parts.store, no, of)
+    }
+
+    /// Splits what building a segment borrows.
+    pub fn blocks_and_lives(
+        &mut self,
+    ) -> (&mut Blocks, &mut FxHashMap<AlertNo, Live>, &mut Ways, &Arc<Parts>) {
+        (&mut self.blocks, &mut self.lives, &mut self.ways, &self.parts)
+    }
+
+    /// Runs something on the side.
+    pub fn send_out(&mut self, errand: impl Future<Output = Result<(), String>> + Send + 'static) {
+        self.errands.push(Box::pin(async move { Errand::Done(errand.await) }));
+    }
+}
+
+/// Blocks of rosters kept in memory, newest last.
+pub type Blocks = VecDeque<(AlertNo, Arc<RosterBlock>)>;
+
+/// A block from the kept ones, or from SQL.
+pub fn read_block(
+    kept: &mut Blocks,
+    store: &dyn store::Store,
+    no: AlertNo,
+    of: EndpointNo,
+) -> Option<Arc<RosterBlock>> {
+    let holds = |block: &RosterBlock| {
+        of.0.checked_sub(block.first.0).is_some_and(|place| (place as usize) < block.entries.len())
+    };
+    if let Some((_, block)) = kept.iter().rev().find(|(alert, block)| *alert == no && holds(block)) {
+        return Some(block.clone());
+    }
+    match store.roster_block(no, of) {
+        Ok(Some(block)) => {
+            let block = Arc::new(block);
+            if kept.len() >= BLOCKS_MAX {
+                kept.pop_front();
+            }
+            kept.push_back((no, block.clone()));
+            Some(block)
+        }
+        Ok(None) => None,
+        Err(error) => {
+            tracing::error!(alert = no.0, endpoint = of.0, %error, "a block of the roster cannot be read");
+            None
+        }
+    }
+}
+
+/// The bus failed.
+pub fn bus_error(error: bus::BusError) -> EngineError {
+    match error {
+        bus::BusError::DiskFull { .. } => EngineError::DiskFull,
+        other => EngineError::Internal(other.to_string()),
+    }
+}
+
+/// The store failed.
+pub fn store_error(error: store::StoreError) -> EngineError {
+    match error {
+        store::StoreError::DiskFull => EngineError::DiskFull,
+        other => EngineError::Internal(other.to_string()),
+    }
+}

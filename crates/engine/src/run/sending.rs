@@ -1,0 +1,186 @@
+//! The pass of dispatch: alerts in turn, lane by lane, each class to the way that has room.
+
+use super::owner::{Appended, Owner, read_block};
+use crate::dispatch::Builder;
+use crate::plan::NOWHERE;
+use crate::record::hot::IN_SEGMENT;
+use records::{AlertNo, AlertState, DeliveryState, EndpointNo, Lane, Reason, Segment, Timestamp};
+
+/// After a failed append (a full disk), dispatch waits so long, in microseconds.
+const PAUSE_AFTER_FAILURE_US: i64 = 1_000_000;
+/// Segments made in one pass, so that outcomes are looked at in between.
+const SEGMENTS_AT_ONCE: usize = 8;
+
+impl Owner {
+    /// Makes segments while there is room and somebody is ready.
+    pub fn dispatch(&mut self, now: Timestamp) {
+        if self.turns.is_empty()
+            || self.stopping.is_some()
+            || self.blocked_until.is_some_and(|until| now < until)
+        {
+            return;
+        }
+        let mut made = 0;
+        for lane in Lane::ALL {
+            let mut idle = 0;
+            while made < SEGMENTS_AT_ONCE && idle < self.turns.len() {
+                let Some(no) = self.turns.pop_front() else { break };
+                self.turns.push_back(no);
+                let sent = self.is_its_turn(no, lane, now) && self.dispatch_one(no, lane, now);
+                idle = if sent { 0 } else { idle + 1 };
+                made += usize::from(sent);
+            }
+        }
+        let lives = &mut self.lives;
+        self.turns.retain(|no| {
+            lives.get_mut(no).is_some_and(|live| {
+                live.in_turn = !live.alert.state.is_final() && live.ready_classes().next().is_some();
+                live.in_turn
+            })
+        });
+    }
+
+    fn is_its_turn(&self, no: AlertNo, lane: Lane, now: Timestamp) -> bool {
+        self.lives.get(&no).is_some_and(|live| {
+            let started = live.alert.request.not_before.is_none_or(|start| start <= now);
+            live.lane() == lane && live.alert.state == AlertState::Running && started
+        })
+    }
+
+    /// One segment of an alert; false if none could be made.
+    fn dispatch_one(&mut self, no: AlertNo, lane: Lane, now: Timestamp) -> bool {
+        let Some(live) = self.lives.get(&no) else { return false };
+        let classes: Vec<u8> = live.ready_classes().collect();
+        for class in classes {
+            if class == NOWHERE {
+                self.fail_nowhere(no, now);
+                continue;
+            }
+            let Some((way, room)) = self.ways.choose(class, lane) else { continue };
+            if let Some(segment) = self.build(no, class, way, room, now) {
+                self.append(no, way, lane, segment);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn build(&mut self, no: AlertNo, class: u8, way: usize, room: u64, now: Timestamp) -> Option<Segment> {
+        let outcomes_from = self.outcomes.head();
+        let (kept, lives, ways, parts) = self.blocks_and_lives();
+        let live = lives.get_mut(&no)?;
+        let classifier = ways.classifier.clone();
+        let builder = Builder {
+            route: &classifier.routes()[way],
+            route_no: ways.list[way].no,
+            room,
+            weigher: &*parts.weigher,
+            links: &*parts.links,
+            outcomes_from,
+            now,
+            blocks: &mut |endpoint| read_block(kept, &*parts.store, no, endpoint),
+        };
+        builder.build(live, class)
+    }
+
+    fn append(&mut self, no: AlertNo, way: usize, lane: Lane, segment: Segment) {
+        let endpoints: Vec<EndpointNo> = segment.entries.iter().map(|entry| entry.endpoint).collect();
+        let units = self.estimate(no, way) * endpoints.len() as u64;
+        self.ways.gave(way, lane, units);
+        self.note_asked(no, way, &segment);
+        let topic = self.ways.list[way].lanes[lane as usize].topic.clone();
+        let outcomes_from = segment.outcomes_from;
+        let octets = segment.encode();
+        self.appends.push(Box::pin(async move {
+            let result = topic.append(&[&octets]).await;
+            Appended { alert: no, way, lane, endpoints, outcomes_from, result }
+        }));
+    }
+
+    fn note_asked(&mut self, no: AlertNo, way: usize, segment: &Segment) {
+        if !segment.answer {
+            return;
+        }
+        let channel = self.ways.classifier.routes()[way].channel;
+        let route = self.ways.list[way].no;
+        for entry in &segment.entries {
+            self.asked.note(channel, &entry.address, route, (no, entry.endpoint));
+        }
+    }
+
+    /// Units one endpoint of an alert costs on a way, the same when it is counted in and out.
+    pub fn estimate(&mut self, no: AlertNo, way: usize) -> u64 {
+        let route = &self.ways.classifier.routes()[way];
+        if route.rate <= 0.0 {
+            return 1;
+        }
+        if let Some(&known) = self.estimates.get(&(no, way)) {
+            return known;
+        }
+        let sample = self.lives.get(&no).and_then(|live| live.wording.sample(route.channel));
+        let units = sample.map_or(1, |body| u64::from(self.parts.weigher.units(route, &body).max(1)));
+        self.estimates.insert((no, way), units);
+        units
+    }
+
+    /// A segment is on the bus, or could not be put there.
+    pub fn appended(&mut self, appended: Appended) {
+        match appended.result {
+            Ok(index) => {
+                if let Some(way) = self.ways.list.get_mut(appended.way) {
+                    way.lanes[appended.lane as usize].segments.push_back((index, appended.outcomes_from));
+                }
+            }
+            Err(error) => {
+                tracing::error!(alert = appended.alert.0, %error, "a segment could not be put on the bus; it will be tried again");
+                self.blocked_until = Some(self.now().plus_us(PAUSE_AFTER_FAILURE_US));
+                self.take_back(appended.alert, appended.way, appended.lane, &appended.endpoints);
+            }
+        }
+    }
+
+    fn take_back(&mut self, no: AlertNo, way: usize, lane: Lane, endpoints: &[EndpointNo]) {
+        let now = self.now();
+        let units = self.estimate(no, way) * endpoints.len() as u64;
+        if let Some(way) = self.ways.list.get_mut(way) {
+            let lane = &mut way.lanes[lane as usize];
+            lane.under_way = lane.under_way.saturating_sub(units);
+        }
+        if let Some(live) = self.lives.get_mut(&no) {
+            for &endpoint in endpoints {
+                live.edit(endpoint, now, |hot| hot.flags &= !IN_SEGMENT);
+            }
+        }
+        self.touch(no);
+    }
+
+    /// No route takes these addresses: they are not sent, and the next device is called for.
+    fn fail_nowhere(&mut self, no: AlertNo, now: Timestamp) {
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        let mut missed = Vec::new();
+        while let Some(endpoint) = live.next_ready(NOWHERE) {
+            live.edit(endpoint, now, |hot| {
+                hot.state = DeliveryState::Failed;
+                hot.reason = Reason::NoRoute;
+            });
+            missed.push(endpoint);
+        }
+        self.touch(no);
+        for endpoint in missed {
+            self.move_chain(no, endpoint, now, false);
+        }
+    }
+
+    /// What gateways last said of their routes.
+    pub fn look_at_health(&mut self) {
+        let version = self.health.version();
+        if version == self.health_seen {
+            return;
+        }
+        self.health_seen = version;
+        for (i, route) in self.ways.classifier.routes().iter().enumerate() {
+            let said = self.health.value(&route.name);
+            self.ways.list[i].health = said.and_then(|octets| records::RouteHealth::decode(&octets).ok());
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Solves run on threads of their own, a few at a time; the owner goes on meanwhile.
+
+use super::command::{Command, Reply, Solved};
+use super::owner::{Owner, store_error};
+use crate::api::{EngineError, Parts, Problem, Steer};
+use crate::dispatch::Wording;
+use crate::plan::{Chains, Classifier};
+use crate::record::Live;
+use crate::solve::audience::{To, parsed};
+use crate::solve::{GROUP_DEPTH_MAX, GroupSet, Matcher, Roster, Solver, strategy_of};
+use records::{Alert, AlertNo, AlertState, DeliveryState, RosterBlock, Strategy, Timestamp};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// Solves at once.
+const AT_ONCE: usize = 16;
+/// Blocks written in one piece.
+const BLOCKS_AT_ONCE: usize = 64;
+/// Recipients looked up by id in one go.
+const IDS_AT_ONCE: usize = 1_000;
+
+/// What is being solved, and who waits for it.
+#[derive(Default)]
+pub struct Solving {
+    running: usize,
+    queue: VecDeque<Box<Alert>>,
+    waiters: FxHashMap<AlertNo, Vec<Reply<Solved>>>,
+    verbs: FxHashMap<AlertNo, Vec<(Steer, Reply<Alert>)>>,
+}
+
+impl Solving {
+    /// Is this alert being solved, or waiting for it?
+    pub fn holds(&self, no: AlertNo) -> bool {
+        self.waiters.contains_key(&no)
+    }
+
+    /// A verb that comes before the solve is through is carried out then.
+    pub fn defer(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
+        self.verbs.entry(no).or_default().push((verb, reply));
+    }
+}
+
+impl Owner {
+    /// An alert has to be solved.
+    pub fn solve(&mut self, alert: Box<Alert>, reply: Option<Reply<Solved>>) {
+        self.solving.waiters.entry(alert.no).or_default().extend(reply);
+        self.solving.queue.push_back(alert);
+        self.start_solves();
+    }
+
+    fn start_solves(&mut self) {
+        while self.solving.running < AT_ONCE {
+            let Some(alert) = self.solving.queue.pop_front() else { return };
+            self.solving.running += 1;
+            let (parts, classifier, me) = (self.parts.clone(), self.ways.classifier.clone(), self.me.clone());
+            tokio::task::spawn_blocking(move || {
+                let no = alert.no;
+                let result = solve(&parts, &classifier, *alert, &Handle::current());
+                if let Some(me) = me.upgrade() {
+                    let _ = me.blocking_send(Command::Solved { no, result });
+                }
+            });
+        }
+    }
+
+    /// A solve is through.
+    pub fn solved(&mut self, no: AlertNo, result: Result<(Box<Live>, u64), EngineError>) {
+        self.solving.running -= 1;
+        self.start_solves();
+        let waiters = self.solving.waiters.remove(&no).unwrap_or_default();
+        match result {
+            Ok((live, _people)) => {
+                self.take_in(*live);
+                let solved = self.solved_as_told(no);
+                for waiter in waiters {
+                    let _ = waiter.send(solved.clone().ok_or(EngineError::NotFound));
+                }
+            }
+            Err(error) => {
+                tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again at the next start");
+                for waiter in waiters {
+                    let _ = waiter.send(Err(error.clone()));
+                }
+            }
+        }
+        for (verb, reply) in self.solving.verbs.remove(&no).unwrap_or_default() {
+            self.steer(no, verb, reply);
+        }
+    }
+
+    /// An alert comes into memory.
+    pub fn take_in(&mut self, live: Live) {
+        let no = live.alert.no;
+        if !live.alert.state.is_final() {
+            self.running.insert(no);
+        }
+        self.lives.insert(no, live);
+        self.touch(no);
+    }
+
+    fn solved_as_told(&self, no: AlertNo) -> Option<Solved> {
+        let live = self.lives.get(&no)?;
+        let left_out = live.tally.in_state(DeliveryState::Excluded);
+        let reasons = crate::report::report(live, &self.words, self.now(), None, |_| None).reasons;
+        Some(Solved {
+            alert: live.alert.clone(),
+            endpoints: live.len() as u32 - left_out,
+            excluded: reasons.into_iter().collect(),
+        })
+    }
+}
+
+/// The whole solve of one alert, on the calling thread.
+fn solve(
+    parts: &Parts,
+    classifier: &Classifier,
+    alert: Alert,
+    runtime: &Handle,
+) -> Result<(Box<Live>, u64), EngineError> {
+    let wording = Arc::new(Wording::new(&alert.request).map_err(EngineError::Unprocessable)?);
+    let now = (parts.clock)();
+    let roster = roster(parts, &alert, &wording, now, runtime)?;
+    store_roster(parts, classifier, alert, wording, &roster, now, runtime)
+        .map(|live| (Box::new(live), roster.people()))
+}
+
+/// Who is in it. Also what a forecast looks at.
+pub fn roster(
+    parts: &Parts,
+    alert: &Alert,
+    wording: &Wording,
+    now: Timestamp,
+    runtime: &Handle,
+) -> Result<Roster, EngineError> {
+    let request = &alert.request;
+    let (wanted, unwanted) = parsed(request).map_err(EngineError::Unprocessable)?;
+    let mut groups = Vec::new();
+    for to in wanted.iter().chain(&unwanted) {
+        if let To::Group(name, _) = to {
+            groups.push(group_set(parts, &alert.account, name, runtime)?);
+        }
+    }
+    let opted_out = runtime.block_on(parts.store.opt_outs(&alert.account)).map_err(store_error)?;
+    let matcher = Matcher::new(request, &wanted, &unwanted, groups);
+    let max = parts.settings.endpoints_max;
+    let mut solver = Solver::new(request, matcher, opted_out.into_iter().collect(), wording, now, max);
+    if solver.needs_scan() {
+        let mut show = |people: &[records::Recipient]| solver.show(people);
+        parts.store.scan_recipients(&alert.account, &mut show).map_err(store_error)?;
+    } else {
+        show_named(parts, &alert.account, &mut solver, runtime)?;
+    }
+    solver.finish();
+    if solver.roster.len() > max as usize {
+        let reason = format!("names more than {max} endpoints, the limit of [engine] endpoints_max");
+        return Err(EngineError::Unprocessable(vec![Problem { field: "audience".into(), reason }]));
+    }
+    Ok(solver.roster)
+}
+
+fn group_set(parts: &Parts, account: &str, name: &str, runtime: &Handle) -> Result<GroupSet, EngineError> {
+    let mut set = GroupSet::default();
+    set.names.insert(name.to_owned());
+    let mut level = vec![name.to_owned()];
+    for _ in 0..GROUP_DEPTH_MAX {
+        let mut below = Vec::new();
+        for name in level {
+            match runtime.block_on(parts.store.group(account, &name)).map_err(store_error)? {
+                Some((group, _)) => below.extend(set.add(&group)),
+                None => _ = set.names.insert(name),
+            }
+        }
+        if below.is_empty() {
+            return Ok(set);
+        }
+        level = below;
+    }
+    let reason = format!("group {name:?} nests deeper than {GROUP_DEPTH_MAX}");
+    Err(EngineError::Unprocessable(vec![Problem { field: "audience".into(), reason }]))
+}
+
+/// Only those who are named, by id or membership, in the order of their ids.
+fn show_named(
+    parts: &Parts,
+    account: &str,
+    solver: &mut Solver<'_>,
+    runtime: &Handle,
+) -> Result<(), EngineError> {
+    let mut ids: Vec<String> = solver.matcher().named_ids().iter().cloned().collect();
+    let names = solver.matcher().group_names();
+    if !names.is_empty() {
+        let mut after = String::new();
+        loop {
+            let more = runtime
+                .block_on(parts.store.members_after(account, &names, &after, IDS_AT_ONCE))
+                .map_err(store_error)?;
+            let Some(last) = more.last() else { break };
+            after.clone_from(last);
+            ids.extend(more);
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    for slice in ids.chunks(IDS_AT_ONCE) {
+        let people = runtime.block_on(parts.store.recipients_by_ids(account, slice)).map_err(store_error)?;
+        if !solver.show(&people) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the roster, and makes the alert's deliveries of it in the same pass.
+fn store_roster(
+    parts: &Parts,
+    classifier: &Classifier,
+    mut alert: Alert,
+    wording: Arc<Wording>,
+    roster: &Roster,
+    now: Timestamp,
+    runtime: &Handle,
+) -> Result<Live, EngineError> {
+    alert.state = AlertState::Running;
+    alert.version += 1;
+    let (no, version) = (alert.no, alert.version);
+    let mut live = Live::new(alert, wording);
+    let ordered = has_order(&live);
+    let mut kept: Vec<RosterBlock> = Vec::new();
+    let mut first = true;
+    let mut blocks = roster.blocks().peekable();
+    while blocks.peek().is_some() {
+        let slice: Vec<RosterBlock> = blocks.by_ref().take(BLOCKS_AT_ONCE).collect();
+        slice.iter().for_each(|block| live.admit(block, classifier, now));
+        if ordered {
+            kept.extend(slice.iter().cloned());
+        }
+        runtime.block_on(parts.store.add_roster_blocks(no, first, slice)).map_err(store_error)?;
+        first = false;
+    }
+    if ordered {
+        let chains = Chains::new(kept.iter(), |rule| live.strategy(rule));
+        live.set_chains(chains);
+    }
+    live.seal();
+    runtime
+        .block_on(parts.store.set_alert_state(no, AlertState::Running, version, "", now))
+        .map_err(store_error)?;
+    Ok(live)
+}
+
+/// Does any strategy of this alert put devices in an order?
+pub fn has_order(live: &Live) -> bool {
+    let request = &live.alert.request;
+    (0..=request.audience.len() as u32).any(|rule| strategy_of(request, rule) != Strategy::All)
+}

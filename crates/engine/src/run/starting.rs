@@ -1,0 +1,334 @@
+//! A start: rows, then the outcomes after them, then the segments that nobody acknowledged. What is left over is planned.
+
+use super::command::Command;
+use super::owner::{Owner, bus_error, store_error};
+use super::solving::has_order;
+use crate::api::{EngineError, Parts};
+use crate::dispatch::Wording;
+use crate::plan::{Chains, Classifier};
+use crate::record::hot::{IN_SEGMENT, NO_ROUTE};
+use crate::record::{Live, Words};
+use records::{
+    Alert, AlertNo, AlertState, DeliveryState, EndpointNo, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
+    Segment, Timestamp,
+};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Records read in one go.
+const RECORDS_AT_ONCE: usize = 256;
+const OCTETS_AT_ONCE: usize = 4 * 1024 * 1024;
+/// Segments of one lane that can be under way.
+const SEGMENTS_MAX: usize = 100_000;
+
+/// Picks up where the last run ended; the owner is ready to run afterwards.
+pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
+    let store = owner.parts.store.clone();
+    let folded_to = store.folded_to().await.map_err(store_error)?;
+    owner.folding.folded_to = folded_to;
+    owner.next_outcome = folded_to.max(owner.outcomes.low());
+    load_carrier_ids(owner)?;
+    let mut unsolved = Vec::new();
+    for alert in store.unfinished_alerts().await.map_err(store_error)? {
+        match alert.state {
+            AlertState::Accepted | AlertState::Solving => unsolved.push(alert),
+            _ => take_up(owner, alert).await?,
+        }
+    }
+    replay(owner)?;
+    let lost = mark_segments(owner)?;
+    tracing::info!(
+        alerts = owner.lives.len(),
+        unsolved = unsolved.len(),
+        segments = lost,
+        "the engine is up"
+    );
+    for alert in unsolved {
+        owner.solve(Box::new(alert), None);
+    }
+    let all: Vec<AlertNo> = owner.lives.keys().copied().collect();
+    all.into_iter().for_each(|no| owner.touch(no));
+    Ok(())
+}
+
+async fn take_up(owner: &mut Owner, alert: Alert) -> Result<(), EngineError> {
+    let no = alert.no;
+    let observers = owner.parts.store.observers(no).await.map_err(store_error)?;
+    let now = owner.now();
+    let live = load(&owner.parts, &owner.ways.classifier, &mut owner.words, alert, now)?;
+    note_asked(owner, &live);
+    owner.observe_all(&live.alert, observers, now);
+    owner.take_in(live);
+    Ok(())
+}
+
+/// Reads an alert back from SQL, on the calling thread.
+pub fn load(
+    parts: &Parts,
+    classifier: &Classifier,
+    words: &mut Words,
+    alert: Alert,
+    now: Timestamp,
+) -> Result<Live, EngineError> {
+    let wording = Wording::new(&alert.request).map_err(EngineError::Unprocessable)?;
+    let no = alert.no;
+    let mut live = Live::new(alert, Arc::new(wording));
+    let ordered = has_order(&live);
+    let mut kept: Vec<RosterBlock> = Vec::new();
+    let mut at = EndpointNo(0);
+    while let Some(block) = parts.store.roster_block(no, at).map_err(store_error)? {
+        live.admit(&block, classifier, now);
+        at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
+        if ordered {
+            kept.push(block);
+        }
+    }
+    if ordered {
+        let chains = Chains::new(kept.iter(), |rule| live.strategy(rule));
+        live.set_chains(chains);
+    }
+    let mut each = |rows: &[records::Delivery]| {
+        rows.iter().for_each(|row| live.load(row, words));
+        true
+    };
+    parts.store.scan_deliveries(no, &mut each).map_err(store_error)?;
+    live.seal();
+    match live.alert.state {
+        AlertState::Cancelled => live.end_waiting(Reason::Cancelled, now),
+        AlertState::Expired => live.end_waiting(Reason::Expired, now),
+        _ => {}
+    }
+    if live.alert.state.is_final() {
+        live.finished = crate::report::last_change(&live).or(Some(live.alert.created));
+    }
+    Ok(live)
+}
+
+fn load_carrier_ids(owner: &mut Owner) -> Result<(), EngineError> {
+    let topic = owner.folding.ids_topic().clone();
+    let oldest = owner.now().plus_s(-i64::from(owner.parts.settings.carrier_ids_s));
+    let mut from = topic.low();
+    let mut needed = None;
+    loop {
+        let records = topic.read(from, RECORDS_AT_ONCE, OCTETS_AT_ONCE).map_err(bus_error)?;
+        let Some(last) = records.last() else { break };
+        from = last.index + 1;
+        for record in &records {
+            let moment = record
+                .octets
+                .first_chunk::<8>()
+                .map_or(Timestamp(0), |at| Timestamp(i64::from_le_bytes(*at)));
+            if moment >= oldest {
+                needed.get_or_insert(record.index);
+                owner.ids.load(&record.octets);
+            }
+        }
+    }
+    let _ = topic.trim(needed.unwrap_or(from));
+    Ok(())
+}
+
+fn replay(owner: &mut Owner) -> Result<(), EngineError> {
+    loop {
+        let records =
+            owner.outcomes.read(owner.next_outcome, RECORDS_AT_ONCE, OCTETS_AT_ONCE).map_err(bus_error)?;
+        if records.is_empty() {
+            return Ok(());
+        }
+        for record in records {
+            owner.next_outcome = record.index + 1;
+            owner.take_batch(&record.octets);
+        }
+    }
+}
+
+/// What stands in segments that no gateway acknowledged is under way, unless an outcome has ended it.
+fn mark_segments(owner: &mut Owner) -> Result<usize, EngineError> {
+    let mut found = Vec::new();
+    for (place, way) in owner.ways.list.iter().enumerate() {
+        for (lane_no, lane) in way.lanes.iter().enumerate() {
+            for index in lane.group.unacknowledged(SEGMENTS_MAX) {
+                if let Some(record) = lane.topic.read(index, 1, OCTETS_AT_ONCE).map_err(bus_error)?.pop()
+                    && record.index == index
+                    && let Ok(segment) = Segment::decode(&record.octets)
+                {
+                    found.push((place, lane_no, index, segment));
+                }
+            }
+        }
+    }
+    let count = found.len();
+    for (place, lane, index, segment) in found {
+        mark_segment(owner, place, lane, index, &segment);
+    }
+    Ok(count)
+}
+
+fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segment: &Segment) {
+    let units = owner.estimate(segment.alert, place);
+    let now = owner.now();
+    let way = &mut owner.ways.list[place];
+    way.lanes[lane].segments.push_back((index, segment.outcomes_from));
+    let no = way.no;
+    let Some(live) = owner.lives.get_mut(&segment.alert) else { return };
+    for entry in &segment.entries {
+        let Some(hot) = live.hot(entry.endpoint) else { continue };
+        let under_way =
+            hot.last < entry.attempt || (hot.last == entry.attempt && hot.state == DeliveryState::Submitted);
+        if !under_way || hot.flags & IN_SEGMENT != 0 {
+            continue;
+        }
+        live.edit(entry.endpoint, now, |hot| {
+            hot.flags |= IN_SEGMENT;
+            hot.last = entry.attempt;
+            if hot.route == NO_ROUTE {
+                hot.route = no;
+            }
+        });
+        owner.ways.list[place].lanes[lane].under_way += units;
+    }
+}
+
+/// Everybody who was sent something that asks for an answer.
+fn note_asked(owner: &mut Owner, live: &Live) {
+    if !live.alert.request.require_answer {
+        return;
+    }
+    let mut at = EndpointNo(0);
+    while let Ok(Some(block)) = owner.parts.store.roster_block(live.alert.no, at) {
+        for (i, entry) in block.entries.iter().enumerate() {
+            let endpoint = EndpointNo(block.first.0 + i as u32);
+            let (Some(channel), Some(hot)) = (entry.channel, live.hot(endpoint)) else { continue };
+            if hot.last > 0 {
+                owner.asked.note(channel, &entry.address, hot.route, (live.alert.no, endpoint));
+            }
+        }
+        at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
+    }
+}
+
+impl Owner {
+    /// An alert that left memory is needed again: a late receipt, a late answer. On this thread; it is rare.
+    pub fn read_back(&mut self, no: AlertNo) -> bool {
+        if self.solving.holds(no) {
+            return false;
+        }
+        let alert = match wait_for(self.parts.store.alert_by_no(no)) {
+            Ok(Some(alert)) => alert,
+            Ok(None) => return false,
+            Err(error) => {
+                tracing::error!(alert = no.0, %error, "an alert cannot be read back");
+                return false;
+            }
+        };
+        let now = self.now();
+        match load(&self.parts, &self.ways.classifier, &mut self.words, alert, now) {
+            Ok(mut live) => {
+                live.finished = live.finished.map(|_| now);
+                note_asked(self, &live);
+                self.take_in(live);
+                true
+            }
+            Err(error) => {
+                tracing::error!(alert = no.0, %error, "an alert cannot be read back");
+                false
+            }
+        }
+    }
+
+    /// Observers of an alert: its own callback, and those that registered later.
+    pub fn observe_all(
+        &mut self,
+        alert: &Alert,
+        later: Vec<(u64, records::CallbackRequest)>,
+        now: Timestamp,
+    ) {
+        if let Some(request) = &alert.request.callback {
+            self.telling.observe(alert.no, 0, request.clone(), now);
+        }
+        for (id, request) in later {
+            self.telling.observe(alert.no, id, request, now);
+        }
+    }
+
+    /// Routes changed: what may take whom is asked anew.
+    pub fn change_routes(&mut self, routes: Vec<records::Route>) -> Result<(), EngineError> {
+        let mut ways = super::ways::Ways::of(&self.parts, routes, &mut self.words)?;
+        for old in std::mem::take(&mut self.ways.list) {
+            if let Some(place) = ways.place(old.no) {
+                ways.list[place].lanes = old.lanes;
+                ways.list[place].given = old.given;
+            }
+        }
+        self.ways = ways;
+        self.health_seen = u64::MAX;
+        self.estimates.clear();
+        let running: Vec<AlertNo> = self.running.iter().copied().collect();
+        for no in running {
+            self.reclassify(no);
+            self.touch(no);
+        }
+        Ok(())
+    }
+
+    fn reclassify(&mut self, no: AlertNo) {
+        let mut at = EndpointNo(0);
+        while let Some(block) = self.block(no, at) {
+            let Some(live) = self.lives.get_mut(&no) else { return };
+            live.reclassify(&block, &self.ways.classifier);
+            at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
+        }
+    }
+}
+
+/// Waits for a future on a thread that may: the store's futures are completed by its own threads.
+pub fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+impl Owner {
+    /// Does what it is told.
+    pub fn obey(&mut self, command: Command) {
+        match command {
+            Command::Accepted { alert, solved } => {
+                let now = self.now();
+                self.observe_all(&alert, Vec::new(), now);
+                self.solve(alert, solved);
+            }
+            Command::Solved { no, result } => self.solved(no, result),
+            Command::Look { no, reply } => {
+                let now = self.now();
+                let look = self.lives.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
+                let _ = reply.send(look.map(|(alert, report)| super::command::Look { alert, report }));
+            }
+            Command::Deliveries { no, wanted, reply } => _ = reply.send(self.deliveries(no, wanted)),
+            Command::Steer { no, verb, reply } => self.steer(no, verb, reply),
+            Command::Watch { no, reply } => {
+                let watch = self.running.contains(&no) || self.solving.holds(no);
+                let _ = reply.send(watch.then(|| self.telling.watch(no)));
+            }
+            Command::Observe { no, observer, request } => {
+                let now = self.now();
+                self.telling.observe(no, observer, request, now);
+            }
+            Command::Unobserve { no, observer } => self.telling.unobserve(no, observer),
+            Command::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
+            Command::Health { reply } => _ = reply.send(self.how_it_stands()),
+            Command::Stop { reply } => self.stopping = Some(reply),
+        }
+    }
+}

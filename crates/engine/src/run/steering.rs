@@ -1,0 +1,125 @@
+//! The sender's hand on a running alert; and looks at it.
+
+use super::command::{Health, Reply, Wanted};
+use super::owner::Owner;
+use crate::api::{EngineError, Steer};
+use records::{Alert, AlertNo, AlertState, Control, ControlState, Delivery, DeliveryState, Reason};
+
+/// Deliveries looked through for one page at most; a page may be short, its cursor goes on.
+const LOOKED_THROUGH_MAX: usize = 1_000_000;
+
+impl Owner {
+    /// Changes an alert's course. The reply comes when it is on disk.
+    pub fn steer(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
+        if self.solving.holds(no) {
+            return self.solving.defer(no, verb, reply);
+        }
+        if !self.lives.contains_key(&no) && !self.read_back(no) {
+            let _ = reply.send(Err(EngineError::NotFound));
+            return;
+        }
+        let Some(state) = self.lives.get(&no).map(|live| live.alert.state) else { return };
+        let next = match (verb, state) {
+            (Steer::Cancel, AlertState::Running | AlertState::Paused | AlertState::AwaitingApproval) => {
+                AlertState::Cancelled
+            }
+            (Steer::Pause, AlertState::Running) => AlertState::Paused,
+            (Steer::Resume, AlertState::Paused) => AlertState::Running,
+            (Steer::RetryFailed, AlertState::Running | AlertState::Paused) => state,
+            (Steer::RetryFailed, AlertState::Done) => AlertState::Running,
+            _ => {
+                let _ = reply.send(Err(EngineError::WrongState { state: state.name(), verb: name(verb) }));
+                return;
+            }
+        };
+        self.carry_out_verb(no, verb, next);
+        self.write_and_reply(no, next, reply);
+    }
+
+    fn carry_out_verb(&mut self, no: AlertNo, verb: Steer, next: AlertState) {
+        let now = self.now();
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        live.alert.state = next;
+        live.alert.version += 1;
+        live.alert.note.clear();
+        match verb {
+            Steer::Cancel => {
+                live.end_waiting(Reason::Cancelled, now);
+                live.alert.note = "cancelled by its sender".to_owned();
+                live.finished = Some(now);
+                self.running.remove(&no);
+                self.telling.note_end(no);
+            }
+            Steer::RetryFailed => {
+                live.retry_failed(now);
+                live.finished = None;
+                self.running.insert(no);
+            }
+            Steer::Pause | Steer::Resume | Steer::Approve => {}
+        }
+        self.touch(no);
+    }
+
+    /// Gateways are told first: what SQL says must already hold.
+    fn write_and_reply(&mut self, no: AlertNo, state: AlertState, reply: Reply<Alert>) {
+        let Some(live) = self.lives.get(&no) else { return };
+        let alert = live.alert.clone();
+        let (retained, store, at) = (self.control.clone(), self.parts.store.clone(), self.now());
+        let told = match state {
+            AlertState::Cancelled => ControlState::Stop,
+            AlertState::Paused => ControlState::Pause,
+            _ => ControlState::Run,
+        };
+        self.send_out(async move {
+            let control = Control { alert: no, state: told, version: alert.version }.encode();
+            let set = retained.set(&no.to_string(), &control).await.map_err(super::owner::bus_error);
+            let written = match set {
+                Ok(()) => store
+                    .set_alert_state(no, alert.state, alert.version, &alert.note, at)
+                    .await
+                    .map_err(super::owner::store_error),
+                Err(error) => Err(error),
+            };
+            let result = written.as_ref().map(|()| ()).map_err(ToString::to_string);
+            let _ = reply.send(written.map(|()| alert));
+            result
+        });
+    }
+
+    /// A page of deliveries of an alert in memory.
+    pub fn deliveries(&self, no: AlertNo, wanted: Wanted) -> Option<Vec<Delivery>> {
+        let live = self.lives.get(&no)?;
+        let fits = |state: DeliveryState| wanted.state.is_none_or(|wanted| wanted == state);
+        let found = live
+            .each()
+            .skip(wanted.from.0 as usize)
+            .take(LOOKED_THROUGH_MAX)
+            .filter(|(_, hot)| fits(hot.state))
+            .take(wanted.limit);
+        Some(found.filter_map(|(endpoint, _)| live.delivery(endpoint, &self.words)).collect())
+    }
+
+    /// How things stand.
+    pub fn how_it_stands(&self) -> Health {
+        let routes = self.ways.classifier.routes().iter().zip(&self.ways.list);
+        Health {
+            routes: routes.map(|(route, way)| (route.clone(), way.health.clone())).collect(),
+            backlog: self.outcomes.head().saturating_sub(self.next_outcome),
+            alerts: self.lives.len(),
+            running: self.running.len(),
+            deliveries: self.lives.values().map(crate::record::Live::len).sum(),
+            carrier_ids: self.ids.len(),
+            unmatched_receipts: self.ids.unmatched,
+        }
+    }
+}
+
+fn name(verb: Steer) -> &'static str {
+    match verb {
+        Steer::Cancel => "cancel",
+        Steer::Pause => "pause",
+        Steer::Resume => "resume",
+        Steer::Approve => "approve",
+        Steer::RetryFailed => "retry what failed of",
+    }
+}

@@ -1,0 +1,207 @@
+//! An alert comes in: looked at as it stands, stored, and only then told to the owner.
+
+use super::owner::store_error;
+use super::{Command, Engine, solving};
+use crate::api::{Draft, EngineError, Forecast, Problem, Submitted};
+use crate::dispatch::Wording;
+use crate::plan::{Classifier, Tableau};
+use crate::solve::audience::{To, parsed};
+use records::{Alert, AlertId, AlertNo, AlertRequest, AlertState, Channel, Origin, Timestamp};
+use rustc_hash::FxHashMap;
+use tokio::runtime::Handle;
+
+/// An alert may end at most so long after it is accepted: offsets in memory are 32 bits of milliseconds.
+const EXPIRES_MAX_S: i64 = 40 * 86_400;
+
+impl Engine {
+    /// Accepts an alert: on disk when this resolves. With `wait_solved` also solved.
+    pub async fn submit(&self, draft: Draft) -> Result<Submitted, EngineError> {
+        let now = (self.inner.parts.clock)();
+        self.check(&draft.account, &draft.request, now).await?;
+        let alert = Alert {
+            no: AlertNo(0),
+            id: AlertId(uuid::Uuid::now_v7()),
+            account: draft.account,
+            token: draft.token,
+            created: now,
+            state: AlertState::Accepted,
+            version: 1,
+            request: draft.request,
+            origin: draft.origin,
+            note: String::new(),
+        };
+        let accepted = self.inner.parts.store.accept_alert(alert, draft.key).await.map_err(store_error)?;
+        let alert = match accepted {
+            store::Accepted::New(alert) => alert,
+            store::Accepted::Before(alert) => return self.before(alert).await,
+            store::Accepted::KeyTaken => return Err(EngineError::KeyTaken),
+        };
+        if !draft.wait_solved {
+            self.tell(Command::Accepted { alert: Box::new(alert.clone()), solved: None }).await?;
+            return Ok(Submitted { alert, fresh: true, endpoints: None, problems: Vec::new() });
+        }
+        let solved = self.solved(alert).await?;
+        if solved.endpoints == 0 {
+            return Err(EngineError::Unprocessable(vec![nobody(&solved.excluded)]));
+        }
+        Ok(Submitted {
+            alert: solved.alert,
+            fresh: true,
+            endpoints: Some(solved.endpoints),
+            problems: Vec::new(),
+        })
+    }
+
+    async fn before(&self, alert: Alert) -> Result<Submitted, EngineError> {
+        let report = self.report(&alert.account, alert.id).await?;
+        let solved = !matches!(alert.state, AlertState::Accepted | AlertState::Solving);
+        let endpoints = solved.then_some((report.counts.endpoints - report.counts.excluded) as u32);
+        Ok(Submitted { alert, fresh: false, endpoints, problems: Vec::new() })
+    }
+
+    /// What would happen; nothing is stored or sent.
+    pub async fn forecast(&self, account: &str, request: AlertRequest) -> Result<Forecast, EngineError> {
+        let now = (self.inner.parts.clock)();
+        self.check(account, &request, now).await?;
+        let health = self.health().await?;
+        let parts = self.inner.parts.clone();
+        let routes = self.inner.routes.load_full();
+        let alert = draft_alert(account, request, now);
+        let runtime = Handle::current();
+        let work = move || -> Result<Forecast, EngineError> {
+            let wording = Wording::new(&alert.request).map_err(EngineError::Unprocessable)?;
+            let roster = solving::roster(&parts, &alert, &wording, now, &runtime)?;
+            let classifier = Classifier::new(routes.to_vec());
+            let mut tableau = Tableau::default();
+            roster.blocks().for_each(|block| tableau.take(&block, &classifier, alert.request.mode));
+            let mut units: FxHashMap<usize, u64> = FxHashMap::default();
+            for (place, route) in classifier.routes().iter().enumerate() {
+                let sample = wording.sample(route.channel);
+                units.insert(
+                    place,
+                    sample.map_or(1, |body| u64::from(parts.weigher.units(route, &body).max(1))),
+                );
+            }
+            let mut forecast =
+                tableau.forecast(&classifier, |place| units.get(&place).copied().unwrap_or(1), |_| 0);
+            forecast.recipients = roster.people();
+            Ok(forecast)
+        };
+        let mut forecast = tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|error| EngineError::Internal(error.to_string()))??;
+        forecast.problems.extend(health.routes.iter().filter_map(|(route, said)| {
+            let down =
+                forecast.routes.contains_key(&route.name) && !said.as_ref().is_some_and(|said| said.up);
+            down.then(|| Problem {
+                field: "routes".into(),
+                reason: format!("route {} is down now", route.name),
+            })
+        }));
+        Ok(forecast)
+    }
+
+    /// Everything that can be said of a request before anybody is looked up.
+    async fn check(&self, account: &str, request: &AlertRequest, now: Timestamp) -> Result<(), EngineError> {
+        let mut problems = Vec::new();
+        match parsed(request) {
+            Ok((wanted, unwanted)) => {
+                self.check_groups(account, "audience", &wanted, &mut problems).await?;
+                self.check_groups(account, "exclude", &unwanted, &mut problems).await?;
+                if wanted.contains(&To::Area) && request.area.is_none() {
+                    problems.push(problem("audience", "names area, but the alert has none"));
+                }
+            }
+            Err(found) => problems.extend(found),
+        }
+        match Wording::new(request) {
+            Ok(wording) if Channel::ALL.iter().all(|channel| wording.sample(*channel).is_none()) => {
+                problems.push(problem("text", "is missing: an alert says something, by text or texts"));
+            }
+            Ok(_) => {}
+            Err(found) => problems.extend(found),
+        }
+        check_times(request, now, &mut problems);
+        self.check_routes(request, &mut problems);
+        if problems.is_empty() { Ok(()) } else { Err(EngineError::Unprocessable(problems)) }
+    }
+
+    async fn check_groups(
+        &self,
+        account: &str,
+        field: &str,
+        entries: &[To],
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), EngineError> {
+        for (i, to) in entries.iter().enumerate() {
+            let To::Group(name, _) = to else { continue };
+            if !self.inner.parts.store.group_exists(account, name).await.map_err(store_error)? {
+                problems.push(problem(&format!("{field}[{i}]"), &format!("there is no group {name:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_routes(&self, request: &AlertRequest, problems: &mut Vec<Problem>) {
+        let wanted: &[Channel] = if request.channels.is_empty() { &Channel::ALL } else { &request.channels };
+        let routes = self.inner.routes.load();
+        let fits = |channel: &Channel| {
+            routes.iter().any(|route| route.channel == *channel && route.mode == request.mode)
+        };
+        if !wanted.iter().any(fits) {
+            let mode = if request.mode == records::Mode::Drill { "drill" } else { "live" };
+            let names: Vec<&str> = wanted.iter().map(|channel| channel.name()).collect();
+            let reason = format!(
+                "no route of mode {mode} carries {}: add a [[route]] to the config",
+                names.join(" or ")
+            );
+            problems.push(problem("channels", &reason));
+        }
+    }
+}
+
+fn check_times(request: &AlertRequest, now: Timestamp, problems: &mut Vec<Problem>) {
+    if request.expires <= now {
+        problems.push(problem("expires", "is in the past: nothing would be sent"));
+    }
+    if request.expires > now.plus_s(EXPIRES_MAX_S) {
+        problems.push(problem(
+            "expires",
+            &format!("is more than {} days ahead, the limit", EXPIRES_MAX_S / 86_400),
+        ));
+    }
+    if request.not_before.is_some_and(|start| start >= request.expires) {
+        problems.push(problem("not_before", "is not before expires: nothing would be sent"));
+    }
+    for (i, entry) in request.audience.iter().enumerate() {
+        if entry.expires.is_some_and(|expires| expires <= now) {
+            problems
+                .push(problem(&format!("audience[{i}].expires"), "is in the past: nothing would be sent"));
+        }
+    }
+}
+
+fn nobody(excluded: &[(String, u64)]) -> Problem {
+    let why: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) };
+    problem("audience", &format!("names nobody who can be reached{why}"))
+}
+
+fn problem(field: &str, reason: &str) -> Problem {
+    Problem { field: field.to_owned(), reason: reason.to_owned() }
+}
+
+fn draft_alert(account: &str, request: AlertRequest, now: Timestamp) -> Alert {
+    Alert {
+        no: AlertNo(0),
+        id: AlertId(uuid::Uuid::nil()),
+        account: account.to_owned(),
+        token: String::new(),
+        created: now,
+        state: AlertState::Accepted,
+        version: 0,
+        request,
+        origin: Origin::Api,
+        note: String::new(),
+    }
+}

@@ -1,0 +1,268 @@
+//! What is told: reports on request, live views, observers by callback.
+
+use super::owner::{Owner, bus_error};
+use crate::api::{EngineError, Event, Parts, Report};
+use crate::report::{self, RouteView};
+use records::{AlertNo, CallbackEvent, CallbackRequest, EndpointNo, Notice, Timestamp};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use tokio::sync::broadcast;
+
+/// Live views are told at most so often, in microseconds.
+const WATCH_EVERY_US: i64 = 250_000;
+/// Events a slow view may be behind before it skips to the newest.
+const WATCH_EVENTS: usize = 64;
+/// A notice is tried for so long, in seconds.
+const NOTICE_TRIED_S: i64 = 24 * 3600;
+
+/// Who is told.
+pub struct Telling {
+    notices: Arc<dyn bus::Topic>,
+    watchers: FxHashMap<AlertNo, Watcher>,
+    observers: FxHashMap<AlertNo, Vec<Observer>>,
+    changed: FxHashSet<AlertNo>,
+    ended: Vec<AlertNo>,
+    sequence: u64,
+}
+
+struct Watcher {
+    events: broadcast::Sender<Event>,
+    told: Timestamp,
+}
+
+struct Observer {
+    id: u64,
+    request: CallbackRequest,
+    due: Timestamp,
+}
+
+impl Telling {
+    pub fn new(parts: &Parts) -> Result<Telling, EngineError> {
+        Ok(Telling {
+            notices: parts.bus.topic(records::NOTICES).map_err(bus_error)?,
+            watchers: FxHashMap::default(),
+            observers: FxHashMap::default(),
+            changed: FxHashSet::default(),
+            ended: Vec::new(),
+            sequence: 0,
+        })
+    }
+
+    /// Something of an alert changed.
+    pub fn note_change(&mut self, no: AlertNo) {
+        if self.watchers.contains_key(&no) || self.observers.contains_key(&no) {
+            self.changed.insert(no);
+        }
+    }
+
+    /// An alert became final.
+    pub fn note_end(&mut self, no: AlertNo) {
+        if self.watchers.contains_key(&no) || self.observers.contains_key(&no) {
+            self.ended.push(no);
+        }
+    }
+
+    /// An alert left memory.
+    pub fn forget(&mut self, no: AlertNo) {
+        self.watchers.remove(&no);
+        self.observers.remove(&no);
+    }
+
+    /// An observer came.
+    pub fn observe(&mut self, no: AlertNo, id: u64, request: CallbackRequest, now: Timestamp) {
+        let due = now.plus_s(i64::from(request.every_s.max(1)));
+        let list = self.observers.entry(no).or_default();
+        list.retain(|observer| observer.id != id);
+        list.push(Observer { id, request, due });
+    }
+
+    /// An observer went.
+    pub fn unobserve(&mut self, no: AlertNo, id: u64) {
+        if let Some(list) = self.observers.get_mut(&no) {
+            list.retain(|observer| observer.id != id);
+        }
+    }
+
+    /// A live view.
+    pub fn watch(&mut self, no: AlertNo) -> broadcast::Receiver<Event> {
+        let watcher = self.watchers.entry(no).or_insert_with(|| Watcher {
+            events: broadcast::channel(WATCH_EVENTS).0,
+            told: Timestamp::default(),
+        });
+        self.changed.insert(no);
+        watcher.events.subscribe()
+    }
+}
+
+impl Owner {
+    /// Tells who is due.
+    pub fn tell(&mut self, now: Timestamp) {
+        self.tell_watchers(now);
+        self.tell_observers(now);
+        for no in std::mem::take(&mut self.telling.ended) {
+            let Some(report) = self.report(no, now) else { continue };
+            if let Some(watcher) = self.telling.watchers.remove(&no) {
+                let _ = watcher.events.send(Event::Done(report.clone()));
+            }
+            self.notify(no, CallbackEvent::Done, &report, None, now);
+        }
+    }
+
+    fn tell_watchers(&mut self, now: Timestamp) {
+        if self.telling.watchers.is_empty() {
+            return;
+        }
+        self.telling.watchers.retain(|_, watcher| watcher.events.receiver_count() > 0);
+        let due = |watcher: &Watcher| now.us_since(watcher.told) >= WATCH_EVERY_US || now < watcher.told;
+        let changed = &self.telling.changed;
+        let list: Vec<AlertNo> = self
+            .telling
+            .watchers
+            .iter()
+            .filter(|(no, watcher)| changed.contains(no) && due(watcher))
+            .map(|(no, _)| *no)
+            .collect();
+        for no in list {
+            self.telling.changed.remove(&no);
+            let Some(report) = self.report(no, now) else { continue };
+            if let Some(watcher) = self.telling.watchers.get_mut(&no) {
+                watcher.told = now;
+                let _ = watcher.events.send(Event::Progress(report));
+            }
+        }
+    }
+
+    fn tell_observers(&mut self, now: Timestamp) {
+        let mut due = Vec::new();
+        for (no, list) in &mut self.telling.observers {
+            for observer in list.iter_mut().filter(|observer| observer.due <= now) {
+                observer.due = now.plus_s(i64::from(observer.request.every_s.max(1)));
+                due.push((*no, observer.id));
+            }
+        }
+        for (no, id) in due.into_iter().filter(|(no, _)| self.running.contains(no)).collect::<Vec<_>>() {
+            if let Some(report) = self.report(no, now) {
+                self.notify(no, CallbackEvent::Progress, &report, Some(id), now);
+            }
+        }
+    }
+
+    /// Somebody answered.
+    pub fn tell_answer(&mut self, no: AlertNo, endpoint: EndpointNo) {
+        if !self.telling.watchers.contains_key(&no) && !self.telling.observers.contains_key(&no) {
+            return;
+        }
+        let delivery = self.lives.get(&no).and_then(|live| live.delivery(endpoint, &self.words));
+        let Some(answer) = delivery.and_then(|delivery| delivery.answer) else { return };
+        if let Some(watcher) = self.telling.watchers.get(&no) {
+            let _ = watcher.events.send(Event::Answer { endpoint, answer });
+        }
+        let now = self.now();
+        if self.telling.observers.contains_key(&no)
+            && let Some(report) = self.report(no, now)
+        {
+            self.notify(no, CallbackEvent::Answer, &report, None, now);
+        }
+    }
+
+    /// A notice to the observers that want this event (or to one of them).
+    fn notify(
+        &mut self,
+        no: AlertNo,
+        event: CallbackEvent,
+        report: &Report,
+        only: Option<u64>,
+        now: Timestamp,
+    ) {
+        let Some(list) = self.telling.observers.get(&no) else { return };
+        let wants = |observer: &&Observer| {
+            only.is_none_or(|id| id == observer.id)
+                && (observer.request.events.is_empty() || observer.request.events.contains(&event))
+        };
+        let mut records = Vec::new();
+        for observer in list.iter().filter(wants) {
+            self.telling.sequence += 1;
+            let notice = notice(&observer.request, report, event, now, self.telling.sequence);
+            records.push(notice.encode());
+        }
+        if records.is_empty() {
+            return;
+        }
+        let topic = self.telling.notices.clone();
+        self.send_out(async move {
+            let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+            topic
+                .append(&slices)
+                .await
+                .map(|_| ())
+                .map_err(|error| format!("a notice could not be kept: {error}"))
+        });
+    }
+
+    /// The report of an alert in memory.
+    pub fn report(&self, no: AlertNo, now: Timestamp) -> Option<Arc<Report>> {
+        let live = self.lives.get(&no)?;
+        let view = |name: &str| {
+            let place = self.ways.classifier.routes().iter().position(|route| route.name == name)?;
+            Some(RouteView::new(&self.ways.classifier.routes()[place], self.ways.list[place].health.as_ref()))
+        };
+        Some(Arc::new(report::report(live, &self.words, now, self.eta(no, now), view)))
+    }
+
+    /// Seconds until everything that is ready is with its carriers: units over the rates of the ways they may take,
+    /// behind what is under way there already.
+    fn eta(&self, no: AlertNo, now: Timestamp) -> Option<f64> {
+        let live = self.lives.get(&no)?;
+        if live.alert.state.is_final() {
+            return Some(0.0);
+        }
+        let mut longest: f64 = 0.0;
+        for class in live.ready_classes() {
+            let tiers = self.ways.classifier.tiers(class);
+            let tier = tiers.first()?;
+            let rates: Vec<f64> = tier.iter().map(|&i| self.ways.classifier.routes()[i].rate).collect();
+            let rate = if rates.contains(&0.0) { live.rate_now(now) } else { rates.iter().sum() };
+            let before: u64 =
+                tier.iter().flat_map(|&i| self.ways.list[i].lanes.iter()).map(|lane| lane.under_way).sum();
+            let each = tier.first().and_then(|&i| self.estimates.get(&(no, i))).copied().unwrap_or(1);
+            let units = u64::from(live.ready_in(class)) * each + before;
+            if rate <= 0.0 {
+                return None;
+            }
+            longest = longest.max(units as f64 / rate);
+        }
+        Some((longest * 10.0).round() / 10.0)
+    }
+}
+
+fn notice(
+    request: &CallbackRequest,
+    report: &Report,
+    event: CallbackEvent,
+    now: Timestamp,
+    sequence: u64,
+) -> Notice {
+    let name = match event {
+        CallbackEvent::Progress => "progress",
+        CallbackEvent::Answer => "answer",
+        CallbackEvent::Done => "done",
+    };
+    let body = if request.xml {
+        report::xml(report, None)
+    } else {
+        format!(
+            "{{\"type\":\"alert.{name}\",\"timestamp\":\"{}\",\"data\":{}}}",
+            report::rfc3339(now),
+            report::json(report, None)
+        )
+    };
+    Notice {
+        id: format!("{}-{:x}-{sequence:x}", report.id, now.0),
+        alert: Some(report.id),
+        url: request.url.clone(),
+        content_type: if request.xml { "application/xml" } else { "application/json" }.to_owned(),
+        body,
+        at: now,
+        expires: now.plus_s(NOTICE_TRIED_S),
+    }
+}

@@ -1,0 +1,258 @@
+//! Looks at alerts: those in memory through the owner, others read from SQL for the occasion.
+
+use super::command::{Command, Look, Question, Wanted};
+use super::owner::store_error;
+use super::{Engine, starting};
+use crate::api::{AnswerGiven, AnswerView, DeliveryView, EngineError, Problem, RecipientView, Report};
+use crate::plan::Classifier;
+use crate::record::Words;
+use crate::report::{self, reason_in_words, rfc3339};
+use records::{
+    Alert, AlertId, AlertNo, Body, Channel, ChannelTexts, Delivery, DeliveryState, EndpointNo, Mode,
+    ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry,
+};
+use std::sync::Arc;
+
+/// Deliveries in one page at most.
+pub const PAGE_MAX: usize = 10_000;
+
+impl Engine {
+    /// The alert, with its state of now.
+    pub async fn alert(&self, account: &str, id: AlertId) -> Result<Alert, EngineError> {
+        let stored = self.stored(account, id).await?;
+        Ok(self.look(stored.no).await?.map_or(stored, |look| look.alert))
+    }
+
+    /// How far it has got.
+    pub async fn report(&self, account: &str, id: AlertId) -> Result<Arc<Report>, EngineError> {
+        let stored = self.stored(account, id).await?;
+        match self.look(stored.no).await? {
+            Some(look) => Ok(look.report),
+            None => self.cold_report(stored).await,
+        }
+    }
+
+    async fn look(&self, no: AlertNo) -> Result<Option<Look>, EngineError> {
+        self.ask(|reply| Command::Look { no, reply }).await
+    }
+
+    async fn cold_report(&self, alert: Alert) -> Result<Arc<Report>, EngineError> {
+        let parts = self.inner.parts.clone();
+        let routes = self.inner.routes.load_full();
+        let read = move || {
+            let now = (parts.clock)();
+            let mut words = Words::default();
+            let classifier = Classifier::new(routes.to_vec());
+            let live = starting::load(&parts, &classifier, &mut words, alert, now)?;
+            let view = |name: &str| {
+                routes
+                    .iter()
+                    .find(|route| route.name == name)
+                    .map(|route| report::RouteView::new(route, None))
+            };
+            Ok(Arc::new(report::report(&live, &words, now, None, view)))
+        };
+        tokio::task::spawn_blocking(read).await.map_err(|error| EngineError::Internal(error.to_string()))?
+    }
+
+    /// A page of deliveries from endpoint `from` on, and where the next begins.
+    pub async fn deliveries(
+        &self,
+        account: &str,
+        id: AlertId,
+        state: Option<DeliveryState>,
+        from: EndpointNo,
+        limit: usize,
+    ) -> Result<(Vec<DeliveryView>, Option<EndpointNo>), EngineError> {
+        let no = self.stored(account, id).await?.no;
+        let limit = limit.clamp(1, PAGE_MAX);
+        let wanted = Wanted { state, from, limit };
+        let live = self.ask(|reply| Command::Deliveries { no, wanted, reply }).await?;
+        let parts = self.inner.parts.clone();
+        let rows = match live {
+            Some(rows) => rows,
+            None => self.cold_deliveries(no, wanted).await?,
+        };
+        let next =
+            if rows.len() < limit { None } else { rows.last().map(|row| EndpointNo(row.endpoint.0 + 1)) };
+        let read = move || views(&*parts.store, no, &rows);
+        let views = tokio::task::spawn_blocking(read)
+            .await
+            .map_err(|error| EngineError::Internal(error.to_string()))??;
+        Ok((views, next))
+    }
+
+    /// From SQL: rows that are absent are as the roster made them.
+    async fn cold_deliveries(&self, no: AlertNo, wanted: Wanted) -> Result<Vec<Delivery>, EngineError> {
+        let alert = self
+            .inner
+            .parts
+            .store
+            .alert_by_no(no)
+            .await
+            .map_err(store_error)?
+            .ok_or(EngineError::NotFound)?;
+        let parts = self.inner.parts.clone();
+        let read = move || {
+            let now = (parts.clock)();
+            let mut words = Words::default();
+            let live = starting::load(&parts, &Classifier::new(Vec::new()), &mut words, alert, now)?;
+            let from = live.each().skip(wanted.from.0 as usize);
+            let fitting = from
+                .filter(|(_, hot)| wanted.state.is_none_or(|state| state == hot.state))
+                .take(wanted.limit);
+            Ok(fitting.filter_map(|(endpoint, _)| live.delivery(endpoint, &words)).collect())
+        };
+        tokio::task::spawn_blocking(read).await.map_err(|error| EngineError::Internal(error.to_string()))?
+    }
+
+    /// What the answer page of a delivery shows.
+    pub async fn question(&self, alert: AlertNo, endpoint: EndpointNo) -> Result<Question, EngineError> {
+        let stored = self
+            .inner
+            .parts
+            .store
+            .alert_by_no(alert)
+            .await
+            .map_err(store_error)?
+            .ok_or(EngineError::NotFound)?;
+        let wanted = Wanted { state: None, from: endpoint, limit: 1 };
+        let rows = match self.ask(|reply| Command::Deliveries { no: alert, wanted, reply }).await? {
+            Some(rows) => rows,
+            None => {
+                self.inner.parts.store.deliveries_from(alert, endpoint, None, 1).await.map_err(store_error)?
+            }
+        };
+        let parts = self.inner.parts.clone();
+        let read = move || parts.store.roster_block(alert, endpoint);
+        let block = tokio::task::spawn_blocking(read)
+            .await
+            .map_err(|error| EngineError::Internal(error.to_string()))?;
+        let block = block.map_err(store_error)?.ok_or(EngineError::NotFound)?;
+        let entry = entry_of(&block, endpoint).ok_or(EngineError::NotFound)?;
+        let answered = rows.into_iter().find(|row| row.endpoint == endpoint).and_then(|row| row.answer);
+        let now = (self.inner.parts.clock)();
+        let open = stored.request.require_answer
+            && now < stored.request.expires
+            && stored.state != records::AlertState::Cancelled;
+        Ok(question(&stored, entry, answered, open))
+    }
+
+    /// An answer by API: whose it is stands in the body, as a recipient's id or an address.
+    pub async fn answer_by_address(
+        &self,
+        account: &str,
+        id: AlertId,
+        who: &str,
+        text: &str,
+    ) -> Result<(), EngineError> {
+        let alert = self.stored(account, id).await?;
+        let parts = self.inner.parts.clone();
+        let (no, who) = (alert.no, who.to_owned());
+        let search = move || find_endpoint(&*parts.store, no, &who);
+        let found = tokio::task::spawn_blocking(search)
+            .await
+            .map_err(|error| EngineError::Internal(error.to_string()))??;
+        let Some(endpoint) = found else {
+            let reason = "nobody of this alert has this id or address".to_owned();
+            return Err(EngineError::Unprocessable(vec![Problem { field: "from".into(), reason }]));
+        };
+        self.answer(AnswerGiven { alert: no, endpoint, text: text.to_owned(), via: "api".into() }).await
+    }
+}
+
+fn find_endpoint(
+    store: &dyn store::Store,
+    no: AlertNo,
+    who: &str,
+) -> Result<Option<EndpointNo>, EngineError> {
+    let mut at = EndpointNo(0);
+    while let Some(block) = store.roster_block(no, at).map_err(store_error)? {
+        let is_theirs = |entry: &RosterEntry| {
+            let named = entry.channel.is_some_and(|channel| who == format!("{channel}:{}", entry.address));
+            entry.excluded.is_none()
+                && (named
+                    || entry.address == who
+                    || entry.persons.iter().any(|person| person.recipient == who))
+        };
+        if let Some(place) = block.entries.iter().position(is_theirs) {
+            return Ok(Some(EndpointNo(block.first.0 + place as u32)));
+        }
+        at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
+    }
+    Ok(None)
+}
+
+fn views(store: &dyn store::Store, no: AlertNo, rows: &[Delivery]) -> Result<Vec<DeliveryView>, EngineError> {
+    let mut block: Option<RosterBlock> = None;
+    let mut out = Vec::with_capacity(rows.len());
+    for row in rows {
+        if block.as_ref().and_then(|block| entry_of(block, row.endpoint)).is_none() {
+            block = store.roster_block(no, row.endpoint).map_err(store_error)?;
+        }
+        if let Some(entry) = block.as_ref().and_then(|block| entry_of(block, row.endpoint)) {
+            out.push(view(row, entry));
+        }
+    }
+    Ok(out)
+}
+
+fn entry_of(block: &RosterBlock, endpoint: EndpointNo) -> Option<&RosterEntry> {
+    block.entries.get(endpoint.0.checked_sub(block.first.0)? as usize)
+}
+
+fn view(row: &Delivery, entry: &RosterEntry) -> DeliveryView {
+    let person =
+        |person: &records::Person| RecipientView { id: person.recipient.clone(), name: person.name.clone() };
+    DeliveryView {
+        endpoint: row.endpoint.0,
+        channel: entry.channel,
+        address: entry.address.clone(),
+        recipients: entry.persons.iter().map(person).filter(|person| !person.id.is_empty()).collect(),
+        state: row.state,
+        reason_code: row.reason,
+        reason: reason_in_words(row),
+        route: row.route.clone(),
+        attempts: row.attempts,
+        submitted: row.submitted.map(rfc3339),
+        accepted: row.accepted.map(rfc3339),
+        delivered: row.delivered.map(rfc3339),
+        answer: row.answer.as_ref().map(|answer| AnswerView {
+            key: answer.key.clone(),
+            text: answer.text.clone(),
+            via: answer.via.clone(),
+            at: rfc3339(answer.at),
+        }),
+    }
+}
+
+fn question(alert: &Alert, entry: &RosterEntry, answered: Option<records::Answer>, open: bool) -> Question {
+    let request = &alert.request;
+    let texts: &ChannelTexts = entry
+        .language
+        .as_ref()
+        .and_then(|language| request.texts.languages.get(language))
+        .unwrap_or(&request.texts.default);
+    let text = rendered(alert, entry).unwrap_or_default();
+    Question {
+        headline: texts.headline.clone().or_else(|| request.headline.clone()).unwrap_or_default(),
+        text,
+        choices: request.choices.clone(),
+        answered,
+        open,
+        drill: request.mode == Mode::Drill,
+        language: entry.language.clone(),
+    }
+}
+
+fn rendered(alert: &Alert, entry: &RosterEntry) -> Option<String> {
+    let wording = crate::dispatch::Wording::new(&alert.request).ok()?;
+    let channel = entry.channel.unwrap_or(Channel::Mail);
+    let body = match wording.render(channel, entry.language.as_deref(), &entry.values).ok()? {
+        crate::dispatch::Rendering::Shared(body) => (*body).clone(),
+        crate::dispatch::Rendering::Own(body) => *body,
+    };
+    match body {
+        Body::Sms { text } | Body::Mail { text, .. } => Some(text),
+    }
+}

@@ -1,0 +1,134 @@
+//! The routes as dispatch sees them: what is under way on each lane, and whether they can send.
+
+use super::owner::bus_error;
+use crate::api::{EngineError, Parts};
+use crate::plan::{Classifier, ahead_units_max};
+use crate::record::Words;
+use records::{Lane, RouteHealth, segment_topic};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Members of the consumer group that gateways take segments with.
+pub const GATEWAYS: &str = "gateway";
+
+/// All routes.
+pub struct Ways {
+    /// Gives classes; its routes are in the order of `list`.
+    pub classifier: Arc<Classifier>,
+    /// One for each route.
+    pub list: Vec<Way>,
+    places: Vec<Option<usize>>,
+}
+
+/// One route.
+pub struct Way {
+    /// Its number in the engine's words.
+    pub no: u16,
+    /// Each lane.
+    pub lanes: [LaneState; 3],
+    /// What its gateway last said.
+    pub health: Option<RouteHealth>,
+    /// Units given to it so far, over its weight: who has least goes next among equals.
+    pub given: f64,
+}
+
+/// One lane of a route.
+pub struct LaneState {
+    /// The topic of its segments.
+    pub topic: Arc<dyn bus::Topic>,
+    /// Who takes from it.
+    pub group: Arc<dyn bus::Group>,
+    /// Units under way.
+    pub under_way: u64,
+    /// Segments that may not be acknowledged yet: index, and where the outcomes ended when they were made.
+    pub segments: VecDeque<(u64, u64)>,
+}
+
+impl Ways {
+    /// Opens the topics of every route.
+    pub fn new(parts: &Parts, words: &mut Words) -> Result<Ways, EngineError> {
+        Ways::of(parts, parts.routes.clone(), words)
+    }
+
+    /// Opens the topics of these routes.
+    pub fn of(parts: &Parts, routes: Vec<records::Route>, words: &mut Words) -> Result<Ways, EngineError> {
+        let mut list = Vec::with_capacity(routes.len());
+        for route in &routes {
+            let mut lanes = Vec::with_capacity(3);
+            for lane in Lane::ALL {
+                let name = segment_topic(&route.name, lane);
+                lanes.push(LaneState {
+                    topic: parts.bus.topic(&name).map_err(bus_error)?,
+                    group: parts.bus.group(&name, GATEWAYS).map_err(bus_error)?,
+                    under_way: 0,
+                    segments: VecDeque::new(),
+                });
+            }
+            let Ok(lanes) = <[LaneState; 3]>::try_from(lanes) else { continue };
+            list.push(Way { no: words.route_no(&route.name), lanes, health: None, given: 0.0 });
+        }
+        let mut places = vec![None; words.route_count()];
+        for (place, way) in list.iter().enumerate() {
+            places[usize::from(way.no)] = Some(place);
+        }
+        Ok(Ways { classifier: Arc::new(Classifier::new(routes)), list, places })
+    }
+
+    /// The place of the route with this number.
+    pub fn place(&self, no: u16) -> Option<usize> {
+        self.places.get(usize::from(no)).copied().flatten()
+    }
+
+    /// Does the network of this route tell what became of a message?
+    pub fn has_receipts(&self, no: u16) -> bool {
+        self.place(no).is_some_and(|i| self.classifier.routes()[i].receipts)
+    }
+
+    /// The way among a class that takes the next segment: the first tier that is up, there the one that was given least for its weight
+    /// among those with room. Nothing if none has room, or none is up.
+    pub fn choose(&self, class: u8, lane: Lane) -> Option<(usize, u64)> {
+        let tiers = self.classifier.tiers(class);
+        let up = tiers.iter().find(|tier| tier.iter().any(|&i| self.is_up(i)))?;
+        up.iter()
+            .filter(|&&i| self.is_up(i))
+            .filter_map(|&i| Some((i, self.room(i, lane)?)))
+            .min_by(|(a, _), (b, _)| self.list[*a].given.total_cmp(&self.list[*b].given))
+    }
+
+    fn is_up(&self, i: usize) -> bool {
+        self.list[i].health.as_ref().is_some_and(|health| health.up)
+    }
+
+    fn room(&self, i: usize, lane: Lane) -> Option<u64> {
+        let max = ahead_units_max(&self.classifier.routes()[i]);
+        let under_way = self.list[i].lanes[lane as usize].under_way;
+        // Half of what may be ahead at once: segments stay large, and the gateway never runs dry.
+        if under_way == 0 || max - max / 2 >= under_way.max(1) {
+            max.checked_sub(under_way).filter(|room| *room > 0)
+        } else {
+            None
+        }
+    }
+
+    /// Notes what was given to a route.
+    pub fn gave(&mut self, i: usize, lane: Lane, units: u64) {
+        let weight = f64::from(self.classifier.routes()[i].weight.max(1));
+        self.list[i].given += units as f64 / weight;
+        self.list[i].lanes[lane as usize].under_way += units;
+    }
+
+    /// The oldest index of the topic of outcomes that a gateway may still need after a crash.
+    pub fn outcomes_needed_from(&mut self) -> Option<u64> {
+        let mut oldest: Option<u64> = None;
+        for lane in self.list.iter_mut().flat_map(|way| way.lanes.iter_mut()) {
+            let low = lane.group.low_water();
+            while lane.segments.front().is_some_and(|(index, _)| *index < low) {
+                lane.segments.pop_front();
+            }
+            if let Some((_, from)) = lane.segments.front() {
+                oldest = Some(oldest.map_or(*from, |oldest| oldest.min(*from)));
+            }
+        }
+        oldest
+    }
+}

@@ -1,0 +1,214 @@
+//! The audience made ready to be asked of each recipient: does it name this one, on which channels, under which rule?
+
+use super::area::Area;
+use super::audience::To;
+use records::{AlertRequest, Channel, Group, Recipient, Rule};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Groups nest at most so deep.
+pub const GROUP_DEPTH_MAX: usize = 16;
+
+/// A group with everything below it, flattened.
+#[derive(Debug, Clone, Default)]
+pub struct GroupSet {
+    /// Its name and those of the groups below: recipients say which they belong to.
+    pub names: FxHashSet<String>,
+    /// Recipient ids named by the groups themselves.
+    pub members: FxHashSet<String>,
+    /// Everyone one of these fits belongs to it.
+    pub rules: Vec<Rule>,
+}
+
+impl GroupSet {
+    /// Takes a group in; answers with the groups below that are not in yet.
+    pub fn add(&mut self, group: &Group) -> Vec<String> {
+        self.names.insert(group.id.clone());
+        self.members.extend(group.members.iter().cloned());
+        self.rules.extend(group.rule.clone());
+        group.groups.iter().filter(|below| !self.names.contains(*below)).cloned().collect()
+    }
+
+    fn holds(&self, recipient: &Recipient) -> bool {
+        recipient.groups.iter().any(|group| self.names.contains(group))
+            || self.members.contains(&recipient.id)
+            || self.rules.iter().any(|rule| store::rule::fits(rule, recipient))
+    }
+}
+
+/// Which channels, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Channels(u8);
+
+impl Channels {
+    /// Every channel there is.
+    pub const ALL: Channels = Channels(0xff);
+    /// None.
+    pub const NONE: Channels = Channels(0);
+
+    /// Those in the list; every one if it is empty.
+    pub fn of(list: &[Channel]) -> Channels {
+        if list.is_empty() {
+            Channels::ALL
+        } else {
+            list.iter().fold(Channels::NONE, |set, &channel| set.with(channel))
+        }
+    }
+    /// With one more.
+    pub fn with(self, channel: Channel) -> Channels {
+        Channels(self.0 | 1 << channel as u8)
+    }
+    /// Those in either.
+    pub fn or(self, other: Channels) -> Channels {
+        Channels(self.0 | other.0)
+    }
+    /// Those in both.
+    pub fn and(self, other: Channels) -> Channels {
+        Channels(self.0 & other.0)
+    }
+    /// Is it one of them?
+    pub fn has(self, channel: Channel) -> bool {
+        self.0 & 1 << channel as u8 != 0
+    }
+}
+
+/// That a recipient is in the audience.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    /// On which channels.
+    pub channels: Channels,
+    /// 0 the alert's rule, i that of audience entry i - 1.
+    pub rule: u32,
+    /// In the audience, and on its list of exclusions.
+    pub excluded: bool,
+}
+
+/// An audience made ready. What is named by id or address stands in maps, so that a body may name
+/// a hundred thousand; only groups, areas and `all` are asked one after the other.
+pub struct Matcher {
+    wanted: Names,
+    unwanted: Names,
+    named: FxHashSet<String>,
+    channels: Channels,
+}
+
+/// Entries of one kind together, each with its channels and rule.
+#[derive(Default)]
+struct Names {
+    sets: Vec<(Wanted, Channels, u32)>,
+    ids: FxHashMap<String, u32>,
+    addresses: FxHashMap<(Channel, String), u32>,
+}
+
+enum Wanted {
+    All,
+    Area,
+    Group(GroupSet),
+}
+
+impl Matcher {
+    /// `groups` holds the flattened set for each `To::Group`, in the order of the entries, wanted before unwanted.
+    pub fn new(request: &AlertRequest, wanted: &[To], unwanted: &[To], groups: Vec<GroupSet>) -> Matcher {
+        let mut groups = groups.into_iter();
+        let rule = |i: usize| match &request.audience[i] {
+            entry if entry.strategy.is_some() || entry.expires.is_some() => i as u32 + 1,
+            _ => 0,
+        };
+        let wanted = Names::of(wanted.iter().enumerate().map(|(i, to)| (to, rule(i))), &mut groups);
+        let unwanted = Names::of(unwanted.iter().map(|to| (to, 0)), &mut groups);
+        let in_groups =
+            wanted.sets.iter().filter_map(|(set, ..)| set.group()).flat_map(|set| set.members.iter());
+        let named = wanted.ids.keys().chain(in_groups).cloned().collect();
+        Matcher { wanted, unwanted, named, channels: Channels::of(&request.channels) }
+    }
+
+    /// Must every recipient be asked, or do ids and memberships tell them all?
+    pub fn needs_scan(&self) -> bool {
+        self.wanted.sets.iter().any(|(wanted, ..)| match wanted {
+            Wanted::All | Wanted::Area => true,
+            Wanted::Group(set) => !set.rules.is_empty(),
+        })
+    }
+
+    /// The ids that are named, by the audience or by its groups.
+    pub fn named_ids(&self) -> &FxHashSet<String> {
+        &self.named
+    }
+
+    /// The groups whose members are wanted.
+    pub fn group_names(&self) -> Vec<String> {
+        let sets = self.wanted.sets.iter().filter_map(|(set, ..)| set.group());
+        let mut names: Vec<String> = sets.flat_map(|set| set.names.iter().cloned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The bare addresses that are named, with their rules.
+    pub fn addresses(&self) -> impl Iterator<Item = (Channel, &str, u32)> {
+        self.wanted.addresses.iter().map(|((channel, address), rule)| (*channel, address.as_str(), *rule))
+    }
+
+    /// Is this address on the list of exclusions?
+    pub fn excludes_address(&self, channel: Channel, address: &str) -> bool {
+        !self.unwanted.addresses.is_empty()
+            && self.unwanted.addresses.contains_key(&(channel, address.to_owned()))
+    }
+
+    /// Does the audience name this recipient? The rule is that of the most specific entry: the id's own before the first group's.
+    pub fn of(&self, recipient: &Recipient, area: Option<&Area>) -> Option<Match> {
+        let (channels, rule) = self.wanted.names(recipient, area)?;
+        let excluded = self.unwanted.names(recipient, area).is_some();
+        Some(Match { channels: channels.and(self.channels), rule, excluded })
+    }
+}
+
+impl Names {
+    fn of<'a>(
+        entries: impl Iterator<Item = (&'a To, u32)>,
+        groups: &mut impl Iterator<Item = GroupSet>,
+    ) -> Names {
+        let mut names = Names::default();
+        for (to, rule) in entries {
+            match to {
+                To::All => names.sets.push((Wanted::All, Channels::ALL, rule)),
+                To::Area => names.sets.push((Wanted::Area, Channels::ALL, rule)),
+                To::Group(_, channel) => {
+                    let channels = channel.map_or(Channels::ALL, |channel| Channels::of(&[channel]));
+                    names.sets.push((Wanted::Group(groups.next().unwrap_or_default()), channels, rule));
+                }
+                To::Recipient(id) => _ = names.ids.entry(id.clone()).or_insert(rule),
+                To::Address(channel, address) => {
+                    _ = names.addresses.entry((*channel, address.clone())).or_insert(rule)
+                }
+            }
+        }
+        names
+    }
+
+    fn names(&self, recipient: &Recipient, area: Option<&Area>) -> Option<(Channels, u32)> {
+        let named = self.ids.get(&recipient.id).map(|&rule| (Channels::ALL, rule));
+        named.or_else(|| self.in_sets(recipient, area))
+    }
+
+    fn in_sets(&self, recipient: &Recipient, area: Option<&Area>) -> Option<(Channels, u32)> {
+        let fitting = self.sets.iter().filter(|(wanted, ..)| wanted.fits(recipient, area));
+        fitting.fold(None, |found: Option<(Channels, u32)>, &(_, channels, rule)| match found {
+            Some((so_far, first)) => Some((so_far.or(channels), first)),
+            None => Some((channels, rule)),
+        })
+    }
+}
+
+impl Wanted {
+    fn group(&self) -> Option<&GroupSet> {
+        if let Wanted::Group(set) = self { Some(set) } else { None }
+    }
+
+    fn fits(&self, recipient: &Recipient, area: Option<&Area>) -> bool {
+        match self {
+            Wanted::All => true,
+            Wanted::Area => area.is_some_and(|area| area.holds(recipient)),
+            Wanted::Group(set) => set.holds(recipient),
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The roster under construction: endpoints merged by address, everyone behind one credited, every exclusion kept.
+//!
+//! A million endpoints are held in about 100 octets each: strings stand in one arena, endpoints and persons in
+//! flat lists that point into it.
+
+use records::{
+    Channel, EndpointNo, Person, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock, RosterEntry, Timestamp,
+};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::Hasher;
+
+const NONE: u32 = u32::MAX;
+
+/// A roster being built.
+#[derive(Default)]
+pub struct Roster {
+    arena: Vec<u8>,
+    endpoints: Vec<Slot>,
+    persons: Vec<Credit>,
+    values: Vec<Vec<(String, String)>>,
+    languages: Vec<String>,
+    by_address: FxHashMap<u64, u32>,
+    people: u64,
+}
+
+/// Where a string stands in the arena.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    at: u32,
+    len: u16,
+}
+
+struct Slot {
+    address: Span,
+    channel: Option<Channel>,
+    excluded: Option<Reason>,
+    language: u16,
+    values: u32,
+    rule: u32,
+    not_before: Option<std::num::NonZeroI64>,
+    first_person: u32,
+    last_person: u32,
+}
+
+struct Credit {
+    recipient: Span,
+    name: Span,
+    step: u8,
+    next: u32,
+}
+
+/// What is known of an endpoint when it is added.
+pub struct Found<'a> {
+    /// How; nothing for a person without any device.
+    pub channel: Option<Channel>,
+    /// Where.
+    pub address: &'a str,
+    /// Who.
+    pub recipient: &'a str,
+    /// Their name.
+    pub name: &'a str,
+    /// Their order.
+    pub step: u8,
+    /// Whose constraints hold.
+    pub rule: u32,
+    /// The language of the text.
+    pub language: Option<&'a str>,
+    /// For a personal text.
+    pub values: Vec<(String, String)>,
+    /// Quiet hours.
+    pub not_before: Option<Timestamp>,
+    /// Left out, and why.
+    pub excluded: Option<Reason>,
+}
+
+impl Roster {
+    /// How many endpoints, exclusions among them.
+    pub fn len(&self) -> usize {
+        self.endpoints.len()
+    }
+
+    /// Nobody at all?
+    pub fn is_empty(&self) -> bool {
+        self.endpoints.is_empty()
+    }
+
+    /// How many persons are credited or excluded.
+    pub fn people(&self) -> u64 {
+        self.people
+    }
+
+    /// Notes one more person.
+    pub fn count_person(&mut self) {
+        self.people += 1;
+    }
+
+    /// Adds an endpoint, or credits its person with the one that has the address already.
+    pub fn add(&mut self, found: Found<'_>) -> EndpointNo {
+        let credit = self.persons.len() as u32;
+        let (recipient, name) = (self.keep(found.recipient), self.keep(found.name));
+        self.persons.push(Credit { recipient, name, step: found.step, next: NONE });
+        // Exclusions are of a person and a device, not of an address: they are not merged.
+        if let (Some(channel), None) = (found.channel, found.excluded) {
+            match self.place(channel, found.address) {
+                Ok(there) => return self.credit(there, credit, found.not_before),
+                Err(hash) => self.by_address.insert(hash, self.endpoints.len() as u32),
+            };
+        }
+        let slot = Slot {
+            address: self.keep(found.address),
+            channel: found.channel,
+            excluded: found.excluded,
+            language: self.language(found.language),
+            values: self.keep_values(found.values),
+            rule: found.rule,
+            not_before: found.not_before.and_then(|at| std::num::NonZeroI64::new(at.0)),
+            first_person: credit,
+            last_person: credit,
+        };
+        self.endpoints.push(slot);
+        EndpointNo(self.endpoints.len() as u32 - 1)
+    }
+
+    fn credit(&mut self, there: u32, credit: u32, not_before: Option<Timestamp>) -> EndpointNo {
+        let slot = &mut self.endpoints[there as usize];
+        let last = slot.last_person as usize;
+        slot.last_person = credit;
+        // Nobody behind the address is to be disturbed: the latest end of quiet hours holds.
+        let later = not_before.and_then(|at| std::num::NonZeroI64::new(at.0));
+        slot.not_before = slot.not_before.max(later);
+        self.persons[last].next = credit;
+        EndpointNo(there)
+    }
+
+    /// The endpoint that has this address, or the free place for its hash.
+    fn place(&self, channel: Channel, address: &str) -> Result<u32, u64> {
+        let mut hash = address_hash(channel, address);
+        while let Some(&there) = self.by_address.get(&hash) {
+            let slot = &self.endpoints[there as usize];
+            if slot.channel == Some(channel) && self.text(slot.address) == address {
+                return Ok(there);
+            }
+            hash = hash.wrapping_add(1);
+        }
+        Err(hash)
+    }
+
+    fn keep(&mut self, text: &str) -> Span {
+        // Ids, names and addresses are all limited far below 64 KiB; an arena over 4 GiB would need 40 million people.
+        let len = text.len().min(usize::from(u16::MAX));
+        let Ok(at) = u32::try_from(self.arena.len()) else { return Span::default() };
+        self.arena.extend_from_slice(&text.as_bytes()[..len]);
+        Span { at, len: len as u16 }
+    }
+
+    fn text(&self, span: Span) -> &str {
+        let from = span.at as usize;
+        std::str::from_utf8(&self.arena[from..from + usize::from(span.len)]).unwrap_or("")
+    }
+
+    fn language(&mut self, language: Option<&str>) -> u16 {
+        let Some(language) = language else { return u16::MAX };
+        let at = self.languages.iter().position(|have| have == language);
+        at.unwrap_or_else(|| {
+            self.languages.push(language.to_owned());
+            self.languages.len() - 1
+        }) as u16
+    }
+
+    fn keep_values(&mut self, values: Vec<(String, String)>) -> u32 {
+        if values.is_empty() {
+            return NONE;
+        }
+        self.values.push(values);
+        self.values.len() as u32 - 1
+    }
+
+    /// The roster in blocks, as it is stored.
+    pub fn blocks(&self) -> impl Iterator<Item = RosterBlock> + '_ {
+        self.endpoints.chunks(ROSTER_BLOCK_ENDPOINTS).enumerate().map(|(i, slots)| RosterBlock {
+            first: EndpointNo((i * ROSTER_BLOCK_ENDPOINTS) as u32),
+            entries: slots.iter().map(|slot| self.entry(slot)).collect(),
+        })
+    }
+
+    fn entry(&self, slot: &Slot) -> RosterEntry {
+        let mut persons = Vec::with_capacity(1);
+        let mut at = slot.first_person;
+        while let Some(credit) = self.persons.get(at as usize) {
+            persons.push(Person {
+                recipient: self.text(credit.recipient).to_owned(),
+                name: self.text(credit.name).to_owned(),
+                step: credit.step,
+            });
+            at = credit.next;
+        }
+        RosterEntry {
+            channel: slot.channel,
+            address: self.text(slot.address).to_owned(),
+            persons,
+            language: self.languages.get(usize::from(slot.language)).cloned(),
+            values: self.values.get(slot.values as usize).cloned().unwrap_or_default(),
+            not_before: slot.not_before.map(|at| Timestamp(at.get())),
+            expires: None,
+            rule: slot.rule,
+            excluded: slot.excluded,
+        }
+    }
+}
+
+/// The hash by which addresses are compared here and in the record of who was asked.
+pub fn address_hash(channel: Channel, address: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u8(channel as u8);
+    hasher.write(address.as_bytes());
+    // FxHash leaves its entropy in the high bits; a finishing multiplication and fold spreads it.
+    let hash = hasher.finish();
+    (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'a>(channel: Channel, address: &'a str, recipient: &'a str) -> Found<'a> {
+        Found {
+            channel: Some(channel),
+            address,
+            recipient,
+            name: "",
+            step: 0,
+            rule: 0,
+            language: None,
+            values: Vec::new(),
+            not_before: None,
+            excluded: None,
+        }
+    }
+
+    #[test]
+    fn one_address_is_one_endpoint_and_all_its_persons_are_credited() {
+        let mut roster = Roster::default();
+        let anna = roster.add(found(Channel::Sms, "+46701", "anna"));
+        let mail = roster.add(found(Channel::Mail, "+46701", "anna"));
+        let bo = roster.add(found(Channel::Sms, "+46701", "bo"));
+        let cia = roster.add(found(Channel::Sms, "+46701", "cia"));
+        assert_eq!((anna, bo, cia), (EndpointNo(0), EndpointNo(0), EndpointNo(0)));
+        assert_eq!(mail, EndpointNo(1));
+        let blocks: Vec<_> = roster.blocks().collect();
+        let ids: Vec<&str> = blocks[0].entries[0].persons.iter().map(|p| p.recipient.as_str()).collect();
+        assert_eq!(ids, ["anna", "bo", "cia"]);
+        assert_eq!(blocks[0].entries[1].persons.len(), 1);
+    }
+
+    #[test]
+    fn exclusions_are_kept_one_by_one() {
+        let mut roster = Roster::default();
+        for who in ["anna", "bo"] {
+            roster.add(Found { excluded: Some(Reason::OptedOut), ..found(Channel::Sms, "+46701", who) });
+        }
+        let reached = roster.add(found(Channel::Sms, "+46701", "cia"));
+        assert_eq!(reached, EndpointNo(2));
+        assert_eq!(roster.len(), 3);
+    }
+
+    #[test]
+    fn the_latest_end_of_quiet_hours_behind_an_address_holds() {
+        let mut roster = Roster::default();
+        roster.add(Found { not_before: Some(Timestamp(5)), ..found(Channel::Sms, "+46701", "anna") });
+        roster.add(found(Channel::Sms, "+46701", "bo"));
+        roster.add(Found { not_before: Some(Timestamp(9)), ..found(Channel::Sms, "+46701", "cia") });
+        let entry = roster.blocks().next().unwrap().entries.remove(0);
+        assert_eq!(entry.not_before, Some(Timestamp(9)));
+    }
+
+    #[test]
+    fn blocks_hold_their_number_of_endpoints_in_order() {
+        let mut roster = Roster::default();
+        let total = ROSTER_BLOCK_ENDPOINTS * 2 + 7;
+        for i in 0..total {
+            roster.add(found(Channel::Sms, &format!("+{i}"), &format!("r{i}")));
+        }
+        let blocks: Vec<_> = roster.blocks().collect();
+        assert_eq!(blocks.len(), 3);
+        assert_eq!(blocks[2].entries.len(), 7);
+        for block in &blocks {
+            for (i, entry) in block.entries.iter().enumerate() {
+                assert_eq!(entry.address, format!("+{}", block.first.0 as usize + i));
+            }
+        }
+    }
+}

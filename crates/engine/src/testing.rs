@@ -1,0 +1,83 @@
+//! Nouns for tests, each with everything filled in that the test does not speak of.
+
+use records::{
+    Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Channel, Mode, OnUnknown, Origin,
+    Priority, RosterEntry, Route, Strategy, Terminal, Texts, Timestamp,
+};
+
+/// A request that says `text` to all.
+pub fn request(text: &str) -> AlertRequest {
+    AlertRequest {
+        headline: None,
+        text: Some(text.to_owned()),
+        texts: Texts::default(),
+        audience: vec![AudienceEntry { to: "all".into(), strategy: None, expires: None }],
+        exclude: Vec::new(),
+        channels: Vec::new(),
+        strategy: Strategy::All,
+        require_answer: false,
+        choices: Vec::new(),
+        terminal: Terminal::Accepted,
+        not_before: None,
+        expires: Timestamp(i64::MAX),
+        priority: Priority::Routine,
+        on_unknown: OnUnknown::Hold,
+        callback: None,
+        sender: None,
+        mode: Mode::Live,
+        participants_only: false,
+        flash: false,
+        resources: Vec::new(),
+        area: None,
+    }
+}
+
+/// An alert with this request, accepted at time 0.
+pub fn alert(no: u64, request: AlertRequest) -> Alert {
+    Alert {
+        no: AlertNo(no),
+        id: AlertId(uuid::Uuid::from_u128(u128::from(no))),
+        account: "default".into(),
+        token: "t".into(),
+        created: Timestamp(0),
+        state: AlertState::Running,
+        version: 1,
+        request,
+        origin: Origin::Api,
+        note: String::new(),
+    }
+}
+
+/// An unlimited live route.
+pub fn route(name: &str, channel: Channel, change: impl FnOnce(&mut Route)) -> Route {
+    let mut route = Route {
+        name: name.into(),
+        channel,
+        mode: Mode::Live,
+        rate: 0.0,
+        simulated: false,
+        prefixes: Vec::new(),
+        weight: 1,
+        cost: 0,
+        priority: 0,
+        validity_s: 0,
+        receipts: true,
+    };
+    change(&mut route);
+    route
+}
+
+/// An endpoint with nobody special behind it.
+pub fn entry(channel: Channel, address: &str) -> RosterEntry {
+    RosterEntry {
+        channel: Some(channel),
+        address: address.into(),
+        persons: Vec::new(),
+        language: None,
+        values: Vec::new(),
+        not_before: None,
+        expires: None,
+        rule: 0,
+        excluded: None,
+    }
+}
