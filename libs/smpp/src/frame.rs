@@ -33,3 +33,32 @@ pub fn split(bytes: &[u8], octets_max: usize) -> Result<Split<'_>, DecodeError> 
         None => Split::Need(length),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::PDU_OCTETS_MAX;
+
+    #[test]
+    fn a_stream_is_cut_where_the_lengths_say() {
+        let pdu = |octets: u8| [&[0, 0, 0, octets][..], &vec![octets; usize::from(octets) - 4]].concat();
+        let stream = [pdu(16), pdu(20), pdu(16)].concat();
+        assert_eq!(split(&stream, PDU_OCTETS_MAX), Ok(Split::Pdu(&stream[..16])));
+        assert_eq!(split(&stream[16..], PDU_OCTETS_MAX), Ok(Split::Pdu(&stream[16..36])));
+        for end in 0..16 {
+            assert_eq!(split(&stream[..end], PDU_OCTETS_MAX), Ok(Split::Need(16)), "{end}");
+        }
+        for end in 20..36 {
+            assert_eq!(split(&stream[16..end], PDU_OCTETS_MAX), Ok(Split::Need(20)), "{end}");
+        }
+    }
+
+    #[test]
+    fn lengths_outside_the_limits_are_refused_by_their_four_octets() {
+        for octets in [0u32, 4, 15, 70_001, 100_000_000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF] {
+            let error = split(&octets.to_be_bytes(), PDU_OCTETS_MAX).unwrap_err();
+            assert_eq!((error.status, error.problem), (Status::RINVCMDLEN, Problem::BadLength { octets }));
+        }
+        assert_eq!(split(&70_000u32.to_be_bytes(), PDU_OCTETS_MAX), Ok(Split::Need(70_000)));
+    }
+}

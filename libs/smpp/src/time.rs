@@ -135,3 +135,68 @@ impl SmppTime {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_written_back() {
+        for text in [
+            "260102150405000+",
+            "991231235959948-",
+            "000101000000000+",
+            "020610233429000R",
+            "000000010000000R",
+        ] {
+            let time = SmppTime::parse(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(time.to_bytes(), text.as_bytes());
+        }
+        let time = SmppTime::parse(b"260102150405708-");
+        let expected = SmppTime::Absolute {
+            year: 26,
+            month: 1,
+            day: 2,
+            hour: 15,
+            minute: 4,
+            second: 5,
+            tenths: 7,
+            offset_quarters: -8,
+        };
+        assert_eq!(time, Some(expected));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        let cases = [
+            "",
+            "260102150405000",
+            "260102150405000+0",
+            "260102150405000*",
+            "261302150405000+",
+            "260002150405000+",
+            "260100150405000+",
+            "260132150405000+",
+            "260102240405000+",
+            "260102156005000+",
+            "260102150460000+",
+            "260102150405049+",
+            "2601021504050a0+",
+            "000000010000100R",
+            "000000010000001R",
+        ];
+        for text in cases {
+            assert_eq!(SmppTime::parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn relative_times_keep_their_seconds() {
+        for seconds in [0, 1, 59, 60, 3_599, 3_600, 86_399, 86_400, 99 * 86_400] {
+            let time = SmppTime::relative(seconds);
+            assert_eq!(SmppTime::parse(&time.to_bytes()), Some(time));
+            assert_eq!(time.relative_seconds(), Some(seconds));
+        }
+        assert_eq!(SmppTime::relative(u64::MAX).relative_seconds(), Some(99 * 86_400));
+    }
+}

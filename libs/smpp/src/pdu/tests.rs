@@ -416,8 +416,7 @@ fn through_rusmpp(bytes: &[u8]) -> Result<Vec<u8>, String> {
 
 #[test]
 fn another_implementation_reads_what_we_write_and_writes_the_same() {
-    let mut pool = Pool::default();
-    pool.octets = [1, 1, 0, 0, 0, 1, 0, 0, 0x34];
+    let pool = Pool { octets: [1, 1, 0, 0, 0, 1, 0, 0, 0x34], ..Pool::default() };
     let plain = Pool { tlvs: TlvBuf::new(), ..pool.clone() };
     for (pool, with_tlvs) in [(&plain, false), (&pool, true)] {
         for pdu in pool.pdus() {

@@ -69,10 +69,7 @@ impl MessageState {
         let begins = |start: &&str| {
             word.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
         };
-        STATES
-            .iter()
-            .find(|(_, _, starts)| starts.iter().any(|start| begins(start)))
-            .map(|(state, ..)| *state)
+        STATES.iter().find(|(_, _, starts)| starts.iter().any(begins)).map(|(state, ..)| *state)
     }
 
     /// The word behind `stat:`.

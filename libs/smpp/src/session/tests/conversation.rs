@@ -13,10 +13,10 @@ fn a_message_is_submitted_and_its_response_carries_token_and_id() {
     let mut pair = Pair::trx();
     let sequence = pair.esme.submit(&hello(), 42, pair.now).unwrap();
     assert_eq!((pair.esme.in_flight(), pair.esme.free_slots()), (1, WINDOW_DEFAULT - 1));
-    assert_eq!(pair.to_smsc(), [Seen::Submit { sequence, text: b"hello".to_vec() }]);
+    assert_eq!(pair.carry_to_smsc(), [Seen::Submit { sequence, text: b"hello".to_vec() }]);
     pair.smsc.respond(sequence, Status::ROK, b"1A2B", pair.now).unwrap();
     let expected = Seen::Response { token: 42, status: Status::ROK, id: "1A2B".into(), late: false };
-    assert_eq!(pair.to_esme(), [expected]);
+    assert_eq!(pair.carry_to_esme(), [expected]);
     assert_eq!((pair.esme.in_flight(), pair.smsc.unanswered()), (0, 0));
 }
 
@@ -25,10 +25,10 @@ fn a_message_is_delivered_and_acknowledged() {
     let mut pair = Pair::trx();
     let deliver = DeliverSm { short_message: b"2", ..DeliverSm::default() };
     let sequence = pair.smsc.deliver(&deliver, 7, pair.now).unwrap();
-    assert_eq!(pair.to_esme(), [Seen::Deliver { sequence, text: b"2".to_vec() }]);
+    assert_eq!(pair.carry_to_esme(), [Seen::Deliver { sequence, text: b"2".to_vec() }]);
     pair.esme.respond(sequence, Status::ROK, b"ignored", pair.now).unwrap();
     let expected = Seen::Response { token: 7, status: Status::ROK, id: String::new(), late: false };
-    assert_eq!(pair.to_smsc(), [expected]);
+    assert_eq!(pair.carry_to_smsc(), [expected]);
 }
 
 #[test]
@@ -36,9 +36,12 @@ fn a_refusal_carries_its_status_and_the_vendors_pass_unchanged() {
     let mut pair = Pair::trx();
     for status in [Status::RTHROTTLED, Status::RMSGQFUL, Status(0x4A1), Status(0x0001_0000)] {
         let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
-        pair.to_smsc();
+        pair.carry_to_smsc();
         pair.smsc.respond(sequence, status, b"", pair.now).unwrap();
-        assert_eq!(pair.to_esme(), [Seen::Response { token: 1, status, id: String::new(), late: false }]);
+        assert_eq!(
+            pair.carry_to_esme(),
+            [Seen::Response { token: 1, status, id: String::new(), late: false }]
+        );
     }
 }
 
@@ -79,7 +82,7 @@ fn responses_may_come_in_any_order_and_twice() {
     let mut pair = Pair::trx();
     let sequences: Vec<u32> =
         (0..5).map(|token| pair.esme.submit(&hello(), token, pair.now).unwrap()).collect();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     for &index in &[4, 0, 3, 1, 2] {
         pair.smsc.respond(sequences[index], Status::ROK, b"id", pair.now).unwrap();
     }
@@ -103,9 +106,9 @@ fn a_full_window_refuses_until_a_response_comes() {
     let first = pair.esme.submit(&hello(), 1, pair.now).unwrap();
     pair.esme.submit(&hello(), 2, pair.now).unwrap();
     assert_eq!(pair.esme.submit(&hello(), 3, pair.now), Err(SendError::WindowFull));
-    pair.to_smsc();
+    pair.carry_to_smsc();
     pair.smsc.respond(first, Status::ROK, b"1", pair.now).unwrap();
-    pair.to_esme();
+    pair.carry_to_esme();
     assert!(pair.esme.submit(&hello(), 3, pair.now).is_ok());
 }
 
@@ -135,7 +138,7 @@ fn every_other_request_travels_and_is_answered() {
         pair.esme.data(&data, 8, now),
     ]
     .map(Result::unwrap);
-    let seen = pair.to_smsc();
+    let seen = pair.carry_to_smsc();
     assert_eq!(seen.len(), 8, "{seen:?}");
     assert_eq!(seen[1], Seen::Request { sequence: sequences[1], command: Command::CANCEL_SM });
     let state = Pdu::QuerySmResp(QuerySmResp { message_id, ..QuerySmResp::default() });
@@ -148,7 +151,7 @@ fn every_other_request_travels_and_is_answered() {
             _ => pair.smsc.respond(sequence, Status::ROK, b"1A", now).unwrap(),
         }
     }
-    let answered = pair.to_esme();
+    let answered = pair.carry_to_esme();
     let tokens: Vec<_> =
         answered.iter().filter(|seen| matches!(seen, Seen::Response { status: Status::ROK, .. })).collect();
     assert_eq!(tokens.len(), 8, "{answered:?}");
@@ -164,7 +167,7 @@ fn a_query_and_a_submit_multi_are_answered_with_their_bodies() {
     destinations.push(Destination::List(b"firemen")).unwrap();
     let multi = SubmitMulti { destinations: destinations.as_destinations(), ..SubmitMulti::default() };
     let multi = pair.esme.request(&multi, 2, now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     let state = QuerySmResp { message_id: b"1A", message_state: 2, ..QuerySmResp::default() };
     assert_eq!(
         pair.smsc.respond_with(multi, Status::ROK, &Pdu::QuerySmResp(state), now),
@@ -193,18 +196,18 @@ fn a_query_and_a_submit_multi_are_answered_with_their_bodies() {
 fn an_alert_and_an_outbind_travel_without_a_response() {
     let mut pair = Pair::trx();
     pair.smsc.alert(&AlertNotification::default(), pair.now).unwrap();
-    assert_eq!(pair.to_esme(), [Seen::Alert]);
+    assert_eq!(pair.carry_to_esme(), [Seen::Alert]);
     assert!(output(&mut pair.esme).is_empty());
 
     let mut pair = Pair::new(Config::default(), Config::default());
     pair.smsc.outbind(&Outbind { system_id: b"carrier", ..Outbind::default() }, pair.now).unwrap();
-    assert_eq!(pair.to_esme(), [Seen::Outbind]);
+    assert_eq!(pair.carry_to_esme(), [Seen::Outbind]);
     assert_eq!((pair.esme.state(), pair.smsc.state()), (State::Outbound, State::Outbound));
     let bind = Bind { mode: BindMode::Receiver, ..Bind::default() };
     pair.esme.bind(&bind, pair.now).unwrap();
-    assert!(matches!(pair.to_smsc()[..], [Seen::Bind { mode: BindMode::Receiver, .. }]));
+    assert!(matches!(pair.carry_to_smsc()[..], [Seen::Bind { mode: BindMode::Receiver, .. }]));
     pair.smsc.accept_bind(b"carrier", pair.now).unwrap();
-    assert_eq!(pair.to_esme(), [Seen::Bound(Version::V3_4)]);
+    assert_eq!(pair.carry_to_esme(), [Seen::Bound(Version::V3_4)]);
 }
 
 #[test]
@@ -237,11 +240,11 @@ fn sequence_numbers_wrap_within_a_session() {
     let sequences: Vec<u32> =
         (0..4).map(|token| pair.esme.submit(&hello(), token, pair.now).unwrap()).collect();
     assert_eq!(sequences, [0x7FFF_FFFE, 0x7FFF_FFFF, 1, 2]);
-    assert_eq!(pair.to_smsc().len(), 4);
+    assert_eq!(pair.carry_to_smsc().len(), 4);
     for sequence in sequences {
         pair.smsc.respond(sequence, Status::ROK, b"1", pair.now).unwrap();
     }
-    assert_eq!(pair.to_esme().len(), 4);
+    assert_eq!(pair.carry_to_esme().len(), 4);
 }
 
 #[test]
@@ -277,11 +280,11 @@ fn message_ids_to_a_peer_of_3_3_have_at_most_eight_digits() {
     let esme = Config { version: Version::V3_3, ..Config::default() };
     let mut pair = Pair::bound_with(BindMode::Transceiver, esme, Config::default());
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     let error = pair.smsc.respond(sequence, Status::ROK, b"123456789", pair.now).unwrap_err();
     assert!(matches!(error, SendError::Encode(_)), "{error}");
     pair.smsc.respond(sequence, Status::ROK, b"12345678", pair.now).unwrap();
-    assert_eq!(pair.to_esme().len(), 1);
+    assert_eq!(pair.carry_to_esme().len(), 1);
 }
 
 #[test]
@@ -300,9 +303,9 @@ fn many_pdus_go_out_in_one_write() {
 fn an_answer_can_be_given_once() {
     let mut pair = Pair::trx();
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     pair.smsc.respond(sequence, Status::ROK, b"1", pair.now).unwrap();
     let again = pair.smsc.respond(sequence, Status::ROK, b"1", pair.now);
     assert_eq!(again, Err(SendError::UnknownSequence));
-    assert_eq!(pair.to_esme().len(), 1);
+    assert_eq!(pair.carry_to_esme().len(), 1);
 }

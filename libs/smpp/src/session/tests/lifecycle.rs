@@ -11,14 +11,14 @@ fn a_refused_bind_leaves_the_session_open_for_another() {
     let mut pair = Pair::new(Config::default(), Config::default());
     pair.esme.bind(&bind_as(BindMode::Transceiver), pair.now).unwrap();
     assert_eq!(pair.esme.bind(&bind_as(BindMode::Transceiver), pair.now), Err(SendError::WrongState));
-    pair.to_smsc();
+    pair.carry_to_smsc();
     pair.smsc.refuse_bind(Status::RINVPASWD, pair.now).unwrap();
-    assert_eq!(pair.to_esme(), [Seen::BindRefused(Status::RINVPASWD)]);
+    assert_eq!(pair.carry_to_esme(), [Seen::BindRefused(Status::RINVPASWD)]);
     assert_eq!((pair.esme.state(), pair.smsc.state()), (State::Open, State::Open));
     pair.esme.bind(&bind_as(BindMode::Receiver), pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     pair.smsc.accept_bind(b"carrier", pair.now).unwrap();
-    assert_eq!(pair.to_esme(), [Seen::Bound(Version::V3_4)]);
+    assert_eq!(pair.carry_to_esme(), [Seen::Bound(Version::V3_4)]);
 }
 
 #[test]
@@ -26,10 +26,10 @@ fn the_third_refused_bind_closes_the_connection_behind_its_answer() {
     let mut pair = Pair::new(Config::default(), Config::default());
     for attempt in 1..=3 {
         pair.esme.bind(&bind_as(BindMode::Transceiver), pair.now).unwrap();
-        pair.to_smsc();
+        pair.carry_to_smsc();
         pair.smsc.refuse_bind(Status::RINVPASWD, pair.now).unwrap();
         let closed = events(&mut pair.smsc);
-        assert_eq!(pair.to_esme(), [Seen::BindRefused(Status::RINVPASWD)]);
+        assert_eq!(pair.carry_to_esme(), [Seen::BindRefused(Status::RINVPASWD)]);
         assert_eq!(!closed.is_empty(), attempt == 3, "{closed:?}");
     }
     assert_eq!(pair.smsc.state(), State::Closed);
@@ -68,15 +68,15 @@ fn each_mode_allows_its_own_requests_only() {
 fn unbind_waits_for_what_is_in_flight_and_refuses_what_is_new() {
     let mut pair = Pair::trx();
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    assert_eq!(pair.to_smsc().len(), 1);
+    assert_eq!(pair.carry_to_smsc().len(), 1);
     pair.esme.unbind(pair.now);
     assert_eq!(pair.esme.state(), State::Unbound);
     assert_eq!(pair.esme.submit(&hello(), 2, pair.now), Err(SendError::WrongState));
     assert!(output(&mut pair.esme).is_empty(), "no unbind before the response");
     pair.smsc.respond(sequence, Status::ROK, b"1", pair.now).unwrap();
-    assert!(matches!(pair.to_esme()[..], [Seen::Response { token: 1, .. }]));
-    assert_eq!(pair.to_smsc(), [Seen::Unbinding, Seen::Closed(Reason::PeerUnbound)]);
-    assert_eq!(pair.to_esme(), [Seen::Closed(Reason::Unbound)]);
+    assert!(matches!(pair.carry_to_esme()[..], [Seen::Response { token: 1, .. }]));
+    assert_eq!(pair.carry_to_smsc(), [Seen::Unbinding, Seen::Closed(Reason::PeerUnbound)]);
+    assert_eq!(pair.carry_to_esme(), [Seen::Closed(Reason::Unbound)]);
     assert_eq!((pair.esme.state(), pair.smsc.state()), (State::Closed, State::Closed));
 }
 
@@ -84,7 +84,7 @@ fn unbind_waits_for_what_is_in_flight_and_refuses_what_is_new() {
 fn unbind_does_not_wait_for_ever() {
     let mut pair = Pair::trx();
     pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     pair.esme.unbind(pair.now);
     pair.pass(second(5));
     let answers = answers(&mut pair.esme);
@@ -98,19 +98,19 @@ fn unbind_does_not_wait_for_ever() {
 fn receipts_that_cross_our_unbind_are_taken() {
     let mut pair = Pair::trx();
     pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     pair.esme.unbind(pair.now);
     let sequence = pair.smsc.deliver(&DeliverSm::default(), 9, pair.now).unwrap();
-    assert!(matches!(pair.to_esme()[..], [Seen::Deliver { .. }]));
+    assert!(matches!(pair.carry_to_esme()[..], [Seen::Deliver { .. }]));
     pair.esme.respond(sequence, Status::ROK, b"", pair.now).unwrap();
-    assert!(matches!(pair.to_smsc()[..], [Seen::Response { token: 9, .. }]));
+    assert!(matches!(pair.carry_to_smsc()[..], [Seen::Response { token: 9, .. }]));
 }
 
 #[test]
 fn the_peers_unbind_is_answered_when_its_requests_are() {
     let mut pair = Pair::trx();
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     let unbind = raw(Command::UNBIND, Status::ROK, 99, b"");
     assert_eq!(input(&mut pair.smsc, &unbind, pair.now), [Seen::Unbinding]);
     assert!(output(&mut pair.smsc).is_empty(), "its submit_sm is not answered yet");
@@ -131,7 +131,7 @@ fn the_peers_unbind_is_answered_when_its_requests_are() {
 fn the_peers_unbind_is_answered_though_our_caller_never_answers() {
     let mut pair = Pair::trx();
     pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     input(&mut pair.smsc, &raw(Command::UNBIND, Status::ROK, 99, b""), pair.now);
     let (_, smsc) = pair.pass(second(5));
     assert_eq!(smsc, [Seen::Closed(Reason::PeerUnbound)]);
@@ -171,7 +171,7 @@ fn a_lost_connection_tells_sent_requests_from_unsent_ones() {
 fn what_came_before_the_connection_ended_still_counts() {
     let mut pair = Pair::trx();
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     pair.smsc.respond(sequence, Status::ROK, b"1", pair.now).unwrap();
     let bytes = output(&mut pair.smsc);
     pair.esme.handle_input(&bytes, pair.now);
@@ -189,7 +189,7 @@ fn a_close_keeps_answers_and_takes_requests_back() {
     let mut pair = Pair::trx();
     pair.esme.submit(&hello(), 1, pair.now).unwrap();
     let sequence = pair.smsc.deliver(&DeliverSm::default(), 1, pair.now).unwrap();
-    pair.to_esme();
+    pair.carry_to_esme();
     pair.esme.respond(sequence, Status::ROK, b"", pair.now).unwrap();
     pair.esme.abort(pair.now);
     let not_sent = Seen::Unanswered { token: 1, fate: Fate::NotSent };

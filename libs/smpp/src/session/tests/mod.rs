@@ -124,9 +124,9 @@ impl Pair {
         let mut pair = Pair::new(esme, smsc);
         let bind = Bind { mode, system_id: b"alice", password: b"secret", ..Bind::default() };
         pair.esme.bind(&bind, pair.now).unwrap();
-        assert_eq!(pair.to_smsc(), [Seen::Bind { mode, password: b"secret".to_vec() }]);
+        assert_eq!(pair.carry_to_smsc(), [Seen::Bind { mode, password: b"secret".to_vec() }]);
         pair.smsc.accept_bind(b"carrier", pair.now).unwrap();
-        assert!(matches!(pair.to_esme()[..], [Seen::Bound(_)]));
+        assert!(matches!(pair.carry_to_esme()[..], [Seen::Bound(_)]));
         assert_eq!(pair.esme.state(), State::Bound(mode));
         assert_eq!(pair.smsc.state(), State::Bound(mode));
         pair
@@ -141,13 +141,13 @@ impl Pair {
     }
 
     /// Carries what the ESME wrote over, and gives what the SMSC saw.
-    pub(super) fn to_smsc(&mut self) -> Vec<Seen> {
+    pub(super) fn carry_to_smsc(&mut self) -> Vec<Seen> {
         let bytes = output(&mut self.esme);
         input(&mut self.smsc, &bytes, self.now)
     }
 
     /// Carries what the SMSC wrote over, and gives what the ESME saw.
-    pub(super) fn to_esme(&mut self) -> Vec<Seen> {
+    pub(super) fn carry_to_esme(&mut self) -> Vec<Seen> {
         let bytes = output(&mut self.smsc);
         input(&mut self.esme, &bytes, self.now)
     }

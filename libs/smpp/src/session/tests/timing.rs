@@ -37,7 +37,7 @@ fn a_request_without_a_response_is_unknown_and_its_slot_free() {
 fn a_late_response_is_reported_once_with_its_token() {
     let mut pair = Pair::trx();
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     let (seen, _) = pair.pass(second(30));
     assert_eq!(seen, [Seen::Unanswered { token: 1, fate: Fate::TimedOut }]);
     let other = pair.esme.submit(&hello(), 2, pair.now).unwrap();
@@ -56,10 +56,10 @@ fn a_late_response_is_reported_once_with_its_token() {
 fn a_response_in_the_same_input_as_its_deadline_is_in_time() {
     let mut pair = Pair::trx();
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
-    pair.to_smsc();
+    pair.carry_to_smsc();
     pair.smsc.respond(sequence, Status::ROK, b"9", pair.now).unwrap();
     pair.now += second(31);
-    let seen = pair.to_esme();
+    let seen = pair.carry_to_esme();
     assert!(matches!(seen[..], [Seen::Response { token: 1, late: false, .. }]), "{seen:?}");
 }
 
@@ -70,7 +70,7 @@ fn either_side_asks_a_silent_peer_and_any_pdu_is_life() {
     pair.pass(second(59));
     assert!(output(&mut pair.esme).is_empty() && output(&mut pair.smsc).is_empty());
     pair.smsc.deliver(&DeliverSm::default(), 1, pair.now).unwrap();
-    pair.to_esme();
+    pair.carry_to_esme();
     pair.pass(second(1));
     assert!(output(&mut pair.esme).is_empty(), "the deliver_sm was life");
     let asked = answers(&mut pair.smsc);
@@ -95,9 +95,9 @@ fn an_answered_enquire_link_is_asked_again_only_after_silence() {
     let mut pair = Pair::trx();
     for _ in 0..5 {
         pair.pass(second(30));
-        pair.to_smsc();
-        pair.to_esme();
-        pair.to_smsc();
+        pair.carry_to_smsc();
+        pair.carry_to_esme();
+        pair.carry_to_smsc();
         assert!(output(&mut pair.esme).is_empty() && output(&mut pair.smsc).is_empty());
     }
     assert_eq!(pair.esme.state(), State::Bound(BindMode::Transceiver));
@@ -120,13 +120,13 @@ fn a_session_without_messages_is_unbound_and_enquire_link_is_no_message() {
     let mut pair = Pair::bound_with(BindMode::Transceiver, esme, Config::default());
     for _ in 0..3 {
         pair.pass(second(30));
-        pair.to_smsc();
-        pair.to_esme();
-        pair.to_smsc();
+        pair.carry_to_smsc();
+        pair.carry_to_esme();
+        pair.carry_to_smsc();
     }
     pair.pass(second(10));
-    assert!(pair.to_smsc().contains(&Seen::Unbinding));
-    assert_eq!(pair.to_esme(), [Seen::Closed(Reason::Unbound)]);
+    assert!(pair.carry_to_smsc().contains(&Seen::Unbinding));
+    assert_eq!(pair.carry_to_esme(), [Seen::Closed(Reason::Unbound)]);
 }
 
 #[test]
