@@ -1,1 +1,4 @@
 //! The ways in: HTTP API.
+
+pub mod http;
+pub mod smtp;

@@ -1,0 +1,189 @@
+use super::*;
+use net::Machine;
+
+/// Tags in tests: `ALERT.ENDPOINT`.
+fn tags() -> Arc<dyn TagReader> {
+    Arc::new(|_: TagKind, tag: &str| {
+        let (alert, endpoint) = tag.split_once('.')?;
+        Some((AlertNo(alert.parse().ok()?), EndpointNo(endpoint.parse().ok()?)))
+    })
+}
+
+struct Session {
+    server: Server,
+    now: Instant,
+}
+
+impl Session {
+    fn new() -> Session {
+        let now = Instant::now();
+        let mut session = Session { server: Server::new("in.test", tags(), now), now };
+        assert_eq!(session.said(), "220 in.test ESMTP Campanile\r\n");
+        session
+    }
+
+    fn greeted() -> Session {
+        let mut session = Session::new();
+        assert!(session.hears("EHLO mx.test\r\n").contains("250-PIPELINING\r\n250-SIZE 1048576\r\n"));
+        session
+    }
+
+    fn hears(&mut self, octets: &str) -> String {
+        self.server.handle_input(self.now, octets.as_bytes());
+        self.said()
+    }
+
+    fn said(&mut self) -> String {
+        let mut output = Vec::new();
+        self.server.poll_transmit(&mut output);
+        String::from_utf8(output).unwrap()
+    }
+
+    fn mail(&mut self) -> Option<Mail> {
+        self.server.poll_event().map(|Event::Mail(mail)| mail)
+    }
+}
+
+/// The codes of all replies, with their enhanced ones.
+fn codes(replies: &str) -> Vec<&str> {
+    replies
+        .lines()
+        .filter(|line| line.as_bytes().get(3) == Some(&b' '))
+        .map(|line| line.split(' ').next().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_mail_for_our_addresses_is_handed_over_and_answered_when_it_is_written_down() {
+    let mut s = Session::greeted();
+    let group = "MAIL FROM:<anna@people.test> SIZE=100\r\nRCPT TO:<answers+7.42@IN.test>\r\nRCPT TO:<Bounces+8.1@in.test>\r\nDATA\r\n";
+    assert_eq!(codes(&s.hears(group)), ["250", "250", "250", "354"]);
+    assert_eq!(
+        s.hears("Subject: x\r\n\r\n..yes\r\n.\r\nMAIL FROM:<>\r\n"),
+        "",
+        "the reply waits for the disk"
+    );
+    assert!(!s.server.wants_input() && s.server.poll_timeout().is_none());
+    let recipient = |kind, alert, endpoint, address: &str| Recipient {
+        kind,
+        alert: AlertNo(alert),
+        endpoint: EndpointNo(endpoint),
+        address: address.to_owned(),
+    };
+    assert_eq!(
+        s.mail(),
+        Some(Mail {
+            from: "anna@people.test".to_owned(),
+            recipients: vec![
+                recipient(TagKind::Answers, 7, 42, "answers+7.42@IN.test"),
+                recipient(TagKind::Bounces, 8, 1, "Bounces+8.1@in.test"),
+            ],
+            octets: b"Subject: x\r\n\r\n.yes\r\n".to_vec(),
+        })
+    );
+    s.server.answer(s.now, Answer::Taken);
+    assert_eq!(codes(&s.said()), ["250", "250"], "what was pipelined behind it is read now");
+    assert_eq!(codes(&s.hears("RCPT TO:<bounces+8.1@in.test>\r\nDATA\r\n")), ["250", "354"]);
+    s.hears("x\r\n.\r\n");
+    assert!(s.mail().is_some_and(|mail| mail.from.is_empty()));
+    s.server.answer(s.now, Answer::TryLater);
+    assert_eq!(codes(&s.said()), ["451"]);
+    assert_eq!(s.hears("QUIT\r\n"), "221 2.0.0 goodbye\r\n");
+    assert!(s.server.is_finished());
+}
+
+#[test]
+fn all_other_addresses_are_unknown_here() {
+    for address in [
+        "answers+7.42@elsewhere.test",
+        "answers@in.test",
+        "answers+@in.test",
+        "answers+x@in.test",
+        "root@in.test",
+        "postmaster@in.test",
+        "answers-7.42@in.test",
+        "answers+7.42",
+        "someone+7.42@in.test",
+        "answers+7.42@in.test@x.test",
+        "answers+7.42%x.test@relay.test",
+    ] {
+        let mut s = Session::greeted();
+        s.hears("MAIL FROM:<a@b.test>\r\n");
+        assert_eq!(
+            s.hears(&format!("RCPT TO:<{address}>\r\n")),
+            "550 5.1.1 no such address here\r\n",
+            "{address}"
+        );
+        assert_eq!(codes(&s.hears("DATA\r\n")), ["503"], "{address}");
+    }
+}
+
+#[test]
+fn commands_out_of_order_are_refused_and_the_session_goes_on() {
+    let mut s = Session::new();
+    assert_eq!(codes(&s.hears("MAIL FROM:<>\r\n")), ["503"]);
+    assert_eq!(codes(&s.hears("HELO x\r\nRCPT TO:<answers+1.1@in.test>\r\nDATA\r\n")), ["250", "503", "503"]);
+    assert_eq!(
+        codes(&s.hears("MAIL FROM:<>\r\nMAIL FROM:<>\r\nRSET\r\nMAIL FROM:<>\r\n")),
+        ["250", "503", "250", "250"]
+    );
+    assert_eq!(codes(&s.hears("NOOP\r\nVRFY x\r\nXYZ\r\n")), ["250", "252", "500"]);
+}
+
+#[test]
+fn every_limit_has_its_reply() {
+    let mut s = Session::greeted();
+    assert_eq!(codes(&s.hears("MAIL FROM:<> SIZE=1048577\r\nMAIL FROM:<> SIZE=1048576\r\n")), ["552", "250"]);
+    let many = "RCPT TO:<answers+1.1@in.test>\r\n".repeat(RECIPIENTS_MAX + 1);
+    assert_eq!(codes(&s.hears(&many)).last(), Some(&"452"));
+    s.hears("DATA\r\n");
+    let line = format!("{}\r\n", "x".repeat(900));
+    for _ in 0..=MAIL_OCTETS_MAX / line.len() {
+        assert_eq!(s.hears(&line), "");
+    }
+    assert_eq!(codes(&s.hears(".\r\n")), ["552"]);
+    assert_eq!(s.mail(), None);
+
+    let mut s = Session::greeted();
+    assert_eq!(codes(&s.hears(&format!("NOOP {}\r\n", "x".repeat(COMMAND_OCTETS_MAX)))), ["500"]);
+    assert_eq!(s.hears(&"x".repeat(COMMAND_OCTETS_MAX + 1)), "500 5.5.2 line too long\r\n");
+    assert!(s.server.is_finished(), "a line without end ends the session");
+
+    let mut s = Session::greeted();
+    let replies = s.hears(&"BAD\r\n".repeat(ERRORS_MAX as usize + 5));
+    assert_eq!(codes(&replies).len(), ERRORS_MAX as usize + 1);
+    assert!(replies.ends_with("421 4.7.0 too many errors\r\n") && s.server.is_finished());
+
+    let mut s = Session::greeted();
+    let replies = s.hears(&"NOOP\r\n".repeat(COMMANDS_MAX as usize + 5));
+    assert!(replies.ends_with("421 4.7.0 too many commands\r\n") && s.server.is_finished());
+}
+
+#[test]
+fn who_says_nothing_for_too_long_is_sent_away() {
+    let mut s = Session::greeted();
+    assert_eq!(s.server.poll_timeout(), Some(s.now + COMMAND_WITHIN));
+    s.server.handle_timeout(s.now + COMMAND_WITHIN - Duration::from_millis(1));
+    assert_eq!(s.said(), "");
+    s.server.handle_timeout(s.now + COMMAND_WITHIN);
+    assert!(s.said().starts_with("421 4.4.2") && s.server.is_finished());
+
+    let mut s = Session::greeted();
+    s.hears("MAIL FROM:<>\r\nRCPT TO:<answers+1.1@in.test>\r\nDATA\r\n");
+    s.now += MAIL_WITHIN - Duration::from_millis(1);
+    s.hears("drop\r\n");
+    assert_eq!(
+        s.server.poll_timeout(),
+        Some(s.now + Duration::from_millis(1)),
+        "octets alone do not prolong a mail's time"
+    );
+}
+
+#[test]
+fn a_stop_is_said_once() {
+    let mut s = Session::greeted();
+    s.server.stop();
+    s.server.stop();
+    assert_eq!(s.said(), "421 4.3.2 the service is stopping\r\n");
+    assert_eq!(s.hears("NOOP\r\n"), "");
+}

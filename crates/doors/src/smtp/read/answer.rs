@@ -1,0 +1,270 @@
+//! The words a person wrote into a reply: without what was quoted, without signatures.
+//!
+//! There is no standard for how mail programs quote. What is known of Outlook, Gmail, Apple Mail, Thunderbird and the
+//! like in the languages their users have is looked for; where nothing is recognised, the whole text is the answer.
+
+use super::cut;
+use mail_parser::Message;
+use mail_parser::decoders::html::html_to_text;
+
+/// An answer is at most so many octets.
+pub const ANSWER_OCTETS_MAX: usize = 4000;
+/// Only so much of a mail is looked at.
+const SEARCH_OCTETS_MAX: usize = 64 * 1024;
+/// Lines over which `On … wrote:` may be broken.
+const ATTRIBUTION_LINES_MAX: usize = 4;
+/// Of the headers Outlook quotes, so many in a row are recognised as such.
+const QUOTED_HEADERS_MIN: usize = 2;
+
+/// What the person wrote.
+pub fn answer(message: &Message<'_>) -> String {
+    let text = match html_alone(message) {
+        Some(html) => html_to_text(before_quoted_html(&html)),
+        None => message.body_text(0).unwrap_or_default().into_owned(),
+    };
+    let text = cut(text, SEARCH_OCTETS_MAX);
+    cut(own_words(&text), ANSWER_OCTETS_MAX)
+}
+
+/// The HTML of a mail that has no plain text.
+fn html_alone(message: &Message<'_>) -> Option<String> {
+    let part = message.text_bodies().next()?;
+    part.is_text_html()
+        .then(|| part.text_contents().map(|html| cut(html.to_owned(), SEARCH_OCTETS_MAX)))
+        .flatten()
+}
+
+/// Tags that mail programs put around or before what they quote.
+const QUOTED_HTML: [&str; 10] = [
+    "<blockquote",
+    "class=\"gmail_quote",
+    "class=\"gmail_attr",
+    "id=\"appendonsend\"",
+    "id=\"divrplyfwdmsg\"",
+    "id=\"mail-editor-reference-message-container\"",
+    "class=\"moz-cite-prefix\"",
+    "class=\"yahoo_quoted",
+    "border-top:solid #e1e1e1",
+    "border-top:solid #b5c4df",
+];
+
+/// The HTML up to the first tag of a quotation; all of it if nothing was written before that.
+fn before_quoted_html(html: &str) -> &str {
+    let lower = html.to_ascii_lowercase();
+    let mark = QUOTED_HTML.iter().filter_map(|mark| lower.find(mark)).min();
+    let Some(mark) = mark else { return html };
+    let before = &html[..lower[..=mark].rfind('<').unwrap_or(mark)];
+    if html_to_text(before).trim().is_empty() { html } else { before }
+}
+
+/// The lines that are the writer's own.
+pub fn own_words(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(|line| line.trim_end()).collect();
+    let mut own: Vec<&str> = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at].trim_start_matches(['\u{feff}', '\u{200b}', '\u{a0}', ' ', '\t']);
+        if ends_own_words(line) || begins_quoted_headers(&lines[at..]) {
+            break;
+        }
+        if let Some(length) = attribution(&lines[at..]) {
+            at += length;
+            // Where the quotation is marked, there may be an answer below it.
+            if !is_quoted(next_said(&lines[at..])) {
+                break;
+            }
+        } else {
+            if !is_quoted(line) {
+                own.push(line);
+            }
+            at += 1;
+        }
+    }
+    let text = own.join("\n");
+    collapse(text.trim())
+}
+
+fn is_quoted(line: &str) -> bool {
+    line.starts_with('>') || line.starts_with("&gt;") || line.starts_with('|')
+}
+
+fn next_said<'a>(lines: &[&'a str]) -> &'a str {
+    lines.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// How signatures begin that are not marked as such, in lower case.
+const SIGNATURES: [&str; 22] = [
+    "sent from my ",
+    "sent from outlook",
+    "sent from mail for",
+    "sent via ",
+    "get outlook for",
+    "skickat från min ",
+    "skickat från outlook",
+    "skickades från ",
+    "hämta outlook för",
+    "von meinem ",
+    "gesendet von ",
+    "gesendet mit ",
+    "diese nachricht wurde von meinem ",
+    "holen sie sich outlook",
+    "sendt fra ",
+    "sendt min ",
+    "lähetetty ",
+    "envoyé de mon ",
+    "envoyé depuis ",
+    "enviado desde mi ",
+    "inviato da ",
+    "verzonden vanaf ",
+];
+
+/// A line behind which nothing is the writer's own: a signature (RFC 3676 §4.3), a rule, `-----Original Message-----`.
+fn ends_own_words(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    if line == "--" || line == "-- " || SIGNATURES.iter().any(|signature| lower.starts_with(signature)) {
+        return true;
+    }
+    let rule = |c: char| line.len() >= 10 && line.chars().all(|found| found == c);
+    let inner = line.trim_matches(['-', '_', ' ']);
+    let dashed = line.starts_with("--") && line.ends_with("--") && !inner.is_empty() && inner.len() <= 60;
+    rule('_') || dashed
+}
+
+/// What the quoted message's author is called in the headers programs quote, in lower case.
+const FROM: [&str; 11] = ["from", "från", "von", "fra", "lähettäjä", "de", "da", "van", "od", "от", "desde"];
+/// The other quoted headers.
+const OTHERS: [&str; 38] = [
+    "sent",
+    "date",
+    "to",
+    "subject",
+    "cc",
+    "skickat",
+    "datum",
+    "till",
+    "ämne",
+    "kopia",
+    "gesendet",
+    "an",
+    "betreff",
+    "sendt",
+    "dato",
+    "til",
+    "emne",
+    "lähetetty",
+    "päiväys",
+    "vastaanottaja",
+    "aihe",
+    "envoyé",
+    "à",
+    "objet",
+    "inviato",
+    "oggetto",
+    "a",
+    "verzonden",
+    "aan",
+    "onderwerp",
+    "enviado",
+    "enviado el",
+    "para",
+    "asunto",
+    "wysłano",
+    "do",
+    "temat",
+    "reply-to",
+];
+
+/// Headers of the quoted message as lines: `From: … / Sent: … / To: …`, sometimes with stars around the names.
+fn begins_quoted_headers(lines: &[&str]) -> bool {
+    let name = |line: &str| {
+        let line = line.trim_start_matches(['*', ' ', '>']).to_lowercase();
+        line.split_once(':').map(|(name, _)| name.trim_matches(['*', ' ']).to_owned())
+    };
+    let is = |line: &str, names: &[&str]| name(line).is_some_and(|name| names.contains(&name.as_str()));
+    if !lines.first().is_some_and(|line| is(line, &FROM)) {
+        return false;
+    }
+    let others = lines.iter().skip(1).take(6).filter(|line| is(line, &OTHERS)).count();
+    others >= QUOTED_HEADERS_MIN
+}
+
+/// How programs say that somebody wrote something, in lower case.
+const WROTE: [&str; 16] = [
+    "wrote",
+    "skrev",
+    "schrieb",
+    "a écrit",
+    "escribió",
+    "ha scritto",
+    "schreef",
+    "kirjoitti",
+    "napisał",
+    "escreveu",
+    "написал",
+    "píše",
+    "napsal",
+    "írta",
+    "yazdı",
+    "het volgende geschreven",
+];
+
+/// How such a line begins, if not with a date or a name, in lower case.
+const BEGINNINGS: [&str; 13] =
+    ["on ", "am ", "den ", "le ", "el ", "il ", "op ", "på ", "em ", "w dniu ", "dne ", "ons ", "aan "];
+/// Weekdays some begin with, in lower case, as long as their abbreviations are.
+const WEEKDAYS: [&str; 22] = [
+    "mon", "tue", "wed", "thu", "fri", "sat", "sun", "mån", "tis", "tors", "fre", "lör", "sön", "mo.", "di.",
+    "mi.", "do.", "fr.", "sa.", "so.", "man", "tir",
+];
+
+/// `On Tue, 3 Nov 2026 at 10:00, City of X <alerts@…> wrote:`, possibly broken over lines: how many lines it has.
+fn attribution(lines: &[&str]) -> Option<usize> {
+    let mut joined = String::new();
+    for (at, line) in lines.iter().take(ATTRIBUTION_LINES_MAX).enumerate() {
+        let line = line.trim();
+        if line.is_empty() || is_quoted(line) {
+            return None;
+        }
+        joined.push_str(&line.to_lowercase());
+        // German and Dutch put the name behind the verb: the line only ends with a colon.
+        if joined.ends_with(':') && WROTE.iter().any(|verb| joined.contains(verb)) {
+            return is_attribution(&joined, at + 1, lines).then_some(at + 1);
+        }
+        joined.push(' ');
+    }
+    None
+}
+
+fn is_attribution(joined: &str, length: usize, lines: &[&str]) -> bool {
+    let begins = |text: &str| {
+        let dated = text.starts_with(|c: char| c.is_ascii_digit());
+        dated || BEGINNINGS.iter().chain(&WEEKDAYS).any(|beginning| text.starts_with(beginning))
+    };
+    let dated = joined.bytes().any(|octet| octet.is_ascii_digit());
+    if length == 1 {
+        return joined.contains('@') || begins(joined) && dated || is_quoted(next_said(&lines[1..]));
+    }
+    // The line before a broken one may be the writer's own, and begin the same way.
+    let later = lines
+        .get(1)
+        .is_some_and(|line| begins(&line.trim().to_lowercase()) && attribution(&lines[1..]).is_some());
+    begins(joined) && dated && !later
+}
+
+/// At most one empty line in a row.
+fn collapse(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut empty = false;
+    for line in text.lines() {
+        if line.is_empty() {
+            empty = true;
+            continue;
+        }
+        if !out.is_empty() {
+            out.push_str(if empty { "\n\n" } else { "\n" });
+        }
+        empty = false;
+        out.push_str(line);
+    }
+    out
+}

@@ -1,0 +1,222 @@
+use super::*;
+use records::{AlertNo, EndpointNo};
+
+mod answers;
+
+fn recipient(kind: TagKind) -> Recipient {
+    let address = format!("{}+7.42@in.test", kind.mailbox());
+    Recipient { kind, alert: AlertNo(7), endpoint: EndpointNo(42), address }
+}
+
+const AT: Timestamp = Timestamp(5);
+
+/// Reads a mail written with line feeds.
+fn read_one(kind: TagKind, from: &str, text: &str) -> Reading {
+    let octets = text.replace('\n', "\r\n").into_bytes();
+    let mut readings = read(&Mail { from: from.to_owned(), recipients: vec![recipient(kind)], octets }, AT);
+    assert_eq!(readings.len(), 1);
+    readings.remove(0)
+}
+
+macro_rules! sample {
+    ($name:literal) => {
+        ($name, include_str!(concat!("samples/", $name, ".eml")))
+    };
+}
+
+#[test]
+fn bounces_of_many_mail_systems_say_what_became_of_the_delivery() {
+    use ReceiptState::{Buffered, Delivered, Expired, Failed};
+    for ((name, text), state, words) in [
+        (
+            sample!("postfix_failed"),
+            Failed,
+            "5.1.1 550 5.1.1 <anna@people.test>: Recipient address rejected: User unknown in virtual mailbox table",
+        ),
+        (
+            sample!("postfix_delayed"),
+            Buffered,
+            "4.4.1 connect to mail.people.test[192.0.2.7]:25: Connection timed out tried until Thu, 26 Nov 2026 20:31:06 +0000 (UTC)",
+        ),
+        (sample!("sendmail_expired"), Expired, "4.4.7"),
+        (sample!("success"), Delivered, "2.0.0 250 2.1.5 Ok"),
+        (sample!("relayed"), Buffered, "2.0.0"),
+        (
+            sample!("gmail"),
+            Failed,
+            "5.1.1 550-5.1.1 The email account that you tried to reach does not exist. Please try 550-5.1.1 double-checking \
+             the recipient's email address for typos or 550 5.1.1 unnecessary spaces.",
+        ),
+        (
+            sample!("exchange"),
+            Failed,
+            "5.2.2 554 5.2.2 mailbox full; STOREDRV.Deliver.Exception:QuotaExceededException",
+        ),
+        (sample!("opensmtpd"), Failed, "5.0.0"),
+        (sample!("utf8"), Failed, "5.1.1 550 5.1.1 <åsa@exämple.test>: okänd mottagare"),
+        (sample!("no_action"), Failed, "5.7.1 554 rejected by policy"),
+        (sample!("one_group"), Failed, "5.4.1"),
+        (sample!("exim_old"), Failed, "550 Unrouteable address"),
+        (sample!("qmail"), Failed, "Sorry, no mailbox here by that name. (#5.1.1)"),
+        (
+            sample!("plain_warning"),
+            Buffered,
+            "Your mail to anna@people.test is delayed: 451 4.4.1 connection to host timed out",
+        ),
+        (sample!("plain_german"), Failed, "Unzustellbar: Sturm heute Nacht"),
+    ] {
+        let expected = Receipt {
+            route: String::new(),
+            keys: vec![mail_key(AlertNo(7), EndpointNo(42))],
+            state,
+            text: words.to_owned(),
+            at: AT,
+        };
+        assert_eq!(
+            read_one(TagKind::Bounces, "", text),
+            Reading::Outcome(Outcome::Receipt(expected.clone())),
+            "{name}"
+        );
+        if !["exim_old", "qmail", "plain_warning", "plain_german"].contains(&name) {
+            let at_answers = read_one(TagKind::Answers, "", text);
+            assert_eq!(
+                at_answers,
+                Reading::Outcome(Outcome::Receipt(expected)),
+                "{name}, returned to the author"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_comes_to_the_bounce_address_and_is_no_bounce_is_ignored() {
+    for ((name, text), from) in [
+        (sample!("ignored_vacation"), ""),
+        (sample!("ignored_no_sign"), ""),
+        (sample!("ignored_no_sign"), "someone@people.test"),
+        (sample!("ignored_read_receipt"), ""),
+        (sample!("ignored_read_receipt"), "anna@people.test"),
+        (sample!("ignored_abuse_report"), ""),
+    ] {
+        assert_eq!(
+            read_one(TagKind::Bounces, from, text),
+            Reading::Ignored("no report"),
+            "{name} from {from:?}"
+        );
+    }
+}
+
+#[test]
+fn automatic_mail_is_no_answer() {
+    let mail =
+        |headers: &str| format!("From: Anna <anna@people.test>\nSubject: Re: x\n{headers}\n\nI am safe\n");
+    for (headers, from, why) in [
+        ("Auto-Submitted: auto-replied", "anna@people.test", "auto-submitted"),
+        ("Auto-Submitted: Auto-Generated; owner-email=x@y.z", "anna@people.test", "auto-submitted"),
+        ("auto-submitted:\n auto-replied (vacation)", "anna@people.test", "auto-submitted"),
+        ("Precedence: bulk", "anna@people.test", "precedence"),
+        ("Precedence: AUTO_REPLY", "anna@people.test", "precedence"),
+        ("Precedence: junk", "anna@people.test", "precedence"),
+        ("Precedence: list", "anna@people.test", "precedence"),
+        ("X-Autoreply: yes", "anna@people.test", "written by a machine"),
+        ("List-Id: <x.y.test>", "anna@people.test", "written by a machine"),
+        ("X-Ok: x", "", "null sender"),
+        ("X-Ok: x", "MAILER-DAEMON@people.test", "null sender"),
+    ] {
+        assert_eq!(
+            read_one(TagKind::Answers, from, &mail(headers)),
+            Reading::Ignored(why),
+            "{headers:?} from {from:?}"
+        );
+    }
+    for subject in
+        ["Automatic reply: Storm", "Autosvar: Storm", "Abwesenheitsnotiz: Storm", "=?utf-8?q?Fr=C3=A5nvaro?="]
+    {
+        let text = format!("From: anna@people.test\nSubject: {subject}\n\nI am away\n");
+        assert_eq!(
+            read_one(TagKind::Answers, "anna@people.test", &text),
+            Reading::Ignored("subject of a responder"),
+            "{subject}"
+        );
+    }
+    for headers in
+        ["Auto-Submitted: no", "Auto-Submitted: NO (a person)", "Precedence: first-class", "Importance: high"]
+    {
+        let reading = read_one(TagKind::Answers, "anna@people.test", &mail(headers));
+        assert!(matches!(reading, Reading::Outcome(Outcome::Inbound(_))), "{headers}: {reading:?}");
+    }
+}
+
+#[test]
+fn a_reply_is_the_answer_of_its_delivery() {
+    let text = "From: \"Anna A.\" <Anna@People.test>\nTo: x@y.z\nSubject: Re: Storm\n\n1\n\nOn Sat, 21 Nov 2026 at 20:31, City <alerts@city.test> wrote:\n> Storm\n";
+    assert_eq!(
+        read_one(TagKind::Answers, "anna@people.test", text),
+        Reading::Outcome(Outcome::Inbound(Inbound {
+            channel: Channel::Mail,
+            route: String::new(),
+            from: "Anna@People.test".to_owned(),
+            to: "answers+7.42@in.test".to_owned(),
+            text: "1".to_owned(),
+            of: Some((AlertNo(7), EndpointNo(42))),
+            at: AT,
+        }))
+    );
+}
+
+#[test]
+fn each_recipient_of_a_mail_is_read_for_itself() {
+    let (_, text) = sample!("qmail");
+    let octets = text.replace('\n', "\r\n").into_bytes();
+    let recipients = vec![recipient(TagKind::Answers), recipient(TagKind::Bounces)];
+    let readings = read(&Mail { from: String::new(), recipients, octets }, AT);
+    assert!(
+        matches!(
+            readings.as_slice(),
+            [Reading::Ignored("null sender"), Reading::Outcome(Outcome::Receipt(_))]
+        ),
+        "{readings:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_or_would_cost_too_much_is_ignored() {
+    let nested = "Content-Type: message/rfc822\n\n".repeat(NESTED_MAX + 1);
+    assert_eq!(read_one(TagKind::Answers, "a@b.test", &nested), Reading::Ignored("unreadable"));
+    let parts = "Content-Type: multipart/mixed; boundary=b\n\n--b\n".repeat(NESTED_MAX + 1);
+    assert_eq!(read_one(TagKind::Answers, "a@b.test", &parts), Reading::Ignored("unreadable"));
+    assert_eq!(read_one(TagKind::Bounces, "", ""), Reading::Ignored("unreadable"));
+}
+
+#[test]
+fn any_octets_at_all_are_read_without_a_panic() {
+    let samples = [sample!("postfix_failed").1, sample!("qmail").1, sample!("ignored_read_receipt").1];
+    let seed = 0x5eed_u64;
+    let mut state = seed;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    for round in 0..600 {
+        let mut octets = samples[round % samples.len()].replace('\n', "\r\n").into_bytes();
+        for _ in 0..=random(20) {
+            let (at, length) = (random(octets.len()), random(40));
+            match random(3) {
+                0 => octets[at] = random(256) as u8,
+                1 => drop(octets.drain(at..(at + length).min(octets.len()))),
+                _ => {
+                    let piece = octets[at..(at + length).min(octets.len())].to_vec();
+                    octets.splice(at..at, piece);
+                }
+            }
+            if octets.is_empty() {
+                break;
+            }
+        }
+        for kind in TagKind::ALL {
+            let mail =
+                Mail { from: String::new(), recipients: vec![recipient(kind)], octets: octets.clone() };
+            assert_eq!(read(&mail, AT).len(), 1, "seed {seed}, round {round}");
+        }
+    }
+}
