@@ -1,8 +1,8 @@
 //! Nouns for tests, each with everything filled in that the test does not speak of.
 
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Channel, Mode, OnUnknown, Origin,
-    Priority, RosterEntry, Route, Strategy, Terminal, Texts, Timestamp,
+    AlertRequest, AudienceEntry, Channel, Mode, OnUnknown, Priority, RosterEntry, Route, Strategy, Terminal,
+    Texts, Timestamp,
 };
 
 /// A request that says `text` to all.
@@ -29,22 +29,6 @@ pub fn request(text: &str) -> AlertRequest {
         flash: false,
         resources: Vec::new(),
         area: None,
-    }
-}
-
-/// An alert with this request, accepted at time 0.
-pub fn alert(no: u64, request: AlertRequest) -> Alert {
-    Alert {
-        no: AlertNo(no),
-        id: AlertId(uuid::Uuid::from_u128(u128::from(no))),
-        account: "default".into(),
-        token: "t".into(),
-        created: Timestamp(0),
-        state: AlertState::Running,
-        version: 1,
-        request,
-        origin: Origin::Api,
-        note: String::new(),
     }
 }
 

@@ -180,11 +180,12 @@ impl Wording {
     }
 
     fn personal(&self, channel: Channel, parts: &Parts, values: &[(String, String)]) -> Result<Body, String> {
-        let context =
-            minijinja::Value::from_iter(values.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let context: BTreeMap<String, minijinja::Value> =
+            values.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        let context = minijinja::Value::from(context);
         let render = |name: &String| {
             let template = self.templates.get_template(name).map_err(|error| error.to_string())?;
-            template.render(&context).map_err(|error| error.to_string())
+            template.render(context.clone()).map_err(|error| error.to_string())
         };
         let text = render(&parts.text)?;
         let subject = parts.subject.as_ref().map(render).transpose()?;
@@ -203,7 +204,7 @@ fn environment() -> Environment<'static> {
 fn body(channel: Channel, text: String, subject: Option<String>, html: Option<String>) -> Body {
     match channel {
         Channel::Sms => Body::Sms { text },
-        Channel::Mail => Body::Mail { subject: subject.unwrap_or_default(), text, html },
+        Channel::Mail => Body::Mail { subject: subject.unwrap_or_else(|| first_words(&text)), text, html },
     }
 }
 
@@ -242,14 +243,10 @@ fn source(request: &AlertRequest, channel: Channel, language: Option<&str>) -> O
             let mail = own.mail.clone().unwrap_or_default();
             let text = mail.text.as_ref().or(own.text.as_ref()).or(general).or(own.sms.as_ref())?;
             let headline = own.headline.as_ref().or(request.headline.as_ref());
-            let subject = mail.subject.as_ref().or(headline).cloned().unwrap_or_else(|| first_words(text));
+            let subject = mail.subject.as_ref().or(headline).map(|subject| format!("{mark}{subject}"));
             let html = mail.html.map(|html| format!("{mark}{html}"));
             let resources: String = request.resources.iter().map(|link| format!("\n{link}")).collect();
-            Some(Source {
-                text: format!("{mark}{text}{resources}"),
-                subject: Some(format!("{mark}{subject}")),
-                html,
-            })
+            Some(Source { text: format!("{mark}{text}{resources}"), subject, html })
         }
     }
 }

@@ -19,13 +19,16 @@ const OCTETS: usize = 16;
 /// The map. Deliveries are packed into eight octets: alert numbers above 2^32 are refused when they are given out.
 #[derive(Default)]
 pub struct CarrierIds {
-    spans: VecDeque<(i64, FxHashMap<u64, (u32, u32)>)>,
+    spans: VecDeque<(i64, Span)>,
     unsaved: Vec<u8>,
     early: FxHashMap<u64, (Receipt, Timestamp)>,
     early_order: VecDeque<(u64, Timestamp)>,
     /// Receipts that belong to nothing we know.
     pub unmatched: u64,
 }
+
+/// The ids noted in one span of time: key to packed delivery.
+type Span = FxHashMap<u64, (u32, u32)>;
 
 /// A part of a delivery.
 pub type PartOf = (AlertNo, EndpointNo, u8);
@@ -108,11 +111,11 @@ impl CarrierIds {
         self.spans.iter().map(|(_, map)| map.len()).sum()
     }
 
-    fn span(&mut self, at: Timestamp) -> &mut FxHashMap<u64, (u32, u32)> {
+    fn span(&mut self, at: Timestamp) -> &mut Span {
         let span = at.0.div_euclid(SPAN_S * 1_000_000);
         // A wall clock stepped back writes into the newest span: order is kept, and age is only rounded up.
         if self.spans.back().is_none_or(|(newest, _)| *newest < span) {
-            self.spans.push_back((span, FxHashMap::default()));
+            self.spans.push_back((span, Span::default()));
         }
         let last = self.spans.len() - 1;
         &mut self.spans[last].1

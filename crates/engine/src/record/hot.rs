@@ -97,7 +97,7 @@ impl Hot {
     }
 
     /// As stored. What is only in memory (a segment under way) is not: a start reads it from the bus.
-    pub fn to_delivery(
+    pub fn as_delivery(
         &self,
         alert: &records::Alert,
         endpoint: EndpointNo,

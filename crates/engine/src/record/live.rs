@@ -253,7 +253,7 @@ impl Live {
             }
             let i = self.fold_at * 64 + bits.trailing_zeros() as usize;
             *bits &= *bits - 1;
-            into.push(self.hot[i].to_delivery(&self.alert, EndpointNo(i as u32), words, &self.answers));
+            into.push(self.hot[i].as_delivery(&self.alert, EndpointNo(i as u32), words, &self.answers));
         }
         self.folding = Vec::new();
         false
@@ -261,7 +261,7 @@ impl Live {
 
     /// One delivery as stored.
     pub fn delivery(&self, endpoint: EndpointNo, words: &Words) -> Option<Delivery> {
-        self.hot(endpoint).map(|hot| hot.to_delivery(&self.alert, endpoint, words, &self.answers))
+        self.hot(endpoint).map(|hot| hot.as_delivery(&self.alert, endpoint, words, &self.answers))
     }
 
     /// Classes with endpoints that could be dispatched now.

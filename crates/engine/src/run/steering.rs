@@ -80,7 +80,7 @@ impl Owner {
                     .map_err(super::owner::store_error),
                 Err(error) => Err(error),
             };
-            let result = written.as_ref().map(|()| ()).map_err(ToString::to_string);
+            let result = written.as_ref().copied().map_err(ToString::to_string);
             let _ = reply.send(written.map(|()| alert));
             result
         });

@@ -79,11 +79,6 @@ impl Roster {
         self.endpoints.len()
     }
 
-    /// Nobody at all?
-    pub fn is_empty(&self) -> bool {
-        self.endpoints.is_empty()
-    }
-
     /// How many persons are credited or excluded.
     pub fn people(&self) -> u64 {
         self.people

@@ -6,8 +6,6 @@ pub mod audience;
 mod matching;
 mod merge;
 mod quiet;
-#[cfg(test)]
-mod tests;
 
 pub use area::Area;
 pub use matching::{GROUP_DEPTH_MAX, GroupSet, Match, Matcher};

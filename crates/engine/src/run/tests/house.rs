@@ -1,0 +1,248 @@
+//! A whole house for tests: the real bus, the real store, the engine, and a carrier that does as it is told.
+
+use crate::api::{Draft, Links, Parts, Report, Settings, Submitted, Weigher};
+use crate::run::{Engine, GATEWAYS};
+use crate::testing::{request, route};
+use records::{
+    Account, Alert, AlertNo, AlertRequest, AttemptRef, AttemptResult, Body, Channel, Device, EndpointNo,
+    Entry, Intent, Lane, NotTried, Origin, Outcome, Receipt, ReceiptState, Recipient, Route, RouteHealth,
+    Segment, Timestamp, encode_outcomes, segment_topic,
+};
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The tests' clock starts here.
+pub const START: Timestamp = Timestamp(1_800_000_000_000_000);
+/// Longer than anything a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct House {
+    pub engine: Engine,
+    pub bus: Arc<dyn bus::Bus>,
+    pub store: store::SharedStore,
+    pub clock: Arc<AtomicI64>,
+    routes: Vec<Route>,
+}
+
+struct OneUnit;
+impl Weigher for OneUnit {
+    fn units(&self, _: &Route, _: &Body) -> u32 {
+        1
+    }
+}
+struct NoLinks;
+impl Links for NoLinks {
+    fn link(&self, alert: AlertNo, endpoint: EndpointNo) -> Option<String> {
+        Some(format!("http://localhost/a/{}-{}", alert.0, endpoint.0))
+    }
+}
+
+impl House {
+    /// Over a folder; two routes, `sms` and `mail`, both up.
+    pub async fn open(dir: &Path) -> House {
+        House::open_at(dir, START).await
+    }
+
+    pub async fn open_at(dir: &Path, now: Timestamp) -> House {
+        let options = bus::embedded::Options { fsync: bus::embedded::Fsync::Os, ..Default::default() };
+        let bus = bus::embedded::open(dir.join("bus"), options).unwrap();
+        let store = store::sqlite::open(&dir.join("db"), &store::sqlite::Options::default()).unwrap();
+        let routes =
+            vec![route("sms", Channel::Sms, |_| {}), route("mail", Channel::Mail, |r| r.receipts = false)];
+        let health = bus.retained(records::ROUTES).unwrap();
+        for route in &routes {
+            let up = RouteHealth { up: true, since: now, sessions: 1, rate_now: 0.0, note: String::new() };
+            health.set(&route.name, &up.encode()).await.unwrap();
+        }
+        let clock = Arc::new(AtomicI64::new(now.0));
+        let for_engine = clock.clone();
+        let parts = Parts {
+            bus: bus.clone(),
+            store: store.clone(),
+            routes: routes.clone(),
+            weigher: Arc::new(OneUnit),
+            links: Arc::new(NoLinks),
+            clock: Arc::new(move || Timestamp(for_engine.load(Ordering::SeqCst))),
+            settings: Settings::default(),
+        };
+        let engine = Engine::start(parts).await.unwrap();
+        House { engine, bus, store, clock, routes }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        Timestamp(self.clock.load(Ordering::SeqCst))
+    }
+
+    /// Time passes.
+    pub fn pass_s(&self, seconds: i64) {
+        self.clock.fetch_add(seconds * 1_000_000, Ordering::SeqCst);
+    }
+
+    pub async fn people(&self, people: Vec<Recipient>) {
+        self.store.put_recipients(Account::DEFAULT, people).await.unwrap();
+    }
+
+    pub async fn submit(&self, change: impl FnOnce(&mut AlertRequest)) -> Submitted {
+        let mut request = request("All out now");
+        request.expires = self.now().plus_s(86_400);
+        change(&mut request);
+        self.engine.submit(draft(request)).await.unwrap()
+    }
+
+    /// Waits until the report of an alert is as wanted.
+    pub async fn until(&self, alert: &Alert, wanted: impl Fn(&Report) -> bool) -> Arc<Report> {
+        let begun = std::time::Instant::now();
+        loop {
+            let report = self.engine.report(&alert.account, alert.id).await.unwrap();
+            if wanted(&report) {
+                return report;
+            }
+            assert!(begun.elapsed() < PATIENCE, "waited in vain: {report:#?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// A carrier that answers every entry of every lane as `answer` says, until it is dropped.
+    pub fn carrier(
+        &self,
+        answer: impl Fn(&Segment, &Entry) -> Vec<Outcome> + Send + Sync + 'static,
+    ) -> Carrier {
+        let answer: Arc<Answering> = Arc::new(answer);
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = Vec::new();
+        for route in &self.routes {
+            for lane in Lane::ALL {
+                let (bus, answer, sent) = (self.bus.clone(), answer.clone(), sent.clone());
+                let topic = segment_topic(&route.name, lane);
+                tasks.push(tokio::spawn(serve(bus, topic, answer, sent)));
+            }
+        }
+        Carrier { tasks, sent }
+    }
+}
+
+type Answering = dyn Fn(&Segment, &Entry) -> Vec<Outcome> + Send + Sync;
+
+/// The carrier, and what it was given.
+pub struct Carrier {
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+    pub sent: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(|task| task.abort());
+    }
+}
+
+impl Carrier {
+    /// Addresses in the order they were sent to.
+    pub fn addresses(&self) -> Vec<String> {
+        self.sent.lock().unwrap().iter().map(|(address, _)| address.clone()).collect()
+    }
+}
+
+async fn serve(
+    bus: Arc<dyn bus::Bus>,
+    topic: String,
+    answer: Arc<Answering>,
+    sent: Arc<Mutex<Vec<(String, String)>>>,
+) {
+    let group = bus.group(&topic, GATEWAYS).unwrap();
+    let outcomes = bus.topic(records::OUTCOMES).unwrap();
+    loop {
+        for leased in group.take(16, Duration::from_secs(60)).unwrap() {
+            let segment = Segment::decode(&leased.record.octets).unwrap();
+            let mut batch = vec![Outcome::Intent(Intent {
+                route: segment.route.clone(),
+                lane: segment.lane,
+                segment: leased.record.index,
+                alert: segment.alert,
+                from: 0,
+                attempts: segment.entries.iter().map(|entry| (entry.endpoint, entry.attempt)).collect(),
+                at: START,
+            })];
+            for entry in &segment.entries {
+                let text = match segment.body(entry).unwrap() {
+                    Body::Sms { text } | Body::Mail { text, .. } => text.clone(),
+                };
+                sent.lock().unwrap().push((entry.address.clone(), text));
+                batch.extend(answer(&segment, entry));
+            }
+            outcomes.append(&[&encode_outcomes(&batch)]).await.unwrap();
+            group.ack(leased.record.index).unwrap();
+        }
+        group.ready().await;
+    }
+}
+
+fn attempt(segment: &Segment, entry: &Entry, result: AttemptResult) -> Outcome {
+    let of = AttemptRef {
+        alert: segment.alert,
+        endpoint: entry.endpoint,
+        attempt: entry.attempt,
+        part: 1,
+        parts: 1,
+    };
+    Outcome::Attempt { of, route: segment.route.clone(), at: START.plus_s(1), result }
+}
+
+/// The key of an endpoint's carrier id.
+pub fn key(segment: &Segment, entry: &Entry) -> u64 {
+    segment.alert.0 << 32 | u64::from(entry.endpoint.0) << 8 | u64::from(entry.attempt)
+}
+
+pub fn accepted(segment: &Segment, entry: &Entry) -> Vec<Outcome> {
+    let keys = vec![key(segment, entry)];
+    vec![attempt(segment, entry, AttemptResult::Accepted { keys, id: "id".into() })]
+}
+
+pub fn refused(segment: &Segment, entry: &Entry, permanent: bool) -> Vec<Outcome> {
+    let (code, text) = ("smpp:0000000B".into(), "invalid destination".into());
+    vec![attempt(segment, entry, AttemptResult::Refused { permanent, code, text })]
+}
+
+pub fn unknown(segment: &Segment, entry: &Entry) -> Vec<Outcome> {
+    vec![attempt(segment, entry, AttemptResult::Unknown { text: "connection lost after write".into() })]
+}
+
+pub fn not_tried(segment: &Segment, entry: &Entry, why: NotTried) -> Vec<Outcome> {
+    vec![attempt(segment, entry, AttemptResult::NotTried { why })]
+}
+
+pub fn receipt(segment: &Segment, entry: &Entry, state: ReceiptState) -> Outcome {
+    let keys = vec![key(segment, entry)];
+    Outcome::Receipt(Receipt {
+        route: segment.route.clone(),
+        keys,
+        state,
+        text: "stat:X".into(),
+        at: START.plus_s(2),
+    })
+}
+
+pub fn draft(request: AlertRequest) -> Draft {
+    let account = Account::DEFAULT.to_owned();
+    Draft { account, token: "t".into(), request, origin: Origin::Api, key: None, wait_solved: false }
+}
+
+pub fn person(id: &str, addresses: &[&str]) -> Recipient {
+    let device = |text: &&str| {
+        let (channel, address) = text.split_once(':').unwrap();
+        let channel = channel.parse().unwrap();
+        Device { channel, address: address.to_owned(), enabled: true, verified: true, opted_out: false }
+    };
+    Recipient {
+        id: id.to_owned(),
+        name: id.to_uppercase(),
+        devices: addresses.iter().map(device).collect(),
+        ..Recipient::default()
+    }
+}
+
+/// `count` people with a phone each.
+pub fn crowd(count: usize) -> Vec<Recipient> {
+    (0..count).map(|i| person(&format!("r{i:06}"), &[&format!("sms:+4670{i:07}")])).collect()
+}

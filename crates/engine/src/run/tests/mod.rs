@@ -1,0 +1,301 @@
+//! The engine as a whole: real bus, real store, a carrier that does as it is told, and time in the test's hand.
+
+mod house;
+mod steering;
+mod survival;
+
+use crate::api::{EngineError, Event};
+use house::{House, accepted, crowd, draft, person, receipt, refused, unknown};
+use records::{
+    Account, Choice, DeliveryState, EndpointNo, Inbound, OnUnknown, Outcome, ReceiptState, Strategy, Terminal,
+};
+
+#[tokio::test]
+async fn an_alert_to_all_reaches_everyone_once_and_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(1_500)).await;
+    let carrier = house.carrier(accepted);
+    let submitted = house.submit(|_| {}).await;
+    let report = house.until(&submitted.alert, |report| report.state == "done").await;
+    assert_eq!((report.counts.endpoints, report.counts.accepted), (1_500, 1_500));
+    assert_eq!(report.routes["sms"].counts.accepted, 1_500);
+    assert!(report.times.p99.is_some());
+    let mut sent = carrier.addresses();
+    sent.sort_unstable();
+    sent.dedup();
+    assert_eq!((sent.len(), carrier.addresses().len()), (1_500, 1_500));
+}
+
+#[tokio::test]
+async fn duplicates_are_merged_and_every_exclusion_keeps_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    let mut off = person("off", &["sms:+46700000003"]);
+    off.devices[0].enabled = false;
+    let people = vec![
+        person("anna", &["sms:+46700000001", "mail:a@b.se"]),
+        person("bo", &["sms:+46700000001"]),
+        person("nobody", &[]),
+        person("stopped", &["sms:+46700000002"]),
+        off,
+    ];
+    house.people(people).await;
+    let stopped = records::Channel::Sms;
+    house.store.set_opt_out(Account::DEFAULT, stopped, "+46700000002", true, house.now()).await.unwrap();
+    let _carrier = house.carrier(accepted);
+    let submitted = house.submit(|_| {}).await;
+    let report = house.until(&submitted.alert, |report| report.state == "done").await;
+    assert_eq!((report.counts.endpoints, report.counts.accepted, report.counts.excluded), (5, 2, 3));
+    let (list, next) = house
+        .engine
+        .deliveries(Account::DEFAULT, submitted.alert.id, None, EndpointNo(0), 100)
+        .await
+        .unwrap();
+    assert_eq!((list.len(), next), (5, None));
+    let shared = list.iter().find(|delivery| delivery.address == "+46700000001").unwrap();
+    let who: Vec<&str> = shared.recipients.iter().map(|person| person.id.as_str()).collect();
+    assert_eq!(who, ["anna", "bo"]);
+    let reason = |id: &str| {
+        list.iter()
+            .find(|delivery| delivery.recipients.iter().any(|person| person.id == id))
+            .unwrap()
+            .reason
+            .clone()
+    };
+    assert_eq!(reason("nobody"), "left out: no device on the channels of this alert");
+    assert_eq!(reason("stopped"), "left out: opted out");
+    assert_eq!(reason("off"), "left out: the device is switched off");
+}
+
+#[tokio::test]
+async fn receipts_and_answers_find_their_delivery() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(3)).await;
+    let _carrier = house.carrier(|segment, entry| {
+        let mut out = accepted(segment, entry);
+        match entry.endpoint.0 {
+            // The receipt comes before the answer to the submission.
+            0 => out.insert(0, receipt(segment, entry, ReceiptState::Delivered)),
+            1 => out.push(receipt(segment, entry, ReceiptState::Failed)),
+            _ => out.push(Outcome::Inbound(Inbound {
+                channel: records::Channel::Sms,
+                route: segment.route.clone(),
+                from: entry.address.clone(),
+                to: "12345".into(),
+                text: " 1 ok".into(),
+                of: None,
+                at: house::START.plus_s(3),
+            })),
+        }
+        out
+    });
+    let submitted = house
+        .submit(|request| {
+            request.require_answer = true;
+            request.choices = vec![Choice { key: "1".into(), label: "I am safe".into() }];
+        })
+        .await;
+    let wanted = |report: &crate::Report| {
+        report.counts.delivered == 1 && report.counts.failed == 1 && report.counts.answered == 1
+    };
+    let report = house.until(&submitted.alert, wanted).await;
+    assert_eq!(report.answers["1"], 1);
+    let page = house.engine.deliveries(
+        Account::DEFAULT,
+        submitted.alert.id,
+        Some(DeliveryState::Answered),
+        EndpointNo(0),
+        9,
+    );
+    assert_eq!(page.await.unwrap().0[0].answer.as_ref().unwrap().text, "I am safe");
+}
+
+#[tokio::test]
+async fn a_temporary_refusal_is_tried_again_later_and_a_permanent_one_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(2)).await;
+    let carrier = house.carrier(|segment, entry| match (entry.endpoint.0, entry.attempt) {
+        (0, _) => refused(segment, entry, true),
+        (_, 1) => refused(segment, entry, false),
+        _ => accepted(segment, entry),
+    });
+    let submitted = house.submit(|_| {}).await;
+    let report =
+        house.until(&submitted.alert, |report| report.counts.held == 1 && report.counts.failed == 1).await;
+    assert_eq!(report.state, "running");
+    assert_eq!(carrier.addresses().len(), 2);
+    house.pass_s(40);
+    let report = house.until(&submitted.alert, |report| report.state == "done").await;
+    assert_eq!((report.counts.accepted, report.counts.failed), (1, 1));
+    let reason = report.reasons.keys().next().unwrap();
+    assert_eq!(reason, "refused by the carrier");
+}
+
+#[tokio::test]
+async fn an_unknown_outcome_is_sent_again_or_held_as_the_alert_says() {
+    for (rule, copies, state) in [(OnUnknown::Resend, 2, "accepted"), (OnUnknown::Hold, 1, "unknown")] {
+        let dir = tempfile::tempdir().unwrap();
+        let house = House::open(dir.path()).await;
+        house.people(crowd(1)).await;
+        let carrier = house.carrier(|segment, entry| match entry.attempt {
+            1 => unknown(segment, entry),
+            _ => accepted(segment, entry),
+        });
+        let submitted = house.submit(|request| request.on_unknown = rule).await;
+        let report = house.until(&submitted.alert, |report| report.state == "done").await;
+        let count = if state == "accepted" { report.counts.accepted } else { report.counts.unknown };
+        assert_eq!((count, carrier.addresses().len()), (1, copies), "{rule:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house
+        .people(vec![
+            person("anna", &["sms:+46700000001", "mail:a@b.se"]),
+            person("bo", &["sms:+46700000002", "mail:b@b.se"]),
+        ])
+        .await;
+    let carrier = house.carrier(|segment, entry| match entry.address.as_str() {
+        "+46700000001" => refused(segment, entry, true),
+        "+46700000002" => {
+            let mut out = accepted(segment, entry);
+            out.push(receipt(segment, entry, ReceiptState::Delivered));
+            out
+        }
+        _ => accepted(segment, entry),
+    });
+    let submitted = house.submit(|request| request.strategy = Strategy::FirstReachable).await;
+    let report = house.until(&submitted.alert, |report| report.state == "done").await;
+    assert_eq!(
+        (report.counts.failed, report.counts.delivered, report.counts.accepted, report.counts.excluded),
+        (1, 1, 1, 1)
+    );
+    let mut sent = carrier.addresses();
+    sent.sort_unstable();
+    assert_eq!(sent, ["+46700000001", "+46700000002", "a@b.se"]);
+}
+
+#[tokio::test]
+async fn who_does_not_answer_in_time_is_called_on_the_next_device() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house
+        .people(vec![
+            person("anna", &["sms:+46700000001", "mail:a@b.se"]),
+            person("bo", &["sms:+46700000002", "mail:b@b.se"]),
+        ])
+        .await;
+    let carrier = house.carrier(|segment, entry| {
+        let mut out = accepted(segment, entry);
+        if entry.address == "+46700000002" {
+            let (alert, endpoint, at) = (segment.alert, entry.endpoint, house::START.plus_s(5));
+            out.push(Outcome::Answer { alert, endpoint, text: "here".into(), via: "link".into(), at });
+        }
+        out
+    });
+    let submitted = house
+        .submit(|request| {
+            request.strategy = Strategy::EscalateAfter { seconds: 300 };
+            request.require_answer = true;
+            request.terminal = Terminal::Answered;
+        })
+        .await;
+    house.until(&submitted.alert, |report| report.counts.answered == 1 && report.counts.accepted == 1).await;
+    assert_eq!(carrier.addresses().len(), 2);
+    house.pass_s(310);
+    let report = house.until(&submitted.alert, |report| report.counts.accepted == 2).await;
+    assert_eq!((report.counts.answered, report.counts.excluded), (1, 1));
+    assert!(carrier.addresses().contains(&"a@b.se".to_owned()));
+    assert!(!carrier.addresses().contains(&"b@b.se".to_owned()));
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_carried_out_is_refused_field_by_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    let mut wrong = crate::testing::request("Dear {{name");
+    wrong.audience = vec![
+        records::AudienceEntry { to: "group:nobody".into(), strategy: None, expires: None },
+        records::AudienceEntry { to: "sms:12".into(), strategy: None, expires: None },
+    ];
+    wrong.mode = records::Mode::Drill;
+    wrong.expires = house.now();
+    let Err(EngineError::Unprocessable(problems)) = house.engine.submit(draft(wrong)).await else {
+        panic!("accepted")
+    };
+    let fields: Vec<&str> = problems.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(fields, ["audience[1]", "texts.sms", "texts.mail", "expires", "channels"]);
+    let mut empty = crate::testing::request("x");
+    empty.audience.clear();
+    assert!(matches!(house.engine.submit(draft(empty)).await, Err(EngineError::Unprocessable(_))));
+    let mut unknown = crate::testing::request("x");
+    unknown.expires = house.now().plus_s(60);
+    unknown.audience[0].to = "group:nobody".into();
+    let Err(EngineError::Unprocessable(problems)) = house.engine.submit(draft(unknown)).await else {
+        panic!("accepted")
+    };
+    assert_eq!(problems[0].field, "audience[0]");
+}
+
+#[tokio::test]
+async fn the_same_key_gives_the_same_alert_and_another_body_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(1)).await;
+    let mut request = crate::testing::request("x");
+    request.expires = house.now().plus_s(60);
+    let with = |hash: u8| {
+        let key = store::IdempotencyKey { key: "k".into(), body_hash: [hash; 32] };
+        crate::Draft { key: Some(key), ..draft(request.clone()) }
+    };
+    let first = house.engine.submit(with(1)).await.unwrap();
+    let again = house.engine.submit(with(1)).await.unwrap();
+    assert_eq!((first.fresh, again.fresh, first.alert.id == again.alert.id), (true, false, true));
+    assert!(matches!(house.engine.submit(with(2)).await, Err(EngineError::KeyTaken)));
+}
+
+#[tokio::test]
+async fn a_live_view_sees_progress_answers_and_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(2)).await;
+    let submitted = house.submit(|request| request.require_answer = true).await;
+    let mut events = house.engine.watch(Account::DEFAULT, submitted.alert.id).await.unwrap().unwrap();
+    let _carrier = house.carrier(|segment, entry| {
+        let (alert, endpoint, at) = (segment.alert, entry.endpoint, house::START.plus_s(5));
+        let mut out = accepted(segment, entry);
+        out.push(Outcome::Answer { alert, endpoint, text: "here".into(), via: "link".into(), at });
+        out
+    });
+    let mut answers = 0;
+    loop {
+        match events.recv().await.unwrap() {
+            Event::Progress(_) => {}
+            Event::Answer { .. } => answers += 1,
+            Event::Done(report) => {
+                assert_eq!(report.state, "done");
+                break;
+            }
+        }
+    }
+    assert_eq!(answers, 2);
+}
+
+#[tokio::test]
+async fn a_forecast_tells_who_and_which_way_and_sends_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(10)).await;
+    let carrier = house.carrier(accepted);
+    let mut request = crate::testing::request("x");
+    request.expires = house.now().plus_s(60);
+    let forecast = house.engine.forecast(Account::DEFAULT, request).await.unwrap();
+    assert_eq!((forecast.endpoints, forecast.recipients, forecast.routes["sms"].endpoints), (10, 10, 10));
+    assert!(carrier.addresses().is_empty());
+}

@@ -1,0 +1,67 @@
+//! The sender's hand on a running alert.
+
+use super::house::{House, accepted, crowd, not_tried, refused};
+use crate::api::{EngineError, Steer};
+use records::{Account, AlertState, NotTried};
+
+#[tokio::test]
+async fn pause_gives_back_what_is_not_written_and_resume_sends_it_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(50)).await;
+    let submitted = house.submit(|_| {}).await;
+    let id = submitted.alert.id;
+    let paused = house.engine.steer(Account::DEFAULT, id, Steer::Pause).await.unwrap();
+    assert_eq!(paused.state, AlertState::Paused);
+    let carrier = house.carrier(|segment, entry| match entry.attempt {
+        1 => not_tried(segment, entry, NotTried::Paused),
+        _ => accepted(segment, entry),
+    });
+    house.until(&submitted.alert, |report| report.counts.planned == 50 && report.state == "paused").await;
+    house.engine.steer(Account::DEFAULT, id, Steer::Resume).await.unwrap();
+    let report = house.until(&submitted.alert, |report| report.state == "done").await;
+    assert_eq!(report.counts.accepted, 50);
+    drop(carrier);
+}
+
+#[tokio::test]
+async fn cancel_ends_what_is_not_yet_sent_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(5)).await;
+    let submitted = house.submit(|request| request.not_before = Some(house.now().plus_s(3_600))).await;
+    let cancelled = house.engine.steer(Account::DEFAULT, submitted.alert.id, Steer::Cancel).await.unwrap();
+    assert_eq!(cancelled.state, AlertState::Cancelled);
+    let report = house.until(&submitted.alert, |report| report.counts.failed == 5).await;
+    assert_eq!(report.reasons["not sent: the alert was cancelled"], 5);
+    let again = house.engine.steer(Account::DEFAULT, submitted.alert.id, Steer::Resume).await;
+    assert!(matches!(again, Err(EngineError::WrongState { state: "cancelled", .. })));
+}
+
+#[tokio::test]
+async fn retry_failed_tries_what_failed_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(10)).await;
+    let carrier = house.carrier(|segment, entry| match (entry.endpoint.0 % 2, entry.attempt) {
+        (1, 1) => refused(segment, entry, true),
+        _ => accepted(segment, entry),
+    });
+    let submitted = house.submit(|_| {}).await;
+    house.until(&submitted.alert, |report| report.state == "done" && report.counts.failed == 5).await;
+    house.engine.steer(Account::DEFAULT, submitted.alert.id, Steer::RetryFailed).await.unwrap();
+    house.until(&submitted.alert, |report| report.state == "done" && report.counts.accepted == 10).await;
+    assert_eq!(carrier.addresses().len(), 15);
+}
+
+#[tokio::test]
+async fn an_alert_ends_when_its_time_runs_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(5)).await;
+    let submitted = house.submit(|request| request.not_before = Some(house.now().plus_s(3_600))).await;
+    house.until(&submitted.alert, |report| report.state == "running").await;
+    house.pass_s(90_000);
+    let report = house.until(&submitted.alert, |report| report.state == "expired").await;
+    assert_eq!(report.reasons["not sent: the alert's time ran out"], 5);
+}
