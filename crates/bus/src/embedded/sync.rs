@@ -178,6 +178,7 @@ impl SyncPool {
             Job::Sync(log) => log,
             Job::Chore(chore) => return chore.run(),
         };
+        log.gather();
         *lock(&log.phase) = Phase::Running;
         if let Err(error) = log.sync() {
             tracing::error!(topic = log.name(), %error, "A topic stops.");

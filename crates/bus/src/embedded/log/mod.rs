@@ -24,14 +24,19 @@ use bytes::BytesMut;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, Weak};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// One append is at most so many octets, frames included.
 pub(super) const APPEND_OCTETS_MAX: usize = 64 * 1024 * 1024;
 /// A file all of whose records are let go of is given up before it is full when it has so many octets.
 const TRIMMED_FILE_OCTETS: u64 = 1024 * 1024;
+/// A sync waits for those the last ones carried at most this part of a sync's time,
+const GATHER_PART: u32 = 6;
+/// and at most so long.
+const GATHER_MAX: Duration = Duration::from_millis(1);
 /// The buffer of appends begins with so many octets, and shrinks back to about so many.
 const BUFFER_OCTETS: usize = 16 * 1024;
 
@@ -47,7 +52,9 @@ pub(super) struct Log {
     progress: watch::Sender<Progress>,
     tail: Arc<Tail>,
     /// Held by whoever syncs.
-    syncing: Mutex<()>,
+    syncing: Mutex<Cohort>,
+    /// How many appends were written since it was opened.
+    appends: AtomicU64,
     /// Where it is on its way through the pool.
     pub(super) phase: Mutex<Phase>,
     /// It waits for its interval to end.
@@ -90,6 +97,24 @@ struct Writer {
     last_unsynced: bool,
     /// Folders with entries that are not synced.
     folders: Vec<PathBuf>,
+}
+
+/// How many appends the last syncs carried.
+#[derive(Default)]
+struct Cohort {
+    /// All of them together.
+    carried: u64,
+    /// The last two.
+    sizes: [u64; 2],
+    /// The last one's time.
+    took: Duration,
+}
+
+impl Cohort {
+    fn carry(&mut self, appends: u64) {
+        self.sizes = [self.sizes[1], appends - self.carried];
+        self.carried = appends;
+    }
 }
 
 /// What an append got.
@@ -139,7 +164,8 @@ impl Log {
             files: RwLock::new(found.files),
             progress,
             tail: Arc::default(),
-            syncing: Mutex::new(()),
+            syncing: Mutex::default(),
+            appends: AtomicU64::new(0),
             phase: Mutex::default(),
             waits: AtomicBool::new(false),
             me: me.clone(),
@@ -184,6 +210,7 @@ impl Log {
         let file = last.open(&self.shared).map_err(|error| failed(&self.name, "open", &error))?;
         self.write_batch(&mut writer, &*file, records)?;
         last.note_batch(first, writer.offset, records);
+        self.appends.fetch_add(1, Ordering::AcqRel);
         writer.next += records.len() as u64;
         writer.offset += octets;
         if !writer.last_unsynced {
@@ -234,16 +261,33 @@ impl Log {
         }
     }
 
+    /// Before a sync: waits a part of a sync's time for those who were carried by the last ones to come again. A few
+    /// that are woken first would otherwise start the next sync alone, and all others wait for the one after.
+    pub fn gather(&self) {
+        let (wanted, until) = {
+            let cohort = lock(&self.syncing);
+            let largest = cohort.sizes[0].max(cohort.sizes[1]);
+            (cohort.carried + largest, (cohort.took / GATHER_PART).min(GATHER_MAX))
+        };
+        let until = self.shared.clock.now() + until;
+        while self.appends.load(Ordering::Acquire) < wanted && self.shared.clock.now() < until {
+            std::thread::yield_now();
+        }
+    }
+
     /// Syncs everything written so far, on this thread.
     pub fn sync(&self) -> Result<(), BusError> {
-        let _one = lock(&self.syncing);
+        let mut cohort = lock(&self.syncing);
         let (end, files, folders) = {
             let mut writer = lock(&self.writer);
             self.check_running()?;
+            cohort.carry(self.appends.load(Ordering::Acquire));
             writer.last_unsynced = false;
             (writer.next, std::mem::take(&mut writer.unsynced), writer.folders.clone())
         };
+        let begun = self.shared.clock.now();
         let result = self.sync_files(&files, &folders);
+        cohort.took = self.shared.clock.now() - begun;
         if result.is_ok() {
             lock(&self.writer).folders.drain(..folders.len());
         }
