@@ -9,6 +9,7 @@ use records::{
     OnUnknown, Priority, Strategy, Terminal, Timestamp,
 };
 use std::str::FromStr;
+use store::import::{Defaults, address};
 
 /// Entries of an audience, and of an exclusion list.
 pub(crate) const AUDIENCE_MAX: usize = 100_000;
@@ -30,8 +31,8 @@ pub(crate) const SENDER_CHARS_MAX: usize = 254;
 pub(crate) const RESOURCES_MAX: usize = 32;
 /// Characters of a link.
 pub(crate) const URL_CHARS_MAX: usize = 2_000;
-/// An alert may end at most so long from now, seconds: 366 days.
-pub(crate) const EXPIRES_S_MAX: i64 = 366 * 86_400;
+/// An alert may end at most so long from now, seconds: 40 days, which is what the engine bears.
+pub(crate) const EXPIRES_S_MAX: i64 = 40 * 86_400;
 /// An alert without an end has one after so long, seconds: 24 hours.
 pub(crate) const EXPIRES_S_DEFAULT: i64 = 86_400;
 /// Seconds between progress reports, unless said otherwise.
@@ -77,17 +78,17 @@ const EVENTS: [(&str, CallbackEvent); 3] =
     [("progress", CallbackEvent::Progress), ("answer", CallbackEvent::Answer), ("done", CallbackEvent::Done)];
 
 /// Reads a body. What is absent gets its default; `now` decides what has expired.
-pub(crate) fn parse(body: Node, now: Timestamp) -> Result<AlertRequest, Problem> {
+pub(crate) fn parse(body: Node, now: Timestamp, defaults: Defaults) -> Result<AlertRequest, Problem> {
     let mut fields = Fields::default();
-    let request =
-        Object::open(body, "", &MEMBERS, &mut fields).map(|mut object| read(&mut object, now, &mut fields));
+    let request = Object::open(body, "", &MEMBERS, &mut fields)
+        .map(|mut object| read(&mut object, now, defaults, &mut fields));
     match request {
         Some(request) if fields.is_empty() => Ok(request),
         _ => Err(Problem::fields(Kind::InvalidFields, fields)),
     }
 }
 
-fn read(object: &mut Object, now: Timestamp, fields: &mut Fields) -> AlertRequest {
+fn read(object: &mut Object, now: Timestamp, defaults: Defaults, fields: &mut Fields) -> AlertRequest {
     let headline = object.text("headline", HEADLINE_CHARS_MAX, fields);
     let text = object.text("text", TEXT_CHARS_MAX, fields);
     let had_texts = object.take("texts");
@@ -102,7 +103,7 @@ fn read(object: &mut Object, now: Timestamp, fields: &mut Fields) -> AlertReques
         Priority::Urgent | Priority::Routine => OnUnknown::Hold,
     });
     let area = object.take("area").and_then(|node| area(node, fields));
-    let audience = audience(object, area.is_some(), now, fields);
+    let audience = audience(object, area.is_some(), (now, defaults), fields);
     let asking = asking(object, fields);
     let (not_before, expires) = span(object, now, fields);
     AlertRequest {
@@ -110,7 +111,7 @@ fn read(object: &mut Object, now: Timestamp, fields: &mut Fields) -> AlertReques
         text,
         texts,
         audience,
-        exclude: exclude(object, area.is_some(), fields),
+        exclude: exclude(object, area.is_some(), defaults, fields),
         channels: channels(object, fields),
         strategy: asking.strategy,
         require_answer: asking.require_answer,
@@ -168,7 +169,7 @@ fn span(object: &mut Object, now: Timestamp, fields: &mut Fields) -> (Option<Tim
             fields.push("expires", "is not after not_before");
         }
     } else if start > now.plus_s(EXPIRES_S_MAX) {
-        fields.push("not_before", "is more than 366 days from now");
+        fields.push("not_before", "is more than 40 days from now");
     }
     (not_before, expires.unwrap_or(start.plus_s(EXPIRES_S_DEFAULT)))
 }
@@ -177,11 +178,16 @@ fn check_end(end: Timestamp, at: &str, now: Timestamp, fields: &mut Fields) {
     if end <= now {
         fields.push(at, "is in the past");
     } else if end > now.plus_s(EXPIRES_S_MAX) {
-        fields.push(at, "is more than 366 days from now");
+        fields.push(at, "is more than 40 days from now");
     }
 }
 
-fn audience(object: &mut Object, has_area: bool, now: Timestamp, fields: &mut Fields) -> Vec<AudienceEntry> {
+fn audience(
+    object: &mut Object,
+    has_area: bool,
+    (now, defaults): (Timestamp, Defaults),
+    fields: &mut Fields,
+) -> Vec<AudienceEntry> {
     let Some(node) = object.take("audience") else {
         fields.push("audience", "is needed");
         return Vec::new();
@@ -197,21 +203,24 @@ fn audience(object: &mut Object, has_area: bool, now: Timestamp, fields: &mut Fi
         let at = || format!("audience[{index}]");
         let entry = match node {
             Node::Object(_) => constrained_entry(node, &at(), now, fields),
-            Node::Text(to) if !to.is_empty() && to.len() <= ENTRY_CHARS_MAX && !to.contains('\0') => {
-                Some(AudienceEntry { to, strategy: None, expires: None })
-            }
-            node => text(node, &at(), ENTRY_CHARS_MAX, fields).map(|to| AudienceEntry {
-                to,
-                strategy: None,
-                expires: None,
-            }),
+            node => text_entry(node, at, fields),
         };
-        let Some(entry) = entry else { continue };
-        if noted(check_entry(&entry.to, has_area), at, fields).is_some() {
+        let Some(mut entry) = entry else { continue };
+        if let Some(to) = noted(whom(&entry.to, has_area, defaults), at, fields) {
+            entry.to = to.unwrap_or(entry.to);
             entries.push(entry);
         }
     }
     entries
+}
+
+fn text_entry(node: Node, at: impl Fn() -> String, fields: &mut Fields) -> Option<AudienceEntry> {
+    let to = match node {
+        // The usual case needs no name of the field: there may be 100,000 of them.
+        Node::Text(to) if !to.is_empty() && to.len() <= ENTRY_CHARS_MAX && !to.contains('\0') => to,
+        node => text(node, &at(), ENTRY_CHARS_MAX, fields)?,
+    };
+    Some(AudienceEntry { to, strategy: None, expires: None })
 }
 
 fn constrained_entry(node: Node, at: &str, now: Timestamp, fields: &mut Fields) -> Option<AudienceEntry> {
@@ -226,13 +235,14 @@ fn constrained_entry(node: Node, at: &str, now: Timestamp, fields: &mut Fields) 
     Some(AudienceEntry { to: to?, strategy, expires })
 }
 
-/// The form of an entry; whether its group or person exists is for the engine to say.
-pub(crate) fn check_entry(to: &str, has_area: bool) -> Result<(), String> {
-    if to == "all" {
-        return Ok(());
+/// Looks at the form of an entry; whether its group or person exists is for the engine to say. Gives the form in which an
+/// address is kept, if that is another one.
+pub(crate) fn whom(to: &str, has_area: bool, defaults: Defaults) -> Result<Option<String>, String> {
+    if to == "all" || (to == "area" && has_area) {
+        return Ok(None);
     }
     if to == "area" {
-        return if has_area { Ok(()) } else { Err("is \"area\", but the alert has no area".to_owned()) };
+        return Err("is \"area\", but the alert has no area".to_owned());
     }
     let Some((kind, rest)) = to.split_once(':') else {
         return Err(format!(
@@ -243,20 +253,28 @@ pub(crate) fn check_entry(to: &str, has_area: bool) -> Result<(), String> {
         return Err(format!("{to:?} names nobody after the colon"));
     }
     match kind {
-        "recipient" => Ok(()),
-        "group" => match rest.rsplit_once('/') {
-            Some(("", _)) => Err(format!("{to:?} has no group before the slash")),
-            Some((_, channel)) => Channel::from_str(channel).map(|_| ()),
-            None => Ok(()),
+        "recipient" => Ok(None),
+        // A group's name may hold a slash of its own: only a channel that is not built yet is refused here.
+        "group" => match rest.rsplit_once('/').map(|(_, channel)| Channel::from_str(channel)) {
+            Some(Err(reason)) if reason.ends_with("not built yet") => Err(reason),
+            _ => Ok(None),
         },
-        channel => Channel::from_str(channel).map(|_| ()),
+        channel => {
+            let channel = Channel::from_str(channel)?;
+            let kept = address(channel, rest, defaults)?;
+            Ok((kept != rest).then(|| format!("{channel}:{kept}")))
+        }
     }
 }
 
-fn exclude(object: &mut Object, has_area: bool, fields: &mut Fields) -> Vec<String> {
-    let entries = object.texts("exclude", AUDIENCE_MAX, ENTRY_CHARS_MAX, fields);
-    for (index, entry) in entries.iter().enumerate() {
-        noted(check_entry(entry, has_area), || format!("exclude[{index}]"), fields);
+fn exclude(object: &mut Object, has_area: bool, defaults: Defaults, fields: &mut Fields) -> Vec<String> {
+    let mut entries = object.texts("exclude", AUDIENCE_MAX, ENTRY_CHARS_MAX, fields);
+    for (index, entry) in entries.iter_mut().enumerate() {
+        if let Some(Some(kept)) =
+            noted(whom(entry, has_area, defaults), || format!("exclude[{index}]"), fields)
+        {
+            *entry = kept;
+        }
     }
     entries
 }

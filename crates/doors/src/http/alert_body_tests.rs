@@ -1,13 +1,13 @@
 use super::super::alert_view;
 use super::super::json;
 use super::*;
-use proptest::prelude::*;
+use proptest::prelude::{Just, prop_assert_eq, prop_oneof, proptest};
 use records::{ChannelTexts, MailText};
 
 const NOW: Timestamp = Timestamp(1_794_983_200_000_000); // 2026-11-18T06:26:40Z
 
 fn read(body: &str) -> Result<AlertRequest, Vec<(String, String)>> {
-    parse(json::parse(body.as_bytes()).expect("the test's JSON is well formed"), NOW)
+    parse(json::parse(body.as_bytes()).expect("the test's JSON is well formed"), NOW, Defaults::default())
         .map_err(|problem| problem.listed())
 }
 
@@ -94,6 +94,12 @@ fn each_problem_names_its_field() {
             "channel fax is not built yet",
         ),
         (r#"{"text": "x", "audience": ["carrier:123"]}"#.to_owned(), "audience[0]", "\"carrier\" is unknown"),
+        (r#"{"text": "x", "audience": ["sms:0701234567"]}"#.to_owned(), "audience[0]", "has no country code"),
+        (
+            r#"{"text": "x", "audience": ["all", "mail:nobody"]}"#.to_owned(),
+            "audience[1]",
+            "is not a mail address",
+        ),
         (r#"{"text": "x", "audience": ["area"]}"#.to_owned(), "audience[0]", "has no area"),
         (
             r#"{"text": "x", "audience": ["all", {"too": "all"}]}"#.to_owned(),
@@ -113,7 +119,7 @@ fn each_problem_names_its_field() {
         (valid_but(r#""expires": "2026-11-18T06:00:00Z""#), "expires", "is in the past"),
         (valid_but(r#""expires": "2026-11-20T06:00:00""#), "expires", "has no zone"),
         (valid_but(r#""expires": 1795000000"#), "expires", "a string is needed"),
-        (valid_but(r#""expires": "2036-11-18T06:00:00Z""#), "expires", "more than 366 days"),
+        (valid_but(r#""expires": "2036-11-18T06:00:00Z""#), "expires", "more than 40 days"),
         (
             valid_but(r#""not_before": "2026-11-19T06:00:00Z", "expires": "2026-11-19T05:00:00Z""#),
             "expires",
@@ -171,6 +177,16 @@ fn all_problems_come_at_once() {
 }
 
 #[test]
+fn addresses_are_kept_in_one_form() {
+    let body = r#"{"text": "x", "audience": ["sms:070-123 45 67", "mail:a@EXAMPLE.org"], "exclude": ["sms:0046701234568"]}"#;
+    let sweden = Defaults::in_region("SE").unwrap();
+    let request = parse(json::parse(body.as_bytes()).unwrap(), NOW, sweden).unwrap();
+    let to: Vec<&str> = request.audience.iter().map(|entry| entry.to.as_str()).collect();
+    assert_eq!(to, ["sms:+46701234567", "mail:a@example.org"]);
+    assert_eq!(request.exclude, ["sms:+46701234568"]);
+}
+
+#[test]
 fn limits_hold_to_the_entry() {
     let body = |entries: usize| {
         format!(r#"{{"text": "x", "audience": [{}"all"]}}"#, r#""all","#.repeat(entries - 1))
@@ -223,7 +239,7 @@ proptest! {
         request.callback = Some(CallbackRequest { url: "https://x.example/".into(), every_s, xml: drill, events: vec![CallbackEvent::Done] });
         request.area = Some(AreaRequest { circles: vec![(59.3, 18.0, 2.5)], polygons: vec![vec![(1.0, 1.0), (2.0, 1.0), (2.0, 2.0), (1.0, 1.0)]], geocodes: vec!["AKZ124".into()], geocode_attribute: Some("ugc".into()), description: "town".into() });
         let written = serde_json::to_vec(&alert_view::request(&request)).unwrap();
-        let back = parse(json::parse(&written).unwrap(), NOW).map_err(|problem| problem.listed()).unwrap();
+        let back = parse(json::parse(&written).unwrap(), NOW, Defaults::default()).map_err(|problem| problem.listed()).unwrap();
         prop_assert_eq!(back, request);
     }
 }

@@ -52,15 +52,16 @@ struct Follower {
 impl Follower {
     fn new(
         report: Arc<Report>,
-        receiver: Receiver<engine::Event>,
+        receiver: Option<Receiver<engine::Event>>,
         stopping: watch::Receiver<bool>,
         place: OwnedSemaphorePermit,
     ) -> Follower {
-        let over = report.finished.is_some();
+        // There is nothing to follow once it is over.
+        let over = report.finished.is_some() || receiver.is_none();
         let first = report_event(if over { "done" } else { "progress" }, &report);
         Follower {
             waiting: VecDeque::from([first]),
-            receiver: (!over).then_some(receiver),
+            receiver: receiver.filter(|_| !over),
             stopping,
             _place: place,
         }

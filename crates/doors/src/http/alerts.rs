@@ -13,12 +13,14 @@ use super::query::{Query, cursor};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::header::{ALLOW, CONTENT_TYPE, LOCATION};
+use axum::http::header::{ALLOW, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use engine::{Draft, Steer, Submitted};
+use futures_util::stream;
 use records::{Alert, AlertId, AlertNo, AlertRequest, DeliveryState, EndpointNo, Origin};
 use serde_json::{Value, json};
+use std::io;
 use store::IdempotencyKey;
 
 /// Octets of an Idempotency-Key.
@@ -29,6 +31,8 @@ const OWN_SCAN_MAX: usize = 10_000;
 const OBSERVERS_MAX: usize = 100;
 /// Characters of an answer.
 pub(crate) const ANSWER_CHARS_MAX: usize = 1_000;
+/// Deliveries read for one piece of a CSV report.
+const CSV_SLICE: usize = 512;
 /// Says that the same request came before and was not carried out again.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -105,9 +109,9 @@ pub(crate) fn idempotency_key(
 }
 
 async fn parse(app: &App, node: Node) -> Outcome<AlertRequest> {
-    let now = app.now();
+    let (now, defaults) = (app.now(), app.defaults);
     let size = if let Node::Object(members) = &node { entries(members) } else { 0 };
-    off_thread(size * 100, move || alert_body::parse(node, now)).await?
+    off_thread(size * 100, move || alert_body::parse(node, now, defaults)).await?
 }
 
 /// Entries of the longest list, a measure of the work.
@@ -230,9 +234,32 @@ pub(crate) async fn report(
     check_own(&app, &caller, id).await?;
     let report = app.engine.report(caller.account(), id).await?;
     match wanted {
-        "application/json" => Ok(Json(&*report).into_response()),
-        other => Err(Problem::new(Kind::NotBuilt, format!("{other} {CONTENT_TYPE}"))),
+        "text/csv" => Ok(deliveries_csv(app, caller, id)),
+        "application/xml" => {
+            Ok(([(CONTENT_TYPE, "application/xml; charset=utf-8")], engine::report::xml(&report, None))
+                .into_response())
+        }
+        _ => Ok(Json(&*report).into_response()),
     }
+}
+
+/// Every delivery a line, read in slices as the client takes them.
+fn deliveries_csv(app: App, caller: Caller, id: AlertId) -> Response {
+    let disposition = format!("attachment; filename=\"{id}.csv\"");
+    let head = Some(engine::report::csv_header());
+    let start = (app, caller, Some(EndpointNo(0)), head);
+    let pieces = stream::unfold(start, move |(app, caller, from, head)| async move {
+        if let Some(head) = head {
+            return Some((Ok(head), (app, caller, from, None)));
+        }
+        let slice = app.engine.deliveries(caller.account(), id, None, from?, CSV_SLICE).await;
+        Some(match slice {
+            Ok((items, next)) => (Ok(engine::report::csv_rows(&items)), (app, caller, next, None)),
+            Err(error) => (Err(io::Error::other(error)), (app, caller, None, None)),
+        })
+    });
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8"), (CONTENT_DISPOSITION, disposition.as_str())];
+    (headers, Body::from_stream(pieces)).into_response()
 }
 
 /// `POST /api/v1/alerts/{id}:verb`; the router has no syntax for what follows a capture.

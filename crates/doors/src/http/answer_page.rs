@@ -3,7 +3,6 @@
 use super::alerts::ANSWER_CHARS_MAX;
 use super::app::App;
 use super::body;
-use super::engine_stub::Question;
 use super::problem::{Kind, Outcome, Problem};
 use askama::Template;
 use axum::body::Body;
@@ -11,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use engine::{AnswerGiven, EngineError};
+use engine::{AnswerGiven, EngineError, Question};
 use records::{AlertNo, Choice, EndpointNo};
 
 /// Octets of a form: the longest answer, every character percent-encoded at its longest, and its name.

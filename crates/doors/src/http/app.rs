@@ -2,12 +2,13 @@
 
 use super::auth::{Caller, TokenCache};
 use super::body;
-use super::engine_stub::Engine;
+use super::cap_in::CapSender;
 use super::links::AnswerLinks;
 use super::problem::{Kind, Outcome, Problem};
 use super::sessions::Sessions;
 use super::{Deps, Limits, Reload};
-use engine::Clock;
+use arc_swap::ArcSwap;
+use engine::{Clock, Engine};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -16,6 +17,7 @@ use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
+use store::import::Defaults;
 use store::{Act, SharedStore};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, watch};
 
@@ -45,6 +47,8 @@ pub(crate) struct Shared {
     pub store: SharedStore,
     pub clock: Clock,
     pub links: Arc<AnswerLinks>,
+    pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    pub defaults: Defaults,
     pub reload: Option<Reload>,
     pub metrics: Option<PrometheusHandle>,
     pub limits: Limits,
@@ -75,6 +79,8 @@ impl App {
             store: deps.store,
             clock: deps.clock,
             links: deps.links,
+            cap_senders: deps.cap_senders,
+            defaults: deps.defaults,
             reload: deps.reload,
             metrics: deps.metrics,
             limiter: Limiter::new(limits.requests_per_s, limits.burst),

@@ -123,7 +123,7 @@ async fn read_whole(
 }
 
 /// Reads a body away, within limits: a socket closed over unread octets resets, and the client would never see the answer.
-async fn drain(reader: &mut Reader) {
+pub(crate) async fn drain(reader: &mut Reader) {
     let (mut rest, mut nowhere) = (reader.take(DRAIN_OCTETS_MAX), tokio::io::sink());
     let read = tokio::io::copy(&mut rest, &mut nowhere);
     let _ = tokio::time::timeout(DRAIN_MAX, read).await;

@@ -2,6 +2,7 @@
 
 use super::problem::{Kind, Problem};
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use std::cell::Cell;
 use std::fmt;
 
@@ -37,6 +38,20 @@ impl Node {
         let mut out = String::new();
         self.write_canonical(&mut out);
         out
+    }
+
+    /// The same as serde_json's value, for readers that take one.
+    pub(crate) fn into_value(self) -> Value {
+        match self {
+            Node::Null => Value::Null,
+            Node::Bool(value) => Value::Bool(value),
+            Node::Number(number) => Value::Number(number),
+            Node::Text(text) => Value::String(text),
+            Node::List(items) => items.into_iter().map(Node::into_value).collect(),
+            Node::Object(members) => {
+                Value::Object(members.into_iter().map(|(name, node)| (name, node.into_value())).collect())
+            }
+        }
     }
 
     fn write_canonical(&self, out: &mut String) {
@@ -101,7 +116,7 @@ impl Node {
 }
 
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
 }
 
 /// Reads one document. Errors give line and column.

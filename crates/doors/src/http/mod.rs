@@ -12,14 +12,20 @@ mod answer_page;
 mod app;
 mod auth;
 mod body;
-mod engine_stub;
+mod cap_api;
+mod cap_in;
+mod cap_out;
 mod fields;
+mod group_body;
+mod groups;
 mod json;
 mod links;
 mod openapi;
 mod ops;
 mod problem;
 mod query;
+mod recipients;
+mod recipients_stream;
 mod router;
 mod routes;
 mod server;
@@ -29,11 +35,12 @@ mod time_text;
 mod tokens;
 
 pub use auth::ensure_admin_token;
+pub use cap_in::CapSender;
 pub use links::{AnswerLinks, LINK_KEY_OCTETS};
 pub use server::{Running, ServeError, serve};
 
-use engine::Clock;
-use engine_stub::Engine;
+use arc_swap::ArcSwap;
+use engine::{Clock, Engine};
 use futures_util::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::net::SocketAddr;
@@ -82,6 +89,10 @@ pub struct Deps {
     pub clock: Clock,
     /// Answer links; the engine has the same.
     pub links: Arc<AnswerLinks>,
+    /// Whom CAP messages reach, by sender; a reload may store another list here.
+    pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    /// What fills in what an address leaves out.
+    pub defaults: store::import::Defaults,
     /// Reads the config again; tells what changed.
     pub reload: Option<Reload>,
     /// Renders metrics.

@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use engine::Health;
 use serde_json::{Value, json};
 use store::Act;
 
@@ -22,18 +23,23 @@ pub(crate) async fn healthz() -> Json<Value> {
 
 /// Ready once alerts are taken: the store answers and the server is not stopping.
 pub(crate) async fn readyz(State(app): State<App>) -> Response {
-    let stopping = *app.stopping.borrow();
-    let store = app.store.folded_to().await;
-    let health = app.engine.health();
-    let up = health.routes.iter().filter(|(_, health)| health.up).count();
-    let why = match &store {
-        Err(error) => Some(error.to_string()),
-        Ok(_) => stopping.then(|| "the server is stopping".to_owned()),
+    let store = app.store.folded_to().await.err().map(|error| error.to_string());
+    let (health, engine) = match app.engine.health().await {
+        Ok(health) => (health, None),
+        Err(error) => (Health::default(), Some(error.to_string())),
     };
+    let stopping = app.stopping.borrow().then(|| "the server is stopping".to_owned());
+    let why = store.or(engine).or(stopping);
+    let up = health.routes.iter().filter(|(_, word)| word.as_ref().is_some_and(|word| word.up)).count();
     let status = if why.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let routes = json!({"up": up, "down": health.routes.len() - up});
-    (status, Json(json!({"ready": why.is_none(), "why": why, "routes": routes, "backlog": health.backlog})))
-        .into_response()
+    let view = json!({
+        "ready": why.is_none(),
+        "why": why,
+        "routes": {"up": up, "down": health.routes.len() - up},
+        "backlog": health.backlog,
+        "running": health.running,
+    });
+    (status, Json(view)).into_response()
 }
 
 pub(crate) async fn metrics(State(app): State<App>) -> Outcome<Response> {
@@ -57,6 +63,11 @@ fn act(act: &Act) -> Value {
         "object": act.object,
         "detail": act.detail,
     })
+}
+
+/// What a later version builds is refused by name.
+pub(crate) async fn accounts(_: Caller) -> Problem {
+    Problem::new(Kind::NotBuilt, "accounts and charging are not built yet")
 }
 
 pub(crate) async fn reload(State(app): State<App>, caller: Caller) -> Outcome<Json<Value>> {

@@ -4,7 +4,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::EngineError;
-use serde::Serialize;
+use serde_json::{Map, Value, json};
 use store::StoreError;
 
 /// Fields listed in one problem document; more are counted.
@@ -89,6 +89,8 @@ pub(crate) struct Problem {
     detail: String,
     fields: Fields,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Members of its own kind (RFC 9457, section 3.2); they stand before ours of the same name.
+    members: Option<Box<Map<String, Value>>>,
 }
 
 /// Results of handlers.
@@ -96,7 +98,7 @@ pub(crate) type Outcome<T> = Result<T, Problem>;
 
 impl Problem {
     pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Problem {
-        Problem { kind, detail: detail.into(), fields: Fields::default(), headers: Vec::new() }
+        Problem { kind, detail: detail.into(), fields: Fields::default(), headers: Vec::new(), members: None }
     }
 
     /// One wrong field.
@@ -109,7 +111,7 @@ impl Problem {
     /// Wrong fields; the detail is made from the first.
     pub(crate) fn fields(kind: Kind, fields: Fields) -> Problem {
         let detail = fields.detail();
-        Problem { kind, detail, fields, headers: Vec::new() }
+        Problem { kind, detail, fields, headers: Vec::new(), members: None }
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Problem {
@@ -117,9 +119,36 @@ impl Problem {
         self
     }
 
+    /// Adds the members of an object.
+    pub(crate) fn with_members(mut self, members: Value) -> Problem {
+        if let Value::Object(members) = members {
+            self.members = Some(Box::new(members));
+        }
+        self
+    }
+
     /// Tells the client when to come again; whole seconds, rounded up.
     pub(crate) fn retry_after(self, seconds: u64) -> Problem {
         self.with_header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
+    }
+
+    fn document(&self, status: StatusCode, slug: &str, title: &str) -> Value {
+        let mut document = json!({
+            "type": format!("{TYPE_PREFIX}{slug}"),
+            "title": title,
+            "status": status.as_u16(),
+            "detail": self.detail,
+        });
+        if !self.fields.is_empty() {
+            document["problems"] = json!(self.fields.listed);
+        }
+        if self.fields.more > 0 {
+            document["more_problems"] = self.fields.more.into();
+        }
+        for (name, value) in self.members.iter().flat_map(|members| members.iter()) {
+            document[name.as_str()] = value.clone();
+        }
+        document
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -137,15 +166,7 @@ impl IntoResponse for Problem {
         if status.is_server_error() && self.kind != Kind::NotBuilt {
             tracing::error!(kind = slug, detail = %self.detail, "a request failed by our doing");
         }
-        let document = Document {
-            r#type: format!("{TYPE_PREFIX}{slug}"),
-            title,
-            status: status.as_u16(),
-            detail: &self.detail,
-            problems: &self.fields.listed,
-            more_problems: self.fields.more,
-        };
-        let body = serde_json::to_vec(&document).unwrap_or_default();
+        let body = self.document(status, slug, title).to_string();
         let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
         if status == StatusCode::UNAUTHORIZED {
             response
@@ -157,22 +178,6 @@ impl IntoResponse for Problem {
         }
         response
     }
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    r#type: String,
-    title: &'static str,
-    status: u16,
-    detail: &'a str,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    problems: &'a [engine::Problem],
-    #[serde(skip_serializing_if = "is_zero")]
-    more_problems: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Wrong fields, as many as are worth listing.

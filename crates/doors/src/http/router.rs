@@ -3,7 +3,10 @@
 use super::app::App;
 use super::problem::{Kind, Problem};
 use super::routes::ROWS;
-use super::{alert_events, alerts, answer_page, auth, fields, openapi, ops, tokens};
+use super::{
+    alert_events, alerts, answer_page, auth, cap_api, fields, groups, openapi, ops, recipients,
+    recipients_stream, tokens,
+};
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderValue, Method, Uri, header};
@@ -33,6 +36,7 @@ fn api_alerts() -> Router<App> {
         .route("/api/v1/alerts/{id}/deliveries", get(alerts::deliveries))
         .route("/api/v1/alerts/{id}/report", get(alerts::report))
         .route("/api/v1/alerts/{id}/events", get(alert_events::events))
+        .route("/api/v1/alerts/{id}/cap", get(cap_api::document))
         .route("/api/v1/alerts/{id}/observers", post(alerts::add_observer).get(alerts::observers))
         .route("/api/v1/alerts/{id}/observers/{observer}", delete(alerts::remove_observer))
         .route("/api/v1/answers", post(alerts::answer))
@@ -40,8 +44,23 @@ fn api_alerts() -> Router<App> {
 
 fn api_rest() -> Router<App> {
     Router::new()
+        .route("/api/v1/recipients", post(recipients::create).get(recipients::list))
+        .route("/api/v1/recipients:import", post(recipients_stream::import))
+        .route("/api/v1/recipients:export", get(recipients_stream::export))
+        .route(
+            "/api/v1/recipients/{id}",
+            get(recipients::show)
+                .put(recipients::replace)
+                .patch(recipients::change)
+                .delete(recipients::remove),
+        )
+        .route("/api/v1/groups", post(groups::create).get(groups::list))
+        .route("/api/v1/groups/{id}", get(groups::show).put(groups::replace).delete(groups::remove))
         .route("/api/v1/tokens", post(tokens::create).get(tokens::list))
         .route("/api/v1/tokens/{id}", delete(tokens::revoke))
+        .route("/api/v1/cap", post(cap_api::submit))
+        .route("/api/v1/accounts", post(ops::accounts))
+        .route("/api/v1/accounts/{id}", get(ops::accounts).post(ops::accounts))
         .route("/api/v1/audit", get(ops::audit))
         .route("/api/v1/reload", post(ops::reload))
 }
@@ -49,6 +68,8 @@ fn api_rest() -> Router<App> {
 fn pages() -> Router<App> {
     Router::new()
         .route("/a/{token}", get(answer_page::show).post(answer_page::record))
+        .route("/cap/feed.atom", get(cap_api::feed))
+        .route("/cap/{id}", get(cap_api::public))
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))
         .route("/metrics", get(ops::metrics))
