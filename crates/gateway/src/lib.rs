@@ -8,6 +8,7 @@
 pub mod feed;
 pub mod journal;
 pub mod mail;
+pub mod sms;
 pub mod world;
 
-pub use world::{Behind, Clock, Running, Secret, Stop, Witness, World};
+pub use world::{Behind, Clock, Problem, Running, Secret, Stop, Witness, World};

@@ -109,6 +109,21 @@ impl Stop {
     }
 }
 
+/// Something wrong with one key of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The key.
+    pub field: &'static str,
+    /// In words.
+    pub reason: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.reason)
+    }
+}
+
 /// A word that is not shown.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(String);

@@ -87,8 +87,8 @@ impl<P> Desk<P> {
         self.ready_units[..=lane].iter().sum()
     }
 
-    pub(super) fn has_ready(&self) -> bool {
-        self.ready.iter().any(|ready| !ready.is_empty())
+    pub(super) fn has_ready(&self, up_to: Lane) -> bool {
+        self.ready[..=up_to as usize].iter().any(|ready| !ready.is_empty())
     }
 
     pub(super) fn holds(&self, lane: Lane, index: u64) -> bool {
@@ -218,9 +218,9 @@ impl<P> Desk<P> {
         }
     }
 
-    /// The next entry to write. Those that may not be written any more are given back.
-    pub(super) fn pop(&mut self, now: Timestamp) -> Option<Job<P>> {
-        for lane in 0..Lane::ALL.len() {
+    /// The next entry to write, of a lane and those before it. Those that may not be written any more are given back.
+    pub(super) fn pop(&mut self, up_to: Lane, now: Timestamp) -> Option<Job<P>> {
+        for lane in 0..=up_to as usize {
             while let Some(job) = self.ready[lane].pop_front() {
                 self.ready_units[lane] -= u32::from(job.units);
                 match refusal(&job.held, now) {

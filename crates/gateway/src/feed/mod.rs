@@ -166,13 +166,17 @@ impl<C: Craft> Feed<C> {
     /// The next entry to write. Its fate must be told by [`part`](Feed::part), [`whole`](Feed::whole) or
     /// [`put_back`](Feed::put_back).
     pub fn next(&self) -> Option<Job<C::Prepared>> {
-        let now = self.world.now();
+        self.next_in(Lane::Routine)
+    }
+
+    /// The same of a lane and those before it only.
+    pub fn next_in(&self, lane: Lane) -> Option<Job<C::Prepared>> {
         let mut state = self.state();
-        if !state.desk.has_ready() {
+        if !state.desk.has_ready(lane) {
             return None;
         }
         self.review(&mut state);
-        let job = state.desk.pop(now);
+        let job = state.desk.pop(lane, self.world.now());
         if state.desk.wants_more() || !state.desk.pending.is_empty() {
             self.work.notify_one();
         }
@@ -253,6 +257,11 @@ impl<C: Craft> Feed<C> {
     pub fn trouble(&self, why: &str) {
         self.state().health.trouble(why);
         self.supply.notify_one();
+    }
+
+    /// How long no session could send.
+    pub fn down_for(&self) -> Duration {
+        self.state().health.down_for(Instant::now())
     }
 
     /// Hands nothing out any more; what was ready goes back as not tried.
@@ -383,7 +392,8 @@ impl<C: Craft> Feed<C> {
         }
     }
 
-    fn signal(&self) {
+    /// Wakes everybody who [listens](Feed::listen).
+    pub fn signal(&self) {
         let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.iter().for_each(|listener| listener.notify_one());
     }

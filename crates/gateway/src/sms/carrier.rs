@@ -1,0 +1,209 @@
+//! What the sessions of a route share.
+
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bus::BusError;
+use records::{AttemptRef, AttemptResult, Lane, NotTried, Outcome, Segment, Timestamp};
+use smpp::receipt::Receipt;
+use tokio::sync::Notify;
+
+use super::config::SmsRoute;
+use super::encode::{SmsCraft, Unsendable};
+use super::inbound::{Arrived, Inbox, Keep, Kept, Message};
+use super::outcome::Ids;
+use super::pace::Pace;
+use super::session::{Sending, incomplete};
+use crate::World;
+use crate::feed::{Feed, ROUTE_DOWN_AFTER};
+
+/// A carrier account at work.
+pub(super) struct Carrier {
+    pub(super) config: SmsRoute,
+    pub(super) world: World,
+    pub(super) feed: Arc<Feed<SmsCraft>>,
+    pace: Mutex<Pace>,
+    ids: Mutex<Ids>,
+    inbox: Mutex<Inbox>,
+    reference: AtomicU16,
+}
+
+impl Carrier {
+    pub(super) fn new(
+        config: SmsRoute,
+        world: World,
+        feed: Arc<Feed<SmsCraft>>,
+    ) -> Result<Carrier, BusError> {
+        let now = Instant::now();
+        let inbox = Inbox::open(&*world.bus, &config.name, config.charset, now)?;
+        Ok(Carrier {
+            pace: Mutex::new(Pace::new(config.rate, now)),
+            ids: Mutex::new(Ids::new(&config.name, config.receipt_ids)),
+            inbox: Mutex::new(inbox),
+            // Not the same after each start, since phones may still wait for parts of the messages before it.
+            reference: AtomicU16::new(world.now().0 as u16),
+            config,
+            world,
+            feed,
+        })
+    }
+
+    /// What to submit next: an emergency, then what had to wait, then the rest.
+    pub(super) fn next(&self, now: Instant) -> Option<Sending> {
+        if let Some(job) = self.feed.next_in(Lane::Emergency) {
+            return Some(Sending::first(job, self.next_reference()));
+        }
+        while let Some(sending) = locked(&self.pace).take_due(now) {
+            match self.feed.refusal(&sending.job) {
+                Some(why) => self.give_up(sending, why),
+                None => return Some(sending),
+            }
+        }
+        let job = self.feed.next()?;
+        Some(Sending::first(job, self.next_reference()))
+    }
+
+    /// Something that was not written goes first, by whatever session.
+    pub(super) fn put_aside(&self, sending: Sending, now: Instant) {
+        locked(&self.pace).put_aside(sending, now);
+        self.feed.signal();
+    }
+
+    /// What had to wait is given up.
+    pub(super) fn give_up_all(&self, why: NotTried) {
+        let all = locked(&self.pace).take_all();
+        all.into_iter().for_each(|sending| self.give_up(sending, why));
+    }
+
+    /// The same while the route has been down for long.
+    pub(super) fn give_up_if_down(&self) {
+        if self.feed.down_for() >= ROUTE_DOWN_AFTER {
+            self.give_up_all(NotTried::RouteDown);
+        }
+    }
+
+    /// A message of one part was surely not taken by the carrier. Of a longer one, this part and those behind it were not.
+    fn give_up(&self, sending: Sending, why: NotTried) {
+        if sending.job.units == 1 {
+            return self.feed.whole(&sending.job, AttemptResult::NotTried { why });
+        }
+        let result = incomplete(&sending, why);
+        self.feed.part(&sending.job, sending.part, result.clone());
+        if sending.tries == 0 {
+            // A part that waits because of its speed is alone; one that was never submitted stands for the rest.
+            for part in sending.part + 1..=sending.job.units {
+                self.feed.part(&sending.job, part, result.clone());
+            }
+        }
+    }
+
+    /// It cannot be sent at all, which shows with its first part.
+    pub(super) fn refuse(&self, sending: &Sending, why: &Unsendable) {
+        let result =
+            AttemptResult::Refused { permanent: true, code: why.code.to_owned(), text: why.text.clone() };
+        self.feed.whole(&sending.job, result);
+    }
+
+    pub(super) fn grant(&self, now: Instant, want: usize) -> usize {
+        locked(&self.pace).grant(now, want)
+    }
+
+    pub(super) fn unused(&self, parts: usize) {
+        if parts > 0 {
+            locked(&self.pace).unused(parts);
+        }
+    }
+
+    pub(super) fn wrote(&self, parts: usize, before: Instant, after: Instant) {
+        if parts > 0 {
+            locked(&self.pace).wrote(after, parts);
+            if let Some(witness) = &self.world.witness {
+                witness(&self.config.name, parts, before, after);
+            }
+        }
+    }
+
+    pub(super) fn next_grant(&self, now: Instant) -> Option<Instant> {
+        locked(&self.pace).next_grant(now)
+    }
+
+    /// The part waits; given back if it waited too often.
+    pub(super) fn throttled(&self, sending: Sending, now: Instant) -> Option<Sending> {
+        let (given_up, rate) = locked(&self.pace).throttled(sending, now);
+        self.feed.set_rate(rate);
+        given_up
+    }
+
+    /// The carrier took a message under this id.
+    pub(super) fn accepted(&self, id: &[u8]) -> AttemptResult {
+        locked(&self.ids).accepted(id)
+    }
+
+    pub(super) fn receipt_keys(&self, receipt: &Receipt<'_>) -> Vec<u64> {
+        locked(&self.ids).receipt_keys(receipt)
+    }
+
+    /// An answer after its time: what was unknown is known now.
+    pub(super) fn note_late(&self, of: AttemptRef, result: AttemptResult) {
+        let (route, at) = (self.config.name.clone(), self.world.now());
+        self.feed.note(Outcome::Attempt { of, route, at, result });
+    }
+
+    pub(super) fn arrive(&self, message: &Message<'_>, at: Timestamp, now: Instant) -> Arrived {
+        locked(&self.inbox).arrive(message, at, now)
+    }
+
+    pub(super) fn keep(&self, keep: Keep, listener: Arc<Notify>) -> Kept {
+        locked(&self.inbox).keep(keep, listener)
+    }
+
+    pub(super) fn forget(&self, keys: Vec<String>) {
+        if !keys.is_empty() {
+            locked(&self.inbox).forget(keys);
+        }
+    }
+
+    /// What is due whatever the session: the rate on its way back, messages whose parts do not come.
+    pub(super) fn look_around(&self, now: Instant) {
+        if let Some(rate) = locked(&self.pace).recover(now) {
+            self.feed.set_rate(rate);
+        }
+        let mut inbox = locked(&self.inbox);
+        if inbox.deadline().is_some_and(|due| due <= now) {
+            for (outcome, keys) in inbox.give_up(self.world.now(), now) {
+                // Forgotten at once: should it be lost with the process, so is half a message.
+                self.feed.note(outcome);
+                inbox.forget(keys);
+            }
+        }
+    }
+
+    /// When [`look_around`](Carrier::look_around) or a retry has something to do.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let retry = locked(&self.pace).next_retry();
+        match (retry, locked(&self.inbox).deadline()) {
+            (Some(retry), Some(inbox)) => Some(retry.min(inbox)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// How long the network should try, seconds; nothing: as long as it likes.
+    pub(super) fn validity(&self, segment: &Segment) -> Option<u64> {
+        const MICROS: i64 = 1_000_000;
+        let left = segment.expires.us_since(self.world.now()).max(MICROS) / MICROS;
+        match self.config.validity_s {
+            Some(0) => None,
+            Some(most) => Some(u64::from(most).min(left as u64)),
+            None => Some(left as u64),
+        }
+    }
+
+    fn next_reference(&self) -> u16 {
+        self.reference.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,411 @@
+//! An SMS route: a carrier account, and how it wants to be spoken to.
+
+use std::time::Duration;
+
+use net::{TlsClient, TlsClientSettings};
+use smpp::limits;
+use smpp::pdu::{BindMode, Version};
+use smpp::receipt::IdForm;
+use smpp::session;
+use smpp::text::{Charset, Concat};
+
+use crate::world::{Problem, Secret};
+
+/// Sessions of a route at most.
+pub const SESSIONS_MAX: u32 = 100;
+/// The widest window of a session.
+pub const WINDOW_MAX: u32 = session::WINDOW_MAX as u32;
+/// Sessions x window at most.
+pub const SLOTS_MAX: u32 = 100_000;
+/// Longest time-out and interval.
+const TIME_MAX: Duration = Duration::from_secs(3_600);
+/// Longest validity, as far as `validity_period` can say.
+const VALIDITY_S_MAX: u32 = 99 * 86_400;
+
+/// One `[[route]]` of channel `sms`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SmsRoute {
+    /// The route's name.
+    pub name: String,
+    /// `host:port` of the carrier's SMSC.
+    pub address: String,
+    /// Who we are to it.
+    pub system_id: String,
+    /// And the proof.
+    pub password: Secret,
+    /// Mostly empty.
+    pub system_type: String,
+    /// The highest version we speak.
+    pub version: Version,
+    /// How sessions are bound.
+    pub bind: Binding,
+    /// When they are.
+    pub standing: Standing,
+    /// Sessions at a time; of each kind with `transmitter+receiver`.
+    pub sessions: u32,
+    /// Submissions without an answer, a session.
+    pub window: u32,
+    /// Parts per second over all sessions; 0 is unlimited.
+    pub rate: f64,
+    /// The sender shown where the alert names none that can be shown.
+    pub source: Source,
+    /// How destinations are announced.
+    pub dest: Numbering,
+    /// `service_type`; mostly empty.
+    pub service_type: String,
+    /// What the carrier takes `data_coding` 0 to be.
+    pub charset: Charset,
+    /// How long messages are cut.
+    pub long: Concat,
+    /// How the carrier's receipts write the ids of its answers.
+    pub receipt_ids: IdForm,
+    /// Longest the network tries, seconds: 0 says nothing to it, nothing says the alert's own end.
+    pub validity_s: Option<u32>,
+    /// `registered_delivery` of every message; nothing: a receipt where the alert wants one.
+    pub registered_delivery: Option<u8>,
+    /// From a request to its response.
+    pub response_timeout: Duration,
+    /// Silence after which the carrier is asked whether it is there.
+    pub enquire_link: Duration,
+    /// From connecting to being bound.
+    pub connect_timeout: Duration,
+    /// How long what is under way may take when the route stops.
+    pub drain: Duration,
+    /// Encrypted, if there.
+    pub tls: Option<TlsClientSettings>,
+}
+
+/// How sessions are bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Binding {
+    /// One connection both ways.
+    Transceiver,
+    /// Two connections, one each way.
+    TransmitterReceiver,
+    /// Submits only: receipts and answers do not come, or by another route.
+    Transmitter,
+    /// Is delivered to only.
+    Receiver,
+}
+
+/// When sessions are bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// Always.
+    Standing,
+    /// While there is something to send. Not built yet.
+    OnDemand,
+}
+
+/// A type of number and a numbering plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Numbering {
+    /// `ton`.
+    pub ton: u8,
+    /// `npi`.
+    pub npi: u8,
+}
+
+/// A sender.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// `ton`.
+    pub ton: u8,
+    /// `npi`.
+    pub npi: u8,
+    /// Digits or a name; empty: the carrier's own choice.
+    pub addr: String,
+}
+
+impl Default for SmsRoute {
+    fn default() -> SmsRoute {
+        SmsRoute {
+            name: String::new(),
+            address: String::new(),
+            system_id: String::new(),
+            password: Secret::default(),
+            system_type: String::new(),
+            version: Version::V3_4,
+            bind: Binding::Transceiver,
+            standing: Standing::Standing,
+            sessions: 1,
+            window: 50,
+            rate: 0.0,
+            source: Source { ton: 0, npi: 0, addr: String::new() },
+            dest: Numbering { ton: 1, npi: 1 },
+            service_type: String::new(),
+            charset: Charset::Gsm7,
+            long: Concat::Udh8,
+            receipt_ids: IdForm::Auto,
+            validity_s: None,
+            registered_delivery: None,
+            response_timeout: Duration::from_secs(30),
+            enquire_link: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(10),
+            drain: Duration::from_secs(5),
+            tls: None,
+        }
+    }
+}
+
+impl std::str::FromStr for Binding {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Binding, String> {
+        Ok(match text {
+            "transceiver" => Binding::Transceiver,
+            "transmitter+receiver" => Binding::TransmitterReceiver,
+            "transmitter" => Binding::Transmitter,
+            "receiver" => Binding::Receiver,
+            other => {
+                return Err(format!(
+                    "{other:?} is no bind mode: transceiver, transmitter+receiver, transmitter, receiver"
+                ));
+            }
+        })
+    }
+}
+
+impl std::str::FromStr for Standing {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Standing, String> {
+        match text {
+            "standing" => Ok(Standing::Standing),
+            "on-demand" => Ok(Standing::OnDemand),
+            other => Err(format!("{other:?} is no binding: standing, on-demand")),
+        }
+    }
+}
+
+/// `3.3`, `3.4` or `5.0`.
+pub fn parse_version(text: &str) -> Result<Version, String> {
+    match text {
+        "3.3" => Ok(Version::V3_3),
+        "3.4" => Ok(Version::V3_4),
+        "5.0" => Ok(Version::V5_0),
+        other => Err(format!("{other:?} is no version of SMPP: 3.3, 3.4, 5.0")),
+    }
+}
+
+/// `gsm7`, `latin1`, `ascii` or `ucs2`: what the carrier takes `data_coding` 0 to be.
+pub fn parse_charset(text: &str) -> Result<Charset, String> {
+    match text {
+        "gsm7" => Ok(Charset::Gsm7),
+        "latin1" => Ok(Charset::Latin1),
+        "ascii" => Ok(Charset::Ascii),
+        "ucs2" => Ok(Charset::Ucs2),
+        other => Err(format!("{other:?} is no charset: gsm7, latin1, ascii, ucs2")),
+    }
+}
+
+/// `udh8`, `udh16`, `sar` or `payload`.
+pub fn parse_long(text: &str) -> Result<Concat, String> {
+    match text {
+        "udh8" => Ok(Concat::Udh8),
+        "udh16" => Ok(Concat::Udh16),
+        "sar" => Ok(Concat::Sar),
+        "payload" => Ok(Concat::Payload),
+        other => Err(format!("{other:?} is no way to cut long messages: udh8, udh16, sar, payload")),
+    }
+}
+
+/// `auto`, `as-is`; `hex`: receipts are hexadecimal where answers are decimal; `dec`: the other way round.
+pub fn parse_receipt_ids(text: &str) -> Result<IdForm, String> {
+    match text {
+        "auto" => Ok(IdForm::Auto),
+        "as-is" => Ok(IdForm::AsIs),
+        "hex" => Ok(IdForm::DecimalToHex),
+        "dec" => Ok(IdForm::HexToDecimal),
+        other => Err(format!("{other:?} is no form of receipt ids: auto, as-is, hex, dec")),
+    }
+}
+
+impl SmsRoute {
+    /// Everything that is wrong; empty if the route can be started. Files are read.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut check = |field, wrong: Option<String>| {
+            problems.extend(wrong.map(|reason| Problem { field, reason }));
+        };
+        check("name", self.name.is_empty().then(|| "a route needs one".to_owned()));
+        check("address", wrong_address(&self.address));
+        check("system_id", wrong_text(&self.system_id, &limits::SYSTEM_ID));
+        check("password", wrong_text(self.password.reveal(), &limits::PASSWORD).map(|why| hide(&why)));
+        check("system_type", wrong_text(&self.system_type, &limits::SYSTEM_TYPE));
+        check("service_type", wrong_text(&self.service_type, &limits::SERVICE_TYPE));
+        check("source", wrong_text(&self.source.addr, &limits::SOURCE_ADDR));
+        let on_demand = self.standing == Standing::OnDemand;
+        check("binding", on_demand.then(|| "on-demand is not built yet: use standing".to_owned()));
+        check("sessions", outside(self.sessions, SESSIONS_MAX));
+        check("window", outside(self.window, WINDOW_MAX));
+        let slots = u64::from(self.sessions) * u64::from(self.window);
+        let over = slots > u64::from(SLOTS_MAX);
+        check("window", over.then(|| format!("sessions x window is {slots}, over the limit of {SLOTS_MAX}")));
+        let rate = !self.rate.is_finite() || self.rate < 0.0;
+        check(
+            "rate",
+            rate.then(|| format!("{} is not a rate: parts per second, 0 for unlimited", self.rate)),
+        );
+        check("validity", self.validity_s.and_then(wrong_validity));
+        check("response_timeout", wrong_time(self.response_timeout));
+        check("enquire_link", wrong_time(self.enquire_link));
+        check("connect_timeout", wrong_time(self.connect_timeout));
+        let payload = self.long == Concat::Payload && !self.version.has_tlvs();
+        check("long", payload.then(|| "payload needs version 3.4 or 5.0".to_owned()));
+        let tls = self.tls.as_ref().and_then(|tls| TlsClient::new(tls).err());
+        check("tls", tls.map(|error| error.to_string()));
+        problems
+    }
+
+    /// Units that may be without a durable outcome. A route that only receives submits nothing.
+    pub(super) fn slots(&self) -> u32 {
+        self.sessions.saturating_mul(self.window)
+    }
+
+    /// How its sessions are bound, one entry each.
+    pub(super) fn modes(&self) -> Vec<BindMode> {
+        let kinds: &[BindMode] = match self.bind {
+            Binding::Transceiver => &[BindMode::Transceiver],
+            Binding::TransmitterReceiver => &[BindMode::Transmitter, BindMode::Receiver],
+            Binding::Transmitter => &[BindMode::Transmitter],
+            Binding::Receiver => &[BindMode::Receiver],
+        };
+        (0..self.sessions).flat_map(|_| kinds.iter().copied()).collect()
+    }
+
+    /// Limits and timers of a session.
+    pub(super) fn session(&self) -> session::Config {
+        session::Config {
+            version: self.version,
+            // What we were told to speak is what the carrier reads, also if its answer to the bind does not say so.
+            assumed_version: Some(self.version),
+            window: self.window as usize,
+            peer_window: PEER_WINDOW,
+            session_init: self.connect_timeout,
+            response: self.response_timeout,
+            enquire_link: Some(self.enquire_link),
+            drain: self.drain,
+            late_keep: LATE_KEEP,
+            ..session::Config::default()
+        }
+    }
+}
+
+/// Receipts and messages of the carrier that we have not answered, a session; it is throttled over that.
+const PEER_WINDOW: usize = 2_000;
+/// An answer that comes this much too late is still an outcome.
+const LATE_KEEP: Duration = Duration::from_secs(600);
+
+fn wrong_address(address: &str) -> Option<String> {
+    let port =
+        address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+    match port {
+        Some(Ok(1..)) => None,
+        _ => Some(format!("{address:?} is not host:port")),
+    }
+}
+
+fn wrong_text(text: &str, field: &limits::Field) -> Option<String> {
+    let limit = field.octets_max - 1;
+    if text.len() > limit {
+        return Some(format!("{text:?} has {} octets, over the limit of {limit}", text.len()));
+    }
+    text.bytes().any(|octet| octet == 0 || !octet.is_ascii()).then(|| format!("{text:?} is not plain ASCII"))
+}
+
+/// The same without the word itself, which may be a password.
+fn hide(why: &str) -> String {
+    match why.rsplit_once('"') {
+        Some((_, rest)) => {
+            format!("it{}", rest.strip_prefix(" has").map_or(rest.to_owned(), |n| format!(" has{n}")))
+        }
+        None => why.to_owned(),
+    }
+}
+
+fn outside(value: u32, limit: u32) -> Option<String> {
+    (!(1..=limit).contains(&value)).then(|| format!("{value} is outside 1 to {limit}"))
+}
+
+fn wrong_time(time: Duration) -> Option<String> {
+    let wrong = time.is_zero() || time > TIME_MAX;
+    wrong.then(|| format!("{} s is outside 1 ms to {} s", time.as_secs_f64(), TIME_MAX.as_secs()))
+}
+
+fn wrong_validity(seconds: u32) -> Option<String> {
+    (seconds > VALIDITY_S_MAX).then(|| format!("{seconds} s is over the limit of {VALIDITY_S_MAX} s"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> SmsRoute {
+        SmsRoute {
+            name: "carrier".to_owned(),
+            address: "smsc.example:2775".to_owned(),
+            ..SmsRoute::default()
+        }
+    }
+
+    #[test]
+    fn each_wrong_key_is_named() {
+        assert_eq!(good().problems(), vec![]);
+        let cases: Vec<(&str, SmsRoute)> = vec![
+            ("name", SmsRoute { name: String::new(), ..good() }),
+            ("address", SmsRoute { address: "smsc.example".to_owned(), ..good() }),
+            ("address", SmsRoute { address: ":2775".to_owned(), ..good() }),
+            ("address", SmsRoute { address: "smsc:0".to_owned(), ..good() }),
+            ("system_id", SmsRoute { system_id: "sixteen-octets-x".to_owned(), ..good() }),
+            ("password", SmsRoute { password: "nine-octe".into(), ..good() }),
+            ("system_type", SmsRoute { system_type: "ü".to_owned(), ..good() }),
+            ("binding", SmsRoute { standing: Standing::OnDemand, ..good() }),
+            ("sessions", SmsRoute { sessions: 0, ..good() }),
+            ("window", SmsRoute { window: 10_001, ..good() }),
+            ("window", SmsRoute { sessions: 100, window: 1_001, ..good() }),
+            ("rate", SmsRoute { rate: f64::NAN, ..good() }),
+            ("rate", SmsRoute { rate: -1.0, ..good() }),
+            ("validity", SmsRoute { validity_s: Some(u32::MAX), ..good() }),
+            ("response_timeout", SmsRoute { response_timeout: Duration::ZERO, ..good() }),
+            ("long", SmsRoute { version: Version::V3_3, long: Concat::Payload, ..good() }),
+            (
+                "tls",
+                SmsRoute {
+                    tls: Some(TlsClientSettings { ca_file: Some("/nowhere".into()), server_name: None }),
+                    ..good()
+                },
+            ),
+        ];
+        for (field, route) in cases {
+            let problems = route.problems();
+            assert_eq!(
+                problems.iter().map(|problem| problem.field).collect::<Vec<_>>(),
+                vec![field],
+                "{problems:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_repeated_in_its_problem() {
+        for word in ["hunter2-hunter2", "pass\u{fc}word"] {
+            let problems = SmsRoute { password: word.into(), ..good() }.problems();
+            let shown = format!("{problems:?} {:?}", SmsRoute { password: word.into(), ..good() });
+            assert_eq!(problems.len(), 1);
+            assert!(!shown.contains(word) && !shown.contains("word"[..2].repeat(2).as_str()), "{shown}");
+        }
+    }
+
+    #[test]
+    fn sessions_are_bound_as_configured() {
+        use BindMode::{Receiver, Transceiver, Transmitter};
+        let cases = [
+            (Binding::Transceiver, vec![Transceiver, Transceiver]),
+            (Binding::TransmitterReceiver, vec![Transmitter, Receiver, Transmitter, Receiver]),
+            (Binding::Transmitter, vec![Transmitter, Transmitter]),
+            (Binding::Receiver, vec![Receiver, Receiver]),
+        ];
+        for (bind, modes) in cases {
+            assert_eq!(SmsRoute { bind, sessions: 2, ..good() }.modes(), modes);
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! One session: what it is told, what it submits, what it answers.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use net::Worker;
+use records::{AttemptResult, NotTried, Outcome};
+use smpp::pdu::{Address, BindMode, SubmitSm};
+use smpp::receipt::Receipt;
+use smpp::session::{Event, Fate, Reason, Response, SendError, Session, Unanswered};
+use smpp::text::udh::UserData;
+use smpp::time::SmppTime;
+use smpp::{Status, TlvBuf};
+use tokio::sync::Notify;
+
+use super::carrier::Carrier;
+use super::encode::{Prepared, Unsendable, digits};
+use super::flight::Flights;
+use super::inbound::{Arrived, Kept, Message};
+use super::outcome::{Verdict, receipt_outcome, refused, verdict};
+use super::pace::THROTTLE_TRIES_MAX;
+use crate::feed::Job;
+use crate::journal::Ticket;
+use crate::world::Stop;
+
+/// Requests of the carrier that wait to be answered: it is not read from over that.
+const ANSWERS_MAX: usize = 4_000;
+
+/// One part on its way.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub(super) job: Job<Prepared>,
+    /// From 1.
+    pub(super) part: u8,
+    /// Ties the parts together.
+    pub(super) reference: u16,
+    /// How often the carrier wanted less speed.
+    pub(super) tries: u8,
+}
+
+impl Sending {
+    /// An entry's first part.
+    pub(super) fn first(job: Job<Prepared>, reference: u16) -> Sending {
+        Sending { job, part: 1, reference, tries: 0 }
+    }
+
+    /// The part behind this one.
+    fn next(&self) -> Option<Sending> {
+        let next =
+            Sending { job: self.job.clone(), part: self.part + 1, reference: self.reference, tries: 0 };
+        (self.part < self.job.units).then_some(next)
+    }
+}
+
+/// Something of the carrier's that is answered once it is on disk.
+struct Answer {
+    sequence: u32,
+    waits: Waits,
+}
+
+enum Waits {
+    /// For an outcome; then these parts need not be kept any more.
+    Noted(Ticket, Vec<String>),
+    /// For a part of a message.
+    Kept(Kept),
+    /// For nothing.
+    Nothing(Status),
+}
+
+/// A session's worker.
+pub(super) struct Talk {
+    carrier: Arc<Carrier>,
+    mode: BindMode,
+    stop: Stop,
+    listener: Arc<Notify>,
+    bound: bool,
+    unbinding: bool,
+    /// The rest of a message of several parts.
+    current: Option<Sending>,
+    flights: Flights,
+    answers: VecDeque<Answer>,
+    /// Parts submitted since the last write, and an instant before the first of them.
+    unwritten: usize,
+    filled: Option<Instant>,
+    looked: Instant,
+    /// The limiter says when to come again.
+    next_grant: Option<Instant>,
+    short_message: Vec<u8>,
+    tlvs: TlvBuf,
+    pub(super) end: Ending,
+}
+
+/// How a session went.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Ending {
+    /// It was bound.
+    pub(super) bound: bool,
+    /// The carrier refused the bind.
+    pub(super) refused: Option<Status>,
+    /// Why it ended.
+    pub(super) reason: Option<Reason>,
+}
+
+impl Talk {
+    pub(super) fn new(carrier: Arc<Carrier>, mode: BindMode, stop: Stop) -> Talk {
+        let listener = carrier.feed.listen();
+        Talk {
+            carrier,
+            mode,
+            stop,
+            listener,
+            bound: false,
+            unbinding: false,
+            current: None,
+            flights: Flights::default(),
+            answers: VecDeque::new(),
+            unwritten: 0,
+            filled: None,
+            looked: Instant::now(),
+            next_grant: None,
+            short_message: Vec::new(),
+            tlvs: TlvBuf::new(),
+            end: Ending::default(),
+        }
+    }
+
+    /// The connection is gone, and all events are handled: what the session still had goes on elsewhere.
+    pub(super) fn leave(mut self, why: &str, now: Instant) -> Ending {
+        // What is not known to be unsent counts as written.
+        self.carrier.wrote(self.unwritten, self.filled.unwrap_or(now), now);
+        if let Some(current) = self.current.take() {
+            self.carrier.put_aside(current, now);
+        }
+        if self.end.bound && self.mode.transmits() {
+            self.carrier.feed.session_down(why);
+        }
+        self.end
+    }
+
+    fn respond(&mut self, session: &mut Session, now: Instant) {
+        while let Some(answer) = self.answers.front_mut() {
+            let status = match &mut answer.waits {
+                Waits::Noted(ticket, keys) => {
+                    if !self.carrier.feed.is_durable(*ticket) {
+                        return;
+                    }
+                    self.carrier.forget(std::mem::take(keys));
+                    Status::ROK
+                }
+                Waits::Kept(kept) => match kept.result() {
+                    None => return,
+                    Some(true) => Status::ROK,
+                    Some(false) => Status::RX_T_APPN,
+                },
+                Waits::Nothing(status) => *status,
+            };
+            // It fails only if the session forgot the request, having ended.
+            let _ = session.respond(answer.sequence, status, b"", now);
+            self.answers.pop_front();
+        }
+    }
+
+    /// Submits as much as window and limit allow.
+    fn send(&mut self, session: &mut Session, now: Instant) {
+        self.next_grant = None;
+        let want = session.free_slots();
+        if want == 0 {
+            return;
+        }
+        let granted = self.carrier.grant(now, want);
+        let mut used = 0;
+        while used < granted {
+            let Some(sending) = self.current.take().or_else(|| self.carrier.next(now)) else { break };
+            match self.submit(session, sending, now) {
+                Submitted::Yes => used += 1,
+                Submitted::Never => {}
+                Submitted::NotNow => break,
+            }
+        }
+        self.unwritten += used;
+        if used > 0 && self.filled.is_none() {
+            self.filled = Some(now);
+        }
+        self.carrier.unused(granted - used);
+        if granted < want && used == granted {
+            self.next_grant = self.carrier.next_grant(now);
+        }
+    }
+
+    fn submit(&mut self, session: &mut Session, sending: Sending, now: Instant) -> Submitted {
+        let token = self.flights.next_token();
+        match self.write(session, &sending, token, now) {
+            Ok(Ok(_)) => {
+                self.current = sending.next();
+                self.flights.insert(sending);
+                Submitted::Yes
+            }
+            Ok(Err(SendError::Encode(error))) => {
+                let why = Unsendable { code: "sms:encode", text: error.to_string() };
+                self.carrier.refuse(&sending, &why);
+                Submitted::Never
+            }
+            Ok(Err(_)) => {
+                self.current = Some(sending);
+                Submitted::NotNow
+            }
+            Err(why) => {
+                self.carrier.refuse(&sending, &why);
+                Submitted::Never
+            }
+        }
+    }
+
+    /// Puts one part into the session.
+    fn write(
+        &mut self,
+        session: &mut Session,
+        sending: &Sending,
+        token: u64,
+        now: Instant,
+    ) -> Result<Result<u32, SendError>, Unsendable> {
+        let Sending { job, part, reference, .. } = sending;
+        let (held, entry, config) = (&job.held, job.entry(), &self.carrier.config);
+        let destination =
+            Address { ton: config.dest.ton, npi: config.dest.npi, addr: digits(&entry.address)? };
+        let encoded = self.carrier.feed.craft().encoded(&held.segment, &held.prepared, entry)?;
+        let sender = &held.prepared.sender;
+        let mut esm_class = 0;
+        self.tlvs.clear();
+        let short_message = match encoded.plain() {
+            Some(octets) => octets,
+            None => {
+                let part = encoded.part(*part, *reference);
+                esm_class = part.esm_class();
+                self.short_message.clear();
+                part.write_short_message(&mut self.short_message);
+                let too_long =
+                    |error: smpp::EncodeError| Unsendable { code: "sms:encode", text: error.to_string() };
+                part.write_tlvs(&mut self.tlvs).map_err(too_long)?;
+                &self.short_message
+            }
+        };
+        let validity = self.carrier.validity(&held.segment).map(|s| SmppTime::relative(s).to_bytes());
+        let receipt = config.registered_delivery.unwrap_or(u8::from(held.segment.receipt));
+        let pdu = SubmitSm {
+            service_type: config.service_type.as_bytes(),
+            source: Address { ton: sender.ton, npi: sender.npi, addr: sender.addr.as_bytes() },
+            destination,
+            esm_class,
+            priority_flag: u8::from(held.segment.emergency),
+            validity_period: validity.as_ref().map_or(b"", |validity| validity),
+            registered_delivery: receipt,
+            data_coding: encoded.coding.data_coding,
+            short_message,
+            tlvs: self.tlvs.as_tlvs(),
+            ..SubmitSm::default()
+        };
+        Ok(session.submit(&pdu, token, now))
+    }
+
+    fn answered(&mut self, response: &Response<'_>, now: Instant) {
+        if response.late {
+            if let Some(of) = self.flights.take_late(response.token) {
+                let result = match verdict(response.status) {
+                    Verdict::Accepted => self.carrier.accepted(response.message_id),
+                    Verdict::Throttled => refused(response.status, false),
+                    Verdict::Refused { permanent } => refused(response.status, permanent),
+                };
+                self.carrier.note_late(of, result);
+            }
+            return;
+        }
+        let Some(sending) = self.flights.take(response.token) else { return };
+        match verdict(response.status) {
+            Verdict::Accepted => {
+                let result = self.carrier.accepted(response.message_id);
+                self.carrier.feed.part(&sending.job, sending.part, result);
+            }
+            Verdict::Refused { permanent } => {
+                self.carrier.feed.part(&sending.job, sending.part, refused(response.status, permanent));
+            }
+            Verdict::Throttled => {
+                if let Some(sending) = self.carrier.throttled(sending, now) {
+                    let AttemptResult::Refused { permanent, code, text } = refused(response.status, false)
+                    else {
+                        return;
+                    };
+                    let text = format!("{text}, {THROTTLE_TRIES_MAX} times");
+                    let result = AttemptResult::Refused { permanent, code, text };
+                    self.carrier.feed.part(&sending.job, sending.part, result);
+                }
+            }
+        }
+    }
+
+    fn unanswered(&mut self, unanswered: &Unanswered, now: Instant) {
+        let Some(sending) = self.flights.take(unanswered.token) else { return };
+        let text = match unanswered.fate {
+            Fate::NotSent => {
+                self.unwritten = self.unwritten.saturating_sub(1);
+                self.carrier.unused(1);
+                self.carrier.put_aside(sending, now);
+                return;
+            }
+            Fate::TimedOut => {
+                self.flights.expect_late(unanswered.token, sending.job.of(sending.part));
+                let seconds = self.carrier.config.response_timeout.as_secs_f64();
+                format!("no answer within {seconds} s after write")
+            }
+            Fate::SessionEnded => "connection lost after write".to_owned(),
+        };
+        self.carrier.feed.part(&sending.job, sending.part, AttemptResult::Unknown { text });
+    }
+
+    /// A receipt or a message from a person.
+    fn delivered(
+        &mut self,
+        sequence: u32,
+        receipt: Option<Receipt<'_>>,
+        message: Option<Message<'_>>,
+        now: Instant,
+    ) {
+        let at = self.carrier.world.now();
+        let waits = match (receipt, message) {
+            (Some(receipt), _) => {
+                let keys = self.carrier.receipt_keys(&receipt);
+                let outcome = receipt_outcome(&receipt, keys, &self.carrier.config.name, at);
+                Waits::Noted(self.carrier.feed.note(Outcome::Receipt(outcome)), Vec::new())
+            }
+            (None, Some(message)) => match self.carrier.arrive(&message, at, now) {
+                Arrived::Whole(outcome, keys) => Waits::Noted(self.carrier.feed.note(outcome), keys),
+                Arrived::Part(keep) => Waits::Kept(self.carrier.keep(keep, Arc::clone(&self.listener))),
+            },
+            // Its user data header runs over its end: the same next time, so it is refused for good.
+            (None, None) => Waits::Nothing(Status::RX_R_APPN),
+        };
+        self.answers.push_back(Answer { sequence, waits });
+    }
+}
+
+enum Submitted {
+    Yes,
+    Never,
+    NotNow,
+}
+
+impl Worker<Session> for Talk {
+    fn handle(&mut self, event: Event<'_>, now: Instant) {
+        match event {
+            Event::Bound { mode, version, .. } => {
+                tracing::info!(route = self.carrier.config.name, ?mode, ?version, "bound");
+                self.bound = true;
+                self.end.bound = true;
+                if self.mode.transmits() {
+                    self.carrier.feed.session_up();
+                }
+            }
+            Event::BindRefused { status } => self.end.refused = Some(status),
+            Event::Response(response) => self.answered(&response, now),
+            Event::Unanswered(unanswered) => self.unanswered(&unanswered, now),
+            Event::Deliver { sequence, pdu } => {
+                let message = UserData::of_deliver(&pdu).ok().map(|data| Message {
+                    source: pdu.source,
+                    destination: pdu.destination,
+                    data_coding: pdu.data_coding,
+                    data,
+                });
+                self.delivered(sequence, Receipt::of_deliver(&pdu), message, now);
+            }
+            Event::Data { sequence, pdu } => {
+                let message = UserData::of_data(&pdu).ok().map(|data| Message {
+                    source: pdu.source,
+                    destination: pdu.destination,
+                    data_coding: pdu.data_coding,
+                    data,
+                });
+                self.delivered(sequence, Receipt::of_data(&pdu), message, now);
+            }
+            Event::Unbinding => self.unbinding = true,
+            Event::Closed(reason) => self.end.reason = Some(reason),
+            Event::Nack { status, sequence } => {
+                tracing::warn!(route = self.carrier.config.name, %status, sequence, "the carrier did not understand us");
+            }
+            Event::Refused(refused) => {
+                tracing::warn!(
+                    route = self.carrier.config.name,
+                    ?refused,
+                    "the carrier sent something that is no SMPP"
+                );
+            }
+            // An SMSC's or nobody's concern.
+            Event::Bind { .. }
+            | Event::Submit { .. }
+            | Event::Request { .. }
+            | Event::Alert(_)
+            | Event::Outbind(_) => {}
+        }
+    }
+
+    fn fill(&mut self, session: &mut Session, now: Instant, writable: bool) {
+        self.respond(session, now);
+        if self.end.refused.is_some() {
+            session.abort(now);
+            return;
+        }
+        self.looked = now;
+        self.carrier.look_around(now);
+        if !self.bound || self.unbinding {
+            if self.stop.is_set() && !self.bound {
+                session.abort(now);
+            }
+            return;
+        }
+        if self.stop.is_set() && self.current.is_none() {
+            self.unbinding = true;
+            session.unbind(now);
+            return;
+        }
+        if writable && self.mode.transmits() {
+            self.send(session, now);
+        }
+    }
+
+    fn wrote(&mut self, now: Instant) {
+        if let Some(filled) = self.filled.take() {
+            self.carrier.wrote(self.unwritten, filled, now);
+            self.unwritten = 0;
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        // What was due at the last look and is still there waits for something else: a grant, or room in the window.
+        let around = self.carrier.deadline().filter(|due| *due > self.looked);
+        match (self.next_grant, around) {
+            (Some(grant), Some(around)) => Some(grant.min(around)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn woken(&mut self) -> impl Future<Output = ()> + Send {
+        let stopping = self.stop.is_set();
+        async move {
+            tokio::select! {
+                () = self.listener.notified() => {}
+                () = self.stop.wait(), if !stopping => {}
+            }
+        }
+    }
+
+    fn wants_input(&self) -> bool {
+        self.answers.len() < ANSWERS_MAX
+    }
+}
+
+/// Why an entry of which parts may be with the carrier goes no further.
+pub(super) fn incomplete(sending: &Sending, why: NotTried) -> AttemptResult {
+    let why = match why {
+        NotTried::Paused => "the alert was paused",
+        NotTried::Stopped => "the alert was stopped",
+        NotTried::Expired => "its time ran out",
+        NotTried::RouteDown => "the route went down",
+        NotTried::Closing => "the gateway closed",
+    };
+    let text = format!("given up before part {} of {}: {why}", sending.part, sending.job.units);
+    AttemptResult::Refused { permanent: false, code: "sms:incomplete".to_owned(), text }
+}

@@ -1,0 +1,299 @@
+//! A small carrier for tests: a real listener that speaks SMPP, and does what its script says.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use net::{Cores, Link, Listener, Worker, drive};
+use smpp::pdu::{Address, DeliverSm, esm_class};
+use smpp::receipt::{MessageState, Receipt};
+use smpp::session::{Config, Event, Role, Session};
+use smpp::{Status, TlvBuf};
+use tokio::sync::{Notify, watch};
+
+/// What a submission is answered with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reply {
+    /// Taken.
+    Accept,
+    /// Taken, and a receipt that is sent before the answer.
+    ReceiptFirst,
+    /// Not taken.
+    Status(Status),
+    /// No answer.
+    Silence,
+    /// Taken, but the answer comes when [`Smsc::release`] says so.
+    Later,
+}
+
+/// A submission as it came.
+#[derive(Debug, Clone)]
+pub struct Submitted {
+    pub at: Instant,
+    pub to: String,
+    pub from: String,
+    pub octets: Vec<u8>,
+    pub data_coding: u8,
+    pub esm_class: u8,
+    pub registered: u8,
+    pub validity: String,
+    pub priority: u8,
+}
+
+/// A message for the gateway.
+#[derive(Debug, Clone, Default)]
+pub struct Delivery {
+    pub from: String,
+    pub to: String,
+    pub octets: Vec<u8>,
+    pub data_coding: u8,
+    pub esm_class: u8,
+}
+
+type Script = Box<dyn FnMut(usize, &Submitted) -> Reply + Send>;
+
+struct Shared {
+    script: Script,
+    submitted: Vec<Submitted>,
+    deliveries: VecDeque<Delivery>,
+    /// Answers to our deliveries, with what the gateway had on disk is the test's concern.
+    delivered: Vec<Status>,
+    binds: usize,
+    wakes: Vec<Arc<Notify>>,
+    decimal_receipts: bool,
+}
+
+/// A handle on it.
+#[derive(Clone)]
+pub struct Smsc {
+    shared: Arc<Mutex<Shared>>,
+    pub changed: Arc<Notify>,
+    cut: watch::Sender<u32>,
+    release: watch::Sender<bool>,
+    pub address: String,
+}
+
+impl Smsc {
+    /// Starts one on the current runtime.
+    pub async fn start(script: impl FnMut(usize, &Submitted) -> Reply + Send + 'static) -> Smsc {
+        let listener = Listener::bind("127.0.0.1:0", 100).await.unwrap();
+        let address = listener.address().unwrap().to_string();
+        let shared = Shared {
+            script: Box::new(script),
+            submitted: Vec::new(),
+            deliveries: VecDeque::new(),
+            delivered: Vec::new(),
+            binds: 0,
+            wakes: Vec::new(),
+            decimal_receipts: false,
+        };
+        let smsc = Smsc {
+            shared: Arc::new(Mutex::new(shared)),
+            changed: Arc::new(Notify::new()),
+            cut: watch::channel(0).0,
+            release: watch::channel(false).0,
+            address,
+        };
+        let handle = smsc.clone();
+        tokio::spawn(async move {
+            let cores = Cores::from_handles(Vec::new());
+            let serve = listener.serve(&cores, None, move |stream, _| {
+                let smsc = handle.clone();
+                async move { smsc.talk(Link::new(stream)).await }
+            });
+            serve.await;
+        });
+        smsc
+    }
+
+    async fn talk(self, mut link: Link) {
+        let wake = Arc::new(Notify::new());
+        self.shared.lock().unwrap().wakes.push(Arc::clone(&wake));
+        let config = Config { window: 1_000, peer_window: 10_000, ..Config::default() };
+        let mut session = Session::new(Role::Smsc, config, Instant::now());
+        let mut cut = self.cut.subscribe();
+        cut.mark_unchanged();
+        let release = self.release.subscribe();
+        let mut desk = Desk { smsc: self, wake, bind: None, answers: Vec::new(), later: Vec::new(), release };
+        tokio::select! {
+            _ = drive(&mut link, &mut session, &mut desk) => {}
+            _ = cut.changed() => {}
+        }
+        desk.smsc.changed.notify_waiters();
+    }
+
+    pub fn submitted(&self) -> Vec<Submitted> {
+        self.shared.lock().unwrap().submitted.clone()
+    }
+
+    pub fn count(&self) -> usize {
+        self.shared.lock().unwrap().submitted.len()
+    }
+
+    pub fn binds(&self) -> usize {
+        self.shared.lock().unwrap().binds
+    }
+
+    pub fn delivered(&self) -> Vec<Status> {
+        self.shared.lock().unwrap().delivered.clone()
+    }
+
+    /// Receipts write ids in decimal where answers are hexadecimal.
+    pub fn write_decimal_receipts(&self) {
+        self.shared.lock().unwrap().decimal_receipts = true;
+    }
+
+    /// Sends something to the gateway, by any session that receives.
+    pub fn deliver(&self, delivery: Delivery) {
+        let mut shared = self.shared.lock().unwrap();
+        shared.deliveries.push_back(delivery);
+        shared.wakes.iter().for_each(|wake| wake.notify_one());
+    }
+
+    /// Cuts all connections, without a word.
+    pub fn cut(&self) {
+        self.cut.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Gives the answers that were to come later.
+    pub fn release(&self) {
+        self.release.send_replace(true);
+        self.shared.lock().unwrap().wakes.iter().for_each(|wake| wake.notify_one());
+    }
+}
+
+struct Desk {
+    smsc: Smsc,
+    wake: Arc<Notify>,
+    bind: Option<bool>,
+    answers: Vec<(u32, usize, Reply, String)>,
+    later: Vec<(u32, usize)>,
+    release: watch::Receiver<bool>,
+}
+
+impl Desk {
+    fn id(number: usize) -> String {
+        format!("{:08X}", 0xA0_0000 + number)
+    }
+
+    fn receipt(&self, number: usize, to: &str) -> Delivery {
+        let id = if self.smsc.shared.lock().unwrap().decimal_receipts {
+            (0xA0_0000 + number).to_string()
+        } else {
+            Desk::id(number)
+        };
+        let receipt = Receipt {
+            text_id: id.as_bytes(),
+            state: Some(MessageState::Delivered),
+            submit_date: b"2611210000",
+            done_date: b"2611210001",
+            error: b"000",
+            ..Receipt::default()
+        };
+        let mut octets = Vec::new();
+        receipt.write_text(&mut octets);
+        Delivery {
+            from: to.to_owned(),
+            to: "100".to_owned(),
+            octets,
+            data_coding: 0,
+            esm_class: esm_class::RECEIPT,
+        }
+    }
+}
+
+impl Worker<Session> for Desk {
+    fn handle(&mut self, event: Event<'_>, now: Instant) {
+        match event {
+            Event::Bind { bind } => self.bind = Some(bind.password == b"secret"),
+            Event::Submit { sequence, pdu } => {
+                let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+                let submitted = Submitted {
+                    at: now,
+                    to: text(pdu.destination.addr),
+                    from: text(pdu.source.addr),
+                    octets: pdu.message().to_vec(),
+                    data_coding: pdu.data_coding,
+                    esm_class: pdu.esm_class,
+                    registered: pdu.registered_delivery,
+                    validity: text(pdu.validity_period),
+                    priority: pdu.priority_flag,
+                };
+                let mut shared = self.smsc.shared.lock().unwrap();
+                let number = shared.submitted.len();
+                let reply = (shared.script)(number, &submitted);
+                let to = submitted.to.clone();
+                shared.submitted.push(submitted);
+                drop(shared);
+                self.answers.push((sequence, number, reply, to));
+            }
+            Event::Response(response) => self.smsc.shared.lock().unwrap().delivered.push(response.status),
+            _ => {}
+        }
+    }
+
+    fn fill(&mut self, session: &mut Session, now: Instant, _writable: bool) {
+        match self.bind.take() {
+            Some(true) => {
+                session.accept_bind(b"carrier", now).unwrap();
+                self.smsc.shared.lock().unwrap().binds += 1;
+            }
+            Some(false) => session.refuse_bind(Status::RINVPASWD, now).unwrap(),
+            None => {}
+        }
+        for (sequence, number, reply, to) in std::mem::take(&mut self.answers) {
+            match reply {
+                Reply::Accept => {
+                    let _ = session.respond(sequence, Status::ROK, Desk::id(number).as_bytes(), now);
+                }
+                Reply::ReceiptFirst => {
+                    let receipt = self.receipt(number, &to);
+                    deliver(session, &receipt, now);
+                    let _ = session.respond(sequence, Status::ROK, Desk::id(number).as_bytes(), now);
+                }
+                Reply::Status(status) => {
+                    let _ = session.respond(sequence, status, b"", now);
+                }
+                Reply::Silence => {}
+                Reply::Later => self.later.push((sequence, number)),
+            }
+        }
+        if *self.release.borrow() {
+            for (sequence, number) in self.later.drain(..) {
+                let _ = session.respond(sequence, Status::ROK, Desk::id(number).as_bytes(), now);
+            }
+        }
+        let mut shared = self.smsc.shared.lock().unwrap();
+        while let Some(delivery) = shared.deliveries.front() {
+            if !deliver(session, delivery, now) {
+                break;
+            }
+            shared.deliveries.pop_front();
+        }
+        drop(shared);
+        self.smsc.changed.notify_waiters();
+    }
+
+    fn woken(&mut self) -> impl Future<Output = ()> + Send {
+        self.wake.notified()
+    }
+}
+
+fn deliver(session: &mut Session, delivery: &Delivery, now: Instant) -> bool {
+    let mut tlvs = TlvBuf::new();
+    let long = delivery.octets.len() > 254;
+    if long {
+        tlvs.push(smpp::Tag::MESSAGE_PAYLOAD, &delivery.octets).unwrap();
+    }
+    let pdu = DeliverSm {
+        source: Address { ton: 1, npi: 1, addr: delivery.from.as_bytes() },
+        destination: Address { ton: 0, npi: 1, addr: delivery.to.as_bytes() },
+        esm_class: delivery.esm_class,
+        data_coding: delivery.data_coding,
+        short_message: if long { b"" } else { &delivery.octets },
+        tlvs: tlvs.as_tlvs(),
+        ..DeliverSm::default()
+    };
+    session.deliver(&pdu, 1, now).is_ok()
+}
