@@ -78,10 +78,12 @@ fn receipt(values: [Option<&[u8]>; FIELDS]) -> Receipt<'_> {
 }
 
 fn name_at(message: &[u8]) -> Option<(Field, usize)> {
-    let found = NAMES
-        .iter()
-        .find(|(_, name)| message.get(..name.len()).is_some_and(|m| m.eq_ignore_ascii_case(name)));
-    found.map(|(field, name)| (*field, name.len()))
+    let first = message.first()?.to_ascii_lowercase();
+    let is_here = |name: &[u8]| {
+        name[0] == first && message.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name))
+    };
+    let (field, name) = NAMES.iter().find(|(_, name)| is_here(name))?;
+    Some((*field, name.len()))
 }
 
 fn is_separator(octet: u8) -> bool {
