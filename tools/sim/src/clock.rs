@@ -41,6 +41,16 @@ pub fn civil(at_us: u64) -> [u32; 6] {
     [year as u32, month as u32, day as u32, rest / 3_600, rest / 60 % 60, rest % 60]
 }
 
+/// A moment as a mail's Date (RFC 5322 §3.3).
+pub fn mail_date(at_us: u64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let [year, month, day, hour, minute, second] = civil(at_us);
+    let week_day = DAYS[(at_us / 86_400_000_000 % 7) as usize];
+    format!("{week_day}, {day} {} {year} {hour:02}:{minute:02}:{second:02} +0000", MONTHS[month as usize - 1])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +67,6 @@ mod tests {
         ] {
             assert_eq!(civil(seconds * 1_000_000), date, "{seconds}");
         }
+        assert_eq!(mail_date(1_795_000_000_000_000), "Wed, 18 Nov 2026 11:06:40 +0000");
     }
 }

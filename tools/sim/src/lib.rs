@@ -2,10 +2,12 @@
 //!
 //! - [`town`]: people with devices, and what they do when a message comes.
 //! - [`smsc`]: a carrier that speaks SMPP.
+//! - [`mailbox`]: a mail server that keeps what it gets.
 
 mod agenda;
 pub mod chance;
 mod clock;
+pub mod mailbox;
 mod page;
 pub mod smsc;
 mod tally;

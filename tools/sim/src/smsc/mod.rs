@@ -16,6 +16,8 @@ mod post;
 mod session;
 
 #[cfg(test)]
+mod speed;
+#[cfg(test)]
 mod tests;
 
 pub use ledger::{Message, Stats};

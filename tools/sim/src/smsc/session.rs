@@ -43,8 +43,8 @@ pub(super) struct Session {
     input: Vec<u8>,
     out: Vec<u8>,
     written: usize,
-    /// Answers that wait for their latency, the earliest first; the number keeps equals in order.
-    late: BinaryHeap<Reverse<(u64, u64, Box<[u8]>)>>,
+    /// Answers that wait for their latency, the earliest first.
+    late: BinaryHeap<Reverse<LateAnswer>>,
     late_count: u64,
     outstanding: HashMap<u32, (Letter, u64)>,
     next_sequence: u32,
@@ -52,6 +52,9 @@ pub(super) struct Session {
     is_closing: bool,
     scratch: Vec<u8>,
 }
+
+/// When it is due, a number that keeps equals in order, the PDU.
+type LateAnswer = (u64, u64, Box<[u8]>);
 
 struct Bound {
     mode: BindMode,

@@ -155,7 +155,7 @@ fn count<'a>(fates: &'a mut Fates, conduct: &Conduct) -> &'a mut u64 {
         Conduct::Refuses(_) => &mut fates.refused,
         Conduct::Lost => &mut fates.lost,
         Conduct::Unheard => &mut fates.unheard,
-        Conduct::Silent => &mut fates.silent,
+        Conduct::Silent | Conduct::Away => &mut fates.silent,
         Conduct::Answers { .. } => &mut fates.answering,
         Conduct::Stops { .. } => &mut fates.stopping,
     }

@@ -55,6 +55,8 @@ pub struct MailHabits {
     pub answering: f64,
     /// Answered with STOP.
     pub stopping: f64,
+    /// Answered by a machine: out of office. Nobody said anything.
+    pub away: f64,
 }
 
 impl Default for Habits {
@@ -78,7 +80,15 @@ impl Default for SmsHabits {
 
 impl Default for MailHabits {
     fn default() -> Self {
-        MailHabits { unknown: 0.01, full: 0.0, greylisted: 0.0, lost: 0.01, answering: 0.35, stopping: 0.002 }
+        MailHabits {
+            unknown: 0.01,
+            full: 0.0,
+            greylisted: 0.0,
+            lost: 0.01,
+            answering: 0.35,
+            stopping: 0.002,
+            away: 0.02,
+        }
     }
 }
 
@@ -105,6 +115,8 @@ pub enum Conduct {
         /// So long after its arrival.
         after: Duration,
     },
+    /// It arrives, and a machine answers at once that nobody is there.
+    Away,
 }
 
 /// How a carrier says no.
@@ -141,8 +153,15 @@ impl Habits {
     /// Nobody refuses, loses or says anything.
     pub fn silent(seed: u64) -> Self {
         let sms = SmsHabits { refused: 0.0, lost: 0.0, unheard: 0.0, answering: 0.0, stopping: 0.0 };
-        let mail =
-            MailHabits { unknown: 0.0, full: 0.0, greylisted: 0.0, lost: 0.0, answering: 0.0, stopping: 0.0 };
+        let mail = MailHabits {
+            unknown: 0.0,
+            full: 0.0,
+            greylisted: 0.0,
+            lost: 0.0,
+            answering: 0.0,
+            stopping: 0.0,
+            away: 0.0,
+        };
         Habits { seed, sms, mail, ..Habits::default() }
     }
 
@@ -159,8 +178,7 @@ impl Habits {
         let digits = number.strip_prefix('+').or_else(|| number.strip_prefix("00")).unwrap_or(number);
         let mut chance = Chance::new(self.seed ^ SMS_SALT, hash(0, digits.as_bytes()));
         let habits = &self.sms;
-        let shares = [habits.refused, habits.lost, habits.unheard, habits.answering, habits.stopping];
-        match drawn(chance.unit(), &shares) {
+        match drawn(chance.unit(), &habits.shares()) {
             Some(0) => Conduct::Refuses(Refusal::Status(*chance.pick(&REFUSALS))),
             Some(1) => Conduct::Lost,
             Some(2) => Conduct::Unheard,
@@ -175,15 +193,14 @@ impl Habits {
         let address = address.to_ascii_lowercase();
         let mut chance = Chance::new(self.seed ^ MAIL_SALT, hash(0, address.as_bytes()));
         let habits = &self.mail;
-        let shares =
-            [habits.unknown, habits.full, habits.greylisted, habits.lost, habits.answering, habits.stopping];
-        match drawn(chance.unit(), &shares) {
+        match drawn(chance.unit(), &habits.shares()) {
             Some(0) => Conduct::Refuses(Refusal::UnknownUser),
             Some(1) => Conduct::Refuses(Refusal::MailboxFull),
             Some(2) => Conduct::Refuses(Refusal::Greylisted),
             Some(3) => Conduct::Lost,
             Some(4) => self.answer(&mut chance),
-            Some(_) => Conduct::Stops { after: self.answer_after.at(chance.unit()) },
+            Some(5) => Conduct::Stops { after: self.answer_after.at(chance.unit()) },
+            Some(_) => Conduct::Away,
             None => Conduct::Silent,
         }
     }
@@ -208,9 +225,7 @@ impl Habits {
     /// # Errors
     /// The first share that is not between 0 and 1, or shares of one channel that add up to more than 1.
     pub fn check(&self) -> Result<(), String> {
-        let sms = [self.sms.refused, self.sms.lost, self.sms.unheard, self.sms.answering, self.sms.stopping];
-        let mail = &self.mail;
-        let mail = [mail.unknown, mail.full, mail.greylisted, mail.lost, mail.answering, mail.stopping];
+        let (sms, mail) = (self.sms.shares(), self.mail.shares());
         for (name, shares) in [("sms", &sms[..]), ("mail", &mail[..]), ("free_text", &[self.free_text][..])] {
             let sum: f64 = shares.iter().sum();
             if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || sum > 1.0 + 1e-9 {
@@ -218,6 +233,18 @@ impl Habits {
             }
         }
         Ok(())
+    }
+}
+
+impl SmsHabits {
+    fn shares(&self) -> [f64; 5] {
+        [self.refused, self.lost, self.unheard, self.answering, self.stopping]
+    }
+}
+
+impl MailHabits {
+    fn shares(&self) -> [f64; 7] {
+        [self.unknown, self.full, self.greylisted, self.lost, self.answering, self.stopping, self.away]
     }
 }
 

@@ -1,0 +1,229 @@
+//! Brings bounces and answers to the SMTP door of whoever sent the mail.
+
+use super::letter::{Kind, Parcel};
+use crate::agenda::Agenda;
+use crate::clock::Clock;
+use serde::Serialize;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Mutex, mpsc};
+
+/// Bounces and answers that wait; what is over it is dropped, and counted.
+pub const PARCELS_MAX: u64 = 1_000_000;
+/// Connections to the door at the same time.
+const CONNECTIONS: usize = 4;
+/// Parcels handed to the connections and not yet taken.
+const HANDED_MAX: usize = 256;
+/// A parcel is tried so often, so far apart.
+const TRIES_MAX: u8 = 20;
+const RETRY_US: u64 = 500_000;
+/// No reply for so long ends the connection.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest reply.
+const REPLY_OCTETS_MAX: usize = 64 * 1024;
+
+/// What became of bounces and answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct LetterStats {
+    /// Bounces that were written.
+    pub bounces: u64,
+    /// Answers of people that were written.
+    pub answers: u64,
+    /// Answers of machines that were written.
+    pub automatic: u64,
+    /// Taken by the door.
+    pub delivered: u64,
+    /// Refused by the door for good, or tried too often.
+    pub failed: u64,
+    /// Dropped because too many waited.
+    pub dropped: u64,
+    /// Waiting for their time or for the door.
+    pub waiting: u64,
+}
+
+#[derive(Default)]
+struct Counters {
+    bounces: AtomicU64,
+    answers: AtomicU64,
+    automatic: AtomicU64,
+    delivered: AtomicU64,
+    failed: AtomicU64,
+    dropped: AtomicU64,
+}
+
+pub(super) struct Door {
+    clock: Clock,
+    agenda: Agenda<Parcel>,
+    counters: Counters,
+}
+
+impl Door {
+    pub(super) fn new(clock: Clock) -> Self {
+        Door { clock, agenda: Agenda::new(clock), counters: Counters::default() }
+    }
+
+    /// Takes parcels with their moments, and empties the list.
+    pub(super) fn mail(&self, parcels: &mut Vec<(u64, Parcel)>) {
+        if parcels.is_empty() {
+            return;
+        }
+        for (_, parcel) in parcels.iter() {
+            let counter = match parcel.kind {
+                Kind::Bounce => &self.counters.bounces,
+                Kind::Answer => &self.counters.answers,
+                Kind::Automatic => &self.counters.automatic,
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let too_many = self.stats().waiting.saturating_sub(PARCELS_MAX) as usize;
+        parcels.truncate(parcels.len().saturating_sub(too_many));
+        self.counters.dropped.fetch_add(too_many as u64, Ordering::Relaxed);
+        self.agenda.put(parcels.drain(..));
+    }
+
+    pub(super) fn stats(&self) -> LetterStats {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let c = &self.counters;
+        let (bounces, answers, automatic) = (of(&c.bounces), of(&c.answers), of(&c.automatic));
+        let (delivered, failed, dropped) = (of(&c.delivered), of(&c.failed), of(&c.dropped));
+        let waiting = (bounces + answers + automatic).saturating_sub(delivered + failed + dropped);
+        LetterStats { bounces, answers, automatic, delivered, failed, dropped, waiting }
+    }
+
+    /// Brings parcels when their time has come, for ever. `address` says where the door is now.
+    pub(super) async fn run(self: Arc<Self>, address: impl Fn() -> Option<String> + Clone + Send + 'static) {
+        let (hand, taken) = mpsc::channel(HANDED_MAX);
+        let taken = Arc::new(Mutex::new(taken));
+        let mut connections = tokio::task::JoinSet::new();
+        for _ in 0..CONNECTIONS {
+            connections.spawn(Arc::clone(&self).bring(Arc::clone(&taken), address.clone()));
+        }
+        loop {
+            for parcel in self.agenda.ripe().await {
+                if hand.send(parcel).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn bring(
+        self: Arc<Self>,
+        parcels: Arc<Mutex<mpsc::Receiver<Parcel>>>,
+        address: impl Fn() -> Option<String>,
+    ) {
+        let mut link = None;
+        loop {
+            let Some(parcel) = parcels.lock().await.recv().await else { return };
+            let tried = tokio::time::timeout(PATIENCE, deliver(&mut link, address(), &parcel)).await;
+            let tried = tried.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            match tried {
+                Ok(reply) if reply.starts_with('2') => {
+                    self.counters.delivered.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(reply) if reply.starts_with('5') => {
+                    tracing::debug!(reply, "the door refuses a mail");
+                    self.counters.failed.fetch_add(1, Ordering::Relaxed);
+                }
+                later => {
+                    if later.is_err() {
+                        link = None;
+                    }
+                    self.try_again(parcel);
+                }
+            }
+        }
+    }
+
+    fn try_again(&self, parcel: Parcel) {
+        let tries = parcel.tries + 1;
+        if tries >= TRIES_MAX {
+            self.counters.failed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let at_us = self.clock.now_us() + RETRY_US;
+        self.agenda.put(std::iter::once((at_us, Parcel { tries, ..parcel })));
+    }
+}
+
+struct Link {
+    stream: TcpStream,
+    input: Vec<u8>,
+}
+
+/// Returns the reply that decided.
+async fn deliver(link: &mut Option<Link>, address: Option<String>, parcel: &Parcel) -> io::Result<String> {
+    let address = address.ok_or(io::ErrorKind::NotConnected)?;
+    if link.is_none() {
+        *link = Some(Link::open(&address).await?);
+    }
+    let link = link.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    for command in [format!("MAIL FROM:<{}>\r\n", parcel.from), format!("RCPT TO:<{}>\r\n", parcel.to)] {
+        let reply = link.ask(command.as_bytes()).await?;
+        if !reply.starts_with('2') {
+            link.ask(b"RSET\r\n").await?;
+            return Ok(reply);
+        }
+    }
+    let reply = link.ask(b"DATA\r\n").await?;
+    if !reply.starts_with('3') {
+        link.ask(b"RSET\r\n").await?;
+        return Ok(reply);
+    }
+    link.ask(&stuffed(&parcel.content)).await
+}
+
+impl Link {
+    async fn open(address: &str) -> io::Result<Link> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let mut link = Link { stream, input: Vec::new() };
+        let greeting = link.reply().await?;
+        let hello = link.ask(b"EHLO mx.town.example\r\n").await?;
+        if !greeting.starts_with('2') || !hello.starts_with('2') {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        Ok(link)
+    }
+
+    async fn ask(&mut self, command: &[u8]) -> io::Result<String> {
+        self.stream.write_all(command).await?;
+        self.reply().await
+    }
+
+    /// A whole reply, however many lines it has; its last line is returned.
+    async fn reply(&mut self) -> io::Result<String> {
+        loop {
+            while let Some(end) = self.input.iter().position(|&octet| octet == b'\n') {
+                let line = String::from_utf8_lossy(&self.input[..end]).trim_end().to_owned();
+                self.input.drain(..=end);
+                if line.as_bytes().get(3) != Some(&b'-') {
+                    return Ok(line);
+                }
+            }
+            if self.input.len() > REPLY_OCTETS_MAX || self.stream.read_buf(&mut self.input).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+/// The content with dots doubled at the beginning of lines, and the lone dot at its end.
+fn stuffed(content: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(content.len() + 16);
+    for line in content.split_inclusive('\n') {
+        if line.starts_with('.') {
+            out.push(b'.');
+        }
+        out.extend_from_slice(line.as_bytes());
+    }
+    if !out.ends_with(b"\r\n") {
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b".\r\n");
+    out
+}
