@@ -3,7 +3,7 @@
 use super::encode::Letterhead;
 use super::machine::{Options, Path, Timeouts, Tls};
 use super::tag::Tags;
-use crate::world::Secret;
+use crate::world::{Problem, Secret};
 use net::{TlsClient, TlsClientSettings};
 use std::path::PathBuf;
 
@@ -71,15 +71,6 @@ impl Default for MailRoute {
             timeouts: Timeouts::default(),
         }
     }
-}
-
-/// Something wrong with one key of a route.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The key.
-    pub field: &'static str,
-    /// In words.
-    pub reason: String,
 }
 
 impl MailRoute {

@@ -190,10 +190,11 @@ impl Client {
         }
     }
 
-    /// How many transactions may be submitted now.
+    /// How many transactions may be submitted now; each is begun at once. More after any reply, or when what waits was
+    /// written.
     pub fn room(&self) -> usize {
         match &self.phase {
-            Phase::Open(pipeline) if !self.quit_wanted => pipeline.room(),
+            Phase::Open(pipeline) if !self.quit_wanted => pipeline.room(&self.out),
             _ => 0,
         }
     }
@@ -246,12 +247,7 @@ impl Client {
                 self.replies.push(octets);
                 self.handle_replies(now);
             }
-            Input::Sent(octets) => {
-                self.out.sent(octets);
-                if let Phase::Open(pipeline) = &mut self.phase {
-                    pipeline.fill(&mut self.out);
-                }
-            }
+            Input::Sent(octets) => self.out.sent(octets),
             Input::Secured => self.handle_secured(now),
             Input::Lost(_) if matches!(self.phase, Phase::Quitting) => self.close(Ok(())),
             Input::Lost(why) => self.close(Err(Failure::lost(why))),

@@ -59,7 +59,6 @@ pub struct Pipeline {
     extensions: Extensions,
     awaited: VecDeque<(Command, u64)>,
     flights: VecDeque<Flight>,
-    waiting: VecDeque<Transaction>,
     next_number: u64,
     /// The last transaction was refused half way: the server may still hold its envelope.
     reset_first: bool,
@@ -88,7 +87,6 @@ impl Pipeline {
             extensions,
             awaited: VecDeque::new(),
             flights: VecDeque::new(),
-            waiting: VecDeque::new(),
             next_number: 0,
             reset_first: false,
             envelope_open: false,
@@ -96,15 +94,24 @@ impl Pipeline {
         }
     }
 
-    /// How many more transactions may be handed over now.
-    pub fn room(&self) -> usize {
+    /// How many transactions may be handed over now: what is handed over is begun at once.
+    pub fn room(&self, out: &Outbox) -> usize {
+        let may_begin = match self.style {
+            Style::Lockstep => self.awaited.is_empty() && self.flights.is_empty(),
+            Style::Groups => !self.envelope_open,
+            Style::Chunks => true,
+        };
+        if !may_begin || !out.has_room() {
+            return 0;
+        }
         let unsettled = self.flights.iter().filter(|flight| !flight.settled).count();
-        self.window.saturating_sub(unsettled + self.waiting.len())
+        let free = self.window.saturating_sub(unsettled);
+        if self.style == Style::Chunks { free } else { free.min(1) }
     }
 
     /// Nothing is under way and no reply is awaited.
     pub fn is_idle(&self) -> bool {
-        self.flights.is_empty() && self.waiting.is_empty() && self.awaited.is_empty()
+        self.flights.is_empty() && self.awaited.is_empty()
     }
 
     /// Which command the next reply belongs to, and how long it may take; nothing if none is awaited.
@@ -112,29 +119,11 @@ impl Pipeline {
         self.awaited.front().map(|(command, _)| (command.name(), command.timeout(timeouts)))
     }
 
-    /// Takes a transaction and writes what may be written of it.
+    /// Takes a transaction and writes what may be written of it. There must be room.
     pub fn submit(&mut self, transaction: Transaction, out: &mut Outbox) {
-        if let Some(verdict) = transaction.hopeless(&self.extensions) {
-            self.verdicts.push_back((transaction.id, verdict));
-            return;
-        }
-        self.waiting.push_back(transaction);
-        self.fill(out);
-    }
-
-    /// Begins waiting transactions while the style allows.
-    pub fn fill(&mut self, out: &mut Outbox) {
-        while !self.waiting.is_empty() && out.has_room() && self.may_begin() {
-            let Some(transaction) = self.waiting.pop_front() else { return };
-            self.begin(transaction, out);
-        }
-    }
-
-    fn may_begin(&self) -> bool {
-        match self.style {
-            Style::Lockstep => self.awaited.is_empty() && self.flights.is_empty(),
-            Style::Groups => !self.envelope_open,
-            Style::Chunks => true,
+        match transaction.hopeless(&self.extensions) {
+            Some(verdict) => self.verdicts.push_back((transaction.id, verdict)),
+            None => self.begin(transaction, out),
         }
     }
 
@@ -208,7 +197,6 @@ impl Pipeline {
             }
             (_, _) => return Err(Failure::unexpected(command.name(), reply)),
         }
-        self.fill(out);
         Ok(())
     }
 
@@ -301,9 +289,6 @@ impl Pipeline {
                 false => Verdict::NotTried { text: why.to_owned() },
             };
             self.verdicts.push_back((flight.transaction.id, verdict));
-        }
-        for transaction in self.waiting.drain(..) {
-            self.verdicts.push_back((transaction.id, Verdict::NotTried { text: why.to_owned() }));
         }
         self.awaited.clear();
     }

@@ -58,6 +58,13 @@ impl Scripted {
         self.written()
     }
 
+    /// Gives the client octets and then, before anything is written, a transaction; returns what is written thereupon.
+    fn hears_and_submits(&mut self, octets: &str, transaction: Transaction) -> String {
+        self.client.handle_input(self.now, Input::Octets(octets.as_bytes()));
+        assert!(self.client.room() > 0, "no room after {octets:?}");
+        self.submits(transaction)
+    }
+
     /// Hands over a transaction; returns what is written thereupon.
     fn submits(&mut self, transaction: Transaction) -> String {
         self.client.submit(self.now, transaction);
