@@ -236,6 +236,16 @@ impl Town {
         groups
     }
 
+    /// Reads a scenario file.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words, with the line where there is one.
+    pub fn from_toml(text: &str) -> Result<Self, String> {
+        let town: Town = toml::from_str(text).map_err(|error| error.to_string())?;
+        town.check()?;
+        Ok(town)
+    }
+
     /// Checks what a scenario file may get wrong.
     ///
     /// # Errors

@@ -1,0 +1,336 @@
+//! The simulators on the command line: `campanile sim …`.
+
+use crate::chance::Delay;
+use crate::town::{Form, Habits, Town};
+use crate::{mailbox, smsc, town};
+use clap::{Args, Subcommand};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The world outside, for drills and development.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// A carrier that speaks SMPP: listens until Ctrl-C.
+    #[command(after_help = "Examples:
+  campanile sim smsc --listen 127.0.0.1:2776 --page 127.0.0.1:8081
+  campanile sim smsc --rate 5 --latency 20ms..200ms --people
+  campanile sim smsc --scenario rough-night.toml --capture accepted.ndjson")]
+    Smsc(SmscArgs),
+    /// A mail server that keeps what it gets: listens until Ctrl-C.
+    #[command(after_help = "Examples:
+  campanile sim mail --listen 127.0.0.1:2525 --page 127.0.0.1:8082
+  campanile sim mail --people --door 127.0.0.1:2526 --folder mail")]
+    Mail(MailArgs),
+    /// A generated town of recipients, as a file to import.
+    #[command(after_help = "Examples:
+  campanile sim town --recipients 100000 --out town.ndjson
+  campanile sim town --recipients 2000 --form csv | head
+  campanile sim town --recipients 2000 --expected")]
+    Town(TownArgs),
+}
+
+/// `sim smsc`.
+#[derive(Debug, Args)]
+pub struct SmscArgs {
+    /// Where it listens (port 0: any free one) [default: 127.0.0.1:2776]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Where its page with counts and messages is
+    #[arg(long, value_name = "ADDRESS")]
+    page: Option<String>,
+    /// A TOML file with everything it does; options beside it go first
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Messages a second above which it throttles
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+    /// How long answers take: 5ms, 1ms..20ms, "exp 50ms"
+    #[arg(long, value_name = "DELAY")]
+    latency: Option<Delay>,
+    /// From acceptance to receipt
+    #[arg(long, value_name = "DELAY")]
+    receipt_delay: Option<Delay>,
+    /// What a bind must bring
+    #[arg(long, value_name = "WORD")]
+    password: Option<String>,
+    /// One JSON line for each accepted message, appended
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// Answers at once, sends nothing back, counts only
+    #[arg(long)]
+    sink: bool,
+    #[command(flatten)]
+    people: People,
+}
+
+/// `sim mail`.
+#[derive(Debug, Args)]
+pub struct MailArgs {
+    /// Where it listens (port 0: any free one) [default: 127.0.0.1:2525]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Where its page with counts and mails is
+    #[arg(long, value_name = "ADDRESS")]
+    page: Option<String>,
+    /// A TOML file with everything it does; options beside it go first
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// How long the answer to a mail takes: 5ms, 1ms..20ms, "exp 50ms"
+    #[arg(long, value_name = "DELAY")]
+    latency: Option<Delay>,
+    /// Where answers and bounces go, by SMTP
+    #[arg(long, value_name = "ADDRESS")]
+    door: Option<String>,
+    /// Keeps all mail here (Maildir)
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Offers STARTTLS with a certificate of its own
+    #[arg(long)]
+    starttls: bool,
+    /// Takes everything at once, counts only
+    #[arg(long)]
+    sink: bool,
+    #[command(flatten)]
+    people: People,
+}
+
+/// Who is behind the addresses.
+#[derive(Debug, Args)]
+struct People {
+    /// People answer, refuse, opt out: as those of the town with this seed
+    #[arg(long)]
+    people: bool,
+    /// The town's seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// A TOML file that describes the town; its people are behind the addresses
+    #[arg(long, value_name = "FILE", conflicts_with = "people")]
+    town: Option<PathBuf>,
+}
+
+/// `sim town`.
+#[derive(Debug, Args)]
+pub struct TownArgs {
+    /// How many people [default: 2000]
+    #[arg(long, value_name = "N")]
+    recipients: Option<u64>,
+    /// The same seed makes the same town [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// A TOML file that describes the town; options beside it go first
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// ndjson carries everything; csv leaves switched-off and opted-out devices away
+    #[arg(long, value_name = "FORM", value_parser = ["ndjson", "csv"], default_value = "ndjson")]
+    form: String,
+    /// Where to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Writes, instead of the people, their groups as the API takes them
+    #[arg(long, conflicts_with = "expected")]
+    groups: bool,
+    /// Writes, instead of the people, what an alert to all of them must come to
+    #[arg(long)]
+    expected: bool,
+}
+
+impl Command {
+    /// Does it; listeners run until Ctrl-C.
+    ///
+    /// # Errors
+    /// In words, with the file or field.
+    pub fn run(self) -> Result<(), String> {
+        match self {
+            Command::Smsc(args) => smsc::run(args.options()?).map_err(|error| format!("sim smsc: {error}")),
+            Command::Mail(args) => {
+                mailbox::run(args.options()?).map_err(|error| format!("sim mail: {error}"))
+            }
+            Command::Town(args) => args.write(),
+        }
+    }
+}
+
+impl SmscArgs {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// The file that cannot be read, or the field that cannot be.
+    pub fn options(self) -> Result<smsc::Options, String> {
+        let mut options = match &self.scenario {
+            Some(path) => named(path, read(path).and_then(|text| smsc::Options::from_toml(&text)))?,
+            None if self.sink => {
+                smsc::Options { listen: "127.0.0.1:2776".to_owned(), ..smsc::Options::sink() }
+            }
+            None => smsc::Options { listen: "127.0.0.1:2776".to_owned(), ..smsc::Options::default() },
+        };
+        put(&mut options.listen, self.listen);
+        put(&mut options.rate, self.rate);
+        put(&mut options.latency, self.latency);
+        put(&mut options.receipts.delay, self.receipt_delay);
+        options.control = self.page.or(options.control);
+        options.password = self.password.or(options.password);
+        options.capture = self.capture.or(options.capture);
+        options.people = self.people.habits()?.or(options.people);
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl MailArgs {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// The file that cannot be read, or the field that cannot be.
+    pub fn options(self) -> Result<mailbox::Options, String> {
+        let mut options = match &self.scenario {
+            Some(path) => named(path, read(path).and_then(|text| mailbox::Options::from_toml(&text)))?,
+            None if self.sink => {
+                mailbox::Options { listen: "127.0.0.1:2525".to_owned(), ..mailbox::Options::sink() }
+            }
+            None => mailbox::Options { listen: "127.0.0.1:2525".to_owned(), ..mailbox::Options::default() },
+        };
+        put(&mut options.listen, self.listen);
+        put(&mut options.latency, self.latency);
+        options.control = self.page.or(options.control);
+        options.door = self.door.or(options.door);
+        options.folder = self.folder.or(options.folder);
+        options.starttls |= self.starttls;
+        options.people = self.people.habits()?.or(options.people);
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl People {
+    fn habits(&self) -> Result<Option<Habits>, String> {
+        match &self.town {
+            Some(path) => Ok(Some(named(path, read(path).and_then(|text| Town::from_toml(&text)))?.habits())),
+            None => Ok(self.people.then(|| Habits { seed: self.seed, ..Habits::default() })),
+        }
+    }
+}
+
+impl TownArgs {
+    fn write(self) -> Result<(), String> {
+        let mut town = match &self.scenario {
+            Some(path) => named(path, read(path).and_then(|text| Town::from_toml(&text)))?,
+            None => Town::default(),
+        };
+        put(&mut town.recipients, self.recipients);
+        put(&mut town.seed, self.seed);
+        town.check()?;
+        let written = match &self.out {
+            Some(path) => {
+                let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+                self.write_to(&town, BufWriter::with_capacity(1 << 20, file))
+            }
+            None => self.write_to(&town, BufWriter::with_capacity(1 << 16, io::stdout().lock())),
+        };
+        match written {
+            // Whoever read along has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|error| format!("sim town: {error}")),
+        }
+    }
+
+    fn write_to(&self, town: &Town, mut out: impl Write) -> io::Result<()> {
+        let form = if self.form == "csv" { Form::Csv } else { Form::Ndjson };
+        if self.expected {
+            serde_json::to_writer_pretty(&mut out, &town.expected(form))?;
+            writeln!(out)?;
+        } else if self.groups {
+            for group in Town::groups() {
+                serde_json::to_writer(&mut out, &group)?;
+                writeln!(out)?;
+            }
+        } else {
+            match form {
+                Form::Csv => town::write_csv(town, &mut out)?,
+                Form::Ndjson => town::write_ndjson(town, &mut out)?,
+            };
+        }
+        out.flush()
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+fn named<T>(path: &Path, result: Result<T, String>) -> Result<T, String> {
+    result.map_err(|why| format!("{}: {why}", path.display()))
+}
+
+fn put<T>(place: &mut T, given: Option<T>) {
+    if let Some(value) = given {
+        *place = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    fn command(line: &str) -> Command {
+        Line::try_parse_from(line.split(' ')).unwrap().command
+    }
+
+    #[test]
+    fn options_go_before_the_scenario_file_and_what_is_not_given_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scenario.toml");
+        std::fs::write(&path, "rate = 5.0\nlatency = \"1s\"\n[receipts]\ntwice = 0.5\n").unwrap();
+        let line =
+            format!("sim smsc --scenario {} --rate 7 --receipt-delay 5ms --people --seed 9", path.display());
+        let Command::Smsc(args) = command(&line) else { panic!() };
+        let options = args.options().unwrap();
+        assert_eq!(
+            (options.rate, options.latency.to_string().as_str(), options.receipts.twice),
+            (7.0, "1s", 0.5)
+        );
+        assert_eq!(options.receipts.delay.to_string(), "5ms");
+        assert_eq!(options.people.unwrap().seed, 9);
+
+        std::fs::write(&path, "seed = 4\nrecipients = 10\n[habits.mail]\nanswering = 1.0\nunknown = 0.0\n")
+            .unwrap();
+        let line = format!("sim mail --town {} --door 127.0.0.1:1 --page 127.0.0.1:0", path.display());
+        let Command::Mail(args) = command(&line) else { panic!() };
+        assert!(args.options().unwrap_err().starts_with(path.to_str().unwrap()), "shares above 1");
+        std::fs::write(&path, "seed = 4\n[habits.mail]\nanswering = 0.9\n").unwrap();
+        let Command::Mail(args) = command(&line) else { panic!() };
+        let options = args.options().unwrap();
+        assert_eq!(
+            (options.listen.as_str(), options.people.map(|p| (p.seed, p.mail.answering))),
+            ("127.0.0.1:2525", Some((4, 0.9)))
+        );
+    }
+
+    #[test]
+    fn a_town_is_written_to_a_file_in_each_form() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        for (more, lines, first) in [
+            ("--form csv", 31, "id,name"),
+            ("", 30, "{\"id\":\"p0000000\""),
+            ("--groups", Town::groups().len(), "{\"id\":\"staff\""),
+        ] {
+            let line = format!("sim town --recipients 30 --out {} {more}", out.display());
+            command(line.trim()).run().unwrap();
+            let text = std::fs::read_to_string(&out).unwrap();
+            assert_eq!(text.lines().count(), lines);
+            assert!(text.starts_with(first), "{text}");
+        }
+        command(&format!("sim town --recipients 30 --expected --out {}", out.display())).run().unwrap();
+        let expected: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&out).unwrap()).unwrap();
+        assert_eq!(expected["recipients"], 30);
+    }
+}
