@@ -91,6 +91,9 @@ struct State<P> {
     lost: bool,
 }
 
+/// What is appended together, and what may be written after it.
+type Gathered<P> = (Batch<Settled<P>>, Intended<P>);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Open,
@@ -315,7 +318,7 @@ impl<C: Craft> Feed<C> {
     }
 
     /// What is appended next, if there is something.
-    fn gather(&self) -> Option<(Batch<Settled<C::Prepared>>, Intended<C::Prepared>)> {
+    fn gather(&self) -> Option<Gathered<C::Prepared>> {
         let now = self.world.now();
         let mut state = self.state();
         self.review(&mut state);

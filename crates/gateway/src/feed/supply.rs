@@ -55,7 +55,7 @@ impl<C: Craft> Feed<C> {
 
     /// Until something can be taken, somebody says so, or it is time to look around.
     async fn wait(&self, phase: Phase) {
-        let mut ready: Vec<BoxFuture<'static, ()>> = Vec::new();
+        let mut ready: Vec<BoxFuture<'static, ()>> = vec![Box::pin(std::future::pending())];
         if phase == Phase::Open {
             let lanes = Lane::ALL.into_iter().filter(|lane| self.wants(*lane));
             ready.extend(lanes.map(|lane| self.lanes[lane as usize].ready()));
@@ -65,7 +65,7 @@ impl<C: Craft> Feed<C> {
             () = self.supply.notified() => {}
             // Only to look at what is in hand: it is given back then.
             () = self.control.changed(seen) => self.work_after_control(),
-            _ = select_all(ready.iter_mut()), if !ready.is_empty() => {}
+            _ = select_all(ready.iter_mut()) => {}
             () = tokio::time::sleep(TICK) => {}
         }
     }

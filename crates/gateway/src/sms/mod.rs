@@ -79,17 +79,25 @@ async fn run(config: SmsRoute, tls: Option<TlsClient>, world: World, mut stop: S
         }
     };
     let feed = Arc::clone(&carrier.feed);
-    let feeding = tokio::spawn(async move { feed.run().await });
+    let mut feeding = tokio::spawn(async move { feed.run().await });
     let mut sessions = JoinSet::new();
     for mode in carrier.config.modes() {
         sessions.spawn(keep_session(Arc::clone(&carrier), tls.clone(), mode, stop.clone()));
     }
-    stop.wait().await;
+    tokio::select! {
+        () = stop.wait() => {}
+        // When the bus is closing, or by a fault of ours.
+        ended = &mut feeding => tracing::error!(route = carrier.config.name, ?ended, "the route has no feed any more"),
+    }
     carrier.feed.close();
     while sessions.join_next().await.is_some() {}
     carrier.give_up_all(NotTried::Closing);
     carrier.feed.finish();
-    let _ = feeding.await;
+    if !feeding.is_finished()
+        && let Err(error) = feeding.await
+    {
+        tracing::error!(route = carrier.config.name, %error, "the route's feed ended in a panic");
+    }
 }
 
 async fn open(config: &SmsRoute, world: &World) -> Result<Arc<Carrier>, BusError> {

@@ -1,24 +1,25 @@
+mod crash;
+mod inbound;
+mod rate;
 mod smsc;
+mod submit;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bus::embedded::{Fsync, Options};
 use bus::{Bus, Topic};
 use net::Cores;
 use records::{
-    AlertId, AlertNo, AttemptRef, AttemptResult, Body, CONTROL, Control, ControlState, EndpointNo, Entry,
-    Lane, NotTried, OUTCOMES, Outcome, ReceiptState, Segment, Timestamp, decode_outcomes, segment_topic,
+    AlertId, AlertNo, AttemptResult, Body, CONTROL, Control, ControlState, EndpointNo, Entry, Lane, NotTried,
+    OUTCOMES, Outcome, ROUTES, RouteHealth, Segment, Timestamp, decode_outcomes, segment_topic,
 };
-use smpp::Status;
-use smpp::pdu::esm_class;
-use smpp::text::Concat;
 
 use super::config::{Binding, SmsRoute};
 use super::start;
 use crate::{Running, World};
-use smsc::{Delivery, Reply, Smsc};
+use smsc::{Reply, Smsc};
 
 const ROUTE: &str = "carrier-1";
 const LONG: Duration = Duration::from_secs(20);
@@ -58,6 +59,11 @@ impl House {
     async fn control(&self, alert: u64, state: ControlState) {
         let control = Control { alert: AlertNo(alert), state, version: 1 };
         self.bus.retained(CONTROL).unwrap().set(&alert.to_string(), &control.encode()).await.unwrap();
+    }
+
+    fn health(&self) -> Option<RouteHealth> {
+        let octets = self.bus.retained(ROUTES).unwrap().value(ROUTE)?;
+        Some(RouteHealth::decode(&octets).unwrap())
     }
 
     fn outcomes(&self) -> Vec<Outcome> {
@@ -194,19 +200,13 @@ async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
     }
 }
 
-#[tokio::test]
-async fn a_segment_is_submitted_and_every_entry_has_an_outcome() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    house.append(&segment(1, Lane::Routine, 0, 500, "hello")).await;
-    let running = run(route(&smsc), &house);
-    let ended = house.until_ended(500).await;
-    assert!(ended.values().all(|results| results.len() == 1 && is_accepted(&results[0])));
-    house.until_acknowledged().await;
-    running.stop().await;
-    let submitted = smsc.submitted();
-    let to: Vec<String> = submitted.iter().map(|submitted| submitted.to.clone()).collect();
-    let expected: Vec<String> = (0..500).map(|endpoint| format!("4670{endpoint:07}")).collect();
-    assert_eq!(to, expected, "each once, in order");
-    assert!(submitted.iter().all(|s| s.octets == b"hello" && s.data_coding == 0 && s.registered == 1));
-    assert!(submitted.iter().all(|s| s.validity.ends_with('R') && s.priority == 0));
+fn not_tried(result: &AttemptResult) -> Option<NotTried> {
+    match result {
+        AttemptResult::NotTried { why } => Some(*why),
+        _ => None,
+    }
+}
+
+fn is_unknown(result: &AttemptResult) -> bool {
+    matches!(result, AttemptResult::Unknown { .. })
 }

@@ -30,7 +30,6 @@ pub enum Reply {
 /// A submission as it came.
 #[derive(Debug, Clone)]
 pub struct Submitted {
-    pub at: Instant,
     pub to: String,
     pub from: String,
     pub octets: Vec<u8>,
@@ -62,6 +61,8 @@ struct Shared {
     binds: usize,
     wakes: Vec<Arc<Notify>>,
     decimal_receipts: bool,
+    /// Asked at each answer to a delivery, with how many there were.
+    probe: Box<dyn FnMut(usize) + Send>,
 }
 
 /// A handle on it.
@@ -87,6 +88,7 @@ impl Smsc {
             binds: 0,
             wakes: Vec::new(),
             decimal_receipts: false,
+            probe: Box::new(|_| {}),
         };
         let smsc = Smsc {
             shared: Arc::new(Mutex::new(shared)),
@@ -142,6 +144,16 @@ impl Smsc {
     /// Receipts write ids in decimal where answers are hexadecimal.
     pub fn write_decimal_receipts(&self) {
         self.shared.lock().unwrap().decimal_receipts = true;
+    }
+
+    /// Calls `probe` whenever the gateway answers a delivery, with the number of answers so far.
+    pub fn probe(&self, probe: impl FnMut(usize) + Send + 'static) {
+        self.shared.lock().unwrap().probe = Box::new(probe);
+    }
+
+    /// Another script from now on.
+    pub fn rescript(&self, script: impl FnMut(usize, &Submitted) -> Reply + Send + 'static) {
+        self.shared.lock().unwrap().script = Box::new(script);
     }
 
     /// Sends something to the gateway, by any session that receives.
@@ -210,7 +222,6 @@ impl Worker<Session> for Desk {
             Event::Submit { sequence, pdu } => {
                 let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
                 let submitted = Submitted {
-                    at: now,
                     to: text(pdu.destination.addr),
                     from: text(pdu.source.addr),
                     octets: pdu.message().to_vec(),
@@ -228,7 +239,12 @@ impl Worker<Session> for Desk {
                 drop(shared);
                 self.answers.push((sequence, number, reply, to));
             }
-            Event::Response(response) => self.smsc.shared.lock().unwrap().delivered.push(response.status),
+            Event::Response(response) => {
+                let mut shared = self.smsc.shared.lock().unwrap();
+                shared.delivered.push(response.status);
+                let count = shared.delivered.len();
+                (shared.probe)(count);
+            }
             _ => {}
         }
     }

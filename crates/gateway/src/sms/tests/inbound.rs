@@ -1,0 +1,89 @@
+//! Messages from people.
+
+use super::smsc::Delivery;
+use super::*;
+use records::{Channel, Inbound};
+use smpp::pdu::esm_class::UDHI;
+use smpp::text::Charset;
+use smpp::text::udh::concat8;
+
+fn from_people(seen: &[Outcome]) -> Vec<Inbound> {
+    seen.iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Inbound(inbound) => Some(inbound.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn parts(text: &str, of: u8) -> Vec<Delivery> {
+    let mut octets = Vec::new();
+    Charset::Ucs2.encode(text, &mut octets).unwrap();
+    let size = octets.len().div_ceil(usize::from(of));
+    (1..)
+        .zip(octets.chunks(size))
+        .map(|(number, chunk)| Delivery {
+            from: "46701234567".to_owned(),
+            to: "72456".to_owned(),
+            octets: [&concat8(9, of, number)[..], chunk].concat(),
+            data_coding: 8,
+            esm_class: UDHI,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_message_from_a_person_is_on_record_before_it_is_answered() {
+    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let topic = house.topic();
+    smsc.probe(move |answers| assert!(from_people(&all_outcomes(&*topic)).len() >= answers));
+    let running = run(SmsRoute { bind: Binding::Receiver, ..route(&smsc) }, &house);
+    for text in ["1", "2", "I am safe"] {
+        let (from, to) = ("46701234567".to_owned(), "72456".to_owned());
+        smsc.deliver(Delivery { from, to, octets: text.as_bytes().to_vec(), ..Delivery::default() });
+    }
+    let inbound = house.until("heard", |seen| Some(from_people(seen)).filter(|heard| heard.len() == 3)).await;
+    let said: Vec<_> = inbound
+        .iter()
+        .map(|inbound| (inbound.from.as_str(), inbound.to.as_str(), inbound.text.as_str()))
+        .collect();
+    assert_eq!(said, ["1", "2", "I am safe"].map(|text| ("+46701234567", "72456", text)));
+    assert!(inbound.iter().all(|inbound| inbound.channel == Channel::Sms && inbound.route == ROUTE));
+    wait_for("answered", || smsc.delivered().len() == 3).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_long_message_is_put_together_over_a_restart_whatever_the_order_of_its_parts() {
+    // A pair of surrogates is cut in two between the second and the third part.
+    let text = "ab🗼cd🗼e";
+    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let parts = parts(text, 3);
+    let running = run(route(&smsc), &house);
+    smsc.deliver(parts[2].clone());
+    smsc.deliver(parts[0].clone());
+    wait_for("answered", || smsc.delivered().len() == 2).await;
+    assert_eq!(from_people(&house.outcomes()), vec![]);
+    running.stop().await;
+
+    let running = run(route(&smsc), &house);
+    smsc.deliver(parts[1].clone());
+    let inbound = house.until("heard", |seen| from_people(seen).pop()).await;
+    assert_eq!(inbound.text, text);
+    wait_for("answered", || smsc.delivered().len() == 3).await;
+    let kept = house.bus.retained(&format!("joins/{ROUTE}")).unwrap();
+    wait_for("forgotten", || kept.all().is_empty()).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_message_with_a_broken_header_is_refused_and_others_are_heard() {
+    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let running = run(route(&smsc), &house);
+    smsc.deliver(Delivery { octets: vec![200, 1, 2], esm_class: UDHI, ..Delivery::default() });
+    smsc.deliver(Delivery { octets: b"2".to_vec(), ..Delivery::default() });
+    house.until("heard", |seen| from_people(seen).pop()).await;
+    wait_for("answered", || smsc.delivered().len() == 2).await;
+    assert_eq!(smsc.delivered(), [smpp::Status::RX_R_APPN, smpp::Status::ROK]);
+    running.stop().await;
+}

@@ -1,0 +1,120 @@
+//! Speed: the limit, what throttles, and who goes first.
+
+use super::*;
+use smpp::Status;
+use std::sync::Mutex;
+
+type Writes = Arc<Mutex<Vec<(usize, Instant)>>>;
+
+/// Writes down every write.
+fn witnessed(house: &mut House) -> Writes {
+    let writes: Writes = Arc::default();
+    let told = Arc::clone(&writes);
+    house.world.witness = Some(Arc::new(move |_, parts, _, after| told.lock().unwrap().push((parts, after))));
+    writes
+}
+
+/// The most parts in any second, its ends included.
+fn most_in_a_second(writes: &Writes) -> usize {
+    let mut stamps: Vec<(usize, Instant)> = writes.lock().unwrap().clone();
+    stamps.sort_by_key(|(_, stamp)| *stamp);
+    let in_second = |from: usize| {
+        let start = stamps[from].1;
+        let inside = stamps[from..].iter().take_while(|(_, stamp)| *stamp <= start + Duration::from_secs(1));
+        inside.map(|(parts, _)| parts).sum::<usize>()
+    };
+    (0..stamps.len()).map(in_second).max().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn the_rate_holds_over_sessions_long_messages_and_a_restart_and_is_reached() {
+    const RATE: usize = 100;
+    let (mut house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let writes = witnessed(&mut house);
+    let mut segment = segment(1, Lane::Routine, 0, 400, "hello");
+    for entry in segment.entries.iter_mut().step_by(10) {
+        entry.own = Some(Box::new(Body::Sms { text: "long ".repeat(50) }));
+    }
+    house.append(&segment).await;
+    let route = || SmsRoute { sessions: 3, rate: RATE as f64, ..route(&smsc) };
+    let running = run(route(), &house);
+    wait_for("half", || smsc.count() >= 170).await;
+    running.stop().await;
+    let running = run(route(), &house);
+    wait_for("nearly all", || smsc.count() >= 400).await;
+    running.stop().await;
+    let most = most_in_a_second(&writes);
+    assert!(most <= RATE, "{most} in a second");
+    let stamps = writes.lock().unwrap().clone();
+    let first = stamps[0].1;
+    let within = stamps.iter().filter(|(_, stamp)| *stamp < first + Duration::from_secs(1));
+    let reached: usize = within.map(|(parts, _)| parts).sum();
+    assert!(reached >= RATE * 9 / 10, "{reached} in the first second");
+}
+
+#[tokio::test]
+async fn throttled_parts_wait_and_are_no_outcome_and_the_route_slows_down() {
+    let mut throttled = std::collections::HashSet::new();
+    let script = move |_, submitted: &smsc::Submitted| match throttled.insert(submitted.to.clone()) {
+        true if submitted.to.ends_with('1') => Reply::Status(Status::RTHROTTLED),
+        true if submitted.to.ends_with('2') => Reply::Status(Status::RMSGQFUL),
+        _ => Reply::Accept,
+    };
+    let (house, smsc) = (House::new(), Smsc::start(script).await);
+    house.append(&segment(1, Lane::Routine, 0, 40, "hello")).await;
+    let running = run(SmsRoute { rate: 400.0, ..route(&smsc) }, &house);
+    wait_for("slower", || {
+        house.health().is_some_and(|health| health.rate_now > 0.0 && health.rate_now < 400.0)
+    })
+    .await;
+    let ended = house.until_ended(40).await;
+    assert!(ended.values().flatten().all(is_accepted), "{ended:?}");
+    let attempts =
+        house.outcomes().iter().filter(|outcome| matches!(outcome, Outcome::Attempt { .. })).count();
+    assert_eq!((attempts, smsc.count()), (40, 48), "eight came twice and have one outcome each");
+    house.until_acknowledged().await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_emergency_overtakes_in_the_middle_of_a_segment() {
+    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    house.append(&segment(1, Lane::Routine, 0, 2_000, "routine")).await;
+    let running = run(SmsRoute { rate: 200.0, ..route(&smsc) }, &house);
+    wait_for("begun", || smsc.count() >= 20).await;
+    house.append(&segment(2, Lane::Emergency, 5_000, 10, "emergency")).await;
+    let before = smsc.count();
+    house
+        .until("all emergencies", |seen| {
+            let emergencies = ended(seen).into_keys().filter(|endpoint| *endpoint >= 5_000).count();
+            (emergencies == 10).then_some(())
+        })
+        .await;
+    let submitted = smsc.submitted();
+    let last = submitted.iter().rposition(|submitted| submitted.octets == b"emergency").unwrap();
+    // A tenth of a second of the rate may be on its way when it comes, and its own ten.
+    assert!(last < before + 20 + 20 + 10, "the last emergency is number {last}, it came at {before}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_slow_route_does_not_intend_far_ahead() {
+    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    house.append(&segment(1, Lane::Routine, 0, 1_000, "hello")).await;
+    let running = run(SmsRoute { rate: 20.0, window: 50, ..route(&smsc) }, &house);
+    wait_for("begun", || smsc.count() >= 10).await;
+    let submitted = smsc.count();
+    let intended: usize = house
+        .outcomes()
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Intent(intent) => Some(intent.attempts.len()),
+            _ => None,
+        })
+        .sum();
+    assert!(intended <= submitted + 5, "{intended} intended, {submitted} submitted");
+    running.stop().await;
+    let back = ended(&house.outcomes());
+    let closing = back.values().filter(|results| not_tried(&results[0]) == Some(NotTried::Closing)).count();
+    assert!(closing <= 4 && back.values().flatten().all(|result| !is_unknown(result)));
+}
