@@ -24,6 +24,7 @@ use command::{Command, Solved};
 use owner::{Owner, bus_error, store_error};
 use records::{Alert, AlertId, CallbackRequest, Outcome, Route};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 /// Commands that may wait for the owner.
@@ -42,6 +43,7 @@ struct Inner {
     commands: mpsc::Sender<Command>,
     outcomes: Arc<dyn bus::Topic>,
     routes: arc_swap::ArcSwap<Vec<Route>>,
+    behind: Arc<AtomicBool>,
 }
 
 impl Engine {
@@ -52,12 +54,13 @@ impl Engine {
         let routes = arc_swap::ArcSwap::from_pointee(parts.routes.clone());
         let outcomes = parts.bus.topic(records::OUTCOMES).map_err(bus_error)?;
         let (up, is_up) = oneshot::channel();
-        let (for_owner, me) = (parts.clone(), commands.downgrade());
-        let spawned =
-            std::thread::Builder::new().name("engine".into()).spawn(move || run(for_owner, me, received, up));
+        let behind = Arc::new(AtomicBool::new(false));
+        let (for_owner, me, lags) = (parts.clone(), commands.downgrade(), behind.clone());
+        let owner = move || run(for_owner, me, lags, received, up);
+        let spawned = std::thread::Builder::new().name("engine".into()).spawn(owner);
         spawned.map_err(|error| EngineError::Internal(format!("no thread for the engine: {error}")))?;
         is_up.await.map_err(|_| EngineError::Internal("the engine ended while it started".into()))??;
-        Ok(Engine { inner: Arc::new(Inner { parts, commands, outcomes, routes }) })
+        Ok(Engine { inner: Arc::new(Inner { parts, commands, outcomes, routes, behind }) })
     }
 
     /// Folds what is in memory into SQL and ends.
@@ -150,6 +153,11 @@ impl Engine {
         self.ask(|reply| Command::Routes { routes, reply }).await?
     }
 
+    /// Record is so far behind the outcomes that gateways should take nothing new, emergencies excepted.
+    pub fn behind(&self) -> Arc<AtomicBool> {
+        self.inner.behind.clone()
+    }
+
     /// How it stands.
     pub async fn health(&self) -> Result<Health, EngineError> {
         self.ask(|reply| Command::Health { reply }).await
@@ -182,6 +190,7 @@ fn gone() -> EngineError {
 fn run(
     parts: Arc<Parts>,
     me: mpsc::WeakSender<Command>,
+    behind: Arc<AtomicBool>,
     commands: mpsc::Receiver<Command>,
     up: oneshot::Sender<Result<(), EngineError>>,
 ) {
@@ -193,7 +202,7 @@ fn run(
         }
     };
     runtime.block_on(async move {
-        let started = match Owner::new(parts, me) {
+        let started = match Owner::new(parts, me, behind) {
             Ok(mut owner) => starting::start(&mut owner).await.map(|()| owner),
             Err(error) => Err(error),
         };

@@ -11,6 +11,7 @@ use records::{AlertNo, EndpointNo, RosterBlock, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -24,6 +25,9 @@ const TICK_BUSY: Duration = Duration::from_millis(100);
 const TICK_IDLE: Duration = Duration::from_millis(500);
 /// How often moments (retries, ends of alerts) are looked at.
 const LOOK_EVERY_US: i64 = 50_000;
+/// Record may be so far behind: records of outcomes (each holds up to a window of them), and time without catching up.
+const BEHIND_RECORDS_MAX: u64 = 20_000;
+const BEHIND_US_MAX: i64 = 30_000_000;
 /// Blocks of rosters kept.
 const BLOCKS_MAX: usize = 64;
 
@@ -73,6 +77,8 @@ pub struct Owner {
     blocks: VecDeque<(AlertNo, Arc<RosterBlock>)>,
     pub blocked_until: Option<Timestamp>,
     pub stopping: Option<tokio::sync::oneshot::Sender<()>>,
+    behind: Arc<AtomicBool>,
+    caught_up: Timestamp,
 }
 
 /// What an errand came to.
@@ -84,7 +90,11 @@ pub enum Errand {
 }
 
 impl Owner {
-    pub fn new(parts: Arc<Parts>, me: mpsc::WeakSender<Command>) -> Result<Owner, EngineError> {
+    pub fn new(
+        parts: Arc<Parts>,
+        me: mpsc::WeakSender<Command>,
+        behind: Arc<AtomicBool>,
+    ) -> Result<Owner, EngineError> {
         let bus = parts.bus.clone();
         let mut words = Words::default();
         let ways = Ways::new(&parts, &mut words)?;
@@ -117,6 +127,8 @@ impl Owner {
             blocks: VecDeque::new(),
             blocked_until: None,
             stopping: None,
+            behind,
+            caught_up: Timestamp::default(),
         })
     }
 
@@ -158,6 +170,7 @@ impl Owner {
         self.look_at_health();
         if now.us_since(self.looked_at) >= LOOK_EVERY_US || now < self.looked_at {
             self.looked_at = now;
+            self.look_at_lag(now);
             self.look_at_moments(now);
         }
         self.dispatch(now);
@@ -177,6 +190,17 @@ impl Owner {
             live.in_turn = true;
             self.turns.push_back(no);
         }
+    }
+
+    /// Backpressure: gateways take no new segment while record is too far behind.
+    fn look_at_lag(&mut self, now: Timestamp) {
+        let waiting = self.outcomes.head().saturating_sub(self.next_outcome);
+        if waiting == 0 || self.caught_up == Timestamp::default() {
+            self.caught_up = now;
+        }
+        let behind =
+            waiting > BEHIND_RECORDS_MAX || (waiting > 0 && now.us_since(self.caught_up) > BEHIND_US_MAX);
+        self.behind.store(behind, Ordering::Relaxed);
     }
 
     fn is_busy(&self) -> bool {

@@ -1,0 +1,133 @@
+//! The demo's house: three carriers with limits, a mail relay, and the alert that goes out by them.
+
+use crate::setup::{CarrierSetup, Retention, Setup, Simulator, SmtpDoor, Way};
+use doors::http::{HttpConfig, Limits};
+use gateway::Secret;
+use gateway::mail::MailRoute;
+use gateway::sms::SmsRoute;
+use records::{Channel, Mode, Route};
+use serde_json::{Value, json};
+use sim::town::{Expected, Town};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// What the alert is about.
+pub const HEADLINE: &str = "Gas leak at the old harbour";
+
+/// Carriers with their limits in messages a second; 0 is unlimited.
+const CARRIERS: [(&str, Channel, f64); 4] = [
+    ("carrier-a", Channel::Sms, 120.0),
+    ("carrier-b", Channel::Sms, 60.0),
+    ("carrier-c", Channel::Sms, 20.0),
+    ("relay", Channel::Mail, 150.0),
+];
+
+/// The house.
+pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, String> {
+    // The door's port must be known before the mailbox that answers to it: a free one is taken and let go.
+    let door = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let door = door.map_err(|error| format!("no free port: {error}"))?;
+    let public_url = Some(format!("http://{listen}"));
+    Ok(Setup {
+        data: folder.to_owned(),
+        database: "campanile.db".into(),
+        bus: "bus".into(),
+        fsync: bus::embedded::Fsync::Always,
+        http: Some(HttpConfig { listen, tls: None, public_url, limits: Limits::default() }),
+        smtp: Some(SmtpDoor { listen: door, domain: "alerts.example".to_owned() }),
+        routes: CARRIERS.iter().map(|(name, channel, rate)| way(name, *channel, *rate, town)).collect(),
+        cap_senders: Vec::new(),
+        defaults: store::import::Defaults::default(),
+        engine: engine::Settings::default(),
+        webhook_secret: None,
+        retention: Retention::default(),
+    })
+}
+
+fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
+    let carrier = match channel {
+        Channel::Sms => CarrierSetup::Sms(Box::new(SmsRoute {
+            name: name.to_owned(),
+            system_id: "campanile".to_owned(),
+            password: Secret::new("demo"),
+            rate,
+            ..SmsRoute::default()
+        })),
+        Channel::Mail => CarrierSetup::Mail(Box::new(MailRoute {
+            name: name.to_owned(),
+            from: "Town of Harbourside <alerts@alerts.example>".to_owned(),
+            rate,
+            ..MailRoute::default()
+        })),
+    };
+    let route = Route {
+        name: name.to_owned(),
+        channel,
+        mode: Mode::Live,
+        rate,
+        simulated: true,
+        prefixes: Vec::new(),
+        weight: 1,
+        cost: 0,
+        priority: 0,
+        validity_s: 0,
+        receipts: channel == Channel::Sms,
+    };
+    Way { route, carrier, simulator: Some(Simulator { habits: Some(town.habits()) }) }
+}
+
+/// The alert, as a client would send it.
+pub fn alert() -> Value {
+    json!({
+        "headline": HEADLINE,
+        "text": "Gas leak at the old harbour. Leave the area on foot, go up the hill, do not start engines.",
+        "texts": {
+            "sv": {"sms": "Gasläcka i gamla hamnen. Lämna området till fots, gå uppåt backen, starta inga motorer."},
+            "de": {"sms": "Gasaustritt am alten Hafen. Gebiet zu Fuß verlassen, bergauf gehen, keine Motoren starten."},
+        },
+        "audience": ["all"],
+        "priority": "emergency",
+        "require_answer": true,
+        "choices": super::choices(),
+    })
+}
+
+/// What the counts of the report must be in the end.
+pub fn counts(expected: &Expected) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::from([("excluded", expected.left_out()), ("endpoints", expected.endpoints())]);
+    for (channel, fates) in &expected.channels {
+        // A mailbox that takes a mail says nothing more of it: no receipt means accepted, not delivered.
+        let (arrived, unheard) = match channel {
+            Channel::Sms => (fates.silent, fates.unheard),
+            Channel::Mail => (0, fates.unheard + fates.silent),
+        };
+        *counts.entry("failed").or_default() += fates.refused + fates.lost;
+        *counts.entry("accepted").or_default() += unheard;
+        *counts.entry("delivered").or_default() += arrived;
+        *counts.entry("answered").or_default() += fates.answering + fates.stopping;
+    }
+    counts.retain(|_, count| *count > 0);
+    counts
+}
+
+/// The counts as the report tells them.
+pub fn told(counts: &Value) -> BTreeMap<&'static str, u64> {
+    const NAMES: [&str; 10] = [
+        "endpoints",
+        "planned",
+        "submitted",
+        "accepted",
+        "delivered",
+        "answered",
+        "failed",
+        "unknown",
+        "held",
+        "excluded",
+    ];
+    NAMES
+        .into_iter()
+        .map(|name| (name, counts[name].as_u64().unwrap_or(0)))
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}

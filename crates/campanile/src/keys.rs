@@ -1,0 +1,81 @@
+//! Secrets of this installation: made once, kept in the data folder, readable by its owner alone.
+
+use std::io::Write;
+use std::path::Path;
+
+/// Octets of one secret.
+const SECRET_OCTETS: usize = 32;
+const FILE: &str = "keys";
+
+/// The secrets, each for one purpose.
+pub struct Keys {
+    /// Signs answer links.
+    pub links: [u8; SECRET_OCTETS],
+    /// Signs the tags of mail addresses.
+    pub tags: [u8; SECRET_OCTETS],
+    /// Signs callbacks, unless the config names another.
+    pub webhooks: [u8; SECRET_OCTETS],
+}
+
+impl Keys {
+    /// Reads the file, or makes it.
+    pub fn open(data: &Path) -> Result<Keys, String> {
+        let path = data.join(FILE);
+        let says = |error: std::io::Error| format!("the secrets in {}: {error}", path.display());
+        match std::fs::read(&path) {
+            Ok(octets) => Keys::of(&octets).ok_or_else(|| {
+                format!("{} is damaged: it should hold {} octets; put the right one back, or remove it (links and addresses in messages already sent will no longer work)", path.display(), 3 * SECRET_OCTETS)
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let octets = random(3 * SECRET_OCTETS)?;
+                write_private(&path, &octets).map_err(says)?;
+                Keys::of(&octets).ok_or_else(|| "no secrets could be made".to_owned())
+            }
+            Err(error) => Err(says(error)),
+        }
+    }
+
+    fn of(octets: &[u8]) -> Option<Keys> {
+        let (links, rest) = octets.split_first_chunk::<SECRET_OCTETS>()?;
+        let (tags, rest) = rest.split_first_chunk::<SECRET_OCTETS>()?;
+        let webhooks: &[u8; SECRET_OCTETS] = rest.try_into().ok()?;
+        Some(Keys { links: *links, tags: *tags, webhooks: *webhooks })
+    }
+}
+
+fn random(octets: usize) -> Result<Vec<u8>, String> {
+    use ring::rand::SecureRandom;
+    let mut secret = vec![0; octets];
+    let filled = ring::rand::SystemRandom::new().fill(&mut secret);
+    filled.map_err(|_| "the operating system gives no random numbers".to_owned())?;
+    Ok(secret)
+}
+
+fn write_private(path: &Path, octets: &[u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let unfinished = path.with_extension("new");
+    let _ = std::fs::remove_file(&unfinished);
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    file.write_all(octets)?;
+    file.sync_all()?;
+    std::fs::rename(&unfinished, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_made_once_kept_private_and_a_damaged_file_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let first = Keys::open(dir.path()).unwrap();
+        let again = Keys::open(dir.path()).unwrap();
+        assert_eq!((first.links, first.tags, first.webhooks), (again.links, again.tags, again.webhooks));
+        assert_ne!(first.links, first.tags);
+        let mode = std::fs::metadata(dir.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::write(dir.path().join(FILE), b"short").unwrap();
+        assert!(Keys::open(dir.path()).err().unwrap().contains("damaged"));
+    }
+}

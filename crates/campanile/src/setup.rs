@@ -1,0 +1,82 @@
+//! What a house is built from, whoever says it: the config of `serve`, the demo, a bench.
+
+use doors::http::{CapSender, HttpConfig};
+use gateway::mail::MailRoute;
+use gateway::sms::SmsRoute;
+use records::Route;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Everything a house needs to know.
+#[derive(Clone)]
+pub struct Setup {
+    /// Where everything is kept.
+    pub data: PathBuf,
+    /// The SQLite file, below `data` if relative.
+    pub database: PathBuf,
+    /// The folder of the bus, below `data` if relative.
+    pub bus: PathBuf,
+    /// When an append is done.
+    pub fsync: bus::embedded::Fsync,
+    /// The HTTP door.
+    pub http: Option<HttpConfig>,
+    /// The SMTP door.
+    pub smtp: Option<SmtpDoor>,
+    /// Ways out.
+    pub routes: Vec<Way>,
+    /// Whom CAP messages reach.
+    pub cap_senders: Vec<CapSender>,
+    /// What fills in what a phone number leaves out.
+    pub defaults: store::import::Defaults,
+    /// Rules with numbers.
+    pub engine: engine::Settings,
+    /// Signs callbacks; nothing: a secret of its own, kept in the data folder.
+    pub webhook_secret: Option<gateway::Secret>,
+    /// How long finished alerts are kept.
+    pub retention: Retention,
+}
+
+/// The door that takes replies and bounces.
+#[derive(Debug, Clone)]
+pub struct SmtpDoor {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The domain of its addresses.
+    pub domain: String,
+}
+
+/// How long finished alerts are kept, and where they go before they are removed.
+#[derive(Debug, Clone, Default)]
+pub struct Retention {
+    /// Days after an alert became final; 0: forever.
+    pub days: u32,
+    /// A folder for their reports, below `data` if relative; without one nothing is exported.
+    pub export_dir: Option<PathBuf>,
+}
+
+/// One `[[route]]`.
+#[derive(Clone)]
+pub struct Way {
+    /// What the engine knows of it.
+    pub route: Route,
+    /// What its gateway knows of it.
+    pub carrier: CarrierSetup,
+    /// A listener of the simulator in this process takes the place of its address.
+    pub simulator: Option<Simulator>,
+}
+
+/// How to speak to the other side.
+#[derive(Clone)]
+pub enum CarrierSetup {
+    /// By SMPP.
+    Sms(Box<SmsRoute>),
+    /// By SMTP.
+    Mail(Box<MailRoute>),
+}
+
+/// The simulator behind a route.
+#[derive(Clone, Default)]
+pub struct Simulator {
+    /// What people in it do; nothing: everything arrives, nobody answers.
+    pub habits: Option<sim::town::Habits>,
+}

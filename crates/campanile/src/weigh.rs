@@ -1,0 +1,47 @@
+//! Small adapters between rooms that may not know each other.
+
+use crate::setup::{CarrierSetup, Way};
+use engine::Weigher;
+use gateway::sms::SmsRoute;
+use records::{AlertNo, Body, EndpointNo, Route};
+use std::collections::BTreeMap;
+
+/// Weighs renderings: a short message costs its parts in the route's alphabet, a mail one.
+pub struct Scales {
+    routes: BTreeMap<String, SmsRoute>,
+}
+
+impl Scales {
+    /// For these routes.
+    pub fn new(ways: &[Way]) -> Scales {
+        let sms = |way: &Way| match &way.carrier {
+            CarrierSetup::Sms(sms) => Some((way.route.name.clone(), (**sms).clone())),
+            CarrierSetup::Mail(_) => None,
+        };
+        Scales { routes: ways.iter().filter_map(sms).collect() }
+    }
+}
+
+impl Weigher for Scales {
+    fn units(&self, route: &Route, body: &Body) -> u32 {
+        match body {
+            Body::Sms { text } => {
+                self.routes.get(&route.name).map_or(1, |sms| gateway::sms::parts(sms.charset, sms.long, text))
+            }
+            Body::Mail { .. } => 1,
+        }
+    }
+}
+
+/// The gateway's tags, for the door that reads them.
+pub struct TagsOf(pub gateway::mail::tag::Tags);
+
+impl doors::smtp::TagReader for TagsOf {
+    fn read(&self, kind: doors::smtp::TagKind, tag: &str) -> Option<(AlertNo, EndpointNo)> {
+        let purpose = match kind {
+            doors::smtp::TagKind::Answers => gateway::mail::tag::Purpose::Answers,
+            doors::smtp::TagKind::Bounces => gateway::mail::tag::Purpose::Bounces,
+        };
+        self.0.read(purpose, tag)
+    }
+}
