@@ -91,8 +91,13 @@ impl Chains {
             if chain.satisfied(&standing) {
                 continue;
             }
+            // One that is already on its way has been called for before: after a start nobody is called twice.
+            let over = |at: EndpointNo| {
+                matches!(standing(at).state, DeliveryState::Failed | DeliveryState::Excluded)
+            };
             let after = chain.endpoints.iter().skip_while(|&&at| at != endpoint.0).skip(1);
-            if let Some(next) = after.map(|&at| EndpointNo(at)).find(|&at| waiting(standing(at))) {
+            let next = after.map(|&at| EndpointNo(at)).find(|&at| !over(at));
+            if let Some(next) = next.filter(|&at| waiting(standing(at))) {
                 push(&mut moves, Move::Activate(next));
             }
         }
@@ -193,6 +198,12 @@ mod tests {
     fn a_failure_calls_the_persons_next_device() {
         let moves = chains(Strategy::FirstReachable).next(EndpointNo(0), standing([Failed, Held, Accepted]));
         assert_eq!(moves, [Move::Activate(EndpointNo(1))]);
+    }
+
+    #[test]
+    fn a_device_that_was_called_for_is_not_passed_over() {
+        let chains = chains(Strategy::FirstReachable);
+        assert_eq!(chains.next(EndpointNo(0), standing([Failed, Accepted, Held])), []);
     }
 
     #[test]
