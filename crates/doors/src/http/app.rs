@@ -6,7 +6,7 @@ use super::cap_in::CapSender;
 use super::links::AnswerLinks;
 use super::problem::{Kind, Outcome, Problem};
 use super::sessions::Sessions;
-use super::{Deps, Limits, Reload};
+use super::{Deps, HttpConfig, Limits, Reload};
 use arc_swap::ArcSwap;
 use engine::{Clock, Engine};
 use governor::clock::{Clock as _, DefaultClock};
@@ -67,13 +67,10 @@ pub(crate) struct Shared {
 }
 
 impl App {
-    pub(crate) fn new(
-        deps: Deps,
-        limits: Limits,
-        public_url: Option<String>,
-        stopping: watch::Receiver<bool>,
-    ) -> App {
-        let secure = public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
+    pub(crate) fn new(deps: Deps, config: &HttpConfig, stopping: watch::Receiver<bool>) -> App {
+        let (limits, public_url) = (config.limits.clone(), config.public_url.clone());
+        let secure =
+            config.tls.is_some() || public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
         App(Arc::new(Shared {
             engine: deps.engine,
             store: deps.store,

@@ -22,6 +22,7 @@ mod json;
 mod links;
 mod openapi;
 mod ops;
+mod pages;
 mod problem;
 mod query;
 mod recipients;
@@ -30,6 +31,8 @@ mod router;
 mod routes;
 mod server;
 mod sessions;
+#[cfg(test)]
+mod tests;
 mod texts_body;
 mod time_text;
 mod tokens;

@@ -4,7 +4,7 @@ use super::app::App;
 use super::problem::{Kind, Problem};
 use super::routes::ROWS;
 use super::{
-    alert_events, alerts, answer_page, auth, cap_api, fields, groups, openapi, ops, recipients,
+    alert_events, alerts, answer_page, auth, cap_api, fields, groups, openapi, ops, pages, recipients,
     recipients_stream, tokens,
 };
 use axum::Router;
@@ -67,6 +67,10 @@ fn api_rest() -> Router<App> {
 
 fn pages() -> Router<App> {
     Router::new()
+        .route("/", get(pages::front))
+        .route("/login", post(pages::login))
+        .route("/logout", post(pages::logout))
+        .route("/alerts/{id}", get(pages::alert))
         .route("/a/{token}", get(answer_page::show).post(answer_page::record))
         .route("/cap/feed.atom", get(cap_api::feed))
         .route("/cap/{id}", get(cap_api::public))

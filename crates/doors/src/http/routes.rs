@@ -96,7 +96,7 @@ const PAGE: &[&str] = &["cursor", "limit"];
 /// Every operation.
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
-    make("GET", "/", Need::Nothing, "a page for people", &[], Takes::Nothing, 200, Gives::Media(HTML)),
+    make("GET", "/", Need::Nothing, "a page for people", &["cursor"], Takes::Nothing, 200, Gives::Media(HTML)),
     make("POST", "/login", Need::Nothing, "begin a browser's session", &[], Takes::Media(FORM), 303, Gives::Nothing),
     make("POST", "/logout", Need::Nothing, "end a browser's session", &[], Takes::Media(FORM), 303, Gives::Nothing),
     make("GET", "/alerts/{id}", Need::Nothing, "an alert's live report, for people", &["state", "from"], Takes::Nothing, 200, Gives::Media(HTML)),

@@ -78,7 +78,7 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<Running, ServeError
     let address = listener.local_addr().map_err(failed)?;
     let (stop, stopping) = watch::channel(false);
     let metrics = deps.metrics.clone();
-    let app = App::new(deps, config.limits.clone(), config.public_url.clone(), stopping.clone());
+    let app = App::new(deps, &config, stopping.clone());
     let door = Door {
         router: router::router(app),
         tls: config.tls.clone().map(TlsAcceptor::from),

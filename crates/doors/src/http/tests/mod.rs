@@ -1,0 +1,167 @@
+//! The door as clients see it: the real router over real sockets, the SQLite store and the engine behind it.
+
+mod alerts;
+mod answers;
+mod bad_input;
+mod cap;
+mod people;
+mod tokens;
+mod web;
+
+use super::*;
+use records::{Channel, Mode, Role, Route, Timestamp};
+use reqwest::{Client, Method, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// 2026-11-18T06:26:40Z.
+const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
+const KEY: [u8; LINK_KEY_OCTETS] = [9; LINK_KEY_OCTETS];
+
+/// A whole house behind one open door.
+struct House {
+    door: Running,
+    engine: Engine,
+    store: SharedStore,
+    links: Arc<AnswerLinks>,
+    cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    clock: Arc<AtomicI64>,
+    admin: String,
+    client: Client,
+    dir: tempfile::TempDir,
+}
+
+impl House {
+    async fn open() -> House {
+        House::with(Limits::default(), None).await
+    }
+
+    async fn with(limits: Limits, reload: Option<Reload>) -> House {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store::sqlite::open(&dir.path().join("campanile.db"), &store::sqlite::Options::default())
+            .unwrap();
+        let bus = bus::embedded::open(dir.path().join("bus"), bus::embedded::Options::default()).unwrap();
+        let links = Arc::new(AnswerLinks::new(&KEY, Some("http://alerts.example")));
+        let now = Arc::new(AtomicI64::new(NOW.0));
+        let ticking = now.clone();
+        let clock: Clock = Arc::new(move || Timestamp(ticking.load(Ordering::Relaxed)));
+        let parts = engine::Parts {
+            bus,
+            store: store.clone(),
+            routes: vec![route("carrier", Mode::Live), route("range", Mode::Drill)],
+            weigher: Arc::new(One),
+            links: links.clone(),
+            clock: clock.clone(),
+            settings: engine::Settings::default(),
+        };
+        let engine = Engine::start(parts).await.unwrap();
+        let admin = ensure_admin_token(&store, NOW).await.unwrap().unwrap();
+        let cap_senders = Arc::new(ArcSwap::from_pointee(Vec::new()));
+        let deps = Deps {
+            engine: engine.clone(),
+            store: store.clone(),
+            clock,
+            links: links.clone(),
+            cap_senders: cap_senders.clone(),
+            defaults: store::import::Defaults::default(),
+            reload,
+            metrics: None,
+        };
+        let config = HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls: None, public_url: None, limits };
+        let door = serve(config, deps).await.unwrap();
+        let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        House { door, engine, store, links, cap_senders, clock: now, admin, client, dir }
+    }
+
+    /// A request by the admin.
+    fn call(&self, method: Method, path: &str) -> RequestBuilder {
+        self.anon(method, path).bearer_auth(&self.admin)
+    }
+
+    /// A request without a token.
+    fn anon(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("http://{}{path}", self.door.address()))
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, Value) {
+        said(self.call(Method::GET, path)).await
+    }
+
+    async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
+        said(self.call(Method::POST, path).json(&body)).await
+    }
+
+    /// A token of this role.
+    async fn token(&self, role: Role) -> String {
+        let (status, made) = self.post("/api/v1/tokens", json!({"role": role.name()})).await;
+        assert_eq!(status, 201, "{made}");
+        made["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Two people with a phone each, one of them with mail.
+    async fn people(&self) {
+        let people = json!([
+            {"id": "ann", "name": "Ann", "language": "en", "groups": ["staff"], "devices": [{"channel": "sms", "address": "+46701000001"}]},
+            {"id": "bo", "name": "Bo", "language": "sv", "groups": ["staff"], "attributes": {"ugc": "MDZ021"},
+             "devices": [{"channel": "sms", "address": "+46701000002"}, {"channel": "mail", "address": "bo@example.org"}]},
+        ]);
+        assert_eq!(self.post("/api/v1/recipients", people).await.0, 200);
+    }
+
+    /// Submits and waits until it is solved; gives the id.
+    async fn submit(&self, body: Value) -> String {
+        let (status, said) = self.post("/api/v1/alerts?mode=sync", body).await;
+        assert_eq!(status, 201, "{said}");
+        said["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn close(self) {
+        self.door.stop().await;
+        self.engine.stop().await;
+        self.store.close().await.unwrap();
+        drop(self.dir);
+    }
+}
+
+struct One;
+impl engine::Weigher for One {
+    fn units(&self, _: &Route, _: &records::Body) -> u32 {
+        1
+    }
+}
+
+fn route(name: &str, mode: Mode) -> Route {
+    Route {
+        name: name.to_owned(),
+        channel: Channel::Sms,
+        mode,
+        rate: 0.0,
+        simulated: mode == Mode::Drill,
+        prefixes: Vec::new(),
+        weight: 1,
+        cost: 0,
+        priority: 0,
+        validity_s: 0,
+        receipts: true,
+    }
+}
+
+/// Sends it; gives status and JSON (null where there is none).
+async fn said(request: RequestBuilder) -> (StatusCode, Value) {
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+}
+
+/// The reason a problem document gives for a field.
+fn reason<'v>(problem: &'v Value, field: &str) -> &'v str {
+    let problems = problem["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let found = problems.iter().find(|one| one["field"] == field);
+    found.unwrap_or_else(|| panic!("{field} is not named in {problem}"))["reason"].as_str().unwrap()
+}
+
+/// The slug of a problem's type.
+fn slug(problem: &Value) -> &str {
+    problem["type"].as_str().unwrap_or_default().trim_start_matches("urn:campanile:problem:")
+}
