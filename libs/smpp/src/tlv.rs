@@ -257,13 +257,22 @@ impl TlvBuf {
     /// # Errors
     /// A value over 65,535 octets.
     pub fn push(&mut self, tag: Tag, value: &[u8]) -> Result<&mut Self, EncodeError> {
-        let Ok(length) = u16::try_from(value.len()) else {
+        self.push_joined(tag, &[value])
+    }
+
+    /// Appends a parameter whose value comes in pieces.
+    ///
+    /// # Errors
+    /// Pieces of over 65,535 octets together.
+    pub fn push_joined(&mut self, tag: Tag, pieces: &[&[u8]]) -> Result<&mut Self, EncodeError> {
+        let octets: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let Ok(length) = u16::try_from(octets) else {
             let problem = Problem::TooLong { octets_max: TLV_OCTETS_MAX };
             return Err(EncodeError { field: tag.name().unwrap_or("optional parameter"), problem });
         };
         self.bytes.extend_from_slice(&tag.0.to_be_bytes());
         self.bytes.extend_from_slice(&length.to_be_bytes());
-        self.bytes.extend_from_slice(value);
+        pieces.iter().for_each(|piece| self.bytes.extend_from_slice(piece));
         Ok(self)
     }
 

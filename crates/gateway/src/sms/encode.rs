@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use records::{Body, Entry, Segment};
+use smpp::text::national::Shift;
 use smpp::text::{Charset, Coding, Concat, PARTS_MAX, Part, choose, choose_flash, split};
 
 use super::config::{SmsRoute, Source};
@@ -142,7 +143,7 @@ impl Encoded {
         let at = usize::from(number).clamp(1, self.ends.len()) - 1;
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         let payload = &self.octets[start..self.ends[at] as usize];
-        Part { payload, concat: self.concat, reference, total: self.total(), number }
+        Part { payload, shift: Shift::NONE, concat: self.concat, reference, total: self.total(), number }
     }
 
     /// The octets of a message that needs no header, as they stand in the PDU.

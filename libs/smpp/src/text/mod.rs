@@ -20,13 +20,14 @@
 
 pub mod gsm7;
 pub mod join;
+pub mod national;
 mod split;
 pub mod udh;
 
 #[cfg(test)]
 mod tests;
 
-pub use split::{Concat, PARTS_MAX, Part, Parts, TooManyParts, parts, split};
+pub use split::{Concat, PARTS_MAX, Part, Parts, TooManyParts, parts, parts_shifted, split, split_shifted};
 
 use std::fmt;
 

@@ -1,14 +1,24 @@
 //! Cutting a long message into parts that the air interface carries, 140 octets each (TS 23.040 §9.2.3.24.1).
 
-use super::gsm7::{self, ESCAPE};
+use super::gsm7::ESCAPE;
+use super::national::Shift;
 use super::{Charset, udh};
 use crate::error::EncodeError;
+use crate::limits::TLV_OCTETS_MAX;
 use crate::pdu::esm_class;
 use crate::tlv::{Tag, TlvBuf};
 use std::fmt;
 
 /// Parts of one message: the reference element counts them in an octet.
 pub const PARTS_MAX: usize = 255;
+/// User data of one message on the air interface, header included, in octets.
+const AIR_OCTETS_MAX: usize = 140;
+/// The concatenation element with an 8-bit reference, in octets.
+const CONCAT8_OCTETS: usize = 5;
+/// The concatenation element with a 16-bit reference, in octets.
+const CONCAT16_OCTETS: usize = 6;
+/// The longest header made here: length, 16-bit concatenation, two shifts.
+const HEADER_OCTETS_MAX: usize = 1 + CONCAT16_OCTETS + 3 + 3;
 
 /// How the parts of a message say that they belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,30 +39,52 @@ impl Concat {
     /// How many units (septets, octets, UTF-16 units) a message may have alone, and each part of a longer one.
     #[must_use]
     pub fn limits(self, charset: Charset) -> (usize, usize) {
-        let wide = matches!(self, Concat::Udh16 | Concat::Sar);
-        match (self, charset) {
-            (Concat::Payload, charset) => {
-                let units = crate::limits::TLV_OCTETS_MAX / charset.unit_octets();
-                (units, units)
-            }
-            (_, Charset::Gsm7 | Charset::Ascii) => (160, if wide { 152 } else { 153 }),
-            (_, Charset::Ucs2) => (70, if wide { 66 } else { 67 }),
-            (_, Charset::Latin1 | Charset::Binary) => (140, if wide { 133 } else { 134 }),
-        }
+        self.limits_shifted(charset, Shift::NONE)
     }
+
+    /// Like [`Concat::limits`], with a header that says the national language tables of GSM 7-bit.
+    #[must_use]
+    pub fn limits_shifted(self, charset: Charset, shift: Shift) -> (usize, usize) {
+        let alone = header_octets(shift.octets());
+        if self == Concat::Payload {
+            let units = (TLV_OCTETS_MAX - alone) / charset.unit_octets();
+            return (units, units);
+        }
+        let element = if self == Concat::Udh8 { CONCAT8_OCTETS } else { CONCAT16_OCTETS };
+        let room = |header: usize| {
+            let octets = AIR_OCTETS_MAX - header;
+            match charset {
+                Charset::Gsm7 | Charset::Ascii => octets * 8 / 7,
+                Charset::Ucs2 => octets / 2,
+                Charset::Latin1 | Charset::Binary => octets,
+            }
+        };
+        (room(alone), room(header_octets(element + shift.octets())))
+    }
+}
+
+/// Octets of a user data header with elements of so many: none, or its length octet and them.
+fn header_octets(elements: usize) -> usize {
+    if elements == 0 { 0 } else { 1 + elements }
 }
 
 /// How many parts `text` makes, without making them; at least 1. Characters that the alphabet lacks count as the `?` that
 /// [`Charset::encode_lossy`] puts there. The answer may be over [`PARTS_MAX`].
 #[must_use]
 pub fn parts(text: &str, charset: Charset, concat: Concat) -> usize {
-    let (single, part) = concat.limits(charset);
-    // Every character costs at most as many units as it has octets of UTF-8, except those that cost an escape.
+    parts_shifted(text, charset, Shift::NONE, concat)
+}
+
+/// Like [`parts`], with the national language tables of GSM 7-bit; other alphabets have none.
+#[must_use]
+pub fn parts_shifted(text: &str, charset: Charset, shift: Shift, concat: Concat) -> usize {
+    let (single, part) = concat.limits_shifted(charset, shift);
+    // Every character costs at most twice its octets of UTF-8.
     if text.len() * 2 <= single {
         return 1;
     }
     let cost = |character: char| match charset {
-        Charset::Gsm7 => gsm7::septets(character).unwrap_or(1),
+        Charset::Gsm7 => shift.septets(character).unwrap_or(1),
         Charset::Ucs2 => character.len_utf16(),
         Charset::Ascii | Charset::Latin1 | Charset::Binary => 1,
     };
@@ -94,7 +126,21 @@ pub fn split(
     concat: Concat,
     reference: u16,
 ) -> Result<Parts<'_>, TooManyParts> {
-    let (single, part) = concat.limits(charset);
+    split_shifted(octets, charset, Shift::NONE, concat, reference)
+}
+
+/// Like [`split`], for septets that [`Shift::encode`] made: each part has a header that says the tables.
+///
+/// # Errors
+/// As [`split`].
+pub fn split_shifted(
+    octets: &[u8],
+    charset: Charset,
+    shift: Shift,
+    concat: Concat,
+    reference: u16,
+) -> Result<Parts<'_>, TooManyParts> {
+    let (single, part) = concat.limits_shifted(charset, shift);
     let unit = charset.unit_octets();
     let whole = octets.len() <= single * unit;
     if !whole && concat == Concat::Payload {
@@ -111,7 +157,7 @@ pub fn split(
             return Err(TooManyParts { parts });
         }
     }
-    Ok(Parts { rest: octets, charset, concat, reference, part_octets, total: total as u8, number: 0 })
+    Ok(Parts { rest: octets, charset, shift, concat, reference, part_octets, total: total as u8, number: 0 })
 }
 
 /// Where the first part of `octets` ends: at its limit, or one unit before it where that would split a pair.
@@ -139,6 +185,7 @@ fn ends_in_escape(septets: &[u8]) -> bool {
 pub struct Parts<'a> {
     rest: &'a [u8],
     charset: Charset,
+    shift: Shift,
     concat: Concat,
     reference: u16,
     part_octets: usize,
@@ -156,8 +203,8 @@ impl<'a> Iterator for Parts<'a> {
         self.number += 1;
         let (payload, rest) = self.rest.split_at(cut(self.rest, self.charset, self.part_octets));
         self.rest = rest;
-        let (concat, reference, total, number) = (self.concat, self.reference, self.total, self.number);
-        Some(Part { payload, concat, reference, total, number })
+        let (shift, concat, reference) = (self.shift, self.concat, self.reference);
+        Some(Part { payload, shift, concat, reference, total: self.total, number: self.number })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -173,6 +220,8 @@ impl ExactSizeIterator for Parts<'_> {}
 pub struct Part<'a> {
     /// Its text, without a header.
     pub payload: &'a [u8],
+    /// The tables its septets are of, said in its header.
+    pub shift: Shift,
     /// How it is tied to the others.
     pub concat: Concat,
     /// What all parts of the message have in common.
@@ -187,8 +236,7 @@ impl Part<'_> {
     /// The bits to set in `esm_class`: UDHI when the part has a user data header.
     #[must_use]
     pub fn esm_class(&self) -> u8 {
-        let has_header = self.total > 1 && matches!(self.concat, Concat::Udh8 | Concat::Udh16);
-        if has_header { esm_class::UDHI } else { 0 }
+        if self.header().is_empty() { 0 } else { esm_class::UDHI }
     }
 
     /// Appends what goes into `short_message`: the user data header, if any, and the text. Nothing for [`Concat::Payload`].
@@ -196,27 +244,17 @@ impl Part<'_> {
         if self.concat == Concat::Payload {
             return;
         }
-        if self.total > 1 {
-            match self.concat {
-                Concat::Udh8 => {
-                    out.extend_from_slice(&udh::concat8(self.reference as u8, self.total, self.number))
-                }
-                Concat::Udh16 => {
-                    out.extend_from_slice(&udh::concat16(self.reference, self.total, self.number))
-                }
-                Concat::Sar | Concat::Payload => {}
-            }
-        }
+        out.extend_from_slice(&self.header());
         out.extend_from_slice(self.payload);
     }
 
-    /// Appends what goes into the TLVs: SAR parameters or the payload. Nothing for the user data headers.
+    /// Appends what goes into the TLVs: SAR parameters, or the payload with its header. Nothing for the user data headers.
     ///
     /// # Errors
     /// A payload over 65,535 octets, which [`split`] does not make.
     pub fn write_tlvs(&self, out: &mut TlvBuf) -> Result<(), EncodeError> {
         if self.concat == Concat::Payload {
-            out.push(Tag::MESSAGE_PAYLOAD, self.payload)?;
+            out.push_joined(Tag::MESSAGE_PAYLOAD, &[&self.header(), self.payload])?;
         }
         if self.concat == Concat::Sar && self.total > 1 {
             out.push_u16(Tag::SAR_MSG_REF_NUM, self.reference);
@@ -224,5 +262,51 @@ impl Part<'_> {
             out.push_u8(Tag::SAR_SEGMENT_SEQNUM, self.number);
         }
         Ok(())
+    }
+
+    /// The user data header with its length octet; empty without elements.
+    fn header(&self) -> Header {
+        let mut header = Header::default();
+        if self.total > 1 {
+            match self.concat {
+                Concat::Udh8 => {
+                    header.push(&udh::concat8(self.reference as u8, self.total, self.number)[1..])
+                }
+                Concat::Udh16 => header.push(&udh::concat16(self.reference, self.total, self.number)[1..]),
+                Concat::Sar | Concat::Payload => {}
+            }
+        }
+        if let Some(language) = self.shift.single {
+            header.push(&udh::single_shift(language.code()));
+        }
+        if let Some(language) = self.shift.locking {
+            header.push(&udh::locking_shift(language.code()));
+        }
+        header
+    }
+}
+
+/// A user data header on the stack.
+#[derive(Default)]
+struct Header {
+    octets: [u8; HEADER_OCTETS_MAX],
+    /// Octets of the elements.
+    len: usize,
+}
+
+impl Header {
+    fn push(&mut self, element: &[u8]) {
+        let start = 1 + self.len;
+        self.octets[start..start + element.len()].copy_from_slice(element);
+        self.len += element.len();
+        self.octets[0] = self.len as u8;
+    }
+}
+
+impl std::ops::Deref for Header {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.octets[..header_octets(self.len)]
     }
 }

@@ -28,6 +28,18 @@ pub fn concat16(reference: u16, total: u8, number: u8) -> [u8; 7] {
     [6, IE_CONCAT16, 4, high, low, total, number]
 }
 
+/// The element that says the single shift table.
+#[must_use]
+pub fn single_shift(language: u8) -> [u8; 3] {
+    [IE_SINGLE_SHIFT, 1, language]
+}
+
+/// The element that says the locking shift table.
+#[must_use]
+pub fn locking_shift(language: u8) -> [u8; 3] {
+    [IE_LOCKING_SHIFT, 1, language]
+}
+
 /// A user data header that is longer than its message, or whose elements are longer than it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadUdh;
