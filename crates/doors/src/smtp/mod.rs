@@ -2,9 +2,75 @@
 //!
 //! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a [`TagReader`] says
 //! which. What a mail says is on the bus before the client hears `250`. Nothing is relayed, nothing is stored.
+//!
+//! ```text
+//! machine   the protocol: octets and instants in, whole mails out
+//! read      what a mail says: an answer, a report, nothing
+//! desk      it is written down and counted
+//! serve     sockets
+//! ```
 
+mod desk;
 mod machine;
 mod read;
+mod serve;
 mod tag;
+#[cfg(test)]
+mod tests;
 
+pub use serve::{CONNECTIONS_MAX, SmtpError, SmtpRunning, serve};
 pub use tag::{TagKind, TagReader};
+
+use bus::Bus;
+use net::Cores;
+use records::Timestamp;
+use std::sync::Arc;
+
+/// `answers+TAG@` takes 59 octets of an address's 254.
+const DOMAIN_OCTETS_MAX: usize = 190;
+
+/// The wall clock as a function, so that tests own time.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// `[smtp]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmtpConfig {
+    /// `host:port`; port 0 takes a free one.
+    pub listen: String,
+    /// What stands behind the `@` of our addresses; mail routes are told the same.
+    pub domain: String,
+}
+
+impl SmtpConfig {
+    /// What is wrong with the domain.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn check(&self) -> Result<(), String> {
+        let domain = &self.domain;
+        if domain.len() > DOMAIN_OCTETS_MAX {
+            return Err(format!(
+                "a domain of {} octets is over the limit of {DOMAIN_OCTETS_MAX}",
+                domain.len()
+            ));
+        }
+        let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+        match !domain.is_empty() && domain.chars().all(valid) {
+            true => Ok(()),
+            false => Err(format!("{domain:?} is not a domain")),
+        }
+    }
+}
+
+/// What the door is given.
+#[derive(Clone)]
+pub struct SmtpDeps {
+    /// Where outcomes go.
+    pub bus: Arc<dyn Bus>,
+    /// Reads the tags that the mail gateway makes.
+    pub tags: Arc<dyn TagReader>,
+    /// The wall clock.
+    pub clock: Clock,
+    /// Where connections live.
+    pub cores: Arc<Cores>,
+}

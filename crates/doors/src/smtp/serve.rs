@@ -1,0 +1,140 @@
+//! Listens, and drives a machine for each connection.
+
+use super::desk::Desk;
+use super::machine::{Event, Server};
+use super::{SmtpConfig, SmtpDeps, TagReader};
+use net::{Link, Listener, Machine, Stream};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Connections at a time; more wait to be accepted.
+pub const CONNECTIONS_MAX: usize = 200;
+/// Connections get so long to end when the door closes.
+const GRACE: Duration = Duration::from_secs(5);
+/// What waits may take so long to be written when a session ends.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Without any deadline a connection is still looked at this often.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Why the door could not be opened.
+#[derive(Debug)]
+pub struct SmtpError {
+    /// Which key of `[smtp]`.
+    pub field: &'static str,
+    /// In words.
+    pub why: String,
+}
+
+impl std::fmt::Display for SmtpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[smtp] {}: {}", self.field, self.why)
+    }
+}
+impl std::error::Error for SmtpError {}
+
+/// A door that is open.
+#[derive(Debug)]
+pub struct SmtpRunning {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl SmtpRunning {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Listens no more, says so to whoever is connected, and returns when they are gone, or 5 s later.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        let _ = self.task.await;
+        // Each connection holds a receiver until it has ended.
+        let _ = tokio::time::timeout(GRACE, self.stop.closed()).await;
+    }
+}
+
+/// Opens the door.
+///
+/// # Errors
+/// A domain that cannot be one, an address that cannot be listened on, a bus that cannot be opened.
+pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, SmtpError> {
+    let failed = |field, why: String| SmtpError { field, why };
+    config.check().map_err(|why| failed("domain", why))?;
+    let desk = Desk::open(&deps).map_err(|error| failed("bus", error.to_string()))?;
+    let cannot = |error: io::Error| failed("listen", format!("cannot listen on {}: {error}", config.listen));
+    let listener = Listener::bind(&config.listen, CONNECTIONS_MAX).await.map_err(cannot)?;
+    let address = listener.address().map_err(cannot)?;
+    let (stop, stopping) = watch::channel(false);
+    let cores = Arc::clone(&deps.cores);
+    let task = tokio::spawn(async move {
+        let mut stopped = stopping.clone();
+        let each = move |stream: Stream, peer: SocketAddr| {
+            let server =
+                Server::new(&config.domain, Arc::clone(&deps.tags) as Arc<dyn TagReader>, Instant::now());
+            let (desk, stopping) = (desk.clone(), stopping.clone());
+            async move {
+                if let Err(error) = talk(Link::new(stream), server, &desk, stopping).await {
+                    tracing::debug!(%peer, %error, "an SMTP connection broke");
+                }
+            }
+        };
+        tokio::select! {
+            () = listener.serve(&cores, None, each) => {}
+            _ = stopped.wait_for(|stop| *stop) => {}
+        }
+    });
+    Ok(SmtpRunning { address, stop, task })
+}
+
+/// One connection, until either side ends it.
+async fn talk(
+    mut link: Link,
+    mut server: Server,
+    desk: &Desk,
+    mut stopping: watch::Receiver<bool>,
+) -> io::Result<()> {
+    loop {
+        let now = Instant::now();
+        server.handle_timeout(now);
+        while let Some(Event::Mail(mail)) = server.poll_event() {
+            // The client waits for its reply, so nothing else of it waits here.
+            let answer = desk.take(&mail).await;
+            server.answer(Instant::now(), answer);
+        }
+        link.fill(&mut server);
+        if server.is_finished() {
+            return last_words(link, server).await;
+        }
+        let due = server.poll_timeout().unwrap_or(now + IDLE);
+        let reading = server.wants_input();
+        tokio::select! {
+            biased;
+            progress = link.progress(&mut server, reading) => {
+                if progress?.closed {
+                    return Ok(());
+                }
+            }
+            _ = stopping.wait_for(|stop| *stop) => server.stop(),
+            () = tokio::time::sleep_until(due.into()) => {}
+        }
+    }
+}
+
+async fn last_words(mut link: Link, mut server: Server) -> io::Result<()> {
+    let write = async {
+        loop {
+            link.fill(&mut server);
+            if link.is_empty() {
+                return link.close().await;
+            }
+            link.progress(&mut server, false).await?;
+        }
+    };
+    tokio::time::timeout(LAST_WORDS, write).await.unwrap_or(Ok(()))
+}
