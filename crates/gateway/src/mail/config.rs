@@ -105,6 +105,11 @@ impl MailRoute {
         problems
     }
 
+    /// Mails that may be under way at a time.
+    pub(super) fn slots(&self) -> u32 {
+        (self.sessions * self.window) as u32
+    }
+
     /// How its sessions are.
     pub(super) fn options(&self) -> Options {
         let from = parse_author(&self.from).ok();
@@ -152,6 +157,12 @@ fn parse_author(from: &str) -> Result<(Option<String>, Path), String> {
         return Err(format!("{from:?}: the author's address must be ASCII"));
     }
     Ok(((!name.is_empty()).then(|| name.to_owned()), path))
+}
+
+/// `host` of `host:port`, without the brackets of an IPv6 address.
+pub(super) fn host_of(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
 fn outside(value: usize, max: usize) -> Option<String> {

@@ -13,8 +13,18 @@ pub enum Did {
 pub struct Model {
     pub chunking: bool,
     pub pipelining: bool,
+    /// Offered until used, and required before mail.
+    pub start_tls: bool,
+    /// `\0name\0password`, required before mail.
+    pub credentials: Option<String>,
     /// By recipient's local part.
     pub did: BTreeMap<String, Did>,
+    /// What was taken, in order: envelope sender, recipient, message.
+    pub mails: Vec<(String, String, Vec<u8>)>,
+    /// The client waits for TLS.
+    pub securing: bool,
+    sender: String,
+    data: Vec<u8>,
     input: Vec<u8>,
     pub output: Vec<u8>,
     recipient: Option<String>,
@@ -32,7 +42,7 @@ impl Model {
 
     pub fn hear(&mut self, octets: &[u8]) {
         self.input.extend_from_slice(octets);
-        while !self.closed {
+        while !self.closed && !self.securing {
             let taken = if self.in_data { self.content() } else { self.command() };
             if !taken {
                 return;
@@ -49,6 +59,8 @@ impl Model {
         let whole: Vec<u8> = [b"\r\n", self.input.as_slice()].concat();
         let Some(at) = whole.windows(5).position(|window| window == b"\r\n.\r\n") else { return false };
         self.input = whole[at + 5..].to_vec();
+        let stuffed = String::from_utf8_lossy(&whole[..at + 2]).replace("\r\n.", "\r\n");
+        self.data = stuffed.as_bytes()[2..].to_vec();
         self.in_data = false;
         self.end_of_message();
         true
@@ -66,8 +78,14 @@ impl Model {
                 self.say("421 4.3.2 closing");
                 self.closed = true;
             }
+            // It takes the mail, and goes away without a word.
+            Some(name) if name.starts_with("silent") => {
+                self.did.insert(name, Did::Took);
+                self.closed = true;
+            }
             Some(name) => {
                 self.did.insert(name.clone(), Did::Took);
+                self.mails.push((self.sender.clone(), name.clone(), std::mem::take(&mut self.data)));
                 self.say(&format!("250 2.0.0 queued as {name}"));
             }
             None => self.say("554 5.5.1 no valid recipients"),
@@ -82,6 +100,7 @@ impl Model {
             if self.input.len() < at + 2 + size {
                 return false;
             }
+            self.data = self.input[at + 2..at + 2 + size].to_vec();
             self.input.drain(..at + 2 + size);
             match self.recipient.is_some() {
                 true => self.end_of_message(),
@@ -99,11 +118,26 @@ impl Model {
             "EHLO" => {
                 let pipelining = if self.pipelining { "\r\n250-PIPELINING" } else { "" };
                 let chunking = if self.chunking { "\r\n250-CHUNKING" } else { "" };
-                self.say(&format!("250-model{pipelining}{chunking}\r\n250 HELP"));
+                let start_tls = if self.start_tls { "\r\n250-STARTTLS" } else { "" };
+                let auth = if self.credentials.is_some() { "\r\n250-AUTH PLAIN" } else { "" };
+                self.say(&format!("250-model{pipelining}{chunking}{start_tls}{auth}\r\n250 HELP"));
             }
+            "STARTTLS" if self.start_tls => {
+                (self.start_tls, self.securing) = (false, true);
+                self.say("220 go");
+            }
+            "AUTH" => {
+                let given = line.rsplit(' ').next().unwrap_or_default();
+                let wanted = self.credentials.take().unwrap_or_default();
+                let right =
+                    base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &wanted) == given;
+                self.say(if right { "235 welcome" } else { "535 5.7.8 wrong" });
+            }
+            "MAIL" if self.start_tls || self.credentials.is_some() => self.say("530 5.7.0 not so fast"),
             "MAIL" if self.in_mail => self.say("503 5.5.1 nested MAIL"),
             "MAIL" => {
                 self.in_mail = true;
+                self.sender = line.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
                 self.say("250 ok");
             }
             "RCPT" => {
@@ -111,6 +145,11 @@ impl Model {
                 if name.starts_with("rcpt") {
                     self.did.insert(name, Did::Refused);
                     self.say("550 5.1.1 unknown");
+                } else if name.starts_with("grey") {
+                    self.did.insert(name, Did::Refused);
+                    self.say("451 4.7.1 greylisted, come again");
+                } else if name.starts_with("drop") {
+                    self.closed = true;
                 } else {
                     self.recipient = Some(name);
                     self.say("250 ok");

@@ -1,0 +1,356 @@
+//! One connection to the relay: mails out, verdicts in, one write for all that waits.
+
+use super::config::host_of;
+use super::machine::{Client, Event, Failure, Input, Verdict};
+use super::outcome;
+use super::relay::{MailJob, Relay};
+use crate::world::Stop;
+use net::Stream;
+use rustc_hash::FxHashMap;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+
+/// A session without work is closed after so long: relays do so themselves after some minutes.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+/// A relay that ends a session sooner than this after the last mail does not do so because of idleness.
+pub(super) const IDLE_MIN: Duration = Duration::from_secs(1);
+/// A TLS handshake that takes longer is given up.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// How long what is under way may take when the route stops.
+const DRAIN: Duration = Duration::from_secs(10);
+/// While no octet can be written the relay does not read: after so long it never will (RFC 5321 §4.5.3.2.5).
+const WRITE_MAX: Duration = Duration::from_secs(180);
+/// Read at a time.
+const INPUT_OCTETS: usize = 16 * 1024;
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ending {
+    /// It was open.
+    pub(super) open: bool,
+    /// Mails that got a verdict of the relay's.
+    pub(super) completed: u64,
+    /// Why it ended, unless in order: after QUIT, or by the relay while there was nothing to do.
+    pub(super) trouble: Option<String>,
+}
+
+/// A session at work.
+pub(super) struct Talk {
+    relay: Arc<Relay>,
+    client: Client,
+    listener: Arc<Notify>,
+    flights: FxHashMap<u64, MailJob>,
+    next_id: u64,
+    /// The mail the session was opened for.
+    in_hand: Option<MailJob>,
+    /// Mails begun since the last complete write, and an instant before the first of them.
+    unwritten: usize,
+    filled: Option<Instant>,
+    next_grant: Option<Instant>,
+    open: bool,
+    had_room: bool,
+    completed: u64,
+    /// Mails were under way when it ended.
+    interrupted: bool,
+    /// When there was work last.
+    busy: Instant,
+    /// Since when nothing could be written.
+    stuck: Option<Instant>,
+    drain: Option<Instant>,
+    on_open: fn(&Relay),
+}
+
+impl Talk {
+    /// For a connection just made. `on_open` is called when mails can be sent, unless the route knows that already.
+    pub(super) fn new(relay: &Arc<Relay>, in_hand: Option<MailJob>, on_open: fn(&Relay)) -> Talk {
+        let now = Instant::now();
+        Talk {
+            client: Client::new(relay.config.options(), now),
+            listener: relay.feed.listen(),
+            relay: Arc::clone(relay),
+            flights: FxHashMap::default(),
+            next_id: 0,
+            in_hand,
+            unwritten: 0,
+            filled: None,
+            next_grant: None,
+            open: false,
+            had_room: false,
+            completed: 0,
+            interrupted: false,
+            busy: now,
+            stuck: None,
+            drain: None,
+            on_open,
+        }
+    }
+
+    /// Talks until the connection ends; every mail has its verdict then.
+    pub(super) async fn run(mut self, stream: Stream, stop: &mut Stop) -> Ending {
+        let mut stream = Some(stream);
+        let mut buffer = vec![0; INPUT_OCTETS];
+        let trouble = loop {
+            let now = Instant::now();
+            self.check_deadlines(now);
+            if let Some(end) = self.handle_events(&mut stream).await {
+                break end;
+            }
+            self.fill(Instant::now());
+            let Some(stream) = stream.as_mut() else { break Some("the connection is gone".to_owned()) };
+            let due = self.deadline(now);
+            tokio::select! {
+                biased;
+                progress = progress(stream, &mut self.client, &mut buffer) => self.moved(progress, Instant::now()),
+                () = self.listener.notified() => {}
+                () = stop.wait(), if self.drain.is_none() => self.stop(Instant::now()),
+                () = tokio::time::sleep_until(due.into()) => {}
+            }
+        };
+        self.leave(trouble)
+    }
+
+    /// Events of the machine; the session's end, and why, if one of them is that.
+    async fn handle_events(&mut self, stream: &mut Option<Stream>) -> Option<Option<String>> {
+        while let Some(event) = self.client.poll_event() {
+            match event {
+                Event::StartTls => self.secure(stream).await,
+                Event::Ready(_) => {
+                    self.open = true;
+                    self.busy = Instant::now();
+                    (self.on_open)(&self.relay);
+                }
+                Event::Done { id, verdict } => {
+                    self.busy = Instant::now();
+                    match verdict {
+                        Verdict::Accepted { .. } | Verdict::Refused { .. } => self.completed += 1,
+                        Verdict::Unknown { .. } | Verdict::NotTried { .. } => self.interrupted = true,
+                    }
+                    if let Some(job) = self.flights.remove(&id) {
+                        self.relay.settle(job, verdict);
+                    }
+                }
+                Event::Closed(Ok(())) => return Some(None),
+                Event::Closed(Err(failure)) => return Some(self.trouble(failure)),
+            }
+        }
+        None
+    }
+
+    /// A relay that ends a session in which nothing was to do is no trouble.
+    fn trouble(&self, failure: Failure) -> Option<String> {
+        let idle = self.open && !self.interrupted && self.busy.elapsed() >= IDLE_MIN;
+        let ended = failure.code == "smtp:lost" || failure.code.starts_with("smtp:421");
+        (!(idle && ended)).then_some(failure.text)
+    }
+
+    async fn secure(&mut self, stream: &mut Option<Stream>) {
+        let result = match (stream.take(), &self.relay.tls) {
+            (Some(plain), Some(tls)) => {
+                let handshake = plain.into_tls_client(tls, host_of(&self.relay.config.address));
+                match tokio::time::timeout(HANDSHAKE_MAX, handshake).await {
+                    Ok(result) => result,
+                    Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "not in time")),
+                }
+            }
+            _ => Err(io::Error::other("the route has no TLS")),
+        };
+        let now = Instant::now();
+        match result {
+            Ok(secured) => {
+                *stream = Some(secured);
+                self.client.handle_input(now, Input::Secured);
+            }
+            Err(error) => {
+                let why = format!("the TLS handshake failed: {error}");
+                self.client.handle_input(now, Input::Lost(&why));
+            }
+        }
+    }
+
+    /// Begins as many mails as the machine, the limit and the feed have.
+    fn fill(&mut self, now: Instant) {
+        self.next_grant = None;
+        while self.client.room() > 0 && self.drain.is_none() {
+            if !self.relay.grant(now) {
+                self.next_grant = self.relay.next_grant(now);
+                break;
+            }
+            let Some(job) = self.next_job() else {
+                self.relay.unused();
+                break;
+            };
+            self.submit(job, now);
+        }
+        let has_room = self.client.room() > 0 && self.drain.is_none();
+        self.relay.set_room(self.had_room, has_room);
+        self.had_room = has_room;
+    }
+
+    fn next_job(&mut self) -> Option<MailJob> {
+        if let Some(job) = self.in_hand.take() {
+            match self.relay.feed.refusal(&job) {
+                None => return Some(job),
+                Some(why) => self.relay.give_back(&job, why),
+            }
+        }
+        self.relay.feed.next()
+    }
+
+    fn submit(&mut self, job: MailJob, now: Instant) {
+        let (segment, letterhead) = (&job.held.segment, &self.relay.feed.craft().letterhead);
+        let id = self.next_id;
+        match letterhead.compose(segment, &job.held.prepared, job.entry(), id, self.relay.world.now()) {
+            Ok(transaction) => {
+                self.next_id += 1;
+                self.flights.insert(id, job);
+                self.client.submit(now, transaction);
+                self.unwritten += 1;
+                self.filled.get_or_insert(now);
+                self.busy = now;
+            }
+            Err(why) => {
+                self.relay.unused();
+                self.relay.feed.whole(&job, outcome::refused(why));
+            }
+        }
+    }
+
+    /// Octets were written or read, or never will be again.
+    fn moved(&mut self, progress: io::Result<Progress>, now: Instant) {
+        match progress {
+            Ok(progress) => {
+                if progress.closed {
+                    self.client.handle_input(now, Input::Lost("the relay closed the connection"));
+                }
+                self.stuck = None;
+            }
+            Err(error) => {
+                let why = format!("the connection broke: {error}");
+                self.client.handle_input(now, Input::Lost(&why));
+            }
+        }
+        if self.client.poll_transmit().is_empty() {
+            self.tell_written(now);
+        } else {
+            self.stuck = Some(now);
+        }
+    }
+
+    fn tell_written(&mut self, now: Instant) {
+        if self.unwritten > 0 {
+            let before = self.filled.take().unwrap_or(now);
+            self.relay.wrote(std::mem::take(&mut self.unwritten), before, now);
+        }
+    }
+
+    fn check_deadlines(&mut self, now: Instant) {
+        self.client.handle_timeout(now);
+        if self.drain.is_some_and(|due| due <= now) {
+            self.client.handle_input(now, Input::Lost("the route was stopped before the relay answered"));
+        } else if self.stuck.is_some_and(|since| now >= since + WRITE_MAX) {
+            self.client.handle_input(now, Input::Lost("the relay did not read what was written"));
+        } else if self.open && self.client.is_idle() && now >= self.busy + IDLE_MAX {
+            self.client.quit(now);
+        }
+    }
+
+    fn deadline(&self, now: Instant) -> Instant {
+        let idle = self.client.is_idle().then_some(self.busy + IDLE_MAX);
+        let stuck = self.stuck.map(|since| since + WRITE_MAX);
+        let due = [self.client.poll_timeout(), self.next_grant, idle, stuck, self.drain];
+        due.into_iter().flatten().min().unwrap_or(now + IDLE_MAX)
+    }
+
+    fn stop(&mut self, now: Instant) {
+        self.drain = Some(now + DRAIN);
+        if let Some(job) = self.in_hand.take() {
+            self.relay.feed.put_back(job);
+        }
+        self.client.quit(now);
+    }
+
+    fn leave(mut self, trouble: Option<String>) -> Ending {
+        // What is not known to be unwritten counts as written.
+        self.tell_written(Instant::now());
+        self.relay.set_room(self.had_room, false);
+        if let Some(job) = self.in_hand.take() {
+            self.relay.feed.put_back(job);
+        }
+        Ending { open: self.open, completed: self.completed, trouble }
+    }
+}
+
+/// What [`progress`] did.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Progress {
+    moved: bool,
+    closed: bool,
+}
+
+/// Waits until octets were written or read: writes all the system takes, then reads all there is.
+async fn progress(stream: &mut Stream, client: &mut Client, buffer: &mut [u8]) -> io::Result<Progress> {
+    poll_fn(|cx| {
+        let mut done = Progress::default();
+        write(stream, client, cx, &mut done)?;
+        read(stream, client, cx, buffer, &mut done)?;
+        if done == Progress::default() { Poll::Pending } else { Poll::Ready(Ok(done)) }
+    })
+    .await
+}
+
+fn write(
+    stream: &mut Stream,
+    client: &mut Client,
+    cx: &mut Context<'_>,
+    done: &mut Progress,
+) -> io::Result<()> {
+    while !client.poll_transmit().is_empty() {
+        match Pin::new(&mut *stream).poll_write(cx, client.poll_transmit()) {
+            Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+            Poll::Ready(Ok(written)) => {
+                client.handle_input(Instant::now(), Input::Sent(written));
+                done.moved = true;
+            }
+            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Pending => break,
+        }
+    }
+    // TLS records may still wait inside; a plain stream has nothing to do here.
+    match Pin::new(stream).poll_flush(cx) {
+        Poll::Ready(Err(error)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn read(
+    stream: &mut Stream,
+    client: &mut Client,
+    cx: &mut Context<'_>,
+    buffer: &mut [u8],
+    done: &mut Progress,
+) -> io::Result<()> {
+    loop {
+        let mut octets = ReadBuf::new(buffer);
+        match Pin::new(&mut *stream).poll_read(cx, &mut octets) {
+            Poll::Pending => return Ok(()),
+            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Ready(Ok(())) if octets.filled().is_empty() => {
+                done.closed = true;
+                return Ok(());
+            }
+            Poll::Ready(Ok(())) => {
+                client.handle_input(Instant::now(), Input::Octets(octets.filled()));
+                done.moved = true;
+                if octets.remaining() > 0 && !matches!(stream, Stream::TlsClient(_)) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
