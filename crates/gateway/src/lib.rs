@@ -8,6 +8,7 @@
 pub mod feed;
 pub mod journal;
 pub mod mail;
+pub mod notice;
 pub mod sms;
 pub mod world;
 

@@ -77,6 +77,11 @@ impl TlsClient {
         Ok(TlsClient { connector: TlsConnector::from(Arc::new(config)), server_name })
     }
 
+    /// The same trust for who brings a connection of its own: an HTTP client.
+    pub fn config(&self) -> ClientConfig {
+        (**self.connector.config()).clone()
+    }
+
     /// The name to ask for when connecting to `host`.
     pub(crate) fn name_for(&self, host: &str) -> Result<ServerName<'static>, TlsError> {
         match &self.server_name {

@@ -216,7 +216,7 @@ impl Desk {
 }
 
 impl Worker<Session> for Desk {
-    fn handle(&mut self, event: Event<'_>, now: Instant) {
+    fn handle(&mut self, event: Event<'_>, _now: Instant) {
         match event {
             Event::Bind { bind } => self.bind = Some(bind.password == b"secret"),
             Event::Submit { sequence, pdu } => {

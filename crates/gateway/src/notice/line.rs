@@ -1,0 +1,143 @@
+//! One address: its notices, one after another.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pace::Backoff;
+use records::Notice;
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
+
+use super::Office;
+use super::sign::seconds;
+use crate::world::Stop;
+
+const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+/// An address that is gone is not asked again for so long: notices that come after are as much in vain.
+const GONE_FOR: Duration = Duration::from_secs(3_600);
+
+/// How a try ended.
+enum Told {
+    Yes,
+    /// The address wants no more of this, ever.
+    Gone,
+    /// Again, at the earliest after so long.
+    NotYet(String, Option<Duration>),
+}
+
+/// Tells an address everything that waits for it, until nothing does.
+pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
+    let mut backoff = Backoff::new(office.settings.retry_first, office.settings.retry_max);
+    let mut gone: Option<tokio::time::Instant> = None;
+    while let Some(index) = office.first(&url) {
+        if stop.is_set() {
+            return;
+        }
+        let Some(notice) = office.read(index) else {
+            // Trimmed away: too old to be told.
+            office.done(&url, index);
+            continue;
+        };
+        if office.world.now() > notice.expires {
+            tracing::warn!(
+                url,
+                id = notice.id,
+                tries = backoff.failures(),
+                "a notice could not be told in its time"
+            );
+            office.done(&url, index);
+            backoff.reset();
+            continue;
+        }
+        if gone.is_some_and(|until| tokio::time::Instant::now() < until) {
+            office.done(&url, index);
+            continue;
+        }
+        let wait = match tell(&office, &notice).await {
+            Told::Yes => {
+                office.done(&url, index);
+                backoff.reset();
+                continue;
+            }
+            Told::Gone => {
+                tracing::warn!(
+                    url,
+                    id = notice.id,
+                    "the address is gone: nothing more is told there for a while"
+                );
+                office.done(&url, index);
+                backoff.reset();
+                gone = Some(tokio::time::Instant::now() + GONE_FOR);
+                continue;
+            }
+            Told::NotYet(why, at_least) => {
+                let wait = backoff.wait(chance()).max(at_least.unwrap_or_default());
+                tracing::info!(
+                    url,
+                    id = notice.id,
+                    why,
+                    wait_ms = wait.as_millis() as u64,
+                    "a notice was not heard"
+                );
+                wait
+            }
+        };
+        // Not beyond its end, so that what waits behind it need not wait longer than it.
+        let left = notice.expires.us_since(office.world.now()).max(0);
+        let wait = wait.min(Duration::from_micros(left as u64 + 1));
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = stop.wait() => return,
+        }
+    }
+}
+
+async fn tell(office: &Office, notice: &Notice) -> Told {
+    // It is never closed.
+    let _permit = office.requests.acquire().await;
+    let now = seconds(office.world.now());
+    let request = office
+        .client
+        .post(&notice.url)
+        .header(CONTENT_TYPE, &notice.content_type)
+        .header(WEBHOOK_ID, &notice.id)
+        .header(WEBHOOK_TIMESTAMP, now)
+        .header(WEBHOOK_SIGNATURE, office.signer.sign(&notice.id, now, &notice.body))
+        .body(notice.body.clone());
+    match request.send().await {
+        Ok(response) => judge(office, &response),
+        // An address that is none will not become one.
+        Err(error) if error.is_builder() => Told::Gone,
+        Err(error) => Told::NotYet(words(&error), None),
+    }
+}
+
+fn judge(office: &Office, response: &reqwest::Response) -> Told {
+    let status = response.status();
+    if status.is_success() {
+        return Told::Yes;
+    }
+    if status == StatusCode::GONE {
+        return Told::Gone;
+    }
+    let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let after = after.map(|seconds| Duration::from_secs(seconds).min(office.settings.retry_max));
+    Told::NotYet(status.to_string(), after)
+}
+
+/// The innermost cause says most.
+fn words(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    if error.is_timeout() { format!("no answer in time: {cause}") } else { cause.to_string() }
+}
+
+/// From 0 to 1.
+fn chance() -> f64 {
+    RandomState::new().hash_one(0) as f64 / u64::MAX as f64
+}

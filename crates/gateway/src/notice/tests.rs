@@ -1,0 +1,292 @@
+use super::*;
+use crate::world::Secret;
+use bus::Bus;
+use bus::embedded::{Fsync, Options};
+use net::{Cores, Listener, Stream, TlsServer, TlsServerSettings};
+use records::Timestamp;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+const LONG: Duration = Duration::from_secs(10);
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+fn wall() -> Timestamp {
+    Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as i64)
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+struct Heard {
+    head: String,
+    body: String,
+}
+
+impl Heard {
+    fn header(&self, name: &str) -> &str {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value).next().unwrap_or("")
+    }
+    fn path(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or("")
+    }
+}
+
+type Answers = Box<dyn FnMut(usize, &Heard) -> Option<String> + Send>;
+
+/// An HTTP server that notes what it hears and answers by script; `None`: not at all.
+struct Ear {
+    heard: Arc<Mutex<Vec<Heard>>>,
+    address: String,
+}
+
+impl Ear {
+    async fn open(answers: impl FnMut(usize, &Heard) -> Option<String> + Send + 'static) -> Ear {
+        Ear::open_with(None, answers).await
+    }
+
+    async fn open_with(
+        tls: Option<TlsServer>,
+        answers: impl FnMut(usize, &Heard) -> Option<String> + Send + 'static,
+    ) -> Ear {
+        let listener = Listener::bind("127.0.0.1:0", 100).await.unwrap();
+        let ear = Ear { heard: Arc::default(), address: listener.address().unwrap().to_string() };
+        let heard = Arc::clone(&ear.heard);
+        let answers: Arc<Mutex<Answers>> = Arc::new(Mutex::new(Box::new(answers)));
+        tokio::spawn(async move {
+            let cores = Cores::from_handles(Vec::new());
+            let serve = listener.serve(&cores, tls, move |stream, _| {
+                listen(stream, Arc::clone(&heard), Arc::clone(&answers))
+            });
+            serve.await;
+        });
+        ear
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    fn heard(&self) -> Vec<Heard> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+async fn listen(mut stream: Stream, heard: Arc<Mutex<Vec<Heard>>>, answers: Arc<Mutex<Answers>>) {
+    let mut octets = Vec::new();
+    loop {
+        let head = loop {
+            if let Some(end) = octets.windows(4).position(|window| window == b"\r\n\r\n") {
+                break String::from_utf8(octets.drain(..end + 4).collect()).unwrap();
+            }
+            if stream.read_buf(&mut octets).await.unwrap_or(0) == 0 {
+                return;
+            }
+        };
+        let mut request = Heard { head, body: String::new() };
+        let length: usize = request.header("content-length").parse().unwrap();
+        while octets.len() < length {
+            stream.read_buf(&mut octets).await.unwrap();
+        }
+        request.body = String::from_utf8(octets.drain(..length).collect()).unwrap();
+        let number = heard.lock().unwrap().len();
+        let answer = (answers.lock().unwrap())(number, &request);
+        heard.lock().unwrap().push(request);
+        match answer {
+            Some(answer) => stream.write_all(answer.as_bytes()).await.unwrap(),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn answer(status: &str) -> Option<String> {
+    Some(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n"))
+}
+
+struct House {
+    _dir: tempfile::TempDir,
+    bus: Arc<dyn Bus>,
+    world: World,
+}
+
+impl House {
+    fn new() -> House {
+        let dir = tempfile::tempdir().unwrap();
+        let bus =
+            bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
+        let world = World::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
+        House { _dir: dir, bus, world }
+    }
+
+    async fn notify(&self, url: &str, id: &str) {
+        self.notify_until(url, id, wall().plus_s(600)).await;
+    }
+
+    async fn notify_until(&self, url: &str, id: &str, expires: Timestamp) {
+        let notice = Notice {
+            id: id.to_owned(),
+            alert: None,
+            url: url.to_owned(),
+            content_type: "application/json".to_owned(),
+            body: format!("{{\"id\":\"{id}\"}}"),
+            at: wall(),
+            expires,
+        };
+        self.bus.topic(NOTICES).unwrap().append(&[&notice.encode()]).await.unwrap();
+    }
+
+    fn start(&self) -> Running {
+        self.start_trusting(None)
+    }
+
+    fn start_trusting(&self, ca_file: Option<PathBuf>) -> Running {
+        let settings = NoticeSettings {
+            ca_file,
+            secrets: vec![Secret::from(SECRET)],
+            timeout: Duration::from_millis(300),
+            retry_first: Duration::from_millis(20),
+            retry_max: Duration::from_millis(200),
+            ..NoticeSettings::default()
+        };
+        start(settings, &self.world).unwrap()
+    }
+
+    async fn until_told(&self) {
+        let group = self.bus.group(NOTICES, GROUP).unwrap();
+        wait_for("told", || group.unacknowledged(1).is_empty()).await;
+    }
+}
+
+async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !test() {
+        assert!(Instant::now() < end, "not {what} in time");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+fn ids(heard: &[Heard]) -> Vec<String> {
+    heard.iter().map(|heard| heard.header("webhook-id").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_notice_is_posted_with_a_signature_that_its_hearer_can_check() {
+    let (house, ear) = (House::new(), Ear::open(|_, _| answer("204 No Content")).await);
+    house.notify(&ear.url("/hook?a=1"), "msg-1").await;
+    let running = house.start();
+    house.until_told().await;
+    running.stop().await;
+    let heard = ear.heard();
+    assert_eq!(heard.len(), 1);
+    assert!(heard[0].head.starts_with("POST /hook?a=1 HTTP/1.1\r\n"));
+    assert_eq!(
+        (heard[0].header("content-type"), heard[0].body.as_str()),
+        ("application/json", r#"{"id":"msg-1"}"#)
+    );
+    let timestamp: i64 = heard[0].header("webhook-timestamp").parse().unwrap();
+    assert!((timestamp - wall().0 / 1_000_000).abs() <= 5);
+    let signer = Signer::new(&[Secret::from(SECRET)]).unwrap();
+    assert_eq!(heard[0].header("webhook-signature"), signer.sign("msg-1", timestamp, &heard[0].body));
+}
+
+#[tokio::test]
+async fn a_notice_is_told_again_until_it_is_heard_and_those_behind_it_wait() {
+    let script = |number, _: &Heard| match number {
+        0 => answer("500 Internal Server Error"),
+        1 => answer("302 Found\r\nlocation: http://127.0.0.1:1/"),
+        2 => answer("404 Not Found"),
+        3 => None,
+        _ => answer("200 OK"),
+    };
+    let (house, ear) = (House::new(), Ear::open(script).await);
+    house.notify(&ear.url("/"), "first").await;
+    house.notify(&ear.url("/"), "second").await;
+    let running = house.start();
+    house.until_told().await;
+    running.stop().await;
+    assert_eq!(ids(&ear.heard()), ["first", "first", "first", "first", "first", "second"]);
+}
+
+#[tokio::test]
+async fn a_slow_address_does_not_hold_up_others() {
+    let script = |_, heard: &Heard| if heard.path().starts_with("/slow") { None } else { answer("200 OK") };
+    let (house, ear) = (House::new(), Ear::open(script).await);
+    for number in 0..300 {
+        house.notify(&ear.url("/slow"), &format!("slow-{number}")).await;
+    }
+    for number in 0..300 {
+        house.notify(&ear.url("/quick"), &format!("quick-{number}")).await;
+    }
+    let running = house.start();
+    let quick = || ear.heard().into_iter().filter(|heard| heard.path() == "/quick").collect::<Vec<_>>();
+    wait_for("told", || quick().len() == 300).await;
+    let expected: Vec<String> = (0..300).map(|number| format!("quick-{number}")).collect();
+    assert_eq!(ids(&quick()), expected, "each once, in order");
+    running.stop().await;
+    let group = house.bus.group(NOTICES, GROUP).unwrap();
+    assert_eq!(group.unacknowledged(1_000).len(), 300, "what was not heard is still there");
+}
+
+#[tokio::test]
+async fn an_address_that_is_gone_and_a_notice_out_of_time_are_given_up() {
+    let (house, ear) = (
+        House::new(),
+        Ear::open(|_, heard| {
+            if heard.path() == "/gone" {
+                answer("410 Gone")
+            } else {
+                answer("503 Service Unavailable\r\nretry-after: 0")
+            }
+        })
+        .await,
+    );
+    house.notify(&ear.url("/gone"), "gone-1").await;
+    house.notify(&ear.url("/gone"), "gone-2").await;
+    house.notify("not an address", "nowhere").await;
+    house.notify_until(&ear.url("/late"), "late", wall().plus_us(150_000)).await;
+    let running = house.start();
+    house.until_told().await;
+    running.stop().await;
+    let heard = ear.heard();
+    assert_eq!(heard.iter().filter(|heard| heard.path() == "/gone").count(), 1);
+    assert!(
+        heard.iter().filter(|heard| heard.path() == "/late").count() >= 2,
+        "it was tried while there was time"
+    );
+}
+
+#[tokio::test]
+async fn what_was_not_told_before_a_stop_is_told_after_it() {
+    let (house, ear) =
+        (House::new(), Ear::open(|number, _| if number == 0 { None } else { answer("200 OK") }).await);
+    house.notify(&ear.url("/"), "once").await;
+    let running = house.start();
+    wait_for("heard", || ear.heard().len() == 1).await;
+    running.stop().await;
+    let running = house.start();
+    house.until_told().await;
+    running.stop().await;
+    assert_eq!(ids(&ear.heard()), ["once", "once"]);
+}
+
+#[tokio::test]
+async fn a_notice_goes_by_tls_to_whom_is_trusted_and_to_nobody_else() {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (cert_file, key_file) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    std::fs::write(&cert_file, made.cert.pem()).unwrap();
+    std::fs::write(&key_file, made.signing_key.serialize_pem()).unwrap();
+    let tls = TlsServer::new(&TlsServerSettings { cert_file: cert_file.clone(), key_file }).unwrap();
+    let (house, ear) = (House::new(), Ear::open_with(Some(tls), |_, _| answer("200 OK")).await);
+    let url = ear.url("/").replace("http:", "https:");
+    house.notify_until(&url, "distrusted", wall().plus_us(200_000)).await;
+    let running = house.start();
+    house.until_told().await;
+    running.stop().await;
+    assert_eq!(ids(&ear.heard()), Vec::<String>::new());
+    house.notify(&url, "trusted").await;
+    let running = house.start_trusting(Some(cert_file));
+    house.until_told().await;
+    running.stop().await;
+    assert_eq!(ids(&ear.heard()), ["trusted"]);
+}
