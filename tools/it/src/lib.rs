@@ -3,7 +3,7 @@
 //! - [`Server`]: `campanile serve` with a configuration and a data folder of its own; it can be killed and started again.
 //! - [`Api`]: what a client says to it.
 //! - [`NpmSmsc`], [`OpenSmtpd`]: peers that nobody here wrote, as children too.
-//! - [`Callbacks`]: somebody who is told.
+//! - [`Callbacks`]: somebody who is told. [`Witness`]: somebody who sees the program write.
 //! - `sim`'s SMSC and mailbox run in the tests' process, so they outlive a server that is killed.
 //!
 //! Whatever a test starts has its own ports and its own folder, and ends with the test.
@@ -17,6 +17,7 @@ mod open_smtpd;
 mod ports;
 mod server;
 mod wait;
+mod witness;
 
 pub use api::{Api, Reply};
 pub use callbacks::{Call, Callbacks};
@@ -25,3 +26,4 @@ pub use open_smtpd::OpenSmtpd;
 pub use ports::free_port;
 pub use server::{Server, Setup, mail_route, program, sms_route};
 pub use wait::{eventually, within};
+pub use witness::Witness;

@@ -130,9 +130,14 @@ impl Server {
 
     /// Starts it again on the same data and port, and waits until it takes alerts.
     pub async fn restart(&mut self) {
+        self.spawn_again();
+        self.ready().await;
+    }
+
+    /// Starts it again on the same data and port, and does not wait.
+    pub fn spawn_again(&mut self) {
         assert!(self.child.is_none(), "it runs already");
         self.spawn();
-        self.ready().await;
     }
 
     /// The last of what it logged.
@@ -167,7 +172,8 @@ impl Server {
         lines
     }
 
-    async fn ready(&mut self) {
+    /// Waits until it takes alerts.
+    pub async fn ready(&mut self) {
         let api = self.api();
         eventually("the server is ready", READY_MAX, async || {
             assert!(self.is_alive(), "the server ended:\n{}", self.log());

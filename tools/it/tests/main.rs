@@ -1,4 +1,19 @@
 //! All tests that cross crates: the real program, real sockets, peers that others wrote.
 #![allow(clippy::unwrap_used)]
 
+mod answers;
+mod bad_input;
+mod cap_messages;
+mod crash;
+mod disk_full;
+mod drills;
+mod following;
+mod foreign_mail;
+mod foreign_smsc;
+mod orders_of_devices;
 mod peers;
+mod people;
+mod rate;
+mod steering;
+mod submitting;
+mod world;

@@ -20,12 +20,21 @@ function date(when) {
     two(when.getUTCHours()) + two(when.getUTCMinutes());
 }
 
-function deliver(session, event, fields, about) {
+// Bound sessions that can be delivered to, by system_id: a client that comes back gets what waited for it.
+const open = new Map();
+const RETRY_MS = 100;
+
+function deliver(systemId, event, fields, about) {
+  const session = (open.get(systemId) || []).find((candidate) => !candidate.socket.destroyed);
+  if (!session) {
+    setTimeout(() => deliver(systemId, event, fields, about), RETRY_MS);
+    return;
+  }
   session.deliver_sm(fields, (answer) => say({ event, ...about, status: answer.command_status }));
 }
 
 // SMPP 3.4, Appendix B.
-function receipt(session, pdu, id) {
+function receipt(systemId, pdu, id) {
   const now = new Date();
   const text = `id:${String(id).padStart(10, '0')} sub:001 dlvrd:001 submit date:${date(now)} done date:${date(now)} ` +
     'stat:DELIVRD err:000 text:';
@@ -37,18 +46,18 @@ function receipt(session, pdu, id) {
     fields.receipted_message_id = id.toString(16);
     fields.message_state = 2;
   }
-  deliver(session, 'receipt', fields, { id, to: pdu.destination_addr });
+  deliver(systemId, 'receipt', fields, { id, to: pdu.destination_addr });
 }
 
-function reply(session, pdu) {
+function reply(systemId, pdu) {
   const fields = {
     source_addr_ton: pdu.dest_addr_ton, source_addr_npi: pdu.dest_addr_npi,
     source_addr: pdu.destination_addr, destination_addr: pdu.source_addr, short_message: options.reply,
   };
-  deliver(session, 'reply', fields, { to: pdu.source_addr, text: options.reply });
+  deliver(systemId, 'reply', fields, { to: pdu.source_addr, text: options.reply });
 }
 
-function submitted(session, pdu) {
+function submitted(session, systemId, pdu) {
   last += 1;
   const id = last;
   const { udh, message } = Buffer.isBuffer(pdu.short_message)
@@ -62,23 +71,25 @@ function submitted(session, pdu) {
   session.send(pdu.response({ message_id: id.toString(16) }));
   if (!(pdu.registered_delivery & 1)) return;
   setTimeout(() => {
-    if (session.socket.destroyed) return;
-    receipt(session, pdu, id);
-    if (options.reply !== null) setTimeout(() => reply(session, pdu), options.reply_after_ms);
+    receipt(systemId, pdu, id);
+    if (options.reply !== null) setTimeout(() => reply(systemId, pdu), options.reply_after_ms);
   }, options.receipt_after_ms);
 }
 
 const server = smpp.createServer((session) => {
-  let bound = false;
+  let bound = null;
   for (const mode of ['bind_transceiver', 'bind_transmitter', 'bind_receiver']) {
     session.on(mode, (pdu) => {
-      bound = pdu.password === options.password;
-      say({ event: 'bind', mode, system_id: pdu.system_id, accepted: bound });
-      session.send(pdu.response(bound ? { system_id: 'npm-smpp' } : { command_status: smpp.ESME_RINVPASWD }));
+      const accepted = pdu.password === options.password;
+      say({ event: 'bind', mode, system_id: pdu.system_id, accepted });
+      session.send(pdu.response(accepted ? { system_id: 'npm-smpp' } : { command_status: smpp.ESME_RINVPASWD }));
+      if (!accepted) return;
+      bound = pdu.system_id;
+      if (mode !== 'bind_transmitter') open.set(bound, [...(open.get(bound) || []), session]);
     });
   }
   session.on('submit_sm', (pdu) => {
-    if (bound) submitted(session, pdu);
+    if (bound !== null) submitted(session, bound, pdu);
     else session.send(pdu.response({ command_status: smpp.ESME_RINVBNDSTS }));
   });
   session.on('enquire_link', (pdu) => session.send(pdu.response()));
@@ -86,6 +97,9 @@ const server = smpp.createServer((session) => {
     say({ event: 'unbind' });
     session.send(pdu.response());
     session.close();
+  });
+  session.on('close', () => {
+    if (bound !== null) open.set(bound, (open.get(bound) || []).filter((other) => other !== session));
   });
   session.on('error', () => {});
 });

@@ -1,0 +1,69 @@
+//! Drills reach drill routes alone, and nothing of the kind is ever live.
+
+use crate::world::{SOON, carrier, count, phone_owner};
+use it::{Server, sms_route};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_drill_takes_drill_routes_and_a_live_alert_live_ones() {
+    let (live, drill) = (carrier().await, carrier().await);
+    let config = sms_route("live", live.address(), "")
+        + &sms_route("drill", drill.address(), "").replace("mode = \"live\"", "mode = \"drill\"");
+    let server = Server::start(&config).await;
+    let api = server.api();
+    let mut bo = phone_owner("bo", 1);
+    bo["participant"] = json!(true);
+    api.add_recipients(&json!([phone_owner("ann", 0), bo])).await;
+
+    let id = api.submit(&json!({"text": "practice", "audience": ["all"], "mode": "drill"})).await;
+    let report = api.done(&id, SOON).await;
+    assert_eq!(
+        (report["mode"].as_str(), count(&report, "accepted") + count(&report, "delivered")),
+        (Some("drill"), 2)
+    );
+    assert_eq!((drill.stats().messages, live.stats().messages), (2, 0));
+    assert!(drill.messages(10).iter().all(|message| message.text.contains("EXERCISE")), "each text says so");
+
+    let id = api
+        .submit(&json!({"text": "practice", "audience": ["all"], "mode": "drill", "participants_only": true}))
+        .await;
+    let report = api.done(&id, SOON).await;
+    assert_eq!(count(&report, "excluded"), 1, "{report}");
+    assert_eq!((drill.stats().messages, live.stats().messages), (3, 0));
+
+    let id = api.submit(&json!({"text": "real", "audience": ["all"]})).await;
+    api.done(&id, SOON).await;
+    assert_eq!((drill.stats().messages, live.stats().messages), (3, 2));
+}
+
+#[tokio::test]
+async fn a_drill_without_a_drill_route_is_refused_and_so_is_the_reverse() {
+    let carrier = carrier().await;
+    for (route, alert) in [("live", "drill"), ("drill", "live")] {
+        let config = sms_route("only", carrier.address(), "")
+            .replace("mode = \"live\"", &format!("mode = \"{route}\""));
+        let server = Server::start(&config).await;
+        let api = server.api();
+        api.add_recipients(&json!([phone_owner("ann", 0)])).await;
+        let reply =
+            api.post("/api/v1/alerts", &json!({"text": "x", "audience": ["all"], "mode": alert})).await;
+        let problem = reply.expect_problem(422, "channels");
+        assert!(problem.to_string().contains(alert), "{problem}");
+    }
+    assert_eq!(carrier.stats().submits, 0);
+}
+
+#[tokio::test]
+async fn what_a_simulated_route_did_says_so() {
+    let config = "[[route]]\nname = \"town\"\nchannel = \"sms\"\nmode = \"live\"\nsim = true\n";
+    let server = Server::start(config).await;
+    let api = server.api();
+    api.add_recipients(&json!([phone_owner("ann", 0)])).await;
+    let id = api.submit(&json!({"text": "x", "audience": ["all"]})).await;
+    let report = api.done(&id, SOON).await;
+    assert_eq!(
+        (&report["simulated"], &report["routes"]["town"]["simulated"]),
+        (&json!(true), &json!(true)),
+        "{report}"
+    );
+}
