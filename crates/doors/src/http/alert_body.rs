@@ -261,7 +261,9 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: Defaults) -> Result<Optio
         },
         channel => {
             let channel = Channel::from_str(channel)?;
-            let kept = address(channel, rest, defaults)?;
+            // A country code that is newer than our list of them is not the sender's mistake: the engine's looser form will do.
+            let kept = address(channel, rest, defaults)
+                .or_else(|reason| engine::checked_address(channel, rest).map_err(|_| reason))?;
             Ok((kept != rest).then(|| format!("{channel}:{kept}")))
         }
     }

@@ -200,7 +200,7 @@ fn any_entry() -> impl Strategy_<Value = AudienceEntry> {
     let to = prop_oneof![
         Just("all".to_owned()),
         "group:[a-z/]{0,3}[a-z]".prop_map(|g| g.replace('/', "-")),
-        "sms:\\+[0-9]{8,12}"
+        "sms:\\+467[0-9]{8}"
     ];
     let strategy = prop_oneof![
         Just(None),

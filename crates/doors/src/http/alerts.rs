@@ -16,7 +16,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{ALLOW, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use engine::{Draft, Steer, Submitted};
+use engine::{DeliveryView, Draft, Steer, Submitted};
 use futures_util::stream;
 use records::{Alert, AlertId, AlertNo, AlertRequest, DeliveryState, EndpointNo, Origin};
 use serde_json::{Value, json};
@@ -219,8 +219,27 @@ pub(crate) async fn deliveries(
     let state: Option<DeliveryState> = query.parsed("state")?;
     let from = EndpointNo(query.number_cursor()?.unwrap_or(0));
     check_own(&app, &caller, id).await?;
-    let (items, next) = app.engine.deliveries(caller.account(), id, state, from, query.limit()?).await?;
+    let (items, next) = delivery_page(&app, &caller, id, (state, from), query.limit()?).await?;
     Ok(Json(json!({"items": items, "next": next.map(|no| cursor(no.0))})))
+}
+
+/// A page of an alert's deliveries and where the next begins; asks for one more than it shows, so that the last page knows
+/// that it is the last.
+pub(crate) async fn delivery_page(
+    app: &App,
+    caller: &Caller,
+    id: AlertId,
+    (state, from): (Option<DeliveryState>, EndpointNo),
+    limit: usize,
+) -> Outcome<(Vec<DeliveryView>, Option<EndpointNo>)> {
+    let (mut items, next) = app.engine.deliveries(caller.account(), id, state, from, limit + 1).await?;
+    match items.get(limit).map(|more| EndpointNo(more.endpoint)) {
+        Some(more) => {
+            items.truncate(limit);
+            Ok((items, Some(more)))
+        }
+        None => Ok((items, next)),
+    }
 }
 
 pub(crate) async fn report(

@@ -132,8 +132,12 @@ fn mode(status: Option<Status>, oddities: &mut Vec<Oddity>) -> Outcome<(Mode, bo
 }
 
 fn stops(alert: &Alert, oddities: &mut Vec<Oddity>) -> Outcome<Vec<(String, String)>> {
-    let earlier =
-        || alert.references.iter().map(|one| (one.sender.clone(), one.identifier.clone())).collect();
+    // Some issuers refer to the message itself; that must not stop it.
+    let others = alert
+        .references
+        .iter()
+        .filter(|one| one.sender != alert.sender || one.identifier != alert.identifier);
+    let earlier = || others.map(|one| (one.sender.clone(), one.identifier.clone())).collect();
     match alert.msg_type {
         Some(MsgType::Alert) => Ok(Vec::new()),
         Some(MsgType::Update | MsgType::Cancel) => {

@@ -181,7 +181,8 @@ pub(crate) async fn alert(
     let from = query.one("from").and_then(|text| text.parse().ok()).map_or(EndpointNo(0), EndpointNo);
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
     let report = app.engine.report(caller.account(), alert.id).await?;
-    let (deliveries, next) = deliveries(&app, &caller, &alert, state, from).await?;
+    let (deliveries, next) =
+        alerts::delivery_page(&app, &caller, alert.id, (state, from), DELIVERIES_SHOWN).await?;
     let nonce = random_text()?;
     let bar = bar(&report.counts);
     let label: Vec<String> = bar.iter().map(|part| format!("{} {}", part.count, part.name)).collect();
@@ -199,16 +200,6 @@ pub(crate) async fn alert(
         next: next.map(|no| no.0),
     };
     html(StatusCode::OK, &nonce, page.render())
-}
-
-async fn deliveries(
-    app: &App,
-    caller: &Caller,
-    alert: &Alert,
-    state: Option<DeliveryState>,
-    from: EndpointNo,
-) -> Outcome<(Vec<DeliveryView>, Option<EndpointNo>)> {
-    Ok(app.engine.deliveries(caller.account(), alert.id, state, from, DELIVERIES_SHOWN).await?)
 }
 
 fn bar(counts: &Counts) -> Vec<Part> {

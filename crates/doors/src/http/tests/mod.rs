@@ -37,6 +37,8 @@ impl House {
     }
 
     async fn with(limits: Limits, reload: Option<Reload>) -> House {
+        // Only the first installs; reqwest wants one even for plain HTTP.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let store = store::sqlite::open(&dir.path().join("campanile.db"), &store::sqlite::Options::default())
             .unwrap();
