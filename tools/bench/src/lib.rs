@@ -1,1 +1,19 @@
 //! Load and measure: each scenario prints its table beside the published one, and draws it.
+//!
+//! A scenario starts the production server and the simulated carriers as processes of their own, speaks to the server over
+//! its API as any client does, checks every answer and every report against what the carriers counted, and measures.
+//!
+//! - [`alert`]: one alert to many.
+//! - [`http`]: submission alone.
+//! - [`Command`]: all of it on the command line.
+
+pub mod alert;
+mod command;
+pub mod http;
+mod measured;
+mod plot;
+mod published;
+mod world;
+
+pub use command::{AlertArgs, Command, HttpArgs};
+pub use measured::{Cpu, Measured};

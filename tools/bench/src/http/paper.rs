@@ -1,0 +1,101 @@
+//! The published submission table beside ours.
+
+use super::{Amount, HttpOptions, open, run_in};
+use crate::measured::{Measured, shown};
+use crate::plot::Curve;
+use crate::published;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Mean gap before a request.
+const GAP: Duration = Duration::from_millis(150);
+
+/// Reruns each row of table 2. The published gaps are divided by `time_scale`.
+///
+/// # Errors
+/// What did not work, in words.
+pub(crate) async fn run(
+    program: PathBuf,
+    folder: Option<PathBuf>,
+    fsync: &str,
+    time_scale: f64,
+) -> Result<Vec<Measured>, String> {
+    let base = HttpOptions {
+        program,
+        folder,
+        server: None,
+        endpoints: 0,
+        threads: 0,
+        amount: Amount::Each(0),
+        gap: GAP.div_f64(time_scale),
+        fsync: fsync.to_owned(),
+        seed: 1,
+    };
+    let house = open(&base).await?;
+    let mut measured = Vec::new();
+    for (round, row) in (0..).zip(published::submissions()) {
+        let options = HttpOptions {
+            endpoints: row.endpoints,
+            threads: row.threads,
+            amount: Amount::Each(row.requests_per_thread),
+            ..base.clone()
+        };
+        let ours = run_in(&options, &house, round).await?;
+        let mean_ms = ours.number("mean_ms").unwrap_or(f64::NAN);
+        let mut ours = ours
+            .with("time_scale", time_scale)
+            .and("published_mean_ms", row.mean_response_ms)
+            .and("published_per_s", row.requests_per_s)
+            .and("times_faster", row.mean_response_ms / mean_ms);
+        ours.scenario = "http-paper";
+        measured.push(ours);
+    }
+    Ok(measured)
+}
+
+/// The rows of a table for people.
+pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let head = vec![
+        "endpoints",
+        "threads",
+        "requests/s",
+        "published",
+        "mean ms",
+        "published",
+        "times faster",
+        "p99 ms",
+        "errors",
+    ];
+    let rows = measured.iter().map(|m| {
+        let number = |name: &str| m.number(name).map_or("-".to_owned(), shown);
+        vec![
+            m.params["endpoints"].to_string(),
+            m.params["threads"].to_string(),
+            shown(m.rate_per_s),
+            number("published_per_s"),
+            number("mean_ms"),
+            number("published_mean_ms"),
+            number("times_faster"),
+            m.p99_us.map_or("-".to_owned(), |us| shown(us as f64 / 1e3)),
+            m.errors.to_string(),
+        ]
+    });
+    (head, rows.collect())
+}
+
+/// Requests a second against threads, ours and published, a pair for each number of endpoints.
+pub(crate) fn curves(measured: &[Measured]) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for endpoints in [16, 64, 128] {
+        let of = |value: &dyn Fn(&Measured) -> Option<f64>| -> Vec<(f64, f64)> {
+            let rows = measured.iter().filter(|m| m.params["endpoints"] == endpoints);
+            rows.filter_map(|m| Some((m.number("threads")?, value(m)?))).collect()
+        };
+        let (ours, theirs) = (of(&|m| Some(m.rate_per_s)), of(&|m| m.number("published_per_s")));
+        if !ours.is_empty() {
+            curves.push(Curve { name: format!("{endpoints} endpoints"), points: ours });
+            curves.push(Curve { name: format!("{endpoints} endpoints, published"), points: theirs });
+        }
+    }
+    curves
+}

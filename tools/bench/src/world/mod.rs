@@ -1,0 +1,25 @@
+//! What a scenario runs in: the production server and its carriers as processes of their own, a client of its API, and
+//! what the system says of them.
+
+mod api;
+mod callbacks;
+mod carrier;
+mod disk;
+mod house;
+mod process;
+mod server;
+
+pub(crate) use api::{Api, http_client};
+pub(crate) use callbacks::Callbacks;
+pub(crate) use carrier::{Carrier, CarrierStats};
+pub(crate) use disk::fdatasync_p50_us;
+pub(crate) use house::{House, Plan, Taken};
+pub(crate) use process::Usage;
+pub(crate) use server::{Server, free_port};
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The wall clock, microseconds since 1970: what the carriers' stamps are compared with.
+pub(crate) fn now_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64
+}

@@ -1,0 +1,112 @@
+use super::{Api, Usage};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// A server is ready after so long.
+const READY_MAX: Duration = Duration::from_secs(60);
+/// And asked this often.
+const READY_EVERY: Duration = Duration::from_millis(20);
+/// So much of its log is shown when it does not come up.
+const LOG_SHOWN: u64 = 4 * 1024;
+
+/// `campanile serve` as a child process. Dropping it kills it.
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+    token: String,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Starts the program with this configuration (`[http]` is added) and its data below `folder`, and waits until it
+    /// takes alerts.
+    ///
+    /// # Errors
+    /// It does not come up, with the end of its log.
+    pub(crate) async fn start(program: &Path, folder: &Path, config: &str) -> Result<Server, String> {
+        let said = |error: io::Error| format!("cannot start {}: {error}", program.display());
+        let address = format!("127.0.0.1:{}", free_port()?);
+        let path = folder.join("campanile.toml");
+        let config = format!("[http]\nlisten = \"{address}\"\npublic_url = \"http://{address}\"\n{config}");
+        std::fs::write(&path, config).map_err(said)?;
+        let log = folder.join("server.log");
+        let mut child = Command::new(program)
+            .arg("serve")
+            .arg("--config")
+            .arg(&path)
+            .arg("--data")
+            .arg(folder.join("data"))
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).map_err(said)?)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(said)?;
+        let output = child.stdout.take().ok_or("the server has no standard output")?;
+        let mut server = Server { child, address, token: String::new(), log };
+        let mut lines = BufReader::new(output).lines();
+        let line = tokio::time::timeout(READY_MAX, lines.next_line()).await;
+        let line = line.ok().and_then(Result::ok).flatten().unwrap_or_default();
+        let token = line.strip_prefix("admin token: ").ok_or_else(|| server.failed("gave no admin token"))?;
+        server.token = token.trim().to_owned();
+        // What else it says must not stop it.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        server.ready().await?;
+        Ok(server)
+    }
+
+    async fn ready(&mut self) -> Result<(), String> {
+        let api = self.api()?;
+        let begin = Instant::now();
+        while !api.is_ready().await {
+            if self.child.try_wait().is_ok_and(|status| status.is_some()) {
+                return Err(self.failed("ended"));
+            }
+            if begin.elapsed() > READY_MAX {
+                return Err(self.failed("did not become ready"));
+            }
+            tokio::time::sleep(READY_EVERY).await;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, what: &str) -> String {
+        format!("the server {what}; its log ends with:\n{}", tail(&self.log))
+    }
+
+    /// A client with the administrator's token.
+    pub(crate) fn api(&self) -> Result<Api, String> {
+        Api::new(&format!("http://{}", self.address), &self.token)
+    }
+
+    /// What it has used so far.
+    pub(crate) fn usage(&self) -> Usage {
+        self.child.id().and_then(Usage::of).unwrap_or_default()
+    }
+}
+
+/// A port of 127.0.0.1 that nobody listens on.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| format!("no free port: {error}"))?;
+    let address = listener.local_addr().map_err(|error| format!("no free port: {error}"))?;
+    Ok(address.port())
+}
+
+fn tail(path: &Path) -> String {
+    let Ok(mut file) = File::open(path) else { return String::new() };
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut octets = Vec::new();
+    let from = SeekFrom::Start(length.saturating_sub(LOG_SHOWN));
+    let _ = file.seek(from).and_then(|_| file.read_to_end(&mut octets));
+    String::from_utf8_lossy(&octets).into_owned()
+}
