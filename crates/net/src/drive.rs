@@ -68,10 +68,16 @@ where
         Ok(end) => end,
         Err(error) => End::Broken(error),
     };
+    hang_up(machine, worker);
+    end
+}
+
+/// Tells the machine of the end of the connection, and the worker of the events that follow: for who drops a [`drive`] that
+/// has not returned. [`drive`] itself does this.
+pub fn hang_up<M: Machine, W: Worker<M>>(machine: &mut M, worker: &mut W) {
     let now = Instant::now();
     machine.handle_eof(now);
     hand_out(machine, worker, now);
-    end
 }
 
 async fn run<M, W>(link: &mut Link, machine: &mut M, worker: &mut W) -> io::Result<End>

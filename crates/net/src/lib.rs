@@ -20,7 +20,7 @@ mod tests;
 mod tls;
 
 pub use cores::Cores;
-pub use drive::{End, Worker, drive};
+pub use drive::{End, Worker, drive, hang_up};
 pub use link::{Link, Progress};
 pub use listen::{HANDSHAKE_MAX, Listener};
 pub use machine::Machine;

@@ -83,26 +83,30 @@ impl Carrier {
         }
     }
 
-    /// A message of one part was surely not taken by the carrier. Of a longer one, this part and those behind it were not.
+    /// A message of one part was surely not taken by the carrier. Of a longer one others may have been.
     fn give_up(&self, sending: Sending, why: NotTried) {
         if sending.job.units == 1 {
             return self.feed.whole(&sending.job, AttemptResult::NotTried { why });
         }
-        let result = incomplete(&sending, why);
-        self.feed.part(&sending.job, sending.part, result.clone());
-        if sending.tries == 0 {
-            // A part that waits because of its speed is alone; one that was never submitted stands for the rest.
-            for part in sending.part + 1..=sending.job.units {
-                self.feed.part(&sending.job, part, result.clone());
-            }
-        }
+        self.end(&sending, incomplete(&sending, why));
     }
 
-    /// It cannot be sent at all, which shows with its first part.
+    /// It cannot be sent at all.
     pub(super) fn refuse(&self, sending: &Sending, why: &Unsendable) {
         let result =
             AttemptResult::Refused { permanent: true, code: why.code.to_owned(), text: why.text.clone() };
-        self.feed.whole(&sending.job, result);
+        match sending.part {
+            1 if !sending.alone => self.feed.whole(&sending.job, result),
+            _ => self.end(sending, result),
+        }
+    }
+
+    /// The same result for a part, and for those behind it that it stands for.
+    fn end(&self, sending: &Sending, result: AttemptResult) {
+        let last = if sending.alone { sending.part } else { sending.job.units };
+        for part in sending.part..=last {
+            self.feed.part(&sending.job, part, result.clone());
+        }
     }
 
     pub(super) fn grant(&self, now: Instant, want: usize) -> usize {

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use ::pace::Backoff;
 use bus::BusError;
-use net::{End, Link, TlsClient, connect, drive};
+use net::{End, Link, TlsClient, connect, drive, hang_up};
 use records::NotTried;
 use smpp::pdu::{Bind, BindMode};
 use smpp::session::{Role, Session};
@@ -111,11 +111,11 @@ async fn keep_session(carrier: Arc<Carrier>, tls: Option<TlsClient>, mode: BindM
     let mut backoff = Backoff::new(RECONNECT_FIRST, RECONNECT_MAX);
     while !stop.is_set() {
         let begun = Instant::now();
-        let trouble = session(&carrier, tls.as_ref(), mode, &stop).await;
+        let (trouble, bound) = session(&carrier, tls.as_ref(), mode, &stop).await;
         if stop.is_set() {
             return;
         }
-        if begun.elapsed() >= STEADY {
+        if bound && begun.elapsed() >= STEADY {
             backoff.reset();
         }
         let wait = backoff.wait(chance());
@@ -135,16 +135,21 @@ async fn keep_session(carrier: Arc<Carrier>, tls: Option<TlsClient>, mode: BindM
     }
 }
 
-/// From connecting to the end; says why it ended.
-async fn session(carrier: &Arc<Carrier>, tls: Option<&TlsClient>, mode: BindMode, stop: &Stop) -> String {
+/// From connecting to the end; says why it ended, and whether it was bound.
+async fn session(
+    carrier: &Arc<Carrier>,
+    tls: Option<&TlsClient>,
+    mode: BindMode,
+    stop: &Stop,
+) -> (String, bool) {
     let config = &carrier.config;
     let mut stopping = stop.clone();
     let stream = tokio::select! {
         stream = connect(&config.address, tls, config.connect_timeout) => match stream {
             Ok(stream) => stream,
-            Err(error) => return error.to_string(),
+            Err(error) => return (error.to_string(), false),
         },
-        () = stopping.wait() => return "stopped".to_owned(),
+        () = stopping.wait() => return ("stopped".to_owned(), false),
     };
     let now = Instant::now();
     let mut machine = Session::new(Role::Esme, config.session(), now);
@@ -157,13 +162,26 @@ async fn session(carrier: &Arc<Carrier>, tls: Option<&TlsClient>, mode: BindMode
         ..Bind::default()
     };
     if let Err(error) = machine.bind(&bind, now) {
-        return format!("cannot bind: {error}");
+        return (format!("cannot bind: {error}"), false);
     }
     let mut talk = Talk::new(Arc::clone(carrier), mode, stop.clone());
-    let end = drive(&mut Link::new(stream), &mut machine, &mut talk).await;
+    let mut link = Link::new(stream);
+    let end = tokio::select! {
+        end = drive(&mut link, &mut machine, &mut talk) => end,
+        // The carrier does not even answer the unbind.
+        () = overdue(&mut stopping, config.drain) => End::Finished,
+    };
+    hang_up(&mut machine, &mut talk);
     let why = words(&talk.end, &end);
-    talk.leave(&why, Instant::now());
-    why
+    let ending = talk.leave(&why, Instant::now());
+    (why, ending.bound)
+}
+
+/// Resolves when a session that was told to stop has had its time: for the rest of a message, for what was under way, and
+/// as much again for the unbind.
+async fn overdue(stopping: &mut Stop, drain: Duration) {
+    stopping.wait().await;
+    tokio::time::sleep(drain * 3).await;
 }
 
 fn words(ending: &Ending, end: &End) -> String {

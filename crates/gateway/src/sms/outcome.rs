@@ -84,6 +84,7 @@ struct Seen {
 
 impl Seen {
     fn look(&mut self, id: &[u8]) {
+        let id = id.strip_prefix(b"0x").or(id.strip_prefix(b"0X")).unwrap_or(id);
         self.count = self.count.saturating_add(1);
         if !id.iter().all(u8::is_ascii_hexdigit) {
             self.other = true;

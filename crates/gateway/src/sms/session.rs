@@ -38,19 +38,20 @@ pub(super) struct Sending {
     pub(super) reference: u16,
     /// How often the carrier wanted less speed.
     pub(super) tries: u8,
+    /// The parts behind it are on their way already: it stands for itself only.
+    pub(super) alone: bool,
 }
 
 impl Sending {
     /// An entry's first part.
     pub(super) fn first(job: Job<Prepared>, reference: u16) -> Sending {
-        Sending { job, part: 1, reference, tries: 0 }
+        Sending { job, part: 1, reference, tries: 0, alone: false }
     }
 
     /// The part behind this one.
     fn next(&self) -> Option<Sending> {
-        let next =
-            Sending { job: self.job.clone(), part: self.part + 1, reference: self.reference, tries: 0 };
-        (self.part < self.job.units).then_some(next)
+        let more = !self.alone && self.part < self.job.units;
+        more.then(|| Sending { job: self.job.clone(), part: self.part + 1, tries: 0, ..*self })
     }
 }
 
@@ -77,6 +78,8 @@ pub(super) struct Talk {
     listener: Arc<Notify>,
     bound: bool,
     unbinding: bool,
+    /// When a session that was told to stop no longer waits for the rest of its message.
+    stop_by: Option<Instant>,
     /// The rest of a message of several parts.
     current: Option<Sending>,
     flights: Flights,
@@ -113,6 +116,7 @@ impl Talk {
             listener,
             bound: false,
             unbinding: false,
+            stop_by: None,
             current: None,
             flights: Flights::default(),
             answers: VecDeque::new(),
@@ -189,11 +193,12 @@ impl Talk {
         }
     }
 
-    fn submit(&mut self, session: &mut Session, sending: Sending, now: Instant) -> Submitted {
+    fn submit(&mut self, session: &mut Session, mut sending: Sending, now: Instant) -> Submitted {
         let token = self.flights.next_token();
         match self.write(session, &sending, token, now) {
             Ok(Ok(_)) => {
                 self.current = sending.next();
+                sending.alone = true;
                 self.flights.insert(sending);
                 Submitted::Yes
             }
@@ -353,8 +358,9 @@ impl Worker<Session> for Talk {
                 tracing::info!(route = self.carrier.config.name, ?mode, ?version, "bound");
                 self.bound = true;
                 self.end.bound = true;
-                if self.mode.transmits() {
-                    self.carrier.feed.session_up();
+                match self.mode.transmits() {
+                    true => self.carrier.feed.session_up(),
+                    false => self.carrier.feed.trouble("bound to receive only"),
                 }
             }
             Event::BindRefused { status } => self.end.refused = Some(status),
@@ -413,10 +419,13 @@ impl Worker<Session> for Talk {
             }
             return;
         }
-        if self.stop.is_set() && self.current.is_none() {
-            self.unbinding = true;
-            session.unbind(now);
-            return;
+        if self.stop.is_set() {
+            let stop_by = *self.stop_by.get_or_insert(now + self.carrier.config.drain);
+            if self.current.is_none() || stop_by <= now {
+                self.unbinding = true;
+                session.unbind(now);
+                return;
+            }
         }
         if writable && self.mode.transmits() {
             self.send(session, now);
@@ -433,10 +442,8 @@ impl Worker<Session> for Talk {
     fn deadline(&self) -> Option<Instant> {
         // What was due at the last look and is still there waits for something else: a grant, or room in the window.
         let around = self.carrier.deadline().filter(|due| *due > self.looked);
-        match (self.next_grant, around) {
-            (Some(grant), Some(around)) => Some(grant.min(around)),
-            (one, other) => one.or(other),
-        }
+        let stop_by = self.stop_by.filter(|due| *due > self.looked);
+        [self.next_grant, around, stop_by].into_iter().flatten().min()
     }
 
     fn woken(&mut self) -> impl Future<Output = ()> + Send {

@@ -31,17 +31,17 @@ async fn the_rate_holds_over_sessions_long_messages_and_a_restart_and_is_reached
     const RATE: usize = 100;
     let (mut house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
     let writes = witnessed(&mut house);
-    let mut segment = segment(1, Lane::Routine, 0, 400, "hello");
+    let mut segment = segment(1, Lane::Routine, 0, 250, "hello");
     for entry in segment.entries.iter_mut().step_by(10) {
         entry.own = Some(Box::new(Body::Sms { text: "long ".repeat(50) }));
     }
     house.append(&segment).await;
     let route = || SmsRoute { sessions: 3, rate: RATE as f64, ..route(&smsc) };
     let running = run(route(), &house);
-    wait_for("half", || smsc.count() >= 170).await;
+    wait_for("half", || smsc.count() >= 150).await;
     running.stop().await;
     let running = run(route(), &house);
-    wait_for("nearly all", || smsc.count() >= 400).await;
+    wait_for("nearly all", || smsc.count() >= 250).await;
     running.stop().await;
     let most = most_in_a_second(&writes);
     assert!(most <= RATE, "{most} in a second");
@@ -74,6 +74,46 @@ async fn throttled_parts_wait_and_are_no_outcome_and_the_route_slows_down() {
     assert_eq!((attempts, smsc.count()), (40, 48), "eight came twice and have one outcome each");
     house.until_acknowledged().await;
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_throttled_part_of_a_long_message_comes_again_alone() {
+    let mut seen = std::collections::HashSet::new();
+    let script = move |_, submitted: &smsc::Submitted| {
+        // The second part of each, once.
+        let throttled = submitted.octets[5] == 2 && seen.insert(submitted.to.clone());
+        if throttled { Reply::Status(Status::RTHROTTLED) } else { Reply::Accept }
+    };
+    let (house, smsc) = (House::new(), Smsc::start(script).await);
+    house.append(&segment(1, Lane::Routine, 0, 5, &"long ".repeat(80))).await;
+    let running = run(SmsRoute { rate: 1_000.0, ..route(&smsc) }, &house);
+    let ended = house.until_ended(5).await;
+    assert!(ended.values().all(|results| results.len() == 3 && results.iter().all(is_accepted)), "{ended:?}");
+    house.until_acknowledged().await;
+    running.stop().await;
+    assert_eq!(smsc.count(), 5 * 3 + 5);
+}
+
+#[tokio::test]
+async fn what_waits_for_less_speed_goes_back_when_the_route_stops() {
+    let script = |_, submitted: &smsc::Submitted| {
+        let second = submitted.octets.len() > 5 && submitted.octets[4..6] == [3, 2];
+        if second || submitted.octets == b"short" { Reply::Status(Status::RTHROTTLED) } else { Reply::Accept }
+    };
+    let (house, smsc) = (House::new(), Smsc::start(script).await);
+    house.append(&segment(1, Lane::Routine, 0, 1, "short")).await;
+    house.append(&segment(1, Lane::Routine, 1, 1, &"long ".repeat(80))).await;
+    let running = run(SmsRoute { rate: 1_000.0, ..route(&smsc) }, &house);
+    wait_for("throttled", || smsc.count() >= 4).await;
+    running.stop().await;
+    let ended = ended(&house.outcomes());
+    assert_eq!(not_tried(&ended[&0][0]), Some(NotTried::Closing));
+    let codes: Vec<bool> = ended[&1]
+        .iter()
+        .map(|result| matches!(result, AttemptResult::Refused { permanent: false, code, .. } if code == "sms:incomplete"))
+        .collect();
+    assert_eq!(codes, [false, true, false], "{:?}", ended[&1]);
+    house.until_acknowledged().await;
 }
 
 #[tokio::test]
