@@ -2,7 +2,9 @@
 
 use super::*;
 use ::smpp::frame::{Split, split};
-use ::smpp::pdu::{Address, Bind, Header, SubmitSm, encode};
+use ::smpp::pdu::{
+    Address, Bind, BindMode, Command, DeliverSmResp, Header, SubmitSm, encode, registered_delivery,
+};
 use std::time::Instant;
 
 /// CPU seconds of this process's threads whose name begins so.
@@ -51,12 +53,63 @@ fn a_sink_takes_a_million_submissions_in_half_a_cpu_second() {
     }
 }
 
+#[test]
+#[ignore = "measures: cargo test --profile perf -p sim -- --ignored --nocapture"]
+fn receipts_cost_little_beside_what_is_measured() {
+    const COUNT: u64 = 500_000;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("rcpt")
+        .enable_all()
+        .build()
+        .unwrap();
+    let options = Options { receipts: Receipts::default(), ..Options::sink() };
+    let smsc = runtime.block_on(async { runtime.spawn(Smsc::start(options)).await.unwrap().unwrap() });
+    let address = smsc.address();
+    let receiver = std::thread::spawn(move || confirm(address, COUNT));
+    let begin = Instant::now();
+    blast(address, COUNT);
+    receiver.join().unwrap();
+    let (wall, cpu) = (begin.elapsed().as_secs_f64(), cpu_s("rcpt"));
+    let millions = COUNT as f64 / 1e6;
+    println!("with receipts: {:.2} million/s, {:.3} CPU s per million", millions / wall, cpu / millions);
+    assert!(cpu / millions <= 3.0);
+}
+
+/// Confirms so many receipts.
+fn confirm(address: std::net::SocketAddr, count: u64) {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let mut out = Vec::new();
+    let bind = Bind { mode: BindMode::Receiver, system_id: b"load", ..Bind::default() };
+    encode(&bind, Status::ROK, 1, &mut out).unwrap();
+    let (mut input, mut filled, mut confirmed) = (vec![0; 1 << 20], 0, 0);
+    while confirmed < count {
+        stream.write_all(&out).unwrap();
+        out.clear();
+        filled += stream.read(&mut input[filled..]).unwrap();
+        let mut at = 0;
+        while let Ok(Split::Pdu(pdu)) = split(&input[at..filled], 70_000) {
+            at += pdu.len();
+            let header = Header::parse(pdu).unwrap();
+            if header.command == Command::DELIVER_SM {
+                encode(&DeliverSmResp::default(), Status::ROK, header.sequence, &mut out).unwrap();
+                confirmed += 1;
+            }
+        }
+        input.copy_within(at..filled, 0);
+        filled -= at;
+    }
+    stream.write_all(&out).unwrap();
+}
+
 /// Submits as fast as the peer reads, in batches of 500, and counts the answers.
 fn blast(address: std::net::SocketAddr, count: u64) {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let mut out = Vec::new();
-    encode(&Bind { system_id: b"load", ..Bind::default() }, Status::ROK, 1, &mut out).unwrap();
+    let bind = Bind { mode: BindMode::Transmitter, system_id: b"load", ..Bind::default() };
+    encode(&bind, Status::ROK, 1, &mut out).unwrap();
     stream.write_all(&out).unwrap();
     let mut reader = stream.try_clone().unwrap();
     let answers = std::thread::spawn(move || {
@@ -81,6 +134,7 @@ fn blast(address: std::net::SocketAddr, count: u64) {
             let number = format!("46740{:06}", sequence % 1_000_000);
             let submit = SubmitSm {
                 destination: Address::international(number.as_bytes()),
+                registered_delivery: registered_delivery::FINAL,
                 short_message: b"Fire at the harbour. Close windows.",
                 ..SubmitSm::default()
             };
