@@ -65,12 +65,14 @@ pub trait Recipients {
         account: &'a str,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<ImportNo, StoreError>>;
-    /// Stages rows; of two with one id the later stays. Waits while the writer is busy with who has somebody waiting. A few thousand rows a call is
-    /// best: they are held in memory until they are written.
+    /// Stages rows; of two with one id the later stays. A few thousand rows a call is best: they are held in memory until then.
     fn stage<'a>(&'a self, import: ImportNo, rows: Vec<Recipient>) -> BoxFuture<'a, Result<(), StoreError>>;
-    /// Makes the import visible at one stroke: existing ids are replaced (whatever happened to them since it began), absent ids stay. Resolves to
-    /// the number of rows.
+    /// Writes what was staged, unseen, giving way to all who have somebody waiting; then makes it visible at one stroke: existing ids are
+    /// replaced (whatever happened to them since the import began), absent ids stay. Resolves to the number of rows. An import whose
+    /// publication fails is abandoned.
     fn publish_import(&self, import: ImportNo) -> BoxFuture<'_, Result<u64, StoreError>>;
+    /// Of an import that is staged or being published: rows staged so far, and rows (and memberships) written so far.
+    fn import_progress(&self, import: ImportNo) -> Option<(u64, u64)>;
     /// Drops a staged import; its rows are removed in the background.
     fn abandon_import(&self, import: ImportNo) -> BoxFuture<'_, Result<(), StoreError>>;
 }

@@ -8,6 +8,7 @@ mod columns;
 mod csv;
 mod json;
 mod reader;
+mod staged;
 
 pub use address::{Defaults, mail, phone};
 pub use check::{
@@ -16,6 +17,7 @@ pub use check::{
 };
 pub use json::{from_json, to_json};
 pub use reader::{Format, ROW_OCTETS_MAX, ROWS_MAX, Reader};
+pub use staged::{Imported, OnProblem, PROBLEMS_MAX, Staged};
 
 use serde::{Deserialize, Serialize};
 

@@ -11,6 +11,7 @@ mod queue;
 mod readers;
 mod recipients;
 mod roster;
+mod spool;
 mod staging;
 mod sweep;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use futures_util::future::BoxFuture;
 use queue::{Lane, Queue, Step};
 use readers::Readers;
 use rusqlite::{Connection, OptionalExtension};
+use staging::Staging;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,6 +69,7 @@ struct Sqlite {
     readers: Arc<Readers>,
     log: Arc<Log>,
     sweep: Arc<Sweep>,
+    staging: Staging,
     threads: Mutex<Threads>,
 }
 
@@ -94,6 +97,7 @@ impl Sqlite {
             readers: Arc::clone(&readers),
             log: Arc::clone(&log),
             sweep: Arc::new(Sweep::new()),
+            staging: Staging::new(path),
             threads: Mutex::new(Threads { path: path.to_owned(), lock: Some(lock), ..Threads::default() }),
         };
         let mut threads = store.threads.lock().unwrap_or_else(PoisonError::into_inner);

@@ -203,6 +203,10 @@ impl Recipients for Sqlite {
         Box::pin(async move { Ok(staging::publish(self, import).await?.0) })
     }
 
+    fn import_progress(&self, import: ImportNo) -> Option<(u64, u64)> {
+        self.staging.progress(import)
+    }
+
     fn abandon_import(&self, import: ImportNo) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(staging::abandon(self, import))
     }
@@ -246,14 +250,21 @@ pub(super) fn insert(
         "INSERT INTO recipients (account, id, generation, version, body) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute((account, &row.id, generation, version, &row.body))?;
-    if !row.groups.is_empty() {
-        let mut add = tx.prepare_cached(
-            "INSERT OR IGNORE INTO memberships (account, grp, id, generation) VALUES (?1, ?2, ?3, ?4)",
-        )?;
-        for group in &row.groups {
-            add.execute((account, group, &row.id, generation))?;
-        }
-    }
+    row.groups.iter().try_for_each(|group| insert_membership(tx, account, generation, group, &row.id))
+}
+
+/// Notes that a version of a recipient names a group; once if it names it twice.
+pub(super) fn insert_membership(
+    tx: &Tx<'_>,
+    account: i64,
+    generation: i64,
+    group: &str,
+    id: &str,
+) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "INSERT OR IGNORE INTO memberships (account, grp, id, generation) VALUES (?1, ?2, ?3, ?4)",
+    )?
+    .execute((account, group, id, generation))?;
     Ok(())
 }
 

@@ -1,14 +1,14 @@
 //! Moves the write-ahead log into the database, beside the writer.
 //!
-//! The writer never does it: the sync of the database file would stand in the way of an alert. The log can start again
-//! from its beginning only when all of it is moved and nobody reads from it; under a steady stream of slices that
-//! moment never comes by itself, so the writer holds its slices (not the small jobs) back while a long log is moved.
+//! The writer does not do it: the sync of the database file would stand in the way of an alert. But the log can start again
+//! from its beginning only when all of it is moved, and what the writer adds meanwhile is never moved. So once a log
+//! is long, slices (not small jobs) wait while it is moved, and the writer itself moves the little that came meanwhile.
 
 use super::queue::Queue;
 use crate::StoreError;
 use rusqlite::Connection;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,10 +18,8 @@ const WORTH_MOVING_PAGES: u64 = 1_000;
 const LONG_PAGES: u64 = 16_000;
 /// How long the writer must have been quiet before the log file is cut to nothing.
 const IDLE: Duration = Duration::from_secs(5);
-/// A pass that is held up by a reader is tried again after this.
-const AGAIN: Duration = Duration::from_millis(20);
-/// Passes behind a closed gate before slices go on with a log that a long read holds.
-const PASSES_MAX: u32 = 4;
+/// How long the writer has to move the rest. When it has nothing to do, nothing was added either.
+const REST_WAIT: Duration = Duration::from_millis(50);
 
 /// What is known of the log.
 pub(super) struct Log {
@@ -30,6 +28,8 @@ pub(super) struct Log {
     move_at: AtomicU64,
     /// At so many pages it is long.
     long_at: AtomicU64,
+    /// The writer should move the rest.
+    rest_wanted: AtomicBool,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -52,6 +52,7 @@ impl Log {
             pages: AtomicU64::new(0),
             move_at: AtomicU64::new(WORTH_MOVING_PAGES),
             long_at: AtomicU64::new(LONG_PAGES),
+            rest_wanted: AtomicBool::new(false),
             state: Mutex::default(),
             wake: Condvar::new(),
         }
@@ -60,16 +61,13 @@ impl Log {
     /// The writer committed, and the log has so many pages.
     pub(super) fn grown_to(&self, pages: u64) {
         if pages < self.pages.swap(pages, Ordering::Relaxed) {
-            self.moved_to(0); // it began again from its beginning
+            // It began again from its beginning.
+            self.move_at.store(WORTH_MOVING_PAGES, Ordering::Relaxed);
+            self.long_at.store(LONG_PAGES, Ordering::Relaxed);
         }
         if pages >= self.move_at.load(Ordering::Relaxed) {
             self.move_now();
         }
-    }
-
-    fn moved_to(&self, pages: u64) {
-        self.move_at.store(pages + WORTH_MOVING_PAGES, Ordering::Relaxed);
-        self.long_at.store(pages + LONG_PAGES, Ordering::Relaxed);
     }
 
     /// Slices should wait.
@@ -106,6 +104,13 @@ impl Log {
         }
     }
 
+    /// Two cannot move at a time: the writer goes first now, if it has anything to do at all.
+    fn wait_for_rest(&self) {
+        let wanted = |state: &mut State| self.rest_wanted.load(Ordering::Acquire) && !state.ended;
+        let _ = self.wake.wait_timeout_while(self.lock(), REST_WAIT, wanted);
+        self.rest_wanted.store(false, Ordering::Release);
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,27 +141,36 @@ pub(super) fn run(connection: &Connection, log: &Log, queue: &Queue) {
     }
 }
 
-/// One pass; behind a closed gate, passes until all is moved or a long read stands in the way. Opens the gate.
+/// One pass. Behind a closed gate two, the second for what came meanwhile, so that little is left to the writer. Opens the gate.
 fn move_log(connection: &Connection, log: &Log, queue: &Queue) {
     let gate_closed = log.is_long();
-    for _ in 0..PASSES_MAX {
-        match pass(connection, "PASSIVE") {
-            Ok(pass) if pass.is_whole() || !gate_closed => {
-                log.moved_to(pass.pages);
-                break;
-            }
-            Ok(pass) => {
-                log.moved_to(pass.pages);
-                std::thread::sleep(AGAIN);
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the write-ahead log could not be moved into the database");
-                log.moved_to(log.pages.load(Ordering::Relaxed));
-                break;
-            }
+    for _ in 0..if gate_closed { 2 } else { 1 } {
+        let pages = log.pages.load(Ordering::Relaxed);
+        log.move_at.store(pages + WORTH_MOVING_PAGES, Ordering::Relaxed);
+        if let Err(error) = pass(connection, "PASSIVE") {
+            tracing::warn!(%error, "the write-ahead log could not be moved into the database");
+            break;
         }
     }
+    if gate_closed {
+        // A log that cannot begin again (somebody reads from it) may grow by as much once more.
+        log.long_at.store(log.pages.load(Ordering::Relaxed) + LONG_PAGES, Ordering::Relaxed);
+        log.rest_wanted.store(true, Ordering::Release);
+    }
     queue.open_gate();
+    log.wait_for_rest();
+}
+
+/// For the writer, between two transactions: moves the little that is left of a long log, if that is wanted. A read that holds the
+/// log is not waited for; the log then grows until the next attempt.
+pub(super) fn move_rest(connection: &Connection, log: &Log) {
+    if log.rest_wanted.load(Ordering::Acquire) {
+        if let Err(error) = pass(connection, "PASSIVE") {
+            tracing::warn!(%error, "the rest of the write-ahead log could not be moved into the database");
+        }
+        log.rest_wanted.store(false, Ordering::Release);
+        log.wake.notify_all();
+    }
 }
 
 /// Cuts the log file to nothing, so that a quiet server leaves none behind.

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::queue::{Next, Queue, Work};
-use super::wal::Log;
+use super::wal::{self, Log};
 use crate::StoreError;
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
@@ -114,6 +114,7 @@ pub(super) fn run(mut connection: Connection, queue: &Arc<Queue>, log: &Arc<Log>
             },
             Next::End => return,
         }
+        wal::move_rest(&connection, log);
         if log.is_long() {
             queue.close_gate();
             log.move_now();
