@@ -92,7 +92,9 @@ impl Mail {
         words.subject = message.subject().unwrap_or_default().to_owned();
         words.message_id = message.message_id().unwrap_or_default().to_owned();
         words.text = message.body_text(0).unwrap_or_default().into_owned();
-        words.html = message.html_part(0).and_then(|part| part.text_contents()).map(str::to_owned);
+        // A mail without HTML is shown with its text in that place: that is not HTML.
+        let html = message.html_part(0).filter(|part| part.is_text_html());
+        words.html = html.and_then(|part| part.text_contents()).map(str::to_owned);
         words
     }
 }

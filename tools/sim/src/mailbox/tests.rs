@@ -128,6 +128,7 @@ async fn pipelined_mails_are_taken_counted_and_kept_as_they_came() {
     assert_eq!(words.reply_to, "answers@campanile.test");
     assert_eq!(words.to, ["one@town.example", "two@town.example"]);
     assert!(words.text.contains("\n.dots\r\nÅska"), "{:?}", words.text);
+    assert_eq!(words.html, None);
 }
 
 #[tokio::test]
