@@ -4,8 +4,9 @@ use super::alerts::{alert_id, check_own};
 use super::app::{App, STREAMS_MAX};
 use super::auth::Caller;
 use super::problem::Outcome;
+use super::query::Captured;
 use super::time_text::rfc3339;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use engine::Report;
@@ -28,7 +29,7 @@ const ANSWERS_MAX: usize = 256;
 pub(crate) async fn events(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
 ) -> Outcome<Response> {
     let id = alert_id(&id)?;
     check_own(&app, &caller, id).await?;
@@ -143,4 +144,62 @@ fn answer_event(endpoint: EndpointNo, answer: &Answer) -> Event {
         "endpoint": endpoint.0, "key": answer.key, "text": answer.text, "via": answer.via, "at": rfc3339(answer.at),
     });
     Event::default().event("answer").data(data.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::{Counts, Times};
+    use records::{AlertId, Timestamp};
+    use std::collections::BTreeMap;
+    use tokio::sync::{Semaphore, broadcast};
+
+    fn report(at: u64) -> Arc<Report> {
+        Arc::new(Report {
+            id: AlertId(uuid::Uuid::nil()),
+            state: "running",
+            mode: "live",
+            simulated: false,
+            headline: String::new(),
+            note: String::new(),
+            counts: Counts { accepted: at, ..Counts::default() },
+            channels: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            reasons: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            times: Times::default(),
+            rate_now: 0.0,
+            eta: None,
+            created: String::new(),
+            finished: None,
+            at: String::new(),
+        })
+    }
+
+    fn answer(text: &str) -> engine::Event {
+        let answer = Answer { key: None, text: text.to_owned(), via: "api".to_owned(), at: Timestamp(0) };
+        engine::Event::Answer { endpoint: EndpointNo(1), answer }
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_gets_the_newest_progress_and_every_answer_that_is_left() {
+        let (events, receiver) = broadcast::channel(16);
+        let (_stop, stopping) = watch::channel(false);
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let mut follower = Follower::new(report(0), Some(receiver), stopping, place);
+        assert!(follower.next().await.is_some(), "the report of now comes first");
+        for n in 1..=100 {
+            events.send(engine::Event::Progress(report(n))).unwrap();
+        }
+        events.send(answer("yes")).unwrap();
+        events.send(answer("no")).unwrap();
+        for says in ["\\\"yes\\\"", "\\\"no\\\"", "\\\"accepted\\\":100"] {
+            let event = format!("{:?}", follower.next().await.unwrap());
+            assert!(event.contains(says), "{event} does not say {says}");
+        }
+        events.send(engine::Event::Done(report(101))).unwrap();
+        let event = format!("{:?}", follower.next().await.unwrap());
+        assert!(event.contains("done"), "{event}");
+        assert!(follower.next().await.is_none());
+    }
 }

@@ -9,10 +9,10 @@ use super::body::off_thread;
 use super::fields::{Object, nearest};
 use super::json::Node;
 use super::problem::{Fields, Kind, Outcome, Problem};
-use super::query::{Query, cursor};
+use super::query::{Captured, Query, cursor};
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{ALLOW, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -180,7 +180,7 @@ pub(crate) async fn page(
 pub(crate) async fn show(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
 ) -> Outcome<Json<Value>> {
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
     Ok(Json(alert_view::alert(&alert)))
@@ -211,7 +211,7 @@ pub(crate) async fn check_own(app: &App, caller: &Caller, id: AlertId) -> Outcom
 pub(crate) async fn deliveries(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     uri: Uri,
 ) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["state", "cursor", "limit"])?;
@@ -245,7 +245,7 @@ pub(crate) async fn delivery_page(
 pub(crate) async fn report(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     headers: HeaderMap,
 ) -> Outcome<Response> {
     let id = alert_id(&id)?;
@@ -285,7 +285,7 @@ fn deliveries_csv(app: App, caller: Caller, id: AlertId) -> Response {
 pub(crate) async fn steer(
     State(app): State<App>,
     caller: Option<axum::Extension<Caller>>,
-    Path(id_and_verb): Path<String>,
+    Captured(id_and_verb): Captured,
 ) -> Outcome<Json<Value>> {
     let Some((id, word)) = id_and_verb.rsplit_once(':') else {
         let problem = Problem::new(
@@ -314,7 +314,7 @@ pub(crate) async fn steer(
 pub(crate) async fn add_observer(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response> {
@@ -346,7 +346,7 @@ fn observer_view(id: u64, mut callback: Value) -> Value {
 pub(crate) async fn observers(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
 ) -> Outcome<Json<Value>> {
     let observers = app.engine.observers(caller.account(), alert_id(&id)?).await?;
     let items: Vec<Value> =
@@ -357,7 +357,7 @@ pub(crate) async fn observers(
 pub(crate) async fn remove_observer(
     State(app): State<App>,
     caller: Caller,
-    Path((id, observer)): Path<(String, String)>,
+    Captured((id, observer)): Captured<(String, String)>,
 ) -> Outcome<StatusCode> {
     let id = alert_id(&id)?;
     let missing = || Problem::new(Kind::NotFound, "no such observer");

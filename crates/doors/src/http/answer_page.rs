@@ -4,9 +4,10 @@ use super::alerts::ANSWER_CHARS_MAX;
 use super::app::App;
 use super::body;
 use super::problem::{Kind, Outcome, Problem};
+use super::query::Captured;
 use askama::Template;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
@@ -18,7 +19,7 @@ const FORM_OCTETS_MAX: usize = ANSWER_CHARS_MAX * 12 + 100;
 /// Nothing is loaded, no script runs, the form goes to this server.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-pub(crate) async fn show(State(app): State<App>, Path(token): Path<String>) -> Response {
+pub(crate) async fn show(State(app): State<App>, Captured(token): Captured) -> Response {
     let Some((alert, endpoint)) = app.links.read(&token) else { return wrong_link() };
     match app.engine.question(alert, endpoint).await {
         Ok(question) => page(StatusCode::OK, &question, false),
@@ -28,7 +29,7 @@ pub(crate) async fn show(State(app): State<App>, Path(token): Path<String>) -> R
 
 pub(crate) async fn record(
     State(app): State<App>,
-    Path(token): Path<String>,
+    Captured(token): Captured,
     headers: HeaderMap,
     body: Body,
 ) -> Response {

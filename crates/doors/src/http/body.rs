@@ -18,8 +18,12 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt, BufReader, ReadBuf};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
 
-/// A body that sends nothing for so long is given up.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// How long we wait for a peer that sends a body.
+const PATIENCE: Patience = Patience {
+    silence_max: Duration::from_secs(30),
+    trickle_after: Duration::from_secs(60),
+    octets_per_s_min: 1_000,
+};
 /// A whole body must be there within this.
 const WHOLE_BODY_MAX: Duration = Duration::from_secs(600);
 /// Bodies of more octets than this wait for one of [`LARGE_BODIES_MAX`] places.
@@ -41,7 +45,7 @@ pub(crate) type Reader = Pin<Box<dyn AsyncBufRead + Send>>;
 
 /// Opens a body of any size for reading as it comes.
 pub(crate) fn open(headers: &HeaderMap, body: Body) -> Outcome<Reader> {
-    let wire = WireReader::new(body);
+    let wire = WireReader::new(body, PATIENCE);
     let encoding = match headers.get(CONTENT_ENCODING) {
         None => "identity",
         Some(value) => value.to_str().unwrap_or("?").trim(),
@@ -142,7 +146,11 @@ fn too_large(octets_max: usize) -> Problem {
 pub(crate) fn broken(error: &io::Error) -> Problem {
     match error.kind() {
         io::ErrorKind::TimedOut => {
-            Problem::new(Kind::TooSlow, format!("nothing came for {} s", SILENCE_MAX.as_secs()))
+            let Patience { silence_max, octets_per_s_min, .. } = PATIENCE;
+            let silence = silence_max.as_secs();
+            let detail =
+                format!("nothing came for {silence} s, or less than {octets_per_s_min} octets a second");
+            Problem::new(Kind::TooSlow, detail)
         }
         _ => Problem::new(Kind::MalformedBody, format!("the body cannot be read: {error}")),
     }
@@ -195,20 +203,47 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     done.map_err(|error| Problem::new(Kind::Internal, format!("reading the body failed: {error}")))
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// A body that sends nothing for so long is given up.
+    silence_max: Duration,
+    /// A peer we have waited for longer than this in all …
+    trickle_after: Duration,
+    /// … must have sent so many octets for each second of it.
+    octets_per_s_min: u64,
+}
+
 /// The body as it is on the wire, as something to read from.
 struct WireReader {
     stream: BodyDataStream,
+    patience: Patience,
     chunk: Bytes,
     silence: Pin<Box<Sleep>>,
+    octets: u64,
+    /// Since when we wait for the peer, and how long we have waited for it in all.
+    waiting: Option<Instant>,
+    waited: Duration,
 }
 
 impl WireReader {
-    fn new(body: Body) -> WireReader {
+    fn new(body: Body, patience: Patience) -> WireReader {
         WireReader {
             stream: body.into_data_stream(),
+            patience,
             chunk: Bytes::new(),
-            silence: Box::pin(tokio::time::sleep(SILENCE_MAX)),
+            silence: Box::pin(tokio::time::sleep(patience.silence_max)),
+            octets: 0,
+            waiting: None,
+            waited: Duration::ZERO,
         }
+    }
+}
+
+impl WireReader {
+    /// Only the time we waited for the peer counts: we may be slow ourselves.
+    fn is_trickle(&self) -> bool {
+        let least = self.waited.as_secs_f64() * self.patience.octets_per_s_min as f64;
+        self.waited > self.patience.trickle_after && (self.octets as f64) < least
     }
 }
 
@@ -218,12 +253,18 @@ impl AsyncBufRead for WireReader {
         while this.chunk.is_empty() {
             match Pin::new(&mut this.stream).poll_next(cx) {
                 Poll::Ready(Some(Ok(chunk))) => {
-                    this.silence.as_mut().reset(Instant::now() + SILENCE_MAX);
+                    this.octets += chunk.len() as u64;
+                    this.waited += this.waiting.take().map_or(Duration::ZERO, |since| since.elapsed());
+                    if this.is_trickle() {
+                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                    }
+                    this.silence.as_mut().reset(Instant::now() + this.patience.silence_max);
                     this.chunk = chunk;
                 }
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(io::Error::other(error))),
                 Poll::Ready(None) => return Poll::Ready(Ok(&[])),
                 Poll::Pending => {
+                    this.waiting.get_or_insert_with(Instant::now);
                     ready!(this.silence.as_mut().poll(cx));
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
@@ -248,5 +289,49 @@ impl AsyncRead for WireReader {
         buf.put_slice(&available[..amount]);
         self.consume(amount);
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+
+    async fn read(body: Body) -> Outcome<Vec<u8>> {
+        whole(&HeaderMap::new(), body, 1 << 20, &Semaphore::new(1)).await
+    }
+
+    fn drops(every: Duration) -> Body {
+        Body::from_stream(stream::unfold((), move |()| async move {
+            tokio::time::sleep(every).await;
+            Some((io::Result::Ok(Bytes::from_static(b"x")), ()))
+        }))
+    }
+
+    #[tokio::test]
+    async fn a_silent_and_a_trickling_body_are_given_up() {
+        let milliseconds = Duration::from_millis;
+        let patience = Patience {
+            silence_max: milliseconds(60),
+            trickle_after: milliseconds(20),
+            octets_per_s_min: 1_000_000,
+        };
+        for body in [Body::from_stream(stream::pending::<io::Result<Bytes>>()), drops(milliseconds(5))] {
+            let mut reader = WireReader::new(body, patience);
+            let error =
+                tokio::time::timeout(Duration::from_secs(10), reader.read_to_end(&mut Vec::new())).await;
+            let problem = broken(&error.expect("given up in time").unwrap_err());
+            assert_eq!(problem.status(), 408);
+        }
+        let enough = Patience { octets_per_s_min: 1, ..patience };
+        let mut reader = WireReader::new(drops(milliseconds(5)), enough).take(10);
+        assert_eq!(reader.read_to_end(&mut Vec::new()).await.unwrap(), 10);
+    }
+
+    #[tokio::test]
+    async fn a_body_at_the_limit_is_read_and_one_above_is_not() {
+        assert_eq!(read(Body::from(vec![7; 1 << 20])).await.unwrap().len(), 1 << 20);
+        let problem = read(Body::from(vec![7; (1 << 20) + 1])).await.unwrap_err();
+        assert!(problem.detail().contains("larger than 1 MiB"));
     }
 }

@@ -8,13 +8,13 @@ use super::body::{self, media_type};
 use super::cap_in::{Intent, Oddity, intent};
 use super::cap_out;
 use super::problem::{Fields, Kind, Outcome, Problem};
-use super::query::Query;
+use super::query::{Captured, Query};
 use super::routes::Need;
 use super::time_text::rfc3339;
 use super::{alert_view, alerts};
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -200,14 +200,14 @@ async fn stop(
 pub(crate) async fn document(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
 ) -> Outcome<Response> {
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
     Ok(([(CONTENT_TYPE, CAP_XML)], cap_out::document(&alert)?).into_response())
 }
 
 /// One of the feed's messages, for anybody.
-pub(crate) async fn public(State(app): State<App>, Path(id): Path<String>) -> Outcome<Response> {
+pub(crate) async fn public(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
     let id: AlertId = alert_id(&id)?;
     let missing = || Problem::new(Kind::NotFound, "no such public alert");
     let alert = app.store.alert(Account::DEFAULT, id).await?.ok_or_else(missing)?;

@@ -121,12 +121,6 @@ impl Object {
         found
     }
 
-    /// A number between two bounds.
-    pub(crate) fn number(&mut self, name: &str, min: f64, max: f64, fields: &mut Fields) -> Option<f64> {
-        let node = self.take(name)?;
-        number(&node, &self.path(name), min, max, fields)
-    }
-
     /// What is left, in the order it came as far as nothing was taken.
     pub(crate) fn rest(self) -> Vec<(String, Node)> {
         self.members
@@ -282,7 +276,7 @@ mod tests {
         object.list("d", 2, &mut fields);
         object.text("e", 5, &mut fields);
         object.text("f", 5, &mut fields);
-        object.number("g", 0.0, 90.0, &mut fields);
+        number(&object.take("g").unwrap(), "x.g", 0.0, 90.0, &mut fields);
         let said: Vec<String> = fields.listed().iter().map(|p| format!("{} {}", p.field, p.reason)).collect();
         assert_eq!(
             said,

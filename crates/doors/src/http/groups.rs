@@ -5,11 +5,11 @@ use super::auth::Caller;
 use super::group_body;
 use super::json::Node;
 use super::problem::{Fields, Kind, Outcome, Problem};
-use super::query::{Query, check_if_match, cursor, etag};
+use super::query::{Captured, Query, check_if_match, cursor, etag};
 use super::recipients::encoded;
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -29,7 +29,7 @@ pub(crate) async fn create(
 pub(crate) async fn replace(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response> {
@@ -62,7 +62,7 @@ async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> O
 pub(crate) async fn show(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
 ) -> Outcome<Response> {
     let (group, version) = app.store.group(caller.account(), &id).await?.ok_or_else(missing)?;
     Ok(([etag(version)], Json(group)).into_response())
@@ -84,7 +84,7 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Ou
 pub(crate) async fn remove(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     headers: HeaderMap,
 ) -> Outcome<StatusCode> {
     let _held = app.hold(caller.account(), &format!("group {id}")).await;

@@ -3,15 +3,15 @@
 use super::alerts::{self, alert_id, seen};
 use super::answer_page::form;
 use super::app::App;
-use super::auth::{Caller, caller_of_secret, random_text};
+use super::auth::{caller_of_secret, random_text};
 use super::links::same;
 use super::problem::{Kind, Outcome, Problem};
-use super::query::{Query, cursor};
+use super::query::{Captured, Query, cursor};
 use super::sessions::{self, FORM_COOKIE, SESSION_COOKIE, cookie, set_cookie};
 use super::{alert_view, time_text};
 use askama::Template;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{
     CONTENT_SECURITY_POLICY, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE, X_FRAME_OPTIONS,
 };
@@ -169,7 +169,7 @@ fn add_cookie(response: &mut Response, name: &str, value: &str, secure: bool) {
 
 pub(crate) async fn alert(
     State(app): State<App>,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     uri: Uri,
     headers: HeaderMap,
 ) -> Outcome<Response> {

@@ -2,10 +2,13 @@
 
 use super::fields::nearest;
 use super::problem::{Kind, Outcome, Problem};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::DeserializeOwned;
 use std::str::FromStr;
 
 /// Items of a page, unless asked otherwise.
@@ -93,6 +96,19 @@ pub(crate) fn cursor(inner: impl ToString) -> String {
 
 fn wrong(name: &str, reason: impl Into<String>) -> Problem {
     Problem::field(Kind::BadQuery, name, reason)
+}
+
+/// What a path captured, as text.
+pub(crate) struct Captured<T = String>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Captured<T> {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Captured<T>, Problem> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(captured)) => Ok(Captured(captured)),
+            Err(rejection) => Err(Problem::new(Kind::UnknownPath, rejection.body_text())),
+        }
+    }
 }
 
 /// An entity tag of a version.

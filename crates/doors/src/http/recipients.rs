@@ -5,10 +5,10 @@ use super::auth::Caller;
 use super::body::off_thread;
 use super::json::{self, Node};
 use super::problem::{Fields, Kind, Outcome, Problem};
-use super::query::{Query, check_if_match, cursor, etag};
+use super::query::{Captured, Query, check_if_match, cursor, etag};
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -137,7 +137,7 @@ pub(crate) fn encoded(id: &str) -> String {
 pub(crate) async fn show(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
 ) -> Outcome<Response> {
     let (recipient, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
     Ok(shown(&recipient, version))
@@ -150,7 +150,7 @@ fn missing() -> Problem {
 pub(crate) async fn replace(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response> {
@@ -165,7 +165,7 @@ pub(crate) async fn replace(
 pub(crate) async fn change(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response> {
@@ -188,7 +188,7 @@ pub(crate) async fn change(
 pub(crate) async fn remove(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
     headers: HeaderMap,
 ) -> Outcome<StatusCode> {
     let _held = app.hold(caller.account(), &id).await;

@@ -110,6 +110,7 @@ async fn observe(request: Request, next: Next) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    tracing::debug!(%method, path, status = response.status().as_u16(), took = ?began.elapsed(), "a request was answered");
     let status = response.status().as_u16().to_string();
     let method = method_label(&method);
     metrics::counter!("campanile_http_requests_total", "method" => method, "path" => path.clone(), "status" => status)

@@ -84,7 +84,7 @@ pub(crate) struct Row {
 }
 
 #[rustfmt::skip]
-const fn make(method: &'static str, path: &'static str, need: Need, about: &'static str, query: &'static [&'static str], takes: Takes, status: u16, gives: Gives) -> Row {
+const fn make((method, path): (&'static str, &'static str), need: Need, about: &'static str, query: &'static [&'static str], takes: Takes, status: u16, gives: Gives) -> Row {
     Row { method, path, need, about, query, takes, status, gives }
 }
 
@@ -96,57 +96,57 @@ const PAGE: &[&str] = &["cursor", "limit"];
 /// Every operation.
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
-    make("GET", "/", Need::Nothing, "a page for people", &["cursor"], Takes::Nothing, 200, Gives::Media(HTML)),
-    make("POST", "/login", Need::Nothing, "begin a browser's session", &[], Takes::Media(FORM), 303, Gives::Nothing),
-    make("POST", "/logout", Need::Nothing, "end a browser's session", &[], Takes::Media(FORM), 303, Gives::Nothing),
-    make("GET", "/alerts/{id}", Need::Nothing, "an alert's live report, for people", &["state", "from"], Takes::Nothing, 200, Gives::Media(HTML)),
-    make("GET", "/a/{token}", Need::Nothing, "the page behind the link in a message; records nothing", &[], Takes::Nothing, 200, Gives::Media(HTML)),
-    make("POST", "/a/{token}", Need::Nothing, "record the answer given on the page", &[], Takes::Media(FORM), 200, Gives::Media(HTML)),
-    make("GET", "/healthz", Need::Nothing, "the process runs", &[], Takes::Nothing, 200, Gives::Json("Health")),
-    make("GET", "/readyz", Need::Nothing, "the server takes alerts", &[], Takes::Nothing, 200, Gives::Json("Ready")),
-    make("GET", "/metrics", Need::Nothing, "metrics of Prometheus", &[], Takes::Nothing, 200, Gives::Media(&["text/plain"])),
-    make("GET", "/openapi.json", Need::Nothing, "this description", &[], Takes::Nothing, 200, Gives::Media(&["application/json"])),
-    make("GET", "/cap/feed.atom", Need::Nothing, "what came in as CAP, public and actual, as an Atom feed", &[], Takes::Nothing, 200, Gives::Media(&["application/atom+xml"])),
-    make("GET", "/cap/{id}", Need::Nothing, "a message of the feed", &[], Takes::Nothing, 200, Gives::Media(&["application/cap+xml"])),
-    make("POST", "/api/v1/recipients", Need::Change, "add or replace one recipient or many", &[], Takes::OneOrMany("Recipient"), 200, Gives::JsonOr("Recipient", &[])),
-    make("GET", "/api/v1/recipients", Need::See, "list recipients", &["filter", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("Recipient")),
-    make("GET", "/api/v1/recipients/{id}", Need::See, "one recipient", &[], Takes::Nothing, 200, Gives::Json("Recipient")),
-    make("PUT", "/api/v1/recipients/{id}", Need::Change, "add or replace a recipient", &[], Takes::Json("Recipient"), 200, Gives::Json("Recipient")),
-    make("PATCH", "/api/v1/recipients/{id}", Need::Change, "change a recipient by a JSON merge patch", &[], Takes::Json("Recipient"), 200, Gives::Json("Recipient")),
-    make("DELETE", "/api/v1/recipients/{id}", Need::Change, "remove a recipient", &[], Takes::Nothing, 204, Gives::Nothing),
-    make("POST", "/api/v1/recipients:import", Need::Change, "import recipients of any number as a stream", &["on_problem"], Takes::Media(PEOPLE), 200, Gives::Json("Imported")),
-    make("GET", "/api/v1/recipients:export", Need::See, "all recipients as a stream", &[], Takes::Nothing, 200, Gives::Media(PEOPLE)),
-    make("POST", "/api/v1/groups", Need::Change, "add or replace a group", &[], Takes::Json("Group"), 200, Gives::Json("Group")),
-    make("GET", "/api/v1/groups", Need::See, "list groups", PAGE, Takes::Nothing, 200, Gives::Page("Group")),
-    make("GET", "/api/v1/groups/{id}", Need::See, "one group", &[], Takes::Nothing, 200, Gives::Json("Group")),
-    make("PUT", "/api/v1/groups/{id}", Need::Change, "add or replace a group", &[], Takes::Json("Group"), 200, Gives::Json("Group")),
-    make("DELETE", "/api/v1/groups/{id}", Need::Change, "remove a group", &[], Takes::Nothing, 204, Gives::Nothing),
-    make("POST", "/api/v1/alerts", Need::Submit, "submit an alert; with mode=sync wait until it is solved", &["mode"], Takes::Json("AlertRequest"), 202, Gives::Json("Submitted")),
-    make("GET", "/api/v1/alerts", Need::SeeOwn, "list alerts, newest first", PAGE, Takes::Nothing, 200, Gives::Page("AlertSummary")),
-    make("POST", "/api/v1/alerts:forecast", Need::Submit, "who, which way, how long, what cost; sends nothing", &[], Takes::Json("AlertRequest"), 200, Gives::Json("Forecast")),
-    make("GET", "/api/v1/alerts/{id}", Need::SeeOwn, "one alert", &[], Takes::Nothing, 200, Gives::Json("Alert")),
-    make("GET", "/api/v1/alerts/{id}/deliveries", Need::SeeOwn, "its deliveries", &["state", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("Delivery")),
-    make("GET", "/api/v1/alerts/{id}/report", Need::SeeOwn, "its report; as CSV its deliveries", &[], Takes::Nothing, 200, Gives::JsonOr("Report", &["text/csv", "application/xml"])),
-    make("GET", "/api/v1/alerts/{id}/events", Need::SeeOwn, "server-sent events: progress, answer, done", &[], Takes::Nothing, 200, Gives::Media(&["text/event-stream"])),
-    make("GET", "/api/v1/alerts/{id}/cap", Need::SeeOwn, "the alert as CAP 1.2", &[], Takes::Nothing, 200, Gives::Media(&["application/cap+xml"])),
-    make("POST", "/api/v1/alerts/{id}:cancel", Need::Change, "stop for good", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
-    make("POST", "/api/v1/alerts/{id}:pause", Need::Change, "stop for now", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
-    make("POST", "/api/v1/alerts/{id}:resume", Need::Change, "go on", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
-    make("POST", "/api/v1/alerts/{id}:approve", Need::Change, "a second person says yes", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
-    make("POST", "/api/v1/alerts/{id}:retry-failed", Need::Change, "try what failed again", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
-    make("POST", "/api/v1/alerts/{id}/observers", Need::Change, "register an observer", &[], Takes::Json("Callback"), 201, Gives::Json("Observer")),
-    make("GET", "/api/v1/alerts/{id}/observers", Need::See, "its observers", &[], Takes::Nothing, 200, Gives::Page("Observer")),
-    make("DELETE", "/api/v1/alerts/{id}/observers/{observer}", Need::Change, "remove an observer", &[], Takes::Nothing, 204, Gives::Nothing),
-    make("POST", "/api/v1/answers", Need::Change, "an answer given by other means", &[], Takes::Json("AnswerRequest"), 204, Gives::Nothing),
-    make("POST", "/api/v1/cap", Need::Submit, "submit a CAP 1.0 to 1.2 message", &["audience", "mode"], Takes::Media(&["application/cap+xml", "application/xml", "text/xml"]), 202, Gives::Json("CapSubmitted")),
-    make("POST", "/api/v1/tokens", Need::Admin, "make a token; its secret is told this once", &[], Takes::Json("TokenRequest"), 201, Gives::Json("NewToken")),
-    make("GET", "/api/v1/tokens", Need::Admin, "list tokens", &[], Takes::Nothing, 200, Gives::Page("Token")),
-    make("DELETE", "/api/v1/tokens/{id}", Need::Admin, "revoke a token", &[], Takes::Nothing, 204, Gives::Nothing),
-    make("GET", "/api/v1/audit", Need::Admin, "who did what, newest first", &["limit"], Takes::Nothing, 200, Gives::Page("Act")),
-    make("POST", "/api/v1/accounts", Need::Admin, "accounts; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
-    make("GET", "/api/v1/accounts/{id}", Need::See, "an account's balance; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
-    make("POST", "/api/v1/accounts/{id}:topup", Need::Admin, "top up an account; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
-    make("POST", "/api/v1/reload", Need::Admin, "read the config again", &[], Takes::Nothing, 200, Gives::Json("Reloaded")),
+    make(("GET", "/"), Need::Nothing, "a page for people", &["cursor"], Takes::Nothing, 200, Gives::Media(HTML)),
+    make(("POST", "/login"), Need::Nothing, "begin a browser's session", &[], Takes::Media(FORM), 303, Gives::Nothing),
+    make(("POST", "/logout"), Need::Nothing, "end a browser's session", &[], Takes::Media(FORM), 303, Gives::Nothing),
+    make(("GET", "/alerts/{id}"), Need::Nothing, "an alert's live report, for people", &["state", "from"], Takes::Nothing, 200, Gives::Media(HTML)),
+    make(("GET", "/a/{token}"), Need::Nothing, "the page behind the link in a message; records nothing", &[], Takes::Nothing, 200, Gives::Media(HTML)),
+    make(("POST", "/a/{token}"), Need::Nothing, "record the answer given on the page", &[], Takes::Media(FORM), 200, Gives::Media(HTML)),
+    make(("GET", "/healthz"), Need::Nothing, "the process runs", &[], Takes::Nothing, 200, Gives::Json("Health")),
+    make(("GET", "/readyz"), Need::Nothing, "the server takes alerts", &[], Takes::Nothing, 200, Gives::Json("Ready")),
+    make(("GET", "/metrics"), Need::Nothing, "metrics of Prometheus", &[], Takes::Nothing, 200, Gives::Media(&["text/plain"])),
+    make(("GET", "/openapi.json"), Need::Nothing, "this description", &[], Takes::Nothing, 200, Gives::Media(&["application/json"])),
+    make(("GET", "/cap/feed.atom"), Need::Nothing, "what came in as CAP, public and actual, as an Atom feed", &[], Takes::Nothing, 200, Gives::Media(&["application/atom+xml"])),
+    make(("GET", "/cap/{id}"), Need::Nothing, "a message of the feed", &[], Takes::Nothing, 200, Gives::Media(&["application/cap+xml"])),
+    make(("POST", "/api/v1/recipients"), Need::Change, "add or replace one recipient or many", &[], Takes::OneOrMany("Recipient"), 200, Gives::JsonOr("Recipient", &[])),
+    make(("GET", "/api/v1/recipients"), Need::See, "list recipients", &["filter", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("Recipient")),
+    make(("GET", "/api/v1/recipients/{id}"), Need::See, "one recipient", &[], Takes::Nothing, 200, Gives::Json("Recipient")),
+    make(("PUT", "/api/v1/recipients/{id}"), Need::Change, "add or replace a recipient", &[], Takes::Json("Recipient"), 200, Gives::Json("Recipient")),
+    make(("PATCH", "/api/v1/recipients/{id}"), Need::Change, "change a recipient by a JSON merge patch", &[], Takes::Json("Recipient"), 200, Gives::Json("Recipient")),
+    make(("DELETE", "/api/v1/recipients/{id}"), Need::Change, "remove a recipient", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("POST", "/api/v1/recipients:import"), Need::Change, "import recipients of any number as a stream", &["on_problem"], Takes::Media(PEOPLE), 200, Gives::Json("Imported")),
+    make(("GET", "/api/v1/recipients:export"), Need::See, "all recipients as a stream", &[], Takes::Nothing, 200, Gives::Media(PEOPLE)),
+    make(("POST", "/api/v1/groups"), Need::Change, "add or replace a group", &[], Takes::Json("Group"), 200, Gives::Json("Group")),
+    make(("GET", "/api/v1/groups"), Need::See, "list groups", PAGE, Takes::Nothing, 200, Gives::Page("Group")),
+    make(("GET", "/api/v1/groups/{id}"), Need::See, "one group", &[], Takes::Nothing, 200, Gives::Json("Group")),
+    make(("PUT", "/api/v1/groups/{id}"), Need::Change, "add or replace a group", &[], Takes::Json("Group"), 200, Gives::Json("Group")),
+    make(("DELETE", "/api/v1/groups/{id}"), Need::Change, "remove a group", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("POST", "/api/v1/alerts"), Need::Submit, "submit an alert; with mode=sync wait until it is solved", &["mode"], Takes::Json("AlertRequest"), 202, Gives::Json("Submitted")),
+    make(("GET", "/api/v1/alerts"), Need::SeeOwn, "list alerts, newest first", PAGE, Takes::Nothing, 200, Gives::Page("AlertSummary")),
+    make(("POST", "/api/v1/alerts:forecast"), Need::Submit, "who, which way, how long, what cost; sends nothing", &[], Takes::Json("AlertRequest"), 200, Gives::Json("Forecast")),
+    make(("GET", "/api/v1/alerts/{id}"), Need::SeeOwn, "one alert", &[], Takes::Nothing, 200, Gives::Json("Alert")),
+    make(("GET", "/api/v1/alerts/{id}/deliveries"), Need::SeeOwn, "its deliveries", &["state", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("Delivery")),
+    make(("GET", "/api/v1/alerts/{id}/report"), Need::SeeOwn, "its report; as CSV its deliveries", &[], Takes::Nothing, 200, Gives::JsonOr("Report", &["text/csv", "application/xml"])),
+    make(("GET", "/api/v1/alerts/{id}/events"), Need::SeeOwn, "server-sent events: progress, answer, done", &[], Takes::Nothing, 200, Gives::Media(&["text/event-stream"])),
+    make(("GET", "/api/v1/alerts/{id}/cap"), Need::SeeOwn, "the alert as CAP 1.2", &[], Takes::Nothing, 200, Gives::Media(&["application/cap+xml"])),
+    make(("POST", "/api/v1/alerts/{id}:cancel"), Need::Change, "stop for good", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
+    make(("POST", "/api/v1/alerts/{id}:pause"), Need::Change, "stop for now", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
+    make(("POST", "/api/v1/alerts/{id}:resume"), Need::Change, "go on", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
+    make(("POST", "/api/v1/alerts/{id}:approve"), Need::Change, "a second person says yes", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
+    make(("POST", "/api/v1/alerts/{id}:retry-failed"), Need::Change, "try what failed again", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")),
+    make(("POST", "/api/v1/alerts/{id}/observers"), Need::Change, "register an observer", &[], Takes::Json("Callback"), 201, Gives::Json("Observer")),
+    make(("GET", "/api/v1/alerts/{id}/observers"), Need::See, "its observers", &[], Takes::Nothing, 200, Gives::Page("Observer")),
+    make(("DELETE", "/api/v1/alerts/{id}/observers/{observer}"), Need::Change, "remove an observer", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("POST", "/api/v1/answers"), Need::Change, "an answer given by other means", &[], Takes::Json("AnswerRequest"), 204, Gives::Nothing),
+    make(("POST", "/api/v1/cap"), Need::Submit, "submit a CAP 1.0 to 1.2 message", &["audience", "mode"], Takes::Media(&["application/cap+xml", "application/xml", "text/xml"]), 202, Gives::Json("CapSubmitted")),
+    make(("POST", "/api/v1/tokens"), Need::Admin, "make a token; its secret is told this once", &[], Takes::Json("TokenRequest"), 201, Gives::Json("NewToken")),
+    make(("GET", "/api/v1/tokens"), Need::Admin, "list tokens", &[], Takes::Nothing, 200, Gives::Page("Token")),
+    make(("DELETE", "/api/v1/tokens/{id}"), Need::Admin, "revoke a token", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("GET", "/api/v1/audit"), Need::Admin, "who did what, newest first", &["limit"], Takes::Nothing, 200, Gives::Page("Act")),
+    make(("POST", "/api/v1/accounts"), Need::Admin, "accounts; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
+    make(("GET", "/api/v1/accounts/{id}"), Need::See, "an account's balance; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
+    make(("POST", "/api/v1/accounts/{id}:topup"), Need::Admin, "top up an account; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
+    make(("POST", "/api/v1/reload"), Need::Admin, "read the config again", &[], Takes::Nothing, 200, Gives::Json("Reloaded")),
 ];
 
 /// The row of an operation. HEAD is GET without its body.
@@ -161,13 +161,5 @@ pub(crate) fn template(method: &Method, matched: &str, path: &str) -> String {
     match verb {
         Some(verb) if method == Method::POST && matched.ends_with('}') => format!("{matched}:{verb}"),
         _ => matched.to_owned(),
-    }
-}
-
-/// The path the router knows: without the verb, for which it has no syntax.
-pub(crate) fn router_path(path: &'static str) -> &'static str {
-    match path.find("}:") {
-        Some(end) => &path[..=end],
-        None => path,
     }
 }

@@ -4,11 +4,11 @@ use super::app::App;
 use super::auth::{Caller, mint};
 use super::fields::Object;
 use super::problem::{Fields, Kind, Outcome, Problem};
-use super::query::Query;
+use super::query::{Captured, Query};
 use super::time_text::rfc3339;
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -73,7 +73,7 @@ pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome
 pub(crate) async fn revoke(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    Captured(id): Captured,
 ) -> Outcome<StatusCode> {
     let _held = app.hold("", "tokens").await;
     let tokens = app.store.tokens(None).await?;

@@ -73,6 +73,7 @@ async fn wrong_queries_headers_types_paths_and_methods_are_told() {
         (house.call(Method::GET, "/api/v1/alert"), 404, "unknown-path", "did you mean /api/v1/alerts?"),
         (house.anon(Method::GET, "/wp-login.php"), 404, "unknown-path", "/openapi.json"),
         (house.call(Method::GET, &format!("/api/v1/alerts/{id}")), 404, "not-found", "no such alert"),
+        (house.call(Method::GET, "/api/v1/recipients/%FF"), 404, "unknown-path", "UTF-8"),
         (house.call(Method::GET, "/api/v1/alerts/7"), 404, "not-found", "is not an alert id"),
         (
             house.call(Method::POST, &format!("/api/v1/alerts/{id}:cancle")),

@@ -5,6 +5,7 @@ mod answers;
 mod bad_input;
 mod cap;
 mod people;
+mod tls;
 mod tokens;
 mod web;
 
@@ -37,6 +38,10 @@ impl House {
     }
 
     async fn with(limits: Limits, reload: Option<Reload>) -> House {
+        House::behind(limits, reload, None).await
+    }
+
+    async fn behind(limits: Limits, reload: Option<Reload>, tls: Option<Arc<rustls::ServerConfig>>) -> House {
         // Only the first installs; reqwest wants one even for plain HTTP.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
@@ -69,7 +74,7 @@ impl House {
             reload,
             metrics: None,
         };
-        let config = HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls: None, public_url: None, limits };
+        let config = HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls, public_url: None, limits };
         let door = serve(config, deps).await.unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         House { door, engine, store, links, cap_senders, clock: now, admin, client, dir }

@@ -446,5 +446,4 @@ fn numbers<const N: usize>(
 }
 
 #[cfg(test)]
-#[path = "alert_body_tests.rs"]
 mod tests;

@@ -251,7 +251,21 @@ fn texts(infos: &[Info], oddities: &mut Vec<Oddity>) -> Texts {
             oddities.push(Oddity::new(&path, "cut", format!("is longer than {TEXT_CHARS_MAX} characters")));
         }
     }
+    add_primaries(infos, &mut texts);
     texts
+}
+
+/// Whoever reads `he` reads what was issued in `he-IL`: issuers name regions, people rarely do.
+fn add_primaries(infos: &[Info], texts: &mut Texts) {
+    for tag in infos.iter().map(|info| info.language.to_lowercase()) {
+        let Some((primary, _)) = tag.split_once('-') else { continue };
+        if texts.languages.len() < LANGUAGES_MAX
+            && !texts.languages.contains_key(primary)
+            && let Some(said) = texts.languages.get(&tag).cloned()
+        {
+            texts.languages.insert(primary.to_owned(), said);
+        }
+    }
 }
 
 fn add_info(said: &mut ChannelTexts, info: &Info) {
@@ -358,5 +372,4 @@ fn area(infos: &[Info], geocode_attribute: Option<&str>, oddities: &mut Vec<Oddi
 }
 
 #[cfg(test)]
-#[path = "cap_in_tests.rs"]
 mod tests;

@@ -1,6 +1,5 @@
-use super::super::alert_view;
-use super::super::json;
 use super::*;
+use crate::http::{alert_view, json};
 use proptest::prelude::{Just, prop_assert_eq, prop_oneof, proptest};
 use records::{ChannelTexts, MailText};
 
@@ -69,104 +68,75 @@ fn choices_escalation_and_waiting_for_answers_ask_for_one() {
     }
 }
 
+/// A body, the field that is wrong in it, and what is said of it.
+#[rustfmt::skip]
+const WRONG_BODIES: &[(&str, &str, &str)] = &[
+    (r#"{"audience": ["all"]}"#, "text", "is needed"),
+    (r#"{"text": "x"}"#, "audience", "is needed"),
+    (r#"{"text": "", "audience": ["all"]}"#, "text", "is empty"),
+    (r#"{"text": 5, "audience": ["all"]}"#, "text", "is a number"),
+    (r#"{"text": "x", "audience": []}"#, "audience", "names nobody"),
+    (r#"{"text": "x", "audience": {}}"#, "audience", "a list is needed"),
+    (r#"{"text": "x", "audience": ["all", "staff"]}"#, "audience[1]", "is not an audience"),
+    (r#"{"text": "x", "audience": ["group:"]}"#, "audience[0]", "names nobody"),
+    (r#"{"text": "x", "audience": ["pager:123"]}"#, "audience[0]", "channel pager is not built yet"),
+    (r#"{"text": "x", "audience": ["group:a/fax"]}"#, "audience[0]", "channel fax is not built yet"),
+    (r#"{"text": "x", "audience": ["carrier:123"]}"#, "audience[0]", "\"carrier\" is unknown"),
+    (r#"{"text": "x", "audience": ["sms:0701234567"]}"#, "audience[0]", "has no country code"),
+    (r#"{"text": "x", "audience": ["all", "mail:nobody"]}"#, "audience[1]", "is not a mail address"),
+    (r#"{"text": "x", "audience": ["area"]}"#, "audience[0]", "has no area"),
+    (r#"{"text": "x", "audience": ["all", {"too": "all"}]}"#, "audience[1].too", "did you mean \"to\"?"),
+    (r#"{"text": "x", "audience": [{"to": "all", "strategy": "any"}]}"#, "audience[0].strategy", "first-reachable"),
+    (r#"[]"#, "body", "an object is needed"),
+];
+
+/// What makes a good body wrong, the field, and what is said of it.
+#[rustfmt::skip]
+const WRONG_MEMBERS: &[(&str, &str, &str)] = &[
+    (r#""audiance": []"#, "audiance", "did you mean \"audience\"?"),
+    (r#""exclude": ["x"]"#, "exclude[0]", "is not an audience"),
+    (r#""channels": ["sms", "pigeon"]"#, "channels[1]", "\"pigeon\" is unknown"),
+    (r#""priority": "high""#, "priority", "must be one of emergency, urgent, routine"),
+    (r#""terminal": "read""#, "terminal", "must be one of accepted, delivered, answered"),
+    (r#""expires": "2026-11-18T06:00:00Z""#, "expires", "is in the past"),
+    (r#""expires": "2026-11-20T06:00:00""#, "expires", "has no zone"),
+    (r#""expires": 1795000000"#, "expires", "a string is needed"),
+    (r#""expires": "2036-11-18T06:00:00Z""#, "expires", "more than 40 days"),
+    (r#""not_before": "2026-11-19T06:00:00Z", "expires": "2026-11-19T05:00:00Z""#, "expires", "not after not_before"),
+    (r#""strategy": {"escalate_after": "soon"}"#, "strategy.escalate_after", "is not a duration"),
+    (r#""strategy": {"escalate_after": "5m"}, "require_answer": false"#, "strategy", "require_answer is false"),
+    (r#""choices": [{"key": "12345678901234567", "label": "x"}]"#, "choices[0].key", "longer than 16 characters"),
+    (r#""choices": [{"key": "a", "label": "x"}, {"key": "A", "label": "y"}]"#, "choices[1].key", "an earlier choice has"),
+    (r#""choices": [{"label": "x"}]"#, "choices[0].key", "is needed"),
+    (r#""callback": {"url": "ftp://x"}"#, "callback.url", "http or https"),
+    (r#""callback": {"url": "http://x", "events": ["end"]}"#, "callback.events[0]", "must be one of"),
+    (r#""texts": {"pager": "x"}"#, "texts.pager", "not built yet"),
+    (r#""texts": {"sv": {"sms": 4}}"#, "texts.sv.sms", "a string is needed"),
+    (r#""texts": {"sv": {"mail": {"body": "x"}}}"#, "texts.sv.mail.body", "is unknown"),
+    (r#""texts": {"swedish!": "x"}"#, "texts.swedish!", "neither a channel"),
+    (r#""resources": ["javascript:alert(1)"]"#, "resources[0]", "not a"),
+    (r#""area": {"circles": [[91, 0, 1]]}"#, "area.circles[0]", "from -90 to 90"),
+    (r#""area": {"polygons": [[[1,1],[2,2],[1,1]]]}"#, "area.polygons[0]", "is not a ring"),
+    (r#""area": {"geocodes": ["x"]}"#, "area.geocode_attribute", "is needed"),
+];
+
 #[test]
 fn each_problem_names_its_field() {
-    let valid_but = |extra: &str| format!(r#"{{"text": "x", "audience": ["all"], {extra}}}"#);
-    let long = "x".repeat(TEXT_CHARS_MAX + 1);
-    for (body, field, says) in [
-        (r#"{"audience": ["all"]}"#.to_owned(), "text", "is needed"),
-        (r#"{"text": "x"}"#.to_owned(), "audience", "is needed"),
-        (r#"{"text": "", "audience": ["all"]}"#.to_owned(), "text", "is empty"),
-        (r#"{"text": 5, "audience": ["all"]}"#.to_owned(), "text", "is a number"),
-        (format!(r#"{{"text": "{long}", "audience": ["all"]}}"#), "text", "longer than 100000 characters"),
-        (r#"{"text": "x", "audience": []}"#.to_owned(), "audience", "names nobody"),
-        (r#"{"text": "x", "audience": {}}"#.to_owned(), "audience", "a list is needed"),
-        (r#"{"text": "x", "audience": ["all", "staff"]}"#.to_owned(), "audience[1]", "is not an audience"),
-        (r#"{"text": "x", "audience": ["group:"]}"#.to_owned(), "audience[0]", "names nobody"),
-        (
-            r#"{"text": "x", "audience": ["pager:123"]}"#.to_owned(),
-            "audience[0]",
-            "channel pager is not built yet",
-        ),
-        (
-            r#"{"text": "x", "audience": ["group:a/fax"]}"#.to_owned(),
-            "audience[0]",
-            "channel fax is not built yet",
-        ),
-        (r#"{"text": "x", "audience": ["carrier:123"]}"#.to_owned(), "audience[0]", "\"carrier\" is unknown"),
-        (r#"{"text": "x", "audience": ["sms:0701234567"]}"#.to_owned(), "audience[0]", "has no country code"),
-        (
-            r#"{"text": "x", "audience": ["all", "mail:nobody"]}"#.to_owned(),
-            "audience[1]",
-            "is not a mail address",
-        ),
-        (r#"{"text": "x", "audience": ["area"]}"#.to_owned(), "audience[0]", "has no area"),
-        (
-            r#"{"text": "x", "audience": ["all", {"too": "all"}]}"#.to_owned(),
-            "audience[1].too",
-            "did you mean \"to\"?",
-        ),
-        (
-            r#"{"text": "x", "audience": [{"to": "all", "strategy": "any"}]}"#.to_owned(),
-            "audience[0].strategy",
-            "first-reachable",
-        ),
-        (valid_but(r#""audiance": []"#), "audiance", "did you mean \"audience\"?"),
-        (valid_but(r#""exclude": ["x"]"#), "exclude[0]", "is not an audience"),
-        (valid_but(r#""channels": ["sms", "pigeon"]"#), "channels[1]", "\"pigeon\" is unknown"),
-        (valid_but(r#""priority": "high""#), "priority", "must be one of emergency, urgent, routine"),
-        (valid_but(r#""terminal": "read""#), "terminal", "must be one of accepted, delivered, answered"),
-        (valid_but(r#""expires": "2026-11-18T06:00:00Z""#), "expires", "is in the past"),
-        (valid_but(r#""expires": "2026-11-20T06:00:00""#), "expires", "has no zone"),
-        (valid_but(r#""expires": 1795000000"#), "expires", "a string is needed"),
-        (valid_but(r#""expires": "2036-11-18T06:00:00Z""#), "expires", "more than 40 days"),
-        (
-            valid_but(r#""not_before": "2026-11-19T06:00:00Z", "expires": "2026-11-19T05:00:00Z""#),
-            "expires",
-            "not after not_before",
-        ),
-        (
-            valid_but(r#""strategy": {"escalate_after": "soon"}"#),
-            "strategy.escalate_after",
-            "is not a duration",
-        ),
-        (
-            valid_but(r#""strategy": {"escalate_after": "5m"}, "require_answer": false"#),
-            "strategy",
-            "require_answer is false",
-        ),
-        (
-            valid_but(r#""choices": [{"key": "12345678901234567", "label": "x"}]"#),
-            "choices[0].key",
-            "longer than 16 characters",
-        ),
-        (
-            valid_but(r#""choices": [{"key": "a", "label": "x"}, {"key": "A", "label": "y"}]"#),
-            "choices[1].key",
-            "an earlier choice has",
-        ),
-        (valid_but(r#""choices": [{"label": "x"}]"#), "choices[0].key", "is needed"),
-        (valid_but(r#""callback": {"url": "ftp://x"}"#), "callback.url", "http or https"),
-        (
-            valid_but(r#""callback": {"url": "http://x", "events": ["end"]}"#),
-            "callback.events[0]",
-            "must be one of",
-        ),
-        (valid_but(r#""texts": {"pager": "x"}"#), "texts.pager", "not built yet"),
-        (valid_but(r#""texts": {"sv": {"sms": 4}}"#), "texts.sv.sms", "a string is needed"),
-        (valid_but(r#""texts": {"sv": {"mail": {"body": "x"}}}"#), "texts.sv.mail.body", "is unknown"),
-        (valid_but(r#""texts": {"swedish!": "x"}"#), "texts.swedish!", "neither a channel"),
-        (valid_but(r#""resources": ["javascript:alert(1)"]"#), "resources[0]", "not a"),
-        (valid_but(r#""area": {"circles": [[91, 0, 1]]}"#), "area.circles[0]", "from -90 to 90"),
-        (valid_but(r#""area": {"polygons": [[[1,1],[2,2],[1,1]]]}"#), "area.polygons[0]", "is not a ring"),
-        (valid_but(r#""area": {"geocodes": ["x"]}"#), "area.geocode_attribute", "is needed"),
-        ("[]".to_owned(), "body", "an object is needed"),
-    ] {
-        let problems = read(&body).expect_err(&body);
-        let found = problems.iter().find(|(name, _)| name == field);
-        let (_, reason) = found.unwrap_or_else(|| panic!("{field} is not named in {problems:?}"));
-        assert!(reason.contains(says), "{field}: {reason:?} does not say {says:?}");
+    let long = format!(r#"{{"text": "{}", "audience": ["all"]}}"#, "x".repeat(TEXT_CHARS_MAX + 1));
+    check(&long, "text", "longer than 100000 characters");
+    for (body, field, says) in WRONG_BODIES {
+        check(body, field, says);
     }
+    for (member, field, says) in WRONG_MEMBERS {
+        check(&format!(r#"{{"text": "x", "audience": ["all"], {member}}}"#), field, says);
+    }
+}
+
+fn check(body: &str, field: &str, says: &str) {
+    let problems = read(body).expect_err(body);
+    let found = problems.iter().find(|(name, _)| name == field);
+    let (_, reason) = found.unwrap_or_else(|| panic!("{field} is not named in {problems:?}"));
+    assert!(reason.contains(says), "{field}: {reason:?} does not say {says:?}");
 }
 
 #[test]
