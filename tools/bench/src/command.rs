@@ -53,7 +53,10 @@ struct Common {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// For people
+    #[value(alias = "text")]
     Table,
+    /// For programs
     Json,
 }
 

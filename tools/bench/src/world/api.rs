@@ -22,11 +22,12 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// A client of the server at `base` (`http://host:port`).
+    /// A client of the server at `base`: `http://host:port`, or `host:port`.
     pub(crate) fn new(base: &str, token: &str) -> Result<Api, String> {
+        let scheme = if base.contains("://") { "" } else { "http://" };
         Ok(Api {
             client: http_client()?,
-            base: base.trim_end_matches('/').to_owned(),
+            base: format!("{scheme}{}", base.trim_end_matches('/')),
             token: token.to_owned(),
         })
     }
