@@ -20,17 +20,28 @@ pub fn report(message: &Message<'_>) -> Option<Report> {
     let status = fields.value("Status").map(|status| status_code(&status)).unwrap_or_default();
     let state = state(fields.value("Action").as_deref(), &status)?;
     let mut words = vec![status];
-    if let Some(diagnostic) = fields.value("Diagnostic-Code") {
-        // `smtp; 550 5.1.1 no such user`: the type says how to read the rest.
-        words
-            .push(diagnostic.split_once(';').map_or(diagnostic.as_str(), |(_, rest)| rest).trim().to_owned());
-    }
+    // `smtp; 550 5.1.1 no such user`: the type says how to read the rest.
+    let diagnostic = fields.value("Diagnostic-Code").map(|value| without_type(&value));
+    words.extend(diagnostic.or_else(|| said_to_people(message, &fields.value("Final-Recipient")?)));
     if state == ReceiptState::Buffered {
         let until = fields.value("Will-Retry-Until").or_else(|| of_message.value("Will-Retry-Until"));
         words.extend(until.map(|until| format!("tried until {until}")));
     }
     words.retain(|word| !word.is_empty());
     Some(Report { state, text: one_line(&words.join(" ")) })
+}
+
+/// `type; value`: the value.
+fn without_type(value: &str) -> String {
+    value.split_once(';').map_or(value, |(_, rest)| rest).trim().to_owned()
+}
+
+/// What stands behind the address in the part for people, where the part for programs has no diagnosis: `a@b: why`.
+fn said_to_people(message: &Message<'_>, recipient: &str) -> Option<String> {
+    let (address, text) = (without_type(recipient), message.body_text(0)?);
+    let said = text.lines().find_map(|line| line.trim().trim_start_matches('<').strip_prefix(&address))?;
+    let why = said.trim_start_matches(['>', ':', ' ']).trim();
+    (!address.is_empty() && !why.is_empty()).then(|| why.to_owned())
 }
 
 fn is_status(part: &MessagePart<'_>) -> bool {
