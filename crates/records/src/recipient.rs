@@ -78,11 +78,71 @@ pub struct Position {
     pub lon: f64,
 }
 
-/// A daily span in minutes after local midnight; `from > to` passes midnight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A daily span in minutes after local midnight; `from > to` passes midnight. In JSON it is a text: `22:00-07:00`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {
     /// 0 to 1439, first quiet minute.
     pub from: u16,
     /// 0 to 1439, first minute that is not quiet.
     pub to: u16,
+}
+
+impl std::fmt::Display for QuietHours {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:02}:{:02}-{:02}:{:02}", self.from / 60, self.from % 60, self.to / 60, self.to % 60)
+    }
+}
+
+impl std::str::FromStr for QuietHours {
+    type Err = String;
+    fn from_str(text: &str) -> Result<QuietHours, String> {
+        let minute = |text: &str| {
+            let (hour, minute) = text.trim().split_once(':')?;
+            let (hour, minute): (u16, u16) = (hour.parse().ok()?, minute.parse().ok()?);
+            (hour < 24 && minute < 60).then_some(hour * 60 + minute)
+        };
+        let span = text.split_once('-').and_then(|(from, to)| Some((minute(from)?, minute(to)?)));
+        match span {
+            Some((from, to)) if from != to => Ok(QuietHours { from, to }),
+            _ => Err(format!("{text:?} is not a span of the day such as 22:00-07:00")),
+        }
+    }
+}
+
+impl Serialize for QuietHours {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            (self.from, self.to).serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for QuietHours {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<QuietHours, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            return text.parse().map_err(serde::de::Error::custom);
+        }
+        let (from, to) = <(u16, u16)>::deserialize(deserializer)?;
+        Ok(QuietHours { from, to })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quiet_hours_are_a_text_for_people_and_two_numbers_in_the_store() {
+        let quiet = QuietHours { from: 22 * 60, to: 7 * 60 + 30 };
+        assert_eq!(serde_json::to_string(&quiet).unwrap(), "\"22:00-07:30\"");
+        assert_eq!(serde_json::from_str::<QuietHours>("\"22:00-7:30\"").unwrap(), quiet);
+        for wrong in ["\"22-07\"", "\"07:00-07:00\"", "\"24:00-07:00\"", "7"] {
+            assert!(serde_json::from_str::<QuietHours>(wrong).is_err(), "{wrong}");
+        }
+        let person = Recipient { quiet_hours: Some(quiet), ..Recipient::default() };
+        assert_eq!(Recipient::decode(&person.encode()).unwrap(), person);
+    }
 }
