@@ -1,7 +1,7 @@
 //! The town as CSV and as NDJSON, a line at a time.
 
 use super::Town;
-use records::{Channel, QuietHours, Recipient};
+use records::{Channel, Recipient};
 use std::io::{self, Write};
 
 /// The header row, in order.
@@ -103,8 +103,4 @@ pub fn ndjson_line(person: &Recipient, line: &mut Vec<u8>) {
     }
     serde_json::to_writer(&mut *line, &value).expect("a vector takes all");
     line.push(b'\n');
-}
-
-fn span(QuietHours { from, to }: QuietHours) -> String {
-    format!("{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
 }
