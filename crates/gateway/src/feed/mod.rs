@@ -76,6 +76,8 @@ pub struct Feed<C: Craft> {
     /// There may be something to take, or to tell.
     supply: Notify,
     listeners: Mutex<Vec<Arc<Notify>>>,
+    /// See [`ROUTE_DOWN_AFTER`]; shorter in tests.
+    down_after: Duration,
     /// Acknowledged segments since that was last made durable.
     acked: AtomicU64,
     acked_octets: AtomicU64,
@@ -133,6 +135,7 @@ impl<C: Craft> Feed<C> {
             work: Notify::new(),
             supply: Notify::new(),
             listeners: Mutex::new(Vec::new()),
+            down_after: ROUTE_DOWN_AFTER,
             acked: AtomicU64::new(0),
             acked_octets: AtomicU64::new(0),
         };
@@ -262,9 +265,9 @@ impl<C: Craft> Feed<C> {
         self.supply.notify_one();
     }
 
-    /// How long no session could send.
-    pub fn down_for(&self) -> Duration {
-        self.state().health.down_for(Instant::now())
+    /// The route has been down for so long that others should be tried: what it has goes back.
+    pub fn is_down(&self) -> bool {
+        self.state().health.down_for(Instant::now()) >= self.down_after
     }
 
     /// Hands nothing out any more; what was ready goes back as not tried.

@@ -40,10 +40,10 @@ impl Seen {
     pub(super) fn has(self, part: u8) -> bool {
         self.0[usize::from(part) / 64] & (1 << (part % 64)) != 0
     }
-    fn add(&mut self, part: u8) {
+    pub(super) fn add(&mut self, part: u8) {
         self.0[usize::from(part) / 64] |= 1 << (part % 64);
     }
-    fn has_all(self, parts: u8) -> bool {
+    pub(super) fn has_all(self, parts: u8) -> bool {
         (1..=parts).all(|part| self.has(part))
     }
 }

@@ -8,7 +8,7 @@ use bus::Leased;
 use futures_util::future::{BoxFuture, select_all};
 use records::{Lane, NotTried, Segment};
 
-use super::{Craft, Feed, Held, Phase, ROUTE_DOWN_AFTER};
+use super::{Craft, Feed, Held, Phase};
 
 /// A segment is ours for so long without a word.
 const LEASE: Duration = Duration::from_secs(30);
@@ -137,11 +137,11 @@ impl<C: Craft> Feed<C> {
     }
 
     fn give_back_if_down(&self) {
-        let now = self.world.now();
-        let mut state = self.state();
-        if state.health.down_for(Instant::now()) < ROUTE_DOWN_AFTER {
+        if !self.is_down() {
             return;
         }
+        let now = self.world.now();
+        let mut state = self.state();
         state.desk.give_back_ready(NotTried::RouteDown, now);
         state.desk.give_back_hands(NotTried::RouteDown, now);
         drop(state);

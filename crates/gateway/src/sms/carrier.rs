@@ -16,7 +16,7 @@ use super::outcome::Ids;
 use super::pace::Pace;
 use super::session::{Sending, incomplete};
 use crate::World;
-use crate::feed::{Feed, ROUTE_DOWN_AFTER};
+use crate::feed::Feed;
 
 /// A carrier account at work.
 pub(super) struct Carrier {
@@ -78,7 +78,7 @@ impl Carrier {
 
     /// The same while the route has been down for long.
     pub(super) fn give_up_if_down(&self) {
-        if self.feed.down_for() >= ROUTE_DOWN_AFTER {
+        if self.feed.is_down() {
             self.give_up_all(NotTried::RouteDown);
         }
     }

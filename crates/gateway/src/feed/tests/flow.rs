@@ -1,0 +1,222 @@
+//! A whole feed over a real bus, with a hand that writes.
+
+use super::*;
+use crate::World;
+use crate::feed::{Feed, FeedSettings};
+use bus::embedded::{Fsync, Options};
+use bus::{Bus, BusError, Group, Record, Retained, Topic};
+use futures_util::future::BoxFuture;
+use net::Cores;
+use records::{NotTried, OUTCOMES, ROUTES, RouteHealth, decode_outcomes, segment_topic};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(10);
+
+struct House {
+    _dir: tempfile::TempDir,
+    bus: Arc<dyn Bus>,
+    world: World,
+}
+
+impl House {
+    fn new() -> House {
+        House::over(|bus| bus)
+    }
+
+    fn over(wrap: impl FnOnce(Arc<dyn Bus>) -> Arc<dyn Bus>) -> House {
+        let dir = tempfile::tempdir().unwrap();
+        let bus =
+            bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
+        let bus = wrap(bus);
+        let cores = Arc::new(Cores::from_handles(Vec::new()));
+        let world = World::new(Arc::clone(&bus), Arc::new(|| NOW), cores);
+        House { _dir: dir, bus, world }
+    }
+
+    async fn append(&self, segment: &Segment) {
+        let topic = self.bus.topic(&segment_topic(ROUTE, segment.lane)).unwrap();
+        topic.append(&[&segment.encode()]).await.unwrap();
+    }
+
+    async fn open(&self, slots: u32, down_after: Duration) -> Arc<Feed<ByAddress>> {
+        let settings = FeedSettings { route: ROUTE.to_owned(), slots, rate: 0.0 };
+        let mut feed = Feed::open(&self.world, settings, ByAddress).await.unwrap();
+        Arc::get_mut(&mut feed).unwrap().down_after = down_after;
+        let running = Arc::clone(&feed);
+        tokio::spawn(async move { running.run().await });
+        feed
+    }
+
+    fn results(&self) -> Vec<AttemptResult> {
+        let records = self.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
+        let outcomes = records.iter().flat_map(|record| decode_outcomes(&record.octets).unwrap());
+        outcomes
+            .filter_map(|outcome| match outcome {
+                Outcome::Attempt { result, .. } => Some(result),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn unacknowledged(&self) -> usize {
+        Lane::ALL
+            .into_iter()
+            .map(|lane| {
+                self.bus.group(&segment_topic(ROUTE, lane), "gateway").unwrap().unacknowledged(100).len()
+            })
+            .sum()
+    }
+}
+
+async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !test() {
+        assert!(Instant::now() < end, "not {what} in time");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Writes what comes, until nothing has come for a moment.
+async fn write_all(feed: &Feed<ByAddress>) -> usize {
+    let listener = feed.listen();
+    let mut written = 0;
+    loop {
+        while let Some(job) = feed.next() {
+            written += 1;
+            (1..=job.units).for_each(|part| feed.part(&job, part, accepted()));
+        }
+        if tokio::time::timeout(Duration::from_millis(100), listener.notified()).await.is_err() {
+            return written;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_route_that_stays_down_gives_back_all_it_has_and_all_that_comes() {
+    let house = House::new();
+    house.append(&segment(1, Lane::Routine, 0, &[1; 50])).await;
+    let feed = house.open(10, Duration::from_millis(100)).await;
+    feed.trouble("refused");
+    wait_for("given back", || house.results().len() == 50).await;
+    house.append(&segment(1, Lane::Emergency, 50, &[1; 5])).await;
+    wait_for("given back", || house.results().len() == 55 && house.unacknowledged() == 0).await;
+    let down = AttemptResult::NotTried { why: NotTried::RouteDown };
+    assert!(house.results().iter().all(|result| *result == down));
+    let health = RouteHealth::decode(&house.bus.retained(ROUTES).unwrap().value(ROUTE).unwrap()).unwrap();
+    assert_eq!((health.up, health.sessions, health.note.as_str()), (false, 0, "refused"));
+    // It comes back.
+    feed.session_up();
+    house.append(&segment(1, Lane::Routine, 100, &[1; 50])).await;
+    assert_eq!(write_all(&feed).await, 50);
+    feed.finish();
+}
+
+#[tokio::test]
+async fn while_record_is_behind_only_emergencies_are_taken() {
+    let mut house = House::new();
+    let behind = Arc::new(AtomicBool::new(true));
+    let says = Arc::clone(&behind);
+    house.world.behind = Arc::new(move || says.load(Ordering::Relaxed));
+    for (lane, first) in [(Lane::Routine, 0), (Lane::Urgent, 100), (Lane::Emergency, 200)] {
+        house.append(&segment(1, lane, first, &[1; 10])).await;
+    }
+    let feed = house.open(100, LONG).await;
+    feed.session_up();
+    let listener = feed.listen();
+    listener.notified().await;
+    let job = feed.next().unwrap();
+    assert_eq!(job.held.lane(), Lane::Emergency);
+    feed.put_back(job);
+    assert_eq!(write_all(&feed).await, 10);
+    behind.store(false, Ordering::Relaxed);
+    wait_for("ready", || feed.next().map(|job| feed.put_back(job)).is_some()).await;
+    assert_eq!(write_all(&feed).await, 20);
+    feed.finish();
+}
+
+#[tokio::test]
+async fn a_full_disk_holds_up_what_is_sent_and_loses_nothing() {
+    let failures = Arc::new(AtomicUsize::new(0));
+    let fails = Arc::clone(&failures);
+    let house = House::over(move |inner| Arc::new(FullDisk { inner, failures: fails }));
+    house.append(&segment(1, Lane::Routine, 0, &[1; 30])).await;
+    let feed = house.open(10, LONG).await;
+    feed.session_up();
+    let listener = feed.listen();
+    wait_for("ready", || feed.next().map(|job| feed.put_back(job)).is_some()).await;
+    failures.store(1, Ordering::Relaxed);
+    while let Some(job) = feed.next() {
+        feed.part(&job, 1, accepted());
+    }
+    // What is on disk stays what it was while it is full; nothing new is handed out.
+    wait_for("tried", || failures.load(Ordering::Relaxed) == 0).await;
+    assert!(feed.next().is_none() && house.results().is_empty());
+    let _ = tokio::time::timeout(LONG, listener.notified()).await;
+    wait_for("written", || !house.results().is_empty()).await;
+    write_all(&feed).await;
+    assert_eq!(house.results().len(), 30);
+    feed.finish();
+}
+
+/// A bus whose next appends of outcomes find the disk full.
+struct FullDisk {
+    inner: Arc<dyn Bus>,
+    failures: Arc<AtomicUsize>,
+}
+
+impl Bus for FullDisk {
+    fn topic(&self, name: &str) -> Result<Arc<dyn Topic>, BusError> {
+        let inner = self.inner.topic(name)?;
+        match name {
+            OUTCOMES => Ok(Arc::new(FullTopic { inner, failures: Arc::clone(&self.failures) })),
+            _ => Ok(inner),
+        }
+    }
+    fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError> {
+        self.inner.group(topic, group)
+    }
+    fn retained(&self, name: &str) -> Result<Arc<dyn Retained>, BusError> {
+        self.inner.retained(name)
+    }
+    fn topics(&self, prefix: &str) -> Result<Vec<String>, BusError> {
+        self.inner.topics(prefix)
+    }
+    fn remove(&self, name: &str) -> Result<(), BusError> {
+        self.inner.remove(name)
+    }
+    fn sync_us_p50(&self) -> u64 {
+        self.inner.sync_us_p50()
+    }
+}
+
+struct FullTopic {
+    inner: Arc<dyn Topic>,
+    failures: Arc<AtomicUsize>,
+}
+
+impl Topic for FullTopic {
+    fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
+        let left =
+            self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        match left {
+            Ok(_) => Box::pin(async { Err(BusError::DiskFull { topic: OUTCOMES.to_owned() }) }),
+            Err(_) => self.inner.append(records),
+        }
+    }
+    fn read(&self, from: u64, records_max: usize, octets_max: usize) -> Result<Vec<Record>, BusError> {
+        self.inner.read(from, records_max, octets_max)
+    }
+    fn readable(&self, index: u64) -> BoxFuture<'static, ()> {
+        self.inner.readable(index)
+    }
+    fn low(&self) -> u64 {
+        self.inner.low()
+    }
+    fn head(&self) -> u64 {
+        self.inner.head()
+    }
+    fn trim(&self, below: u64) -> Result<(), BusError> {
+        self.inner.trim(below)
+    }
+}

@@ -1,0 +1,129 @@
+//! What earlier processes left half done.
+
+use super::*;
+use crate::feed::recovery::{Recovery, RouteProgress, Seen};
+use bus::Bus;
+use bus::embedded::{Fsync, Options};
+use records::{NotTried, OUTCOMES, encode_outcomes, segment_topic};
+
+struct House {
+    _dir: tempfile::TempDir,
+    bus: Arc<dyn Bus>,
+}
+
+impl House {
+    fn new() -> House {
+        let dir = tempfile::tempdir().unwrap();
+        let bus =
+            bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
+        House { _dir: dir, bus }
+    }
+
+    async fn segment(&self, segment: &Segment) -> u64 {
+        let topic = self.bus.topic(&segment_topic(&segment.route, segment.lane)).unwrap();
+        topic.append(&[&segment.encode()]).await.unwrap()
+    }
+
+    async fn outcomes(&self, outcomes: &[Outcome]) -> u64 {
+        self.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(outcomes)]).await.unwrap()
+    }
+
+    async fn progress(&self, route: &str) -> RouteProgress {
+        Recovery::new(Arc::clone(&self.bus)).of(route).await.unwrap()
+    }
+}
+
+fn seen(parts: &[u8]) -> Seen {
+    let mut seen = Seen::default();
+    parts.iter().for_each(|part| seen.add(*part));
+    seen
+}
+
+#[tokio::test]
+async fn what_was_intended_without_a_complete_outcome_is_found_with_its_parts() {
+    let house = House::new();
+    let one = segment(1, Lane::Routine, 0, &[1, 3, 1, 1, 1]);
+    let index = house.segment(&one).await;
+    house.outcomes(&[intent(&one, index, 0, 2)]).await;
+    house
+        .outcomes(&[
+            attempt(&one, 0, 1, 1, accepted()),
+            attempt(&one, 1, 1, 3, accepted()),
+            attempt(&one, 1, 3, 3, accepted()),
+            intent(&one, index, 2, 4),
+        ])
+        .await;
+    house.outcomes(&[attempt(&one, 2, 1, 1, AttemptResult::NotTried { why: NotTried::Closing })]).await;
+    let mut progress = house.progress(ROUTE).await;
+    let found = progress.take(Lane::Routine, index).unwrap();
+    assert_eq!(found.intended_to, 4);
+    assert_eq!(found.unresolved, [(1, seen(&[1, 3])), (3, seen(&[]))]);
+    assert!(progress.take(Lane::Routine, index).is_none(), "told once");
+}
+
+#[tokio::test]
+async fn untouched_and_acknowledged_segments_and_other_routes_are_left_alone() {
+    let house = House::new();
+    let one = segment(1, Lane::Routine, 0, &[1, 1]);
+    let other = Segment { route: "other".to_owned(), ..one.clone() };
+    let (done, untouched) = (house.segment(&one).await, house.segment(&one).await);
+    let elsewhere = house.segment(&other).await;
+    house.outcomes(&[intent(&one, done, 0, 2), intent(&other, elsewhere, 0, 1)]).await;
+    house.bus.group(&segment_topic(ROUTE, Lane::Routine), "gateway").unwrap().ack(done).unwrap();
+    let recovery = Recovery::new(Arc::clone(&house.bus));
+    let mut ours = recovery.of(ROUTE).await.unwrap();
+    assert_eq!((ours.take(Lane::Routine, done), ours.take(Lane::Routine, untouched)), (None, None));
+    let mut theirs = recovery.of("other").await.unwrap();
+    assert_eq!(theirs.take(Lane::Routine, elsewhere).unwrap().intended_to, 1);
+    // A second start of a route looks again.
+    house.outcomes(&[intent(&one, untouched, 0, 1)]).await;
+    assert_eq!(recovery.of(ROUTE).await.unwrap().take(Lane::Routine, untouched).unwrap().intended_to, 1);
+}
+
+#[tokio::test]
+async fn what_was_given_back_is_not_sent_by_its_old_segment_but_by_the_new_one() {
+    let house = House::new();
+    let old = segment(1, Lane::Routine, 0, &[1; 4]);
+    house.segment(&old).await;
+    let back = |place| attempt(&old, place, 1, 1, AttemptResult::NotTried { why: NotTried::Paused });
+    let last = house.outcomes(&[back(0), back(1)]).await;
+    let new = Segment { outcomes_from: last + 1, ..old.clone() };
+    house.segment(&new).await;
+    let progress = house.progress(ROUTE).await;
+    let gave_back = |segment: &Segment| {
+        segment.entries.iter().map(|entry| progress.gave_back(segment, entry)).collect::<Vec<_>>()
+    };
+    assert_eq!(gave_back(&old), [true, true, false, false]);
+    assert_eq!(gave_back(&new), [false; 4]);
+}
+
+#[tokio::test]
+async fn where_the_outcomes_were_trimmed_away_nothing_is_sent_again() {
+    // The log gives space back by whole files: small ones.
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { fsync: Fsync::Os, file_octets_max: 4_096, ..Options::default() };
+    let bus = bus::embedded::open(dir.path(), options).unwrap();
+    let house = House { _dir: dir, bus };
+    let one = segment(1, Lane::Routine, 0, &[1, 1, 1]);
+    let index = house.segment(&one).await;
+    for _ in 0..200 {
+        house.outcomes(&[intent(&one, index, 0, 3)]).await;
+    }
+    house.outcomes(&[attempt(&one, 1, 1, 1, accepted())]).await;
+    let topic = house.bus.topic(OUTCOMES).unwrap();
+    topic.trim(150).unwrap();
+    assert!(topic.low() > 0);
+    let found = house.progress(ROUTE).await.take(Lane::Routine, index).unwrap();
+    assert_eq!((found.intended_to, found.unresolved), (3, vec![(0, seen(&[])), (2, seen(&[]))]));
+}
+
+#[test]
+fn a_set_of_parts_holds_any_number_an_octet_can_say() {
+    for parts in [1_u8, 2, 63, 64, 65, 128, 254, 255] {
+        let mut all = Seen::default();
+        (1..parts).for_each(|part| all.add(part));
+        assert!(!all.has_all(parts));
+        all.add(parts);
+        assert!(all.has_all(parts) && all.has(parts) && !all.has(0));
+    }
+}
