@@ -87,20 +87,8 @@ fn push_field(field: &str, line: &mut String) {
     line.push('"');
 }
 
-/// Appends one person's line in the form the API takes, with its line end.
+/// Appends one person's line, with its line end.
 pub fn ndjson_line(person: &Recipient, line: &mut Vec<u8>) {
-    let mut value = serde_json::to_value(person).expect("a recipient has string keys");
-    if let Some(members) = value.as_object_mut() {
-        members.retain(|_, value| !value.is_null());
-        members.remove("position");
-        if let Some(at) = person.position {
-            members.insert("lat".to_owned(), at.lat.into());
-            members.insert("lon".to_owned(), at.lon.into());
-        }
-        if let Some(quiet) = person.quiet_hours {
-            members.insert("quiet_hours".to_owned(), span(quiet).into());
-        }
-    }
-    serde_json::to_writer(&mut *line, &value).expect("a vector takes all");
+    serde_json::to_writer(&mut *line, person).expect("a recipient has string keys, and a vector takes all");
     line.push(b'\n');
 }
