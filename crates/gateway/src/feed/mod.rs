@@ -16,6 +16,7 @@
 mod desk;
 mod health;
 mod held;
+mod meter;
 mod recovery;
 mod supply;
 #[cfg(test)]
@@ -38,6 +39,7 @@ use crate::World;
 use crate::journal::{Batch, Journal, Ticket};
 use desk::{Desk, Intended, Settled};
 use health::Health;
+use meter::Meter;
 use recovery::RouteProgress;
 
 /// The consumer group of all gateways.
@@ -67,6 +69,7 @@ pub struct Feed<C: Craft> {
     world: World,
     craft: C,
     journal: Journal,
+    meter: Meter,
     control: Arc<dyn Retained>,
     routes: Arc<dyn Retained>,
     lanes: [Arc<dyn Group>; 3],
@@ -125,6 +128,7 @@ impl<C: Craft> Feed<C> {
         };
         let feed = Feed {
             journal: Journal::open(&*world.bus)?,
+            meter: Meter::new(&route),
             control: world.bus.retained(CONTROL)?,
             routes: world.bus.retained(ROUTES)?,
             lanes,
@@ -344,6 +348,7 @@ impl<C: Craft> Feed<C> {
     }
 
     fn appended(&self, mut batch: Batch<Settled<C::Prepared>>, intended: Intended<C::Prepared>) {
+        self.meter.count(&batch.outcomes);
         let now = self.world.now();
         let mut state = self.state();
         state.desk.pending.done(&batch);

@@ -161,6 +161,7 @@ impl<C: Craft> Feed<C> {
     async fn tell(&self) {
         let news = self.state().health.news(Instant::now());
         let Some(health) = news else { return };
+        self.meter.tell(&health);
         if let Err(error) = self.routes.set(&self.route, &health.encode()).await {
             tracing::warn!(route = self.route, %error, "the route's health could not be told");
         }

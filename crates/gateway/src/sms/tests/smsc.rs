@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use net::{Cores, Link, Listener, Worker, drive};
+use net::{Cores, Link, Listener, TlsServer, Worker, drive};
 use smpp::pdu::{Address, DeliverSm, esm_class};
 use smpp::receipt::{MessageState, Receipt};
 use smpp::session::{Config, Event, Role, Session};
@@ -78,6 +78,14 @@ pub struct Smsc {
 impl Smsc {
     /// Starts one on the current runtime.
     pub async fn start(script: impl FnMut(usize, &Submitted) -> Reply + Send + 'static) -> Smsc {
+        Smsc::start_with(None, script).await
+    }
+
+    /// The same by TLS.
+    pub async fn start_with(
+        tls: Option<TlsServer>,
+        script: impl FnMut(usize, &Submitted) -> Reply + Send + 'static,
+    ) -> Smsc {
         let listener = Listener::bind("127.0.0.1:0", 100).await.unwrap();
         let address = listener.address().unwrap().to_string();
         let shared = Shared {
@@ -100,7 +108,7 @@ impl Smsc {
         let handle = smsc.clone();
         tokio::spawn(async move {
             let cores = Cores::from_handles(Vec::new());
-            let serve = listener.serve(&cores, None, move |stream, _| {
+            let serve = listener.serve(&cores, tls, move |stream, _| {
                 let smsc = handle.clone();
                 async move { smsc.talk(Link::new(stream)).await }
             });

@@ -2,6 +2,7 @@
 
 use super::super::config::Source;
 use super::*;
+use net::{TlsClientSettings, TlsServer, TlsServerSettings};
 use records::{ReceiptState, segment_topic};
 use smpp::Status;
 use smpp::text::{Charset, Concat};
@@ -296,6 +297,24 @@ async fn a_refused_bind_is_told_in_the_routes_health() {
     let running = run(SmsRoute { password: "wrong".into(), ..route(&smsc) }, &house);
     wait_for("told", || house.health().is_some_and(|health| health.note.contains("invalid password"))).await;
     assert!(!house.health().unwrap().up);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_carrier_is_spoken_to_by_tls() {
+    let made = rcgen::generate_simple_self_signed(vec!["smsc.test".to_owned()]).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (cert_file, key_file) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    std::fs::write(&cert_file, made.cert.pem()).unwrap();
+    std::fs::write(&key_file, made.signing_key.serialize_pem()).unwrap();
+    let tls = TlsServer::new(&TlsServerSettings { cert_file: cert_file.clone(), key_file }).unwrap();
+    let (house, smsc) = (House::new(), Smsc::start_with(Some(tls), |_, _| Reply::ReceiptFirst).await);
+    house.append(&segment(1, Lane::Routine, 0, 1_000, &"hello ".repeat(40))).await;
+    let settings = TlsClientSettings { ca_file: Some(cert_file), server_name: Some("smsc.test".to_owned()) };
+    let running = run(SmsRoute { tls: Some(settings), ..route(&smsc) }, &house);
+    let ended = house.until_ended(1_000).await;
+    assert!(ended.values().all(|results| results.len() == 2 && results.iter().all(is_accepted)));
+    wait_for("answered", || smsc.delivered().len() == 2_000).await;
     running.stop().await;
 }
 
