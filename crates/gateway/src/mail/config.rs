@@ -227,7 +227,8 @@ mod tests {
             change(&mut route);
             route.problems().into_iter().map(|problem| problem.field).collect::<Vec<_>>()
         };
-        let cases: [(&str, &dyn Fn(&mut MailRoute)); 13] = [
+        type Change<'a> = &'a dyn Fn(&mut MailRoute);
+        let cases: [(&str, Change<'_>); 13] = [
             ("address", &|r| r.address = "relay.example".to_owned()),
             ("address", &|r| r.address = "relay.example:0".to_owned()),
             ("from", &|r| r.from = "nobody".to_owned()),

@@ -129,13 +129,18 @@ impl Transaction {
                 format!("the mail has {octets} octets, the relay takes {limit}"),
             );
         }
-        if !extensions.utf8 && !(self.from.0.is_ascii() && self.to.0.is_ascii()) {
+        if self.is_international() && !extensions.utf8 {
             return refused(
                 "local:smtputf8",
                 "the address is beyond ASCII, and the relay has no SMTPUTF8".to_owned(),
             );
         }
         None
+    }
+
+    /// An address of it is beyond ASCII.
+    fn is_international(&self) -> bool {
+        !(self.from.0.is_ascii() && self.to.0.is_ascii())
     }
 
     /// `MAIL FROM` with what the server understands.
@@ -146,7 +151,7 @@ impl Transaction {
         if extensions.size {
             out.extend_from_slice(format!(" SIZE={}", self.message.len()).as_bytes());
         }
-        if extensions.utf8 && !(self.from.0.is_ascii() && self.to.0.is_ascii()) {
+        if self.is_international() && extensions.utf8 {
             out.extend_from_slice(b" SMTPUTF8");
             // The message then has raw UTF-8 in its headers (RFC 6531 §3.6).
             if extensions.eight_bit {

@@ -3,157 +3,160 @@
 use super::super::answer::{ANSWER_OCTETS_MAX, own_words};
 use super::*;
 
+/// Program, what it sends, what the person wrote.
+const REPLIES: &[(&str, &str, &str)] = &[
+    ("nothing quoted", "1\n", "1"),
+    ("several lines", "I am safe.\n\n\nAt home with the kids.\n", "I am safe.\n\nAt home with the kids."),
+    (
+        "gmail",
+        "Yes\n\nOn Sat, Nov 21, 2026 at 8:31 PM City of X <alerts@city.test> wrote:\n\n> Storm tonight\n>\n> Answer\n",
+        "Yes",
+    ),
+    (
+        "gmail, broken",
+        "Yes\n\nOn Sat, Nov 21, 2026 at 8:31 PM City of X with a long name\n<alerts@city.test> wrote:\n\n> Storm\n",
+        "Yes",
+    ),
+    (
+        "gmail, no gap",
+        "Yes\nOn Sat, Nov 21, 2026 at 8:31 PM City of X <alerts@city.test> wrote:\n> Storm\n",
+        "Yes",
+    ),
+    (
+        "words that begin alike",
+        "On my way, 2 minutes\nOn Sat, Nov 21, 2026 at 8:31 PM City\n<alerts@city.test> wrote:\n> Storm\n",
+        "On my way, 2 minutes",
+    ),
+    (
+        "gmail, Swedish",
+        "Jag är hemma\n\nDen lör 21 nov. 2026 kl 20:31 skrev City of X <alerts@city.test>:\n\n> Storm i natt\n",
+        "Jag är hemma",
+    ),
+    (
+        "gmail, Swedish, older",
+        "2\n\nlör 21 nov. 2026 kl. 20:31 skrev City of X <alerts@city.test>:\n> Storm\n",
+        "2",
+    ),
+    ("thunderbird, Swedish", "Ja\n\nDen 2026-11-21 kl. 20:31, skrev City of X:\n> Storm\n", "Ja"),
+    (
+        "gmail, German",
+        "Bin sicher\n\nAm Sa., 21. Nov. 2026 um 20:31 Uhr schrieb City of X <\nalerts@city.test>:\n\n> Sturm\n",
+        "Bin sicher",
+    ),
+    ("thunderbird, German", "1\n\nAm 21.11.26 um 20:31 schrieb City of X:\n> Sturm\n", "1"),
+    (
+        "gmail, French",
+        "Oui\n\nLe sam. 21 nov. 2026 à 20:31, City of X <alerts@city.test> a écrit :\n\n> Tempête\n",
+        "Oui",
+    ),
+    (
+        "gmail, Spanish",
+        "Sí\n\nEl sáb, 21 nov 2026 a las 20:31, City of X (<alerts@city.test>) escribió:\n\n> Tormenta\n",
+        "Sí",
+    ),
+    (
+        "gmail, Danish",
+        "Ja\n\nDen lør. 21. nov. 2026 kl. 20.31 skrev City of X <alerts@city.test>:\n\n> Storm\n",
+        "Ja",
+    ),
+    (
+        "gmail, Dutch",
+        "Ja\n\nOp za 21 nov 2026 om 20:31 schreef City of X <alerts@city.test>:\n\n> Storm\n",
+        "Ja",
+    ),
+    (
+        "gmail, Finnish",
+        "Kyllä\n\nla 21. marrask. 2026 klo 20.31 City of X (alerts@city.test) kirjoitti:\n\n> Myrsky\n",
+        "Kyllä",
+    ),
+    (
+        "apple mail",
+        "Safe\n\n> On 21 Nov 2026, at 20:31, City of X <alerts@city.test> wrote:\n> \n> Storm tonight\n",
+        "Safe",
+    ),
+    (
+        "iphone",
+        "1\n\nSent from my iPhone\n\n> On 21 Nov 2026, at 20:31, City of X <alerts@city.test> wrote:\n> \n> Storm\n",
+        "1",
+    ),
+    (
+        "iphone, Swedish",
+        "1\n\nSkickat från min iPhone\n\n> 21 nov. 2026 kl. 20:31 skrev City of X <alerts@city.test>:\n> \n> Storm\n",
+        "1",
+    ),
+    (
+        "iphone, German",
+        "1\n\nVon meinem iPhone gesendet\n\n> Am 21.11.2026 um 20:31 schrieb City of X <alerts@city.test>:\n",
+        "1",
+    ),
+    (
+        "outlook",
+        "I am safe\n\n________________________________\nFrom: City of X <alerts@city.test>\nSent: Saturday, November 21, 2026 8:31 PM\nTo: Anna\nSubject: Storm\n\nStorm tonight\n",
+        "I am safe",
+    ),
+    (
+        "outlook, no rule",
+        "I am safe\n\nFrom: City of X <alerts@city.test>\nSent: Saturday, November 21, 2026 8:31 PM\nTo: Anna\nSubject: Storm\n\nStorm tonight\n",
+        "I am safe",
+    ),
+    (
+        "outlook, stars",
+        "Safe\n\n*From:* City of X <alerts@city.test>\n*Sent:* Saturday, November 21, 2026 8:31 PM\n*To:* Anna\n*Subject:* Storm\n",
+        "Safe",
+    ),
+    (
+        "outlook, old",
+        "Safe\n\n-----Original Message-----\nFrom: City of X [mailto:alerts@city.test]\nSent: x\n\nStorm\n",
+        "Safe",
+    ),
+    (
+        "outlook, Swedish",
+        "Jag mår bra\n\nMed vänlig hälsning\nAnna\n\nFrån: City of X <alerts@city.test>\nSkickat: den 21 november 2026 20:31\nTill: Anna\nÄmne: Storm\n\nStorm i natt\n",
+        "Jag mår bra\n\nMed vänlig hälsning\nAnna",
+    ),
+    ("outlook, Swedish, old", "Ja\n\n-----Ursprungligt meddelande-----\nFrån: City\n", "Ja"),
+    (
+        "outlook, German",
+        "Alles gut\n\nVon: City of X <alerts@city.test>\nGesendet: Samstag, 21. November 2026 20:31\nAn: Anna\nBetreff: Sturm\n\nSturm\n",
+        "Alles gut",
+    ),
+    ("outlook, German, old", "Ja\n\n-----Ursprüngliche Nachricht-----\nVon: City\n", "Ja"),
+    (
+        "outlook for phones",
+        "2\n\nGet Outlook for Android<https://aka.ms/x>\n________________________________\nFrom: City\n",
+        "2",
+    ),
+    ("signature", "Yes, all fine\n-- \nAnna Andersson\nPhone 070\n", "Yes, all fine"),
+    ("signature, blank eaten", "Yes\n--\nAnna\n", "Yes"),
+    (
+        "below the quotation",
+        "On Sat, Nov 21, 2026 at 8:31 PM City <alerts@city.test> wrote:\n> Storm tonight\n> Answer\n\nI need help\n",
+        "I need help",
+    ),
+    ("between the lines", "> Are you safe?\nYes\n> Do you need help?\nNo\n", "Yes\nNo"),
+    ("name in front", "Yes\n\nCity of X wrote:\n> Storm\n", "Yes"),
+    (
+        "html turned to text",
+        "Yes\n\nOn 2026-11-21 20:31, City of X <alerts@city.test> wrote:\n\nStorm tonight\nMore\n",
+        "Yes",
+    ),
+    ("nothing but a quotation", "On 2026-11-21, City <a@b.test> wrote:\n> Storm\n", ""),
+    ("empty", "", ""),
+    (
+        "a sentence with a colon",
+        "My neighbour wrote 3 times:\nhe needs help\n",
+        "My neighbour wrote 3 times:\nhe needs help",
+    ),
+    ("from as a word", "From: the cellar\nwe need help\n", "From: the cellar\nwe need help"),
+    ("dashes as a list", "- one\n- two\n", "- one\n- two"),
+    ("a byte order mark", "\u{feff}1\n", "1"),
+];
+
 #[test]
 fn what_was_quoted_and_signed_is_taken_off() {
-    for (program, text, expected) in [
-        ("nothing quoted", "1\n", "1"),
-        ("several lines", "I am safe.\n\n\nAt home with the kids.\n", "I am safe.\n\nAt home with the kids."),
-        (
-            "gmail",
-            "Yes\n\nOn Sat, Nov 21, 2026 at 8:31 PM City of X <alerts@city.test> wrote:\n\n> Storm tonight\n>\n> Answer\n",
-            "Yes",
-        ),
-        (
-            "gmail, broken",
-            "Yes\n\nOn Sat, Nov 21, 2026 at 8:31 PM City of X with a long name\n<alerts@city.test> wrote:\n\n> Storm\n",
-            "Yes",
-        ),
-        (
-            "gmail, no gap",
-            "Yes\nOn Sat, Nov 21, 2026 at 8:31 PM City of X <alerts@city.test> wrote:\n> Storm\n",
-            "Yes",
-        ),
-        (
-            "words that begin alike",
-            "On my way, 2 minutes\nOn Sat, Nov 21, 2026 at 8:31 PM City\n<alerts@city.test> wrote:\n> Storm\n",
-            "On my way, 2 minutes",
-        ),
-        (
-            "gmail, Swedish",
-            "Jag är hemma\n\nDen lör 21 nov. 2026 kl 20:31 skrev City of X <alerts@city.test>:\n\n> Storm i natt\n",
-            "Jag är hemma",
-        ),
-        (
-            "gmail, Swedish, older",
-            "2\n\nlör 21 nov. 2026 kl. 20:31 skrev City of X <alerts@city.test>:\n> Storm\n",
-            "2",
-        ),
-        ("thunderbird, Swedish", "Ja\n\nDen 2026-11-21 kl. 20:31, skrev City of X:\n> Storm\n", "Ja"),
-        (
-            "gmail, German",
-            "Bin sicher\n\nAm Sa., 21. Nov. 2026 um 20:31 Uhr schrieb City of X <\nalerts@city.test>:\n\n> Sturm\n",
-            "Bin sicher",
-        ),
-        ("thunderbird, German", "1\n\nAm 21.11.26 um 20:31 schrieb City of X:\n> Sturm\n", "1"),
-        (
-            "gmail, French",
-            "Oui\n\nLe sam. 21 nov. 2026 à 20:31, City of X <alerts@city.test> a écrit :\n\n> Tempête\n",
-            "Oui",
-        ),
-        (
-            "gmail, Spanish",
-            "Sí\n\nEl sáb, 21 nov 2026 a las 20:31, City of X (<alerts@city.test>) escribió:\n\n> Tormenta\n",
-            "Sí",
-        ),
-        (
-            "gmail, Danish",
-            "Ja\n\nDen lør. 21. nov. 2026 kl. 20.31 skrev City of X <alerts@city.test>:\n\n> Storm\n",
-            "Ja",
-        ),
-        (
-            "gmail, Dutch",
-            "Ja\n\nOp za 21 nov 2026 om 20:31 schreef City of X <alerts@city.test>:\n\n> Storm\n",
-            "Ja",
-        ),
-        (
-            "gmail, Finnish",
-            "Kyllä\n\nla 21. marrask. 2026 klo 20.31 City of X (alerts@city.test) kirjoitti:\n\n> Myrsky\n",
-            "Kyllä",
-        ),
-        (
-            "apple mail",
-            "Safe\n\n> On 21 Nov 2026, at 20:31, City of X <alerts@city.test> wrote:\n> \n> Storm tonight\n",
-            "Safe",
-        ),
-        (
-            "iphone",
-            "1\n\nSent from my iPhone\n\n> On 21 Nov 2026, at 20:31, City of X <alerts@city.test> wrote:\n> \n> Storm\n",
-            "1",
-        ),
-        (
-            "iphone, Swedish",
-            "1\n\nSkickat från min iPhone\n\n> 21 nov. 2026 kl. 20:31 skrev City of X <alerts@city.test>:\n> \n> Storm\n",
-            "1",
-        ),
-        (
-            "iphone, German",
-            "1\n\nVon meinem iPhone gesendet\n\n> Am 21.11.2026 um 20:31 schrieb City of X <alerts@city.test>:\n",
-            "1",
-        ),
-        (
-            "outlook",
-            "I am safe\n\n________________________________\nFrom: City of X <alerts@city.test>\nSent: Saturday, November 21, 2026 8:31 PM\nTo: Anna\nSubject: Storm\n\nStorm tonight\n",
-            "I am safe",
-        ),
-        (
-            "outlook, no rule",
-            "I am safe\n\nFrom: City of X <alerts@city.test>\nSent: Saturday, November 21, 2026 8:31 PM\nTo: Anna\nSubject: Storm\n\nStorm tonight\n",
-            "I am safe",
-        ),
-        (
-            "outlook, stars",
-            "Safe\n\n*From:* City of X <alerts@city.test>\n*Sent:* Saturday, November 21, 2026 8:31 PM\n*To:* Anna\n*Subject:* Storm\n",
-            "Safe",
-        ),
-        (
-            "outlook, old",
-            "Safe\n\n-----Original Message-----\nFrom: City of X [mailto:alerts@city.test]\nSent: x\n\nStorm\n",
-            "Safe",
-        ),
-        (
-            "outlook, Swedish",
-            "Jag mår bra\n\nMed vänlig hälsning\nAnna\n\nFrån: City of X <alerts@city.test>\nSkickat: den 21 november 2026 20:31\nTill: Anna\nÄmne: Storm\n\nStorm i natt\n",
-            "Jag mår bra\n\nMed vänlig hälsning\nAnna",
-        ),
-        ("outlook, Swedish, old", "Ja\n\n-----Ursprungligt meddelande-----\nFrån: City\n", "Ja"),
-        (
-            "outlook, German",
-            "Alles gut\n\nVon: City of X <alerts@city.test>\nGesendet: Samstag, 21. November 2026 20:31\nAn: Anna\nBetreff: Sturm\n\nSturm\n",
-            "Alles gut",
-        ),
-        ("outlook, German, old", "Ja\n\n-----Ursprüngliche Nachricht-----\nVon: City\n", "Ja"),
-        (
-            "outlook for phones",
-            "2\n\nGet Outlook for Android<https://aka.ms/x>\n________________________________\nFrom: City\n",
-            "2",
-        ),
-        ("signature", "Yes, all fine\n-- \nAnna Andersson\nPhone 070\n", "Yes, all fine"),
-        ("signature, blank eaten", "Yes\n--\nAnna\n", "Yes"),
-        (
-            "below the quotation",
-            "On Sat, Nov 21, 2026 at 8:31 PM City <alerts@city.test> wrote:\n> Storm tonight\n> Answer\n\nI need help\n",
-            "I need help",
-        ),
-        ("between the lines", "> Are you safe?\nYes\n> Do you need help?\nNo\n", "Yes\nNo"),
-        ("name in front", "Yes\n\nCity of X wrote:\n> Storm\n", "Yes"),
-        (
-            "html turned to text",
-            "Yes\n\nOn 2026-11-21 20:31, City of X <alerts@city.test> wrote:\n\nStorm tonight\nMore\n",
-            "Yes",
-        ),
-        ("nothing but a quotation", "On 2026-11-21, City <a@b.test> wrote:\n> Storm\n", ""),
-        ("empty", "", ""),
-        (
-            "a sentence with a colon",
-            "My neighbour wrote 3 times:\nhe needs help\n",
-            "My neighbour wrote 3 times:\nhe needs help",
-        ),
-        ("from as a word", "From: the cellar\nwe need help\n", "From: the cellar\nwe need help"),
-        ("dashes as a list", "- one\n- two\n", "- one\n- two"),
-        ("a byte order mark", "\u{feff}1\n", "1"),
-    ] {
-        assert_eq!(own_words(text), expected, "{program}");
-        assert_eq!(own_words(&text.replace('\n', "\r\n")), expected, "{program}, CRLF");
+    for (program, text, expected) in REPLIES {
+        assert_eq!(own_words(text), *expected, "{program}");
+        assert_eq!(own_words(&text.replace('\n', "\r\n")), *expected, "{program}, CRLF");
     }
 }
 

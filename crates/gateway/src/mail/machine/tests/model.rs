@@ -157,7 +157,7 @@ impl Model {
             }
             "DATA" => match self.recipient.as_deref() {
                 // Half of the servers ask for a message that has no recipient.
-                None if self.did.len() % 2 == 0 => self.say("503 5.5.1 no recipients"),
+                None if self.did.len().is_multiple_of(2) => self.say("503 5.5.1 no recipients"),
                 Some(name) if name.starts_with("data") => {
                     self.did.insert(name.to_owned(), Did::Refused);
                     self.say("451 4.3.0 not now");
