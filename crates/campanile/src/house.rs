@@ -4,7 +4,7 @@ use crate::keys::Keys;
 use crate::setup::{CarrierSetup, Setup, Way};
 use crate::weigh::Scales;
 use arc_swap::ArcSwap;
-use doors::http::AnswerLinks;
+use doors::http::{AnswerLinks, CapSender};
 use engine::{Clock, Engine, Parts};
 use gateway::{Running, World};
 use records::Timestamp;
@@ -14,6 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::SharedStore;
+
+/// The notice gateway has no route; no route can have this name.
+const NOTICES: &str = "(notices)";
 
 /// A running house.
 pub struct House {
@@ -31,6 +34,11 @@ pub struct House {
     pub admin_token: Option<String>,
     doors: Doors,
     gateways: BTreeMap<String, Running>,
+    ways: BTreeMap<String, Way>,
+    world: World,
+    tags: gateway::mail::tag::Tags,
+    cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    door_domain: Option<String>,
     cores: Arc<net::Cores>,
     simulators: crate::simulate::Simulators,
     keeper: tokio::task::JoinHandle<()>,
@@ -39,7 +47,12 @@ pub struct House {
 #[derive(Default)]
 struct Doors {
     http: Option<doors::http::Running>,
-    smtp: Option<doors::smtp::Running>,
+    smtp: Option<doors::smtp::SmtpRunning>,
+}
+
+/// Everything in this process that speaks TLS does so by ring. A second call changes nothing.
+pub fn choose_cryptography() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// The wall clock. The only place that reads it for the house.
@@ -51,6 +64,7 @@ pub fn wall_clock() -> Timestamp {
 impl House {
     /// Builds the house. What fails is told in words; nothing is left running.
     pub async fn open(setup: Setup, reload: Option<doors::http::Reload>) -> Result<House, String> {
+        choose_cryptography();
         std::fs::create_dir_all(&setup.data)
             .map_err(|error| format!("the data folder {} cannot be made: {error}", setup.data.display()))?;
         let keys = Keys::open(&setup.data)?;
@@ -81,6 +95,9 @@ impl House {
         let admin_token =
             doors::http::ensure_admin_token(&store, wall_clock()).await.map_err(|error| error.to_string())?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
+        let behind = engine.behind();
+        let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
+        world.behind = Arc::new(move || behind.load(Ordering::Relaxed));
         let mut house = House {
             keeper: tokio::spawn(crate::keep::keep(setup.clone(), store.clone(), engine.clone())),
             engine,
@@ -91,61 +108,108 @@ impl House {
             admin_token,
             doors: Doors::default(),
             gateways: BTreeMap::new(),
+            ways: BTreeMap::new(),
+            world,
+            tags: gateway::mail::tag::Tags::new(&keys.tags),
+            cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
+            door_domain: setup.smtp.as_ref().map(|door| door.domain.clone()),
             cores,
             simulators,
         };
-        house.open_gateways(&setup, &keys, &clock)?;
-        house.open_doors(setup, &keys, clock, links, reload).await?;
+        house.open_gateways(&setup, &keys)?;
+        house.open_doors(setup, clock, links, reload).await?;
         Ok(house)
     }
 
-    fn open_gateways(&mut self, setup: &Setup, keys: &Keys, clock: &Clock) -> Result<(), String> {
-        let behind = self.engine.behind();
-        let mut world = World::new(self.bus.clone(), clock.clone(), self.cores.clone());
-        world.behind = Arc::new(move || behind.load(Ordering::Relaxed));
-        let tags = gateway::mail::tag::Tags::new(&keys.tags);
+    fn open_gateways(&mut self, setup: &Setup, keys: &Keys) -> Result<(), String> {
         for way in &setup.routes {
-            let running = self.open_gateway(way, setup, &tags, &world)?;
-            self.gateways.insert(way.route.name.clone(), running);
+            self.open_gateway(way)?;
         }
-        let secret = setup.webhook_secret.clone().unwrap_or_else(|| gateway::notice::secret(&keys.webhooks));
-        let notice = gateway::notice::start(
-            gateway::notice::NoticeConfig { secret: Some(secret), ..Default::default() },
-            &world,
-        )
-        .map_err(|problems| said("callbacks", &problems))?;
-        self.gateways.insert("(notices)".to_owned(), notice);
+        let secrets = vec![setup.webhook_secret.clone().unwrap_or_else(|| keys.webhook_secret())];
+        let settings = gateway::notice::NoticeSettings { secrets, ..Default::default() };
+        let notice =
+            gateway::notice::start(settings, &self.world).map_err(|problems| said("callbacks", &problems))?;
+        self.gateways.insert(NOTICES.to_owned(), notice);
         Ok(())
     }
 
-    fn open_gateway(
-        &self,
-        way: &Way,
-        setup: &Setup,
-        tags: &gateway::mail::tag::Tags,
-        world: &World,
-    ) -> Result<Running, String> {
-        let simulated = self.simulators.address(&way.route.name);
-        match &way.carrier {
+    fn open_gateway(&mut self, way: &Way) -> Result<(), String> {
+        let name = way.route.name.clone();
+        let simulated = self.simulators.address(&name);
+        let running = match &way.carrier {
             CarrierSetup::Sms(sms) => {
                 let mut sms = (**sms).clone();
                 sms.address = simulated.unwrap_or(sms.address);
-                gateway::sms::start(sms, world).map_err(|problems| said(&way.route.name, &problems))
+                gateway::sms::start(sms, &self.world).map_err(|problems| said(&name, &problems))?
             }
             CarrierSetup::Mail(mail) => {
                 let mut mail = (**mail).clone();
                 mail.address = simulated.unwrap_or(mail.address);
-                mail.domain = mail.domain.or_else(|| setup.smtp.as_ref().map(|door| door.domain.clone()));
-                gateway::mail::start(mail, tags.clone(), world)
-                    .map_err(|problems| said(&way.route.name, &problems))
+                mail.domain = mail.domain.or_else(|| self.door_domain.clone());
+                gateway::mail::start(mail, self.tags.clone(), &self.world)
+                    .map_err(|problems| said(&name, &problems))?
+            }
+        };
+        self.gateways.insert(name.clone(), running);
+        self.ways.insert(name, way.clone());
+        Ok(())
+    }
+
+    /// Applies what changed in the config: routes come, go and change, and sessions of the others stay as they are. Tells what
+    /// was done, and what needs a restart.
+    pub async fn apply(&mut self, setup: &Setup) -> Result<Vec<String>, String> {
+        let mut told = Vec::new();
+        let wanted: BTreeMap<&String, &Way> = setup.routes.iter().map(|way| (&way.route.name, way)).collect();
+        let gone: Vec<String> = self
+            .ways
+            .iter()
+            .filter(|(name, way)| wanted.get(name) != Some(way))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in &gone {
+            if let Some(running) = self.gateways.remove(name) {
+                running.stop().await;
+            }
+            self.ways.remove(name);
+            if !wanted.contains_key(name) {
+                told.push(format!("route {name} removed"));
             }
         }
+        let routes = setup.routes.iter().map(|way| way.route.clone()).collect();
+        self.engine.change_routes(routes).await.map_err(|error| error.to_string())?;
+        for way in setup
+            .routes
+            .iter()
+            .filter(|way| !self.ways.contains_key(&way.route.name))
+            .cloned()
+            .collect::<Vec<_>>()
+        {
+            let verb = if gone.contains(&way.route.name) { "changed" } else { "added" };
+            if way.simulator.is_some() && self.simulators.address(&way.route.name).is_none() {
+                told.push(format!("route {} wants a simulator: that needs a restart", way.route.name));
+                continue;
+            }
+            self.open_gateway(&way)?;
+            told.push(format!("route {} {verb}", way.route.name));
+        }
+        if **self.cap_senders.load() != setup.cap_senders {
+            self.cap_senders.store(Arc::new(setup.cap_senders.clone()));
+            told.push("cap senders changed".to_owned());
+        }
+        if setup
+            .http
+            .as_ref()
+            .map(|http| http.listen.port())
+            .is_some_and(|port| port != 0 && Some(port) != self.http.map(|at| at.port()))
+        {
+            told.push("http.listen changed: that needs a restart".to_owned());
+        }
+        Ok(told)
     }
 
     async fn open_doors(
         &mut self,
         setup: Setup,
-        keys: &Keys,
         clock: Clock,
         links: Arc<AnswerLinks>,
         reload: Option<doors::http::Reload>,
@@ -156,7 +220,7 @@ impl House {
                 store: self.store.clone(),
                 clock: clock.clone(),
                 links,
-                cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders)),
+                cap_senders: self.cap_senders.clone(),
                 defaults: setup.defaults,
                 reload,
                 metrics: crate::metering::handle(),
@@ -166,13 +230,15 @@ impl House {
             self.doors.http = Some(door);
         }
         if let Some(smtp) = setup.smtp {
-            let tags = gateway::mail::tag::Tags::new(&keys.tags);
-            let reader = crate::weigh::TagsOf(tags);
-            let config =
-                doors::smtp::SmtpConfig { listen: smtp.listen, domain: smtp.domain, ..Default::default() };
-            let door = doors::smtp::serve(config, self.bus.clone(), Arc::new(reader), clock)
-                .await
-                .map_err(|error| format!("the SMTP door: {error}"))?;
+            let config = doors::smtp::SmtpConfig { listen: smtp.listen.to_string(), domain: smtp.domain };
+            let deps = doors::smtp::SmtpDeps {
+                bus: self.bus.clone(),
+                tags: Arc::new(crate::weigh::TagsOf(self.tags.clone())),
+                clock,
+                cores: self.cores.clone(),
+            };
+            let door =
+                doors::smtp::serve(config, deps).await.map_err(|error| format!("the SMTP door: {error}"))?;
             self.smtp = Some(door.address());
             self.doors.smtp = Some(door);
         }

@@ -35,6 +35,13 @@ impl Keys {
         }
     }
 
+    /// The secret of callbacks, in the form of Standard Webhooks: `whsec_` and base64.
+    pub fn webhook_secret(&self) -> gateway::Secret {
+        use base64::Engine as _;
+        let secret = base64::engine::general_purpose::STANDARD.encode(self.webhooks);
+        gateway::Secret::from(format!("whsec_{secret}"))
+    }
+
     fn of(octets: &[u8]) -> Option<Keys> {
         let (links, rest) = octets.split_first_chunk::<SECRET_OCTETS>()?;
         let (tags, rest) = rest.split_first_chunk::<SECRET_OCTETS>()?;

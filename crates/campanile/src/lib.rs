@@ -1,10 +1,13 @@
 //! Config, wiring, command line: the only crate that knows everyone.
 
+pub mod cli;
+pub mod config;
 pub mod demo;
 pub mod house;
 mod keep;
 mod keys;
 mod metering;
+pub mod serve;
 pub mod setup;
 pub mod simulate;
 mod weigh;

@@ -55,7 +55,7 @@ pub struct Retention {
 }
 
 /// One `[[route]]`.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Way {
     /// What the engine knows of it.
     pub route: Route,
@@ -66,7 +66,7 @@ pub struct Way {
 }
 
 /// How to speak to the other side.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub enum CarrierSetup {
     /// By SMPP.
     Sms(Box<SmsRoute>),
@@ -75,7 +75,7 @@ pub enum CarrierSetup {
 }
 
 /// The simulator behind a route.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Simulator {
     /// What people in it do; nothing: everything arrives, nobody answers.
     pub habits: Option<sim::town::Habits>,

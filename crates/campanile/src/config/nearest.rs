@@ -7,7 +7,10 @@ const DIFFERENCES_MAX: usize = 3;
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = DIFFERENCES_MAX.min(word.chars().count().div_ceil(3));
     let distances = known.into_iter().map(|known| (distance(word, known), known));
-    distances.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+    distances
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours between two words.

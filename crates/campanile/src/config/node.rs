@@ -102,11 +102,13 @@ fn value_kind(value: &DeValue<'_>, places: &Places) -> Kind {
 }
 
 /// A list as TOML writes it, or words between commas.
-pub(super) fn words(text: &str, place: &Place) -> Result<Vec<Node>, String> {
+pub(super) fn listed(text: &str, place: &Place) -> Result<Vec<Node>, String> {
     if text.trim_start().starts_with('[') {
         let parsed = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return match value_kind(parsed.get_ref(), &Places::new(text)) {
-            Kind::List(items) => Ok(items.into_iter().map(|item| Node { place: place.clone(), ..item }).collect()),
+            Kind::List(items) => {
+                Ok(items.into_iter().map(|item| Node { place: place.clone(), ..item }).collect())
+            }
             _ => Err("is no list".to_owned()),
         };
     }

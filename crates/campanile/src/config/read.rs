@@ -2,8 +2,9 @@
 //! their types and defaults; what is not declared is unknown.
 
 use super::nearest::nearest;
-use super::node::{Entry, Kind, Node, words};
+use super::node::{Entry, Kind, Node, listed};
 use super::problem::{Place, Problems};
+use super::sections::Config;
 use std::collections::BTreeMap;
 
 /// Something a key can be set to.
@@ -124,18 +125,19 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// Looks at a node's keys; those that are not known are problems.
-    pub fn open(node: &'a Node, path: &'a str, known: &[&'static str], problems: &mut Problems) -> Option<Table<'a>> {
+    pub fn open(
+        node: &'a Node,
+        path: &'a str,
+        known: &[&'static str],
+        problems: &mut Problems,
+    ) -> Option<Table<'a>> {
         let Kind::Table(entries) = &node.kind else {
             problems.add(node.place.clone(), path, format!("must be a table, not {}", node.what()));
             return None;
         };
         for (key, entry) in entries {
             if !known.contains(&key.as_str()) {
-                let near = nearest(key, known.iter().copied());
-                let near = near.map_or_else(
-                    || format!("known are {}", known.join(", ")),
-                    |near| format!("did you mean {near}?"),
-                );
+                let near = meant(key, known);
                 problems.add(entry.place.clone(), &join(path, key), format!("is unknown; {near}"));
             }
         }
@@ -149,19 +151,35 @@ impl<'a> Table<'a> {
     }
 }
 
+/// What was probably meant by an unknown key: one that is near, or the same one elsewhere.
+fn meant(key: &str, known: &[&'static str]) -> String {
+    if let Some(near) = nearest(key, known.iter().copied()) {
+        return format!("did you mean {near}?");
+    }
+    let elsewhere = Config::keys().into_iter().find(|path| path.rsplit('.').next() == Some(key));
+    let elsewhere = elsewhere.map(|path| format!("; there is {path}")).unwrap_or_default();
+    format!("known are {}{elsewhere}", known.join(", "))
+}
+
 /// A key below a path.
 pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// One of some words.
-pub(super) fn one_of<T: Copy>(node: &Node, path: &str, known: &[(&str, T)], problems: &mut Problems) -> Option<T> {
+pub(super) fn one_of<T: Copy>(
+    node: &Node,
+    path: &str,
+    known: &[(&str, T)],
+    problems: &mut Problems,
+) -> Option<T> {
     let text = text(node, path, problems)?;
     if let Some((_, value)) = known.iter().find(|(word, _)| *word == text) {
         return Some(*value);
     }
     let all: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
-    let near = nearest(&text, all.iter().copied()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    let near =
+        nearest(&text, all.iter().copied()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     problems.add(node.place.clone(), path, format!("{text:?} is none of {}{near}", all.join(", ")));
     None
 }
@@ -199,7 +217,7 @@ impl<T: Value> Value for Vec<T> {
         let from_environment;
         let items = match &node.kind {
             Kind::List(items) => items,
-            Kind::Word(text) => match words(text, &node.place) {
+            Kind::Word(text) => match listed(text, &node.place) {
                 Ok(items) => {
                     from_environment = items;
                     &from_environment
@@ -215,7 +233,7 @@ impl<T: Value> Value for Vec<T> {
             }
         };
         let read = |(n, item): (usize, &Node)| T::read(item, &format!("{path}[{n}]"), problems);
-        // What could not be read is a problem already; its place is kept by a default elsewhere.
+        // What could not be read is a problem already.
         Some(items.iter().enumerate().filter_map(read).collect())
     }
 }

@@ -121,11 +121,11 @@ integers!(u8, u32, u64, usize, i32, i64);
 
 /// How a connection becomes secure: `true` and `false` where there is one way only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TlsChoice(pub mail::machine::Tls);
+pub struct TlsChoice(pub mail::Tls);
 
 impl Value for TlsChoice {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<TlsChoice> {
-        use mail::machine::Tls;
+        use mail::Tls;
         let choice = match &node.kind {
             Kind::Bool(true) => Tls::Implicit,
             Kind::Bool(false) => Tls::None,
@@ -186,10 +186,27 @@ mod tests {
 
     #[test]
     fn durations_have_a_number_and_a_unit() {
-        for (text, ms) in [("0s", 0), ("500ms", 500), ("30s", 30_000), ("5 m", 300_000), ("2h", 7_200_000), ("1d", 86_400_000)] {
+        for (text, ms) in [
+            ("0s", 0),
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("5 m", 300_000),
+            ("2h", 7_200_000),
+            ("1d", 86_400_000),
+        ] {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
-        for text in ["", "5", "s", "-1s", "1.5s", "5 weeks", "99999999999999999999s", "18446744073709551615d", "4000d"] {
+        for text in [
+            "",
+            "5",
+            "s",
+            "-1s",
+            "1.5s",
+            "5 weeks",
+            "99999999999999999999s",
+            "18446744073709551615d",
+            "4000d",
+        ] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }

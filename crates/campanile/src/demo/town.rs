@@ -50,7 +50,7 @@ fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
         Channel::Sms => CarrierSetup::Sms(Box::new(SmsRoute {
             name: name.to_owned(),
             system_id: "campanile".to_owned(),
-            password: Secret::new("demo"),
+            password: Secret::from("demo"),
             rate,
             ..SmsRoute::default()
         })),

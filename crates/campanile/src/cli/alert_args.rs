@@ -1,0 +1,165 @@
+//! An alert by options, and the JSON that the API takes.
+
+use super::Failure;
+use crate::config::parse_duration;
+use clap::Args;
+use serde_json::{Map, Value, json};
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// A body is at most so many octets, as the server takes them.
+const BODY_OCTETS_MAX: u64 = 64 << 20;
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct AlertArgs {
+    /// Whom: all, group:G, group:G/CHANNEL, recipient:R, sms:+46…, mail:a@b.se; again for more
+    #[arg(long, value_name = "ENTRY", required_unless_present = "body")]
+    pub audience: Vec<String>,
+    /// Whom not; again for more
+    #[arg(long, value_name = "ENTRY")]
+    pub exclude: Vec<String>,
+    /// What is said; {{name}} and other attributes are filled in
+    #[arg(long, value_name = "TEXT", required_unless_present = "body")]
+    pub text: Option<String>,
+    /// The subject, where there is one
+    #[arg(long, value_name = "TEXT")]
+    pub headline: Option<String>,
+    /// Only by these channels
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub channel: Vec<String>,
+    /// Ask for an answer
+    #[arg(long)]
+    pub require_answer: bool,
+    /// What can be answered: KEY=LABEL; again for more (asks for an answer)
+    #[arg(long, value_name = "KEY=LABEL")]
+    pub choice: Vec<String>,
+    /// all, first-reachable, or escalate:5m (the next device of who has not answered)
+    #[arg(long, value_name = "HOW")]
+    pub strategy: Option<String>,
+    /// How far a delivery must get to count
+    #[arg(long, value_parser = ["accepted", "delivered", "answered"])]
+    pub terminal: Option<String>,
+    /// Nothing is sent before: a time (RFC 3339) or a duration from now, such as 30m
+    #[arg(long, value_name = "WHEN")]
+    pub not_before: Option<String>,
+    /// Nothing is tried after: a time (RFC 3339) or a duration from now, such as 4h
+    #[arg(long, value_name = "WHEN")]
+    pub expires: Option<String>,
+    /// Its lane
+    #[arg(long, value_parser = ["emergency", "urgent", "routine"])]
+    pub priority: Option<String>,
+    /// When nobody knows what became of a message
+    #[arg(long, value_parser = ["resend", "hold"])]
+    pub on_unknown: Option<String>,
+    /// Shown as sender, where the route allows it
+    #[arg(long, value_name = "NAME")]
+    pub sender: Option<String>,
+    /// A drill goes by drill routes only, marked as an exercise
+    #[arg(long, value_parser = ["live", "drill"])]
+    pub mode: Option<String>,
+    /// Shown at once and not kept (SMS)
+    #[arg(long)]
+    pub flash: bool,
+    /// Who is told how it goes
+    #[arg(long, value_name = "URL")]
+    pub callback: Option<String>,
+    /// A file with the whole alert as the API takes it (- is standard input); options go over it
+    #[arg(long, value_name = "FILE")]
+    pub body: Option<PathBuf>,
+}
+
+impl AlertArgs {
+    /// The body of the request.
+    pub fn request(&self, now: SystemTime) -> Result<Value, Failure> {
+        let mut body = match &self.body {
+            Some(file) => read_body(file)?,
+            None => Map::new(),
+        };
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                body.insert(key.to_owned(), value);
+            }
+        };
+        let list = |entries: &[String]| (!entries.is_empty()).then(|| json!(entries));
+        let text = |text: &Option<String>| text.clone().map(Value::from);
+        put("audience", list(&self.audience));
+        put("exclude", list(&self.exclude));
+        put("text", text(&self.text));
+        put("headline", text(&self.headline));
+        put("channels", list(&self.channel));
+        put("require_answer", (self.require_answer || !self.choice.is_empty()).then_some(true.into()));
+        put("choices", choices(&self.choice)?);
+        put("strategy", self.strategy.as_deref().map(strategy).transpose()?);
+        put("terminal", text(&self.terminal));
+        put(
+            "not_before",
+            self.not_before.as_deref().map(|when| moment("--not-before", when, now)).transpose()?,
+        );
+        put("expires", self.expires.as_deref().map(|when| moment("--expires", when, now)).transpose()?);
+        put("priority", text(&self.priority));
+        put("on_unknown", text(&self.on_unknown));
+        put("sender", text(&self.sender));
+        put("mode", text(&self.mode));
+        put("flash", self.flash.then_some(true.into()));
+        put("callback", self.callback.as_ref().map(|url| json!({"url": url})));
+        Ok(Value::Object(body))
+    }
+}
+
+fn read_body(file: &PathBuf) -> Result<Map<String, Value>, Failure> {
+    let fails = |why: String| Failure::Failed(format!("{}: {why}", file.display()));
+    let mut text = String::new();
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().lock().take(BODY_OCTETS_MAX + 1).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|file| file.take(BODY_OCTETS_MAX + 1).read_to_string(&mut text))
+    };
+    let octets = read.map_err(|error| fails(error.to_string()))?;
+    if octets as u64 > BODY_OCTETS_MAX {
+        return Err(fails(format!("is over the limit of {BODY_OCTETS_MAX} octets")));
+    }
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(body)) => Ok(body),
+        Ok(_) => Err(fails("is no JSON object".to_owned())),
+        Err(error) => Err(fails(error.to_string())),
+    }
+}
+
+fn choices(given: &[String]) -> Result<Option<Value>, Failure> {
+    let choice = |choice: &String| match choice.split_once('=') {
+        Some((key, label)) if !key.trim().is_empty() && !label.trim().is_empty() => {
+            Ok(json!({"key": key.trim(), "label": label.trim()}))
+        }
+        _ => Err(Failure::Usage(format!("--choice {choice:?} is not KEY=LABEL, such as \"1=I am safe\""))),
+    };
+    let choices: Vec<Value> = given.iter().map(choice).collect::<Result<_, _>>()?;
+    Ok((!choices.is_empty()).then_some(Value::Array(choices)))
+}
+
+fn strategy(text: &str) -> Result<Value, Failure> {
+    match (text, text.strip_prefix("escalate:")) {
+        ("all" | "first-reachable", _) => Ok(text.into()),
+        (_, Some(after)) => {
+            parse_duration(after).map_err(|why| Failure::Usage(format!("--strategy: {why}")))?;
+            Ok(json!({"escalate_after": after}))
+        }
+        _ => Err(Failure::Usage(format!("--strategy {text:?} is none of all, first-reachable, escalate:5m"))),
+    }
+}
+
+/// A time, or a duration from now.
+fn moment(option: &str, text: &str, now: SystemTime) -> Result<Value, Failure> {
+    if let Ok(after) = parse_duration(text) {
+        let now = jiff::Timestamp::try_from(now).map_err(|error| Failure::Failed(error.to_string()))?;
+        let at = now.checked_add(after).map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
+        return Ok(format!("{at:.0}").into());
+    }
+    let parsed: Result<jiff::Timestamp, _> = text.parse();
+    match parsed {
+        Ok(_) => Ok(text.into()),
+        Err(_) => Err(Failure::Usage(format!(
+            "{option} {text:?} is neither a time such as 2026-12-01T18:00:00Z nor a duration such as 4h"
+        ))),
+    }
+}

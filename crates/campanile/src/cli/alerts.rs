@@ -1,0 +1,198 @@
+//! `campanile alert` and `campanile forecast`.
+
+use super::args::{Forecast, ListAlerts, One, Report, ReportFormat, Send};
+use super::client::{Client, segment};
+use super::report::{Style, picture, span};
+use super::watch::{Screen, follow};
+use super::{Failure, Outcome, print, table};
+use reqwest::Method;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::{self, BufWriter};
+use std::time::SystemTime;
+
+pub(super) async fn send(send: Box<Send>) -> Outcome {
+    let client = Client::new(&send.server)?;
+    let body = send.alert.request(SystemTime::now())?;
+    let path = if send.sync { "/api/v1/alerts?mode=sync" } else { "/api/v1/alerts" };
+    let mut request = client.request(Method::POST, path).json(&body);
+    if let Some(key) = &send.idempotency_key {
+        request = request.header("Idempotency-Key", key);
+    }
+    let answer = client.json(request).await?;
+    let id =
+        answer["id"].as_str().ok_or_else(|| Failure::Failed(format!("the server gave no id: {answer}")))?;
+    let json = send.format.is_json();
+    if json {
+        print(&format!("{answer}\n"))?;
+    } else {
+        let endpoints =
+            answer["endpoints"].as_u64().map(|count| format!(", {count} endpoints")).unwrap_or_default();
+        print(&format!("alert {id} {}{endpoints}\n", answer["state"].as_str().unwrap_or("accepted")))?;
+        warn(&answer["problems"]);
+    }
+    if !send.watch {
+        return Ok(());
+    }
+    follow(&client, id, if json { Screen::Json } else { Screen::new() }).await
+}
+
+/// What is odd and did not stop it.
+fn warn(problems: &Value) {
+    for problem in problems.as_array().into_iter().flatten() {
+        let text = |key: &str| table::one_line(problem[key].as_str().unwrap_or_default());
+        eprintln!("campanile: {}: {}", text("field"), text("reason"));
+    }
+}
+
+pub(super) async fn list(list: ListAlerts) -> Outcome {
+    let client = Client::new(&list.server)?;
+    let items = client.list("/api/v1/alerts", None, list.limit.limit).await?;
+    if list.format.is_json() {
+        return items.iter().try_for_each(|alert| print(&format!("{alert}\n")));
+    }
+    let keys = ["id", "state", "created", "priority", "mode", "headline"];
+    let row = |alert: &Value| keys.map(|key| alert[key].as_str().unwrap_or_default().to_owned());
+    print(&table::columns(keys, items.iter().map(row)))
+}
+
+pub(super) async fn show(one: One) -> Outcome {
+    let alert = Client::new(&one.server)?.get(&path(&one.id)).await?;
+    if one.format.is_json() {
+        return print(&format!("{alert}\n"));
+    }
+    let mut out = String::new();
+    members(&mut out, &alert, "");
+    print(&out)
+}
+
+/// Every member a line, those within indented; what is empty is passed over.
+fn members(out: &mut String, value: &Value, indent: &str) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let words = match value {
+            Value::Null => continue,
+            Value::Object(within) if !within.is_empty() => {
+                let _ = writeln!(out, "{indent}{key}");
+                members(out, value, &format!("{indent}  "));
+                continue;
+            }
+            Value::Object(_) => continue,
+            Value::String(text) if text.is_empty() => continue,
+            Value::String(text) => table::one_line(text),
+            Value::Array(items) if items.is_empty() => continue,
+            Value::Array(items) => {
+                let words =
+                    items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+                table::one_line(&words.collect::<Vec<_>>().join(", "))
+            }
+            other => other.to_string(),
+        };
+        let _ = writeln!(out, "{indent}{key:<16}{words}");
+    }
+}
+
+pub(super) async fn steer(one: One, verb: &'static str) -> Outcome {
+    let alert = Client::new(&one.server)?.post(&format!("{}:{verb}", path(&one.id)), None).await?;
+    if one.format.is_json() {
+        return print(&format!("{alert}\n"));
+    }
+    print(&format!("alert {} is {}\n", one.id, alert["state"].as_str().unwrap_or("as told")))
+}
+
+pub(super) async fn report(report: Report) -> Outcome {
+    let client = Client::new(&report.server)?;
+    let path = format!("{}/report", path(&report.id));
+    let accept = match report.format {
+        ReportFormat::Table => return print(&picture(&client.get(&path).await?, Style::PLAIN)),
+        ReportFormat::Csv => "text/csv",
+        ReportFormat::Json => "application/json",
+        ReportFormat::Xml => "application/xml",
+    };
+    client.copy(&path, accept, &mut BufWriter::new(io::stdout().lock())).await?;
+    if report.format == ReportFormat::Csv { Ok(()) } else { print("\n") }
+}
+
+pub(super) async fn forecast(forecast: Box<Forecast>) -> Outcome {
+    let client = Client::new(&forecast.server)?;
+    let body = forecast.alert.request(SystemTime::now())?;
+    let answer = client.post("/api/v1/alerts:forecast", Some(&body)).await?;
+    if forecast.format.is_json() {
+        return print(&format!("{answer}\n"));
+    }
+    print(&forecast_text(&answer))?;
+    warn(&answer["problems"]);
+    Ok(())
+}
+
+fn forecast_text(forecast: &Value) -> String {
+    let number = |value: &Value, key: &str| value[key].as_u64().unwrap_or(0);
+    let seconds = |value: &Value| span(value["seconds"].as_f64().unwrap_or(0.0));
+    let mut out = format!(
+        "{} recipients, {} endpoints; the last is with its carrier after {}; cost {}\n",
+        number(forecast, "recipients"),
+        number(forecast, "endpoints"),
+        seconds(forecast),
+        forecast["cost"]
+    );
+    let counted = |title: &str, members: &Value| {
+        let rows =
+            members.as_object().into_iter().flatten().map(|(name, count)| [name.clone(), count.to_string()]);
+        let rows: Vec<_> = rows.collect();
+        if rows.is_empty() {
+            String::new()
+        } else {
+            format!("\n{}", table::columns([title, "#endpoints"], rows))
+        }
+    };
+    out.push_str(&counted("channel", &forecast["channels"]));
+    let routes = forecast["routes"].as_object().into_iter().flatten().map(|(name, route)| {
+        let of = |key: &str| number(route, key).to_string();
+        [name.clone(), of("endpoints"), of("units"), seconds(route), route["cost"].to_string()]
+    });
+    let routes: Vec<_> = routes.collect();
+    if !routes.is_empty() {
+        let header = ["route", "#endpoints", "#parts", "#time", "#cost"];
+        let _ = write!(out, "\n{}", table::columns(header, routes));
+    }
+    out.push_str(&counted("left out", &forecast["excluded"]));
+    out
+}
+
+fn path(id: &str) -> String {
+    format!("/api/v1/alerts/{}", segment(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_forecast_says_who_which_way_how_long_and_what_cost() {
+        let forecast = json!({
+            "recipients": 3, "endpoints": 4, "seconds": 12.2, "cost": 40,
+            "channels": {"sms": 3, "mail": 1}, "excluded": {"opted out": 2},
+            "routes": {"carrier-1": {"endpoints": 3, "units": 6, "seconds": 12.2, "cost": 40}}, "problems": [],
+        });
+        let text = forecast_text(&forecast);
+        for words in [
+            "3 recipients, 4 endpoints; the last is with its carrier after 12 s; cost 40\n",
+            "channel  endpoints\nmail             1\nsms              3\n",
+            "route      endpoints  parts  time  cost\ncarrier-1          3      6  12 s    40\n",
+            "left out   endpoints\nopted out          2\n",
+        ] {
+            assert!(text.contains(words), "{words:?} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_alert_is_shown_member_by_member_and_what_is_empty_is_passed_over() {
+        let alert = json!({"id": "a", "note": "", "request": {"audience": ["all", {"to": "x"}], "exclude": [], "flash": false}});
+        let mut out = String::new();
+        members(&mut out, &alert, "");
+        assert_eq!(
+            out,
+            "id              a\nrequest\n  audience        all, {\"to\":\"x\"}\n  flash           false\n"
+        );
+    }
+}

@@ -1,0 +1,483 @@
+//! What can be asked: every command, its options, its help with examples.
+
+use super::alert_args::AlertArgs;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The server that client commands speak to, unless told otherwise.
+const URL: &str = "http://127.0.0.1:8080";
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "campanile",
+    version,
+    about = "Takes an alert to everyone it is meant for, on every device they carry, and tells how far it has got.",
+    disable_help_subcommand = true,
+    after_help = "Examples:
+  campanile demo
+  campanile serve --config campanile.toml --data /var/lib/campanile
+  campanile recipients import people.csv
+  campanile alert send --audience group:staff --text \"Leave the building\" --watch
+
+`campanile COMMAND --help` says more, with examples."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run everything the config switches on
+    #[command(after_help = "Examples:
+  campanile serve
+  campanile serve --config /etc/campanile.toml --data /var/lib/campanile
+  CAMPANILE__HTTP__LISTEN=0.0.0.0:8080 campanile serve
+
+On an empty data folder it prints one line `admin token: cmp_…`: the token for the first client.
+SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
+    Serve(Serve),
+    /// A simulated town and its carriers, one alert, its report
+    #[command(after_help = "Examples:
+  campanile demo
+  campanile demo --recipients 200 --exit")]
+    Demo(Demo),
+    /// Read the config and say every problem with its line
+    #[command(after_help = "Examples:
+  campanile check
+  campanile check --config /etc/campanile.toml --data /var/lib/campanile
+  campanile check --format json")]
+    Check(Check),
+    /// The config's manual
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// People: import, export, list
+    #[command(subcommand)]
+    Recipients(Recipients),
+    /// Alerts: send, follow, steer, report
+    #[command(subcommand)]
+    Alert(Alert),
+    /// Who, which way, how long, what cost; sends nothing
+    #[command(after_help = "Examples:
+  campanile forecast --audience group:staff --text \"Leave the building\"
+  campanile forecast --audience all --text \"Test\" --channel sms --format json")]
+    Forecast(Box<Forecast>),
+    /// Tokens: create, list, revoke
+    #[command(subcommand)]
+    Token(Token),
+    /// The world outside, for drills and development
+    #[command(subcommand)]
+    Sim(Sim),
+    /// Load and measure
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Records against balance moves; not built yet
+    #[command(hide = true)]
+    Ledger(Anything),
+    /// Paced traffic; not built yet
+    #[command(hide = true)]
+    Udp(Anything),
+    /// Print the version
+    #[command(after_help = "Examples:\n  campanile version\n  campanile version --format json")]
+    Version(Version),
+}
+
+/// Arguments of what is refused anyway.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Anything {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _arguments: Vec<String>,
+}
+
+/// `campanile serve`.
+#[derive(Debug, Clone, Args)]
+pub struct Serve {
+    /// The config [default: campanile.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where everything is kept; relative paths in the config are below it
+    #[arg(long, value_name = "DIR", default_value = "./data")]
+    pub data: PathBuf,
+}
+
+/// `campanile demo`.
+#[derive(Debug, Clone, Args)]
+pub struct Demo {
+    /// How many people live in the town
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub recipients: u64,
+    /// End after the report: 0 if everyone is accounted for
+    #[arg(long)]
+    pub exit: bool,
+    /// Where the HTTP door listens
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+}
+
+/// `campanile check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The config [default: campanile.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The folder that relative paths are below
+    #[arg(long, value_name = "DIR", default_value = "./data")]
+    pub data: PathBuf,
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// The whole config with its comments: its own manual
+    #[command(after_help = "Examples:
+  campanile config print-default | less
+  campanile config print-default > campanile.toml")]
+    PrintDefault,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Recipients {
+    /// Import a CSV or NDJSON file of any size: all of it, or nothing
+    #[command(after_help = "Examples:
+  campanile recipients import people.csv
+  campanile recipients import people.csv --on-problem skip
+  campanile recipients import people.ndjson.gz
+  zcat people.csv.gz | campanile recipients import - --type csv
+
+CSV has a header row: id, name, language, time_zone, groups (several with ;), a column for each channel (sms, mail;
+several addresses with ;), lat, lon; any other column is an attribute. An id that is there already is replaced.")]
+    Import(Import),
+    /// Write all recipients to a file or standard output
+    #[command(after_help = "Examples:
+  campanile recipients export --output people.csv
+  campanile recipients export --format ndjson | gzip > people.ndjson.gz")]
+    Export(Export),
+    /// List recipients
+    #[command(after_help = "Examples:
+  campanile recipients list
+  campanile recipients list --filter group:staff --limit 1000 --format json")]
+    List(ListRecipients),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The file; - is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What to do when a row has a problem
+    #[arg(long, value_enum, default_value_t = OnProblem::Reject)]
+    pub on_problem: OnProblem,
+    /// What it holds [default: by the file's name]
+    #[arg(long = "type", value_enum, value_name = "TYPE")]
+    pub kind: Option<PeopleFormat>,
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnProblem {
+    /// Import nothing
+    Reject,
+    /// Import the other rows
+    Skip,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PeopleFormat {
+    /// With a header row
+    Csv,
+    /// One recipient a line
+    Ndjson,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Where to [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// In what form
+    #[arg(long, value_enum, default_value_t = PeopleFormat::Csv)]
+    pub format: PeopleFormat,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListRecipients {
+    /// Only those that fit, such as group:staff
+    #[arg(long, value_name = "FILTER")]
+    pub filter: Option<String>,
+    #[command(flatten)]
+    pub limit: Limit,
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Alert {
+    /// Send an alert
+    #[command(after_help = "Examples:
+  campanile alert send --audience group:staff --text \"Leave the building\" --watch
+  campanile alert send --audience all --exclude group:leave --text \"Are you safe?\" \\
+      --choice \"1=I am safe\" --choice \"2=I need help\" --priority emergency
+  campanile alert send --audience sms:+46701234567 --text \"Hello\" --channel sms
+  campanile alert send --body alert.json --mode drill")]
+    Send(Box<Send>),
+    /// List alerts, newest first
+    #[command(
+        after_help = "Examples:\n  campanile alert list\n  campanile alert list --limit 1000 --format json"
+    )]
+    List(ListAlerts),
+    /// Show one alert
+    #[command(after_help = "Examples:\n  campanile alert show ID\n  campanile alert show ID --format json")]
+    Show(One),
+    /// Follow an alert live until it is over
+    #[command(after_help = "Examples:
+  campanile alert watch ID
+  campanile alert watch ID | tee progress.txt
+  campanile alert watch ID --format json")]
+    Watch(One),
+    /// Stop an alert for good
+    #[command(after_help = "Examples:\n  campanile alert cancel ID")]
+    Cancel(One),
+    /// Stop an alert for now
+    #[command(after_help = "Examples:\n  campanile alert pause ID")]
+    Pause(One),
+    /// Let a paused alert go on
+    #[command(after_help = "Examples:\n  campanile alert resume ID")]
+    Resume(One),
+    /// Say yes to an alert that needs a second person
+    #[command(after_help = "Examples:\n  campanile alert approve ID")]
+    Approve(One),
+    /// Try again what failed, and nothing else
+    #[command(after_help = "Examples:\n  campanile alert retry-failed ID")]
+    RetryFailed(One),
+    /// What became of an alert
+    #[command(after_help = "Examples:
+  campanile alert report ID
+  campanile alert report ID --format csv > deliveries.csv
+
+table, json and xml are the report with its counts; csv is every delivery, a line each.")]
+    Report(Report),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    #[command(flatten)]
+    pub alert: AlertArgs,
+    /// Follow it live until it is over
+    #[arg(long)]
+    pub watch: bool,
+    /// Wait until it is known whom it reaches
+    #[arg(long)]
+    pub sync: bool,
+    /// The same key with the same alert sends it once, however often it is asked for (24 h)
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Forecast {
+    #[command(flatten)]
+    pub alert: AlertArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListAlerts {
+    #[command(flatten)]
+    pub limit: Limit,
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct One {
+    /// The alert's id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The alert's id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// In what form
+    #[arg(long, value_enum, default_value_t = ReportFormat::Table)]
+    pub format: ReportFormat,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Table,
+    /// Every delivery, a line each
+    Csv,
+    /// The report
+    Json,
+    /// The report
+    Xml,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Token {
+    /// Make a token; its secret is told this once
+    #[command(after_help = "Examples:
+  campanile token create --role operator --name \"control room\"
+  export CAMPANILE_TOKEN=$(campanile token create --role submit --format json | jq -r .token)")]
+    Create(CreateToken),
+    /// List tokens
+    #[command(after_help = "Examples:\n  campanile token list")]
+    List(ListTokens),
+    /// Withdraw a token
+    #[command(after_help = "Examples:\n  campanile token revoke ID")]
+    Revoke(One),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateToken {
+    /// What it may do
+    #[arg(long, value_parser = ["admin", "operator", "viewer", "submit"])]
+    pub role: String,
+    /// Whose it is [default: the account of your own token]
+    #[arg(long, value_name = "A")]
+    pub account: Option<String>,
+    /// What you call it
+    #[arg(long, value_name = "N")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListTokens {
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sim {
+    #[command(flatten)]
+    Built(Box<sim::Command>),
+    /// A pager terminal; not built yet
+    #[command(hide = true)]
+    Pager(Anything),
+    /// A credit-control peer; not built yet
+    #[command(hide = true)]
+    Credit(Anything),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    #[command(flatten)]
+    Built(bench::Command),
+    /// Not built yet
+    #[command(hide = true)]
+    Smpp(Anything),
+    /// Not built yet
+    #[command(hide = true)]
+    Diameter(Anything),
+    /// Not built yet
+    #[command(hide = true)]
+    Topics(Anything),
+    /// Not built yet
+    #[command(hide = true)]
+    Udp(Anything),
+}
+
+impl Bench {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Bench::Built(_) => "built",
+            Bench::Smpp(_) => "smpp",
+            Bench::Diameter(_) => "diameter",
+            Bench::Topics(_) => "topics",
+            Bench::Udp(_) => "udp",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Version {
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// How data is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct FormatArgs {
+    /// How data is printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+impl FormatArgs {
+    pub fn is_json(self) -> bool {
+        self.format == Format::Json
+    }
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Limit {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub limit: u64,
+}
+
+/// The server that is spoken to.
+#[derive(Clone, Args)]
+pub(crate) struct Server {
+    /// Where it is
+    #[arg(long, env = "CAMPANILE_URL", value_name = "URL", default_value = URL, help_heading = "Server")]
+    pub url: String,
+    /// Who you are to it
+    #[arg(
+        long,
+        env = "CAMPANILE_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true,
+        help_heading = "Server"
+    )]
+    pub token: Option<String>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("url", &self.url).finish_non_exhaustive()
+    }
+}

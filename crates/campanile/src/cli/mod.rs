@@ -1,0 +1,177 @@
+//! The command line: what can be asked, and what is said. Exit codes: 0 success, 1 failed, 2 wrong usage.
+//!
+//! Commands that need a running server speak its HTTP API and nothing else. What runs inside this process (the server,
+//! the demo, benches) is handed in by [`Rooms`], so that the command line can be tested without a house.
+
+mod alert_args;
+mod alerts;
+mod args;
+mod client;
+mod people;
+mod report;
+mod sse;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod unbuilt;
+mod watch;
+
+pub use args::{Demo, Serve};
+
+use crate::config;
+use args::{Alert, Bench, Cli, Command, ConfigCommand, Recipients, Token};
+use clap::{CommandFactory, FromArgMatches};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// What runs inside this process.
+pub struct Rooms {
+    /// `campanile serve`: runs until it is told to stop.
+    pub serve: fn(Serve) -> Result<(), String>,
+    /// `campanile demo`; false if not everybody is accounted for.
+    pub demo: fn(Demo) -> Result<bool, String>,
+    /// `campanile bench …`.
+    pub bench: fn(bench::Command) -> Result<(), String>,
+}
+
+/// Why a command ended badly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It was tried and failed. Empty: everything is said already.
+    Failed(String),
+    /// What was asked for makes no sense.
+    Usage(String),
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Failure {
+        Failure::Failed(why)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Failed(error.to_string())
+    }
+}
+
+type Outcome = Result<(), Failure>;
+
+/// Does what the process's arguments ask for.
+pub fn main(rooms: &Rooms) -> ExitCode {
+    run(std::env::args_os(), rooms)
+}
+
+/// Does what `arguments` ask for; the first is the program's name.
+fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, rooms: &Rooms) -> ExitCode {
+    let parsed =
+        Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors: clap knows which stream and code are theirs.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let (why, code) = match carry_out(cli.command, rooms) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Failed(why)) => (why, 1),
+        Err(Failure::Usage(why)) => (why, 2),
+    };
+    if !why.is_empty() {
+        eprintln!("campanile: {why}");
+    }
+    ExitCode::from(code)
+}
+
+fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
+    match command {
+        Command::Serve(serve) => Ok((rooms.serve)(serve)?),
+        Command::Demo(demo) => match (rooms.demo)(demo)? {
+            true => Ok(()),
+            false => Err(Failure::Failed("not every recipient is accounted for".to_owned())),
+        },
+        Command::Check(check) => checked(&check),
+        Command::Config(ConfigCommand::PrintDefault) => print(config::MANUAL),
+        Command::Recipients(recipients) => client::block_on(match recipients {
+            Recipients::Import(import) => Box::pin(people::import(import)) as client::Work,
+            Recipients::Export(export) => Box::pin(people::export(export)),
+            Recipients::List(list) => Box::pin(people::list(list)),
+        }),
+        Command::Alert(alert) => client::block_on(match alert {
+            Alert::Send(send) => Box::pin(alerts::send(send)) as client::Work,
+            Alert::List(list) => Box::pin(alerts::list(list)),
+            Alert::Show(one) => Box::pin(alerts::show(one)),
+            Alert::Watch(one) => Box::pin(watch::watch(one)),
+            Alert::Cancel(one) => Box::pin(alerts::steer(one, "cancel")),
+            Alert::Pause(one) => Box::pin(alerts::steer(one, "pause")),
+            Alert::Resume(one) => Box::pin(alerts::steer(one, "resume")),
+            Alert::Approve(one) => Box::pin(alerts::steer(one, "approve")),
+            Alert::RetryFailed(one) => Box::pin(alerts::steer(one, "retry-failed")),
+            Alert::Report(report) => Box::pin(alerts::report(report)),
+        }),
+        Command::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
+        Command::Token(token) => client::block_on(match token {
+            Token::Create(create) => Box::pin(tokens::create(create)) as client::Work,
+            Token::List(list) => Box::pin(tokens::list(list)),
+            Token::Revoke(revoke) => Box::pin(tokens::revoke(revoke)),
+        }),
+        Command::Sim(sim) => match sim {
+            args::Sim::Built(command) => Ok(command.run()?),
+            args::Sim::Pager(_) | args::Sim::Credit(_) => Err(unbuilt::refused("this simulator")),
+        },
+        Command::Bench(Bench::Built(bench)) => Ok((rooms.bench)(bench)?),
+        Command::Bench(other) => Err(unbuilt::refused(&format!("bench {}", other.name()))),
+        Command::Ledger(_) => Err(unbuilt::refused("ledger")),
+        Command::Udp(_) => Err(unbuilt::refused("udp")),
+        Command::Version(version) => said_version(&version),
+    }
+}
+
+fn checked(check: &args::Check) -> Outcome {
+    let result = config::load(check.config.as_deref(), &check.data);
+    match (result, check.format.is_json()) {
+        (Ok(_), true) => print("{\"ok\": true, \"problems\": []}\n"),
+        (Ok(config), false) => print(&format!("The config is good: {}.\n", summary(&config))),
+        (Err(problems), true) => {
+            let list: Vec<_> = problems.list().iter().map(|problem| {
+                serde_json::json!({"place": problems.place(problem), "field": problem.field, "reason": problem.reason})
+            }).collect();
+            print(&format!("{}\n", serde_json::json!({"ok": false, "problems": list})))?;
+            Err(Failure::Failed(String::new()))
+        }
+        (Err(problems), false) => {
+            eprintln!("{problems}");
+            let count = problems.list().len();
+            let plural = if count == 1 { "" } else { "s" };
+            Err(Failure::Failed(format!("{} has {count} problem{plural}", problems.file())))
+        }
+    }
+}
+
+fn summary(config: &config::Config) -> String {
+    let count = config.route.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let smtp =
+        config.smtp.as_ref().map(|smtp| format!(", the SMTP door on {}", smtp.listen)).unwrap_or_default();
+    format!("{count} route{plural}, the HTTP door on {}{smtp}", config.http.listen)
+}
+
+fn said_version(version: &args::Version) -> Outcome {
+    let number = env!("CARGO_PKG_VERSION");
+    if version.format.is_json() {
+        return print(&format!("{}\n", serde_json::json!({"name": "campanile", "version": number})));
+    }
+    print(&format!("campanile {number}\n"))
+}
+
+/// Writes to standard output. Who stops reading has seen enough.
+fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}

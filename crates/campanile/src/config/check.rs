@@ -1,0 +1,291 @@
+//! What a config means must make sense: rules that a key alone cannot tell. Files are looked at.
+
+use super::problem::{Place, Problems};
+use super::route::{Route, SIMULATED_ADDRESS};
+use super::sections::{CapSender, ChargingMode, Config, Http};
+use net::{TlsServer, TlsServerSettings};
+use records::Channel;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Routes at most: each has three topics.
+const ROUTES_MAX: usize = 500;
+/// A route's name is at most so many characters.
+const ROUTE_NAME_CHARS_MAX: usize = 100;
+/// The first try and so many more: attempts are counted in one octet.
+const RETRIES_MAX: usize = 50;
+
+/// Looks at everything.
+pub(super) struct Check<'a> {
+    pub config: &'a Config,
+    pub data: &'a Path,
+    pub places: &'a BTreeMap<String, Place>,
+    pub problems: &'a mut Problems,
+}
+
+impl Check<'_> {
+    /// Adds what it finds.
+    pub fn run(&mut self) {
+        self.unbuilt();
+        self.http(&self.config.http);
+        self.urls();
+        self.smtp();
+        self.engine();
+        self.rest();
+        self.routes();
+        self.cap(&self.config.cap.sender);
+    }
+
+    /// A problem at a key, or at the nearest table around it where the key is absent.
+    fn add(&mut self, path: &str, reason: impl Into<String>) {
+        let mut around = path;
+        let place = loop {
+            match (self.places.get(around), around.rfind(['.', '['])) {
+                (Some(place), _) => break place.clone(),
+                (None, Some(end)) => around = &around[..end],
+                (None, None) => break Place::Nowhere,
+            }
+        };
+        self.problems.add(place, path, reason);
+    }
+
+    fn check(&mut self, path: &str, wrong: Option<impl Into<String>>) {
+        if let Some(reason) = wrong {
+            self.add(path, reason);
+        }
+    }
+
+    /// What a later version builds is refused by name.
+    fn unbuilt(&mut self) {
+        let config = self.config;
+        let charging = config.charging.as_ref().is_some_and(|charging| charging.mode != ChargingMode::Off);
+        for (path, is_there, what) in [
+            ("smpp", config.smpp.is_some(), "the SMPP server is"),
+            ("platform", !config.platform.is_empty(), "the platform's old way (/cgi-bin/sendsms) is"),
+            ("topics", config.topics.is_some(), "the topic protocol is"),
+            ("diameter", config.diameter.is_some(), "the Diameter server is"),
+            ("charging", charging, "charging is"),
+        ] {
+            self.check(path, is_there.then(|| format!("{what} not built yet")));
+        }
+    }
+
+    fn http(&mut self, http: &Http) {
+        match (&http.tls_cert, &http.tls_key) {
+            (Some(cert), Some(key)) => {
+                let files =
+                    TlsServerSettings { cert_file: self.data.join(cert), key_file: self.data.join(key) };
+                if let Err(error) = TlsServer::new(&files) {
+                    let field = if error.field == "tls_key" { "http.tls_key" } else { "http.tls_cert" };
+                    self.add(field, error.why);
+                }
+            }
+            (Some(_), None) => self.add("http.tls_cert", "needs tls_key beside it"),
+            (None, Some(_)) => self.add("http.tls_key", "needs tls_cert beside it"),
+            (None, None) => {}
+        }
+        let is_url = |url: &str| {
+            url.strip_prefix("https://").or(url.strip_prefix("http://")).is_some_and(|rest| !rest.is_empty())
+        };
+        let url = http.public_url.as_deref().filter(|url| !is_url(url));
+        self.check(
+            "http.public_url",
+            url.map(|url| format!("{url:?} does not begin with https:// or http://")),
+        );
+        let none = "must be at least 1";
+        self.check("http.body_octets_max", (http.body_octets_max == 0).then_some(none));
+        self.check("http.connections_max", (http.connections_max == 0).then_some(none));
+        self.check("http.burst", (http.requests_per_s > 0 && http.burst == 0).then_some(none));
+    }
+
+    fn urls(&mut self) {
+        let store = match self.config.store.url.split_once(':') {
+            Some(("sqlite", file)) if !file.is_empty() => None,
+            Some(("postgres" | "postgresql", _)) => {
+                Some("PostgreSQL is not built yet: use sqlite:FILE".to_owned())
+            }
+            // The whole might hold a password.
+            _ => Some("must be sqlite:FILE".to_owned()),
+        };
+        self.check("store.url", store);
+        let bus = match self.config.bus.url.split_once(':') {
+            Some(("file", folder)) if !folder.is_empty() => None,
+            Some(("nats", _)) => Some("NATS is not built yet: use file:FOLDER".to_owned()),
+            _ => Some("must be file:FOLDER".to_owned()),
+        };
+        self.check("bus.url", bus);
+    }
+
+    fn smtp(&mut self) {
+        let Some(smtp) = &self.config.smtp else { return };
+        match smtp.domain.as_deref() {
+            None => self.add("smtp.domain", "is needed: replies come to answers+TAG@domain"),
+            Some(domain) => {
+                let well_formed = domain.split('.').all(|label| {
+                    !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+                });
+                self.check("smtp.domain", (!well_formed).then(|| format!("{domain:?} is not a domain")));
+            }
+        }
+    }
+
+    fn engine(&mut self) {
+        let engine = &self.config.engine;
+        let count = engine.retry_after.len();
+        let over = count > RETRIES_MAX;
+        self.check(
+            "engine.retry_after",
+            over.then(|| format!("{count} retries are over the limit of {RETRIES_MAX}")),
+        );
+        for (n, wait) in engine.retry_after.iter().enumerate() {
+            let short = wait.as_secs() == 0;
+            self.check(&format!("engine.retry_after[{n}]"), short.then_some("must be at least 1s"));
+        }
+        self.check(
+            "engine.receipt_timeout",
+            (engine.receipt_timeout.as_secs() == 0).then_some("must be at least 1s"),
+        );
+        self.check("engine.endpoints_max", (engine.endpoints_max == 0).then_some("must be at least 1"));
+        self.check(
+            "engine.carrier_ids",
+            (engine.carrier_ids.as_secs() < 60).then_some("must be at least 1m"),
+        );
+    }
+
+    fn rest(&mut self) {
+        let retention = &self.config.retention;
+        self.check("retention.days", (retention.days == Some(0)).then_some("must be at least 1"));
+        let alone = retention.export_dir.is_some() && retention.days.is_none();
+        self.check("retention.export_dir", alone.then_some("is of no use without days"));
+        let region = self.config.recipients.region.as_deref();
+        self.check(
+            "recipients.region",
+            region.and_then(|region| store::import::Defaults::in_region(region).err()),
+        );
+        let filter = &self.config.log.filter;
+        let wrong = filter.parse::<tracing_subscriber::EnvFilter>().err();
+        self.check("log.filter", wrong.map(|error| error.to_string()));
+    }
+
+    fn routes(&mut self) {
+        let routes = &self.config.route;
+        let over = routes.len() > ROUTES_MAX;
+        self.check(
+            "route",
+            over.then(|| format!("{} routes are over the limit of {ROUTES_MAX}", routes.len())),
+        );
+        let mut names = BTreeSet::new();
+        for (n, route) in routes.iter().enumerate() {
+            let path = format!("route[{n}]");
+            if !route.name.is_empty() && !names.insert(route.name.as_str()) {
+                self.add(&format!("{path}.name"), format!("{:?} is the name of another route", route.name));
+            }
+            self.route(route, &path);
+        }
+    }
+
+    fn route(&mut self, route: &Route, path: &str) {
+        let at = |key: &str| format!("{path}.{key}");
+        self.check(&at("name"), wrong_name(&route.name));
+        // A channel or mode that is wrong was a problem when it was read.
+        if route.channel.is_none() && !self.places.contains_key(&at("channel")) {
+            self.add(&at("channel"), "is needed: sms or mail");
+        }
+        if route.mode.is_none() && !self.places.contains_key(&at("mode")) {
+            self.add(&at("mode"), "is needed: live or drill");
+        }
+        let has_address = self.places.contains_key(&at("address"));
+        match (has_address, route.sim) {
+            (true, true) => self.add(&at("sim"), "excludes address: the simulator has its own"),
+            (false, false) => self.add(&at("address"), "is needed, or sim = true"),
+            _ => {}
+        }
+        let rate = route.rate;
+        let wrong = !rate.is_finite() || rate < 0.0;
+        self.check(
+            &at("rate"),
+            wrong.then(|| format!("{rate} is not a rate: messages per second, 0 for unlimited")),
+        );
+        self.check(&at("weight"), (route.weight == 0).then_some("must be at least 1"));
+        self.check(&at("cost"), (route.cost < 0).then_some("must be at least 0"));
+        for (n, prefix) in route.prefixes.iter().enumerate() {
+            self.check(&format!("{path}.prefixes[{n}]"), wrong_prefix(route.channel, prefix));
+        }
+        for key in route.strangers() {
+            let channel = route.channel.map_or("", Channel::name);
+            self.add(&at(key), format!("is no key of channel {channel}"));
+        }
+        self.gateway(route, path);
+    }
+
+    /// What the route's gateway finds.
+    fn gateway(&mut self, route: &Route, path: &str) {
+        let simulator = (route.sim || route.address.is_none()).then_some(SIMULATED_ADDRESS);
+        let door = self.config.smtp.as_ref().and_then(|smtp| smtp.domain.as_deref());
+        let mut found: Vec<(&'static str, String)> = Vec::new();
+        if let Some(sms) = route.sms(self.data, simulator) {
+            found.extend(sms.problems().into_iter().map(|problem| (problem.field, problem.reason)));
+        }
+        if let Some(mail) = route.mail(self.data, simulator, door) {
+            found.extend(mail.problems().into_iter().map(|problem| (problem.field, problem.reason)));
+        }
+        for (field, reason) in found {
+            // Said already, in the words of the config.
+            if !matches!(field, "name" | "rate" | "domain") {
+                let reason =
+                    if field == "from" && route.from.is_none() { "is needed".to_owned() } else { reason };
+                self.add(&format!("{path}.{field}"), reason);
+            }
+        }
+    }
+
+    fn cap(&mut self, senders: &[CapSender]) {
+        let mut known = BTreeSet::new();
+        for (n, sender) in senders.iter().enumerate() {
+            let path = format!("cap.sender[{n}]");
+            if sender.sender.is_empty() {
+                self.add(&format!("{path}.sender"), "is needed");
+            } else if !known.insert(sender.sender.as_str()) {
+                self.add(&format!("{path}.sender"), format!("{:?} is named twice", sender.sender));
+            }
+            if sender.audience.is_empty() {
+                self.add(&format!("{path}.audience"), "is needed: such as [\"area\"] or [\"group:staff\"]");
+            }
+            for (m, entry) in sender.audience.iter().enumerate() {
+                let wrong = wrong_audience(entry);
+                self.check(&format!("{path}.audience[{m}]"), wrong);
+            }
+        }
+    }
+}
+
+fn wrong_name(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("is needed".to_owned());
+    }
+    if name.len() > ROUTE_NAME_CHARS_MAX {
+        return Some(format!("{} characters are over the limit of {ROUTE_NAME_CHARS_MAX}", name.len()));
+    }
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    (!plain || name.starts_with('.'))
+        .then(|| format!("{name:?} may have letters, digits, -, _ and . (not first) only"))
+}
+
+fn wrong_prefix(channel: Option<Channel>, prefix: &str) -> Option<String> {
+    let is_number =
+        prefix.strip_prefix('+').is_some_and(|digits| digits.bytes().all(|octet| octet.is_ascii_digit()));
+    match channel {
+        Some(Channel::Sms) => {
+            (!is_number).then(|| format!("{prefix:?} is no begin of a number, such as \"+46\""))
+        }
+        _ => prefix.is_empty().then(|| "is empty".to_owned()),
+    }
+}
+
+fn wrong_audience(entry: &str) -> Option<String> {
+    let named = entry.split_once(':').is_some_and(|(kind, rest)| {
+        !rest.is_empty() && (matches!(kind, "group" | "recipient") || kind.parse::<Channel>().is_ok())
+    });
+    let good = matches!(entry, "all" | "area") || named;
+    (!good).then(|| format!("{entry:?} is none of all, area, group:NAME, recipient:ID, CHANNEL:ADDRESS"))
+}

@@ -1,0 +1,120 @@
+//! The config: a file in TOML, the environment over it, and every problem with its line.
+//!
+//! [`load`] reads, [`Config`] is what it gives, [`Config::setup`] is what the house is built from. Nothing is looked up
+//! later: what a room needs is handed to it as its own settings.
+
+mod check;
+mod nearest;
+mod node;
+mod problem;
+mod read;
+mod route;
+mod sections;
+mod setup;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use node::ENVIRONMENT_PREFIX;
+pub use problem::{Place, Problem, Problems};
+pub use route::Route;
+pub use sections::*;
+pub(crate) use values::parse_duration;
+
+use check::Check;
+use read::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The whole config with its comments: its own manual. What is commented out without a blank is an example.
+pub const MANUAL: &str = include_str!("default.toml");
+/// Looked for where no file is named; then it need not be there.
+pub const FILE: &str = "campanile.toml";
+
+/// Reads a config.
+///
+/// `data` is the folder that relative paths are below.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load(file: Option<&Path>, data: &Path) -> Result<Config, Problems> {
+    let path = file.unwrap_or(Path::new(FILE));
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_none() => String::new(),
+        Ok(text) => text,
+        Err(error) => {
+            let mut problems = Problems::new(path.display().to_string());
+            problems.add(Place::Nowhere, "", format!("cannot be read: {error}"));
+            return Err(problems);
+        }
+    };
+    parse(&text, &path.display().to_string(), data, &environment())
+}
+
+/// Reads a config's text.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse(
+    text: &str,
+    name: &str,
+    data: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Result<Config, Problems> {
+    let mut problems = Problems::new(name);
+    let mut root = node::parse(text, &mut problems);
+    node::overlay(&mut root, environment, &mut problems);
+    let config = Config::read(&root, "", &mut problems).unwrap_or_default();
+    let places = read::places(&root);
+    Check { config: &config, data, places: &places, problems: &mut problems }.run();
+    problems.sort();
+    if problems.is_empty() { Ok(config) } else { Err(problems) }
+}
+
+/// What the environment says of the config.
+fn environment() -> BTreeMap<String, String> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX)).collect()
+}
+
+impl Config {
+    /// `[engine]`, as the engine wants it.
+    pub fn engine_settings(&self) -> engine::Settings {
+        let seconds = |duration: std::time::Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX);
+        engine::Settings {
+            retry_after_s: self.engine.retry_after.iter().copied().map(seconds).collect(),
+            receipt_timeout_s: seconds(self.engine.receipt_timeout),
+            endpoints_max: self.engine.endpoints_max,
+            linger_s: seconds(self.engine.linger),
+            carrier_ids_s: seconds(self.engine.carrier_ids),
+        }
+    }
+
+    /// `[http]`'s limits, as the door wants them.
+    pub fn http_limits(&self) -> doors::http::Limits {
+        doors::http::Limits {
+            body_octets_max: self.http.body_octets_max,
+            requests_per_s: self.http.requests_per_s,
+            burst: self.http.burst,
+            connections_max: self.http.connections_max,
+        }
+    }
+
+    /// `[[cap.sender]]`, as the door wants them.
+    pub fn cap_senders(&self) -> Vec<doors::http::CapSender> {
+        let sender = |sender: &CapSender| doors::http::CapSender {
+            sender: sender.sender.clone(),
+            audience: sender.audience.clone(),
+            geocode_attribute: sender.geocode_attribute.clone(),
+        };
+        self.cap.sender.iter().map(sender).collect()
+    }
+
+    /// What fills in what an address leaves out.
+    pub fn address_defaults(&self) -> store::import::Defaults {
+        let region = self.recipients.region.as_deref();
+        region.and_then(|region| store::import::Defaults::in_region(region).ok()).unwrap_or_default()
+    }
+}

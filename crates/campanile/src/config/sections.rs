@@ -1,0 +1,340 @@
+//! The sections of the config, key by key. `default.toml` says the same for people.
+
+use super::read::{section, words};
+use super::route::Route;
+use bus::embedded::Fsync;
+use engine::Settings;
+use gateway::Secret;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::PathBuf;
+use std::time::Duration;
+
+section! {
+    /// Everything.
+    Config {
+        /// The API, the answer page, metrics.
+        http: Http = Http::default(),
+        /// SQL.
+        store: Store = Store::default(),
+        /// Topics.
+        bus: Bus = Bus::default(),
+        /// The door that takes replies and bounces.
+        smtp: Option<Smtp> = None,
+        /// Ways out.
+        route: Vec<Route> = Vec::new(),
+        /// Rules with numbers.
+        engine: Engine = Engine::default(),
+        /// How people come in.
+        recipients: Recipients = Recipients::default(),
+        /// How long things are kept.
+        retention: Retention = Retention::default(),
+        /// How those we call know us.
+        callback: Callback = Callback::default(),
+        /// What the server says of itself.
+        log: Log = Log::default(),
+        /// Whom CAP messages reach.
+        cap: Cap = Cap::default(),
+        /// The SMPP server.
+        smpp: Option<Smpp> = None,
+        /// Who may call the platform's old way.
+        platform: Vec<Platform> = Vec::new(),
+        /// The topic protocol.
+        topics: Option<Topics> = None,
+        /// The Diameter server.
+        diameter: Option<Diameter> = None,
+        /// Money.
+        charging: Option<Charging> = None,
+    }
+}
+
+section! {
+    /// `[http]`
+    Http {
+        /// Address and port.
+        listen: SocketAddr = loopback(8080),
+        /// Certificate chain, PEM.
+        tls_cert: Option<PathBuf> = None,
+        /// Its key, PEM.
+        tls_key: Option<PathBuf> = None,
+        /// Where people reach this server: answer links begin with it.
+        public_url: Option<String> = None,
+        /// Octets of a body that is read whole, decompressed.
+        body_octets_max: usize = doors::http::Limits::default().body_octets_max,
+        /// Requests a second of one token; 0 is unlimited.
+        requests_per_s: u32 = doors::http::Limits::default().requests_per_s,
+        /// Requests of one token at once above the rate.
+        burst: u32 = doors::http::Limits::default().burst,
+        /// Connections at once.
+        connections_max: usize = doors::http::Limits::default().connections_max,
+    }
+}
+
+section! {
+    /// `[store]`
+    Store {
+        /// `sqlite:FILE`.
+        url: String = "sqlite:campanile.db".to_owned(),
+    }
+}
+
+section! {
+    /// `[bus]`
+    Bus {
+        /// `file:FOLDER`.
+        url: String = "file:bus".to_owned(),
+        /// When segments and outcomes are safe.
+        fsync: Fsync = Fsync::Always,
+    }
+}
+
+section! {
+    /// `[smtp]`
+    Smtp {
+        /// Address and port.
+        listen: SocketAddr = loopback(2525),
+        /// Our addresses are `answers+TAG@domain` and `bounces+TAG@domain`.
+        domain: Option<String> = None,
+    }
+}
+
+section! {
+    /// `[engine]`
+    Engine {
+        /// Waits before the second, third, … try after a temporary failure.
+        retry_after: Vec<Duration> = Settings::default().retry_after_s.into_iter().map(seconds).collect(),
+        /// With `first-reachable`: no receipt for so long means the next device.
+        receipt_timeout: Duration = seconds(Settings::default().receipt_timeout_s),
+        /// Endpoints of one alert.
+        endpoints_max: u32 = Settings::default().endpoints_max,
+        /// A finished alert stays in memory for so long.
+        linger: Duration = seconds(Settings::default().linger_s),
+        /// Carrier ids are kept so long: receipts that come later find nothing.
+        carrier_ids: Duration = seconds(Settings::default().carrier_ids_s),
+    }
+}
+
+section! {
+    /// `[recipients]`
+    Recipients {
+        /// National phone numbers are those of this country.
+        region: Option<String> = None,
+    }
+}
+
+section! {
+    /// `[retention]`
+    Retention {
+        /// Finished alerts are kept so many days; nothing: for ever.
+        days: Option<u32> = None,
+        /// What goes is written here before.
+        export_dir: Option<PathBuf> = None,
+    }
+}
+
+section! {
+    /// `[callback]`
+    Callback {
+        /// Signs callbacks after Standard Webhooks; nothing: one of its own, kept in the data folder.
+        secret: Option<Secret> = None,
+    }
+}
+
+section! {
+    /// `[log]`
+    Log {
+        /// What is said: a level, or directives such as `info,gateway=debug`.
+        filter: String = "info".to_owned(),
+        /// In what form.
+        format: LogFormat = LogFormat::Text,
+    }
+}
+
+words! {
+    /// How log lines look.
+    LogFormat {
+        /// For people.
+        Text = "text",
+        /// One object a line.
+        Json = "json",
+    }
+}
+
+section! {
+    /// `[cap]`
+    Cap {
+        /// By their sender.
+        sender: Vec<CapSender> = Vec::new(),
+    }
+}
+
+section! {
+    /// `[[cap.sender]]`
+    CapSender {
+        /// The message's `sender`, exactly.
+        sender: String = String::new(),
+        /// Entries of an audience, such as `area`.
+        audience: Vec<String> = Vec::new(),
+        /// The attribute of recipients that holds geocodes.
+        geocode_attribute: Option<String> = None,
+    }
+}
+
+// What follows is read, so that a config for a later version is checked for slips, and then refused by name.
+
+section! {
+    /// `[smpp]`
+    Smpp {
+        /// Address and port.
+        listen: SocketAddr = loopback(2775),
+        /// Address and port with TLS.
+        listen_tls: Option<SocketAddr> = None,
+        /// Certificate chain, PEM.
+        tls_cert: Option<PathBuf> = None,
+        /// Its key, PEM.
+        tls_key: Option<PathBuf> = None,
+        /// Who may bind.
+        client: Vec<SmppClient> = Vec::new(),
+    }
+}
+
+section! {
+    /// `[[smpp.client]]`
+    SmppClient {
+        /// Who it is.
+        system_id: String = String::new(),
+        /// And the proof.
+        password: Secret = Secret::default(),
+        /// Whose it is.
+        account: String = String::new(),
+        /// Messages a second; 0 is unlimited.
+        rate: f64 = 0.0,
+        /// Requests without an answer.
+        window: u32 = 50,
+        /// Connections at once.
+        connections: u32 = 10,
+        /// From where; empty: from anywhere.
+        allowed_ips: Vec<String> = Vec::new(),
+    }
+}
+
+section! {
+    /// `[[platform]]`
+    Platform {
+        /// Who it is.
+        username: String = String::new(),
+        /// And the proof.
+        password: Secret = Secret::default(),
+        /// Whose it is.
+        account: String = String::new(),
+        /// Where messages from people go.
+        callback: Option<String> = None,
+    }
+}
+
+section! {
+    /// `[topics]`
+    Topics {
+        /// Address and port.
+        listen: SocketAddr = loopback(12345),
+        /// How safe a message is when it is answered.
+        durability: Durability = Durability::Os,
+        /// Octets of a topic.
+        max_topic: usize = 140,
+        /// Octets of a message.
+        max_message: usize = 140,
+        /// What EXIT ends.
+        exit: Exit = Exit::Close,
+    }
+}
+
+words! {
+    /// How safe a message is.
+    Durability {
+        /// As long as the process lives.
+        Memory = "memory",
+        /// As long as the machine lives.
+        Os = "os",
+        /// Through a power cut.
+        Disk = "disk",
+    }
+}
+
+words! {
+    /// What EXIT ends.
+    Exit {
+        /// The connection.
+        Close = "close",
+        /// The server.
+        Stop = "stop",
+    }
+}
+
+section! {
+    /// `[diameter]`
+    Diameter {
+        /// Address and port.
+        listen: SocketAddr = loopback(3868),
+        /// Who we are.
+        origin_host: String = String::new(),
+        /// Where we belong.
+        origin_realm: String = String::new(),
+        /// Who may connect.
+        peer: Vec<DiameterPeer> = Vec::new(),
+    }
+}
+
+section! {
+    /// `[[diameter.peer]]`
+    DiameterPeer {
+        /// Who it is; `*` is anybody.
+        origin_host: String = String::new(),
+        /// Where it belongs.
+        realm: String = String::new(),
+        /// From where; empty: from anywhere.
+        allowed_ips: Vec<String> = Vec::new(),
+        /// Where we connect to.
+        address: Option<String> = None,
+        /// Encrypted.
+        tls: bool = false,
+    }
+}
+
+section! {
+    /// `[charging]`
+    Charging {
+        /// How our own messages are charged.
+        mode: ChargingMode = ChargingMode::Off,
+        /// When a move of money is safe.
+        fsync: Fsync = Fsync::Always,
+        /// Opens unknown accounts.
+        default_account: Option<DefaultAccount> = None,
+    }
+}
+
+words! {
+    /// How our own messages are charged.
+    ChargingMode {
+        /// Not at all.
+        Off = "off",
+        /// Here.
+        Ledger = "ledger",
+        /// By a credit-control server.
+        Diameter = "diameter",
+    }
+}
+
+section! {
+    /// An account that is opened by its first use.
+    DefaultAccount {
+        /// Minor units.
+        balance: i64 = 0,
+    }
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into()
+}
+
+fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(seconds.into())
+}

@@ -1,0 +1,75 @@
+//! What the wiring is told of a config.
+
+use super::{Config, Route};
+use crate::setup::{CarrierSetup, Retention, Setup, Simulator, SmtpDoor, Way};
+use doors::http::HttpConfig;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Config {
+    /// As the house is built from it. `data` is the folder that relative paths are below.
+    ///
+    /// # Errors
+    /// A file that cannot be read any more, in words.
+    pub fn setup(&self, data: &Path) -> Result<Setup, String> {
+        let retention = Retention {
+            days: self.retention.days.unwrap_or(0),
+            export_dir: self.retention.export_dir.clone(),
+        };
+        let smtp = self.smtp.as_ref().and_then(|smtp| {
+            smtp.domain.as_ref().map(|domain| SmtpDoor { listen: smtp.listen, domain: domain.clone() })
+        });
+        Ok(Setup {
+            data: data.to_owned(),
+            database: after_scheme(&self.store.url),
+            bus: after_scheme(&self.bus.url),
+            fsync: self.bus.fsync,
+            http: Some(self.http_config(data)?),
+            smtp,
+            routes: self.route.iter().filter_map(|route| self.way(route, data)).collect(),
+            cap_senders: self.cap_senders(),
+            defaults: self.address_defaults(),
+            engine: self.engine_settings(),
+            webhook_secret: self.callback.secret.clone(),
+            retention,
+        })
+    }
+
+    fn http_config(&self, data: &Path) -> Result<HttpConfig, String> {
+        let tls = match (&self.http.tls_cert, &self.http.tls_key) {
+            (Some(cert), Some(key)) => Some(server_tls(&data.join(cert), &data.join(key))?),
+            _ => None,
+        };
+        let (listen, public_url) = (self.http.listen, self.http.public_url.clone());
+        Ok(HttpConfig { listen, tls, public_url, limits: self.http_limits() })
+    }
+
+    fn way(&self, route: &Route, data: &Path) -> Option<Way> {
+        let door = self.smtp.as_ref().and_then(|smtp| smtp.domain.as_deref());
+        let sms = route.sms(data, None).map(|sms| CarrierSetup::Sms(Box::new(sms)));
+        let mail = || route.mail(data, None, door).map(|mail| CarrierSetup::Mail(Box::new(mail)));
+        let simulator = route.sim.then(Simulator::default);
+        Some(Way { route: route.record()?, carrier: sms.or_else(mail)?, simulator })
+    }
+}
+
+/// `FILE` of `sqlite:FILE`.
+fn after_scheme(url: &str) -> PathBuf {
+    url.split_once(':').map_or(url, |(_, rest)| rest).into()
+}
+
+fn server_tls(cert: &Path, key: &Path) -> Result<Arc<ServerConfig>, String> {
+    let fails = |file: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect)
+        .map_err(|error| fails(cert, &error))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| fails(key, &error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret));
+    config.map(Arc::new).map_err(|error| fails(key, &error))
+}

@@ -1,0 +1,261 @@
+use super::read::Keys;
+use super::*;
+use std::time::Duration;
+
+fn parsed(text: &str) -> Result<Config, Problems> {
+    parse(text, "c.toml", Path::new("/data"), &BTreeMap::new())
+}
+
+fn problems(text: &str) -> Vec<String> {
+    match parsed(text) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.to_string().lines().map(str::to_owned).collect(),
+    }
+}
+
+fn with_environment(text: &str, pairs: &[(&str, &str)]) -> Result<Config, Problems> {
+    let environment = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    parse(text, "c.toml", Path::new("/data"), &environment)
+}
+
+const ROUTE: &str =
+    "[[route]]\nname = \"c\"\nchannel = \"sms\"\nmode = \"live\"\naddress = \"smsc.example:2775\"\n";
+
+/// The manual with its examples.
+fn whole_manual() -> String {
+    let line = |line: &str| match line.strip_prefix('#') {
+        Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    MANUAL.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_manual_as_printed_is_what_holds_without_any_config() {
+    assert_eq!(parsed(MANUAL).unwrap(), Config::default());
+    assert_eq!(parsed("").unwrap(), Config::default());
+}
+
+#[test]
+fn the_manual_names_every_key_there_is() {
+    let tree: toml::Table = whole_manual().parse().unwrap();
+    let mut named = std::collections::BTreeSet::new();
+    collect("", &toml::Value::Table(tree), &mut named);
+    let known: std::collections::BTreeSet<String> = Config::keys().into_iter().collect();
+    let missing: Vec<_> = known.difference(&named).collect();
+    assert!(missing.is_empty(), "not in default.toml: {missing:?}");
+    let unknown: Vec<_> = named.difference(&known).collect();
+    assert!(unknown.is_empty(), "only in default.toml: {unknown:?}");
+}
+
+fn collect(path: &str, value: &toml::Value, keys: &mut std::collections::BTreeSet<String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                collect(&read::join(path, key), value, keys);
+            }
+        }
+        toml::Value::Array(items) if items.first().is_some_and(toml::Value::is_table) => {
+            items.iter().for_each(|item| collect(path, item, keys));
+        }
+        _ => drop(keys.insert(path.to_owned())),
+    }
+}
+
+#[test]
+fn the_manuals_examples_have_no_problem_but_what_is_not_built_and_not_there() {
+    let found = problems(&whole_manual());
+    let expected = ["not built yet", "No such file", "sim: excludes", "no key of channel"];
+    let other: Vec<_> =
+        found.iter().filter(|line| !expected.iter().any(|known| line.contains(known))).collect();
+    assert!(other.is_empty(), "{other:#?}");
+    assert_eq!(found.iter().filter(|line| line.contains("not built yet")).count(), 5, "{found:#?}");
+}
+
+#[test]
+fn every_problem_is_told_with_its_line_and_column() {
+    let text = "[http]\nlisen = \"127.0.0.1:1\"\nburst = -1\n\n[bus]\nfsync = \"allways\"\n\n[[route]]\nname = \"c\"\n  chanel = \"sms\"\nmode = \"life\"\nrate = \"fast\"\n";
+    assert_eq!(
+        problems(text),
+        [
+            "c.toml:2:1: http.lisen: is unknown; did you mean listen?",
+            "c.toml:3:9: http.burst: -1 is outside 0 to 4294967295",
+            "c.toml:6:9: bus.fsync: \"allways\" is none of always, interval:5ms, os",
+            "c.toml:8:1: route[0].address: is needed, or sim = true",
+            "c.toml:8:1: route[0].channel: is needed: sms or mail",
+            "c.toml:10:3: route[0].chanel: is unknown; did you mean channel?",
+            "c.toml:11:8: route[0].mode: \"life\" is none of live, drill; did you mean live?",
+            "c.toml:12:8: route[0].rate: must be a number, not a text",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_line() {
+    let found = problems("[http]\nlisten = \n[store\nurl = \"sqlite:x\"\n");
+    assert!(found.iter().any(|line| line.starts_with("c.toml:2:")), "{found:?}");
+    assert!(found.iter().any(|line| line.starts_with("c.toml:3:")), "{found:?}");
+}
+
+#[test]
+fn rules_that_a_key_alone_cannot_tell() {
+    let route = |more: &str| format!("{ROUTE}{more}\n");
+    let cases: Vec<(String, &str)> = vec![
+        (format!("{ROUTE}{ROUTE}"), "route[1].name: \"c\" is the name of another route"),
+        (route("sim = true"), "route[0].sim: excludes address: the simulator has its own"),
+        (route("rate = -1"), "route[0].rate: -1 is not a rate: messages per second, 0 for unlimited"),
+        (route("rate = nan"), "route[0].rate: NaN is not a rate: messages per second, 0 for unlimited"),
+        (
+            route("prefixes = [\"+46\", \"46\"]"),
+            "route[0].prefixes[1]: \"46\" is no begin of a number, such as \"+46\"",
+        ),
+        (route("from = \"a@b.se\""), "route[0].from: is no key of channel sms"),
+        (route("window = 0"), "route[0].window: 0 is outside 1 to 10000"),
+        (route("binding = \"on-demand\""), "route[0].binding: on-demand is not built yet: use standing"),
+        (route("weight = 0"), "route[0].weight: must be at least 1"),
+        (ROUTE.replace("sms\"", "pager\""), "route[0].channel: channel pager is not built yet"),
+        (
+            ROUTE.replace("smsc.example:2775", "smsc.example"),
+            "route[0].address: \"smsc.example\" is not host:port",
+        ),
+        (
+            ROUTE.replace("\"c\"", "\"c d\""),
+            "route[0].name: \"c d\" may have letters, digits, -, _ and . (not first) only",
+        ),
+        ("[http]\ntls_cert = \"x\"".into(), "http.tls_cert: needs tls_key beside it"),
+        (
+            "[http]\npublic_url = \"alerts.example\"".into(),
+            "http.public_url: \"alerts.example\" does not begin with https:// or http://",
+        ),
+        ("[store]\nurl = \"postgres://x\"".into(), "store.url: PostgreSQL is not built yet: use sqlite:FILE"),
+        ("[bus]\nurl = \"nats://x\"".into(), "bus.url: NATS is not built yet: use file:FOLDER"),
+        ("[smtp]".into(), "smtp.domain: is needed: replies come to answers+TAG@domain"),
+        ("[engine]\nretry_after = [\"0s\"]".into(), "engine.retry_after[0]: must be at least 1s"),
+        ("[retention]\nexport_dir = \"x\"".into(), "retention.export_dir: is of no use without days"),
+        (
+            "[recipients]\nregion = \"XX\"".into(),
+            "recipients.region: region \"XX\" is unknown: two letters of ISO 3166-1, such as SE",
+        ),
+        (
+            "[[cap.sender]]\nsender = \"s\"\naudience = [\"areas\"]".into(),
+            "cap.sender[0].audience[0]: \"areas\" is none of all, area, group:NAME, recipient:ID, CHANNEL:ADDRESS",
+        ),
+        ("[topics]".into(), "topics: the topic protocol is not built yet"),
+        ("[charging]\nmode = \"ledger\"".into(), "charging: charging is not built yet"),
+        (
+            "[[platform]]\nusername = \"a\"".into(),
+            "platform: the platform's old way (/cgi-bin/sendsms) is not built yet",
+        ),
+        (
+            "banana = 1".into(),
+            "banana: is unknown; known are http, store, bus, smtp, route, engine, recipients, retention, callback, log, cap, smpp, platform, topics, diameter, charging",
+        ),
+    ];
+    for (text, expected) in cases {
+        let found = problems(&text);
+        assert_eq!(found.len(), 1, "{text}\n{found:#?}");
+        let (place, reason) = found[0].split_once(": ").unwrap();
+        assert_eq!(reason, expected, "{text}");
+        assert!(place.starts_with("c.toml:"), "{place}");
+    }
+    assert_eq!(parsed("[charging]\nmode = \"off\"").unwrap().charging.unwrap().mode, ChargingMode::Off);
+}
+
+#[test]
+fn tls_files_must_be_there_and_are_looked_for_below_the_data_folder() {
+    let found = problems("[http]\ntls_cert = \"no.pem\"\ntls_key = \"/no.key\"");
+    assert!(found[0].contains("http.tls_cert") && found[0].contains("/data/no.pem"), "{found:?}");
+}
+
+#[test]
+fn the_environment_goes_over_the_file_also_into_lists() {
+    let config = with_environment(
+        ROUTE,
+        &[
+            ("CAMPANILE__HTTP__LISTEN", "0.0.0.0:80"),
+            ("CAMPANILE__ROUTE__0__RATE", "5"),
+            ("CAMPANILE__ROUTE__0__PASSWORD", "12345"),
+            ("CAMPANILE__ROUTE__0__PREFIXES", "+46,+47"),
+            ("CAMPANILE__ROUTE__0__SOURCE__ADDR", "CITY"),
+            ("CAMPANILE__ROUTE__1__NAME", "d"),
+            ("CAMPANILE__ROUTE__1__CHANNEL", "mail"),
+            ("CAMPANILE__ROUTE__1__MODE", "drill"),
+            ("CAMPANILE__ROUTE__1__SIM", "true"),
+            ("CAMPANILE__ROUTE__1__FROM", "a@b.se"),
+            ("CAMPANILE__ENGINE__RETRY_AFTER", "[\"1s\", \"2s\"]"),
+            ("CAMPANILE__ENGINE__ENDPOINTS_MAX", "7"),
+            ("CAMPANILE_TOKEN", "is another thing"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(config.http.listen.to_string(), "0.0.0.0:80");
+    let [sms, mail] = &config.route[..] else { panic!("two routes") };
+    assert_eq!((sms.rate, sms.name.as_str(), sms.prefixes.len()), (5.0, "c", 2));
+    assert_eq!(sms.password.as_ref().unwrap().reveal(), "12345");
+    assert_eq!(sms.source.as_ref().unwrap().addr, "CITY");
+    assert!(mail.sim && mail.record().unwrap().simulated);
+    assert_eq!(config.engine.retry_after, [Duration::from_secs(1), Duration::from_secs(2)]);
+    assert_eq!(config.engine_settings().endpoints_max, 7);
+}
+
+#[test]
+fn a_problem_of_the_environment_names_its_variable() {
+    let cases = [
+        (
+            "CAMPANILE__HTTP__LISEN",
+            "x",
+            "environment CAMPANILE__HTTP__LISEN: http.lisen: is unknown; did you mean listen?",
+        ),
+        (
+            "CAMPANILE__ROUTE__0__RATE",
+            "fast",
+            "environment CAMPANILE__ROUTE__0__RATE: route[0].rate: must be a number, not a text",
+        ),
+        (
+            "CAMPANILE__ROUTE__2__RATE",
+            "1",
+            "environment CAMPANILE__ROUTE__2__RATE: route.2.rate: the list has 1 entries: the next is 1",
+        ),
+        (
+            "CAMPANILE__BUS__FSYNC__X",
+            "1",
+            "environment CAMPANILE__BUS__FSYNC__X: bus.fsync.x: there is no \"x\" in a text",
+        ),
+    ];
+    let text = format!("[bus]\nfsync = \"os\"\n{ROUTE}");
+    for (name, value, expected) in cases {
+        let problems = with_environment(&text, &[(name, value)]).unwrap_err();
+        assert_eq!(problems.to_string(), expected);
+    }
+}
+
+#[test]
+fn a_secret_is_never_shown() {
+    let config = parsed(&format!("{ROUTE}password = \"hunter2\"")).unwrap();
+    assert!(!format!("{config:?}").contains("hunter2"));
+    let long = problems(&format!("{ROUTE}password = \"hunter2-is-too-long\""));
+    assert_eq!(long.len(), 1);
+    assert!(long[0].contains("password") && !long[0].contains("hunter2"), "{long:?}");
+}
+
+#[test]
+fn a_route_tells_its_gateway_and_the_engine_what_they_need() {
+    let config = parsed(&format!(
+        "{ROUTE}rate = 5\nwindow = 7\nvalidity = \"1h\"\ntls = true\nserver_name = \"smsc\"\n\
+         [[route]]\nname = \"relay\"\nchannel = \"mail\"\nmode = \"drill\"\naddress = \"r:25\"\nfrom = \"a@b.se\"\ntls = \"starttls\"\n\
+         [smtp]\ndomain = \"reply.b.se\"\n"
+    ))
+    .unwrap();
+    let sms = config.route[0].sms(Path::new("/data"), None).unwrap();
+    assert_eq!((sms.rate, sms.window, sms.validity_s), (5.0, 7, Some(3600)));
+    assert_eq!(sms.tls.unwrap().server_name.as_deref(), Some("smsc"));
+    assert!(config.route[0].mail(Path::new("/data"), None, None).is_none());
+    let mail = config.route[1].mail(Path::new("/data"), Some("127.0.0.1:9"), Some("reply.b.se")).unwrap();
+    assert_eq!(
+        (mail.address.as_str(), mail.drill, mail.tls),
+        ("127.0.0.1:9", true, gateway::mail::Tls::StartTls)
+    );
+    assert_eq!(mail.domain.as_deref(), Some("reply.b.se"));
+    let records: Vec<_> = config.route.iter().filter_map(Route::record).collect();
+    assert!(records[0].receipts && !records[1].receipts);
+}
