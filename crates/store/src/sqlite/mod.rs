@@ -28,8 +28,9 @@ use readers::Readers;
 use rusqlite::{Connection, OptionalExtension};
 use staging::Staging;
 use std::fs::{File, TryLockError};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sweep::Sweep;
@@ -46,13 +47,15 @@ pub struct Options {
     pub readers: usize,
     /// The file may have so many pages of 4 KiB and no more: then the disk counts as full.
     pub pages_max: Option<u32>,
+    /// A write-ahead log of so many pages is long: imports and folds wait while it is moved into the file.
+    pub log_pages: u32,
     /// Remove superseded and abandoned rows of imports in the background. Without, they only cost room and time.
     pub sweep: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { readers: 4, pages_max: None, sweep: true }
+        Options { readers: 4, pages_max: None, log_pages: 16_000, sweep: true }
     }
 }
 
@@ -64,7 +67,18 @@ pub fn open(path: &Path, options: &Options) -> Result<SharedStore, StoreError> {
 }
 
 /// The store in one SQLite file.
-struct Sqlite {
+struct Sqlite(Arc<Parts>);
+
+impl Deref for Sqlite {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// What it is made of.
+struct Parts {
+    path: PathBuf,
     queue: Arc<Queue>,
     readers: Arc<Readers>,
     log: Arc<Log>,
@@ -79,7 +93,6 @@ struct Threads {
     beside: Vec<JoinHandle<()>>,
     /// Held while the store is open.
     lock: Option<File>,
-    path: PathBuf,
 }
 
 impl Sqlite {
@@ -89,29 +102,37 @@ impl Sqlite {
         migrate::migrate(&connection)?;
         staging::abandon_orphans(&connection)?;
         let queue = Arc::new(Queue::new());
-        let log = Arc::new(Log::new());
+        let log = Arc::new(Log::new(u64::from(options.log_pages)));
         let readers = Arc::new(Readers::start(path, options.readers)?);
-        let moving = wal::connect(path)?;
-        let store = Sqlite {
-            queue: Arc::clone(&queue),
-            readers: Arc::clone(&readers),
-            log: Arc::clone(&log),
-            sweep: Arc::new(Sweep::new()),
-            staging: Staging::new(path),
-            threads: Mutex::new(Threads { path: path.to_owned(), lock: Some(lock), ..Threads::default() }),
+        let moving = wal::connect(path, Duration::ZERO)?;
+        let sweep = Arc::new(Sweep::default());
+        let threads = Threads {
+            writer: Some(start("store-write", (&queue, &log), move |queue, log| {
+                writer::run(connection, queue, log)
+            })?),
+            beside: vec![start("store-log", (&queue, &log), move |queue, log| {
+                wal::run(&moving, log, queue)
+            })?],
+            lock: Some(lock),
         };
-        let mut threads = store.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let (its_queue, its_log) = (Arc::clone(&queue), Arc::clone(&log));
-        threads.writer = Some(spawn("store-write", move || writer::run(connection, &its_queue, &its_log))?);
-        let its_queue = Arc::clone(&queue);
-        threads.beside.push(spawn("store-log", move || wal::run(&moving, &log, &its_queue))?);
+        let staging = Staging::new(path);
+        let threads = Mutex::new(threads);
+        let store =
+            Sqlite(Arc::new(Parts { path: path.to_owned(), queue, readers, log, sweep, staging, threads }));
         if options.sweep {
-            let sweep = Arc::clone(&store.sweep);
-            threads.beside.push(spawn("store-sweep", move || sweep::run(&readers, &sweep, &queue))?);
-            store.sweep.wake();
+            store.start_sweep()?;
         }
-        drop(threads);
         Ok(store)
+    }
+
+    fn start_sweep(&self) -> Result<(), StoreError> {
+        let (sweep, readers) = (Arc::clone(&self.sweep), Arc::clone(&self.readers));
+        let thread = start("store-sweep", (&self.queue, &self.log), move |queue, _| {
+            sweep::run(&readers, &sweep, queue)
+        })?;
+        self.threads().beside.push(thread);
+        self.sweep.wake();
+        Ok(())
     }
 
     /// Does something in the writer's lane for those with somebody waiting. `run` may be called again after its
@@ -140,10 +161,12 @@ impl Sqlite {
     {
         self.readers.ask(question).await
     }
+}
 
+impl Parts {
     /// Ends all threads; the queue has been told how to end.
     fn join(&self) -> Result<(), StoreError> {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads();
         let Some(writer) = threads.writer.take() else {
             return Ok(());
         };
@@ -154,14 +177,13 @@ impl Sqlite {
             let _ = thread.join();
         }
         self.readers.close();
-        let last = wal::connect(&threads.path)?;
-        let whole = wal::truncate(&last, &self.log);
+        let moved = wal::connect(&self.path, BUSY_WAIT).and_then(|last| wal::truncate(&last, &self.log));
         threads.lock = None;
-        if whole {
-            Ok(())
-        } else {
-            Err(StoreError::Conflict { why: "another connection still reads".to_owned() })
-        }
+        moved
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,7 +191,8 @@ impl Store for Sqlite {
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             self.queue.close();
-            self.join()
+            let parts = Arc::clone(&self.0);
+            tokio::task::spawn_blocking(move || parts.join()).await.unwrap_or(Err(StoreError::Closed))
         })
     }
 }
@@ -205,8 +228,13 @@ fn lock_file(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(no_thread)
+fn start(
+    name: &str,
+    (queue, log): (&Arc<Queue>, &Arc<Log>),
+    run: impl FnOnce(&Arc<Queue>, &Arc<Log>) + Send + 'static,
+) -> Result<JoinHandle<()>, StoreError> {
+    let (queue, log) = (Arc::clone(queue), Arc::clone(log));
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&queue, &log)).map_err(no_thread)
 }
 
 fn no_thread(error: std::io::Error) -> StoreError {

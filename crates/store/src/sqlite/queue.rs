@@ -41,6 +41,11 @@ pub(super) trait Work: Send {
     fn slice(&mut self, tx: &Tx<'_>) -> Result<bool, StoreError>;
     /// Tells who waits. Called after the commit, or with the error that prevented it.
     fn answer(self: Box<Self>, result: Result<(), StoreError>);
+    /// For tests of the order.
+    #[cfg(test)]
+    fn name(&self) -> &'static str {
+        ""
+    }
 }
 
 /// What the writer does next.
@@ -268,5 +273,104 @@ where
     fn answer(self: Box<Self>, result: Result<(), StoreError>) {
         let Job { done, reply, .. } = *self;
         let _ = reply.send(result.and_then(|()| done.ok_or(StoreError::Closed))); // who asked may have gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Named(&'static str);
+    impl Work for Named {
+        fn slice(&mut self, _: &Tx<'_>) -> Result<bool, StoreError> {
+            Ok(true)
+        }
+        fn answer(self: Box<Self>, _: Result<(), StoreError>) {}
+        fn name(&self) -> &'static str {
+            self.0
+        }
+    }
+
+    /// What comes next, and how many.
+    fn next(queue: &Queue) -> (&'static str, usize) {
+        match queue.next() {
+            Next::Batch(jobs) => (jobs[0].name(), jobs.len()),
+            Next::Slice(job, _) => (job.name(), 1),
+            Next::End => ("end", 0),
+        }
+    }
+
+    fn push(queue: &Queue, lane: Lane, name: &'static str) {
+        queue.push(lane, Box::new(Named(name)));
+    }
+
+    #[test]
+    fn who_waits_goes_before_bulk_and_an_alert_before_an_import() {
+        let queue = Queue::new();
+        push(&queue, Lane::Later, "import");
+        push(&queue, Lane::Soon, "fold");
+        push(&queue, Lane::Now, "accept");
+        push(&queue, Lane::Now, "put");
+        assert!(queue.hurry());
+        assert_eq!(next(&queue), ("accept", 2));
+        assert!(!queue.hurry());
+        assert_eq!(next(&queue), ("fold", 1));
+        queue.put_back(Lane::Soon, Box::new(Named("rest of fold")));
+        push(&queue, Lane::Soon, "next fold");
+        push(&queue, Lane::Now, "accept");
+        assert_eq!(next(&queue), ("accept", 1));
+        assert_eq!(next(&queue), ("rest of fold", 1));
+        assert_eq!(next(&queue), ("next fold", 1));
+        assert_eq!(next(&queue), ("import", 1));
+    }
+
+    #[test]
+    fn a_batch_is_bounded() {
+        let queue = Queue::new();
+        for _ in 0..BATCH_JOBS_MAX + 1 {
+            push(&queue, Lane::Now, "accept");
+        }
+        assert_eq!(next(&queue), ("accept", BATCH_JOBS_MAX));
+        assert!(queue.hurry());
+        assert_eq!(next(&queue), ("accept", 1));
+    }
+
+    #[test]
+    fn no_lane_starves() {
+        let queue = Queue::new();
+        push(&queue, Lane::Later, "import");
+        for turn in 0..=BATCHES_IN_A_ROW_MAX {
+            push(&queue, Lane::Now, "accept");
+            let expected = if turn < BATCHES_IN_A_ROW_MAX { "accept" } else { "import" };
+            assert_eq!(next(&queue).0, expected, "{turn}");
+        }
+        assert_eq!(next(&queue).0, "accept");
+    }
+
+    #[test]
+    fn a_closed_gate_holds_bulk_and_nobody_else() {
+        let queue = Arc::new(Queue::new());
+        push(&queue, Lane::Later, "import");
+        queue.close_gate();
+        push(&queue, Lane::Now, "accept");
+        assert_eq!(next(&queue).0, "accept");
+        let opening = Arc::clone(&queue);
+        let opener = std::thread::spawn(move || opening.open_gate());
+        assert_eq!(next(&queue).0, "import");
+        opener.join().unwrap();
+    }
+
+    #[test]
+    fn an_orderly_end_finishes_what_somebody_waits_for() {
+        let queue = Queue::new();
+        for (lane, name) in [(Lane::Later, "import"), (Lane::Soon, "fold"), (Lane::Now, "accept")] {
+            push(&queue, lane, name);
+        }
+        queue.close_gate();
+        queue.close();
+        push(&queue, Lane::Now, "too late");
+        assert_eq!([next(&queue).0, next(&queue).0, next(&queue).0], ["accept", "fold", "end"]);
+        queue.close_at_once();
+        assert_eq!(next(&queue).0, "end");
     }
 }

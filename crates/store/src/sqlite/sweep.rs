@@ -29,14 +29,11 @@ pub(super) struct Sweep {
 #[derive(Default)]
 struct State {
     wanted: bool,
+    sweeping: bool,
     ended: bool,
 }
 
 impl Sweep {
-    pub(super) fn new() -> Sweep {
-        Sweep::default()
-    }
-
     /// There may be something to do.
     pub(super) fn wake(&self) {
         self.lock().wanted = true;
@@ -51,10 +48,22 @@ impl Sweep {
 
     /// False at the end.
     fn wait(&self) -> bool {
-        let state = self.wake.wait_while(self.lock(), |state| !state.wanted && !state.ended);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        state.sweeping = false;
+        self.wake.notify_all();
+        state = self
+            .wake
+            .wait_while(state, |state| !state.wanted && !state.ended)
+            .unwrap_or_else(PoisonError::into_inner);
         state.wanted = false;
+        state.sweeping = true;
         !state.ended
+    }
+
+    /// Waits until there is nothing more to do.
+    #[cfg(test)]
+    pub(super) fn wait_until_done(&self) {
+        let _done = self.wake.wait_while(self.lock(), |state| state.wanted || state.sweeping).unwrap();
     }
 
     fn rest(&self, time: Duration) {

@@ -12,10 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A log of so many pages (4 KiB each) is worth moving.
-const WORTH_MOVING_PAGES: u64 = 1_000;
-/// A log of so many pages is long: slices wait until it is moved.
-const LONG_PAGES: u64 = 16_000;
+/// So many passes are made of a log before it is long.
+const PASSES_OF_A_LOG: u64 = 16;
 /// How long the writer must have been quiet before the log file is cut to nothing.
 const IDLE: Duration = Duration::from_secs(5);
 /// How long the writer has to move the rest. When it has nothing to do, nothing was added either.
@@ -30,6 +28,8 @@ pub(super) struct Log {
     long_at: AtomicU64,
     /// The writer should move the rest.
     rest_wanted: AtomicBool,
+    /// So long is long.
+    long_pages: u64,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -47,12 +47,13 @@ enum Wake {
 }
 
 impl Log {
-    pub(super) fn new() -> Log {
+    pub(super) fn new(long_pages: u64) -> Log {
         Log {
             pages: AtomicU64::new(0),
-            move_at: AtomicU64::new(WORTH_MOVING_PAGES),
-            long_at: AtomicU64::new(LONG_PAGES),
+            move_at: AtomicU64::new(long_pages / PASSES_OF_A_LOG),
+            long_at: AtomicU64::new(long_pages),
             rest_wanted: AtomicBool::new(false),
+            long_pages,
             state: Mutex::default(),
             wake: Condvar::new(),
         }
@@ -62,8 +63,8 @@ impl Log {
     pub(super) fn grown_to(&self, pages: u64) {
         if pages < self.pages.swap(pages, Ordering::Relaxed) {
             // It began again from its beginning.
-            self.move_at.store(WORTH_MOVING_PAGES, Ordering::Relaxed);
-            self.long_at.store(LONG_PAGES, Ordering::Relaxed);
+            self.move_at.store(self.long_pages / PASSES_OF_A_LOG, Ordering::Relaxed);
+            self.long_at.store(self.long_pages, Ordering::Relaxed);
         }
         if pages >= self.move_at.load(Ordering::Relaxed) {
             self.move_now();
@@ -116,10 +117,11 @@ impl Log {
     }
 }
 
-/// The thread's connection.
-pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
+/// A connection that moves the log. `wait`: for readers and the writer when the log is cut. The thread must not: holding the
+/// writer's lock, it would wait for a long read, and alerts with it.
+pub(super) fn connect(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
     let connection = Connection::open(path)?;
-    connection.busy_timeout(super::BUSY_WAIT)?;
+    connection.busy_timeout(wait)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     Ok(connection)
@@ -134,7 +136,9 @@ pub(super) fn run(connection: &Connection, log: &Log, queue: &Queue) {
                 move_log(connection, log, queue);
                 cut = false;
             }
-            Wake::Idle if !cut && log.pages.load(Ordering::Relaxed) > 0 => cut = truncate(connection, log),
+            Wake::Idle if !cut && log.pages.load(Ordering::Relaxed) > 0 => {
+                cut = truncate(connection, log).is_ok()
+            }
             Wake::Idle => {}
             Wake::Ended => return,
         }
@@ -146,7 +150,7 @@ fn move_log(connection: &Connection, log: &Log, queue: &Queue) {
     let gate_closed = log.is_long();
     for _ in 0..if gate_closed { 2 } else { 1 } {
         let pages = log.pages.load(Ordering::Relaxed);
-        log.move_at.store(pages + WORTH_MOVING_PAGES, Ordering::Relaxed);
+        log.move_at.store(pages + log.long_pages / PASSES_OF_A_LOG, Ordering::Relaxed);
         if let Err(error) = pass(connection, "PASSIVE") {
             tracing::warn!(%error, "the write-ahead log could not be moved into the database");
             break;
@@ -154,7 +158,7 @@ fn move_log(connection: &Connection, log: &Log, queue: &Queue) {
     }
     if gate_closed {
         // A log that cannot begin again (somebody reads from it) may grow by as much once more.
-        log.long_at.store(log.pages.load(Ordering::Relaxed) + LONG_PAGES, Ordering::Relaxed);
+        log.long_at.store(log.pages.load(Ordering::Relaxed) + log.long_pages, Ordering::Relaxed);
         log.rest_wanted.store(true, Ordering::Release);
     }
     queue.open_gate();
@@ -174,18 +178,15 @@ pub(super) fn move_rest(connection: &Connection, log: &Log) {
 }
 
 /// Cuts the log file to nothing, so that a quiet server leaves none behind.
-pub(super) fn truncate(connection: &Connection, log: &Log) -> bool {
-    match pass(connection, "TRUNCATE") {
-        Ok(pass) if pass.is_whole() => {
-            log.grown_to(0);
-            true
-        }
-        Ok(_) => false,
-        Err(error) => {
-            tracing::warn!(%error, "the write-ahead log could not be cut");
-            false
-        }
+pub(super) fn truncate(connection: &Connection, log: &Log) -> Result<(), StoreError> {
+    let pass = pass(connection, "TRUNCATE")?;
+    if !pass.is_whole() {
+        return Err(StoreError::Conflict {
+            why: "another connection still uses the write-ahead log".to_owned(),
+        });
     }
+    log.grown_to(0);
+    Ok(())
 }
 
 struct Pass {

@@ -1,5 +1,7 @@
 //! The conformance cases over SQLite, and what only SQLite can be asked.
 
+mod own;
+
 use super::{Options, open};
 use crate::{SharedStore, conformance};
 use tempfile::TempDir;
@@ -90,7 +92,12 @@ async fn a_reader_sees_an_import_whole_or_not_at_all() {
 }
 
 fn fresh(options: &Options) -> (TempDir, SharedStore) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let store = open(&folder.path().join("test.db"), options).unwrap();
     (folder, store)
+}
+
+/// In memory where that is to be had: a sync costs nothing there, and tests of order do not need one that costs.
+fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
