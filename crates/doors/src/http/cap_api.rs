@@ -73,9 +73,8 @@ pub(crate) async fn submit(
         wait_solved,
     };
     let submitted = app.engine.submit(draft).await.map_err(same_identifier)?;
-    if submitted.fresh {
-        tie(&app, &caller, &submitted.alert, &reading.alert).await;
-    }
+    // Also when it came before: the server may have stopped between the two.
+    tie(&app, &caller, &submitted.alert, &reading.alert).await;
     // Only now: had the new word been refused, the old one had better stand.
     stop(&app, &caller, &stops, &mut oddities).await?;
     Ok(alerts::submitted_response(&app, &caller, &submitted, wait_solved, json!(oddities)))

@@ -230,6 +230,9 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 fn shortened(name: &str) -> String {
+    if name.is_empty() {
+        return "\"\"".to_owned();
+    }
     name.chars().take(NAME_CHARS_SHOWN).collect()
 }
 

@@ -18,7 +18,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use engine::{Counts, DeliveryView, Report};
-use records::{Alert, AlertNo, DeliveryState, EndpointNo};
+use records::{Alert, AlertNo, DeliveryState, EndpointNo, Timestamp};
 
 /// Alerts on a page.
 const ALERTS_SHOWN: usize = 50;
@@ -103,7 +103,7 @@ fn line(alert: &Alert) -> AlertLine {
         state: alert.state.name(),
         priority: alert_view::priority(alert.request.priority),
         mode: alert_view::mode(alert.request.mode),
-        created: time_text::rfc3339(alert.created),
+        created: time_text::rfc3339(Timestamp(alert.created.0 - alert.created.0.rem_euclid(1_000_000))),
     }
 }
 

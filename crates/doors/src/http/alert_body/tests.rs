@@ -1,6 +1,6 @@
 use super::*;
 use crate::http::{alert_view, json};
-use proptest::prelude::{Just, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Just, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use records::{ChannelTexts, MailText};
 
 const NOW: Timestamp = Timestamp(1_794_983_200_000_000); // 2026-11-18T06:26:40Z
@@ -211,5 +211,48 @@ proptest! {
         let written = serde_json::to_vec(&alert_view::request(&request)).unwrap();
         let back = parse(json::parse(&written).unwrap(), NOW, Defaults::default()).map_err(|problem| problem.listed()).unwrap();
         prop_assert_eq!(back, request);
+    }
+}
+
+fn any_json() -> impl Strategy_<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        proptest::bool::ANY.prop_map(serde_json::Value::from),
+        proptest::num::f64::NORMAL.prop_map(serde_json::Value::from),
+        prop_oneof!["", "all", "area", "group:", "sms:+4670", "1h", "2026-11-19T00:00:00Z", "\\PC{0,12}"]
+            .prop_map(serde_json::Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+            proptest::collection::vec((member(), inner), 0..4)
+                .prop_map(|members| members.into_iter().collect()),
+        ]
+    })
+}
+
+fn member() -> impl Strategy_<Value = String> {
+    let known: Vec<String> = MEMBERS.iter().map(|name| (*name).to_owned()).collect();
+    let inner =
+        ["to", "escalate_after", "key", "label", "url", "every", "sms", "mail", "sv", "polygons", "circles"];
+    prop_oneof![
+        proptest::sample::select(known),
+        proptest::sample::select(inner.to_vec()).prop_map(str::to_owned),
+        "\\PC{0,6}"
+    ]
+}
+
+proptest! {
+    /// Whatever a member holds, the answer is a request or problems that name fields.
+    #[test]
+    fn no_body_makes_the_reader_fall(members in proptest::collection::vec((member(), any_json()), 0..8)) {
+        let mut body: serde_json::Map<String, serde_json::Value> = members.into_iter().collect();
+        body.entry("text").or_insert("x".into());
+        body.entry("audience").or_insert(serde_json::json!(["all"]));
+        let node = json::parse(serde_json::Value::Object(body).to_string().as_bytes()).unwrap();
+        if let Err(problem) = parse(node, NOW, Defaults::default()) {
+            let listed = problem.listed();
+            prop_assert!(!listed.is_empty() && listed.iter().all(|(field, reason)| !field.is_empty() && !reason.is_empty()));
+        }
     }
 }

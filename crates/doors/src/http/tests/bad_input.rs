@@ -201,3 +201,32 @@ async fn what_is_no_http_at_all_hurts_nobody() {
     assert_eq!(house.get(ALERTS).await.0, 200);
     house.close().await;
 }
+
+#[tokio::test]
+async fn a_full_disk_refuses_what_is_new_and_keeps_what_is_old() {
+    let house = House::on_a_disk_of(150).await;
+    house.people().await;
+    let id = house.submit(json!({"text": "x", "audience": ["all"], "channels": ["sms"]})).await;
+    let big = "x".repeat(2_000);
+    let mut refused = None;
+    for n in 0..1_000 {
+        let person = json!({"id": format!("p{n:04}"), "attributes": {"note": big}});
+        let (status, problem) = house.post("/api/v1/recipients", person).await;
+        if status != 201 {
+            refused = Some((n, status, problem));
+            break;
+        }
+    }
+    let (count, status, problem) = refused.expect("150 pages are 600 kB: they fill up");
+    assert_eq!((status.as_u16(), slug(&problem)), (507, "disk-full"), "{problem}");
+    let (status, problem) = house.post(ALERTS, json!({"text": big.repeat(40), "audience": ["all"]})).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (507, "disk-full"), "{problem}");
+    assert_eq!(house.get(&format!("{ALERTS}/{id}")).await.0, 200);
+    assert_eq!(
+        house.get(&format!("/api/v1/recipients/p{:04}", count - 1)).await.0,
+        200,
+        "what was taken is there"
+    );
+    assert_eq!(house.get(&format!("/api/v1/recipients/p{count:04}")).await.0, 404, "what was refused is not");
+    house.close().await;
+}

@@ -38,15 +38,25 @@ impl House {
     }
 
     async fn with(limits: Limits, reload: Option<Reload>) -> House {
-        House::behind(limits, reload, None).await
+        House::behind(limits, reload, None, None).await
     }
 
-    async fn behind(limits: Limits, reload: Option<Reload>, tls: Option<Arc<rustls::ServerConfig>>) -> House {
+    /// With a database of so many pages and no more.
+    async fn on_a_disk_of(pages: u32) -> House {
+        House::behind(Limits::default(), None, None, Some(pages)).await
+    }
+
+    async fn behind(
+        limits: Limits,
+        reload: Option<Reload>,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        pages_max: Option<u32>,
+    ) -> House {
         // Only the first installs; reqwest wants one even for plain HTTP.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
-        let store = store::sqlite::open(&dir.path().join("campanile.db"), &store::sqlite::Options::default())
-            .unwrap();
+        let options = store::sqlite::Options { pages_max, ..store::sqlite::Options::default() };
+        let store = store::sqlite::open(&dir.path().join("campanile.db"), &options).unwrap();
         let bus = bus::embedded::open(dir.path().join("bus"), bus::embedded::Options::default()).unwrap();
         let links = Arc::new(AnswerLinks::new(&KEY, Some("http://alerts.example")));
         let now = Arc::new(AtomicI64::new(NOW.0));

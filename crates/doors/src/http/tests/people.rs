@@ -171,7 +171,7 @@ async fn files_are_imported_whole_or_without_their_wrong_rows() {
 
 #[tokio::test]
 async fn a_large_import_is_streamed_and_exported_again() {
-    const ROWS: usize = 30_000;
+    const ROWS: usize = 12_000;
     let house = House::open().await;
     let pieces = (0..ROWS / 100).map(|piece| {
         let lines =
@@ -190,7 +190,7 @@ async fn a_large_import_is_streamed_and_exported_again() {
     assert_eq!(csv.lines().count(), ROWS + 1);
     assert!(csv.starts_with("id,name,language,time_zone,groups,sms,mail,lat,lon,note\r\n"));
     assert!(
-        csv.ends_with("p029999,Person 29999,,,,+46700029999,,,,\"a,29999\"\r\n"),
+        csv.ends_with("p011999,Person 11999,,,,+46700011999,,,,\"a,11999\"\r\n"),
         "{}",
         &csv[csv.len() - 80..]
     );
