@@ -72,10 +72,10 @@ async fn a_refused_change_does_not_touch_its_neighbours() {
 }
 
 /// The files as they would be found after the machine stopped now. Nothing may be writing.
-fn copy_of_files(folder: &Path) -> tempfile::TempDir {
+fn copy_of_files(from: &Path) -> tempfile::TempDir {
     let copy = folder();
     for name in ["test.db", "test.db-wal"] {
-        std::fs::copy(folder.join(name), copy.path().join(name)).unwrap();
+        std::fs::copy(from.join(name), copy.path().join(name)).unwrap();
     }
     copy
 }
