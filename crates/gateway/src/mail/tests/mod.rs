@@ -331,13 +331,13 @@ async fn no_second_sees_more_mails_than_the_rate_by_the_write_stamps() {
         assert_eq!(route, ROUTE);
         seen.lock().unwrap().extend(std::iter::repeat_n((before, after), mails));
     }));
-    house.append(&segment(&people(90))).await;
+    house.append(&segment(&people(65))).await;
     let running = house.start(MailRoute { rate: RATE as f64, sessions: 3, ..route(&server) });
-    house.until_ended(90).await;
+    house.until_ended(65).await;
     running.stop().await;
     let mut stamps: Vec<(Instant, Instant)> = stamps.lock().unwrap().clone();
     stamps.sort();
-    assert_eq!(stamps.len(), 90);
+    assert_eq!(stamps.len(), 65);
     for pair in stamps.windows(RATE + 1) {
         let apart = pair[RATE].1.duration_since(pair[0].0);
         assert!(apart >= Duration::from_secs(1), "{} mails within {apart:?}", RATE + 1);
@@ -348,7 +348,7 @@ async fn no_second_sees_more_mails_than_the_rate_by_the_write_stamps() {
 async fn a_route_that_stops_gives_back_what_it_has_not_begun_and_nothing_comes_twice() {
     let manners = Manners { latency: Duration::from_millis(5), ..Manners::default() };
     let (house, server) = (House::new(), Server::start(manners).await);
-    house.append(&segment(&people(400))).await;
+    house.append(&segment(&people(150))).await;
     let running = house.start(route(&server));
     while server.mails().len() < 20 {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -358,7 +358,7 @@ async fn a_route_that_stops_gives_back_what_it_has_not_begun_and_nothing_comes_t
     drop((house.bus, house.world));
     let house = House::on(dir);
     let running = house.start(route(&server));
-    let ended = house.until_ended(400).await;
+    let ended = house.until_ended(150).await;
     running.stop().await;
     let recipients = server.recipients();
     let mut accepted = 0;

@@ -96,7 +96,9 @@ async fn talk(mut stream: Stream, manners: Manners, state: &State) {
     model.credentials.clone_from(&manners.credentials);
     let mut buffer = vec![0; 65_536];
     loop {
-        tokio::time::sleep(manners.latency).await;
+        if manners.latency > Duration::ZERO {
+            tokio::time::sleep(manners.latency).await;
+        }
         state.mails.lock().unwrap().append(&mut model.mails);
         let output = std::mem::take(&mut model.output);
         if stream.write_all(&output).await.is_err() || stream.flush().await.is_err() || model.closed {
