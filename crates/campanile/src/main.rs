@@ -1,6 +1,7 @@
 //! The campanile command.
 
 use campanile::cli::{self, Demo, Rooms, Serve};
+use campanile::config::{self, LogFormat};
 use campanile::{demo, house, serve};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -14,12 +15,15 @@ fn main() -> ExitCode {
 }
 
 fn serve_house(serve: Serve) -> Result<(), String> {
-    log("info");
+    // What is wrong with the config is told by the server itself.
+    let said =
+        config::load(serve.config.as_deref(), &serve.data).map(|config| config.log).unwrap_or_default();
+    log(&said.filter, said.format);
     runtime()?.block_on(serve::run(serve.config, serve.data))
 }
 
 fn show_demo(demo: Demo) -> Result<bool, String> {
-    log("error");
+    log("error", LogFormat::Text);
     let options = demo::Options { recipients: demo.recipients, exit: demo.exit, listen: demo.listen };
     runtime()?.block_on(demo::run(options))
 }
@@ -38,11 +42,12 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
         .map_err(|error| format!("no runtime: {error}"))
 }
 
-/// The log goes to standard error; `CAMPANILE_LOG` says how much (`debug`, `gateway=trace`), `CAMPANILE_LOG_FORMAT=json` in which form.
-fn log(level: &str) {
-    let filter = EnvFilter::try_from_env("CAMPANILE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+/// The log goes to standard error. `CAMPANILE_LOG` (`debug`, `gateway=trace`) and `CAMPANILE_LOG_FORMAT=json` go over `[log]`.
+fn log(filter: &str, format: LogFormat) {
+    let filter = EnvFilter::try_from_env("CAMPANILE_LOG").unwrap_or_else(|_| EnvFilter::new(filter));
     let logger = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    if std::env::var("CAMPANILE_LOG_FORMAT").is_ok_and(|format| format == "json") {
+    let wants_json = std::env::var("CAMPANILE_LOG_FORMAT").is_ok_and(|format| format == "json");
+    if wants_json || format == LogFormat::Json {
         logger.json().init();
     } else {
         logger.init();
