@@ -1,7 +1,7 @@
 //! How fast one SMS route is: endpoints a second from the bus to the carrier's answer on record, against a carrier in a
 //! process of its own that accepts everything at once.
 //!
-//! `cargo run --profile perf -p gateway --example sms_rate -- [entries] [window] [sessions] [always|os]`
+//! `cargo run --profile perf -p gateway --example sms_rate -- [entries] [window] [sessions] [always|os] [rate]`
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -37,12 +37,12 @@ fn main() {
         .expect("the carrier starts");
     let mut address = String::new();
     BufReader::new(sink.stdout.take().expect("its output")).read_line(&mut address).expect("its address");
-    measure(address.trim(), entries, window, sessions, fsync);
+    measure(address.trim(), entries, window, sessions, fsync, f64::from(number(4, 0)));
     sink.kill().expect("the carrier ends");
     sink.wait().expect("it has ended");
 }
 
-fn measure(address: &str, entries: u32, window: u32, sessions: u32, fsync: Fsync) {
+fn measure(address: &str, entries: u32, window: u32, sessions: u32, fsync: Fsync, rate: f64) {
     let dir = std::env::var_os("BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
     let dir = dir.join(format!("sms_rate-{}", std::process::id()));
     let bus = bus::embedded::open(&dir, Options { fsync, ..Options::default() }).expect("a bus");
@@ -62,9 +62,10 @@ fn measure(address: &str, entries: u32, window: u32, sessions: u32, fsync: Fsync
             address: address.to_owned(),
             sessions,
             window,
+            rate,
             ..SmsRoute::default()
         };
-        // The limiter's second without credit is not there without a limit; connecting takes a moment.
+        // With a limit the first second is without credit.
         let (cpu, begun) = (cpu_seconds(), Instant::now());
         let running = gateway::sms::start(route, &world).expect("a route");
         let outcomes = bus.topic(OUTCOMES).expect("a topic");
