@@ -89,8 +89,8 @@ impl Relay {
     /// What became of a mail. One that was not tried goes back to the feed, unless that happened too often.
     pub(super) fn settle(&self, job: MailJob, verdict: Verdict) {
         let of = job.of(1);
-        if let Verdict::NotTried { text } = &verdict {
-            let times = self.count_loss(of);
+        if let Verdict::NotTried { text, suspect } = &verdict {
+            let times = if *suspect { self.count_loss(of) } else { 0 };
             if times < LOST_MAX {
                 return self.feed.put_back(job);
             }

@@ -187,3 +187,44 @@ fn a_stop_is_said_once() {
     assert_eq!(s.said(), "421 4.3.2 the service is stopping\r\n");
     assert_eq!(s.hears("NOOP\r\n"), "");
 }
+
+const LINES: [&str; 17] = [
+    "EHLO x\r\n",
+    "HELO x\r\n",
+    "MAIL FROM:<a@b.test>\r\n",
+    "MAIL FROM:<>\r\n",
+    "RCPT TO:<answers+1.2@in.test>\r\n",
+    "RCPT TO:<bounces+1.2@in.test>\r\n",
+    "RCPT TO:<x@y.test>\r\n",
+    "DATA\r\n",
+    "Subject: x\r\n",
+    ".\r\n",
+    "..x\r\n",
+    "RSET\r\n",
+    "QUIT\r\n",
+    "\u{0}\u{ff}\r\n",
+    "NO",
+    "OP\r",
+    "\n",
+];
+
+proptest::proptest! {
+    /// Whatever a client says, in whatever pieces: mails have our recipients and are handed over one at a time, and a
+    /// session that has ended says nothing more.
+    #[test]
+    fn no_client_can_confuse_the_door(lines in proptest::collection::vec(0..LINES.len(), 0..80)) {
+        let mut s = Session::new();
+        for line in lines {
+            let finished = s.server.is_finished();
+            let said = s.hears(LINES[line]);
+            proptest::prop_assert!(!finished || said.is_empty());
+            if let Some(mail) = s.mail() {
+                proptest::prop_assert!((1..=RECIPIENTS_MAX).contains(&mail.recipients.len()));
+                proptest::prop_assert!(mail.recipients.iter().all(|recipient| recipient.alert == AlertNo(1)));
+                proptest::prop_assert!(s.mail().is_none() && !s.server.wants_input());
+                s.server.answer(s.now, Answer::Taken);
+                proptest::prop_assert!(s.said().starts_with("250 "));
+            }
+        }
+    }
+}

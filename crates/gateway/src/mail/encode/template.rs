@@ -75,6 +75,8 @@ fn push_headers(out: &mut Vec<u8>, source: &Source<'_>) {
     push_header(out, "Subject", &Text::new(source.subject));
     // RFC 3834 §5: no responder answers this.
     out.extend_from_slice(b"Auto-Submitted: auto-generated\r\n");
+    // What Exchange looks at before it sends an out-of-office notice.
+    out.extend_from_slice(b"X-Auto-Response-Suppress: OOF, AutoReply\r\n");
     if source.emergency {
         // RFC 2156 §5.3.6 for the first two; the third is what most mail programs look at.
         out.extend_from_slice(b"Importance: high\r\nPriority: urgent\r\nX-Priority: 1\r\n");

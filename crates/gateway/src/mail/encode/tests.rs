@@ -248,7 +248,7 @@ fn header_lines(message: &[u8]) -> Vec<(String, String)> {
         .collect()
 }
 
-const HEADERS: [&str; 9] = [
+const HEADERS: [&str; 10] = [
     "To",
     "Date",
     "Message-ID",
@@ -256,6 +256,7 @@ const HEADERS: [&str; 9] = [
     "From",
     "Subject",
     "Auto-Submitted",
+    "X-Auto-Response-Suppress",
     "MIME-Version",
     "Content-Type",
 ];

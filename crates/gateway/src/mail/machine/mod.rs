@@ -221,8 +221,10 @@ impl Client {
             }
             _ => {
                 let text = "the session has no room".to_owned();
-                self.events
-                    .push_back(Event::Done { id: transaction.id, verdict: Verdict::NotTried { text } });
+                self.events.push_back(Event::Done {
+                    id: transaction.id,
+                    verdict: Verdict::NotTried { text, suspect: false },
+                });
             }
         }
     }

@@ -282,11 +282,11 @@ impl Pipeline {
     /// The connection is gone: every transaction gets its verdict. `written`: the place behind the last octet written.
     /// `closing`: the server said before that it carries nothing more out.
     pub fn lost(&mut self, written: u64, closing: bool, why: &str) {
-        for flight in self.flights.drain(..).filter(|flight| !flight.settled) {
+        for (place, flight) in self.flights.drain(..).filter(|flight| !flight.settled).enumerate() {
             let end_written = flight.end.is_some_and(|end| end <= written);
             let verdict = match end_written && !closing {
                 true => Verdict::Unknown { text: why.to_owned() },
-                false => Verdict::NotTried { text: why.to_owned() },
+                false => Verdict::NotTried { text: why.to_owned(), suspect: place == 0 && !closing },
             };
             self.verdicts.push_back((flight.transaction.id, verdict));
         }

@@ -97,6 +97,9 @@ pub enum Verdict {
     NotTried {
         /// How the connection was lost.
         text: String,
+        /// It was the one the server was at, and the server did not say that it closes for other reasons: it may be
+        /// what the server cannot bear.
+        suspect: bool,
     },
 }
 

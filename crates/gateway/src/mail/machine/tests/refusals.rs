@@ -201,3 +201,30 @@ fn an_idle_session_that_is_closed_says_so() {
     s.written();
     assert_eq!(s.end(), Some(Err("smtp:lost".to_owned())));
 }
+
+#[test]
+fn only_the_mail_the_server_was_at_is_suspected_when_it_hangs_up() {
+    let suspects = |s: &mut Scripted| {
+        s.client.handle_input(s.now, Input::Lost("reset"));
+        s.written();
+        let events = std::mem::take(&mut s.events);
+        let verdicts = events.into_iter().filter_map(|event| match event {
+            Event::Done { id, verdict: Verdict::NotTried { suspect, .. } } => Some((id, suspect)),
+            _ => None,
+        });
+        verdicts.collect::<Vec<_>>()
+    };
+    let mut s = Scripted::open(20, "\r\n250-PIPELINING");
+    s.submits(transaction(1, "a"));
+    assert_eq!(suspects(&mut s), [(1, true)]);
+
+    let mut s = Scripted::open(20, "\r\n250-PIPELINING");
+    s.submits(transaction(1, "a"));
+    s.hears_and_submits("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
+    assert_eq!(suspects(&mut s), [(2, false)], "the first is unknown");
+
+    let mut s = Scripted::open(20, "\r\n250-PIPELINING");
+    s.submits(transaction(1, "a"));
+    s.hears("421 4.7.0 enough for one connection\r\n");
+    assert_eq!(suspects(&mut s), [(1, false)]);
+}

@@ -178,3 +178,57 @@ fn a_transaction_without_room_comes_back() {
     s.submits(transaction(1, "a"));
     assert_eq!(s.verdicts(), [verdict(1, "not tried")]);
 }
+
+/// Lines of a server that has lost its mind, and of one that has not.
+const LINES: [&str; 16] = [
+    "250 ok\r\n",
+    "250 ok\r\n250 ok\r\n354 go\r\n",
+    "250-mx\r\n",
+    "354 go\r\n",
+    "550 5.1.1 no\r\n",
+    "451 later\r\n",
+    "503 no\r\n",
+    "421 bye\r\n",
+    "220 go\r\n",
+    "334 x\r\n",
+    "235 ok\r\n",
+    "nonsense\r\n",
+    "25",
+    "0 ok\r\n",
+    "250 queued as X\r\n",
+    "",
+];
+
+proptest::proptest! {
+    /// Whatever a server says, and wherever it stops: one verdict for each transaction, one end, nothing to write after it.
+    #[test]
+    fn every_transaction_gets_one_verdict_whatever_the_server_says(
+        lines in proptest::collection::vec(0..LINES.len(), 0..60),
+        chunking in proptest::bool::ANY,
+        pipelining in proptest::bool::ANY,
+        window in 1_usize..5,
+    ) {
+        let extensions = match (pipelining, chunking) {
+            (false, _) => "",
+            (true, false) => "\r\n250-PIPELINING",
+            (true, true) => "\r\n250-PIPELINING\r\n250-CHUNKING",
+        };
+        let mut s = Scripted::open(window, extensions);
+        let mut submitted = 0;
+        for line in lines {
+            while s.client.room() > 0 {
+                s.submits(transaction(submitted, "a"));
+                submitted += 1;
+            }
+            s.hears(LINES[line]);
+        }
+        s.client.handle_input(s.now, Input::Lost("over"));
+        s.written();
+        let ends = s.events.iter().filter(|event| matches!(event, Event::Closed(_))).count();
+        let mut ids: Vec<u64> = s.verdicts().into_iter().map(|(id, _)| id).collect();
+        ids.sort_unstable();
+        proptest::prop_assert_eq!(ids, (0..submitted).collect::<Vec<_>>());
+        proptest::prop_assert_eq!((ends, s.client.poll_transmit()), (1, &b""[..]));
+        proptest::prop_assert_eq!((s.client.room(), s.client.poll_timeout()), (0, None));
+    }
+}
