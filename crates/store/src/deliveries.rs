@@ -5,7 +5,8 @@ use records::{AlertNo, Delivery, DeliveryState, EndpointNo};
 /// Deliveries, folded: rows that are absent are planned.
 pub trait Deliveries {
     /// Upserts in key order, in slices, and with the last slice notes how far the topic of outcomes is folded: a fold that was cut short is
-    /// folded again. Folds are done in the order they were asked for.
+    /// folded again. Folds are done in the order they were asked for. What belongs to an
+    /// alert that was removed is left out.
     fn fold(&self, deliveries: Vec<Delivery>, folded_to: u64) -> BoxFuture<'_, Result<(), StoreError>>;
     /// How far the topic of outcomes is folded.
     fn folded_to(&self) -> BoxFuture<'_, Result<u64, StoreError>>;

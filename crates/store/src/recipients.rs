@@ -53,7 +53,7 @@ pub trait Recipients {
     /// How many there are.
     fn recipient_count<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<u64, StoreError>>;
     /// Calls `each` with every recipient in key order, in slices, on the calling thread: one snapshot, one pass, no copy of the whole.
-    /// For solve, which runs on a thread of its own. Ends early when `each` returns false.
+    /// For solve, which runs on a thread of its own (and should not dawdle: the log grows behind a snapshot). Ends early when `each` returns false.
     fn scan_recipients(
         &self,
         account: &str,

@@ -56,6 +56,15 @@ pub(crate) async fn a_large_fold_is_whole_before_it_is_noted(store: &dyn Store) 
     assert_eq!(noted, 20_000);
 }
 
+pub(crate) async fn what_belongs_to_no_alert_is_left_out(store: &dyn Store) {
+    let no = accept(store, 1).await;
+    let mut all = some(AlertNo(no.0 + 1), 0..3);
+    all.extend(some(no, 0..3));
+    store.fold(all, 5).await.unwrap();
+    assert_eq!((scan(store, no).len(), scan(store, AlertNo(no.0 + 1)).len()), (3, 0));
+    assert_eq!(store.folded_to().await.unwrap(), 5);
+}
+
 pub(crate) async fn nothing_is_folded_at_first(store: &dyn Store) {
     assert_eq!(store.folded_to().await.unwrap(), 0);
     store.fold(Vec::new(), 3).await.unwrap();

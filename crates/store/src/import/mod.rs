@@ -8,7 +8,6 @@ mod columns;
 mod csv;
 mod json;
 mod reader;
-mod staged;
 
 pub use address::{Defaults, mail, phone};
 pub use check::{
@@ -17,7 +16,6 @@ pub use check::{
 };
 pub use json::{from_json, to_json};
 pub use reader::{Format, ROW_OCTETS_MAX, ROWS_MAX, Reader};
-pub use staged::{Imported, OnProblem, PROBLEMS_MAX, Staged};
 
 use serde::{Deserialize, Serialize};
 

@@ -99,16 +99,15 @@ impl Deliveries for Sqlite {
 
 fn upsert(
     tx: &Tx<'_>,
-    accounts: &mut FxHashMap<AlertNo, i64>,
+    accounts: &mut FxHashMap<AlertNo, Option<i64>>,
     delivery: &Delivery,
 ) -> Result<(), StoreError> {
     let account = match accounts.get(&delivery.alert) {
         Some(account) => *account,
-        None => {
-            let account = account_of(tx, delivery.alert)?;
-            accounts.insert(delivery.alert, account);
-            account
-        }
+        None => *accounts.entry(delivery.alert).or_insert(account_of(tx, delivery.alert)?),
+    };
+    let Some(account) = account else {
+        return Ok(()); // the alert was removed for its age
     };
     let route = delivery.route.as_deref().map(|route| tx.name_no(route)).transpose()?;
     let answer = delivery.answer.as_ref().map(to_json).transpose()?;
@@ -139,12 +138,9 @@ fn upsert(
     Ok(())
 }
 
-fn account_of(tx: &Tx<'_>, alert: AlertNo) -> Result<i64, StoreError> {
-    let account = tx
-        .prepare_cached("SELECT account FROM alerts WHERE no = ?1")?
-        .query_row([as_i64(alert.0)], |row| row.get(0))
-        .optional()?;
-    account.ok_or_else(|| StoreError::Conflict { why: format!("there is no alert {alert}") })
+fn account_of(tx: &Tx<'_>, alert: AlertNo) -> Result<Option<i64>, StoreError> {
+    let mut select = tx.prepare_cached("SELECT account FROM alerts WHERE no = ?1")?;
+    Ok(select.query_row([as_i64(alert.0)], |row| row.get(0)).optional()?)
 }
 
 fn walk(

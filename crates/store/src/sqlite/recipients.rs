@@ -4,8 +4,8 @@ use crate::{ImportNo, Recipients, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
 
-/// More recipients than this in one put go the way of an import, so that an alert need not wait for them.
-const PUT_ROWS_MAX: usize = 256;
+/// A put of more rows (recipients, and groups they name) goes the way of an import, so that an alert need not wait for it.
+const PUT_ROWS_MAX: usize = 512;
 /// Recipients handed to a scan's callback at a time.
 const SCAN_ROWS: usize = 1_024;
 
@@ -16,7 +16,7 @@ impl Recipients for Sqlite {
         recipients: Vec<Recipient>,
     ) -> BoxFuture<'a, Result<Vec<u64>, StoreError>> {
         Box::pin(async move {
-            if recipients.len() > PUT_ROWS_MAX {
+            if recipients.iter().map(|recipient| 1 + recipient.groups.len()).sum::<usize>() > PUT_ROWS_MAX {
                 return staging::put_many(self, account, recipients).await;
             }
             let account = account.to_owned();

@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Imports that are staged at a time; each holds some 10 MB of memory.
 const STAGED_MAX: usize = 16;
+/// An import begun so many seconds ago may be given up to make room for another.
+const FORGOTTEN_S: i64 = 6 * 60 * 60;
 /// Rows of one slice, one transaction.
 const SLICE_ROWS_MAX: usize = 2_000;
 /// Rows between two looks whether somebody has more haste: some 4 ms, as long as a commit may take.
@@ -34,6 +36,7 @@ pub(super) struct Staging {
 struct Staged {
     /// Gone when publishing began.
     spool: tokio::sync::Mutex<Option<Spool>>,
+    begun: Timestamp,
     staged: AtomicU64,
     written: AtomicU64,
 }
@@ -50,18 +53,24 @@ impl Staging {
         Some((import.staged.load(Ordering::Relaxed), import.written.load(Ordering::Relaxed)))
     }
 
-    fn check_room(&self) -> Result<(), StoreError> {
-        if self.lock().len() >= STAGED_MAX {
+    /// The imports that have to be given up before another may begin.
+    fn forgotten(&self, now: Timestamp) -> Result<Vec<ImportNo>, StoreError> {
+        let imports = self.lock();
+        if imports.len() < STAGED_MAX {
+            return Ok(Vec::new());
+        }
+        let old = imports.iter().filter(|(_, import)| import.begun.plus_s(FORGOTTEN_S) < now);
+        let forgotten: Vec<ImportNo> = old.map(|(import, _)| *import).collect();
+        if forgotten.is_empty() {
             let why = format!("{STAGED_MAX} imports are being staged: wait for one to end");
             return Err(StoreError::Conflict { why });
         }
-        Ok(())
+        Ok(forgotten)
     }
 
-    fn add(&self, import: ImportNo) {
-        let spool = Spool::new(self.file(import, "people"));
-        let spool = tokio::sync::Mutex::new(Some(spool));
-        let staged = Staged { spool, staged: AtomicU64::new(0), written: AtomicU64::new(0) };
+    fn add(&self, import: ImportNo, begun: Timestamp) {
+        let spool = tokio::sync::Mutex::new(Some(Spool::new(self.file(import, "people"))));
+        let staged = Staged { spool, begun, staged: AtomicU64::new(0), written: AtomicU64::new(0) };
         self.lock().insert(import, Arc::new(staged));
     }
 
@@ -91,7 +100,10 @@ pub(super) fn abandon_orphans(connection: &Connection) -> Result<(), StoreError>
 }
 
 pub(super) async fn begin(store: &Sqlite, account: &str, now: Timestamp) -> Result<ImportNo, StoreError> {
-    store.staging.check_room()?;
+    for import in store.staging.forgotten(now)? {
+        tracing::warn!(import = import.0, "an import nobody ended is given up to make room");
+        abandon(store, import).await?;
+    }
     let account = account.to_owned();
     let begin = move |tx: &Tx<'_>| {
         let no = tx.account(&account)?;
@@ -103,7 +115,7 @@ pub(super) async fn begin(store: &Sqlite, account: &str, now: Timestamp) -> Resu
         Ok(ImportNo(as_u64(tx.last_insert_rowid())))
     };
     let import = store.write(begin).await?;
-    store.staging.add(import);
+    store.staging.add(import, now);
     Ok(import)
 }
 

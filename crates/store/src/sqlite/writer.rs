@@ -164,9 +164,6 @@ impl Writer<'_> {
             }
             Ok(())
         });
-        if results.iter().any(Result::is_err) {
-            self.tx.names.borrow_mut().clear();
-        }
         whole.ok().map(|()| results)
     }
 
@@ -201,6 +198,7 @@ fn savepoint(tx: &Tx<'_>, job: &mut dyn Work) -> Result<(), StoreError> {
         return result;
     }
     if result.is_err() {
+        tx.names.borrow_mut().clear();
         tx.prepare_cached("ROLLBACK TO job")?.execute([])?;
     }
     tx.prepare_cached("RELEASE job")?.execute([])?;

@@ -72,6 +72,7 @@ cases! { deliveries:
     deliveries_are_found_by_state,
     a_large_fold_is_whole_before_it_is_noted,
     nothing_is_folded_at_first,
+    what_belongs_to_no_alert_is_left_out,
 }
 
 cases! { others:

@@ -5,13 +5,12 @@ use super::{folder, fresh};
 use crate::conformance::alerts::accept;
 use crate::conformance::recipients::{members, scan};
 use crate::conformance::{ACCOUNT, alert, deliveries, member, person};
-use crate::import::{Defaults, Format, OnProblem, Staged};
 use crate::sqlite::Options;
-use crate::{Accepted, ImportNo, Recipients, SharedStore, Store, StoreError};
+use crate::{Accepted, Recipients, SharedStore, Store, StoreError};
 use records::{Alert, AlertState, Recipient, Timestamp};
 use rusqlite::Connection;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 const NOW: Timestamp = Timestamp(1);
 
@@ -362,54 +361,9 @@ async fn imports_at_a_time_are_bounded() {
     store.publish_import(begun[1]).await.unwrap();
     store.begin_import(ACCOUNT, NOW).await.unwrap();
     store.begin_import(ACCOUNT, NOW).await.unwrap();
-}
-
-async fn staged(store: &SharedStore, file: &str, on_problem: OnProblem) -> Staged {
-    let reader = (Format::Csv, Defaults::default());
-    let mut staged = Staged::begin(Arc::clone(store), ACCOUNT, reader, on_problem, NOW).await.unwrap();
-    for piece in file.as_bytes().chunks(1_000) {
-        staged.feed(piece).await.unwrap();
-    }
-    staged
-}
-
-fn csv(rows: usize, broken: impl Fn(usize) -> bool) -> String {
-    let row = |n| format!("{n},{}\n", if broken(n) { "12" } else { "+46701234567" });
-    "id,sms\n".to_owned() + &(0..rows).map(row).collect::<String>()
-}
-
-#[tokio::test]
-async fn a_file_with_a_problem_is_rejected_whole_or_imported_without_the_row() {
-    let (_folder, store) = fresh(&Options::default());
-    let file = csv(5_000, |n| n == 3_000 || n == 4_000);
-    let rejected = staged(&store, &file, OnProblem::Reject).await.finish().await.unwrap();
-    assert_eq!((rejected.imported, rejected.problems.len(), rejected.problems_more), (0, 2, 0));
-    assert_eq!((rejected.problems[1].row, rejected.problems[1].field.as_str()), (4_002, "sms"));
-    assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 0);
-    let skipping = staged(&store, &file, OnProblem::Skip).await;
-    assert_eq!(skipping.progress(), (5_001, 2));
-    let skipped = skipping.finish().await.unwrap();
-    assert_eq!((skipped.imported, skipped.problems.len()), (4_998, 2));
-    assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 4_998);
-    assert_eq!(store.recipient(ACCOUNT, "3000").await.unwrap(), None);
-}
-
-#[tokio::test]
-async fn problems_are_listed_up_to_a_limit_and_counted_beyond() {
-    let (_folder, store) = fresh(&Options::default());
-    let imported = staged(&store, &csv(2_500, |n| n > 0), OnProblem::Skip).await.finish().await.unwrap();
-    assert_eq!((imported.imported, imported.problems.len(), imported.problems_more), (1, 1_000, 1_499));
-}
-
-#[tokio::test]
-async fn an_upload_that_breaks_off_leaves_nothing() {
-    let (_folder, store) = fresh(&Options::default());
-    // More than may be staged at a time: each must give back its place.
-    for n in 1..40 {
-        drop(staged(&store, &csv(10, |_| false), OnProblem::Skip).await);
-        while store.import_progress(ImportNo(n)).is_some() {
-            tokio::task::yield_now().await;
-        }
-    }
-    assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 0);
+    // Nobody forgets an import for good: what was begun long ago gives up its place.
+    let later = store.begin_import(ACCOUNT, NOW.plus_s(7 * 60 * 60)).await.unwrap();
+    let forgotten = store.stage(begun[2], people(1, "")).await;
+    assert!(matches!(forgotten, Err(StoreError::Conflict { .. })), "{forgotten:?}");
+    store.publish_import(later).await.unwrap();
 }
