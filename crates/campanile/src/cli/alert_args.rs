@@ -58,6 +58,9 @@ pub(crate) struct AlertArgs {
     /// A drill goes by drill routes only, marked as an exercise
     #[arg(long, value_parser = ["live", "drill"])]
     pub mode: Option<String>,
+    /// Only those who take part in drills
+    #[arg(long)]
+    pub participants_only: bool,
     /// Shown at once and not kept (SMS)
     #[arg(long)]
     pub flash: bool,
@@ -101,6 +104,7 @@ impl AlertArgs {
         put("on_unknown", text(&self.on_unknown));
         put("sender", text(&self.sender));
         put("mode", text(&self.mode));
+        put("participants_only", self.participants_only.then_some(true.into()));
         put("flash", self.flash.then_some(true.into()));
         put("callback", self.callback.as_ref().map(|url| json!({"url": url})));
         Ok(Value::Object(body))

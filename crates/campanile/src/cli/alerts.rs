@@ -87,7 +87,7 @@ fn members(out: &mut String, value: &Value, indent: &str) {
             }
             other => other.to_string(),
         };
-        let _ = writeln!(out, "{indent}{key:<16}{words}");
+        let _ = writeln!(out, "{indent}{key:<18} {words}");
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
         members(&mut out, &alert, "");
         assert_eq!(
             out,
-            "id              a\nrequest\n  audience        all, {\"to\":\"x\"}\n  flash           false\n"
+            "id                 a\nrequest\n  audience           all, {\"to\":\"x\"}\n  flash              false\n"
         );
     }
 }

@@ -76,10 +76,11 @@ fn told(answer: &Value, is_success: bool, json: bool) -> Outcome {
         let hint = "nothing was imported (--on-problem skip takes the other rows)";
         return Err(Failure::Failed(format!("{rows}: {hint}")));
     }
+    let people = if imported == 1 { "1 recipient".to_owned() } else { format!("{imported} recipients") };
     match (json, count) {
         (true, _) => Ok(()),
-        (false, 0) => print(&format!("{imported} recipients imported\n")),
-        (false, _) => print(&format!("{imported} recipients imported, {rows}: those rows were skipped\n")),
+        (false, 0) => print(&format!("{people} imported\n")),
+        (false, _) => print(&format!("{people} imported, {rows}: those rows were skipped\n")),
     }
 }
 

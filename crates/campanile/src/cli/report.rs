@@ -132,6 +132,7 @@ fn pace(report: &Value) -> String {
     let mut out = format!("  now {rate:.0}/s");
     match (text(report, "state"), report["eta"].as_f64()) {
         ("done" | "cancelled" | "expired", _) | (_, None) => {}
+        (_, Some(eta)) if eta < 0.1 => {}
         (_, Some(eta)) => {
             let _ = write!(out, ", about {} to go", span(eta));
         }

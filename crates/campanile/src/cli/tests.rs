@@ -105,7 +105,7 @@ fn alert_request(line: &str) -> Result<Value, Failure> {
 fn options_become_the_request_of_the_api() {
     let line = "--audience|group:staff|--audience|all|--exclude|group:leave|--text|Hello {{name}}|--headline|H|--channel|sms,mail|\
                 --choice|1=I am safe|--choice|2 = I need help|--strategy|escalate:5m|--terminal|answered|--expires|4h|\
-                --not-before|2027-01-15T09:00:00+01:00|--priority|emergency|--on-unknown|hold|--sender|CITY|--mode|drill|--flash|\
+                --not-before|2027-01-15T09:00:00+01:00|--priority|emergency|--on-unknown|hold|--sender|CITY|--mode|drill|--participants-only|--flash|\
                 --callback|https://x.example/";
     assert_eq!(
         alert_request(line).unwrap(),
@@ -115,7 +115,7 @@ fn options_become_the_request_of_the_api() {
             "choices": [{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help"}],
             "strategy": {"escalate_after": "5m"}, "terminal": "answered", "expires": "2027-01-15T12:00:00Z",
             "not_before": "2027-01-15T09:00:00+01:00", "priority": "emergency", "on_unknown": "hold", "sender": "CITY",
-            "mode": "drill", "flash": true, "callback": {"url": "https://x.example/"},
+            "mode": "drill", "participants_only": true, "flash": true, "callback": {"url": "https://x.example/"},
         })
     );
     assert_eq!(alert_request("--audience|all|--text|x").unwrap(), json!({"audience": ["all"], "text": "x"}));
