@@ -6,6 +6,8 @@
 //! - An alert that was accepted is synced to disk, whatever else is relaxed.
 //! - An import is staged under a generation of its own and becomes visible at one stroke; until then
 //!   nobody sees a row of it, and nothing waits for it.
+//! - Bulk is written in key order and in slices: what has somebody waiting waits for one slice at most.
+//! - The writer never moves a long log into the database: that is done beside it.
 //! - No index on random keys: carrier ids live in the engine's log-backed map.
 
 mod alerts;
