@@ -18,7 +18,7 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// People answer for some seconds after the last message; the demo waits no longer than this for the last of them.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Deliveries read in one page.
-const PAGE: usize = 5_000;
+const PAGE: usize = 1_000;
 
 /// What the command line says.
 #[derive(Debug, Clone)]
@@ -58,11 +58,13 @@ async fn show(house: &House, town: &Town, options: &Options) -> Result<bool, Str
     println!("\n  {imported} people imported.");
     let expected = town.expected(Form::Ndjson);
     let id = submit(&api).await?;
-    println!("  alert {id} accepted: \"{}\"\n", town::HEADLINE);
+    println!("  alert {id} accepted: \"{}\"", town::HEADLINE);
+    println!("\n  Watch it in a browser: {}/alerts/{id}", api.url);
+    println!("  with the token {}\n", api.token);
     let report = follow(&api, &id, &expected).await?;
     println!("{}", picture::report(&report));
     let complete = account(&api, &id, town, &expected, &report).await?;
-    println!("\n  Look at it:  {}/alerts/{id}   (token {})", api.url, api.token);
+    println!("\n  Look at it:  {}/alerts/{id}", api.url);
     println!("  Or:          export CAMPANILE_URL={} CAMPANILE_TOKEN={}", api.url, api.token);
     println!("               campanile alert report {id} --format csv\n");
     Ok(complete)

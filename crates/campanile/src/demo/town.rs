@@ -5,6 +5,7 @@ use doors::http::{HttpConfig, Limits};
 use gateway::Secret;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
+use gateway::sms::config::Source;
 use records::{Channel, Mode, Route};
 use serde_json::{Value, json};
 use sim::town::{Expected, Town};
@@ -15,6 +16,10 @@ use std::path::Path;
 /// What the alert is about.
 pub const HEADLINE: &str = "Gas leak at the old harbour";
 
+/// The number that people answer to.
+const SHORT_CODE: &str = "71700";
+/// Waits between tries, in seconds: shorter than anybody would configure, so that the demo ends soon.
+const RETRY_AFTER_S: [u32; 2] = [1, 2];
 /// Carriers with their limits in messages a second; 0 is unlimited.
 const CARRIERS: [(&str, Channel, f64); 4] = [
     ("carrier-a", Channel::Sms, 120.0),
@@ -39,7 +44,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         routes: CARRIERS.iter().map(|(name, channel, rate)| way(name, *channel, *rate, town)).collect(),
         cap_senders: Vec::new(),
         defaults: store::import::Defaults::default(),
-        engine: engine::Settings::default(),
+        engine: engine::Settings { retry_after_s: RETRY_AFTER_S.to_vec(), ..engine::Settings::default() },
         webhook_secret: None,
         retention: Retention::default(),
     })
@@ -51,6 +56,8 @@ fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
             name: name.to_owned(),
             system_id: "campanile".to_owned(),
             password: Secret::from("demo"),
+            // People can only answer to a number.
+            source: Source { ton: 3, npi: 0, addr: SHORT_CODE.to_owned() },
             rate,
             ..SmsRoute::default()
         })),

@@ -4,4 +4,4 @@ mod build;
 mod wording;
 
 pub use build::Builder;
-pub use wording::{Rendering, Wording};
+pub use wording::Wording;

@@ -118,6 +118,23 @@ impl Wording {
         }
     }
 
+    /// What an endpoint was told, for a page that asks in its own way: without the line that says how to answer.
+    pub fn told(
+        &self,
+        request: &AlertRequest,
+        channel: Channel,
+        language: Option<&str>,
+        values: &[(String, String)],
+    ) -> Option<String> {
+        let body = match self.render(channel, language, values).ok()? {
+            Rendering::Shared(body) => (*body).clone(),
+            Rendering::Own(body) => *body,
+        };
+        let (Body::Sms { text } | Body::Mail { text, .. }) = body;
+        let how = choices_line(request);
+        Some(text.strip_suffix(&how).map(str::to_owned).unwrap_or(text))
+    }
+
     /// One of the renderings for a channel, to weigh it; personal ones with empty values.
     pub fn sample(&self, channel: Channel) -> Option<Body> {
         match self.render(channel, None, &[]) {

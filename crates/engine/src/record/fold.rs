@@ -3,8 +3,8 @@
 use super::hot::{Hot, IN_SEGMENT, NO_ROUTE, Words, offset};
 use super::live::{Live, answer_key};
 use records::{
-    Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, NotTried, OnUnknown, Reason, ReceiptState,
-    Timestamp,
+    AlertState, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, NotTried, OnUnknown, Reason,
+    ReceiptState, Timestamp,
 };
 
 /// What follows from a fold, for the owner to carry out.
@@ -260,19 +260,27 @@ impl Folding<'_> {
 }
 
 fn not_tried(live: &mut Live, endpoint: EndpointNo, why: NotTried, at: Timestamp) {
+    // An alert that ends is stopped like one that is cancelled.
+    let stopped = match live.alert.state {
+        AlertState::Expired => Reason::Expired,
+        _ => Reason::Cancelled,
+    };
     live.edit(endpoint, at, |hot| {
         if !matches!(hot.state, DeliveryState::Planned | DeliveryState::Submitted) {
             return;
         }
         if hot.state == DeliveryState::Submitted {
             hot.tries = hot.tries.saturating_sub(1);
+            if hot.tries == 0 {
+                hot.submitted = 0;
+            }
         }
         hot.route = NO_ROUTE;
         match why {
             NotTried::Paused | NotTried::RouteDown | NotTried::Closing => hot.state = DeliveryState::Planned,
             NotTried::Stopped => {
                 hot.state = DeliveryState::Failed;
-                hot.reason = Reason::Cancelled;
+                hot.reason = stopped;
             }
             NotTried::Expired => {
                 hot.state = DeliveryState::Failed;

@@ -52,6 +52,18 @@ impl Owner {
         self.carry_out(of.alert, at);
     }
 
+    /// An attempt whose route is gone.
+    pub fn take_orphan(&mut self, no: AlertNo, endpoint: EndpointNo) {
+        let at = self.now();
+        self.with_live(no, |live, folding| {
+            let Some(hot) = live.hot(endpoint).copied() else { return };
+            let of = AttemptRef { alert: no, endpoint, attempt: hot.last, part: 1, parts: hot.parts.max(1) };
+            let text = "its route is no longer configured".to_owned();
+            folding.attempt(live, of, hot.route, at, &AttemptResult::Unknown { text });
+        });
+        self.carry_out(no, at);
+    }
+
     fn take_receipt(&mut self, receipt: Receipt) {
         match self.ids.find(&receipt.keys) {
             Some((alert, endpoint, part)) => {

@@ -37,6 +37,7 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
     }
     replay(owner)?;
     let lost = mark_segments(owner)?;
+    mark_orphans(owner);
     tracing::info!(
         alerts = owner.lives.len(),
         unsolved = unsolved.len(),
@@ -186,6 +187,22 @@ fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segmen
             }
         });
         owner.ways.list[place].lanes[lane].under_way += units;
+    }
+}
+
+/// What was about to be written by a route that is no longer configured has nobody left to say what became of it.
+fn mark_orphans(owner: &mut Owner) {
+    let all: Vec<AlertNo> = owner.lives.keys().copied().collect();
+    for no in all {
+        let Some(live) = owner.lives.get(&no) else { continue };
+        let is_orphan = |hot: &crate::record::hot::Hot| {
+            hot.state == DeliveryState::Submitted && hot.flags & IN_SEGMENT == 0
+        };
+        let orphans: Vec<EndpointNo> =
+            live.each().filter(|(_, hot)| is_orphan(hot)).map(|(at, _)| at).collect();
+        for endpoint in orphans {
+            owner.take_orphan(no, endpoint);
+        }
     }
 }
 

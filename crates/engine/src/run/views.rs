@@ -8,7 +8,7 @@ use crate::plan::Classifier;
 use crate::record::Words;
 use crate::report::{self, reason_in_words, rfc3339};
 use records::{
-    Alert, AlertId, AlertNo, Body, Channel, ChannelTexts, Delivery, DeliveryState, EndpointNo, Mode,
+    Alert, AlertId, AlertNo, Channel, ChannelTexts, Delivery, DeliveryState, EndpointNo, Mode,
     ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry,
 };
 use std::sync::Arc;
@@ -248,11 +248,5 @@ fn question(alert: &Alert, entry: &RosterEntry, answered: Option<records::Answer
 fn rendered(alert: &Alert, entry: &RosterEntry) -> Option<String> {
     let wording = crate::dispatch::Wording::new(&alert.request).ok()?;
     let channel = entry.channel.unwrap_or(Channel::Mail);
-    let body = match wording.render(channel, entry.language.as_deref(), &entry.values).ok()? {
-        crate::dispatch::Rendering::Shared(body) => (*body).clone(),
-        crate::dispatch::Rendering::Own(body) => *body,
-    };
-    match body {
-        Body::Sms { text } | Body::Mail { text, .. } => Some(text),
-    }
+    wording.told(&alert.request, channel, entry.language.as_deref(), &entry.values)
 }
