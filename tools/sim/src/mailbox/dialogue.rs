@@ -176,7 +176,10 @@ impl Dialogue {
         self.reset();
         let options = &self.scene.options;
         say(&format!("250-{}", options.hostname), out);
-        say("250-PIPELINING\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250-ENHANCEDSTATUSCODES", out);
+        say("250-8BITMIME\r\n250-SMTPUTF8\r\n250-ENHANCEDSTATUSCODES", out);
+        if options.pipelining {
+            say("250-PIPELINING", out);
+        }
         if options.starttls && !self.is_tls {
             say("250-STARTTLS", out);
         }

@@ -15,6 +15,8 @@ pub struct Options {
     pub hostname: String,
     /// Offers STARTTLS with a certificate made at the start: see [`super::Mailbox::certificate`].
     pub starttls: bool,
+    /// Offers PIPELINING.
+    pub pipelining: bool,
     /// Offers AUTH PLAIN and takes mail only after it.
     pub login: Option<Login>,
     /// How long the answer to a mail takes.
@@ -102,6 +104,7 @@ impl Default for Options {
             control: None,
             hostname: "mx.town.example".to_owned(),
             starttls: false,
+            pipelining: true,
             login: None,
             latency: Delay::NONE,
             connections_max: 0,

@@ -210,6 +210,30 @@ async fn answers_bounces_and_machines_come_to_the_door() {
 }
 
 #[tokio::test]
+async fn a_door_may_refuse_some_for_now_and_some_for_good_and_need_not_pipeline() {
+    for pipelining in [true, false] {
+        let error = |at, reply: &str, share| ErrorShare { at, reply: reply.to_owned(), share };
+        let errors =
+            vec![error(Stage::Rcpt, "550 5.1.1 not here", 0.3), error(Stage::Data, "451 4.3.0 later", 0.3)];
+        let door = Mailbox::start(Options { errors, pipelining, ..Options::default() }).await.unwrap();
+        let people = Habits { answer_after: Delay::NONE, ..Habits::answering(3) };
+        let address = door.address().to_string();
+        let options = Options { people: Some(people), door: Some(address), ..Options::default() };
+        let mailbox = Mailbox::start(options).await.unwrap();
+        let mut client = Client::greeted(&mailbox).await;
+        for place in 0..100 {
+            assert!(client.send(&format!("p{place}@town.example"), CONTENT).await[3].starts_with("250"));
+        }
+        let is_over = |stats: &Stats| stats.letters.waiting == 0;
+        let letters = stats_when(&mailbox, is_over).await.letters;
+        assert_eq!(letters.delivered, door.stats().mails, "{letters:?}");
+        assert_eq!(letters.failed, door.stats().refused["550 5.1.1"], "{letters:?}");
+        assert!(letters.failed > 5 && letters.delivered > 20, "{letters:?}");
+        assert!(door.mails(200).iter().all(|mail| mail.words().subject == "Re: Fire"));
+    }
+}
+
+#[tokio::test]
 async fn what_the_door_does_not_take_is_brought_again() {
     let closed = Mailbox::start(Options::default()).await.unwrap();
     let address = closed.address().to_string();
