@@ -92,8 +92,6 @@ impl House {
         })
         .await
         .map_err(|error| error.to_string())?;
-        let admin_token =
-            doors::http::ensure_admin_token(&store, wall_clock()).await.map_err(|error| error.to_string())?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let behind = engine.behind();
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
@@ -105,7 +103,7 @@ impl House {
             bus,
             http: None,
             smtp: None,
-            admin_token,
+            admin_token: None,
             doors: Doors::default(),
             gateways: BTreeMap::new(),
             ways: BTreeMap::new(),
@@ -118,6 +116,10 @@ impl House {
         };
         house.open_gateways(&setup, &keys)?;
         house.open_doors(setup, clock, links, reload).await?;
+        // Last of all: a start that fails must not have made a token that nobody was told.
+        house.admin_token = doors::http::ensure_admin_token(&house.store, wall_clock())
+            .await
+            .map_err(|error| error.to_string())?;
         Ok(house)
     }
 

@@ -63,11 +63,32 @@ pub(crate) async fn import(
     }
 }
 
+/// A staged import: abandoned when it is dropped before it ended, as when its client hangs up.
+struct Staged {
+    store: store::SharedStore,
+    no: store::ImportNo,
+    ended: bool,
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let (store, no) = (self.store.clone(), self.no);
+        tokio::spawn(async move {
+            if let Err(error) = store.abandon_import(no).await {
+                tracing::warn!(%error, "an import that was cut short could not be abandoned");
+            }
+        });
+    }
+}
+
 /// One import on its way.
 struct Intake<'a> {
     app: &'a App,
     caller: &'a Caller,
-    import: store::ImportNo,
+    import: Staged,
     reader: Option<Reader>,
     on_problem: OnProblem,
     rows: Vec<Recipient>,
@@ -84,7 +105,8 @@ impl<'a> Intake<'a> {
         reader: Reader,
         on_problem: OnProblem,
     ) -> Outcome<Intake<'a>> {
-        let import = app.store.begin_import(caller.account(), app.now()).await?;
+        let no = app.store.begin_import(caller.account(), app.now()).await?;
+        let import = Staged { store: app.store.clone(), no, ended: false };
         let (rows, problems) = (Vec::new(), Vec::new());
         Ok(Intake {
             app,
@@ -144,7 +166,7 @@ impl<'a> Intake<'a> {
         while self.rows.len() >= STAGE_ROWS {
             let rest = self.rows.split_off(STAGE_ROWS);
             let rows = std::mem::replace(&mut self.rows, rest);
-            self.app.store.stage(self.import, rows).await?;
+            self.app.store.stage(self.import.no, rows).await?;
         }
         Ok(())
     }
@@ -165,12 +187,13 @@ impl<'a> Intake<'a> {
         let rows = std::mem::take(&mut self.rows);
         let published = async {
             if !rows.is_empty() {
-                self.app.store.stage(self.import, rows).await?;
+                self.app.store.stage(self.import.no, rows).await?;
             }
-            self.app.store.publish_import(self.import).await
+            self.app.store.publish_import(self.import.no).await
         };
         match published.await {
             Ok(imported) => {
+                self.import.ended = true;
                 let detail = format!("{imported} imported, {} problems", self.problem_count);
                 self.app.note(self.caller, "recipients.import", "", &detail).await;
                 Ok(Json(self.view(imported)).into_response())
@@ -196,8 +219,9 @@ impl<'a> Intake<'a> {
         Problem::fields(Kind::InvalidFields, fields).with_members(self.view(0))
     }
 
-    async fn abandon(&self) {
-        if let Err(error) = self.app.store.abandon_import(self.import).await {
+    async fn abandon(&mut self) {
+        self.import.ended = true;
+        if let Err(error) = self.app.store.abandon_import(self.import.no).await {
             tracing::warn!(%error, "an import could not be abandoned");
         }
     }

@@ -71,7 +71,8 @@ impl Wording {
         if problems.is_empty() { Ok(wording) } else { Err(problems) }
     }
 
-    /// The language of this alert's texts that suits somebody who prefers `preferred` (RFC 4647, 3.4 lookup): nothing is the default.
+    /// The language of this alert's texts that suits somebody who prefers `preferred`: RFC 4647, 3.4 lookup, and where that finds nothing the
+    /// first text in the same language for another region, which is better understood than the default. Nothing is the default.
     pub fn language_for(&self, preferred: Option<&str>) -> Option<&str> {
         let mut range = preferred?.to_ascii_lowercase();
         loop {
@@ -79,12 +80,14 @@ impl Wording {
                 return Some(found);
             }
             // A single letter or digit before the cut belongs to what follows it.
-            let cut = range.rfind('-')?;
+            let Some(cut) = range.rfind('-') else { break };
             range.truncate(cut);
             if range.len() >= 2 && range.as_bytes()[range.len() - 2] == b'-' {
                 range.truncate(range.len() - 2);
             }
         }
+        let primary = |language: &String| language.split('-').next() == Some(range.as_str());
+        self.languages.iter().find(|language| primary(language)).map(String::as_str)
     }
 
     /// Values a personal text needs of this person; empty where the text is shared.
@@ -363,7 +366,8 @@ mod tests {
             (Some("sv-FI"), Some("sv")),
             (Some("zh-Hant-HK"), Some("zh-hant")),
             (Some("zh-Hant-x-y"), Some("zh-hant")),
-            (Some("zh"), None),
+            (Some("zh"), Some("zh-hant")),
+            (Some("zh-Hans"), Some("zh-hant")),
             (Some("pt-BR"), Some("pt")),
             (Some("de"), None),
         ];

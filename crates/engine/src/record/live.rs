@@ -12,9 +12,6 @@ use records::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Classes of routes an alert's endpoints can be in; a cursor each.
-pub const CLASSES_MAX: usize = 256;
-
 /// A running (or lately finished) alert.
 pub struct Live {
     /// As accepted, with its state of now.
@@ -70,9 +67,9 @@ impl Live {
             folding: Vec::new(),
             fold_at: 0,
             rate: Rate::default(),
-            ready: vec![0; CLASSES_MAX],
+            ready: Vec::new(),
             ready_total: 0,
-            cursors: vec![0; CLASSES_MAX],
+            cursors: Vec::new(),
             next_due: u32::MAX,
         }
     }
@@ -125,7 +122,12 @@ impl Live {
         let mut reached = Vec::new();
         for hot in &self.hot {
             self.tally.add(hot);
-            self.ready[usize::from(hot.class)] += u32::from(hot.is_ready());
+            let class = usize::from(hot.class);
+            if self.ready.len() <= class {
+                self.ready.resize(class + 1, 0);
+                self.cursors.resize(class + 1, 0);
+            }
+            self.ready[class] += u32::from(hot.is_ready());
             self.ready_total += u32::from(hot.is_ready());
             if hot.state == DeliveryState::Held && hot.due != 0 {
                 self.next_due = self.next_due.min(hot.due);
@@ -272,12 +274,12 @@ impl Live {
 
     /// How many of a class could be dispatched now.
     pub fn ready_in(&self, class: u8) -> u32 {
-        self.ready[usize::from(class)]
+        self.ready.get(usize::from(class)).copied().unwrap_or(0)
     }
 
     /// The next endpoint of a class that could be dispatched; the cursor stays on it.
     pub fn next_ready(&mut self, class: u8) -> Option<EndpointNo> {
-        if self.ready[usize::from(class)] == 0 {
+        if self.ready_in(class) == 0 {
             return None;
         }
         let from = self.cursors[usize::from(class)] as usize;
@@ -309,6 +311,10 @@ impl Live {
             let class = classifier.class(channel, self.alert.request.mode, &entry.address);
             if class != hot.class {
                 let ready = u32::from(hot.is_ready());
+                if self.ready.len() <= usize::from(class) {
+                    self.ready.resize(usize::from(class) + 1, 0);
+                    self.cursors.resize(usize::from(class) + 1, 0);
+                }
                 self.ready[usize::from(hot.class)] -= ready;
                 self.ready[usize::from(class)] += ready;
                 hot.class = class;

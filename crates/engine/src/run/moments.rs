@@ -11,6 +11,11 @@ use records::{
 /// How often orders of devices are looked through, in microseconds.
 const ESCALATE_EVERY_US: i64 = 500_000;
 
+/// Alerts in memory, running ones apart: of more, those that finished first leave before their time.
+const ALERTS_KEPT_MAX: usize = 5_000;
+/// How often it is looked for alerts that may leave, in microseconds.
+const LET_GO_EVERY_US: i64 = 1_000_000;
+
 impl Owner {
     /// Looks at every running alert.
     pub fn look_at_moments(&mut self, now: Timestamp) {
@@ -20,7 +25,10 @@ impl Owner {
             self.escalate(no, now);
             self.expire(no, now);
         }
-        self.let_go(now);
+        if now.us_since(self.let_go_at) >= LET_GO_EVERY_US || now < self.let_go_at {
+            self.let_go_at = now;
+            self.let_go(now);
+        }
     }
 
     fn free_due(&mut self, no: AlertNo, now: Timestamp) {
@@ -100,10 +108,12 @@ impl Owner {
         let touched: Vec<AlertNo> = self.touched.drain().collect();
         for no in touched {
             self.telling.note_change(no);
-            let done = self
-                .lives
-                .get(&no)
-                .is_some_and(|live| live.alert.state == AlertState::Running && live.tally.pending() == 0);
+            // What ends after its time has expired, also when the gateways are the first to say so.
+            let done = self.lives.get(&no).is_some_and(|live| {
+                live.alert.state == AlertState::Running
+                    && live.tally.pending() == 0
+                    && live.alert.request.expires > now
+            });
             if done {
                 self.end(no, AlertState::Done, "", now);
             }
@@ -139,14 +149,22 @@ impl Owner {
 
     /// Alerts that have been final for a while leave memory.
     fn let_go(&mut self, now: Timestamp) {
+        if self.folding.is_under_way() || self.lives.len() == self.running.len() {
+            return;
+        }
         let linger = i64::from(self.parts.settings.linger_s);
-        let old: Vec<AlertNo> = self
+        let mut finished: Vec<(Timestamp, AlertNo)> = self
             .lives
             .values()
-            .filter(|live| may_leave(live) && live.finished.is_some_and(|at| at.plus_s(linger) < now))
-            .map(|live| live.alert.no)
-            .filter(|no| !self.unfolded.contains(no) && !self.folding.is_under_way())
+            .filter(|live| may_leave(live) && !self.unfolded.contains(&live.alert.no))
+            .filter_map(|live| Some((live.finished?, live.alert.no)))
             .collect();
+        finished.sort_unstable();
+        let over = self.lives.len().saturating_sub(ALERTS_KEPT_MAX);
+        let is_old =
+            |(place, (at, _)): &(usize, (Timestamp, AlertNo))| *place < over || at.plus_s(linger) < now;
+        let old: Vec<AlertNo> =
+            finished.into_iter().enumerate().filter(is_old).map(|(_, (_, no))| no).collect();
         for no in old {
             if let Some(live) = self.lives.remove(&no)
                 && live.alert.request.require_answer

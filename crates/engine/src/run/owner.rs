@@ -68,6 +68,7 @@ pub struct Owner {
     /// Units an endpoint of an alert costs on a way.
     pub estimates: FxHashMap<(AlertNo, usize), u64>,
     pub looked_at: Timestamp,
+    pub let_go_at: Timestamp,
     pub appends: FuturesUnordered<BoxFuture<'static, Appended>>,
     /// Things to be done on the side: state changes, notices, control.
     pub errands: FuturesUnordered<BoxFuture<'static, Errand>>,
@@ -122,6 +123,7 @@ impl Owner {
             touched: FxHashSet::default(),
             estimates: FxHashMap::default(),
             looked_at: Timestamp::default(),
+            let_go_at: Timestamp::default(),
             appends: FuturesUnordered::new(),
             errands: FuturesUnordered::new(),
             blocks: VecDeque::new(),

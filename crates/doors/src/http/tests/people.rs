@@ -170,6 +170,26 @@ async fn files_are_imported_whole_or_without_their_wrong_rows() {
 }
 
 #[tokio::test]
+async fn imports_whose_clients_hang_up_leave_their_places() {
+    let house = House::open().await;
+    // More than the store stages at a time.
+    for n in 0..24 {
+        let pieces = [
+            Ok::<_, std::io::Error>(format!("id,name\np{n},Person\n")),
+            Err(std::io::Error::other("the client hangs up")),
+        ];
+        let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces));
+        let request =
+            house.call(Method::POST, &format!("{PEOPLE}:import")).header("content-type", "text/csv");
+        assert!(request.body(body).send().await.is_err(), "the import was cut short");
+    }
+    let (status, done) = import(&house, "", "text/csv", "id,name\nann,Ann\n").await;
+    assert_eq!((status.as_u16(), &done["imported"]), (200, &json!(1)), "{done}");
+    let (_, list) = house.get(PEOPLE).await;
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(1), "nothing of what was cut short is seen");
+}
+
+#[tokio::test]
 async fn a_large_import_is_streamed_and_exported_again() {
     const ROWS: usize = 12_000;
     let house = House::open().await;
