@@ -66,6 +66,8 @@ impl Reply {
 impl Api {
     /// A client of the server at `base` (`http://host:port`) with a bearer token.
     pub fn new(base: &str, token: &str) -> Api {
+        // Whoever was first has chosen for the process.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().timeout(ANSWER_MAX).build().unwrap();
         Api { client, base: base.to_owned(), token: token.to_owned() }
     }

@@ -233,11 +233,12 @@ pub fn program() -> PathBuf {
     path
 }
 
-/// A `[[route]]` of channel sms and mode live, with more keys.
+/// A `[[route]]` of channel sms and mode live, with more keys. It has a number that people can answer to.
 pub fn sms_route(name: &str, address: impl std::fmt::Display, more: &str) -> String {
     format!(
         "[[route]]\nname = \"{name}\"\nchannel = \"sms\"\nmode = \"live\"\naddress = \"{address}\"\n\
-         system_id = \"{name}\"\npassword = \"secret\"\n{more}\n"
+         system_id = \"{name}\"\npassword = \"secret\"\n\
+         source = {{ton = 1, npi = 1, addr = \"46700000001\"}}\n{more}\n"
     )
 }
 

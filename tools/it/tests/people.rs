@@ -101,7 +101,7 @@ async fn a_text_is_rendered_for_each_and_in_their_language() {
 
 #[tokio::test]
 async fn an_import_is_all_or_nothing_unless_bad_rows_may_be_skipped() {
-    let server = Server::start("").await;
+    let server = Server::start("[recipients]\nregion = \"SE\"\n").await;
     let api = server.api();
     let csv = "id,name,sms,mail,floor\n1,Ann,070-174 06 05,ann@town.test,2\n2,Bo,not a number,,\n3,Cy,,cy@,\n4,Di,+46701740608,,4\n";
     let reply = api.post_as("/api/v1/recipients:import", "text/csv", csv).await;
