@@ -65,3 +65,19 @@ pub fn entry(channel: Channel, address: &str) -> RosterEntry {
         excluded: None,
     }
 }
+
+/// An alert with this request, accepted at time 0.
+pub fn alert(no: u64, request: AlertRequest) -> records::Alert {
+    records::Alert {
+        no: records::AlertNo(no),
+        id: records::AlertId(uuid::Uuid::from_u128(u128::from(no))),
+        account: "default".into(),
+        token: "t".into(),
+        created: Timestamp(0),
+        state: records::AlertState::Running,
+        version: 1,
+        request,
+        origin: records::Origin::Api,
+        note: String::new(),
+    }
+}

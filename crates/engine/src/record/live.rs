@@ -178,13 +178,29 @@ impl Live {
 
     /// The only way a delivery changes: counts, dispatch's view and the list of what SQL lacks move with it.
     pub fn edit(&mut self, endpoint: EndpointNo, now: Timestamp, change: impl FnOnce(&mut Hot)) {
+        let Some((before, after)) = self.change(endpoint, now, change) else { return };
+        let (mut a, mut b) = (before, after);
+        (a.flags, b.flags) = (0, 0);
+        // The end of an attempt is in the row too: its number counts as used from then on.
+        let ended = before.flags & !after.flags & IN_SEGMENT != 0;
+        if a != b || ended {
+            self.note_dirty(endpoint.0 as usize);
+        }
+    }
+
+    fn change(
+        &mut self,
+        endpoint: EndpointNo,
+        now: Timestamp,
+        change: impl FnOnce(&mut Hot),
+    ) -> Option<(Hot, Hot)> {
         let i = endpoint.0 as usize;
-        let Some(hot) = self.hot.get_mut(i) else { return };
+        let hot = self.hot.get_mut(i)?;
         let before = *hot;
         change(hot);
         let after = *hot;
         if before == after {
-            return;
+            return None;
         }
         self.tally.moved(&before, &after, offset(self.alert.created, now));
         if before.accepted == 0 && after.accepted != 0 {
@@ -196,11 +212,7 @@ impl Live {
         if after.state == DeliveryState::Held && after.due != 0 {
             self.next_due = self.next_due.min(after.due);
         }
-        let (mut a, mut b) = (before, after);
-        (a.flags, b.flags) = (0, 0);
-        if a != b {
-            self.note_dirty(i);
-        }
+        Some((before, after))
     }
 
     fn note_ready(&mut self, i: usize, class: u8, ready: bool) {
@@ -290,9 +302,10 @@ impl Live {
         at.map(EndpointNo)
     }
 
-    /// Marks an endpoint as under way in a segment; answers with the attempt's number.
+    /// Marks an endpoint as under way in a segment; answers with the attempt's number. SQL need not know: a start reads it
+    /// from the bus.
     pub fn dispatched(&mut self, endpoint: EndpointNo, route: u16, now: Timestamp) -> u8 {
-        self.edit(endpoint, now, |hot| {
+        self.change(endpoint, now, |hot| {
             hot.last = hot.last.saturating_add(1);
             hot.flags |= IN_SEGMENT;
             hot.route = route;

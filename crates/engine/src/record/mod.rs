@@ -6,6 +6,8 @@ mod fold;
 pub mod hot;
 mod live;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 pub use asked::{Asked, choice_of};
 pub use carrier_ids::CarrierIds;
