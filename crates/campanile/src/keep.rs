@@ -75,3 +75,126 @@ async fn export(dir: &Path, alert: &Alert, engine: &Engine) -> Result<(), String
     let summary = engine.report(&alert.account, alert.id).await.map_err(|error| error.to_string())?;
     tokio::fs::write(finished, report::json(&summary, None)).await.map_err(says)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::house::House;
+    use crate::setup::{CarrierSetup, Simulator, Way};
+    use gateway::Secret;
+    use gateway::sms::SmsRoute;
+    use records::{AlertState, AudienceEntry, Channel, Mode, Route};
+
+    /// Longer than the test's one message takes.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn setup(data: &Path) -> Setup {
+        let sms = SmsRoute {
+            name: "sim".to_owned(),
+            system_id: "us".to_owned(),
+            password: Secret::from("x"),
+            ..SmsRoute::default()
+        };
+        let route = Route {
+            name: "sim".to_owned(),
+            channel: Channel::Sms,
+            mode: Mode::Live,
+            rate: 0.0,
+            simulated: true,
+            prefixes: Vec::new(),
+            weight: 1,
+            cost: 0,
+            priority: 0,
+            validity_s: 0,
+            receipts: true,
+        };
+        Setup {
+            data: data.to_owned(),
+            database: "db".into(),
+            bus: "bus".into(),
+            fsync: bus::embedded::Fsync::Os,
+            http: None,
+            smtp: None,
+            routes: vec![Way {
+                route,
+                carrier: CarrierSetup::Sms(Box::new(sms)),
+                simulator: Some(Simulator::default()),
+            }],
+            cap_senders: Vec::new(),
+            defaults: store::import::Defaults::default(),
+            engine: engine::Settings::default(),
+            webhook_secret: None,
+            retention: Retention::default(),
+        }
+    }
+
+    fn request() -> records::AlertRequest {
+        records::AlertRequest {
+            headline: None,
+            text: Some("Old news".to_owned()),
+            texts: records::Texts::default(),
+            audience: vec![AudienceEntry {
+                to: "sms:+46701740605".to_owned(),
+                strategy: None,
+                expires: None,
+            }],
+            exclude: Vec::new(),
+            channels: Vec::new(),
+            strategy: records::Strategy::All,
+            require_answer: false,
+            choices: Vec::new(),
+            terminal: records::Terminal::Delivered,
+            not_before: None,
+            expires: wall_clock().plus_s(60),
+            priority: records::Priority::Routine,
+            on_unknown: records::OnUnknown::Hold,
+            callback: None,
+            sender: None,
+            mode: Mode::Live,
+            participants_only: false,
+            flash: false,
+            resources: Vec::new(),
+            area: None,
+        }
+    }
+
+    async fn finished(house: &House, alert: &Alert) {
+        let begun = std::time::Instant::now();
+        loop {
+            let stored = house.store.alert_by_no(alert.no).await.unwrap().unwrap();
+            if stored.state == AlertState::Done {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the alert is still {:?}", stored.state);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn alerts_past_their_retention_are_exported_and_then_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let house = House::open(setup(dir.path()), None).await.unwrap();
+        let draft = engine::Draft {
+            account: "default".to_owned(),
+            token: "t".to_owned(),
+            request: request(),
+            origin: records::Origin::Api,
+            key: None,
+            wait_solved: false,
+        };
+        let alert = house.engine.submit(draft).await.unwrap().alert;
+        finished(&house, &alert).await;
+        let young = Retention { days: 1, export_dir: Some("old".into()) };
+        look(dir.path(), &young, &house.store, &house.engine).await.unwrap();
+        assert!(house.store.alert_by_no(alert.no).await.unwrap().is_some(), "it is not old enough");
+        let retention = Retention { days: 0, ..young };
+        look(dir.path(), &retention, &house.store, &house.engine).await.unwrap();
+        assert!(house.store.alert_by_no(alert.no).await.unwrap().is_none(), "it is gone");
+        let old = dir.path().join("old");
+        let rows = std::fs::read_to_string(old.join(format!("{}.csv", alert.id))).unwrap();
+        assert!(rows.contains("+46701740605") && rows.contains("delivered"), "{rows}");
+        let report = std::fs::read_to_string(old.join(format!("{}.json", alert.id))).unwrap();
+        assert!(report.contains("\"delivered\":1"), "{report}");
+        house.close().await;
+    }
+}
