@@ -97,6 +97,9 @@ pub struct HttpArgs {
     /// Endpoints that each alert lists
     #[arg(long, value_name = "N", default_value_t = 16)]
     endpoints: u64,
+    /// On which channel they are
+    #[arg(long, value_name = "CHANNEL", default_value = "mail")]
+    channel: Channel,
     /// Clients, each with one request in flight
     #[arg(long, value_name = "T", default_value_t = 40)]
     threads: u64,
@@ -196,6 +199,7 @@ impl HttpArgs {
             folder: common.folder.clone(),
             server: common.server.clone().map(|server| (server, common.token.clone())),
             endpoints: self.endpoints,
+            channel: self.channel,
             threads: self.threads,
             amount: self.count.map_or(Amount::For(Duration::from_secs_f64(seconds)), Amount::Each),
             gap: Duration::from_secs_f64(self.gap_ms / 1e3),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 const SIZE: (u32, u32) = (900, 560);
 /// Colours that are told apart without red and green.
-const COLOURS: [RGBColor; 8] = [
+const COLOURS: [RGBColor; 10] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -14,6 +14,8 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(213, 94, 0),
     RGBColor(120, 120, 120),
     RGBColor(0, 0, 0),
+    RGBColor(128, 0, 64),
+    RGBColor(0, 90, 60),
 ];
 
 /// One curve: its name and its points.
@@ -51,8 +53,8 @@ fn draw_into(svg: &mut String, title: &str, axes: [&str; 2], curves: &[Curve]) -
         .configure_mesh()
         .x_desc(axes[0])
         .y_desc(axes[1])
-        .x_label_formatter(&|x| crate::measured::shown(*x))
-        .y_label_formatter(&|y| crate::measured::shown(*y))
+        .x_label_formatter(&|x| tick(*x))
+        .y_label_formatter(&|y| tick(*y))
         .light_line_style(RGBColor(240, 240, 240))
         .draw()
         .map_err(|error| said(&error))?;
@@ -71,6 +73,15 @@ fn draw_into(svg: &mut String, title: &str, axes: [&str; 2], curves: &[Curve]) -
         .draw()
         .map_err(|error| said(&error))?;
     root.present().map_err(|error| said(&error))
+}
+
+/// A number at an axis: without the digits that say nothing.
+fn tick(number: f64) -> String {
+    if number >= 1.0 {
+        format!("{number:.0}")
+    } else {
+        format!("{number:.4}").trim_end_matches('0').to_owned()
+    }
 }
 
 /// From a little below the least to a little above the greatest; values that a logarithm has not are left out.

@@ -135,7 +135,7 @@ pub async fn run(options: &AlertOptions) -> Result<Measured, String> {
     let house = House::open(&options.plan()).await?;
     let fdatasync_us = fdatasync_p50_us(house.folder()).map_err(|error| format!("fdatasync: {error}"))?;
     let api = house.server.api()?;
-    import(options, &api).await?;
+    let import_s = import(options, &api).await?;
     let (server_before, load_before) = house.usage();
     let submitted_us = now_us();
     let id = api.submit(body(options).to_string()).await?;
@@ -157,7 +157,8 @@ pub async fn run(options: &AlertOptions) -> Result<Measured, String> {
         .and("seconds", seconds)
         .and("accepted_by_carriers", taken.endpoints)
         .and("repeats", taken.repeats)
-        .and("submit_us", accepted_us);
+        .and("submit_us", accepted_us)
+        .and("import_s", import_s);
     if options.ack {
         let answered_s = ended_us.saturating_sub(submitted_us) as f64 / 1e6;
         measured =
@@ -168,14 +169,14 @@ pub async fn run(options: &AlertOptions) -> Result<Measured, String> {
 
 /// By the reports of a server that runs already.
 async fn run_against(options: &AlertOptions, api: &Api) -> Result<Measured, String> {
-    import(options, api).await?;
+    let import_s = import(options, api).await?;
     let submitted_us = now_us();
     let id = api.submit(body(options).to_string()).await?;
     let accepted_us = now_us() - submitted_us;
     let report = finished(options, api, &id).await?;
     let mut measured = judged(options, &report);
     measured.rate_per_s = measured.number("report_per_s").unwrap_or(0.0);
-    Ok(measured.and("submit_us", accepted_us))
+    Ok(measured.and("submit_us", accepted_us).and("import_s", import_s))
 }
 
 /// What the report says of the run, and what is wrong with it.
@@ -243,8 +244,9 @@ fn body(options: &AlertOptions) -> Value {
     body
 }
 
-/// Streams the people to the server as they are made.
-async fn import(options: &AlertOptions, api: &Api) -> Result<(), String> {
+/// Streams the people to the server as they are made. Returns how long it took, seconds.
+async fn import(options: &AlertOptions, api: &Api) -> Result<f64, String> {
+    let begin = Instant::now();
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, std::io::Error>>(4);
     let (town, personal) =
         (Town::plain(options.seed, options.recipients, &options.channels), options.personal);
@@ -265,7 +267,7 @@ async fn import(options: &AlertOptions, api: &Api) -> Result<(), String> {
     if answer["imported"].as_u64() != Some(options.recipients) {
         return Err(format!("{} people were sent, the import says {answer}", options.recipients));
     }
-    Ok(())
+    Ok(begin.elapsed().as_secs_f64())
 }
 
 /// Whoever is addressed by name speaks English; everybody else Swedish, which has no text of its own.

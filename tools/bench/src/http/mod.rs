@@ -6,9 +6,11 @@ pub(crate) use paper::{curves, rows as paper_rows, run as run_paper};
 
 use crate::measured::{Measured, percentile, shown};
 use crate::world::{Api, House, Plan, fdatasync_p50_us};
+use records::Channel;
 use serde_json::json;
 use sim::chance::Chance;
-use sim::mailbox;
+use sim::town::phone_number;
+use sim::{mailbox, smsc};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ pub struct HttpOptions {
     pub server: Option<(String, String)>,
     /// Endpoints that each alert lists.
     pub endpoints: u64,
+    /// On which channel they are.
+    pub channel: Channel,
     /// Clients, each with one request in flight.
     pub threads: u64,
     /// How much is submitted.
@@ -78,12 +82,12 @@ async fn open(options: &HttpOptions) -> Result<House, String> {
     House::open(&Plan {
         program: options.program.clone(),
         folder: options.folder.clone(),
-        sms: None,
-        mail: Some(mailbox::Options::sink()),
+        sms: (options.channel == Channel::Sms).then(smsc::Options::sink),
+        mail: (options.channel == Channel::Mail).then(mailbox::Options::sink),
         has_answers: false,
         fsync: options.fsync.clone(),
         sessions: 2,
-        window: 0,
+        window: 500,
     })
     .await
 }
@@ -136,6 +140,7 @@ async fn load(options: &HttpOptions, api: &Api, round: u64) -> Result<(Measured,
     let mean_us = seen.times.iter().sum::<u64>() as f64 / seen.times.len().max(1) as f64;
     let mut measured = Measured::new("http")
         .with("endpoints", options.endpoints)
+        .with("channel", options.channel.name())
         .with("threads", options.threads)
         .with("gap_ms", options.gap.as_secs_f64() * 1e3)
         .with("fsync", options.fsync.as_str())
@@ -190,10 +195,14 @@ impl Client {
     }
 
     fn body(&self, number: u64) -> String {
-        let (round, endpoints) = (self.round, self.options.endpoints);
-        let audience: Vec<String> =
-            (0..endpoints).map(|place| format!("mail:r{round}.{number}.{place}@town.example")).collect();
-        json!({"headline": "Water", "text": "Water is off until noon.", "audience": audience, "channels": ["mail"]})
+        let (round, endpoints, channel) = (self.round, self.options.endpoints, self.options.channel);
+        let address = |place: u64| match channel {
+            Channel::Mail => format!("mail:r{round}.{number}.{place}@town.example"),
+            Channel::Sms => format!("sms:{}", phone_number(number * endpoints + place)),
+        };
+        let audience: Vec<String> = (0..endpoints).map(address).collect();
+        let text = "Water is off until noon.";
+        json!({"headline": "Water", "text": text, "audience": audience, "channels": [channel.name()]})
             .to_string()
     }
 }
@@ -227,7 +236,8 @@ async fn check_one(api: &Api, id: &str, endpoints: u64) -> Result<u64, String> {
         let counts = &report["counts"];
         if report["state"] == "done" || begin.elapsed() > PATIENCE {
             let of = |name: &str| counts[name].as_u64().unwrap_or(0);
-            return Ok(of("endpoints").abs_diff(endpoints) + of("accepted").abs_diff(endpoints));
+            let got_through = of("accepted") + of("delivered");
+            return Ok(of("endpoints").abs_diff(endpoints) + got_through.abs_diff(endpoints));
         }
         tokio::time::sleep(ASK_EVERY).await;
     }

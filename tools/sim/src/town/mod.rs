@@ -181,7 +181,7 @@ impl Town {
             devices.insert(at, self.device(Channel::Mail, self.mailbox_of(index, given, family)));
         }
         if has_second && has_phone {
-            devices.push(self.device(Channel::Sms, number(RECIPIENTS_MAX + index)));
+            devices.push(self.device(Channel::Sms, phone_number(RECIPIENTS_MAX + index)));
         }
         if is_invalid {
             let broken = match devices[0].channel {
@@ -204,7 +204,7 @@ impl Town {
     fn phone_of(&self, index: u64) -> String {
         let household = index / HOUSEHOLD;
         let is_shared = Chance::new(self.seed ^ 0x686F_6D65, household).hits(self.shared_phone);
-        number(if is_shared { household * HOUSEHOLD } else { index })
+        phone_number(if is_shared { household * HOUSEHOLD } else { index })
     }
 
     fn mailbox_of(&self, index: u64, given: &str, family: &str) -> String {
@@ -327,8 +327,9 @@ const FICTION_NUMBERS: u64 = 95;
 /// Pagers had 074 and six digits, 0741 excepted: nine million numbers that a parser finds valid and nobody carries.
 const PAGERS: u64 = 9_000_000;
 
-/// The number at a place of the town's number plan; places are below `2 * RECIPIENTS_MAX`.
-fn number(place: u64) -> String {
+/// The number at a place of the town's number plan; places from `2 * RECIPIENTS_MAX` on begin again.
+pub fn phone_number(place: u64) -> String {
+    let place = place % (2 * RECIPIENTS_MAX);
     if place < FICTION_NUMBERS {
         return format!("+{}", FICTION_FIRST + place);
     }

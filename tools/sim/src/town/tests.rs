@@ -16,7 +16,7 @@ fn the_same_seed_makes_the_same_town_and_another_seed_another() {
 fn numbers_are_fictional_valid_and_given_out_once() {
     let mut seen = HashSet::new();
     for place in (0..20_000).chain(RECIPIENTS_MAX..RECIPIENTS_MAX + 20_000).chain([2 * RECIPIENTS_MAX - 1]) {
-        let number = number(place);
+        let number = phone_number(place);
         let fiction = ("+46701740605"..="+46701740699").contains(&number.as_str());
         let pager = number.starts_with("+4674") && !number.starts_with("+46741");
         assert!(number.len() == 12 && (fiction || pager), "{number}");
@@ -132,7 +132,7 @@ fn answers_are_keys_or_free_text_after_a_while() {
         Habits { choices: vec!["1".into(), "2".into(), "3".into()], free_text: 0.2, ..Habits::answering(4) };
     let mut texts: BTreeMap<String, u32> = BTreeMap::new();
     for index in 0..10_000 {
-        let Conduct::Answers { text, after } = habits.phone(&number(index)) else {
+        let Conduct::Answers { text, after } = habits.phone(&phone_number(index)) else {
             panic!("everybody answers")
         };
         assert!(after >= Duration::from_millis(500) && after <= Duration::from_secs(6));
