@@ -78,7 +78,7 @@ impl Story {
 
     /// Lets so many outcomes happen and a moment pass, then kills and starts again.
     async fn kill(&mut self) {
-        let wanted = self.outcomes() + OUTCOMES_MIN + self.chance.random_range(0..600);
+        let wanted = self.outcomes() + OUTCOMES_MIN + self.chance.random_range(0..300);
         eventually("outcomes go on", LATER, async || {
             let outcomes = self.outcomes();
             if outcomes >= wanted {
@@ -103,8 +103,8 @@ impl Story {
             if goes_on || count(&report, "planned") == 0 { Ok(()) } else { Err(report) }
         })
         .await;
-        // What is on the log is folded within a few milliseconds.
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        // What is on the log is folded within milliseconds.
+        tokio::time::sleep(Duration::from_millis(60)).await;
         self.api.report(&self.id).await
     }
 
