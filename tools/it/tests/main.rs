@@ -4,6 +4,7 @@
 mod answers;
 mod bad_input;
 mod cap_messages;
+mod carriers;
 mod command_line;
 mod crash;
 mod disk_full;

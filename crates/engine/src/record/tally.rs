@@ -95,15 +95,22 @@ impl Tally {
         self.channels.iter().map(|row| row[state as usize]).sum()
     }
 
-    /// Deliveries that still have to reach the terminal state by our doing.
-    pub fn pending(&self) -> u32 {
+    /// Deliveries that still have to reach the terminal state by our doing. What a network without receipts took is where it will
+    /// stay, unless somebody answers.
+    pub fn pending(&self, has_receipts: impl Fn(u16) -> bool) -> u32 {
         let waiting = [DeliveryState::Planned, DeliveryState::Held, DeliveryState::Submitted];
-        let before_terminal: &[DeliveryState] = match self.terminal {
-            Terminal::Accepted => &[],
-            Terminal::Delivered => &[DeliveryState::Accepted],
-            Terminal::Answered => &[DeliveryState::Accepted, DeliveryState::Delivered],
+        let waiting: u32 = waiting.iter().map(|state| self.in_state(*state)).sum();
+        let before_terminal = match self.terminal {
+            Terminal::Accepted => 0,
+            Terminal::Delivered => {
+                let heard_of = self.routes.iter().enumerate().filter(|(no, _)| has_receipts(*no as u16));
+                heard_of.map(|(_, row)| row[DeliveryState::Accepted as usize]).sum()
+            }
+            Terminal::Answered => {
+                self.in_state(DeliveryState::Accepted) + self.in_state(DeliveryState::Delivered)
+            }
         };
-        waiting.iter().chain(before_terminal).map(|state| self.in_state(*state)).sum()
+        waiting + before_terminal
     }
 
     /// All of them, as told.

@@ -111,7 +111,7 @@ impl Owner {
             // What ends after its time has expired, also when the gateways are the first to say so.
             let done = self.lives.get(&no).is_some_and(|live| {
                 live.alert.state == AlertState::Running
-                    && live.tally.pending() == 0
+                    && live.tally.pending(|route| self.ways.has_receipts(route)) == 0
                     && live.alert.request.expires > now
             });
             if done {

@@ -69,6 +69,29 @@ async fn duplicates_are_merged_and_every_exclusion_keeps_its_reason() {
 }
 
 #[tokio::test]
+async fn what_a_network_without_receipts_took_does_not_keep_an_alert_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(vec![person("anna", &["sms:+46700000001", "mail:a@b.se"])]).await;
+    let carrier = house.carrier(|segment, entry| match segment.route.as_str() {
+        "mail" => accepted(segment, entry),
+        _ => accepted(segment, entry)
+            .into_iter()
+            .chain([receipt(segment, entry, ReceiptState::Delivered)])
+            .collect(),
+    });
+    let submitted = house.submit(|request| request.terminal = Terminal::Delivered).await;
+    let report = house.until(&submitted.alert, |report| report.state == "done").await;
+    assert_eq!((report.counts.delivered, report.counts.accepted), (1, 1));
+    drop(carrier);
+    // Where the network tells, the alert waits for it.
+    let _carrier = house.carrier(accepted);
+    let submitted = house.submit(|request| request.terminal = Terminal::Delivered).await;
+    let report = house.until(&submitted.alert, |report| report.counts.accepted == 2).await;
+    assert_eq!(report.state, "running");
+}
+
+#[tokio::test]
 async fn receipts_and_answers_find_their_delivery() {
     let dir = tempfile::tempdir().unwrap();
     let house = House::open(dir.path()).await;
