@@ -15,6 +15,9 @@ const ROUTE_NAME_CHARS_MAX: usize = 100;
 /// The first try and so many more: attempts are counted in one octet.
 const RETRIES_MAX: usize = 50;
 
+/// Said of a secret that cannot sign, without repeating it.
+const NO_SECRET: &str = "is no secret of Standard Webhooks: whsec_ and base64 of 24 to 64 octets";
+
 /// Looks at everything.
 pub(super) struct Check<'a> {
     pub config: &'a Config,
@@ -30,6 +33,9 @@ impl Check<'_> {
         self.http(&self.config.http);
         self.urls();
         self.smtp();
+        let secret = self.config.callback.secret.as_slice();
+        let signs = secret.is_empty() || gateway::notice::Signer::new(secret).is_ok();
+        self.check("callback.secret", (!signs).then_some(NO_SECRET));
         self.engine();
         self.rest();
         self.routes();

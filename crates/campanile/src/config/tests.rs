@@ -230,6 +230,17 @@ fn a_problem_of_the_environment_names_its_variable() {
 }
 
 #[test]
+fn a_secret_that_cannot_sign_is_refused_without_being_shown() {
+    let found = problems("[callback]\nsecret = \"hunter2\"\n");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("callback.secret") && !found[0].contains("hunter2"), "{found:?}");
+    assert_eq!(
+        problems("[callback]\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n"),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
 fn a_secret_is_never_shown() {
     let config = parsed(&format!("{ROUTE}password = \"hunter2\"")).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));

@@ -74,10 +74,13 @@ impl Owner {
             let control = Control { alert: no, state: told, version: alert.version }.encode();
             let set = retained.set(&no.to_string(), &control).await.map_err(super::owner::bus_error);
             let written = match set {
-                Ok(()) => store
-                    .set_alert_state(no, alert.state, alert.version, &alert.note, at)
-                    .await
-                    .map_err(super::owner::store_error),
+                Ok(()) => {
+                    match store.set_alert_state(no, alert.state, alert.version, &alert.note, at).await {
+                        // A later state (a retry of nothing is done at once) was written meanwhile: that is the one to keep.
+                        Ok(()) | Err(store::StoreError::Conflict { .. }) => Ok(()),
+                        Err(error) => Err(super::owner::store_error(error)),
+                    }
+                }
                 Err(error) => Err(error),
             };
             let result = written.as_ref().copied().map_err(ToString::to_string);

@@ -249,6 +249,7 @@ impl SmsRoute {
         check("response_timeout", wrong_time(self.response_timeout));
         check("enquire_link", wrong_time(self.enquire_link));
         check("connect_timeout", wrong_time(self.connect_timeout));
+        check("drain", wrong_time(self.drain));
         let payload = self.long == Concat::Payload && !self.version.has_tlvs();
         check("long", payload.then(|| "payload needs version 3.4 or 5.0".to_owned()));
         let tls = self.tls.as_ref().and_then(|tls| TlsClient::new(tls).err());

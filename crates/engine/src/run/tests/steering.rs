@@ -55,6 +55,21 @@ async fn retry_failed_tries_what_failed_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn retry_failed_with_nothing_failed_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(3)).await;
+    let carrier = house.carrier(accepted);
+    let submitted = house.submit(|_| {}).await;
+    house.until(&submitted.alert, |report| report.state == "done").await;
+    for _ in 0..20 {
+        house.engine.steer(Account::DEFAULT, submitted.alert.id, Steer::RetryFailed).await.unwrap();
+        house.until(&submitted.alert, |report| report.state == "done" && report.counts.accepted == 3).await;
+    }
+    assert_eq!(carrier.addresses().len(), 3);
+}
+
+#[tokio::test]
 async fn an_alert_ends_when_its_time_runs_out() {
     let dir = tempfile::tempdir().unwrap();
     let house = House::open(dir.path()).await;
