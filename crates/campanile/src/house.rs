@@ -38,7 +38,8 @@ pub struct House {
     world: World,
     tags: gateway::mail::tag::Tags,
     cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
-    door_domain: Option<String>,
+    /// As it was built; what a reload applies since then stands in `ways` and `cap_senders`.
+    setup: Setup,
     cores: Arc<net::Cores>,
     simulators: crate::simulate::Simulators,
     keeper: tokio::task::JoinHandle<()>,
@@ -110,7 +111,7 @@ impl House {
             world,
             tags: gateway::mail::tag::Tags::new(&keys.tags),
             cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
-            door_domain: setup.smtp.as_ref().map(|door| door.domain.clone()),
+            setup: setup.clone(),
             cores,
             simulators,
         };
@@ -147,7 +148,8 @@ impl House {
             CarrierSetup::Mail(mail) => {
                 let mut mail = (**mail).clone();
                 mail.address = simulated.unwrap_or(mail.address);
-                mail.domain = mail.domain.or_else(|| self.door_domain.clone());
+                mail.domain =
+                    mail.domain.or_else(|| self.setup.smtp.as_ref().map(|door| door.domain.clone()));
                 gateway::mail::start(mail, self.tags.clone(), &self.world)
                     .map_err(|problems| said(&name, &problems))?
             }
@@ -198,14 +200,12 @@ impl House {
             self.cap_senders.store(Arc::new(setup.cap_senders.clone()));
             told.push("cap senders changed".to_owned());
         }
-        if setup
-            .http
-            .as_ref()
-            .map(|http| http.listen.port())
-            .is_some_and(|port| port != 0 && Some(port) != self.http.map(|at| at.port()))
-        {
-            told.push("http.listen changed: that needs a restart".to_owned());
-        }
+        told.extend(
+            self.setup
+                .needs_restart(setup)
+                .into_iter()
+                .map(|key| format!("{key} changed: that needs a restart")),
+        );
         Ok(told)
     }
 

@@ -36,8 +36,32 @@ pub struct Setup {
     pub retention: Retention,
 }
 
+impl Setup {
+    /// The keys in which a new setup differs that only a restart applies.
+    pub fn needs_restart(&self, new: &Setup) -> Vec<&'static str> {
+        let http = |setup: &Setup| {
+            setup.http.as_ref().map(|http| (http.listen, http.public_url.clone(), http.limits.clone()))
+        };
+        let secret = |setup: &Setup| setup.webhook_secret.as_ref().map(|secret| secret.reveal().to_owned());
+        [
+            ("[http]", http(self) != http(new)),
+            ("[smtp]", self.smtp != new.smtp),
+            ("store.url", self.database != new.database),
+            ("bus.url", self.bus != new.bus),
+            ("bus.fsync", self.fsync != new.fsync),
+            ("[engine]", self.engine != new.engine),
+            ("[retention]", self.retention != new.retention),
+            ("[recipients]", self.defaults != new.defaults),
+            ("callback.secret", secret(self) != secret(new)),
+        ]
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
+    }
+}
+
 /// The door that takes replies and bounces.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmtpDoor {
     /// Where it listens.
     pub listen: SocketAddr,
@@ -46,7 +70,7 @@ pub struct SmtpDoor {
 }
 
 /// How long finished alerts are kept, and where they go before they are removed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Days after an alert became final; 0: forever.
     pub days: u32,

@@ -42,7 +42,7 @@ pub trait Links: Send + Sync {
 }
 
 /// Rules with numbers; each is a key of the config's `[engine]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Waits before the second, third, … try after a temporary failure, seconds.
     pub retry_after_s: Vec<u32>,

@@ -270,3 +270,12 @@ fn a_route_tells_its_gateway_and_the_engine_what_they_need() {
     let records: Vec<_> = config.route.iter().filter_map(Route::record).collect();
     assert!(records[0].receipts && !records[1].receipts);
 }
+
+#[test]
+fn a_reload_names_what_only_a_restart_applies() {
+    let setup = |text: &str| parsed(text).unwrap().setup(Path::new("/data")).unwrap();
+    let old = setup(ROUTE);
+    assert_eq!(old.needs_restart(&setup(&ROUTE.replace("smsc.example", "other.example"))), [""; 0]);
+    let new = "[http]\nlisten = \"127.0.0.1:9\"\n[bus]\nfsync = \"os\"\n[retention]\ndays = 3\n";
+    assert_eq!(old.needs_restart(&setup(new)), ["[http]", "bus.fsync", "[retention]"]);
+}
