@@ -7,6 +7,7 @@ mod cap_messages;
 mod carriers;
 mod command_line;
 mod crash;
+mod crash_more;
 mod disk_full;
 mod drills;
 mod following;

@@ -27,6 +27,10 @@ impl Health {
         Health { sessions: 0, rate, note, since: now, down_since: Some(instant), told: None }
     }
 
+    pub(super) fn is_up(&self) -> bool {
+        self.sessions > 0
+    }
+
     pub(super) fn session_up(&mut self, now: Timestamp) {
         self.sessions += 1;
         if self.sessions == 1 {
@@ -63,7 +67,7 @@ impl Health {
     /// What to tell now, if it is news.
     pub(super) fn news(&mut self, instant: Instant) -> Option<RouteHealth> {
         let health = RouteHealth {
-            up: self.sessions > 0,
+            up: self.is_up(),
             since: self.since,
             sessions: self.sessions,
             rate_now: self.rate,

@@ -10,6 +10,8 @@
 //! - Nothing is handed out before its intent is durable; a slot is free only when an outcome is durable with it. So a
 //!   crash leaves at most `slots` units unknown, and slots are sessions x window.
 //! - Entries of a segment are intended in their order, so that after a crash the highest intended place tells all.
+//! - Nothing is intended that cannot be written: no session can send, or the limit gives no credit yet. So a server that
+//!   is killed over and over while it starts leaves no more unknown with each time.
 //! - What may not be sent any more (paused, stopped, expired, route down) comes back as not tried, and its segment is
 //!   acknowledged when all of that is durable.
 
@@ -92,8 +94,17 @@ struct State<P> {
     earlier: RouteProgress,
     control_seen: u64,
     phase: Phase,
+    /// Nothing is intended before: it could not be written yet, and a crash would leave it unknown.
+    begins: Instant,
     /// The journal is gone: nothing can be done any more.
     lost: bool,
+}
+
+impl<P> State<P> {
+    /// What is intended must be about to be written: a session can send, and the limit gives credit.
+    fn may_intend(&self, now: Instant) -> bool {
+        self.phase == Phase::Open && self.health.is_up() && now >= self.begins
+    }
 }
 
 /// What is appended together, and what may be written after it.
@@ -124,6 +135,7 @@ impl<C: Craft> Feed<C> {
             earlier,
             control_seen: 0,
             phase: Phase::Open,
+            begins: Instant::now(),
             lost: false,
         };
         let feed = Feed {
@@ -251,6 +263,12 @@ impl<C: Craft> Feed<C> {
         self.supply.notify_one();
     }
 
+    /// Nothing can be written before: the route's limit gives no credit until then.
+    pub fn begin_at(&self, at: Instant) {
+        self.state().begins = at;
+        self.supply.notify_one();
+    }
+
     /// A session can send.
     pub fn session_up(&self) {
         self.state().health.session_up(self.world.now());
@@ -329,7 +347,7 @@ impl<C: Craft> Feed<C> {
         let now = self.world.now();
         let mut state = self.state();
         self.review(&mut state);
-        let intends = state.phase == Phase::Open;
+        let intends = state.may_intend(Instant::now());
         if state.desk.pending.is_empty() && !(intends && state.desk.wants_more()) {
             self.acknowledge(state.desk.take_done());
             return None;

@@ -60,13 +60,20 @@ impl<C: Craft> Feed<C> {
             let lanes = Lane::ALL.into_iter().filter(|lane| self.wants(*lane));
             ready.extend(lanes.map(|lane| self.lanes[lane as usize].ready()));
         }
-        let seen = self.state().control_seen;
+        let (seen, begins) = {
+            let state = self.state();
+            (state.control_seen, state.begins)
+        };
+        let tick = match begins.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => TICK,
+            until => until.min(TICK),
+        };
         tokio::select! {
             () = self.supply.notified() => {}
             // Only to look at what is in hand: it is given back then.
             () = self.control.changed(seen) => self.work_after_control(),
             _ = select_all(ready.iter_mut()) => {}
-            () = tokio::time::sleep(TICK) => {}
+            () = tokio::time::sleep(tick) => {}
         }
     }
 

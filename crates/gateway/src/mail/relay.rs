@@ -61,6 +61,9 @@ impl Relay {
         // The process before us may have written until a moment ago: a second passes without credit.
         let mut limiter = Limiter::new(config.rate, now);
         limiter.start(now);
+        if let Some(at) = limiter.next(now) {
+            feed.begin_at(at);
+        }
         let (limiter, lost) = (Mutex::new(limiter), Mutex::new(FxHashMap::default()));
         Relay { config, world, feed, tls, limiter, lost, with_room: AtomicUsize::new(0) }
     }

@@ -37,8 +37,12 @@ impl Carrier {
     ) -> Result<Carrier, BusError> {
         let now = Instant::now();
         let inbox = Inbox::open(&*world.bus, &config.name, config.charset, now)?;
+        let pace = Pace::new(config.rate, now);
+        if let Some(at) = pace.next_grant(now) {
+            feed.begin_at(at);
+        }
         Ok(Carrier {
-            pace: Mutex::new(Pace::new(config.rate, now)),
+            pace: Mutex::new(pace),
             ids: Mutex::new(Ids::new(&config.name, config.receipt_ids)),
             inbox: Mutex::new(inbox),
             // Not the same after each start, since phones may still wait for parts of the messages before it.

@@ -113,6 +113,30 @@ async fn a_route_that_stays_down_gives_back_all_it_has_and_all_that_comes() {
 }
 
 #[tokio::test]
+async fn nothing_is_intended_while_nothing_can_be_written() {
+    const HOLD: Duration = Duration::from_millis(150);
+    let house = House::new();
+    house.append(&segment(1, Lane::Routine, 0, &[1; 30])).await;
+    let feed = house.open(10, LONG).await;
+    let begins = Instant::now() + HOLD;
+    feed.begin_at(begins);
+    let intended = || house.bus.topic(OUTCOMES).unwrap().head() > 0;
+    wait_for("taken", || feed.state().desk.left(Lane::Routine) == 30).await;
+    // Credit without a session, then a session without credit.
+    feed.begin_at(Instant::now());
+    tokio::time::sleep(HOLD / 3).await;
+    assert!(!intended() && feed.next().is_none());
+    feed.begin_at(begins);
+    feed.session_up();
+    tokio::time::sleep(HOLD / 3).await;
+    assert!(Instant::now() >= begins || !intended());
+    wait_for("intended", intended).await;
+    assert!(Instant::now() >= begins);
+    assert_eq!(write_all(&feed).await, 30);
+    feed.finish();
+}
+
+#[tokio::test]
 async fn while_record_is_behind_only_emergencies_are_taken() {
     let mut house = House::new();
     let behind = Arc::new(AtomicBool::new(true));
