@@ -25,6 +25,9 @@ pub trait Alerts {
     ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>>;
     /// Every alert that is not final, of every account: what a start has to pick up.
     fn unfinished_alerts(&self) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>>;
+    /// Every alert that asks for an answer and takes one after `now`, final or not, of every account, the oldest first: whose
+    /// answer it is must be known after a start too.
+    fn asking_alerts(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>>;
     /// Notes a change of state. Resolves when synced.
     fn set_alert_state<'a>(
         &'a self,

@@ -1,12 +1,15 @@
 //! Answers: by the page behind the link, by mail, by API; and people who say stop.
 
 use crate::world::{
-    SOON, carrier_with, count, everybody_answers, mail_server, mail_server_that, number, phone_owner,
+    SOON, carrier_that, carrier_with, count, everybody_answers, mail_server, mail_server_that, number,
+    phone_owner,
 };
 use it::{Api, Server, Setup, eventually, free_port, mail_route, sms_route};
 use reqwest::Method;
 use serde_json::{Value, json};
+use sim::smsc::ReceiptOn;
 use sim::town::Habits;
+use std::time::Duration;
 
 const CHOICES: &str = r#"[{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help <now>"}]"#;
 
@@ -177,4 +180,37 @@ async fn an_answer_by_api_counts_and_the_same_words_by_phone_belong_to_the_last_
     let nobody = json!({"alert": first, "address": number(9), "text": "1"});
     let status = api.post("/api/v1/answers", &nobody).await.status;
     assert!(matches!(status, 404 | 422), "{status}");
+}
+
+#[tokio::test]
+async fn answers_and_receipts_after_the_end_still_count_also_over_a_kill_and_out_of_memory() {
+    // With receipts, which bring the alert back into memory before the answer comes, and without.
+    for receipts in [ReceiptOn::Requested, ReceiptOn::Never] {
+        let mut people = everybody_answers("1");
+        people.answer_after = "4s".parse().unwrap();
+        let carrier = carrier_that(|options| {
+            options.people = Some(people);
+            options.receipts.on = receipts;
+            options.receipts.delay = "3s".parse().unwrap();
+        })
+        .await;
+        // Finished alerts leave memory at once.
+        let config = format!("[engine]\nlinger = \"1s\"\n{}", sms_route("carrier", carrier.address(), ""));
+        for kills in [false, true] {
+            let mut server = Server::start(&config).await;
+            let api = server.api();
+            let id = api.submit(&question(&format!("sms:{}", number(u64::from(kills))))).await;
+            let report = api.done(&id, SOON).await;
+            assert_eq!(count(&report, "accepted"), 1, "what it had to reach is the carrier: {report}");
+            if kills {
+                // Its end is in the database after a second: the start has nothing to do for it.
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                server.kill9();
+                server.restart().await;
+            }
+            let what = format!("it is answered, {receipts:?}, kills: {kills}");
+            let report = api.until(&id, &what, SOON, |report| count(report, "answered") == 1).await;
+            assert_eq!((&report["state"], &report["answers"]["1"]), (&json!("done"), &json!(1)), "{report}");
+        }
+    }
 }

@@ -17,6 +17,36 @@ impl Owner {
         }
     }
 
+    /// The same at a start: who was asked after the last fold is not in SQL, and their answer may come with the next record.
+    pub fn replay_batch(&mut self, octets: &[u8]) {
+        match decode_outcomes(octets) {
+            Ok(outcomes) => {
+                for outcome in outcomes {
+                    if let Outcome::Intent(intent) = &outcome {
+                        self.note_asked_before(intent);
+                    }
+                    self.take(outcome);
+                }
+            }
+            Err(error) => tracing::error!(%error, "a record of outcomes is skipped"),
+        }
+    }
+
+    fn note_asked_before(&mut self, intent: &Intent) {
+        let asks = self.lives.get(&intent.alert).is_some_and(|live| live.alert.request.require_answer);
+        if !asks {
+            return;
+        }
+        let route = self.words.route_no(&intent.route);
+        for &(endpoint, _) in &intent.attempts {
+            let Some(block) = self.block(intent.alert, endpoint) else { continue };
+            let entry = block.entries.get((endpoint.0 - block.first.0) as usize);
+            if let Some((channel, entry)) = entry.and_then(|entry| entry.channel.zip(Some(entry))) {
+                self.asked.note(channel, &entry.address, route, (intent.alert, endpoint));
+            }
+        }
+    }
+
     fn take(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Intent(intent) => self.take_intent(&intent),

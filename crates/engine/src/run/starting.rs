@@ -35,6 +35,7 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
             _ => take_up(owner, alert).await?,
         }
     }
+    note_all_asked(owner).await?;
     replay(owner)?;
     let lost = mark_segments(owner)?;
     mark_orphans(owner);
@@ -57,7 +58,6 @@ async fn take_up(owner: &mut Owner, alert: Alert) -> Result<(), EngineError> {
     let observers = owner.parts.store.observers(no).await.map_err(store_error)?;
     let now = owner.now();
     let live = load(&owner.parts, &owner.ways.classifier, &mut owner.words, alert, now)?;
-    note_asked(owner, &live);
     owner.observe_all(&live.alert, observers, now);
     owner.take_in(live);
     Ok(())
@@ -138,7 +138,7 @@ fn replay(owner: &mut Owner) -> Result<(), EngineError> {
         }
         for record in records {
             owner.next_outcome = record.index + 1;
-            owner.take_batch(&record.octets);
+            owner.replay_batch(&record.octets);
         }
     }
 }
@@ -171,6 +171,7 @@ fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segmen
     let way = &mut owner.ways.list[place];
     way.lanes[lane].segments.push_back((index, segment.outcomes_from));
     let no = way.no;
+    let channel = owner.ways.classifier.routes()[place].channel;
     let Some(live) = owner.lives.get_mut(&segment.alert) else { return };
     for entry in &segment.entries {
         let Some(hot) = live.hot(entry.endpoint) else { continue };
@@ -186,6 +187,9 @@ fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segmen
                 hot.route = no;
             }
         });
+        if segment.answer {
+            owner.asked.note(channel, &entry.address, no, (segment.alert, entry.endpoint));
+        }
         owner.ways.list[place].lanes[lane].under_way += units;
     }
 }
@@ -204,6 +208,26 @@ fn mark_orphans(owner: &mut Owner) {
             owner.take_orphan(no, endpoint);
         }
     }
+}
+
+/// Everybody who was asked and may still answer, the oldest question first. Most alerts are over long before their answers come.
+async fn note_all_asked(owner: &mut Owner) -> Result<(), EngineError> {
+    let now = owner.now();
+    for alert in owner.parts.store.asking_alerts(now).await.map_err(store_error)? {
+        let no = alert.no;
+        match owner.lives.remove(&no) {
+            Some(live) => {
+                note_asked(owner, &live);
+                owner.lives.insert(no, live);
+            }
+            None if alert.state.is_final() => {
+                let live = load(&owner.parts, &owner.ways.classifier, &mut owner.words, alert, now)?;
+                note_asked(owner, &live);
+            }
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 /// Everybody who was sent something that asks for an answer.

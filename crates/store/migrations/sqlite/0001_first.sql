@@ -60,6 +60,7 @@ CREATE TABLE opt_outs (
     PRIMARY KEY (account, channel, address)
 ) STRICT, WITHOUT ROWID;
 
+-- asks_until: an alert that asks for an answer takes one until then.
 CREATE TABLE alerts (
     no          INTEGER PRIMARY KEY AUTOINCREMENT,
     id          BLOB NOT NULL UNIQUE,
@@ -71,11 +72,13 @@ CREATE TABLE alerts (
     note        TEXT NOT NULL,
     final_at    INTEGER,
     roster_len  INTEGER NOT NULL DEFAULT 0,
+    asks_until  INTEGER,
     request     TEXT NOT NULL,
     origin      TEXT NOT NULL
 ) STRICT;
 CREATE INDEX alerts_by_account ON alerts (account, no);
 CREATE INDEX alerts_unfinished ON alerts (no) WHERE final_at IS NULL;
+CREATE INDEX alerts_asking ON alerts (asks_until) WHERE asks_until IS NOT NULL;
 CREATE INDEX alerts_by_end ON alerts (final_at) WHERE final_at IS NOT NULL;
 
 CREATE TABLE idempotency_keys (

@@ -48,6 +48,23 @@ pub(crate) async fn states_move_and_final_ones_are_not_unfinished(store: &dyn St
     assert_eq!(store.final_alerts_before(Timestamp(20), 10).await.unwrap(), []);
 }
 
+pub(crate) async fn who_asks_is_known_until_its_time_is_over(store: &dyn Store) {
+    let asking = |n| {
+        let mut asking = alert(n);
+        asking.request.require_answer = true;
+        asking
+    };
+    let mut numbers = Vec::new();
+    for alert in [asking(1), alert(2), asking(3)] {
+        let Accepted::New(accepted) = store.accept_alert(alert, None).await.unwrap() else { panic!() };
+        numbers.push(accepted.no);
+    }
+    store.set_alert_state(numbers[0], AlertState::Done, 2, "", Timestamp(20)).await.unwrap();
+    let end = alert(1).request.expires;
+    assert_eq!(nos(&store.asking_alerts(Timestamp(0)).await.unwrap()), [numbers[0], numbers[2]]);
+    assert_eq!(nos(&store.asking_alerts(end).await.unwrap()), [numbers[2]]);
+}
+
 pub(crate) async fn an_older_version_does_not_overwrite_a_newer(store: &dyn Store) {
     let no = accept(store, 1).await;
     store.set_alert_state(no, AlertState::Cancelled, 3, "", Timestamp(1)).await.unwrap();

@@ -66,6 +66,10 @@ impl Alerts for Sqlite {
         Box::pin(self.read(|connection| many(connection, "WHERE final_at IS NULL ORDER BY no", [])))
     }
 
+    fn asking_alerts(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>> {
+        Box::pin(self.read(move |connection| many(connection, "WHERE asks_until > ?1 ORDER BY no", [now.0])))
+    }
+
     fn set_alert_state<'a>(
         &'a self,
         no: AlertNo,
@@ -219,8 +223,8 @@ fn accept(
         return Ok(earlier);
     }
     tx.prepare_cached(
-        "INSERT INTO alerts (id, account, token, created, state, version, note, final_at, request, origin) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO alerts (id, account, token, created, state, version, note, final_at, asks_until, request, \
+         origin) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute((
         alert.id.0.as_bytes(),
@@ -231,6 +235,7 @@ fn accept(
         alert.version,
         &alert.note,
         alert.state.is_final().then_some(alert.created.0),
+        alert.request.require_answer.then_some(alert.request.expires.0),
         request,
         origin,
     ))?;

@@ -1,7 +1,7 @@
 //! What a start finds: rows, outcomes after them, segments nobody acknowledged.
 
 use super::house::{House, START, accepted, crowd, receipt};
-use records::{Outcome, ReceiptState, Segment};
+use records::{Channel, Inbound, Outcome, ReceiptState, Segment};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -97,4 +97,62 @@ async fn the_report_after_a_start_is_the_one_before() {
         (&after.reasons, &after.times.p50, after.state),
         (&before.reasons, &before.times.p50, before.state)
     );
+}
+
+fn reply(from: &str) -> Outcome {
+    Outcome::Inbound(Inbound {
+        channel: Channel::Sms,
+        route: "sms".into(),
+        from: from.into(),
+        to: "71700".into(),
+        text: "1".into(),
+        of: None,
+        at: START.plus_s(90),
+    })
+}
+
+#[tokio::test]
+async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (in_segments, over) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let unfolded = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(20)).await;
+    let submitted = house.submit(|request| request.require_answer = true).await;
+    house.until(&submitted.alert, |report| report.state == "running" && report.counts.planned == 20).await;
+    // In segments, in outcomes that are not folded, and in an alert that is over.
+    copy_as_killed(dir.path(), in_segments.path());
+    let carrier = house.carrier(accepted);
+    house.until(&submitted.alert, |report| report.state == "done").await;
+    copy_as_killed(dir.path(), unfolded.path());
+    let who = carrier.addresses()[7].clone();
+    house.engine.stop().await;
+    house.store.close().await.unwrap();
+    copy_as_killed(dir.path(), over.path());
+    for dir in [in_segments.path(), unfolded.path(), over.path()] {
+        let again = House::open_at(dir, START.plus_s(60)).await;
+        let topic = again.bus.topic(records::OUTCOMES).unwrap();
+        topic.append(&[&records::encode_outcomes(&[reply(&who)])]).await.unwrap();
+        let report = again.until(&submitted.alert, |report| report.counts.answered == 1).await;
+        assert_eq!(report.counts.endpoints, 20);
+        again.engine.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_came_just_before_a_crash_is_folded_by_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let killed = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    house.people(crowd(20)).await;
+    let submitted = house.submit(|request| request.require_answer = true).await;
+    let _carrier = house.carrier(|segment, entry| {
+        let mut out = accepted(segment, entry);
+        out.push(reply(&entry.address));
+        out
+    });
+    house.until(&submitted.alert, |report| report.counts.answered == 20).await;
+    copy_as_killed(dir.path(), killed.path());
+    let again = House::open_at(killed.path(), START.plus_s(60)).await;
+    again.until(&submitted.alert, |report| report.counts.answered == 20).await;
 }

@@ -51,6 +51,7 @@ cases! { alerts:
     numbers_are_dense_and_never_reused,
     alerts_are_listed_newest_first,
     states_move_and_final_ones_are_not_unfinished,
+    who_asks_is_known_until_its_time_is_over,
     an_older_version_does_not_overwrite_a_newer,
     the_same_key_and_body_give_the_earlier_alert,
     a_key_is_free_again_after_a_day,
