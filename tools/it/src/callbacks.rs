@@ -69,6 +69,11 @@ impl Callbacks {
         self.kept.lock().unwrap().answers.extend(statuses);
     }
 
+    /// What it was told to answer first is forgotten; this is answered.
+    pub fn answer_from_now(&self, status: u16) {
+        self.kept.lock().unwrap().answers = VecDeque::from([status]);
+    }
+
     /// All calls so far, in the order they came.
     pub fn calls(&self) -> Vec<Call> {
         self.kept.lock().unwrap().calls.clone()

@@ -166,3 +166,27 @@ async fn a_report_comes_as_json_csv_and_xml() {
     let metrics = api.get("/metrics").await;
     assert!(metrics.text.contains("campanile_"), "{}", metrics.text);
 }
+
+#[tokio::test]
+async fn what_an_observer_did_not_hear_is_told_after_a_kill() {
+    let (carrier, callbacks) = (carrier().await, Callbacks::start().await);
+    // As long as it takes to be killed.
+    callbacks.answer_first(&[503; 1_000]);
+    let mut server = Server::start(&sms_route("carrier", carrier.address(), "")).await;
+    let api = server.api();
+    api.import_csv(phones_csv(3)).await;
+    let callback = json!({"url": callbacks.url(), "events": ["done"]});
+    let id = api.submit(&json!({"text": "x", "audience": ["all"], "callback": callback})).await;
+    api.done(&id, SOON).await;
+    let first =
+        eventually("it was tried", SOON, async || callbacks.calls().into_iter().next().ok_or("not")).await;
+    server.kill9();
+    callbacks.answer_from_now(200);
+    server.restart().await;
+    let told = eventually("it was told", SOON, async || {
+        callbacks.calls().into_iter().find(|call| call.answered == 200).ok_or(callbacks.calls().len())
+    })
+    .await;
+    assert_eq!(told.json()["type"], "alert.done");
+    assert_eq!(told.header("webhook-id"), first.header("webhook-id"), "the same notice");
+}

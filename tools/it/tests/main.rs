@@ -1,6 +1,7 @@
 //! All tests that cross crates: the real program, real sockets, peers that others wrote.
 #![allow(clippy::unwrap_used)]
 
+mod accounts;
 mod answers;
 mod bad_input;
 mod cap_messages;

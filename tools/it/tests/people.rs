@@ -187,3 +187,38 @@ async fn alerts_are_accepted_while_many_people_are_imported_and_see_them_all_or_
     })
     .await;
 }
+
+#[tokio::test]
+async fn quiet_hours_hold_what_is_routine_and_let_an_emergency_through() {
+    let carrier = carrier().await;
+    let server = Server::start(&sms_route("carrier", carrier.address(), "")).await;
+    let api = server.api();
+    let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
+    let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
+    let at = |after: i64| {
+        let minute = (minute + after).rem_euclid(1_440);
+        format!("{:02}:{:02}", minute / 60, minute % 60)
+    };
+    let around = |from: i64, to: i64| json!(format!("{}-{}", at(from), at(to)));
+    let mut people = [phone_owner("asleep", 0), phone_owner("awake", 1), phone_owner("far-away", 2)];
+    for person in &mut people {
+        person["time_zone"] = json!("UTC");
+    }
+    people[0]["quiet_hours"] = around(-60, 60);
+    people[1]["quiet_hours"] = around(60, 120);
+    // The same hours on the other side of the world are over.
+    people[2]["quiet_hours"] = around(-60, 60);
+    people[2]["time_zone"] = json!("Pacific/Auckland");
+    api.add_recipients(&json!(people)).await;
+    let id = api.submit(&json!({"text": "routine", "audience": ["all"]})).await;
+    let report = api.until(&id, "two have it", SOON, |report| count(report, "delivered") == 2).await;
+    assert_eq!((count(&report, "held"), report["state"].as_str()), (1, Some("running")), "{report}");
+    let deliveries = api.deliveries(&id).await;
+    let asleep = deliveries.iter().find(|it| it["recipients"][0]["id"] == "asleep").unwrap();
+    assert_eq!(asleep["reason_code"], "quiet_hours", "{asleep}");
+    let id = api.submit(&json!({"text": "emergency", "audience": ["all"], "priority": "emergency"})).await;
+    let report = api.done(&id, SOON).await;
+    assert_eq!(count(&report, "held"), 0, "{report}");
+    assert_eq!(carrier.accepted(&number(0), "emergency"), 1);
+    assert_eq!(carrier.accepted(&number(0), "routine"), 0);
+}

@@ -90,6 +90,42 @@ async fn compressed_bodies_are_read_as_they_come() {
     assert_eq!(reply.status, 415, "{}", reply.text);
 }
 
+#[tokio::test]
+async fn one_body_may_name_tens_of_thousands() {
+    const NAMED: u64 = 50_000;
+    let carrier = carrier().await;
+    let server = Server::start(&sms_route("carrier", carrier.address(), "")).await;
+    let api = server.api();
+    let audience: Vec<String> = crate::world::phones(NAMED)
+        .people()
+        .flat_map(|person| person.devices)
+        .map(|device| format!("sms:{}", device.address))
+        .collect();
+    let body = serde_json::to_vec(&json!({"text": "x", "audience": audience})).unwrap();
+    let reply = api.post_as("/api/v1/alerts?mode=sync", "application/json", body).await.expect(201);
+    assert_eq!(reply["endpoints"], NAMED);
+    let report = api.done(reply["id"].as_str().unwrap(), SOON).await;
+    assert_eq!(count(&report, "endpoints"), NAMED, "{report}");
+    assert_eq!((carrier.stats().messages, carrier.stats().repeats), (NAMED, 0));
+    let too_many = vec!["all"; 100_001];
+    api.post("/api/v1/alerts", &json!({"text": "x", "audience": too_many}))
+        .await
+        .expect_problem(422, "audience");
+}
+
+#[tokio::test]
+async fn the_api_describes_itself() {
+    let server = Server::start("").await;
+    let document = server.api().get("/openapi.json").await.expect(200);
+    assert!(document["openapi"].as_str().unwrap().starts_with("3."), "{}", document["openapi"]);
+    let paths = document["paths"].as_object().unwrap();
+    for path in
+        ["/api/v1/alerts", "/api/v1/recipients:import", "/api/v1/alerts/{id}:retry-failed", "/api/v1/cap"]
+    {
+        assert!(paths.contains_key(path), "{path} is not described");
+    }
+}
+
 const GZIP: &[u8] = &[
     0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xab, 0x56, 0x2a, 0x49, 0xad, 0x28, 0x51,
     0xb2, 0x52, 0xca, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0xd2, 0x51, 0x4a, 0x2c, 0x4d, 0xc9, 0x4c, 0xcd, 0x4b,
