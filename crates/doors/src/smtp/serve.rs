@@ -37,11 +37,12 @@ impl std::fmt::Display for SmtpError {
 impl std::error::Error for SmtpError {}
 
 /// A door that is open.
-#[derive(Debug)]
 pub struct SmtpRunning {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    /// Where its connections live: they must outlive the listener to say their last words.
+    cores: Arc<net::Cores>,
 }
 
 impl SmtpRunning {
@@ -56,6 +57,7 @@ impl SmtpRunning {
         let _ = self.task.await;
         // Each connection holds a receiver until it has ended.
         let _ = tokio::time::timeout(GRACE, self.stop.closed()).await;
+        drop(self.cores);
     }
 }
 
@@ -71,7 +73,7 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
     let listener = Listener::bind(&config.listen, CONNECTIONS_MAX).await.map_err(cannot)?;
     let address = listener.address().map_err(cannot)?;
     let (stop, stopping) = watch::channel(false);
-    let cores = Arc::clone(&deps.cores);
+    let (cores, kept) = (Arc::clone(&deps.cores), Arc::clone(&deps.cores));
     let task = tokio::spawn(async move {
         let mut stopped = stopping.clone();
         let each = move |stream: Stream, peer: SocketAddr| {
@@ -89,7 +91,7 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
             _ = stopped.wait_for(|stop| *stop) => {}
         }
     });
-    Ok(SmtpRunning { address, stop, task })
+    Ok(SmtpRunning { address, stop, task, cores: kept })
 }
 
 /// One connection, until either side ends it.
