@@ -190,7 +190,11 @@ impl Folding<'_> {
         at: Timestamp,
     ) {
         let created = live.alert.created;
-        let words = self.words.detail_no(text);
+        // Carriers put dates and ids into these texts: only those that explain a failure are worth keeping.
+        let words = match state {
+            ReceiptState::Failed | ReceiptState::Expired => self.words.detail_no(text),
+            ReceiptState::Delivered | ReceiptState::Buffered => 0,
+        };
         let mut effect = None;
         live.edit(endpoint, at, |hot| match state {
             ReceiptState::Buffered => {}
