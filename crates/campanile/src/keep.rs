@@ -102,6 +102,8 @@ mod tests {
             rate: 0.0,
             simulated: true,
             prefixes: Vec::new(),
+            senders: Vec::new(),
+            accounts: Vec::new(),
             weight: 1,
             cost: 0,
             priority: 0,

@@ -28,7 +28,7 @@ impl Weigher for Scales {
             Body::Sms { text } => {
                 self.routes.get(&route.name).map_or(1, |sms| gateway::sms::parts(sms.charset, sms.long, text))
             }
-            Body::Mail { .. } => 1,
+            Body::Short(_) | Body::Mail { .. } => 1,
         }
     }
 }

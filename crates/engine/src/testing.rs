@@ -41,6 +41,8 @@ pub fn route(name: &str, channel: Channel, change: impl FnOnce(&mut Route)) -> R
         rate: 0.0,
         simulated: false,
         prefixes: Vec::new(),
+        senders: Vec::new(),
+        accounts: Vec::new(),
         weight: 1,
         cost: 0,
         priority: 0,
@@ -63,6 +65,7 @@ pub fn entry(channel: Channel, address: &str) -> RosterEntry {
         expires: None,
         rule: 0,
         excluded: None,
+        message: None,
     }
 }
 

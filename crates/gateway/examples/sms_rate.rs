@@ -120,6 +120,7 @@ fn segment(first: u32, count: u32, now: Timestamp) -> Segment {
         })],
         entries: (first..first + count)
             .map(|endpoint| Entry {
+                expires: None,
                 endpoint: EndpointNo(endpoint),
                 attempt: 1,
                 address: format!("+46{endpoint:09}"),

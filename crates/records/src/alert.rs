@@ -35,6 +35,12 @@ pub enum Origin {
     Api,
     /// CAP, with the original octets as text.
     Cap(String),
+    /// Nobody sent it: messages of platforms stand in it, those from this index of the topic of intake on, until the next one of
+    /// the same account, mode and lane.
+    Standing {
+        /// The first index.
+        intake_from: u64,
+    },
 }
 
 /// States of an alert.

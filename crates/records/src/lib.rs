@@ -12,6 +12,7 @@ mod channel;
 mod delivery;
 mod group;
 mod ids;
+mod message;
 mod notice;
 mod outcome;
 mod recipient;
@@ -30,17 +31,23 @@ pub use channel::Channel;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
 pub use group::{Group, Rule, Test};
 pub use ids::{AlertId, AlertNo, EndpointNo};
-pub use notice::Notice;
+pub use message::{
+    Fate, FateState, Intake, Message, MessageId, Party, PartyInbound, Short, ShortAddress, ShortText, Tell,
+    Told,
+};
+pub use notice::{Notice, NoticeVerb};
 pub use outcome::{
-    AttemptRef, AttemptResult, Inbound, Intent, NotTried, Outcome, Receipt, ReceiptState, decode_outcomes,
-    encode_outcomes, mail_key,
+    AttemptRef, AttemptResult, Inbound, InboundOctets, Intent, NotTried, Outcome, Receipt, ReceiptState,
+    decode_outcomes, encode_outcomes, mail_key,
 };
 pub use recipient::{Device, Position, QuietHours, Recipient};
-pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry};
+pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage};
 pub use route::{Lane, Route, RouteHealth};
 pub use segment::{Body, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
 pub use time::Timestamp;
-pub use topics::{CONTROL, Control, ControlState, INBOUND, NOTICES, OUTCOMES, ROUTES, segment_topic};
+pub use topics::{
+    CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, ROUTES, segment_topic, told_topic,
+};
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage
 /// or a newer version, never a peer's mistake.
@@ -65,6 +72,13 @@ pub(crate) const FORMAT: u8 = 1;
 pub(crate) fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
     // Writing to a growing vector fails only for types without a known length, which no noun has.
     postcard::to_extend(value, vec![FORMAT]).expect("a noun has a known length")
+}
+
+pub(crate) fn extend_with<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
+    out.push(FORMAT);
+    // As in `to_bytes`; the vector is moved through, not copied.
+    let behind = postcard::to_extend(value, std::mem::take(out)).expect("a noun has a known length");
+    *out = behind;
 }
 
 pub(crate) fn from_bytes<'a, T: serde::Deserialize<'a>>(

@@ -8,6 +8,8 @@ pub struct Notice {
     pub id: String,
     /// The alert it is about, if it is about one.
     pub alert: Option<AlertId>,
+    /// How.
+    pub verb: NoticeVerb,
     /// Where to.
     pub url: String,
     /// Such as `application/json`.
@@ -18,6 +20,15 @@ pub struct Notice {
     pub at: Timestamp,
     /// Not tried after.
     pub expires: Timestamp,
+}
+
+/// How a notice is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NoticeVerb {
+    /// A signed POST (Standard Webhooks).
+    Post,
+    /// A GET of the address as it is, unsigned: a platform's own old way (`callback`, `dlr-url`). Any 2xx or 3xx answer is enough.
+    Fetch,
 }
 
 impl Notice {

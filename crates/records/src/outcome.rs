@@ -159,10 +159,23 @@ pub struct Inbound {
     pub to: String,
     /// What they said.
     pub text: String,
+    /// What was said as octets, where it is no text or has a header of its own.
+    pub octets: Option<Box<InboundOctets>>,
     /// The delivery it belongs to, where the channel knows (a mail's In-Reply-To).
     pub of: Option<(AlertNo, EndpointNo)>,
     /// When.
     pub at: Timestamp,
+}
+
+/// A short message that is no text, as it came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InboundOctets {
+    /// SMPP `data_coding`.
+    pub data_coding: u8,
+    /// User data headers, without the length octet in front.
+    pub udh: Vec<u8>,
+    /// User data without its header.
+    pub octets: Vec<u8>,
 }
 
 /// The key by which a mail's submission and its bounces find each other: a mail has no carrier id that a bounce would

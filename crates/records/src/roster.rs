@@ -34,6 +34,25 @@ pub struct RosterEntry {
     pub rule: u32,
     /// Why it is left out.
     pub excluded: Option<crate::Reason>,
+    /// In a standing alert: the platform's message itself.
+    pub message: Option<Box<RosterMessage>>,
+}
+
+/// A platform's message as an endpoint of its standing alert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RosterMessage {
+    /// Its id.
+    pub id: crate::MessageId,
+    /// Who is told.
+    pub party: crate::Party,
+    /// When it was taken.
+    pub at: Timestamp,
+    /// What is sent.
+    pub short: crate::Short,
+    /// By this route alone.
+    pub route: Option<String>,
+    /// What the party wants to hear.
+    pub tell: crate::Tell,
 }
 
 /// A person credited with an endpoint.

@@ -17,6 +17,10 @@ pub struct Route {
     pub simulated: bool,
     /// Only addresses that begin with one of these; empty: all.
     pub prefixes: Vec<String>,
+    /// Only messages shown as from one of these senders; empty: all.
+    pub senders: Vec<String>,
+    /// Only messages of these accounts; empty: all.
+    pub accounts: Vec<String>,
     /// Share among routes of equal priority and cost; 1 by default.
     pub weight: u32,
     /// Minor units for a part; cheaper goes first at equal priority.

@@ -1,4 +1,4 @@
-use crate::{AlertNo, DecodeError, EndpointNo, Lane, Timestamp};
+use crate::{AlertNo, DecodeError, EndpointNo, Lane, Short, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -55,6 +55,8 @@ pub struct Entry {
     pub body: u16,
     /// A rendering for this endpoint alone.
     pub own: Option<Box<Body>>,
+    /// Its own end, where the segment's is not its own: nothing of it is written after.
+    pub expires: Option<Timestamp>,
     /// The link that leads to this endpoint's answer page, where an answer is asked for and the channel can show it.
     pub link: Option<String>,
 }
@@ -76,6 +78,8 @@ pub enum Body {
         /// HTML, or the gateway sends plain text alone.
         html: Option<String>,
     },
+    /// A platform's own short message, with what it said of sender, coding and headers.
+    Short(Box<Short>),
 }
 
 impl Segment {

@@ -9,6 +9,8 @@ pub const OUTCOMES: &str = "outcomes";
 pub const NOTICES: &str = "notices";
 /// Messages from people that belong to no alert.
 pub const INBOUND: &str = "inbound";
+/// What doors took from platforms: records are [`crate::Intake`]s, and a message's index is its id.
+pub const INTAKE: &str = "intake";
 /// Retained: key is the alert's number in decimal, value a [`Control`].
 pub const CONTROL: &str = "control";
 /// Retained: key is the route's name, value a [`crate::RouteHealth`].
@@ -17,6 +19,19 @@ pub const ROUTES: &str = "routes";
 /// The topic of segments for one route and lane.
 pub fn segment_topic(route: &str, lane: Lane) -> String {
     format!("segments/{route}/{}", lane.name())
+}
+
+/// The topic of what a client of our SMPP server is told ([`crate::Told`]), kept until a session of its takes it. The name is
+/// percent-escaped, since a `system_id` may hold anything.
+pub fn told_topic(system_id: &str) -> String {
+    let mut name = String::from("told/");
+    for octet in system_id.bytes() {
+        match octet {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => name.push(char::from(octet)),
+            other => name.push_str(&format!("%{other:02X}")),
+        }
+    }
+    name
 }
 
 /// What gateways must know of an alert before each batch. An alert without one may be sent.

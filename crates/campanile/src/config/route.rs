@@ -130,6 +130,8 @@ impl Route {
             rate: self.rate,
             simulated: self.sim,
             prefixes: self.prefixes.clone(),
+            senders: Vec::new(),
+            accounts: Vec::new(),
             weight: self.weight,
             cost: self.cost,
             priority: self.priority,

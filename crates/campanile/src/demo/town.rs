@@ -75,6 +75,8 @@ fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
         rate,
         simulated: true,
         prefixes: Vec::new(),
+        senders: Vec::new(),
+        accounts: Vec::new(),
         weight: 1,
         cost: 0,
         priority: 0,

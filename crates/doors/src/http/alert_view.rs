@@ -62,6 +62,7 @@ fn origin(origin: &Origin) -> &'static str {
     match origin {
         Origin::Api => "api",
         Origin::Cap(_) => "cap",
+        Origin::Standing { .. } => "standing",
     }
 }
 

@@ -107,7 +107,7 @@ impl Builder<'_> {
         };
         let wants_link = live.alert.request.require_answer && self.route.channel == Channel::Mail;
         let link = if wants_link { self.links.link(live.alert.no, endpoint) } else { None };
-        Some(Entry { endpoint, attempt: 0, address: known.address.clone(), body, own, link })
+        Some(Entry { endpoint, attempt: 0, address: known.address.clone(), body, own, expires: None, link })
     }
 
     fn place(&self, bodies: &mut Bodies, body: Arc<Body>) -> u16 {
@@ -161,11 +161,23 @@ fn entry_of(block: &RosterBlock, endpoint: EndpointNo) -> Option<&RosterEntry> {
 fn own_octets(entry: &Entry) -> usize {
     let own = entry.own.as_deref().map_or(0, |body| match body {
         Body::Sms { text } => text.len(),
+        Body::Short(short) => short_octets(short),
         Body::Mail { subject, text, html } => {
             subject.len() + text.len() + html.as_ref().map_or(0, String::len)
         }
     });
     own + entry.link.as_ref().map_or(0, String::len)
+}
+
+/// What a platform's message takes in a segment.
+fn short_octets(short: &records::Short) -> usize {
+    /// Everything that is not of variable length.
+    const FIXED: usize = 24;
+    let text = match &short.text {
+        records::ShortText::Text { text, .. } => text.len(),
+        records::ShortText::Octets { octets, .. } => octets.len(),
+    };
+    FIXED + text + short.udh.len() + short.tlvs.len() + short.source.addr.len() + short.service_type.len()
 }
 
 fn give_up(live: &mut Live, endpoint: EndpointNo, reason: Reason, now: Timestamp) {

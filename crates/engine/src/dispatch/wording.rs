@@ -133,7 +133,8 @@ impl Wording {
             Rendering::Shared(body) => (*body).clone(),
             Rendering::Own(body) => *body,
         };
-        let (Body::Sms { text } | Body::Mail { text, .. }) = body;
+        // Nothing is rendered to a platform's own message.
+        let (Body::Sms { text } | Body::Mail { text, .. }) = body else { return None };
         let how = choices_line(request);
         Some(text.strip_suffix(&how).map(str::to_owned).unwrap_or(text))
     }
@@ -305,6 +306,7 @@ mod tests {
         };
         match body {
             Body::Sms { text } | Body::Mail { text, .. } => text,
+            Body::Short(_) => panic!("nothing is rendered to it"),
         }
     }
 

@@ -168,6 +168,7 @@ mod tests {
             expires: None,
             rule: 0,
             excluded: None,
+            message: None,
         }
     }
 

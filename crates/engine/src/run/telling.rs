@@ -257,6 +257,7 @@ fn notice(
         )
     };
     Notice {
+        verb: records::NoticeVerb::Post,
         id: format!("{}-{:x}-{sequence:x}", report.id, now.0),
         alert: Some(report.id),
         url: request.url.clone(),

@@ -199,6 +199,7 @@ impl Roster {
             expires: None,
             rule: slot.rule,
             excluded: slot.excluded,
+            message: None,
         }
     }
 }

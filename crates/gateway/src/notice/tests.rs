@@ -124,6 +124,7 @@ impl House {
 
     async fn notify_until(&self, url: &str, id: &str, expires: Timestamp) {
         let notice = Notice {
+            verb: records::NoticeVerb::Post,
             id: id.to_owned(),
             alert: None,
             url: url.to_owned(),

@@ -126,7 +126,7 @@ impl Craft for SmsCraft {
                     // What has more cannot be sent, and is refused as a whole.
                     u8::try_from(parts).ok().filter(|&parts| usize::from(parts) <= PARTS_MAX).unwrap_or(1)
                 }
-                Body::Mail { .. } => 1,
+                Body::Short(_) | Body::Mail { .. } => 1,
             },
         }
     }
@@ -219,6 +219,7 @@ mod tests {
 
     fn entry(body: u16, own: Option<Body>) -> Entry {
         Entry {
+            expires: None,
             endpoint: EndpointNo(0),
             attempt: 1,
             address: "+46701234567".to_owned(),

@@ -194,7 +194,7 @@ impl Inbox {
 
     fn outcome(&self, from: String, to: String, text: String, at: Timestamp) -> Outcome {
         let route = self.route.clone();
-        Outcome::Inbound(Inbound { channel: Channel::Sms, route, from, to, text, of: None, at })
+        Outcome::Inbound(Inbound { channel: Channel::Sms, route, from, to, text, octets: None, of: None, at })
     }
 }
 

@@ -76,5 +76,6 @@ fn entry(n: usize) -> RosterEntry {
         expires: None,
         rule: 0,
         excluded: None,
+        message: None,
     }
 }

@@ -155,6 +155,8 @@ fn route(name: &str, mode: Mode) -> Route {
         rate: 0.0,
         simulated: mode == Mode::Drill,
         prefixes: Vec::new(),
+        senders: Vec::new(),
+        accounts: Vec::new(),
         weight: 1,
         cost: 0,
         priority: 0,

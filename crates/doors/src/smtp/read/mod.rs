@@ -46,6 +46,7 @@ fn read_for(message: &Message<'_>, mail: &Mail, recipient: &Recipient, at: Times
         TagKind::Answers => match automatic::automatic(message, &mail.from) {
             Some(why) => Reading::Ignored(why),
             None => Reading::Outcome(Outcome::Inbound(Inbound {
+                octets: None,
                 channel: Channel::Mail,
                 route: String::new(),
                 from: author(message, &mail.from),

@@ -103,6 +103,7 @@ async fn receipts_and_answers_find_their_delivery() {
             0 => out.insert(0, receipt(segment, entry, ReceiptState::Delivered)),
             1 => out.push(receipt(segment, entry, ReceiptState::Failed)),
             _ => out.push(Outcome::Inbound(Inbound {
+                octets: None,
                 channel: records::Channel::Sms,
                 route: segment.route.clone(),
                 from: entry.address.clone(),

@@ -101,6 +101,7 @@ async fn the_report_after_a_start_is_the_one_before() {
 
 fn reply(from: &str) -> Outcome {
     Outcome::Inbound(Inbound {
+        octets: None,
         channel: Channel::Sms,
         route: "sms".into(),
         from: from.into(),

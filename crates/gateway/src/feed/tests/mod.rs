@@ -29,6 +29,7 @@ impl Craft for ByAddress {
 /// A segment whose entries cost these units; endpoints are numbered from `first` on.
 fn segment(alert: u64, lane: Lane, first: u32, units: &[u8]) -> Segment {
     let entries = (first..).zip(units).map(|(endpoint, units)| Entry {
+        expires: None,
         endpoint: EndpointNo(endpoint),
         attempt: 1,
         address: units.to_string(),

@@ -37,6 +37,7 @@ fn segment(body: Body) -> Segment {
 
 fn entry(endpoint: u32, address: &str) -> Entry {
     Entry {
+        expires: None,
         endpoint: EndpointNo(endpoint),
         attempt: 1,
         address: address.to_owned(),

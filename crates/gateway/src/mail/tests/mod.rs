@@ -118,6 +118,7 @@ fn route(server: &Server) -> MailRoute {
 
 fn segment(names: &[String]) -> Segment {
     let entry = |(endpoint, name): (usize, &String)| Entry {
+        expires: None,
         endpoint: EndpointNo(endpoint as u32),
         attempt: 1,
         address: format!("{name}@people.test"),

@@ -165,6 +165,7 @@ fn segment(alert: u64, lane: Lane, first: u32, count: u32, text: &str) -> Segmen
 
 fn entry(endpoint: u32) -> Entry {
     Entry {
+        expires: None,
         endpoint: EndpointNo(endpoint),
         attempt: 1,
         address: format!("+4670{endpoint:07}"),

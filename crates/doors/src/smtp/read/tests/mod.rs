@@ -154,6 +154,7 @@ fn a_reply_is_the_answer_of_its_delivery() {
     assert_eq!(
         read_one(TagKind::Answers, "anna@people.test", text),
         Reading::Outcome(Outcome::Inbound(Inbound {
+            octets: None,
             channel: Channel::Mail,
             route: String::new(),
             from: "Anna@People.test".to_owned(),
