@@ -181,6 +181,11 @@ impl<'a> Tlvs<'a> {
         self.iter().find(|tlv| tlv.tag == tag).map(|tlv| tlv.value)
     }
 
+    /// The values of all with this tag, in order: `broadcast_area_identifier` and the like may come many times.
+    pub fn find_all(self, tag: Tag) -> impl Iterator<Item = &'a [u8]> {
+        self.iter().filter(move |tlv| tlv.tag == tag).map(|tlv| tlv.value)
+    }
+
     /// The value of a one-octet parameter; `None` also when the value is empty.
     #[must_use]
     pub fn find_u8(self, tag: Tag) -> Option<u8> {

@@ -20,6 +20,17 @@ pub struct CancelBroadcastSm<'a> {
     pub tlvs: Tlvs<'a>,
 }
 
+impl CancelBroadcastSm<'_> {
+    /// Checks values a server must not let pass, beyond the sizes that decoding checks.
+    ///
+    /// # Errors
+    /// The first bad parameter, with the status to answer.
+    pub fn check(&self) -> Result<(), DecodeError> {
+        self.source.check_source()?;
+        self.tlvs.check()
+    }
+}
+
 impl<'a> Body<'a> for CancelBroadcastSm<'a> {
     fn command(&self) -> Command {
         Command::CANCEL_BROADCAST_SM

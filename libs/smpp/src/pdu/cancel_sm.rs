@@ -22,6 +22,21 @@ pub struct CancelSm<'a> {
     pub tlvs: Tlvs<'a>,
 }
 
+impl CancelSm<'_> {
+    /// Checks values a server must not let pass, beyond the sizes that decoding checks.
+    ///
+    /// # Errors
+    /// The first bad parameter, with the status to answer.
+    pub fn check(&self) -> Result<(), DecodeError> {
+        self.source.check_source()?;
+        // 3.4 §4.9.1: without an id the destination says which messages are meant.
+        if self.message_id.is_empty() || !self.destination.addr.is_empty() {
+            self.destination.check_destination()?;
+        }
+        self.tlvs.check()
+    }
+}
+
 impl<'a> Body<'a> for CancelSm<'a> {
     fn command(&self) -> Command {
         Command::CANCEL_SM

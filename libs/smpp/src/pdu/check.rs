@@ -3,6 +3,7 @@
 use crate::error::{DecodeError, Problem};
 use crate::limits::Field;
 use crate::status::Status;
+use crate::text::udh::Udh;
 use crate::time::SmppTime;
 use crate::tlv::{Tag, Tlvs};
 
@@ -35,6 +36,20 @@ pub(super) fn one_message(short_message: &[u8], tlvs: Tlvs<'_>) -> Result<(), De
     }
     let (status, field) = (Status::ROPTPARNOTALLWD, "message_payload");
     Err(DecodeError { status, field, problem: Problem::NotAllowed })
+}
+
+/// A user data header that `esm_class` announces must lie within the message: phones and SMSCs cut the text by it.
+pub(super) fn header(announced: bool, message: &[u8]) -> Result<(), DecodeError> {
+    refuse_if(announced && Udh::split(message).is_err(), Status::RINVESMCLASS, "user data header")
+}
+
+/// A message must be named when nothing else says which one is meant.
+pub(super) fn message_id(id: &[u8]) -> Result<(), DecodeError> {
+    if !id.is_empty() {
+        return Ok(());
+    }
+    let (status, field) = (Status::RINVMSGID, "message_id");
+    Err(DecodeError { status, field, problem: Problem::Missing })
 }
 
 fn refuse_if(bad: bool, status: Status, field: &'static str) -> Result<(), DecodeError> {

@@ -46,7 +46,8 @@ impl<'a> DataSm<'a> {
         self.source.check_source()?;
         self.destination.check_destination()?;
         check::registered_delivery(self.registered_delivery)?;
-        self.tlvs.check()
+        self.tlvs.check()?;
+        check::header(self.has_udh(), self.message())
     }
 }
 
@@ -92,7 +93,7 @@ impl<'a> Body<'a> for DataSmResp<'a> {
     }
 
     fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
-        out.cstring(self.message_id, &MESSAGE_ID)?;
+        out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 

@@ -128,7 +128,7 @@ impl<'a> Body<'a> for DeliverSmResp<'a> {
     }
 
     fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
-        out.cstring(self.message_id, &MESSAGE_ID)?;
+        out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 

@@ -48,6 +48,7 @@ pub use unbind::{Unbind, UnbindResp};
 use crate::error::{DecodeError, EncodeError, Problem};
 use crate::limits::HEADER_OCTETS;
 use crate::status::Status;
+use crate::tlv::Tlvs;
 use crate::wire::Writer;
 
 /// Bits of `esm_class` (3.4 §5.2.12).
@@ -151,6 +152,14 @@ pub fn encode_header(command: Command, status: Status, sequence: u32, out: &mut 
     out.extend_from_slice(&header.to_bytes());
 }
 
+/// Appends TLVs to the PDU that begins at `start` of `out` and ends with it.
+pub(crate) fn append_tlvs(tlvs: Tlvs<'_>, start: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(tlvs.as_bytes());
+    // What was there fits, as `encode_for` has checked; what comes to it is a few octets.
+    let octets = (out.len() - start) as u32;
+    out[start..start + 4].copy_from_slice(&octets.to_be_bytes());
+}
+
 /// Reads one whole PDU, as [`crate::frame::split`] hands it out.
 ///
 /// # Errors
@@ -191,7 +200,7 @@ macro_rules! pdus {
             }
 
             /// The body of a response that has none: every field empty.
-            fn empty(command: Command) -> Option<Self> {
+            pub(crate) fn empty(command: Command) -> Option<Self> {
                 match command {
                     $($(Command::$command)|+ => Some(Pdu::$variant($body::default())),)*
                     _ => None,

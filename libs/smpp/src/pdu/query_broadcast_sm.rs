@@ -1,9 +1,9 @@
 //! query_broadcast_sm and its response (5.0 §4.6.1).
 
-use super::{Address, Body, Command};
+use super::{Address, Body, Command, check};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{MESSAGE_ID, SOURCE_ADDR};
-use crate::tlv::Tlvs;
+use crate::tlv::{Tag, Tlvs};
 use crate::wire::{Reader, Writer};
 
 /// Asks for the state of a broadcast.
@@ -15,6 +15,21 @@ pub struct QueryBroadcastSm<'a> {
     pub source: Address<'a>,
     /// `user_message_reference`.
     pub tlvs: Tlvs<'a>,
+}
+
+impl QueryBroadcastSm<'_> {
+    /// Checks values a server must not let pass, beyond the sizes that decoding checks.
+    ///
+    /// # Errors
+    /// The first bad parameter, with the status to answer.
+    pub fn check(&self) -> Result<(), DecodeError> {
+        // 5.0 §4.6.1.1: the ESME's own reference may name the broadcast too.
+        if self.tlvs.find(Tag::USER_MESSAGE_REFERENCE).is_none() {
+            check::message_id(self.message_id)?;
+        }
+        self.source.check_source()?;
+        self.tlvs.check()
+    }
 }
 
 impl<'a> Body<'a> for QueryBroadcastSm<'a> {
@@ -53,7 +68,7 @@ impl<'a> Body<'a> for QueryBroadcastSmResp<'a> {
     }
 
     fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
-        out.cstring(self.message_id, &MESSAGE_ID)?;
+        out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 

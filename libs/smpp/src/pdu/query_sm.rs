@@ -1,6 +1,6 @@
 //! query_sm and query_sm_resp (3.4 §4.8).
 
-use super::{Address, Body, Command};
+use super::{Address, Body, Command, check};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{FINAL_DATE, MESSAGE_ID, SOURCE_ADDR};
 use crate::tlv::Tlvs;
@@ -15,6 +15,18 @@ pub struct QuerySm<'a> {
     pub source: Address<'a>,
     /// None in the specification; a vendor's are kept.
     pub tlvs: Tlvs<'a>,
+}
+
+impl QuerySm<'_> {
+    /// Checks values a server must not let pass, beyond the sizes that decoding checks.
+    ///
+    /// # Errors
+    /// The first bad parameter, with the status to answer.
+    pub fn check(&self) -> Result<(), DecodeError> {
+        check::message_id(self.message_id)?;
+        self.source.check_source()?;
+        self.tlvs.check()
+    }
 }
 
 impl<'a> Body<'a> for QuerySm<'a> {
@@ -59,7 +71,7 @@ impl<'a> Body<'a> for QuerySmResp<'a> {
     }
 
     fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
-        out.cstring(self.message_id, &MESSAGE_ID)?;
+        out.message_id(self.message_id)?;
         out.cstring(self.final_date, &FINAL_DATE)?;
         out.raw(&[self.message_state, self.error_code]);
         out.tlvs(self.tlvs)

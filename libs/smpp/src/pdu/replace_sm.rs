@@ -35,6 +35,7 @@ impl ReplaceSm<'_> {
     /// # Errors
     /// The first bad parameter, with the status to answer.
     pub fn check(&self) -> Result<(), DecodeError> {
+        check::message_id(self.message_id)?;
         self.source.check_source()?;
         check::time(self.schedule_delivery_time, &SCHEDULE_DELIVERY_TIME)?;
         check::time(self.validity_period, &VALIDITY_PERIOD)?;

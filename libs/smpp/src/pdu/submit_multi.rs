@@ -170,6 +170,12 @@ impl<'a> SubmitMulti<'a> {
         }
     }
 
+    /// Whether the message begins with a user data header.
+    #[must_use]
+    pub fn has_udh(&self) -> bool {
+        self.esm_class & super::esm_class::UDHI != 0
+    }
+
     /// Checks values a server must not let pass, beyond the sizes that decoding checks.
     ///
     /// # Errors
@@ -186,7 +192,8 @@ impl<'a> SubmitMulti<'a> {
         check::time(self.validity_period, &VALIDITY_PERIOD)?;
         check::registered_delivery(self.registered_delivery)?;
         self.tlvs.check()?;
-        check::one_message(self.short_message, self.tlvs)
+        check::one_message(self.short_message, self.tlvs)?;
+        check::header(self.has_udh(), self.message())
     }
 }
 
@@ -338,7 +345,7 @@ impl<'a> Body<'a> for SubmitMultiResp<'a> {
     }
 
     fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
-        out.cstring(self.message_id, &MESSAGE_ID)?;
+        out.message_id(self.message_id)?;
         out.u8(self.refused.count);
         out.raw(self.refused.bytes);
         out.tlvs(self.tlvs)

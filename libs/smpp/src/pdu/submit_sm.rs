@@ -72,7 +72,8 @@ impl<'a> SubmitSm<'a> {
         check::registered_delivery(self.registered_delivery)?;
         check::replace_flag(self.replace_if_present_flag)?;
         self.tlvs.check()?;
-        check::one_message(self.short_message, self.tlvs)
+        check::one_message(self.short_message, self.tlvs)?;
+        check::header(self.has_udh(), self.message())
     }
 }
 
@@ -137,7 +138,7 @@ impl<'a> Body<'a> for SubmitSmResp<'a> {
     }
 
     fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
-        out.cstring(self.message_id, &MESSAGE_ID)?;
+        out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 

@@ -6,7 +6,7 @@ use crate::pdu::{
     QuerySmResp, SubmitMultiResp, SubmitSm, Version,
 };
 use crate::status::Status;
-use crate::tlv::Tlvs;
+use crate::tlv::{Tag, Tlvs};
 use std::fmt;
 use std::time::Duration;
 
@@ -112,6 +112,12 @@ pub struct Response<'b> {
 }
 
 impl<'b> Response<'b> {
+    /// 5.0: how busy the peer says it is, 0 (idle) to 100 (congested) percent: slow down from 90 on, before it throttles.
+    #[must_use]
+    pub fn congestion(&self) -> Option<u8> {
+        self.tlvs.find_u8(Tag::CONGESTION_STATE)
+    }
+
     /// The answer to a query_sm.
     ///
     /// # Errors

@@ -37,6 +37,8 @@ use window::{Entry, Nanos, Window, after};
 const INPUT_BACKLOG_OCTETS_MAX: usize = 8 << 20;
 /// Input buffers over this are given back when empty, so that an idle session costs nothing.
 const INPUT_KEPT_OCTETS: usize = 64 << 10;
+/// Greatest `congestion_state`: congested.
+const CONGESTION_MAX: u8 = 100;
 /// Refused binds on one connection before it is closed.
 const REFUSED_BINDS_MAX: u32 = 3;
 
@@ -56,6 +58,8 @@ struct Core {
     version: Version,
     born: Instant,
     now: Instant,
+    /// `now` as the window counts it.
+    nanos: Nanos,
     out: Vec<u8>,
     /// Which filling of `out` this is: a request of the current one has not left yet.
     batch: u32,
@@ -73,6 +77,8 @@ struct Core {
     enquired: Option<u32>,
     closed: Option<Reason>,
     told_closed: bool,
+    /// 5.0: what our responses say about how busy we are.
+    congestion: Option<u8>,
     counters: Counters,
 }
 
@@ -109,6 +115,7 @@ impl Session {
             version: config.version,
             born: now,
             now,
+            nanos: 0,
             out: Vec::new(),
             batch: 0,
             next_sequence: 1,
@@ -122,6 +129,7 @@ impl Session {
             enquired: None,
             closed: None,
             told_closed: false,
+            congestion: None,
             counters: Counters::default(),
             config,
         };
@@ -280,6 +288,13 @@ impl Session {
         self.core.window.set_limit(window);
     }
 
+    /// How busy we are, 0 (idle) to 100 (congested; more counts as that) percent, or `None` to say nothing: every response to a
+    /// message request of a 5.0 peer says so from now on in `congestion_state` (5.0 §4.8.4.18), those of refusals too. Peers
+    /// of other versions are not told.
+    pub fn set_congestion(&mut self, percent: Option<u8>) {
+        self.core.congestion = percent.map(|percent| percent.min(CONGESTION_MAX));
+    }
+
     /// What happened that no event tells.
     #[must_use]
     pub fn counters(&self) -> Counters {
@@ -290,12 +305,11 @@ impl Session {
 impl Core {
     /// Time never runs backwards here, whatever the caller's clock does.
     fn set_now(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-    }
-
-    fn nanos(&self) -> Nanos {
-        let since = self.now.saturating_duration_since(self.born);
-        since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos())
+        if now > self.now {
+            let since = now.saturating_duration_since(self.born);
+            self.nanos = since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos());
+            self.now = now;
+        }
     }
 
     fn next_expiry(&self) -> Option<Instant> {
@@ -431,7 +445,7 @@ impl Core {
             (false, _) => Fate::TimedOut,
         };
         if !over {
-            self.window.expire(entry, self.nanos());
+            self.window.expire(entry, self.nanos);
             self.drain_further();
         }
         let Entry { token, sequence, command, .. } = entry;

@@ -1,10 +1,15 @@
 //! The peer's requests that our caller has not answered yet: bounded, and a repeated number is noticed.
+//!
+//! A peer that counts, as all do, finds each of its numbers in the slot of the number's low bits. One that picks numbers of
+//! its own may crowd a slot; those wait in a map beside.
 
 use super::config::WINDOW_MAX;
 use crate::pdu::Command;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
+
+/// Fewest slots; there are twice as many as requests wait.
+const SLOTS_MIN: usize = 16;
 
 /// Spreads sequence numbers. A peer that picks colliding ones only fills its own window of at most 10,000.
 #[derive(Default)]
@@ -32,45 +37,108 @@ impl Hasher for SequenceHasher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeated;
 
+#[derive(Clone, Copy)]
+struct Slot {
+    sequence: u32,
+    /// 0, which is no request: the slot is free.
+    command: Command,
+}
+
+const FREE: Slot = Slot { sequence: 0, command: Command(0) };
+
+impl Slot {
+    fn is_free(self) -> bool {
+        self.command == FREE.command
+    }
+
+    fn is_of(self, sequence: u32) -> bool {
+        self.sequence == sequence && !self.is_free()
+    }
+}
+
 pub(super) struct PeerRequests {
     limit: usize,
-    unanswered: HashMap<u32, Command, BuildHasherDefault<SequenceHasher>>,
+    len: usize,
+    /// A power of two of slots; allocated with the first request.
+    slots: Vec<Slot>,
+    /// Requests that found another one in their slot.
+    crowded: HashMap<u32, Command, BuildHasherDefault<SequenceHasher>>,
 }
 
 impl PeerRequests {
     pub(super) fn new(limit: usize) -> Self {
-        PeerRequests { limit: limit.clamp(1, WINDOW_MAX), unanswered: HashMap::default() }
+        let limit = limit.clamp(1, WINDOW_MAX);
+        PeerRequests { limit, len: 0, slots: Vec::new(), crowded: HashMap::default() }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.unanswered.len()
+        self.len
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.unanswered.len() >= self.limit
+        self.len >= self.limit
     }
 
     /// Takes a request in. The caller has asked [`PeerRequests::is_full`].
     pub(super) fn insert(&mut self, sequence: u32, command: Command) -> Result<(), Repeated> {
-        debug_assert!(!self.is_full());
-        match self.unanswered.entry(sequence) {
-            Entry::Occupied(_) => Err(Repeated),
-            Entry::Vacant(free) => {
-                free.insert(command);
-                Ok(())
+        debug_assert!(!self.is_full() && !Slot { sequence, command }.is_free());
+        if self.command(sequence).is_some() {
+            return Err(Repeated);
+        }
+        if self.slots.len() <= self.len * 2 {
+            self.grow();
+        }
+        let index = self.index(sequence);
+        match self.slots.get_mut(index) {
+            Some(slot) if slot.is_free() => *slot = Slot { sequence, command },
+            _ => {
+                self.crowded.insert(sequence, command);
             }
         }
+        self.len += 1;
+        Ok(())
     }
 
     pub(super) fn command(&self, sequence: u32) -> Option<Command> {
-        self.unanswered.get(&sequence).copied()
+        let slot = self.slots.get(self.index(sequence))?;
+        if slot.is_of(sequence) {
+            return Some(slot.command);
+        }
+        if self.crowded.is_empty() { None } else { self.crowded.get(&sequence).copied() }
     }
 
     pub(super) fn remove(&mut self, sequence: u32) {
-        self.unanswered.remove(&sequence);
+        let index = self.index(sequence);
+        match self.slots.get_mut(index) {
+            Some(slot) if slot.is_of(sequence) => *slot = FREE,
+            _ if self.crowded.remove(&sequence).is_some() => {}
+            _ => return,
+        }
+        self.len -= 1;
     }
 
     pub(super) fn clear(&mut self) {
-        self.unanswered.clear();
+        (self.slots, self.crowded, self.len) = (Vec::new(), HashMap::default(), 0);
+    }
+
+    fn index(&self, sequence: u32) -> usize {
+        sequence as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    /// Twice the slots: what shared one may each have its own now.
+    fn grow(&mut self) {
+        let count = (self.slots.len() * 2).max(SLOTS_MIN);
+        let old = std::mem::replace(&mut self.slots, vec![FREE; count]);
+        let crowded = std::mem::take(&mut self.crowded);
+        let crowded = crowded.into_iter().map(|(sequence, command)| Slot { sequence, command });
+        for request in old.into_iter().filter(|slot| !slot.is_free()).chain(crowded) {
+            let index = self.index(request.sequence);
+            match self.slots.get_mut(index) {
+                Some(slot) if slot.is_free() => *slot = request,
+                _ => {
+                    self.crowded.insert(request.sequence, request.command);
+                }
+            }
+        }
     }
 }

@@ -39,7 +39,7 @@ impl Core {
                 if let Some(entry) = self.window.take(header.sequence, request) {
                     return Some(self.answered(entry, header, body, false));
                 }
-                let entry = self.window.take_late(header.sequence, Some(request), self.nanos());
+                let entry = self.window.take_late(header.sequence, Some(request), self.nanos);
                 self.late_or_unknown(entry, header, body)
             }
         }
@@ -66,7 +66,7 @@ impl Core {
         };
         self.counters.malformed_responses += u64::from(malformed);
         self.timers.active(self.now);
-        let waited = Duration::from_nanos(self.nanos().saturating_sub(entry.sent));
+        let waited = Duration::from_nanos(self.nanos.saturating_sub(entry.sent));
         self.drain_further();
         let Entry { token, sequence, command, .. } = entry;
         let status = header.status;
@@ -99,7 +99,7 @@ impl Core {
         if let Some(entry) = self.window.take_any(header.sequence) {
             return Some(self.answered(entry, header, &[], false));
         }
-        if let Some(entry) = self.window.take_late(header.sequence, None, self.nanos()) {
+        if let Some(entry) = self.window.take_late(header.sequence, None, self.nanos) {
             return self.late_or_unknown(Some(entry), header, &[]);
         }
         (Some(header.sequence) != self.enquired).then_some(Event::Nack { status, sequence: header.sequence })
@@ -262,12 +262,7 @@ impl Core {
         }
         if self.peers.is_full() {
             // Without an event: a flood costs the caller nothing.
-            encode_header(
-                header.command.response(),
-                self.config.flood_status,
-                header.sequence,
-                &mut self.out,
-            );
+            self.write_bare(header.command, self.config.flood_status, header.sequence);
             self.counters.flooded_requests += 1;
             self.wrote();
             return None;
@@ -308,21 +303,30 @@ impl Core {
             }
             _ => {
                 let pdu = Pdu::decode_body(command, body)?;
-                match &pdu {
-                    Pdu::SubmitMulti(multi) => {
-                        self.judge_length(multi.short_message)?;
-                        self.judge_count(multi.destinations.count())?;
-                        multi.check()?;
-                    }
-                    Pdu::ReplaceSm(replace) => {
-                        self.judge_length(replace.short_message)?;
-                        replace.check()?;
-                    }
-                    Pdu::BroadcastSm(broadcast) => broadcast.check()?,
-                    _ => {}
-                }
+                self.judge(&pdu)?;
                 Ok(Event::Request { sequence, pdu })
             }
+        }
+    }
+
+    /// Judges the values of the rarer requests.
+    fn judge(&self, pdu: &Pdu<'_>) -> Result<(), DecodeError> {
+        match pdu {
+            Pdu::SubmitMulti(multi) => {
+                self.judge_length(multi.short_message)?;
+                self.judge_count(multi.destinations.count())?;
+                multi.check()
+            }
+            Pdu::ReplaceSm(replace) => {
+                self.judge_length(replace.short_message)?;
+                replace.check()
+            }
+            Pdu::QuerySm(query) => query.check(),
+            Pdu::CancelSm(cancel) => cancel.check(),
+            Pdu::BroadcastSm(broadcast) => broadcast.check(),
+            Pdu::QueryBroadcastSm(query) => query.check(),
+            Pdu::CancelBroadcastSm(cancel) => cancel.check(),
+            _ => Ok(()),
         }
     }
 
@@ -361,6 +365,9 @@ fn id_and_tlvs(header: Header, body: &[u8]) -> Result<(&[u8], Tlvs<'_>), DecodeE
         Pdu::QuerySmResp(response) => (response.message_id, response.tlvs),
         Pdu::BroadcastSmResp(response) => (response.message_id, response.tlvs),
         Pdu::QueryBroadcastSmResp(response) => (response.message_id, response.tlvs),
+        Pdu::CancelSmResp(response) => (b"", response.tlvs),
+        Pdu::ReplaceSmResp(response) => (b"", response.tlvs),
+        Pdu::CancelBroadcastSmResp(response) => (b"", response.tlvs),
         Pdu::GenericNack(nack) => (b"", nack.tlvs),
         _ => (b"", Tlvs::NONE),
     })

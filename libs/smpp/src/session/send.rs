@@ -5,10 +5,9 @@ use super::Event;
 use super::window::{Entry, after};
 use super::{Core, PendingBind, REFUSED_BINDS_MAX, Reason, SendError, Session, State, may_send};
 use crate::error::{EncodeError, Problem};
-use crate::limits::MESSAGE_ID_V33_OCTETS_MAX;
 use crate::pdu::{
     self, AlertNotification, Bind, BindResp, Body, BroadcastSmResp, Command, DataSm, DataSmResp, DeliverSm,
-    DeliverSmResp, Outbind, Pdu, SubmitMultiResp, SubmitSm, SubmitSmResp, encode_header,
+    DeliverSmResp, Outbind, Pdu, SubmitMultiResp, SubmitSm, SubmitSmResp, Version, encode_header,
 };
 use crate::status::Status;
 use crate::tlv::{Tag, TlvBuf, Tlvs};
@@ -100,12 +99,12 @@ impl Session {
         self.core.send_unanswered(alert)
     }
 
-    /// Answers a request of the peer; a query that succeeds wants [`Session::respond_with`]. `message_id` goes into submit_sm, submit_multi, data_sm and broadcast_sm answers of status
-    /// `ROK`; elsewhere it is ignored. An answer is taken whatever the state of the output: their number is bounded by the
-    /// peer's window.
+    /// Answers a request of the peer; a query that succeeds wants [`Session::respond_with`]. `message_id` goes into submit_sm,
+    /// submit_multi, data_sm and broadcast_sm answers of status `ROK`; elsewhere it is ignored. An answer is taken whatever the
+    /// state of the output: their number is bounded by the peer's window.
     ///
     /// # Errors
-    /// No such request waits, it is a query, or the id is over 64 octets (8 to a peer of version 3.3).
+    /// No such request waits, it is a query, or the id is over 64 octets (8 hexadecimal digits to a peer of version 3.3).
     pub fn respond(
         &mut self,
         sequence: u32,
@@ -117,15 +116,17 @@ impl Session {
         self.core.respond(sequence, status, message_id)
     }
 
-    /// Answers a request of the peer with a whole body: a query's, a submit_multi's, one with TLVs.
+    /// Answers a request of the peer with a whole body: a query's, a submit_multi's with whom it refuses, one with TLVs. `body` is
+    /// the response's struct or a [`Pdu`](crate::pdu::Pdu) of it.
     ///
     /// # Errors
-    /// No such request waits, `body` is not its response, or a field is over its size.
-    pub fn respond_with(
+    /// No such request waits, `body` is not its response, or a field is over its size (to a peer of version 3.3 a message id is
+    /// at most 8 hexadecimal digits).
+    pub fn respond_with<'a, B: Body<'a>>(
         &mut self,
         sequence: u32,
         status: Status,
-        body: &Pdu<'_>,
+        body: &B,
         now: Instant,
     ) -> Result<(), SendError> {
         self.core.set_now(now);
@@ -207,7 +208,7 @@ impl Core {
         pdu::encode_for(body, Status::ROK, sequence, self.version, &mut self.out)?;
         self.next_sequence = after(sequence);
         // Registered before any octet can leave: the fastest response finds its slot.
-        self.window.insert(Entry { token, sent: self.nanos(), sequence, command, batch: self.batch });
+        self.window.insert(Entry { token, sent: self.nanos, sequence, command, batch: self.batch });
         self.timers.active(self.now);
         self.wrote();
         Ok(sequence)
@@ -231,14 +232,9 @@ impl Core {
     fn respond(&mut self, sequence: u32, status: Status, message_id: &[u8]) -> Result<(), SendError> {
         let command = self.peers.command(sequence).ok_or(SendError::UnknownSequence)?;
         if !status.is_ok() {
-            // 3.4 §4.4.2 and others: no body with a non-zero status.
-            encode_header(command.response(), status, sequence, &mut self.out);
+            self.write_bare(command, status, sequence);
             self.responded(sequence);
             return Ok(());
-        }
-        if !self.version.has_tlvs() && message_id.len() > MESSAGE_ID_V33_OCTETS_MAX {
-            let problem = Problem::TooLong { octets_max: MESSAGE_ID_V33_OCTETS_MAX };
-            return Err(SendError::Encode(EncodeError { field: "message_id", problem }));
         }
         let tlvs = Tlvs::NONE;
         match command {
@@ -258,11 +254,39 @@ impl Core {
                 Err(SendError::Encode(EncodeError { field: "message_state", problem }))
             }
             _ => {
-                encode_header(command.response(), status, sequence, &mut self.out);
+                self.write_bare(command, status, sequence);
                 self.responded(sequence);
                 Ok(())
             }
         }
+    }
+
+    /// Writes a response that says nothing but its status: no body (3.4 §4.4.2 and others), unless it says how busy we are.
+    pub(super) fn write_bare(&mut self, command: Command, status: Status, sequence: u32) {
+        let body = self.congestion_said().and_then(|_| Pdu::empty(command.response()));
+        let start = self.out.len();
+        let written = body.is_some_and(|body| {
+            pdu::encode_for(&body, status, sequence, self.version, &mut self.out).is_ok()
+        });
+        if written {
+            self.say_congestion(start);
+        } else {
+            encode_header(command.response(), status, sequence, &mut self.out);
+        }
+    }
+
+    fn congestion_said(&self) -> Option<u8> {
+        self.congestion.filter(|_| self.version >= Version::V5_0)
+    }
+
+    /// Appends `congestion_state` to the response that begins at `start` of the output.
+    fn say_congestion(&mut self, start: usize) {
+        let Some(percent) = self.congestion_said() else {
+            return;
+        };
+        let mut tlvs = TlvBuf::new();
+        tlvs.push_u8(Tag::CONGESTION_STATE, percent);
+        pdu::append_tlvs(tlvs.as_tlvs(), start, &mut self.out);
     }
 
     fn write_response<'a, B: Body<'a>>(
@@ -271,7 +295,9 @@ impl Core {
         status: Status,
         body: &B,
     ) -> Result<(), SendError> {
+        let start = self.out.len();
         pdu::encode_for(body, status, sequence, self.version, &mut self.out)?;
+        self.say_congestion(start);
         self.responded(sequence);
         Ok(())
     }
