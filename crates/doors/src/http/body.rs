@@ -6,9 +6,9 @@ use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use async_compression::zstd::DParameter;
 use axum::body::{Body, BodyDataStream};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::{Buf, Bytes};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -83,19 +83,12 @@ pub(crate) async fn whole(
         headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
     let encoded = headers.contains_key(CONTENT_ENCODING);
     if !encoded && declared.is_some_and(|octets| octets > octets_max as u64) {
-        // Who waits for `100 Continue` has sent nothing that had to be read away.
-        if !headers.contains_key(EXPECT) {
-            drain(&mut reader).await;
-        }
         return Err(too_large(octets_max));
     }
     let read = read_whole(&mut reader, octets_max, large);
     match tokio::time::timeout(WHOLE_BODY_MAX, read).await {
         Ok(Ok(Some(bytes))) => Ok(bytes),
-        Ok(Ok(None)) => {
-            drain(&mut reader).await;
-            Err(too_large(octets_max))
-        }
+        Ok(Ok(None)) => Err(too_large(octets_max)),
         Ok(Err(error)) => Err(broken(&error)),
         Err(_) => {
             let detail = format!("the body was not there after {} s", WHOLE_BODY_MAX.as_secs());
@@ -126,11 +119,21 @@ async fn read_whole(
     }
 }
 
-/// Reads a body away, within limits: a socket closed over unread octets resets, and the client would never see the answer.
-pub(crate) async fn drain(reader: &mut Reader) {
-    let (mut rest, mut nowhere) = (reader.take(DRAIN_OCTETS_MAX), tokio::io::sink());
-    let read = tokio::io::copy(&mut rest, &mut nowhere);
-    let _ = tokio::time::timeout(DRAIN_MAX, read).await;
+/// Reads a body away, within limits; true if it came to its end.
+pub(crate) async fn read_to_end(body: Body) -> bool {
+    let mut stream = body.into_data_stream();
+    let mut octets = 0;
+    let read = async {
+        while let Some(chunk) = stream.next().await {
+            let Ok(chunk) = chunk else { return false };
+            octets += chunk.len() as u64;
+            if octets > DRAIN_OCTETS_MAX {
+                return false;
+            }
+        }
+        true
+    };
+    tokio::time::timeout(DRAIN_MAX, read).await.unwrap_or(false)
 }
 
 fn too_large(octets_max: usize) -> Problem {

@@ -27,6 +27,7 @@ mod problem;
 mod query;
 mod recipients;
 mod recipients_stream;
+mod rest_of_body;
 mod router;
 mod routes;
 mod server;

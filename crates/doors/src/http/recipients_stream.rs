@@ -131,7 +131,6 @@ impl<'a> Intake<'a> {
                 return Ok(());
             }
             if self.is_unreadable {
-                body::drain(body).await;
                 return Ok(());
             }
         }

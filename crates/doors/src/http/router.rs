@@ -2,6 +2,7 @@
 
 use super::app::App;
 use super::problem::{Kind, Problem};
+use super::rest_of_body::read_away;
 use super::routes::ROWS;
 use super::{
     alert_events, alerts, answer_page, auth, cap_api, fields, groups, openapi, ops, pages, recipients,
@@ -24,6 +25,7 @@ pub(crate) fn router(app: App) -> Router {
         .route_layer(from_fn_with_state(app.clone(), auth::guard))
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_path)
+        .layer(from_fn(read_away))
         .layer(from_fn(observe))
         .with_state(app)
 }
