@@ -90,6 +90,7 @@ impl House {
             links: links.clone(),
             clock: clock.clone(),
             settings: setup.engine.clone(),
+            parties: Vec::new(),
         })
         .await
         .map_err(|error| error.to_string())?;

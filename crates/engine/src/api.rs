@@ -1,8 +1,8 @@
 //! What doors and the attic may ask of the engine.
 
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, Channel, DeliveryState, EndpointNo, Origin, Reason,
-    Route, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, Channel, DeliveryState, EndpointNo, Mode, Origin,
+    Party, Reason, Route, Timestamp,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -24,6 +24,81 @@ pub struct Parts {
     pub clock: Clock,
     /// Rules with numbers.
     pub settings: Settings,
+    /// Who hands in messages, and hears what people say to its numbers.
+    pub parties: Vec<PartySettings>,
+}
+
+/// A platform that hands in messages, by SMPP or the old HTTP way, and what it hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartySettings {
+    /// Who.
+    pub party: Party,
+    /// Whose messages they are.
+    pub account: String,
+    /// Live or drill.
+    pub mode: Mode,
+    /// Our numbers, or beginnings of them, that it hears; empty: any that no other party names.
+    pub numbers: Vec<String>,
+    /// Routes it hears; empty: all.
+    pub routes: Vec<String>,
+    /// Where messages from people go, with escapes, for a platform of the old HTTP way.
+    pub callback: Option<String>,
+}
+
+/// Words by which people say that they want no more messages, want them again, or want to know what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keywords {
+    /// The first that fits counts; those limited to the number it was said to go before the others.
+    pub list: Vec<Keyword>,
+    /// One person is told the same so often at most, seconds.
+    pub confirm_every_s: u32,
+}
+
+/// One meaning, in one language, with what is said back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keyword {
+    /// What follows.
+    pub action: KeywordAction,
+    /// What people type: the whole message, whatever the case and the punctuation after it.
+    pub words: Vec<String>,
+    /// Only when it is said to one of these numbers or names of ours; then it holds for that one alone. Empty: any, for all.
+    pub senders: Vec<String>,
+    /// The language of `words` and `reply`, as a BCP 47 tag.
+    pub language: Option<String>,
+    /// What is said back; nothing: nothing is.
+    pub reply: Option<String>,
+}
+
+/// What a keyword does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeywordAction {
+    /// No more messages.
+    Stop,
+    /// Messages again.
+    Start,
+    /// Only the reply.
+    Help,
+}
+
+impl Default for Keywords {
+    fn default() -> Self {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let keyword = |action, list: &[&str]| Keyword {
+            action,
+            words: words(list),
+            senders: Vec::new(),
+            language: None,
+            reply: None,
+        };
+        let stop = ["STOP", "STOPP", "STOPALL", "UNSUBSCRIBE", "ARRET", "ALTO"];
+        Keywords {
+            list: vec![
+                keyword(KeywordAction::Stop, &stop),
+                keyword(KeywordAction::Start, &["START", "UNSTOP"]),
+            ],
+            confirm_every_s: 86_400,
+        }
+    }
 }
 
 /// The wall clock as a function, so that tests own time.
@@ -54,6 +129,8 @@ pub struct Settings {
     pub linger_s: u32,
     /// Carrier ids are kept so long, seconds.
     pub carrier_ids_s: u32,
+    /// Words people stop and start messages with.
+    pub keywords: Keywords,
 }
 
 impl Default for Settings {
@@ -64,6 +141,7 @@ impl Default for Settings {
             endpoints_max: 5_000_000,
             linger_s: 600,
             carrier_ids_s: 3 * 86_400,
+            keywords: Keywords::default(),
         }
     }
 }

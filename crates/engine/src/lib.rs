@@ -12,6 +12,7 @@
 
 mod api;
 mod dispatch;
+mod messages;
 mod plan;
 mod record;
 pub mod report;
@@ -21,5 +22,6 @@ mod solve;
 mod testing;
 
 pub use api::*;
+pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use run::{Engine, GATEWAYS, Health, Question};
 pub use solve::audience::checked_address;

@@ -89,6 +89,7 @@ impl Config {
             endpoints_max: self.engine.endpoints_max,
             linger_s: seconds(self.engine.linger),
             carrier_ids_s: seconds(self.engine.carrier_ids),
+            keywords: engine::Keywords::default(),
         }
     }
 

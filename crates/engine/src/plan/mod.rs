@@ -4,8 +4,10 @@ mod chains;
 mod classify;
 mod cut;
 mod forecast;
+mod takers;
 
 pub use chains::{Chains, Move, Standing};
 pub use classify::{Classifier, NOWHERE};
 pub use cut::{Cut, ahead_units_max};
 pub use forecast::Tableau;
+pub use takers::{NotTaken, Takers, takes};

@@ -1,8 +1,11 @@
 //! What the owner of the hot state can be told.
 
 use crate::api::{EngineError, Event, Report, Steer};
+use crate::messages::{MessageView, Steered, Wanted as WantedMessages};
 use crate::record::Live;
-use records::{Alert, AlertNo, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo, Route};
+use records::{
+    Alert, AlertNo, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo, MessageId, Route,
+};
 use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot};
 
@@ -29,6 +32,14 @@ pub enum Command {
     Unobserve { no: AlertNo, observer: u64 },
     /// Routes changed.
     Routes { routes: Vec<Route>, reply: Reply<()> },
+    /// How does a message stand?
+    Message { account: String, id: MessageId, reply: Reply<Option<MessageView>> },
+    /// Take a message back.
+    CancelMessage { account: String, id: MessageId, reply: Reply<Steered> },
+    /// Take all such messages back.
+    CancelMessages { account: String, wanted: WantedMessages, reply: Reply<u64> },
+    /// A message says something else: a record of intake.
+    ReplaceMessage { account: String, id: MessageId, change: Box<records::Intake>, reply: Reply<Steered> },
     /// How things stand.
     Health { reply: oneshot::Sender<Health> },
     /// Fold and end.

@@ -16,15 +16,18 @@ mod tests;
 mod views;
 mod ways;
 
-pub use command::{Health, Question};
+pub use command::{Command, Health, Question};
+pub use owner::bus_error;
 pub use ways::GATEWAYS;
 
 use crate::api::{AnswerGiven, EngineError, Event, Parts, Problem, Steer};
-use command::{Command, Solved};
-use owner::{Owner, bus_error, store_error};
+use crate::messages::Messages;
+use crate::plan::Takers;
+use command::Solved;
+use owner::{Owner, store_error};
 use records::{Alert, AlertId, CallbackRequest, Outcome, Route};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 /// Commands that may wait for the owner.
@@ -43,7 +46,9 @@ struct Inner {
     commands: mpsc::Sender<Command>,
     outcomes: Arc<dyn bus::Topic>,
     routes: arc_swap::ArcSwap<Vec<Route>>,
+    takers: Arc<arc_swap::ArcSwap<Takers>>,
     behind: Arc<AtomicBool>,
+    messages: Messages,
 }
 
 impl Engine {
@@ -53,6 +58,9 @@ impl Engine {
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let routes = arc_swap::ArcSwap::from_pointee(parts.routes.clone());
         let outcomes = parts.bus.topic(records::OUTCOMES).map_err(bus_error)?;
+        let intake = parts.bus.topic(records::INTAKE).map_err(bus_error)?;
+        let takers = Arc::new(arc_swap::ArcSwap::from_pointee(Takers::new(&parts.routes)));
+        let taken = Arc::new(AtomicU64::new(intake.head()));
         let (up, is_up) = oneshot::channel();
         let behind = Arc::new(AtomicBool::new(false));
         let (for_owner, me, lags) = (parts.clone(), commands.downgrade(), behind.clone());
@@ -60,7 +68,13 @@ impl Engine {
         let spawned = std::thread::Builder::new().name("engine".into()).spawn(owner);
         spawned.map_err(|error| EngineError::Internal(format!("no thread for the engine: {error}")))?;
         is_up.await.map_err(|_| EngineError::Internal("the engine ended while it started".into()))??;
-        Ok(Engine { inner: Arc::new(Inner { parts, commands, outcomes, routes, behind }) })
+        let messages = Messages::new(parts.clone(), intake, takers.clone(), taken, commands.clone());
+        Ok(Engine { inner: Arc::new(Inner { parts, commands, outcomes, routes, takers, behind, messages }) })
+    }
+
+    /// What the doors of platforms hold.
+    pub fn messages(&self) -> Messages {
+        self.inner.messages.clone()
     }
 
     /// Folds what is in memory into SQL and ends.
@@ -150,6 +164,7 @@ impl Engine {
     /// Routes changed in the config.
     pub async fn change_routes(&self, routes: Vec<Route>) -> Result<(), EngineError> {
         self.inner.routes.store(Arc::new(routes.clone()));
+        self.inner.takers.store(Arc::new(Takers::new(&routes)));
         self.ask(|reply| Command::Routes { routes, reply }).await?
     }
 
@@ -183,7 +198,7 @@ impl Engine {
     }
 }
 
-fn gone() -> EngineError {
+pub fn gone() -> EngineError {
     EngineError::Busy("the server is closing; try again when it is back".into())
 }
 

@@ -368,6 +368,11 @@ impl Owner {
             }
             Command::Unobserve { no, observer } => self.telling.unobserve(no, observer),
             Command::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
+            Command::Message { reply, .. } => _ = reply.send(Ok(None)),
+            Command::CancelMessage { reply, .. } | Command::ReplaceMessage { reply, .. } => {
+                let _ = reply.send(Ok(crate::Steered::NotFound));
+            }
+            Command::CancelMessages { reply, .. } => _ = reply.send(Ok(0)),
             Command::Health { reply } => _ = reply.send(self.how_it_stands()),
             Command::Stop { reply } => self.stopping = Some(reply),
         }

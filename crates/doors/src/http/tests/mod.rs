@@ -70,6 +70,7 @@ impl House {
             links: links.clone(),
             clock: clock.clone(),
             settings: engine::Settings::default(),
+            parties: Vec::new(),
         };
         let engine = Engine::start(parts).await.unwrap();
         let admin = ensure_admin_token(&store, NOW).await.unwrap().unwrap();

@@ -66,6 +66,7 @@ impl House {
             links: Arc::new(NoLinks),
             clock: Arc::new(move || Timestamp(for_engine.load(Ordering::SeqCst))),
             settings: Settings::default(),
+            parties: Vec::new(),
         };
         let engine = Engine::start(parts).await.unwrap();
         House { engine, bus, store, clock, routes }
