@@ -1,6 +1,6 @@
 //! What one submit_sm costs the session machine, for the client and for the server separately.
 //!
-//! `cargo run --profile perf -p smpp --example session_rate [millions] [window]`
+//! `cargo run --profile perf -p smpp --example session_rate [thousands] [window]`
 //!
 //! First in memory: both machines in turns on one thread, each side's turns timed by themselves. Then over a loopback
 //! connection: a thread a side, plain blocking sockets, wall time and each thread's CPU time. Every PDU has a number and a text
@@ -13,8 +13,8 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Messages by default, in millions.
-const MILLIONS: u64 = 4;
+/// Messages by default, in thousands.
+const THOUSANDS: u64 = 4_000;
 /// Requests in flight by default.
 const WINDOW: usize = 500;
 /// Read in one go.
@@ -23,7 +23,7 @@ const READ_OCTETS: usize = 256 << 10;
 fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default| arguments.next().and_then(|word| word.parse().ok()).unwrap_or(default);
-    let count = number(MILLIONS) * 1_000_000;
+    let count = number(THOUSANDS) * 1_000;
     let window = usize::try_from(number(WINDOW as u64)).unwrap_or(WINDOW);
     in_memory(count, window);
     over_a_socket(count, window)

@@ -1,11 +1,12 @@
 //! For tests: every PDU there is, from one pool of values; and a seeded random source.
 
+use crate::limits::{self, Field};
 use crate::pdu::{
     Address, AlertNotification, Bind, BindMode, BindResp, BroadcastSm, BroadcastSmResp, CancelBroadcastSm,
-    CancelBroadcastSmResp, CancelSm, CancelSmResp, DataSm, DataSmResp, DeliverSm, DeliverSmResp, Destination,
-    DestinationBuf, EnquireLink, EnquireLinkResp, GenericNack, Outbind, Pdu, QueryBroadcastSm,
-    QueryBroadcastSmResp, QuerySm, QuerySmResp, Refused, RefusedBuf, ReplaceSm, ReplaceSmResp, SubmitMulti,
-    SubmitMultiResp, SubmitSm, SubmitSmResp, Unbind, UnbindResp, Version, encode,
+    CancelBroadcastSmResp, CancelSm, CancelSmResp, Command, DataSm, DataSmResp, DeliverSm, DeliverSmResp,
+    Destination, DestinationBuf, EnquireLink, EnquireLinkResp, GenericNack, Header, Outbind, Pdu,
+    QueryBroadcastSm, QueryBroadcastSmResp, QuerySm, QuerySmResp, Refused, RefusedBuf, ReplaceSm,
+    ReplaceSmResp, SubmitMulti, SubmitMultiResp, SubmitSm, SubmitSmResp, Unbind, UnbindResp, Version, encode,
 };
 use crate::status::Status;
 use crate::tlv::{Tag, TlvBuf};
@@ -242,6 +243,39 @@ pub(crate) fn frame<'a>(body: &impl crate::pdu::Body<'a>, sequence: u32) -> Vec<
     encode(body, Status::ROK, sequence, &mut out).unwrap();
     out
 }
+
+/// A PDU of a command and a body as they are, right or wrong: status `ROK`, sequence 7.
+pub(crate) fn raw(command: Command, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() + limits::HEADER_OCTETS) as u32;
+    let header = Header { length, command, status: Status::ROK, sequence: 7 };
+    [&header.to_bytes()[..], body].concat()
+}
+
+/// A request whose one string field can be set, and how that field is described.
+pub(crate) type StringCase = (Field, fn(&[u8]) -> Vec<u8>);
+
+pub(crate) const STRINGS: [StringCase; 20] = [
+    (limits::SYSTEM_ID, |s| raw(Command::BIND_TRANSCEIVER, &[s, b"\0\0\0\x34\0\0\0"].concat())),
+    (limits::PASSWORD, |s| raw(Command::BIND_RECEIVER, &[b"\0", s, b"\0\0\x34\0\0\0"].concat())),
+    (limits::SYSTEM_TYPE, |s| raw(Command::BIND_TRANSMITTER, &[b"\0\0", s, b"\0\x34\0\0\0"].concat())),
+    (limits::ADDRESS_RANGE, |s| raw(Command::BIND_TRANSMITTER, &[b"\0\0\0\x34\0\0", s, b"\0"].concat())),
+    (limits::SYSTEM_ID, |s| raw(Command::OUTBIND, &[s, b"\0\0"].concat())),
+    (limits::PASSWORD, |s| raw(Command::OUTBIND, &[b"\0", s, b"\0"].concat())),
+    (limits::SERVICE_TYPE, |s| raw(Command::SUBMIT_SM, &[s, &[0; 17][..]].concat())),
+    (limits::SOURCE_ADDR, |s| raw(Command::SUBMIT_SM, &[&[0; 3][..], s, &[0; 14]].concat())),
+    (limits::DESTINATION_ADDR, |s| raw(Command::SUBMIT_SM, &[&[0; 6][..], s, &[0; 11]].concat())),
+    (limits::SCHEDULE_DELIVERY_TIME, |s| raw(Command::SUBMIT_SM, &[&[0; 10][..], s, &[0; 7]].concat())),
+    (limits::VALIDITY_PERIOD, |s| raw(Command::SUBMIT_SM, &[&[0; 11][..], s, &[0; 6]].concat())),
+    (limits::SOURCE_ADDR, |s| raw(Command::DELIVER_SM, &[&[0; 3][..], s, &[0; 14]].concat())),
+    (limits::LONG_SOURCE_ADDR, |s| raw(Command::DATA_SM, &[&[0; 3][..], s, &[0; 7]].concat())),
+    (limits::LONG_DESTINATION_ADDR, |s| raw(Command::DATA_SM, &[&[0; 6][..], s, &[0; 4]].concat())),
+    (limits::LONG_SOURCE_ADDR, |s| raw(Command::ALERT_NOTIFICATION, &[&[0; 2][..], s, &[0; 4]].concat())),
+    (limits::MESSAGE_ID, |s| raw(Command::QUERY_SM, &[s, &[0; 4][..]].concat())),
+    (limits::MESSAGE_ID, |s| raw(Command::CANCEL_SM, &[&[0][..], s, &[0; 7]].concat())),
+    (limits::MESSAGE_ID, |s| raw(Command::REPLACE_SM, &[s, &[0; 9][..]].concat())),
+    (limits::MESSAGE_ID, |s| raw(Command::BROADCAST_SM, &[&[0; 4][..], s, &[0; 7]].concat())),
+    (limits::DL_NAME, |s| raw(Command::SUBMIT_MULTI, &[&[0; 4][..], &[1, 2], s, &[0; 11]].concat())),
+];
 
 /// SplitMix64: small, seeded, the same everywhere.
 #[derive(Clone)]

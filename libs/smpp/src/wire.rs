@@ -32,7 +32,17 @@ impl<'a> Reader<'a> {
     }
 
     /// A C-octet string, without its NUL.
+    #[inline]
     pub(crate) fn cstring(&mut self, field: &Field) -> Result<&'a [u8], DecodeError> {
+        // Most are empty.
+        if let Some((&0, rest)) = self.rest.split_first() {
+            self.rest = rest;
+            return Ok(b"");
+        }
+        self.filled_cstring(field)
+    }
+
+    fn filled_cstring(&mut self, field: &Field) -> Result<&'a [u8], DecodeError> {
         let window = &self.rest[..self.rest.len().min(field.octets_max)];
         if let Some(end) = nul_at(window) {
             let text = &window[..end];
@@ -126,7 +136,16 @@ impl<'o> Writer<'o> {
         self.out.extend_from_slice(octets);
     }
 
+    #[inline]
     pub(crate) fn cstring(&mut self, text: &[u8], field: &Field) -> Result<(), EncodeError> {
+        if text.is_empty() {
+            self.out.push(0);
+            return Ok(());
+        }
+        self.filled_cstring(text, field)
+    }
+
+    fn filled_cstring(&mut self, text: &[u8], field: &Field) -> Result<(), EncodeError> {
         if text.len() >= field.octets_max {
             let problem = Problem::TooLong { octets_max: field.octets_max };
             return Err(EncodeError { field: field.name, problem });

@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::Problem;
-use crate::limits::{self, Field};
-use crate::samples::{Pool, Random, frame};
+use crate::limits;
+use crate::samples::{Pool, Random, STRINGS, frame, raw};
 use crate::tlv::{Tag, TlvBuf, Tlvs};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -172,38 +172,6 @@ fn stray_octets_behind_a_body_are_an_error() {
         }
     }
 }
-
-/// A request whose one string field can be set, and how that field is described.
-type StringCase = (Field, fn(&[u8]) -> Vec<u8>);
-
-fn raw(command: Command, body: &[u8]) -> Vec<u8> {
-    let length = (body.len() + limits::HEADER_OCTETS) as u32;
-    let header = Header { length, command, status: Status::ROK, sequence: 7 };
-    [&header.to_bytes()[..], body].concat()
-}
-
-const STRINGS: [StringCase; 20] = [
-    (limits::SYSTEM_ID, |s| raw(Command::BIND_TRANSCEIVER, &[s, b"\0\0\0\x34\0\0\0"].concat())),
-    (limits::PASSWORD, |s| raw(Command::BIND_RECEIVER, &[b"\0", s, b"\0\0\x34\0\0\0"].concat())),
-    (limits::SYSTEM_TYPE, |s| raw(Command::BIND_TRANSMITTER, &[b"\0\0", s, b"\0\x34\0\0\0"].concat())),
-    (limits::ADDRESS_RANGE, |s| raw(Command::BIND_TRANSMITTER, &[b"\0\0\0\x34\0\0", s, b"\0"].concat())),
-    (limits::SYSTEM_ID, |s| raw(Command::OUTBIND, &[s, b"\0\0"].concat())),
-    (limits::PASSWORD, |s| raw(Command::OUTBIND, &[b"\0", s, b"\0"].concat())),
-    (limits::SERVICE_TYPE, |s| raw(Command::SUBMIT_SM, &[s, &[0; 17][..]].concat())),
-    (limits::SOURCE_ADDR, |s| raw(Command::SUBMIT_SM, &[&[0; 3][..], s, &[0; 14]].concat())),
-    (limits::DESTINATION_ADDR, |s| raw(Command::SUBMIT_SM, &[&[0; 6][..], s, &[0; 11]].concat())),
-    (limits::SCHEDULE_DELIVERY_TIME, |s| raw(Command::SUBMIT_SM, &[&[0; 10][..], s, &[0; 7]].concat())),
-    (limits::VALIDITY_PERIOD, |s| raw(Command::SUBMIT_SM, &[&[0; 11][..], s, &[0; 6]].concat())),
-    (limits::SOURCE_ADDR, |s| raw(Command::DELIVER_SM, &[&[0; 3][..], s, &[0; 14]].concat())),
-    (limits::LONG_SOURCE_ADDR, |s| raw(Command::DATA_SM, &[&[0; 3][..], s, &[0; 7]].concat())),
-    (limits::LONG_DESTINATION_ADDR, |s| raw(Command::DATA_SM, &[&[0; 6][..], s, &[0; 4]].concat())),
-    (limits::LONG_SOURCE_ADDR, |s| raw(Command::ALERT_NOTIFICATION, &[&[0; 2][..], s, &[0; 4]].concat())),
-    (limits::MESSAGE_ID, |s| raw(Command::QUERY_SM, &[s, &[0; 4][..]].concat())),
-    (limits::MESSAGE_ID, |s| raw(Command::CANCEL_SM, &[&[0][..], s, &[0; 7]].concat())),
-    (limits::MESSAGE_ID, |s| raw(Command::REPLACE_SM, &[s, &[0; 9][..]].concat())),
-    (limits::MESSAGE_ID, |s| raw(Command::BROADCAST_SM, &[&[0; 4][..], s, &[0; 7]].concat())),
-    (limits::DL_NAME, |s| raw(Command::SUBMIT_MULTI, &[&[0; 4][..], &[1, 2], s, &[0; 11]].concat())),
-];
 
 #[test]
 fn a_string_may_fill_its_field_and_one_octet_more_is_refused_with_its_status() {

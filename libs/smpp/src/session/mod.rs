@@ -427,6 +427,7 @@ impl Core {
         self.state = State::Closed;
         self.timers.stop();
         self.peers.clear();
+        self.bind = None;
         if !self.out.is_empty() {
             self.out = only_responses(&self.out);
         }

@@ -1,8 +1,11 @@
 //! Two machines on a wire of two buffers, and one machine against crafted octets.
 
+mod conformance;
 mod conversation;
 mod hostile;
 mod lifecycle;
+mod server;
+mod storm;
 mod timing;
 mod unit;
 mod wire;
