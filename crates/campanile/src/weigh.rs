@@ -24,11 +24,11 @@ impl Scales {
 
 impl Weigher for Scales {
     fn units(&self, route: &Route, body: &Body) -> u32 {
+        let Some(sms) = self.routes.get(&route.name) else { return 1 };
         match body {
-            Body::Sms { text } => {
-                self.routes.get(&route.name).map_or(1, |sms| gateway::sms::parts(sms.charset, sms.long, text))
-            }
-            Body::Short(_) | Body::Mail { .. } => 1,
+            Body::Sms { text } => gateway::sms::parts(sms.charset, sms.long, text),
+            Body::Short(short) => gateway::sms::parts_of_short(sms.charset, sms.long, short),
+            Body::Mail { .. } => 1,
         }
     }
 }

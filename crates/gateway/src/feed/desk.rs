@@ -48,13 +48,30 @@ pub(super) struct Desk<P> {
 /// What is intended by an append, ready once that is on disk.
 #[derive(Debug)]
 pub(super) struct Intended<P> {
+    /// Among them that nothing is intended of an entry whose own end has come.
     pub(super) intents: Vec<Outcome>,
     jobs: Vec<Job<P>>,
+    over: Vec<Settled<P>>,
 }
 
 impl<P> Default for Intended<P> {
     fn default() -> Intended<P> {
-        Intended { intents: Vec::new(), jobs: Vec::new() }
+        Intended { intents: Vec::new(), jobs: Vec::new(), over: Vec::new() }
+    }
+}
+
+impl<P> Intended<P> {
+    /// The next entry in hand is too late: it is passed over, by the append that intends those before it.
+    fn expired(&mut self, route: &str, hand: &mut Hand<P>, from: u32, now: Timestamp) {
+        if hand.next > from {
+            self.intents.push(intent(route, &hand.held, from, hand.next, now));
+        }
+        hand.held.opened(1);
+        let job = Job { held: Arc::clone(&hand.held), place: hand.next, units: 1 };
+        let result = AttemptResult::NotTried { why: NotTried::Expired };
+        self.intents.push(attempt(route, job.whole(), now, result));
+        self.over.push(Settled { held: job.held, units: 1, slots: 0 });
+        hand.next += 1;
     }
 }
 
@@ -159,8 +176,13 @@ impl<P> Desk<P> {
             self.give_back_refused(lane, now);
             let mut ready = self.ready_before(lane) + chosen;
             while let Some(hand) = self.hands[lane].front_mut() {
-                let from = hand.next;
+                let mut from = hand.next;
                 while let Some(entry) = hand.held.segment.entries.get(hand.next as usize) {
+                    if entry.expires.is_some_and(|expires| now > expires) {
+                        intended.expired(&self.route, hand, from, now);
+                        from = hand.next;
+                        continue;
+                    }
                     let units = craft.units(&hand.held.segment, &hand.held.prepared, entry).max(1);
                     let cost = u32::from(units);
                     // What is larger than the window goes alone; so does what is larger than the batch.
@@ -197,6 +219,7 @@ impl<P> Desk<P> {
 
     /// The append with these intents is on disk.
     pub(super) fn clear(&mut self, intended: Intended<P>) {
+        self.settle(intended.over);
         for job in intended.jobs {
             let lane = job.held.lane() as usize;
             self.ready_units[lane] += u32::from(job.units);
@@ -223,7 +246,7 @@ impl<P> Desk<P> {
         for lane in 0..=up_to as usize {
             while let Some(job) = self.ready[lane].pop_front() {
                 self.ready_units[lane] -= u32::from(job.units);
-                match refusal(&job.held, now) {
+                match refusal_of(&job, now) {
                     None => return Some(job),
                     Some(why) => self.give_back(&job, why, now),
                 }
@@ -297,7 +320,7 @@ impl<P> Desk<P> {
             self.give_back_refused(lane, now);
             for _ in 0..self.ready[lane].len() {
                 let Some(job) = self.ready[lane].pop_front() else { break };
-                match refusal(&job.held, now) {
+                match refusal_of(&job, now) {
                     None => self.ready[lane].push_back(job),
                     Some(why) => {
                         self.ready_units[lane] -= u32::from(job.units);
@@ -356,6 +379,12 @@ const LOST_IN_CRASH: &str = "perhaps written before the gateway was interrupted"
 /// Why nothing more of a segment may be written.
 pub(super) fn refusal<P>(held: &Held<P>, now: Timestamp) -> Option<NotTried> {
     held.refusal().or((now > held.segment.expires).then_some(NotTried::Expired))
+}
+
+/// Why an entry may not be written: as its segment, and its own end.
+pub(super) fn refusal_of<P>(job: &Job<P>, now: Timestamp) -> Option<NotTried> {
+    let over = job.entry().expires.is_some_and(|expires| now > expires);
+    refusal(&job.held, now).or(over.then_some(NotTried::Expired))
 }
 
 fn attempt(route: &str, of: records::AttemptRef, at: Timestamp, result: AttemptResult) -> Outcome {

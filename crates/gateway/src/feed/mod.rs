@@ -247,7 +247,7 @@ impl<C: Craft> Feed<C> {
     pub fn refusal(&self, job: &Job<C::Prepared>) -> Option<NotTried> {
         let mut state = self.state();
         self.review(&mut state);
-        desk::refusal(&job.held, self.world.now())
+        desk::refusal_of(job, self.world.now())
     }
 
     /// The rate in force now, units per second; 0 is unlimited.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bus::BusError;
-use records::{AttemptRef, AttemptResult, Lane, NotTried, Outcome, Segment, Timestamp};
+use records::{AttemptRef, AttemptResult, Entry, Lane, NotTried, Outcome, Segment, Timestamp};
 use smpp::receipt::Receipt;
 use tokio::sync::Notify;
 
@@ -14,7 +14,7 @@ use super::encode::{SmsCraft, Unsendable};
 use super::inbound::{Arrived, Inbox, Keep, Kept, Message};
 use super::outcome::Ids;
 use super::pace::Pace;
-use super::session::{Sending, incomplete};
+use super::submit::{Sending, incomplete};
 use crate::World;
 use crate::feed::Feed;
 
@@ -197,9 +197,10 @@ impl Carrier {
     }
 
     /// How long the network should try, seconds; nothing: as long as it likes.
-    pub(super) fn validity(&self, segment: &Segment) -> Option<u64> {
+    pub(super) fn validity(&self, segment: &Segment, entry: &Entry) -> Option<u64> {
         const MICROS: i64 = 1_000_000;
-        let left = segment.expires.us_since(self.world.now()).max(MICROS) / MICROS;
+        let expires = entry.expires.map_or(segment.expires, |own| own.min(segment.expires));
+        let left = expires.us_since(self.world.now()).max(MICROS) / MICROS;
         match self.config.validity_s {
             Some(0) => None,
             Some(most) => Some(u64::from(most).min(left as u64)),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::session::Sending;
+use super::submit::Sending;
 use records::AttemptRef;
 
 /// Attempts that got no answer in time and may still get one: as many as the session machine remembers.

@@ -3,6 +3,7 @@
 //! ```text
 //! config    what a route is told
 //! encode    text to parts, once for a body
+//! submit    the submit_sm of a part
 //! session   one connection: submits, hears answers, receipts and people
 //! carrier   what the sessions of a route share: limit, retries, ids
 //! outcome   what the carrier's words mean
@@ -17,6 +18,7 @@ mod inbound;
 mod outcome;
 mod pace;
 mod session;
+mod submit;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +35,7 @@ use smpp::session::{Role, Session};
 use tokio::task::JoinSet;
 
 pub use config::SmsRoute;
-pub use encode::{Prepared, SmsCraft, parts};
+pub use encode::{Prepared, SmsCraft, parts, parts_of_short};
 
 use crate::feed::{Feed, FeedSettings};
 use crate::world::{Problem, Running, Stop, World};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pace::{Aimd, Limiter};
 
-use super::session::Sending;
+use super::submit::Sending;
 
 /// A throttled part is tried again after so long, times how often that happened …
 const THROTTLE_PAUSE: Duration = Duration::from_secs(1);

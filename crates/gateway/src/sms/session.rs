@@ -6,54 +6,26 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use net::Worker;
-use records::{AttemptResult, NotTried, Outcome};
-use smpp::pdu::{Address, BindMode, SubmitSm};
+use records::{AttemptResult, Outcome};
+use smpp::Status;
+use smpp::pdu::BindMode;
 use smpp::receipt::Receipt;
 use smpp::session::{Event, Fate, Reason, Response, SendError, Session, Unanswered};
 use smpp::text::udh::UserData;
-use smpp::time::SmppTime;
-use smpp::{Status, TlvBuf};
 use tokio::sync::Notify;
 
 use super::carrier::Carrier;
-use super::encode::{Prepared, Unsendable, digits};
+use super::encode::{Scratch, Unsendable};
 use super::flight::Flights;
 use super::inbound::{Arrived, Kept, Message};
 use super::outcome::{Verdict, receipt_outcome, refused, verdict};
 use super::pace::THROTTLE_TRIES_MAX;
-use crate::feed::Job;
+use super::submit::{Sending, submit};
 use crate::journal::Ticket;
 use crate::world::Stop;
 
 /// Requests of the carrier that wait to be answered: it is not read from over that.
 const ANSWERS_MAX: usize = 4_000;
-
-/// One part on its way.
-#[derive(Debug)]
-pub(super) struct Sending {
-    pub(super) job: Job<Prepared>,
-    /// From 1.
-    pub(super) part: u8,
-    /// Ties the parts together.
-    pub(super) reference: u16,
-    /// How often the carrier wanted less speed.
-    pub(super) tries: u8,
-    /// The parts behind it are on their way already: it stands for itself only.
-    pub(super) alone: bool,
-}
-
-impl Sending {
-    /// An entry's first part.
-    pub(super) fn first(job: Job<Prepared>, reference: u16) -> Sending {
-        Sending { job, part: 1, reference, tries: 0, alone: false }
-    }
-
-    /// The part behind this one.
-    fn next(&self) -> Option<Sending> {
-        let more = !self.alone && self.part < self.job.units;
-        more.then(|| Sending { job: self.job.clone(), part: self.part + 1, tries: 0, ..*self })
-    }
-}
 
 /// Something of the carrier's that is answered once it is on disk.
 struct Answer {
@@ -90,8 +62,7 @@ pub(super) struct Talk {
     looked: Instant,
     /// The limiter says when to come again.
     next_grant: Option<Instant>,
-    short_message: Vec<u8>,
-    tlvs: TlvBuf,
+    scratch: Scratch,
     pub(super) end: Ending,
 }
 
@@ -124,8 +95,7 @@ impl Talk {
             filled: None,
             looked: Instant::now(),
             next_grant: None,
-            short_message: Vec::new(),
-            tlvs: TlvBuf::new(),
+            scratch: Scratch::default(),
             end: Ending::default(),
         }
     }
@@ -195,7 +165,7 @@ impl Talk {
 
     fn submit(&mut self, session: &mut Session, mut sending: Sending, now: Instant) -> Submitted {
         let token = self.flights.next_token();
-        match self.write(session, &sending, token, now) {
+        match submit(&self.carrier, session, &mut sending, token, now, &mut self.scratch) {
             Ok(Ok(_)) => {
                 self.current = sending.next();
                 sending.alone = true;
@@ -216,53 +186,6 @@ impl Talk {
                 Submitted::Never
             }
         }
-    }
-
-    /// Puts one part into the session.
-    fn write(
-        &mut self,
-        session: &mut Session,
-        sending: &Sending,
-        token: u64,
-        now: Instant,
-    ) -> Result<Result<u32, SendError>, Unsendable> {
-        let Sending { job, part, reference, .. } = sending;
-        let (held, entry, config) = (&job.held, job.entry(), &self.carrier.config);
-        let destination =
-            Address { ton: config.dest.ton, npi: config.dest.npi, addr: digits(&entry.address)? };
-        let encoded = self.carrier.feed.craft().encoded(&held.segment, &held.prepared, entry)?;
-        let sender = &held.prepared.sender;
-        let mut esm_class = 0;
-        self.tlvs.clear();
-        let short_message = match encoded.plain() {
-            Some(octets) => octets,
-            None => {
-                let part = encoded.part(*part, *reference);
-                esm_class = part.esm_class();
-                self.short_message.clear();
-                part.write_short_message(&mut self.short_message);
-                let too_long =
-                    |error: smpp::EncodeError| Unsendable { code: "sms:encode", text: error.to_string() };
-                part.write_tlvs(&mut self.tlvs).map_err(too_long)?;
-                &self.short_message
-            }
-        };
-        let validity = self.carrier.validity(&held.segment).map(|s| SmppTime::relative(s).to_bytes());
-        let receipt = config.registered_delivery.unwrap_or(u8::from(held.segment.receipt));
-        let pdu = SubmitSm {
-            service_type: config.service_type.as_bytes(),
-            source: Address { ton: sender.ton, npi: sender.npi, addr: sender.addr.as_bytes() },
-            destination,
-            esm_class,
-            priority_flag: u8::from(held.segment.emergency),
-            validity_period: validity.as_ref().map_or(b"", |validity| validity),
-            registered_delivery: receipt,
-            data_coding: encoded.coding.data_coding,
-            short_message,
-            tlvs: self.tlvs.as_tlvs(),
-            ..SubmitSm::default()
-        };
-        Ok(session.submit(&pdu, token, now))
     }
 
     fn answered(&mut self, response: &Response<'_>, now: Instant) {
@@ -459,17 +382,4 @@ impl Worker<Session> for Talk {
     fn wants_input(&self) -> bool {
         self.answers.len() < ANSWERS_MAX
     }
-}
-
-/// Why an entry of which parts may be with the carrier goes no further.
-pub(super) fn incomplete(sending: &Sending, why: NotTried) -> AttemptResult {
-    let why = match why {
-        NotTried::Paused => "the alert was paused",
-        NotTried::Stopped => "the alert was stopped",
-        NotTried::Expired => "its time ran out",
-        NotTried::RouteDown => "the route went down",
-        NotTried::Closing => "the gateway closed",
-    };
-    let text = format!("given up before part {} of {}: {why}", sending.part, sending.job.units);
-    AttemptResult::Refused { permanent: false, code: "sms:incomplete".to_owned(), text }
 }

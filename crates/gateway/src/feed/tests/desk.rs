@@ -61,6 +61,36 @@ fn slots_bound_what_is_intended_and_come_back_with_the_append_that_frees_them() 
 }
 
 #[test]
+fn an_entry_past_its_own_end_is_passed_over_by_the_append_that_intends_its_neighbours() {
+    let mut desk = desk(8);
+    let mut segment = segment(1, Lane::Routine, 0, &[1; 6]);
+    for place in [0, 3, 5] {
+        segment.entries[place].expires = Some(Timestamp(NOW.0 - 1));
+    }
+    segment.entries[4].expires = Some(NOW);
+    admit(&mut desk, &held(0, segment));
+    let outcomes = append(&mut desk);
+    let said: Vec<(u32, usize)> = outcomes
+        .iter()
+        .map(|outcome| match outcome {
+            Outcome::Intent(intent) => (intent.from, intent.attempts.len()),
+            Outcome::Attempt { of, result: AttemptResult::NotTried { why: NotTried::Expired }, .. } => {
+                (of.endpoint.0, 0)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(said, [(0, 0), (1, 2), (3, 0), (4, 1), (5, 0)]);
+    let jobs = pop_all(&mut desk);
+    assert_eq!(places(&jobs), [1, 2, 4]);
+    for job in &jobs {
+        desk.note_part(job, 1, NOW, accepted());
+    }
+    append(&mut desk);
+    assert_eq!(desk.take_done().len(), 1, "the segment is over");
+}
+
+#[test]
 fn a_message_larger_than_the_window_goes_alone() {
     let mut desk = desk(4);
     admit(&mut desk, &held(0, segment(1, Lane::Routine, 0, &[2, 9, 2])));

@@ -1,6 +1,7 @@
 mod crash;
 mod inbound;
 mod rate;
+mod short;
 mod smsc;
 mod submit;
 

@@ -38,6 +38,12 @@ pub struct Submitted {
     pub registered: u8,
     pub validity: String,
     pub priority: u8,
+    pub source: (u8, u8),
+    pub dest: (u8, u8),
+    pub service_type: String,
+    pub protocol_id: u8,
+    pub replace: u8,
+    pub tlvs: Vec<u8>,
 }
 
 /// A message for the gateway.
@@ -238,6 +244,12 @@ impl Worker<Session> for Desk {
                     registered: pdu.registered_delivery,
                     validity: text(pdu.validity_period),
                     priority: pdu.priority_flag,
+                    source: (pdu.source.ton, pdu.source.npi),
+                    dest: (pdu.destination.ton, pdu.destination.npi),
+                    service_type: text(pdu.service_type),
+                    protocol_id: pdu.protocol_id,
+                    replace: pdu.replace_if_present_flag,
+                    tlvs: pdu.tlvs.as_bytes().to_vec(),
                 };
                 let mut shared = self.smsc.shared.lock().unwrap();
                 let number = shared.submitted.len();

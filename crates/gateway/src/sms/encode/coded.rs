@@ -1,0 +1,215 @@
+//! One body in the route's coding: its octets where they are already, else in the caller's buffer.
+
+use records::{Body, Short, ShortText};
+use smpp::limits::SHORT_MESSAGE_OCTETS_MAX;
+use smpp::pdu::esm_class;
+use smpp::text::national::Shift;
+use smpp::text::udh::Udh;
+use smpp::text::{Charset, Coding, Concat, PARTS_MAX, choose, choose_flash, gsm7, split};
+use smpp::{Tag, TlvBuf, Tlvs};
+
+use super::{Cut, Encoded, Unsendable, Wording};
+
+/// A text of so many octets is one part in every alphabet: no character has more 16-bit units than octets of UTF-8.
+const SURELY_ONE_OCTETS: usize = 70;
+/// `data_coding` of GSM 7-bit and of UCS-2 with a message class in the low bits (TS 23.038 §4).
+const CLASS_GSM7: u8 = 0x10;
+const CLASS_UCS2: u8 = 0x18;
+
+pub(super) struct Coded<'a> {
+    pub(super) octets: &'a [u8],
+    pub(super) coding: Coding,
+    pub(super) cut: Cut,
+    /// Without its length octet.
+    pub(super) udh: &'a [u8],
+}
+
+impl<'a> Coded<'a> {
+    /// `buffer` takes what has to be written anew.
+    pub(super) fn new(
+        body: &'a Body,
+        flash: bool,
+        charset: Charset,
+        concat: Concat,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Coded<'a>, Unsendable> {
+        let flash = flash.then_some(0);
+        match body {
+            Body::Sms { text } => {
+                let coding = encode_text(text, flash, charset, buffer);
+                Ok(Coded { octets: buffer, coding, cut: Cut::By(concat), udh: &[] })
+            }
+            Body::Short(short) => {
+                let cut = if brings_header(short) { Cut::Never } else { Cut::By(concat) };
+                let (octets, coding) = match &short.text {
+                    ShortText::Text { text, class } => {
+                        let coding = encode_text(text, class.or(flash), charset, buffer);
+                        (&buffer[..], coding)
+                    }
+                    ShortText::Octets { data_coding, octets } => match recoded(short, charset) {
+                        Some(text) => {
+                            let coding = encode_text(&text, None, charset, buffer);
+                            (&buffer[..], coding)
+                        }
+                        None => (&octets[..], Coding::of(*data_coding, Charset::Gsm7)),
+                    },
+                };
+                Ok(Coded { octets, coding, cut, udh: &short.udh })
+            }
+            Body::Mail { .. } => {
+                Err(Unsendable { code: "sms:body", text: "the body is not a short message".to_owned() })
+            }
+        }
+    }
+
+    /// Where each part ends.
+    pub(super) fn ends(&self) -> Result<Vec<u32>, Unsendable> {
+        let Cut::By(concat) = self.cut else { return Ok(vec![self.octets.len() as u32]) };
+        let mut end = 0;
+        let parts = split(self.octets, self.coding.charset, concat, 0)
+            .map_err(|error| Unsendable { code: "sms:long", text: error.to_string() })?;
+        let ends = parts.map(|part| {
+            end += part.payload.len() as u32;
+            end
+        });
+        Ok(ends.collect())
+    }
+
+    /// The same, owned and cut.
+    pub(super) fn encoded(&self) -> Result<Encoded, Unsendable> {
+        let ends = self.ends()?;
+        let octets = self.octets.to_vec();
+        Ok(Encoded { octets, ends, coding: self.coding, cut: self.cut, udh: self.udh.into() })
+    }
+
+    /// What it says as one message. `more` are TLVs that go with it.
+    pub(super) fn alone(
+        &self,
+        more: &'a [u8],
+        short_message: &'a mut Vec<u8>,
+        tlvs: &'a mut TlvBuf,
+    ) -> Result<Wording<'a>, Unsendable> {
+        let payload = match self.cut {
+            Cut::By(concat) => {
+                let (units, _) = concat.limits(self.coding.charset);
+                if self.octets.len() > units * self.coding.charset.unit_octets() {
+                    let text = format!("message makes more than the {PARTS_MAX} parts that can be counted");
+                    return Err(Unsendable { code: "sms:long", text });
+                }
+                concat == Concat::Payload
+            }
+            Cut::Never => header_octets(self.udh) + self.octets.len() > SHORT_MESSAGE_OCTETS_MAX,
+        };
+        let mut wording = Wording {
+            esm_class: if self.udh.is_empty() { 0 } else { esm_class::UDHI },
+            data_coding: self.coding.data_coding,
+            short_message: self.octets,
+            tlvs: Tlvs::NONE,
+        };
+        tlvs.clear();
+        if payload || !self.udh.is_empty() {
+            let Ok(length) = u8::try_from(self.udh.len()) else {
+                let text = format!("user data header of {} octets, over the limit of 255", self.udh.len());
+                return Err(Unsendable { code: "sms:udh", text });
+            };
+            let length = if self.udh.is_empty() { &[][..] } else { &[length][..] };
+            short_message.clear();
+            let pieces = [length, self.udh, self.octets];
+            match payload {
+                true => drop(tlvs.push_joined(Tag::MESSAGE_PAYLOAD, &pieces).map_err(not_encodable)?),
+                false => pieces.iter().for_each(|piece| short_message.extend_from_slice(piece)),
+            }
+            wording.short_message = short_message;
+        }
+        wording.tlvs = with_more(tlvs, more)?;
+        Ok(wording)
+    }
+}
+
+/// The TLVs written so far, and those that go with them.
+pub(super) fn with_more<'a>(tlvs: &'a mut TlvBuf, more: &'a [u8]) -> Result<Tlvs<'a>, Unsendable> {
+    let more = Tlvs::parse(more)
+        .map_err(|error| Unsendable { code: "sms:tlvs", text: format!("optional parameters: {error}") })?;
+    if tlvs.as_tlvs().is_empty() {
+        return Ok(more);
+    }
+    for tlv in more.iter() {
+        tlvs.push(tlv.tag, tlv.value).map_err(not_encodable)?;
+    }
+    Ok(tlvs.as_tlvs())
+}
+
+pub(super) fn not_encodable(error: smpp::EncodeError) -> Unsendable {
+    Unsendable { code: "sms:encode", text: error.to_string() }
+}
+
+fn header_octets(udh: &[u8]) -> usize {
+    if udh.is_empty() { 0 } else { 1 + udh.len() }
+}
+
+/// The cheapest coding that loses nothing, found by trying it.
+fn encode_text(text: &str, class: Option<u8>, charset: Charset, out: &mut Vec<u8>) -> Coding {
+    out.clear();
+    // Under a message class the carrier's default alphabet plays no part.
+    let wanted = if class.is_some() { Charset::Gsm7 } else { charset };
+    if wanted.encode(text, out).is_ok() {
+        return Coding { charset: wanted, data_coding: class.map_or(0, |class| CLASS_GSM7 | class & 3) };
+    }
+    // UTF-16 has every character.
+    Charset::Ucs2.encode_lossy(text, out);
+    let data_coding = class.map_or(Coding::UCS2.data_coding, |class| CLASS_UCS2 | class & 3);
+    Coding { charset: Charset::Ucs2, data_coding }
+}
+
+/// The text of GSM 7-bit octets where the carrier takes `data_coding` 0 to be something else. Septets of other languages'
+/// tables have no other form.
+fn recoded(short: &Short, charset: Charset) -> Option<String> {
+    let ShortText::Octets { data_coding: 0, octets } = &short.text else { return None };
+    if charset == Charset::Gsm7 || shift_of(&short.udh) != Shift::NONE {
+        return None;
+    }
+    let mut text = String::with_capacity(octets.len());
+    gsm7::decode(octets, &mut text);
+    Some(text)
+}
+
+fn shift_of(udh: &[u8]) -> Shift {
+    let Ok(length) = u8::try_from(udh.len()) else { return Shift::NONE };
+    if udh.is_empty() {
+        return Shift::NONE;
+    }
+    let whole: Vec<u8> = std::iter::once(length).chain(udh.iter().copied()).collect();
+    Udh::split(&whole).map_or(Shift::NONE, |(udh, _)| Shift::of(udh))
+}
+
+/// It says itself how it is a part of something, or how it is carried.
+fn brings_header(short: &Short) -> bool {
+    let says = |tlvs: Tlvs<'_>| {
+        tlvs.iter().any(|tlv| matches!(tlv.tag, Tag::SAR_MSG_REF_NUM | Tag::MESSAGE_PAYLOAD))
+    };
+    !short.udh.is_empty() || !short.tlvs.is_empty() && Tlvs::parse(&short.tlvs).is_ok_and(says)
+}
+
+pub(super) fn parts_of_text(text: &str, class: Option<u8>, charset: Charset, concat: Concat) -> usize {
+    if text.len() <= SURELY_ONE_OCTETS {
+        return 1;
+    }
+    let coding = if class.is_some() { choose_flash(text) } else { choose(text, charset) };
+    smpp::text::parts(text, coding.charset, concat)
+}
+
+pub(super) fn parts_of_short(short: &Short, flash: bool, charset: Charset, concat: Concat) -> usize {
+    if brings_header(short) {
+        return 1;
+    }
+    match &short.text {
+        ShortText::Text { text, class } => parts_of_text(text, class.or(flash.then_some(0)), charset, concat),
+        ShortText::Octets { data_coding, octets } => match recoded(short, charset) {
+            Some(text) => parts_of_text(&text, None, charset, concat),
+            None => {
+                let charset = Coding::of(*data_coding, Charset::Gsm7).charset;
+                split(octets, charset, concat, 0).map_or_else(|error| error.parts, |parts| parts.len())
+            }
+        },
+    }
+}

@@ -1,0 +1,221 @@
+//! From text to the octets of submit_sm: once for each body of a segment; a platform's own message once, when it is
+//! written, and without a copy where its octets go as they are.
+
+mod address;
+mod coded;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use records::{Body, Entry, Segment, Short};
+use smpp::pdu::esm_class;
+use smpp::text::national::Shift;
+use smpp::text::{Charset, Coding, Concat, PARTS_MAX, Part};
+use smpp::{TlvBuf, Tlvs};
+
+use super::config::{SmsRoute, Source};
+use crate::feed::Craft;
+use address::sender_of;
+pub(super) use address::{digits, source_of};
+use coded::Coded;
+
+/// A text as octets, and how they are cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Encoded {
+    octets: Vec<u8>,
+    /// Where each part ends.
+    ends: Vec<u32>,
+    coding: Coding,
+    cut: Cut,
+    /// The user data header it brings, without the length octet in front.
+    udh: Box<[u8]>,
+}
+
+/// How a long message is made of parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// By the route's way.
+    By(Concat),
+    /// Not at all: it brings a header of its own, and may be a part itself.
+    Never,
+}
+
+/// Why a body cannot be sent by this route, ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unsendable {
+    /// Stable.
+    pub(super) code: &'static str,
+    /// In words.
+    pub(super) text: String,
+}
+
+/// What is made of a segment once.
+#[derive(Debug)]
+pub struct Prepared {
+    bodies: Vec<Result<Encoded, Unsendable>>,
+    pub(super) sender: Source,
+}
+
+/// What the route knows of segments.
+#[derive(Debug, Clone)]
+pub struct SmsCraft {
+    charset: Charset,
+    concat: Concat,
+    source: Source,
+}
+
+/// What a submit_sm says, addresses and orders apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Wording<'a> {
+    pub(super) esm_class: u8,
+    pub(super) data_coding: u8,
+    pub(super) short_message: &'a [u8],
+    pub(super) tlvs: Tlvs<'a>,
+}
+
+/// Where a session puts messages together: kept, so that nothing is allocated for each.
+#[derive(Default)]
+pub(super) struct Scratch {
+    octets: Vec<u8>,
+    short_message: Vec<u8>,
+    tlvs: TlvBuf,
+}
+
+/// How many submit_sm a text makes on a route with this default alphabet; at least 1.
+pub fn parts(charset: Charset, long: Concat, text: &str) -> u32 {
+    coded::parts_of_text(text, None, charset, long) as u32
+}
+
+/// How many submit_sm a platform's message makes; at least 1.
+pub fn parts_of_short(charset: Charset, long: Concat, short: &Short) -> u32 {
+    coded::parts_of_short(short, false, charset, long) as u32
+}
+
+impl SmsCraft {
+    pub(super) fn new(route: &SmsRoute) -> SmsCraft {
+        SmsCraft { charset: route.charset, concat: route.long, source: route.source.clone() }
+    }
+
+    /// What a part of an entry says; `which` is its number and the message's reference. `kept`: what was made of an own body of several parts when its first one was written.
+    pub(super) fn wording<'a>(
+        &self,
+        segment: &'a Segment,
+        prepared: &'a Prepared,
+        entry: &'a Entry,
+        kept: Option<&'a Encoded>,
+        which: (u8, u16),
+        scratch: &'a mut Scratch,
+    ) -> Result<Wording<'a>, Unsendable> {
+        let short = match segment.body(entry) {
+            Some(Body::Short(short)) => Some(&**short),
+            _ => None,
+        };
+        let more = short.map_or(&[][..], |short| &short.tlvs);
+        let Scratch { octets, short_message, tlvs } = scratch;
+        let mut wording = match (kept, &entry.own) {
+            (Some(encoded), _) => encoded.wording(which, more, short_message, tlvs)?,
+            (None, Some(own)) => {
+                let coded = Coded::new(own, segment.flash, self.charset, self.concat, octets)?;
+                coded.alone(more, short_message, tlvs)?
+            }
+            (None, None) => match prepared.bodies.get(usize::from(entry.body)) {
+                Some(Ok(encoded)) => encoded.wording(which, more, short_message, tlvs)?,
+                Some(Err(why)) => return Err(why.clone()),
+                None => return Err(no_body(entry)),
+            },
+        };
+        if let Some(short) = short {
+            wording.esm_class |= short.esm_class & !esm_class::UDHI;
+        }
+        Ok(wording)
+    }
+
+    /// An own body of several parts, made once for all of them.
+    pub(super) fn keep(&self, segment: &Segment, own: &Body) -> Result<Arc<Encoded>, Unsendable> {
+        self.encode(own, segment.flash).map(Arc::new)
+    }
+
+    fn encode(&self, body: &Body, flash: bool) -> Result<Encoded, Unsendable> {
+        let mut octets = Vec::new();
+        Coded::new(body, flash, self.charset, self.concat, &mut octets)?.encoded()
+    }
+
+    /// The alert's sender where it can be shown, else the route's.
+    fn sender(&self, named: Option<&str>) -> Source {
+        named.and_then(sender_of).unwrap_or_else(|| self.source.clone())
+    }
+}
+
+impl Craft for SmsCraft {
+    type Prepared = Prepared;
+
+    fn prepare(&self, segment: &Segment) -> Prepared {
+        Prepared {
+            bodies: segment.bodies.iter().map(|body| self.encode(body, segment.flash)).collect(),
+            sender: self.sender(segment.sender.as_deref()),
+        }
+    }
+
+    fn units(&self, segment: &Segment, prepared: &Prepared, entry: &Entry) -> u8 {
+        let parts = match entry.own.as_deref() {
+            None => match prepared.bodies.get(usize::from(entry.body)) {
+                Some(Ok(encoded)) => encoded.ends.len(),
+                _ => 1,
+            },
+            Some(Body::Sms { text }) => {
+                coded::parts_of_text(text, segment.flash.then_some(0), self.charset, self.concat)
+            }
+            Some(Body::Short(short)) => {
+                coded::parts_of_short(short, segment.flash, self.charset, self.concat)
+            }
+            Some(Body::Mail { .. }) => 1,
+        };
+        // What has more cannot be sent, and is refused as a whole.
+        u8::try_from(parts).ok().filter(|&parts| usize::from(parts) <= PARTS_MAX).unwrap_or(1)
+    }
+}
+
+impl Encoded {
+    /// What a part says, from 1. `more` are TLVs that go with each.
+    fn wording<'a>(
+        &'a self,
+        (part, reference): (u8, u16),
+        more: &'a [u8],
+        short_message: &'a mut Vec<u8>,
+        tlvs: &'a mut TlvBuf,
+    ) -> Result<Wording<'a>, Unsendable> {
+        let Cut::By(concat) = self.cut else { return self.coded().alone(more, short_message, tlvs) };
+        if self.ends.len() == 1 {
+            return self.coded().alone(more, short_message, tlvs);
+        }
+        let part = self.part(part, reference, concat);
+        short_message.clear();
+        tlvs.clear();
+        part.write_short_message(short_message);
+        part.write_tlvs(tlvs).map_err(coded::not_encodable)?;
+        Ok(Wording {
+            esm_class: part.esm_class(),
+            data_coding: self.coding.data_coding,
+            short_message,
+            tlvs: coded::with_more(tlvs, more)?,
+        })
+    }
+
+    fn coded(&self) -> Coded<'_> {
+        Coded { octets: &self.octets, coding: self.coding, cut: self.cut, udh: &self.udh }
+    }
+
+    /// A part, from 1.
+    fn part(&self, number: u8, reference: u16, concat: Concat) -> Part<'_> {
+        let total = self.ends.len() as u8; // the cutter makes no more than 255
+        let at = usize::from(number).clamp(1, self.ends.len()) - 1;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        let payload = &self.octets[start..self.ends[at] as usize];
+        Part { payload, shift: Shift::NONE, concat, reference, total, number }
+    }
+}
+
+fn no_body(entry: &Entry) -> Unsendable {
+    Unsendable { code: "sms:body", text: format!("the segment has no body {}", entry.body) }
+}

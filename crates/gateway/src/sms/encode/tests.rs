@@ -1,0 +1,269 @@
+use super::*;
+use proptest::prelude::*;
+use records::{AlertId, AlertNo, EndpointNo, Lane, ShortText, Timestamp};
+use smpp::Tag;
+use smpp::pdu::esm_class;
+use smpp::text::udh::UserData;
+
+fn sms(text: &str) -> Body {
+    Body::Sms { text: text.to_owned() }
+}
+
+fn short(short: Short) -> Body {
+    Body::Short(Box::new(short))
+}
+
+fn octets(data_coding: u8, octets: &[u8]) -> Short {
+    Short { text: ShortText::Octets { data_coding, octets: octets.into() }, ..Short::default() }
+}
+
+fn text(text: &str, class: Option<u8>) -> Short {
+    Short { text: ShortText::Text { text: text.into(), class }, ..Short::default() }
+}
+
+fn segment(bodies: Vec<Body>, flash: bool) -> Segment {
+    Segment {
+        alert: AlertNo(1),
+        alert_id: AlertId(uuid::Uuid::nil()),
+        account: String::new(),
+        route: "r".to_owned(),
+        lane: Lane::Routine,
+        outcomes_from: 0,
+        expires: Timestamp(i64::MAX),
+        sender: None,
+        flash,
+        receipt: true,
+        answer: false,
+        emergency: false,
+        bodies: bodies.into_iter().map(Arc::new).collect(),
+        choices: Vec::new(),
+        entries: Vec::new(),
+    }
+}
+
+fn entry(body: u16, own: Option<Body>) -> Entry {
+    Entry {
+        expires: None,
+        endpoint: EndpointNo(0),
+        attempt: 1,
+        address: "+46701234567".to_owned(),
+        body,
+        own: own.map(Box::new),
+        link: None,
+    }
+}
+
+fn craft(concat: Concat) -> SmsCraft {
+    SmsCraft::new(&SmsRoute { long: concat, ..SmsRoute::default() })
+}
+
+/// What goes out of a part.
+#[derive(Debug, Clone, PartialEq)]
+struct Said {
+    esm_class: u8,
+    data_coding: u8,
+    short_message: Vec<u8>,
+    tlvs: Vec<u8>,
+}
+
+impl Said {
+    fn data(&self) -> UserData<'_> {
+        let tlvs = Tlvs::parse(&self.tlvs).unwrap();
+        let message = match self.short_message.as_slice() {
+            [] => tlvs.find(Tag::MESSAGE_PAYLOAD).unwrap_or_default(),
+            message => message,
+        };
+        UserData::new(message, self.esm_class & esm_class::UDHI != 0, tlvs).unwrap()
+    }
+}
+
+/// All parts of an entry, as they are written one after another.
+fn say(craft: &SmsCraft, segment: &Segment, entry: &Entry) -> Result<Vec<Said>, Unsendable> {
+    let prepared = craft.prepare(segment);
+    let units = craft.units(segment, &prepared, entry);
+    let kept = match &entry.own {
+        Some(own) if units > 1 => Some(craft.keep(segment, own)?),
+        _ => None,
+    };
+    let mut scratch = Scratch::default();
+    let mut part = |number| {
+        let wording = craft.wording(segment, &prepared, entry, kept.as_deref(), (number, 7), &mut scratch)?;
+        Ok(Said {
+            esm_class: wording.esm_class,
+            data_coding: wording.data_coding,
+            short_message: wording.short_message.to_vec(),
+            tlvs: wording.tlvs.as_bytes().to_vec(),
+        })
+    };
+    (1..=units).map(&mut part).collect()
+}
+
+fn say_own(craft: &SmsCraft, body: Body) -> Result<Vec<Said>, Unsendable> {
+    say(craft, &segment(Vec::new(), false), &entry(9, Some(body)))
+}
+
+fn whole(said: &[Said], carrier: Charset) -> String {
+    let octets: Vec<u8> = said.iter().flat_map(|said| said.data().text.to_vec()).collect();
+    Coding::of(said[0].data_coding, carrier).charset.decode(&octets)
+}
+
+const ALL: [Concat; 4] = [Concat::Udh8, Concat::Udh16, Concat::Sar, Concat::Payload];
+
+#[test]
+fn parts_put_together_are_the_text_in_every_way_of_cutting() {
+    let texts = ["short", &"word ".repeat(100), &"€uro ".repeat(80), &"日本語🗼".repeat(60), ""];
+    for concat in ALL {
+        let craft = craft(concat);
+        for words in texts {
+            let segment = segment(vec![sms(words)], false);
+            let shared = say(&craft, &segment, &entry(0, None)).unwrap();
+            assert_eq!(whole(&shared, Charset::Gsm7), words, "{concat:?}");
+            assert_eq!(shared.len() as u32, parts(Charset::Gsm7, concat, words), "{concat:?} {words}");
+            for own in [sms(words), short(text(words, None))] {
+                assert_eq!(say_own(&craft, own).unwrap(), shared, "an own body says the same");
+            }
+            assert_eq!(parts_of_short(Charset::Gsm7, concat, &text(words, None)), shared.len() as u32);
+        }
+    }
+}
+
+#[test]
+fn a_message_class_is_announced_in_either_alphabet() {
+    let craft = craft(Concat::Udh8);
+    for (words, class, data_coding) in
+        [("latin", 0, 0x10), ("кирилл", 0, 0x18), ("latin", 1, 0x11), ("кирилл", 3, 0x1B)]
+    {
+        if class == 0 {
+            let flash = segment(vec![sms(words)], true);
+            assert_eq!(say(&craft, &flash, &entry(0, None)).unwrap()[0].data_coding, data_coding);
+        }
+        let own = say_own(&craft, short(text(words, Some(class)))).unwrap();
+        assert_eq!(own[0].data_coding, data_coding, "{words} {class}");
+    }
+}
+
+#[test]
+fn what_cannot_be_sent_says_why() {
+    let craft = craft(Concat::Udh8);
+    let mail = Body::Mail { subject: String::new(), text: String::new(), html: None };
+    let segment = segment(vec![sms(&"x".repeat(40_000)), mail.clone()], false);
+    let bad_tlvs = Short { tlvs: [1, 2, 3][..].into(), ..text("x", None) };
+    let cases = [
+        (entry(0, None), "sms:long"),
+        (entry(1, None), "sms:body"),
+        (entry(2, None), "sms:body"),
+        (entry(0, Some(mail)), "sms:body"),
+        (entry(0, Some(sms(&"x".repeat(40_000)))), "sms:long"),
+        (entry(0, Some(short(octets(4, &[7; 40_000])))), "sms:long"),
+        (entry(0, Some(short(bad_tlvs))), "sms:tlvs"),
+        (entry(0, Some(short(Short { udh: [0; 256][..].into(), ..octets(4, b"x") }))), "sms:udh"),
+    ];
+    for (entry, code) in cases {
+        assert_eq!(say(&craft, &segment, &entry).unwrap_err().code, code);
+        let units = craft.units(&segment, &craft.prepare(&segment), &entry);
+        assert_eq!(units, 1, "what is refused as a whole is one unit");
+    }
+}
+
+#[test]
+fn a_platforms_octets_and_header_go_as_they_are() {
+    let udh: &[u8] = &[5, 4, 0x0B, 0x84, 0x23, 0xF0];
+    let reference = [0x02, 0x04, 0, 2, 9, 9];
+    for concat in ALL {
+        let given = Short {
+            udh: udh.into(),
+            esm_class: esm_class::REPLY_PATH | 3,
+            tlvs: reference[..].into(),
+            ..octets(0xF5, &[1, 2, 3])
+        };
+        let said = say_own(&craft(concat), short(given)).unwrap();
+        let expected = Said {
+            esm_class: esm_class::UDHI | esm_class::REPLY_PATH | 3,
+            data_coding: 0xF5,
+            short_message: [&[6], udh, &[1, 2, 3]].concat(),
+            tlvs: reference.to_vec(),
+        };
+        assert_eq!(said, [expected], "{concat:?}");
+    }
+    // Longer than the field: in the parameter made for it, header and all.
+    let said =
+        say_own(&craft(Concat::Udh8), short(Short { udh: udh.into(), ..octets(4, &[7; 300]) })).unwrap();
+    assert_eq!((said.len(), said[0].data().text.len(), said[0].short_message.len()), (1, 300, 0));
+}
+
+#[test]
+fn a_part_that_says_so_in_parameters_is_not_cut_again() {
+    let sar = [0x02, 0x0C, 0, 2, 0, 1, 0x02, 0x0E, 0, 1, 2, 0x02, 0x0F, 0, 1, 1];
+    let given = Short { tlvs: sar[..].into(), ..octets(8, &[0; 200]) };
+    let said = say_own(&craft(Concat::Udh8), short(given.clone())).unwrap();
+    assert_eq!((said.len(), said[0].tlvs.as_slice(), said[0].short_message.len()), (1, &sar[..], 200));
+    assert_eq!(parts_of_short(Charset::Gsm7, Concat::Udh8, &given), 1);
+}
+
+#[test]
+fn every_part_of_a_long_message_has_the_platforms_parameters() {
+    let port = [0x02, 0x0B, 0, 2, 9, 9];
+    for concat in ALL {
+        let said =
+            say_own(&craft(concat), short(Short { tlvs: port[..].into(), ..octets(4, &[7; 500]) })).unwrap();
+        assert_eq!(said.len(), if concat == Concat::Payload { 1 } else { 4 });
+        for said in &said {
+            assert_eq!(Tlvs::parse(&said.tlvs).unwrap().find_u16(Tag::DEST_PORT), Some(0x0909), "{concat:?}");
+        }
+    }
+}
+
+#[test]
+fn septets_are_written_anew_where_the_carrier_takes_them_for_another_alphabet() {
+    let mut septets = Vec::new();
+    smpp::text::gsm7::encode("grüße @ {}", &mut septets).unwrap();
+    let latin1 = SmsCraft::new(&SmsRoute { charset: Charset::Latin1, ..SmsRoute::default() });
+    let said = say_own(&latin1, short(octets(0, &septets))).unwrap();
+    assert_eq!((said[0].data_coding, said[0].short_message.as_slice()), (0, &b"gr\xFC\xDFe @ {}"[..]));
+    // What that alphabet lacks.
+    septets.clear();
+    smpp::text::gsm7::encode("5 €", &mut septets).unwrap();
+    let said = say_own(&latin1, short(octets(0, &septets))).unwrap();
+    assert_eq!((said[0].data_coding, whole(&said, Charset::Latin1)), (8, "5 €".to_owned()));
+    // Another language's tables have no other form, and what is no GSM 7-bit is left alone.
+    let turkish = Short { udh: [0x24, 1, 1][..].into(), ..octets(0, b"g\x1Bi") };
+    assert_eq!(say_own(&latin1, short(turkish)).unwrap()[0].short_message, b"\x03\x24\x01\x01g\x1Bi");
+    assert_eq!(say_own(&latin1, short(octets(3, b"\xFC"))).unwrap()[0].short_message, b"\xFC");
+    // Where 0 is what it should be, nothing is touched.
+    assert_eq!(say_own(&craft(Concat::Udh8), short(octets(0, b"\x00@"))).unwrap()[0].short_message, b"\x00@");
+}
+
+proptest! {
+    #[test]
+    fn octets_cut_by_their_coding_come_whole_and_no_pair_is_cut(
+        data_coding in prop_oneof![Just(0_u8), Just(4), Just(8), Just(0x18), Just(0xF5), Just(1)],
+        words in "[a-z€{}\u{1F5FC}\u{65E5}]{0,400}",
+        way in 0..4_usize,
+    ) {
+        let charset = Coding::of(data_coding, Charset::Gsm7).charset;
+        let mut given = Vec::new();
+        charset.encode_lossy(&words, &mut given);
+        let body = octets(data_coding, &given);
+        let said = say_own(&craft(ALL[way]), short(body.clone())).unwrap();
+        prop_assert_eq!(said.len() as u32, parts_of_short(Charset::Gsm7, ALL[way], &body));
+        let texts: Vec<&[u8]> = said.iter().map(|said| said.data().text).collect();
+        prop_assert_eq!(texts.concat(), given);
+        for (at, said) in said.iter().enumerate() {
+            prop_assert_eq!(said.data_coding, data_coding);
+            let place = said.data().concatenation.map(|place| (place.number, place.total));
+            let expected = (texts.len() > 1).then_some((at as u8 + 1, texts.len() as u8));
+            prop_assert_eq!(place, expected);
+            let air = said.data().text.len() + if said.esm_class & esm_class::UDHI != 0 { 6 } else { 0 };
+            let most = if matches!(charset, Charset::Gsm7 | Charset::Ascii) { 160 } else { 140 };
+            let fits = ALL[way] == Concat::Payload || air <= most;
+            prop_assert!(fits, "{} over {}", air, most);
+        }
+        if charset == Charset::Ucs2 {
+            let decoded: String = texts.iter().map(|text| charset.decode(text)).collect();
+            prop_assert_eq!(decoded, words, "no surrogate pair is cut");
+        }
+        if charset == Charset::Gsm7 {
+            prop_assert!(texts.iter().all(|text| text.last() != Some(&0x1B)), "no escape is left at an end");
+        }
+    }
+}
