@@ -76,6 +76,8 @@
 pub mod error;
 pub mod frame;
 pub mod limits;
+#[cfg(test)]
+mod mutated;
 pub mod pdu;
 pub mod receipt;
 #[cfg(test)]
