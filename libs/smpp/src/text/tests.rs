@@ -143,11 +143,60 @@ proptest! {
 }
 
 #[test]
-fn the_limits_are_the_standards() {
-    let limits = |charset| [Concat::Udh8, Concat::Udh16, Concat::Sar].map(|concat| concat.limits(charset));
-    assert_eq!(limits(Charset::Gsm7), [(160, 153), (160, 152), (160, 152)]);
-    assert_eq!(limits(Charset::Ucs2), [(70, 67), (70, 66), (70, 66)]);
-    assert_eq!(limits(Charset::Binary), [(140, 134), (140, 133), (140, 133)]);
+fn a_message_alone_and_each_part_hold_what_the_standards_say() {
+    use national::{Language, Shift};
+    let one = Shift { locking: None, single: Some(Language::Turkish) };
+    let locking = Shift { locking: Some(Language::Turkish), single: None };
+    let both = Shift { locking: Some(Language::Turkish), single: Some(Language::Turkish) };
+    // TS 23.040 §9.2.3.24.1 and TS 23.038 §6.2.1: 140 octets on the air, less the header, in septets, octets or units of UTF-16.
+    let rows = [
+        (Charset::Gsm7, Shift::NONE, Concat::Udh8, 160, 153),
+        (Charset::Gsm7, Shift::NONE, Concat::Udh16, 160, 152),
+        (Charset::Gsm7, Shift::NONE, Concat::Sar, 160, 152),
+        (Charset::Gsm7, one, Concat::Udh8, 155, 149),
+        (Charset::Gsm7, locking, Concat::Udh8, 155, 149),
+        (Charset::Gsm7, one, Concat::Udh16, 155, 148),
+        (Charset::Gsm7, both, Concat::Udh8, 152, 146),
+        (Charset::Gsm7, both, Concat::Udh16, 152, 145),
+        (Charset::Ascii, Shift::NONE, Concat::Udh8, 160, 153),
+        (Charset::Ucs2, Shift::NONE, Concat::Udh8, 70, 67),
+        (Charset::Ucs2, Shift::NONE, Concat::Udh16, 70, 66),
+        (Charset::Ucs2, Shift::NONE, Concat::Sar, 70, 66),
+        (Charset::Binary, Shift::NONE, Concat::Udh8, 140, 134),
+        (Charset::Binary, Shift::NONE, Concat::Udh16, 140, 133),
+        (Charset::Latin1, Shift::NONE, Concat::Udh8, 140, 134),
+    ];
+    for (charset, shift, concat, alone, part) in rows {
+        let what = format!("{charset:?} {shift:?} {concat:?}");
+        assert_eq!(concat.limits_shifted(charset, shift), (alone, part), "{what}");
+        for (units, expected) in
+            [(alone, 1), (alone + 1, 2), (2 * part, 2), (2 * part + 1, 3), (255 * part, 255)]
+        {
+            let text = "a".repeat(units);
+            let octets = encoded(charset, &text);
+            assert_eq!(parts_shifted(&text, charset, shift, concat), expected, "{what} {units}");
+            let cut: Vec<Part<'_>> = split_shifted(&octets, charset, shift, concat, 1).unwrap().collect();
+            assert_eq!(cut.len(), expected, "{what} {units}");
+            for part in cut {
+                assert!(air_octets(charset, &part) <= 140, "{what} {units}");
+            }
+        }
+    }
+}
+
+/// What a part takes on the air: the header, which the SMSC makes for SAR parameters, and the text, packed if it is of septets.
+fn air_octets(charset: Charset, part: &Part<'_>) -> usize {
+    let mut message = Vec::new();
+    part.write_short_message(&mut message);
+    let made_for_us = if part.concat == Concat::Sar && part.total > 1 { 7 } else { 0 };
+    let header = message.len() - part.payload.len() + made_for_us;
+    match charset {
+        Charset::Gsm7 | Charset::Ascii => {
+            let septets = (header * 8).div_ceil(7) + part.payload.len();
+            (septets * 7).div_ceil(8)
+        }
+        Charset::Latin1 | Charset::Ucs2 | Charset::Binary => header + part.payload.len(),
+    }
 }
 
 #[test]
