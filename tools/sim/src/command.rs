@@ -15,7 +15,8 @@ pub enum Command {
     #[command(after_help = "Examples:
   campanile sim smsc --listen 127.0.0.1:2776 --page 127.0.0.1:8081
   campanile sim smsc --rate 5 --latency 20ms..200ms --people
-  campanile sim smsc --scenario rough-night.toml --capture accepted.ndjson")]
+  campanile sim smsc --print-scenario > rough-night.toml
+  campanile sim smsc --scenario rough-night.toml --capture came.ndjson")]
     Smsc(SmscArgs),
     /// A mail server that keeps what it gets: listens until Ctrl-C.
     #[command(after_help = "Examples:
@@ -54,9 +55,18 @@ pub struct SmscArgs {
     /// What a bind must bring
     #[arg(long, value_name = "WORD")]
     password: Option<String>,
-    /// One JSON line for each accepted message, appended
+    /// One JSON line for each PDU that comes, with its answer, appended
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
+    /// A second listener, with TLS and a certificate of its own making
+    #[arg(long, value_name = "ADDRESS")]
+    tls: Option<String>,
+    /// Connects to an ESME and asks it to bind; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    outbind: Vec<String>,
+    /// Prints a scenario file with every key, its default and what it does, and ends
+    #[arg(long)]
+    print_scenario: bool,
     /// Answers at once, sends nothing back, counts only
     #[arg(long)]
     sink: bool,
@@ -142,6 +152,14 @@ impl Command {
     /// In words, with the file or field.
     pub fn run(self) -> Result<(), String> {
         match self {
+            Command::Smsc(args) if args.print_scenario => {
+                let printed = io::stdout().write_all(smsc::Options::manual().as_bytes());
+                // Whoever read along has seen enough.
+                printed.or_else(|error| match error.kind() {
+                    io::ErrorKind::BrokenPipe => Ok(()),
+                    _ => Err(format!("sim smsc: {error}")),
+                })
+            }
             Command::Smsc(args) => smsc::run(args.options()?).map_err(|error| format!("sim smsc: {error}")),
             Command::Mail(args) => {
                 mailbox::run(args.options()?).map_err(|error| format!("sim mail: {error}"))
@@ -158,7 +176,7 @@ impl SmscArgs {
     /// The file that cannot be read, or the field that cannot be.
     pub fn options(self) -> Result<smsc::Options, String> {
         let mut options = match &self.scenario {
-            Some(path) => named(path, read(path).and_then(|text| smsc::Options::from_toml(&text)))?,
+            Some(path) => smsc::Options::read(path)?,
             None if self.sink => {
                 smsc::Options { listen: "127.0.0.1:2776".to_owned(), ..smsc::Options::sink() }
             }
@@ -171,6 +189,10 @@ impl SmscArgs {
         options.control = self.page.or(options.control);
         options.password = self.password.or(options.password);
         options.capture = self.capture.or(options.capture);
+        if let Some(listen) = self.tls {
+            options.tls.get_or_insert_default().listen = listen;
+        }
+        options.outbind.extend(self.outbind);
         options.people = self.people.habits()?.or(options.people);
         options.check()?;
         Ok(options)

@@ -8,6 +8,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Longest head of a request.
 const REQUEST_OCTETS_MAX: usize = 8 * 1024;
+/// Longest body of a request.
+const BODY_OCTETS_MAX: usize = 1024 * 1024;
 /// Longest time one request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -16,18 +18,23 @@ pub(crate) trait Page: Send + Sync + 'static {
     fn answer(&self, request: &Request<'_>) -> Answer;
 }
 
-/// A request's first line.
+/// A request.
+#[derive(Default)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     query: &'a str,
+    /// It comes from a form of the page: the answer is a page too.
+    pub(crate) is_form: bool,
+    pub(crate) body: &'a str,
 }
 
 impl Request<'_> {
-    /// A parameter of the query, decoded.
+    /// A parameter of the query, or of a form, decoded.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
-        let pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| decoded(value))
+        let form = if self.is_form { self.body } else { "" };
+        let mut pairs = self.query.split('&').chain(form.split('&')).filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| decoded(value))
     }
 }
 
@@ -42,8 +49,17 @@ impl Answer {
         Answer { status: "200 OK", kind: "text/html; charset=utf-8", body: text.into_bytes() }
     }
 
+    pub(crate) fn text(kind: &'static str, text: String) -> Self {
+        Answer { status: "200 OK", kind, body: text.into_bytes() }
+    }
+
     pub(crate) fn not_found() -> Self {
         Answer { status: "404 Not Found", kind: "text/plain", body: b"not found\n".to_vec() }
+    }
+
+    /// The same with another status.
+    pub(crate) fn with_status(self, status: &'static str) -> Self {
+        Answer { status, ..self }
     }
 }
 
@@ -67,7 +83,7 @@ pub(crate) fn document(title: &str, facts: &str, head: &str, rows: &str) -> Stri
 
 /// Text made safe between tags.
 pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Answers for ever.
@@ -88,11 +104,28 @@ async fn serve_one(mut stream: TcpStream, page: &impl Page) -> std::io::Result<(
             return Ok(());
         }
     }
+    let end = head.windows(4).position(|end| end == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
+    let mut body = head.split_off(end);
     let text = String::from_utf8_lossy(&head);
     let mut words = text.lines().next().unwrap_or_default().split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let Answer { status, kind, body } = page.answer(&Request { method, path, query });
+    let length = header(&text, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let Answer { status, kind, body } = if length > BODY_OCTETS_MAX {
+        Answer::not_found().with_status("413 Content Too Large")
+    } else if !is_of_this_page(&text) {
+        Answer::not_found().with_status("403 Forbidden")
+    } else {
+        while body.len() < length {
+            if stream.read_buf(&mut body).await? == 0 {
+                return Ok(());
+            }
+        }
+        let body = String::from_utf8_lossy(&body);
+        let kind = header(&text, "content-type").unwrap_or_default();
+        let is_form = kind.starts_with("application/x-www-form-urlencoded");
+        page.answer(&Request { method, path, query, is_form, body: &body })
+    };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
@@ -100,6 +133,18 @@ async fn serve_one(mut stream: TcpStream, page: &impl Page) -> std::io::Result<(
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(&body).await?;
     stream.shutdown().await
+}
+
+/// A field of a request's head.
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    fields.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+}
+
+/// A page of somebody else, open in the same browser, must not steer this one.
+fn is_of_this_page(head: &str) -> bool {
+    let host = header(head, "host").unwrap_or_default();
+    header(head, "origin").is_none_or(|origin| origin.strip_prefix("http://") == Some(host))
 }
 
 /// `%XX` and `+`.
@@ -121,14 +166,29 @@ mod tests {
 
     #[test]
     fn parameters_are_decoded() {
-        let request = Request { method: "GET", path: "/", query: "to=%2B46701&text=a+b%C3%A5%zz&x" };
+        let query = "to=%2B46701&text=a+b%C3%A5%zz&x";
+        let request = Request { method: "GET", path: "/", query, body: "y=1", ..Request::default() };
         assert_eq!(request.parameter("to").as_deref(), Some("+46701"));
         assert_eq!(request.parameter("text").as_deref(), Some("a bå%zz"));
         assert_eq!(request.parameter("x"), None);
+        assert_eq!(request.parameter("y"), None);
+        assert_eq!(Request { is_form: true, ..request }.parameter("y").as_deref(), Some("1"));
     }
 
     #[test]
     fn markup_in_messages_stays_text() {
         assert_eq!(escaped("<b>&</b>"), "&lt;b&gt;&amp;&lt;/b&gt;");
+    }
+
+    #[test]
+    fn a_page_of_somebody_else_is_told_by_its_origin() {
+        for (head, expected) in [
+            ("POST / HTTP/1.1\r\nHost: 127.0.0.1:81\r\n", true),
+            ("POST / HTTP/1.1\r\nHost: 127.0.0.1:81\r\norigin: http://127.0.0.1:81\r\n", true),
+            ("POST / HTTP/1.1\r\nHost: 127.0.0.1:81\r\nOrigin: http://127.0.0.1:82\r\n", false),
+            ("POST / HTTP/1.1\r\nHost: 127.0.0.1:81\r\nOrigin: null\r\n", false),
+        ] {
+            assert_eq!(is_of_this_page(head), expected, "{head}");
+        }
     }
 }

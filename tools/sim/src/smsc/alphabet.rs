@@ -91,6 +91,28 @@ pub(super) fn write(text: &str) -> (u8, Vec<u8>) {
     }
 }
 
+/// Cuts what [`write`] wrote into pieces of so many octets at most, behind no escape and within no surrogate pair.
+pub(super) fn cut(data_coding: u8, mut octets: &[u8], octets_max: usize) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    while octets.len() > octets_max {
+        let mut end = octets_max;
+        if data_coding == UCS2 {
+            end -= end % 2;
+            // A high surrogate has its other half behind it.
+            if octets[end - 2] & 0xFC == 0xD8 {
+                end -= 2;
+            }
+        } else if octets[end - 1] == ESCAPE {
+            end -= 1;
+        }
+        let (piece, rest) = octets.split_at(end);
+        pieces.push(piece);
+        octets = rest;
+    }
+    pieces.push(octets);
+    pieces
+}
+
 fn write_gsm(text: &str) -> Option<Vec<u8>> {
     let mut octets = Vec::with_capacity(text.len());
     for c in text.chars() {

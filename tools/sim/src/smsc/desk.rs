@@ -1,12 +1,16 @@
 //! Where submissions are judged: refused, accepted, left without an answer; and where their receipts and replies are
 //! written.
 
+use super::book::{OwnAddress, Slot, Words};
+use super::capture::Record;
 use super::ids::{self, Place};
 use super::joined;
 use super::ledger::{Batch, Message, key};
 use super::letter::{self, Subject};
 use super::post::{Account, Letter};
-use super::{ReceiptOn, Scene, Shared, Throttle, alphabet};
+use super::receipts::{OnBind, ReceiptOn, Receipts, State};
+use super::scene::Scene;
+use super::{Shared, Throttle, alphabet};
 use crate::chance::Chance;
 use crate::town::{Conduct, Refusal};
 use smpp::pdu::{Address, Version, registered_delivery};
@@ -55,17 +59,38 @@ pub(super) enum Verdict {
 pub(super) struct Desk {
     shared: Arc<Shared>,
     pub(super) scene: Arc<Scene>,
-    chance: Chance,
+    pub(super) chance: Chance,
+    session: u64,
     batch: Batch,
     letters: Vec<(u64, Letter)>,
     made: [u64; 2],
+}
+
+/// What becomes of an accepted message.
+struct Course {
+    id: u64,
+    state: State,
+    error: u8,
+    /// Its answer waits so long for an early receipt.
+    lead_us: u64,
+    /// When it comes to its state.
+    done_us: u64,
 }
 
 impl Desk {
     pub(super) fn new(shared: Arc<Shared>, session: u64) -> Self {
         let scene = shared.scene();
         let chance = Chance::new(scene.options.seed, session);
-        Desk { shared, scene, chance, batch: Batch::default(), letters: Vec::new(), made: [0; 2] }
+        Desk { shared, scene, chance, session, batch: Batch::default(), letters: Vec::new(), made: [0; 2] }
+    }
+
+    /// Whose turn it is may have changed.
+    pub(super) fn refresh(&mut self) {
+        self.scene = self.shared.scene();
+    }
+
+    pub(super) fn record(&mut self, record: Record) {
+        self.batch.records.push(record);
     }
 
     /// Begins a batch: all that one read brought came at this moment.
@@ -76,7 +101,7 @@ impl Desk {
 
     /// Ends a batch: it is counted and captured when this returns, and may be answered.
     pub(super) fn close(&mut self) {
-        self.shared.ledger.enter(&mut self.batch, self.scene.options.keep, self.scene.limit.is_some());
+        self.shared.ledger.enter(&mut self.batch, &self.scene.options, self.scene.limit.is_some());
         let [receipts, replies] = std::mem::take(&mut self.made);
         self.shared.post.count_made(receipts, replies);
         self.shared.post.mail(&mut self.letters);
@@ -94,32 +119,50 @@ impl Desk {
             return Verdict::Cut;
         }
         let conduct = self.conduct(submission);
-        if let Some(status) = self.refusal(&conduct) {
-            self.batch.refused.push(status);
-            return Verdict::Refused { status, after_us: self.latency_us() };
+        let prefix = self.scene.prefix(submission.to.addr);
+        if let Some(status) = self.refusal(&conduct, prefix) {
+            return self.refuse(status, prefix);
         }
-        let options = &self.scene.options;
-        let is_silent = options.silence > 0.0 && self.chance.hits(options.silence);
+        let silence = self.scene.silence(prefix);
+        let is_silent = silence > 0.0 && self.chance.hits(silence);
         if is_silent {
             self.batch.silent += 1;
-            if !self.chance.hits(options.silence_accepts) {
+            if !self.chance.hits(self.scene.options.silence_accepts) {
                 return Verdict::Silent;
             }
         }
-        if self.scene.limit.is_some_and(|limit| !self.shared.ledger.admit(self.batch.now_us, limit)) {
-            let status = match options.throttle {
+        if !self.has_room(account) {
+            let status = match self.scene.options.throttle {
                 Throttle::Throttled => Status::RTHROTTLED,
                 Throttle::QueueFull => Status::RMSGQFUL,
             };
-            self.batch.refused.push(status);
-            return Verdict::Refused { status, after_us: self.latency_us() };
+            return self.refuse(status, prefix);
         }
-        let (id, lead_us) = self.accept(account, version, submission, &conduct);
+        let (id, lead_us) = self.accept(account, version, submission, &conduct, prefix);
         if is_silent {
             Verdict::Silent
         } else {
-            Verdict::Accepted { id, after_us: self.latency_us() + lead_us }
+            Verdict::Accepted { id, after_us: self.latency_us(prefix) + lead_us }
         }
+    }
+
+    fn refuse(&mut self, status: Status, prefix: Option<usize>) -> Verdict {
+        self.batch.refused.push(status);
+        Verdict::Refused { status, after_us: self.latency_us(prefix) }
+    }
+
+    /// Asks the account's rate, then the whole's, and takes the room.
+    fn has_room(&mut self, account: &Account) -> bool {
+        let options = &self.scene.options;
+        if options.throttled > 0.0 && self.chance.hits(options.throttled) {
+            return false;
+        }
+        let now_us = self.batch.now_us;
+        let login =
+            options.accounts.iter().find(|login| login.rate > 0.0 && login.system_id == account.system_id);
+        let limit = login.map(|login| (login.rate * (1.0 + options.rate_tolerance)).ceil() as u64);
+        limit.is_none_or(|limit| account.admit(now_us, limit))
+            && self.scene.limit.is_none_or(|limit| self.shared.ledger.admit(now_us, limit))
     }
 
     fn is_cut(&mut self) -> bool {
@@ -137,26 +180,17 @@ impl Desk {
         }
     }
 
-    fn refusal(&mut self, conduct: &Conduct) -> Option<Status> {
+    fn refusal(&mut self, conduct: &Conduct, prefix: Option<usize>) -> Option<Status> {
         if let Conduct::Refuses(Refusal::Status(status)) = conduct {
             return Some(Status(*status));
         }
-        if self.scene.refusals.is_empty() {
-            return None;
-        }
-        let unit = self.chance.unit();
-        let mut below = 0.0;
-        let hit = self.scene.refusals.iter().find(|(_, share)| {
-            below += share;
-            unit < below
-        });
-        hit.map(|(status, _)| *status)
+        self.scene.refusal(prefix, &mut self.chance)
     }
 
-    fn latency_us(&mut self) -> u64 {
+    fn latency_us(&mut self, prefix: Option<usize>) -> u64 {
         let options = &self.scene.options;
         let is_slow = options.slow > 0.0 && self.chance.hits(options.slow);
-        let latency = if is_slow { options.slow_latency } else { options.latency };
+        let latency = if is_slow { options.slow_latency } else { self.scene.latency(prefix) };
         if latency.is_none() { 0 } else { latency.at(self.chance.unit()).as_micros() as u64 }
     }
 
@@ -168,6 +202,7 @@ impl Desk {
         version: Version,
         submission: &Submission<'_>,
         conduct: &Conduct,
+        prefix: Option<usize>,
     ) -> (u64, u64) {
         let id = submission.id.unwrap_or_else(|| self.shared.ids.next());
         self.batch.accepted += 1;
@@ -179,14 +214,45 @@ impl Desk {
                 self.shared.unfinished().take(from, to, part, octets).map(Cow::Owned)
             }
         };
-        let (lead_us, arrived_us) = self.plan_receipt(account, version, submission, conduct, id, octets);
+        let course = self.course(submission, conduct, prefix, id);
+        self.plan_receipt(account, version, submission, conduct, &course, octets);
+        if self.scene.options.keep > 0 {
+            self.book(account, version, submission, &course, octets);
+        }
         if let Some(whole) = whole {
             self.batch.messages += 1;
             let parts = part.map_or(1, |part| part.total);
             self.note(account, version, submission, id, &whole, parts);
-            self.plan_reply(account, submission, conduct, arrived_us);
+            self.plan_reply(account, submission, conduct, course.done_us);
+            if self.scene.replies() && course.state == State::Delivered {
+                self.plan_answer(account, submission, &whole, course.done_us);
+            }
         }
-        (id, lead_us)
+        (id, course.lead_us)
+    }
+
+    /// So that it can be queried.
+    fn book(
+        &mut self,
+        account: &Arc<Account>,
+        version: Version,
+        submission: &Submission<'_>,
+        course: &Course,
+        octets: &[u8],
+    ) {
+        self.batch.slots.push(Slot {
+            id: course.id,
+            account: Arc::clone(account),
+            from: OwnAddress::new(submission.from),
+            to: OwnAddress::new(submission.to),
+            submitted_us: self.batch.now_us,
+            done_us: course.done_us,
+            state: course.state,
+            error: course.error,
+            registered_delivery: submission.registered_delivery,
+            is_v33: !version.has_tlvs(),
+            words: Words::new(&alphabet::read(submission.data_coding, octets)),
+        });
     }
 
     fn note(
@@ -205,7 +271,7 @@ impl Desk {
         let to = String::from_utf8_lossy(submission.to.addr);
         let text = alphabet::read(submission.data_coding, whole);
         self.batch.keys.extend(key(options.count, &to, &text));
-        if options.keep == 0 && options.capture.is_none() {
+        if options.keep == 0 {
             return;
         }
         let mut written = Vec::new();
@@ -222,58 +288,80 @@ impl Desk {
         });
     }
 
-    /// Returns how long the answer must wait, and when the message arrives at the phone.
+    /// Draws what becomes of a message, and when.
+    fn course(
+        &mut self,
+        submission: &Submission<'_>,
+        conduct: &Conduct,
+        prefix: Option<usize>,
+        id: u64,
+    ) -> Course {
+        let now_us = self.batch.now_us;
+        let scene = &self.scene;
+        let receipts = &scene.options.receipts;
+        let (state, error) = match conduct {
+            Conduct::Lost => (State::Undeliverable, 1),
+            _ => scene.state(prefix, &mut self.chance),
+        };
+        let is_wanted = is_wanted(receipts.on, submission.registered_delivery, state);
+        let is_early = is_wanted && receipts.early > 0.0 && self.chance.hits(receipts.early);
+        let is_late = receipts.late > 0.0 && self.chance.hits(receipts.late);
+        let delay = if is_late { receipts.late_delay } else { scene.receipt_delay(prefix) };
+        let done_us =
+            if is_early { now_us } else { now_us + delay.at(self.chance.unit()).as_micros() as u64 };
+        let lead_us = if is_early && *conduct != Conduct::Unheard { EARLY_LEAD_US } else { 0 };
+        Course { id, state, error, lead_us, done_us }
+    }
+
     fn plan_receipt(
         &mut self,
         account: &Arc<Account>,
         version: Version,
         submission: &Submission<'_>,
         conduct: &Conduct,
-        id: u64,
+        course: &Course,
         octets: &[u8],
-    ) -> (u64, u64) {
-        let now_us = self.batch.now_us;
-        let receipts = &self.scene.options.receipts;
-        let is_delivered = *conduct != Conduct::Lost;
-        let is_wanted = match receipts.on {
-            ReceiptOn::Never => false,
-            ReceiptOn::Always => true,
-            ReceiptOn::Requested => {
-                match submission.registered_delivery & registered_delivery::RECEIPT_MASK {
-                    registered_delivery::FINAL => true,
-                    registered_delivery::FAILURE => !is_delivered,
-                    registered_delivery::SUCCESS => is_delivered,
-                    _ => false,
-                }
-            }
-        };
-        let is_early = is_wanted && receipts.early > 0.0 && self.chance.hits(receipts.early);
-        let is_late = receipts.late > 0.0 && self.chance.hits(receipts.late);
-        let delay = if is_late { receipts.late_delay } else { receipts.delay };
-        let done_us =
-            if is_early { now_us } else { now_us + delay.at(self.chance.unit()).as_micros() as u64 };
-        let lead_us = if is_early { EARLY_LEAD_US } else { 0 };
-        if !is_wanted || *conduct == Conduct::Unheard {
-            return (0, done_us);
+    ) {
+        let registered = submission.registered_delivery;
+        let Receipts { on, lost, .. } = self.scene.options.receipts;
+        if !is_wanted(on, registered, course.state)
+            || *conduct == Conduct::Unheard
+            || lost > 0.0 && self.chance.hits(lost)
+        {
+            return;
         }
-        let subject = Subject {
-            id,
-            form: self.scene.options.ids,
+        let scene = Arc::clone(&self.scene);
+        let receipts = &scene.options.receipts;
+        let mut subject = Subject {
+            id: course.id,
+            form: scene.options.ids,
             is_v33: !version.has_tlvs(),
             from: submission.from,
             to: submission.to,
             text: &alphabet::read(submission.data_coding, octets),
-            submitted_us: now_us,
-            done_us,
-            is_delivered,
+            submitted_us: self.batch.now_us,
+            done_us: course.done_us,
+            state: course.state,
+            error: course.error,
         };
-        if let Some(pdu) = letter::receipt(&subject, receipts.form) {
+        let account = match &receipts.account {
+            Some(name) => &self.shared.post.account(name.as_bytes()),
+            None => account,
+        };
+        if let Some(pdu) = letter::receipt(&subject, receipts) {
             if receipts.twice > 0.0 && self.chance.hits(receipts.twice) {
-                self.put(account, done_us, pdu.clone(), 0);
+                let again_us = receipts.twice_after.at(self.chance.unit()).as_micros() as u64;
+                self.put_receipt(account, course.done_us + again_us, pdu.clone(), course.id, receipts.bind);
             }
-            self.put(account, done_us, pdu, 0);
+            self.put_receipt(account, course.done_us, pdu, course.id, receipts.bind);
         }
-        (lead_us, done_us)
+        let wants_more = registered & registered_delivery::INTERMEDIATE != 0 && course.state.is_final();
+        if wants_more && self.chance.hits(receipts.intermediate) {
+            (subject.state, subject.error, subject.done_us) = (State::Enroute, 0, subject.submitted_us);
+            if let Some(pdu) = letter::receipt(&subject, receipts) {
+                self.put_receipt(account, self.batch.now_us, pdu, course.id, receipts.bind);
+            }
+        }
     }
 
     fn plan_reply(
@@ -291,14 +379,57 @@ impl Desk {
         if submission.from.ton == ALPHANUMERIC || submission.from.addr.is_empty() {
             return;
         }
-        if let Some(pdu) = letter::reply(submission.to, submission.from, text) {
-            self.put(account, arrived_us + after.as_micros() as u64, pdu, 1);
+        let long = self.scene.options.inbound.long;
+        let at_us = arrived_us + after.as_micros() as u64;
+        for pdu in letter::message(submission.to, submission.from, text, long, at_us as u16) {
+            self.put(account, at_us, pdu);
         }
     }
 
-    fn put(&mut self, account: &Arc<Account>, at_us: u64, pdu: Box<[u8]>, kind: usize) {
-        self.made[kind] += 1;
-        self.letters.push((at_us, Letter { account: Arc::clone(account), pdu, is_again: false }));
+    /// What the scenario's rules let a phone answer.
+    fn plan_answer(
+        &mut self,
+        account: &Arc<Account>,
+        submission: &Submission<'_>,
+        whole: &[u8],
+        arrived_us: u64,
+    ) {
+        if submission.from.ton == ALPHANUMERIC || submission.from.addr.is_empty() {
+            return;
+        }
+        let text = alphabet::read(submission.data_coding, whole);
+        let (from, to) = (submission.from.addr, submission.to.addr);
+        let (from, to) = (String::from_utf8_lossy(from), String::from_utf8_lossy(to));
+        let Some((answer, after_us)) = self.scene.reply(&from, &to, &text, &mut self.chance) else { return };
+        let (long, at_us) = (self.scene.options.inbound.long, arrived_us + after_us);
+        for pdu in letter::message(submission.to, submission.from, &answer, long, at_us as u16) {
+            self.put(account, at_us, pdu);
+        }
+    }
+
+    fn put(&mut self, account: &Arc<Account>, at_us: u64, pdu: Box<[u8]>) {
+        self.made[1] += 1;
+        self.letters.push((at_us, account.letter(pdu)));
+    }
+
+    fn put_receipt(&mut self, account: &Arc<Account>, at_us: u64, pdu: Box<[u8]>, id: u64, bind: OnBind) {
+        self.made[0] += 1;
+        self.letters.push((at_us, Letter { about: id, bind: (bind, self.session), ..account.letter(pdu) }));
+    }
+}
+
+/// Whether a receipt of this state is asked for (3.4 §5.2.17).
+fn is_wanted(on: ReceiptOn, registered: u8, state: State) -> bool {
+    let is_delivered = state == State::Delivered;
+    match on {
+        ReceiptOn::Never => false,
+        ReceiptOn::Always => true,
+        ReceiptOn::Requested => match registered & registered_delivery::RECEIPT_MASK {
+            registered_delivery::FINAL => true,
+            registered_delivery::FAILURE => !is_delivered,
+            registered_delivery::SUCCESS => is_delivered,
+            _ => false,
+        },
     }
 }
 

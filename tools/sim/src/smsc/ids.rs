@@ -17,6 +17,11 @@ impl Ids {
     pub(super) fn next(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
+
+    /// Above all that were given.
+    pub(super) fn end(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
 }
 
 /// Where an id is written.
@@ -33,19 +38,40 @@ pub(super) fn write(form: IdForm, id: u64, place: Place, is_short: bool, out: &m
         _ if is_short => write!(out, "{:08X}", id as u32),
         (IdForm::Decimal, _)
         | (IdForm::HexThenDecimal, Place::Receipt)
-        | (IdForm::DecimalThenHex, Place::Response) => {
+        | (IdForm::DecimalThenHex | IdForm::DecimalThenPadded, Place::Response) => {
             write_decimal(id, out);
             Ok(())
         }
         (IdForm::Hex | IdForm::HexThenDecimal | IdForm::HexThenPadded, Place::Response)
         | (IdForm::Hex | IdForm::DecimalThenHex, Place::Receipt) => write!(out, "{id:x}"),
         (IdForm::HexThenPadded, Place::Receipt) => write!(out, "{id:016X}"),
+        (IdForm::DecimalThenPadded, Place::Receipt) => write!(out, "{id:020}"),
         (IdForm::Uuid, _) => {
             let high = crate::chance::mix(id);
             let (a, b, c) = ((high >> 32) as u32, (high >> 16) as u16, high as u16 & 0x0FFF);
             write!(out, "{a:08x}-{b:04x}-4{c:03x}-8{:03x}-{:012x}", (id >> 48) & 0xFFF, id & 0xFFFF_FFFF_FFFF)
         }
     };
+}
+
+/// The id that was written so into an answer; of a short one only the last 32 bits are known.
+pub(super) fn read(form: IdForm, text: &[u8], is_short: bool) -> Option<u64> {
+    let text = std::str::from_utf8(text)
+        .ok()
+        .filter(|text| text.bytes().all(|o| o.is_ascii_alphanumeric() || o == b'-'))?;
+    if is_short {
+        return u32::from_str_radix(text, 16).ok().map(u64::from);
+    }
+    match form {
+        IdForm::Decimal | IdForm::DecimalThenHex | IdForm::DecimalThenPadded => text.parse().ok(),
+        IdForm::Hex | IdForm::HexThenDecimal | IdForm::HexThenPadded => u64::from_str_radix(text, 16).ok(),
+        IdForm::Uuid => {
+            let mut groups = text.rsplit('-');
+            let low = u64::from_str_radix(groups.next()?, 16).ok()?;
+            let high = u64::from_str_radix(groups.next()?, 16).ok()?;
+            (low < 1 << 48).then_some(((high & 0xFFF) << 48) | low)
+        }
+    }
 }
 
 fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
@@ -74,10 +100,13 @@ mod tests {
             (IdForm::HexThenDecimal, "64f2a9c0177ab", "1775894284826539"),
             (IdForm::DecimalThenHex, "1775894284826539", "64f2a9c0177ab"),
             (IdForm::HexThenPadded, "64f2a9c0177ab", "00064F2A9C0177AB"),
+            (IdForm::DecimalThenPadded, "1775894284826539", "00001775894284826539"),
         ] {
             for (place, expected) in [(Place::Response, response), (Place::Receipt, receipt)] {
                 let mut out = Vec::new();
                 write(form, id, place, false, &mut out);
+                let read = read(form, &out, false);
+                assert!(place == Place::Receipt || read == Some(id), "{form:?}: {read:?}");
                 assert_eq!(String::from_utf8(out).unwrap(), expected, "{form:?}");
             }
         }
@@ -91,6 +120,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         });
         assert_eq!(outs[0], outs[1]);
+        assert_eq!(read(IdForm::Uuid, outs[0].as_bytes(), false), Some(1_776_268_937_787_307));
         let groups: Vec<usize> = outs[0].split('-').map(str::len).collect();
         assert_eq!(groups, [8, 4, 4, 4, 12]);
         outs[0].retain(|c| c != '-');
@@ -102,5 +132,6 @@ mod tests {
         let mut out = Vec::new();
         write(IdForm::Uuid, 0xAB_0000_00FF, Place::Response, true, &mut out);
         assert_eq!(out, b"000000FF");
+        assert_eq!(read(IdForm::Uuid, &out, true), Some(0xFF));
     }
 }

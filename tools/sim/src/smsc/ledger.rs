@@ -1,6 +1,8 @@
 //! What the SMSC counts and keeps. Sessions bring a batch at a time, so that a lock is taken once for all that one read
 //! brought.
 
+use super::book::{Book, Slot};
+use super::capture::Record;
 use super::{Counting, Options};
 use crate::tally::{LastSecond, Tally};
 use serde::Serialize;
@@ -49,7 +51,7 @@ pub struct Stats {
     pub letters: super::post::LetterStats,
 }
 
-/// A whole message, as kept and captured.
+/// A whole message, as kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Message {
     /// When its last part was accepted, microseconds since 1970.
@@ -82,11 +84,13 @@ pub(super) struct Batch {
     pub(super) refused: Vec<Status>,
     pub(super) keys: Vec<u64>,
     pub(super) kept: Vec<Message>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) records: Vec<Record>,
 }
 
 impl Batch {
     fn is_empty(&self) -> bool {
-        self.submits == 0
+        self.submits == 0 && self.records.is_empty()
     }
 }
 
@@ -100,6 +104,8 @@ struct Inner {
     accepted: LastSecond,
     tally: Tally,
     kept: VecDeque<Message>,
+    book: Book,
+    records: VecDeque<Record>,
     capture: Option<File>,
     line: Vec<u8>,
 }
@@ -118,6 +124,8 @@ impl Ledger {
             accepted: LastSecond::default(),
             tally: Tally::default(),
             kept: VecDeque::new(),
+            book: Book::default(),
+            records: VecDeque::new(),
             capture,
             line: Vec::new(),
         };
@@ -136,11 +144,17 @@ impl Ledger {
 
     /// Enters a batch and empties it. What is captured is in the system's hands when this returns. `is_admitted`: its
     /// accepted ones went through [`Ledger::admit`].
-    pub(super) fn enter(&self, batch: &mut Batch, keep: usize, is_admitted: bool) {
+    pub(super) fn enter(&self, batch: &mut Batch, options: &Options, is_admitted: bool) {
         if batch.is_empty() {
             return;
         }
         let inner = &mut *self.lock();
+        if !batch.records.is_empty() {
+            inner.record(&mut batch.records, options.capture_keep);
+        }
+        if batch.submits == 0 {
+            return;
+        }
         let (stats, now_us) = (&mut inner.stats, batch.now_us);
         inner.submits.add(now_us, batch.submits);
         stats.submits += std::mem::take(&mut batch.submits);
@@ -162,7 +176,30 @@ impl Ledger {
             }
         }
         batch.keys.drain(..).for_each(|key| inner.tally.add(key));
-        inner.keep(&mut batch.kept, keep);
+        inner.keep(&mut batch.kept, options.keep);
+        inner.book.enter(&mut batch.slots, options.keep);
+    }
+
+    /// Captures what belongs to no batch.
+    pub(super) fn record(&self, record: Record, keep: usize) {
+        self.lock().record(&mut vec![record], keep);
+    }
+
+    /// The last captured lines, the newest last.
+    pub(super) fn records(&self, limit: usize) -> Vec<Record> {
+        let records = &self.lock().records;
+        records.iter().skip(records.len().saturating_sub(limit)).cloned().collect()
+    }
+
+    pub(super) fn with_book<T>(&self, act: impl FnOnce(&mut Book) -> T) -> T {
+        act(&mut self.lock().book)
+    }
+
+    /// Puts another text into a message that is kept.
+    pub(super) fn replace(&self, id: &str, text: &str) {
+        if let Some(message) = self.lock().kept.iter_mut().rev().find(|message| message.id == id) {
+            text.clone_into(&mut message.text);
+        }
     }
 
     pub(super) fn count_bind(&self, is_let_in: bool) {
@@ -199,18 +236,29 @@ impl Ledger {
 }
 
 impl Inner {
-    fn keep(&mut self, messages: &mut Vec<Message>, keep: usize) {
+    fn record(&mut self, records: &mut Vec<Record>, keep: usize) {
         if let Some(capture) = &mut self.capture {
             self.line.clear();
-            for message in messages.iter() {
-                // A message has string keys, and a vector takes everything.
-                let _ = serde_json::to_writer(&mut self.line, message);
+            for record in records.iter() {
+                // A record has string keys, and a vector takes everything.
+                let _ = serde_json::to_writer(&mut self.line, record);
                 self.line.push(b'\n');
             }
             if let Err(error) = capture.write_all(&self.line) {
                 tracing::error!(%error, "the capture file takes no more");
             }
         }
+        for record in records.drain(..) {
+            if self.records.len() >= keep {
+                self.records.pop_front();
+            }
+            if keep > 0 {
+                self.records.push_back(record);
+            }
+        }
+    }
+
+    fn keep(&mut self, messages: &mut Vec<Message>, keep: usize) {
         for message in messages.drain(..) {
             if self.kept.len() >= keep {
                 self.kept.pop_front();
@@ -268,11 +316,8 @@ mod tests {
             };
             let keys = key(Counting::Texts, to, text).into_iter().collect();
             let kept = vec![message];
-            ledger.enter(
-                &mut Batch { now_us: 1, submits: 1, accepted: 1, keys, kept, ..Batch::default() },
-                2,
-                false,
-            );
+            let mut batch = Batch { now_us: 1, submits: 1, accepted: 1, keys, kept, ..Batch::default() };
+            ledger.enter(&mut batch, &Options { keep: 2, ..Options::default() }, false);
         }
         let stats = ledger.stats();
         assert_eq!((stats.accepted, stats.distinct, stats.repeats, stats.most), (4, 3, 1, 2));

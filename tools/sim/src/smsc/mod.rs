@@ -1,47 +1,76 @@
 //! An SMSC: a real listener that speaks SMPP, for drills, demonstrations, tests and benches.
 //!
 //! It accepts what it is sent, or does what its [`Options`] say: latency, a rate limit, an error mix, silence, cut
-//! connections; receipts late, twice, or before their answers; people who answer. What it accepted is counted, may be
-//! captured to a file, and can be asked for in the process or at its page.
+//! connections; receipts late, twice, or before their answers; people who answer; all of it changing over time. What it
+//! accepted is counted, what came may be captured, and both can be asked for in the process or at its page.
 
 mod alphabet;
+mod book;
+mod capture;
+mod card;
 mod desk;
+mod faults;
 mod ids;
 mod joined;
 mod ledger;
 mod letter;
+mod line;
 mod options;
 mod page;
+mod phases;
 mod post;
+mod receipts;
+mod scenario;
+mod scene;
 mod session;
+mod traffic;
 
 #[cfg(test)]
 mod speed;
 #[cfg(test)]
 mod tests;
 
+pub use capture::{Answered, Record};
+pub use card::SessionInfo;
+pub use faults::{Answers, Disconnects, Login, Mode, Parting, Prefix, Tls};
 pub use ledger::{Message, Stats};
-pub use options::{Counting, ErrorShare, IdForm, Options, ReceiptForm, ReceiptOn, Receipts, Throttle};
+pub use options::{Counting, ErrorShare, Options, Throttle};
+pub use phases::Phase;
 pub use post::{LETTERS_MAX, LetterStats};
+pub use receipts::{IdForm, OnBind, ReceiptForm, ReceiptOn, ReceiptPdu, Receipts, State, StateShare};
+pub use traffic::{Injection, LongForm, Reply, Traffic};
+
+/// What a scenario file says: the options.
+pub type Scenario = Options;
 
 use crate::clock::Clock;
+use card::Card;
 use ids::Ids;
 use joined::Unfinished;
 use ledger::Ledger;
+use line::Line;
+use phases::Timetable;
 use post::Post;
+use scene::Scene;
 use session::Session;
-use smpp::status::Status;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+
+/// So many broadcasts' areas are known.
+const BROADCASTS_MAX: usize = 1_000;
+/// An ESME that is to be connected to has so long to take the connection.
+const CONNECT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A running SMSC. Dropping it ends it and all its sessions.
 pub struct Smsc {
     shared: Arc<Shared>,
     address: SocketAddr,
+    tls: Option<(SocketAddr, String)>,
     page: Option<SocketAddr>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -49,11 +78,24 @@ pub struct Smsc {
 /// What all sessions know.
 struct Shared {
     scene: RwLock<Arc<Scene>>,
+    timetable: RwLock<Arc<Timetable>>,
+    /// When the timetable began.
+    timetable_us: AtomicU64,
+    /// A phase was entered by hand.
+    is_held: AtomicBool,
+    new_timetable: Notify,
     ledger: Ledger,
     post: Post,
     ids: Ids,
     clock: Clock,
     unfinished: Mutex<Unfinished>,
+    /// Areas of broadcasts, by their ids.
+    broadcasts: Mutex<BTreeMap<u64, Vec<Box<[u8]>>>>,
+    /// Connections, by their numbers.
+    cards: Mutex<BTreeMap<u64, Arc<Card>>>,
+    connections: AtomicU64,
+    /// Messages of phones that were made by hand.
+    injected: AtomicU64,
     /// Submissions, for cutting at every so many-th.
     submits: AtomicU64,
     /// Bound now.
@@ -62,34 +104,51 @@ struct Shared {
     stop: watch::Sender<u64>,
 }
 
-/// The options, with what follows from them.
-struct Scene {
-    options: Options,
-    refusals: Vec<(Status, f64)>,
-    /// Most accepted in a second.
-    limit: Option<u64>,
-    /// Texts are looked at.
-    notes: bool,
-}
-
-impl Scene {
-    fn new(options: Options) -> Result<Self, String> {
-        options.check()?;
-        let refusals = options.refusals()?;
-        let limit =
-            (options.rate > 0.0).then(|| (options.rate * (1.0 + options.rate_tolerance)).ceil() as u64);
-        let notes = options.count != Counting::Off || options.keep > 0 || options.capture.is_some();
-        Ok(Scene { options, refusals, limit, notes })
-    }
-}
-
 impl Shared {
+    fn new(options: Options) -> io::Result<Self> {
+        let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        let clock = Clock::start();
+        let timetable = Timetable::new(options.clone()).map_err(invalid)?;
+        Ok(Shared {
+            scene: RwLock::new(Arc::clone(&timetable.scenes[0].1)),
+            timetable: RwLock::new(Arc::new(timetable)),
+            timetable_us: AtomicU64::new(clock.now_us()),
+            is_held: AtomicBool::new(false),
+            new_timetable: Notify::new(),
+            ledger: Ledger::open(&options)?,
+            post: Post::new(clock),
+            ids: Ids::starting_at(clock.now_us()),
+            clock,
+            unfinished: Mutex::default(),
+            broadcasts: Mutex::default(),
+            cards: Mutex::default(),
+            connections: AtomicU64::new(0),
+            injected: AtomicU64::new(0),
+            submits: AtomicU64::new(0),
+            sessions: AtomicU64::new(0),
+            stop: watch::Sender::new(0),
+        })
+    }
+
     fn scene(&self) -> Arc<Scene> {
         Arc::clone(&self.scene.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn unfinished(&self) -> MutexGuard<'_, Unfinished> {
         self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_areas(&self, id: u64, areas: Vec<Box<[u8]>>) {
+        let mut broadcasts = self.broadcasts.lock().unwrap_or_else(PoisonError::into_inner);
+        broadcasts.insert(id, areas);
+        if broadcasts.len() > BROADCASTS_MAX {
+            broadcasts.pop_first();
+        }
+    }
+
+    fn areas(&self, id: Option<u64>) -> Vec<Box<[u8]>> {
+        let broadcasts = self.broadcasts.lock().unwrap_or_else(PoisonError::into_inner);
+        id.and_then(|id| broadcasts.get(&id).cloned()).unwrap_or_default()
     }
 
     fn stats(&self) -> Stats {
@@ -99,6 +158,25 @@ impl Shared {
             ..self.ledger.stats()
         }
     }
+
+    /// A new connection's session, known to all.
+    fn session(self: &Arc<Self>, stream: &TcpStream, is_tls: bool) -> Session {
+        let number = self.connections.fetch_add(1, Ordering::Relaxed);
+        let peer = stream.peer_addr().map_or_else(|_| String::new(), |peer| peer.to_string());
+        let card = Arc::new(Card::new(number, peer, is_tls, self.clock.now_us()));
+        self.cards().insert(number, Arc::clone(&card));
+        Session::new(Arc::clone(self), card)
+    }
+
+    /// Connects to an ESME, asks it to bind, and serves it.
+    async fn outbind(self: &Arc<Self>, address: &str) -> io::Result<()> {
+        let connecting = tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(address));
+        let stream = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let mut session = self.session(&stream, false);
+        session.outbind();
+        tokio::spawn(session.serve(Line::plain(stream), self.stop.subscribe()));
+        Ok(())
+    }
 }
 
 impl Smsc {
@@ -107,39 +185,50 @@ impl Smsc {
     /// # Errors
     /// Options that cannot be (`InvalidInput`), an address that is taken, a capture file that cannot be opened.
     pub async fn start(options: Options) -> io::Result<Smsc> {
+        let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         let listener = TcpListener::bind(&options.listen).await?;
         let page = match &options.control {
             Some(address) => Some(TcpListener::bind(address).await?),
             None => None,
         };
-        let clock = Clock::start();
-        let ledger = Ledger::open(&options)?;
-        let scene = Scene::new(options).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-        let shared = Arc::new(Shared {
-            scene: RwLock::new(Arc::new(scene)),
-            ledger,
-            post: Post::new(clock),
-            ids: Ids::starting_at(clock.now_us()),
-            clock,
-            unfinished: Mutex::default(),
-            submits: AtomicU64::new(0),
-            sessions: AtomicU64::new(0),
-            stop: watch::Sender::new(0),
-        });
+        let mut tls = None;
+        if let Some(wanted) = &options.tls {
+            let (config, pem) = line::server(wanted).map_err(invalid)?;
+            tls = Some((TcpListener::bind(&wanted.listen).await?, config, pem));
+        }
+        let shared = Arc::new(Shared::new(options)?);
         let address = listener.local_addr()?;
         let page_address = page.as_ref().map(TcpListener::local_addr).transpose()?;
-        let mut tasks = vec![tokio::spawn(accept(listener, Arc::clone(&shared)))];
+        let mut tasks = vec![tokio::spawn(accept(listener, None, Arc::clone(&shared)))];
+        let mut tls_address = None;
+        if let Some((listener, config, pem)) = tls {
+            tls_address = Some((listener.local_addr()?, pem));
+            tasks.push(tokio::spawn(accept(listener, Some(config), Arc::clone(&shared))));
+        }
         let post = Arc::clone(&shared);
         tasks.push(tokio::spawn(async move { post.post.run().await }));
+        tasks.push(tokio::spawn(phases::run(Arc::clone(&shared))));
+        tasks.push(tokio::spawn(traffic::run(Arc::clone(&shared))));
+        tasks.push(tokio::spawn(outbinds(Arc::clone(&shared))));
         if let Some(page) = page {
             tasks.push(tokio::spawn(crate::page::serve(page, Arc::new(page::SmscPage(Arc::clone(&shared))))));
         }
-        Ok(Smsc { shared, address, page: page_address, tasks })
+        Ok(Smsc { shared, address, tls: tls_address, page: page_address, tasks })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it listens with TLS, if it does.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls.as_ref().map(|(address, _)| *address)
+    }
+
+    /// The certificates it shows, PEM.
+    pub fn certificate(&self) -> Option<&str> {
+        self.tls.as_ref().map(|(_, pem)| pem.as_str())
     }
 
     /// Where its page is.
@@ -164,19 +253,26 @@ impl Smsc {
         ledger::key(counting, to, text).map_or(0, |key| self.shared.ledger.count_of(key))
     }
 
-    /// Does as these options say from the next read on. Addresses, capture file and latency of what is under way stay.
+    /// Does as these options say from the next read on, their phases from now. Addresses, capture file and latency of what
+    /// is under way stay.
     ///
     /// # Errors
     /// What cannot be, by its field.
     pub fn change(&self, options: Options) -> Result<(), String> {
-        let scene = Arc::new(Scene::new(options)?);
-        *self.shared.scene.write().unwrap_or_else(PoisonError::into_inner) = scene;
-        Ok(())
+        self.shared.begin(options)
     }
 
     /// Cuts all connections. New ones are let in.
     pub fn disconnect(&self) {
         self.shared.stop.send_modify(|generation| *generation += 1);
+    }
+
+    /// Connects to an ESME that listens, and asks it to bind.
+    ///
+    /// # Errors
+    /// It cannot be connected to in 10 s.
+    pub async fn outbind(&self, address: &str) -> io::Result<()> {
+        self.shared.outbind(address).await
     }
 }
 
@@ -187,11 +283,31 @@ impl Drop for Smsc {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    for number in 0.. {
+async fn accept(listener: TcpListener, tls: Option<Arc<rustls::ServerConfig>>, shared: Arc<Shared>) {
+    loop {
         let stream = accepted(&listener).await;
-        let session = Session::new(Arc::clone(&shared), number);
-        tokio::spawn(session.serve(stream, shared.stop.subscribe()));
+        let session = shared.session(&stream, tls.is_some());
+        let line = match &tls {
+            None => Line::plain(stream),
+            Some(config) => match Line::tls(stream, Arc::clone(config)) {
+                Ok(line) => line,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot speak TLS");
+                    session.leave();
+                    continue;
+                }
+            },
+        };
+        tokio::spawn(session.serve(line, shared.stop.subscribe()));
+    }
+}
+
+/// Connects to the ESMEs of the scenario, once.
+async fn outbinds(shared: Arc<Shared>) {
+    for address in shared.scene().options.outbind.clone() {
+        if let Err(error) = shared.outbind(&address).await {
+            tracing::warn!(%address, %error, "cannot outbind");
+        }
     }
 }
 

@@ -1,7 +1,12 @@
+use super::faults::{Answers, Disconnects, Login, Prefix, Tls};
+use super::phases::Phase;
+use super::receipts::{IdForm, ReceiptOn, Receipts, StateShare};
+use super::traffic::{RATE_MAX, Reply, Traffic};
 use crate::chance::Delay;
 use crate::town::Habits;
 use serde::{Deserialize, Serialize};
 use smpp::status::Status;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,96 +36,66 @@ pub struct Options {
     pub rate_tolerance: f64,
     /// What is answered above the rate.
     pub throttle: Throttle,
+    /// Share of the messages that are answered so below the rate too.
+    pub throttled: f64,
     /// Refusals that hit any message.
     pub errors: Vec<ErrorShare>,
+    /// Refusals that hit binds.
+    pub bind_errors: Vec<ErrorShare>,
     /// Share of the submissions that are never answered.
     pub silence: f64,
     /// Share of those that are accepted nevertheless.
     pub silence_accepts: f64,
+    /// Nothing is answered or sent, though everything is read and counted.
+    pub mute: bool,
+    /// Nothing is read.
+    pub deaf: bool,
+    /// What else is wrong with answers.
+    pub answers: Answers,
     /// Cut the connection at every so many-th submission; 0: never.
     pub disconnect_every: u64,
     /// Cut the connection at this share of the submissions.
     pub disconnect: f64,
+    /// When else connections end, and how.
+    pub disconnects: Disconnects,
     /// Receipts.
     pub receipts: Receipts,
     /// How message ids are written.
     pub ids: IdForm,
     /// What people do with their messages; nothing: all arrive, nobody answers.
     pub people: Option<Habits>,
+    /// What is different for some numbers.
+    pub prefixes: Vec<Prefix>,
+    /// What phones answer to what they get.
+    pub replies: Vec<Reply>,
+    /// What phones write of their own accord.
+    pub inbound: Traffic,
+    /// Who may bind; empty: everybody with `password`.
+    pub accounts: Vec<Login>,
+    /// Distribution lists of `submit_multi`, and the numbers on them.
+    pub lists: BTreeMap<String, Vec<String>>,
+    /// ESMEs to connect to at the start with an outbind.
+    pub outbind: Vec<String>,
+    /// A listener with TLS; nothing: none.
+    pub tls: Option<Tls>,
     /// `deliver_sm` without an answer on one session.
     pub deliver_window: usize,
     /// A `deliver_sm` without an answer for so long is sent again.
     pub deliver_timeout: Delay,
     /// What is counted to find repeats.
     pub count: Counting,
-    /// So many of the last messages are kept to be looked at.
+    /// So many of the last messages are kept to be looked at, and of their parts to be queried, cancelled and replaced.
     pub keep: usize,
-    /// One JSON line for each accepted message, appended here before its answer is written.
+    /// One JSON line for each PDU that comes, with its answer, appended here before that answer is written.
     pub capture: Option<PathBuf>,
+    /// So many of the last captured lines are kept in memory; 0: none.
+    pub capture_keep: usize,
+    /// What changes, and when.
+    pub phases: Vec<Phase>,
+    /// After so long the phases begin anew; nothing: the last one stays.
+    pub phases_again: Option<Delay>,
     /// Decides whom the shares hit.
     pub seed: u64,
-}
-
-/// When receipts come, and what is wrong with them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Receipts {
-    /// For which messages.
-    pub on: ReceiptOn,
-    /// From the acceptance to the receipt.
-    pub delay: Delay,
-    /// Share that comes after `late_delay` instead.
-    pub late: f64,
-    /// How late.
-    pub late_delay: Delay,
-    /// Share that comes twice.
-    pub twice: f64,
-    /// Share that comes before the answer to its submission.
-    pub early: f64,
-    /// How they are written.
-    pub form: ReceiptForm,
-}
-
-/// For which messages receipts are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReceiptOn {
-    /// As `registered_delivery` asks.
-    Requested,
-    /// For each.
-    Always,
-    /// For none.
-    Never,
-}
-
-/// How receipts are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReceiptForm {
-    /// In the text (3.4 Appendix B) and in the optional parameters.
-    Both,
-    /// In the text alone.
-    Text,
-    /// In the optional parameters alone.
-    Tlv,
-}
-
-/// How message ids are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IdForm {
-    /// 16 decimal digits.
-    Decimal,
-    /// Hexadecimal digits, lower case.
-    Hex,
-    /// A UUID's 36 characters.
-    Uuid,
-    /// Hexadecimal in the answer, decimal in the receipt.
-    HexThenDecimal,
-    /// Decimal in the answer, hexadecimal in the receipt.
-    DecimalThenHex,
-    /// Hexadecimal in the answer; in the receipt upper case, filled to 16 digits with zeros.
-    HexThenPadded,
 }
 
 /// What is answered to a message above the rate.
@@ -169,34 +144,36 @@ impl Default for Options {
             rate: 0.0,
             rate_tolerance: 0.1,
             throttle: Throttle::Throttled,
+            throttled: 0.0,
             errors: Vec::new(),
+            bind_errors: Vec::new(),
             silence: 0.0,
             silence_accepts: 0.5,
+            mute: false,
+            deaf: false,
+            answers: Answers::default(),
             disconnect_every: 0,
             disconnect: 0.0,
+            disconnects: Disconnects::default(),
             receipts: Receipts::default(),
             ids: IdForm::Decimal,
             people: None,
+            prefixes: Vec::new(),
+            replies: Vec::new(),
+            inbound: Traffic::default(),
+            accounts: Vec::new(),
+            lists: BTreeMap::new(),
+            outbind: Vec::new(),
+            tls: None,
             deliver_window: 500,
             deliver_timeout: Delay::Fixed(Duration::from_secs(30)),
             count: Counting::Texts,
             keep: 1_000,
             capture: None,
+            capture_keep: 0,
+            phases: Vec::new(),
+            phases_again: None,
             seed: 1,
-        }
-    }
-}
-
-impl Default for Receipts {
-    fn default() -> Self {
-        Receipts {
-            on: ReceiptOn::Requested,
-            delay: Delay::Fixed(Duration::from_millis(20)),
-            late: 0.0,
-            late_delay: Delay::Fixed(Duration::from_secs(30)),
-            twice: 0.0,
-            early: 0.0,
-            form: ReceiptForm::Both,
         }
     }
 }
@@ -213,37 +190,50 @@ impl Options {
         Options { receipts, count: Counting::Off, keep: 0, ..Options::default() }
     }
 
-    /// Reads a scenario file.
-    ///
-    /// # Errors
-    /// What is wrong with it, in words, with the line where there is one.
-    pub fn from_toml(text: &str) -> Result<Self, String> {
-        let options: Options = toml::from_str(text).map_err(|error| error.to_string())?;
-        options.check()?;
-        Ok(options)
-    }
-
     /// Checks what a scenario may get wrong.
     ///
     /// # Errors
     /// The first field that cannot be, with its limit.
     pub fn check(&self) -> Result<(), String> {
-        let receipts = &self.receipts;
-        let shares = [
+        self.check_shares()?;
+        self.check_limits()?;
+        self.check_inbound()?;
+        mix("errors", &self.errors)?;
+        mix("bind_errors", &self.bind_errors)?;
+        states("receipts.states", &self.receipts.states)?;
+        for prefix in &self.prefixes {
+            let name = format!("prefixes {:?}", prefix.prefix);
+            if prefix.digits().is_empty() {
+                return Err(format!("{name}: has no digits"));
+            }
+            mix(&name, prefix.errors.as_deref().unwrap_or_default())?;
+            states(&name, prefix.states.as_deref().unwrap_or_default())?;
+            share(&name, prefix.silence.unwrap_or(0.0))?;
+        }
+        self.people.as_ref().map_or(Ok(()), Habits::check)
+    }
+
+    fn check_shares(&self) -> Result<(), String> {
+        let own = [
             ("slow", self.slow),
             ("silence", self.silence),
             ("silence_accepts", self.silence_accepts),
             ("disconnect", self.disconnect),
             ("rate_tolerance", self.rate_tolerance),
-            ("receipts.late", receipts.late),
-            ("receipts.twice", receipts.twice),
-            ("receipts.early", receipts.early),
+            ("throttled", self.throttled),
+            ("inbound.shuffled", self.inbound.shuffled),
         ];
-        if let Some((name, share)) = shares.iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
-            return Err(format!("{name}: a share of {share} is not between 0 and 1"));
-        }
-        if !(self.rate >= 0.0 && self.rate.is_finite()) {
-            return Err(format!("rate: {} is not a number of messages per second", self.rate));
+        let replies = self.replies.iter().map(|reply| ("replies.share", reply.share));
+        let all = own.into_iter().chain(self.receipts.shares()).chain(self.answers.shares()).chain(replies);
+        all.into_iter().try_for_each(|(name, value)| share(name, value))
+    }
+
+    fn check_limits(&self) -> Result<(), String> {
+        let rates = self.accounts.iter().map(|login| ("accounts.rate", login.rate));
+        for (name, rate) in [("rate", self.rate)].into_iter().chain(rates) {
+            if !(rate >= 0.0 && rate.is_finite()) {
+                return Err(format!("{name}: {rate} is not a number of messages per second"));
+            }
         }
         if !(1..=DELIVER_WINDOW_MAX).contains(&self.deliver_window) {
             return Err(format!(
@@ -251,30 +241,63 @@ impl Options {
                 self.deliver_window
             ));
         }
-        if self.keep > KEEP_MAX {
-            return Err(format!("keep: {} is over the limit of {KEEP_MAX}", self.keep));
+        for (name, kept) in [("keep", self.keep), ("capture_keep", self.capture_keep)] {
+            if kept > KEEP_MAX {
+                return Err(format!("{name}: {kept} is over the limit of {KEEP_MAX}"));
+            }
         }
-        if self.system_id.len() > 15 {
-            return Err("system_id: more than 15 octets".to_owned());
+        let own = [("system_id", &self.system_id)];
+        let logins = self.accounts.iter().map(|login| ("accounts.system_id", &login.system_id));
+        for (name, system_id) in own.into_iter().chain(logins) {
+            if system_id.len() > 15 {
+                return Err(format!("{name}: more than 15 octets"));
+            }
         }
-        self.refusals()?;
-        self.people.as_ref().map_or(Ok(()), Habits::check)
+        Ok(())
     }
 
-    /// The error mix with its statuses read.
-    pub(super) fn refusals(&self) -> Result<Vec<(Status, f64)>, String> {
-        let mut sum = 0.0;
-        let mut refusals = Vec::with_capacity(self.errors.len());
-        for error in &self.errors {
-            let status = status(&error.status)
-                .ok_or_else(|| format!("errors: {:?} is no command_status that refuses", error.status))?;
-            sum += error.share;
-            refusals.push((status, error.share));
+    fn check_inbound(&self) -> Result<(), String> {
+        let inbound = &self.inbound;
+        if !(0.0..=RATE_MAX).contains(&inbound.rate) {
+            return Err(format!("inbound.rate: {} is not between 0 and {RATE_MAX} a second", inbound.rate));
         }
-        if self.errors.iter().any(|error| !(0.0..=1.0).contains(&error.share)) || sum > 1.0 + 1e-9 {
-            return Err("errors: shares are from 0 to 1 and add up to 1 at most".to_owned());
+        for (name, list) in [("from", &inbound.from), ("to", &inbound.to), ("texts", &inbound.texts)] {
+            if list.is_empty() {
+                return Err(format!("inbound.{name}: is empty"));
+            }
         }
-        Ok(refusals)
+        Ok(())
+    }
+}
+
+fn share(name: &str, share: f64) -> Result<(), String> {
+    if (0.0..=1.0).contains(&share) {
+        return Ok(());
+    }
+    Err(format!("{name}: a share of {share} is not between 0 and 1"))
+}
+
+/// An error mix with its statuses read.
+pub(super) fn mix(name: &str, errors: &[ErrorShare]) -> Result<Vec<(Status, f64)>, String> {
+    let mut mix = Vec::with_capacity(errors.len());
+    for error in errors {
+        let status = status(&error.status)
+            .ok_or_else(|| format!("{name}: {:?} is no command_status that refuses", error.status))?;
+        mix.push((status, error.share));
+    }
+    add_up(name, mix.iter().map(|(_, share)| *share))?;
+    Ok(mix)
+}
+
+fn states(name: &str, states: &[StateShare]) -> Result<(), String> {
+    add_up(name, states.iter().map(|state| state.share))
+}
+
+fn add_up(name: &str, mut shares: impl Iterator<Item = f64>) -> Result<(), String> {
+    let sum = shares.try_fold(0.0, |sum, share| (0.0..=1.0).contains(&share).then_some(sum + share));
+    match sum {
+        Some(sum) if sum <= 1.0 + 1e-9 => Ok(()),
+        _ => Err(format!("{name}: shares are from 0 to 1 and add up to 1 at most")),
     }
 }
 
@@ -287,51 +310,4 @@ fn status(text: &str) -> Option<Status> {
         None => name.parse().ok(),
     };
     by_name.or_else(|| by_number().map(Status)).filter(|status| !status.is_ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scenario_reads_from_toml() {
-        let text = r#"
-            listen = "127.0.0.1:2776"
-            latency = "1ms..20ms"
-            rate = 5.0
-            throttle = "queue_full"
-            errors = [{status = "RSYSERR", share = 0.01}, {status = "0x400", share = 0.02}]
-            ids = "hex_then_decimal"
-            [receipts]
-            delay = "500ms..3s"
-            twice = 0.1
-            [people]
-            seed = 7
-            sms = {refused = 0.0, answering = 1.0, lost = 0.0, unheard = 0.0, stopping = 0.0}
-        "#;
-        let options = Options::from_toml(text).unwrap();
-        assert_eq!(options.throttle, Throttle::QueueFull);
-        assert_eq!(options.refusals().unwrap(), [(Status::RSYSERR, 0.01), (Status(0x400), 0.02)]);
-        assert_eq!(options.receipts.delay.to_string(), "500ms..3s");
-        assert_eq!(options.people.map(|people| people.sms.answering), Some(1.0));
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused_by_field() {
-        for (text, word) in [
-            ("silence = 1.5", "silence"),
-            ("rate = -1.0", "rate"),
-            ("latency = \"soon\"", "latency"),
-            ("deliver_window = 0", "deliver_window"),
-            ("errors = [{status = \"ROK\", share = 0.1}]", "errors"),
-            ("errors = [{status = \"RNOSUCH\", share = 0.1}]", "errors"),
-            ("errors = [{status = \"8\", share = 0.7}, {status = \"9\", share = 0.7}]", "errors"),
-            ("latencyy = \"1s\"", "latencyy"),
-            ("people = {sms = {refused = 2.0}}", "habits.sms"),
-            ("system_id = \"sixteen characters\"", "system_id"),
-        ] {
-            let error = Options::from_toml(text).unwrap_err();
-            assert!(error.contains(word), "{text}: {error}");
-        }
-    }
 }

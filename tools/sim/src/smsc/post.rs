@@ -1,11 +1,14 @@
 //! Receipts and replies on their way to the ESMEs: by their time first, then by account, where any receiving session of the
 //! same `system_id` takes them.
 
+use super::card::Card;
+use super::receipts::OnBind;
 use crate::agenda::Agenda;
 use crate::clock::Clock;
+use crate::tally::LastSecond;
 use serde::Serialize;
 use smpp::limits::HEADER_OCTETS;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -14,13 +17,15 @@ use tokio::sync::Notify;
 pub const LETTERS_MAX: u64 = 4_000_000;
 /// Accounts are told apart by their `system_id`; so many are known at most, all others share one.
 const ACCOUNTS_MAX: usize = 10_000;
+/// Messages whose receipts were withdrawn; of the oldest beyond, receipts may come after all.
+const WITHDRAWN_MAX: usize = 100_000;
 
 /// What became of receipts and replies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct LetterStats {
     /// Receipts that were made.
     pub receipts: u64,
-    /// Replies of people that were made.
+    /// Replies and other messages of phones that were made, each part for itself.
     pub replies: u64,
     /// `deliver_sm` written.
     pub sent: u64,
@@ -32,6 +37,8 @@ pub struct LetterStats {
     pub refused: u64,
     /// Dropped because too many waited.
     pub dropped: u64,
+    /// Receipts that never went because their message was cancelled, or receipted by hand.
+    pub withdrawn: u64,
     /// Waiting for their time, for a session, or for their answer.
     pub waiting: u64,
 }
@@ -43,6 +50,10 @@ pub(super) struct Letter {
     pub(super) pdu: Box<[u8]>,
     /// It was written before.
     pub(super) is_again: bool,
+    /// The message whose receipt it is; 0: it is no receipt.
+    pub(super) about: u64,
+    /// Over which session, seen from the one that submitted.
+    pub(super) bind: (OnBind, u64),
 }
 
 impl Letter {
@@ -61,9 +72,58 @@ pub(super) struct Account {
     outbox: Mutex<VecDeque<Letter>>,
     /// Wakes one receiving session.
     pub(super) news: Notify,
+    receivers: Mutex<Vec<Arc<Card>>>,
+    accepted: Mutex<LastSecond>,
+    pub(super) sessions: AtomicU64,
 }
 
 impl Account {
+    /// A letter to whichever session.
+    pub(super) fn letter(self: &Arc<Self>, pdu: Box<[u8]>) -> Letter {
+        Letter { account: Arc::clone(self), pdu, is_again: false, about: 0, bind: (OnBind::Any, 0) }
+    }
+
+    pub(super) fn join(&self, card: &Arc<Card>) {
+        lock(&self.receivers).push(Arc::clone(card));
+    }
+
+    /// A session receives no more; what only it might have brought goes to the others.
+    pub(super) fn leave(&self, card: &Card) {
+        lock(&self.receivers).retain(|receiver| receiver.number != card.number);
+        self.put_back_as_new(card.close());
+    }
+
+    fn put_back_as_new(&self, letters: VecDeque<Letter>) {
+        let mut outbox = lock(&self.outbox);
+        outbox.extend(letters);
+        if !outbox.is_empty() {
+            self.news.notify_one();
+        }
+    }
+
+    /// The session that a letter must go over, if it must and there is one.
+    fn receiver(&self, bind: (OnBind, u64)) -> Option<Arc<Card>> {
+        if bind.0 == OnBind::Any {
+            return None;
+        }
+        let receivers = lock(&self.receivers);
+        let found = match bind {
+            (OnBind::Other, number) => receivers.iter().find(|card| card.number != number),
+            (_, number) => receivers.iter().find(|card| card.number == number),
+        };
+        found.cloned()
+    }
+
+    /// Asks for room for one more in the last second, and takes it.
+    pub(super) fn admit(&self, now_us: u64, limit: u64) -> bool {
+        let mut accepted = lock(&self.accepted);
+        let has_room = accepted.count(now_us) < limit;
+        if has_room {
+            accepted.add(now_us, 1);
+        }
+        has_room
+    }
+
     pub(super) fn take(&self, count: usize, taken: &mut Vec<Letter>) {
         let mut outbox = lock(&self.outbox);
         let count = count.min(outbox.len());
@@ -94,10 +154,12 @@ struct Counters {
     confirmed: AtomicU64,
     refused: AtomicU64,
     dropped: AtomicU64,
+    withdrawn: AtomicU64,
 }
 
 pub(super) struct Post {
     agenda: Agenda<Letter>,
+    withdrawn: Mutex<BTreeSet<u64>>,
     accounts: Mutex<HashMap<Vec<u8>, Arc<Account>>>,
     counters: Counters,
 }
@@ -111,7 +173,12 @@ pub(super) enum Fate {
 
 impl Post {
     pub(super) fn new(clock: Clock) -> Self {
-        Post { agenda: Agenda::new(clock), accounts: Mutex::default(), counters: Counters::default() }
+        Post {
+            agenda: Agenda::new(clock),
+            withdrawn: Mutex::default(),
+            accounts: Mutex::default(),
+            counters: Counters::default(),
+        }
     }
 
     pub(super) fn account(&self, system_id: &[u8]) -> Arc<Account> {
@@ -120,9 +187,47 @@ impl Post {
             if accounts.len() >= ACCOUNTS_MAX && !accounts.contains_key(system_id) { b"" } else { system_id };
         let account = accounts.entry(system_id.to_vec()).or_insert_with(|| {
             let system_id = String::from_utf8_lossy(system_id).into_owned();
-            Arc::new(Account { system_id, outbox: Mutex::default(), news: Notify::new() })
+            Arc::new(Account {
+                system_id,
+                outbox: Mutex::default(),
+                news: Notify::new(),
+                receivers: Mutex::default(),
+                accepted: Mutex::default(),
+                sessions: AtomicU64::new(0),
+            })
         });
         Arc::clone(account)
+    }
+
+    /// One of the accounts that are bound to receive, each in its turn.
+    pub(super) fn receiving(&self, turn: u64) -> Option<Arc<Account>> {
+        let accounts = lock(&self.accounts);
+        let mut bound: Vec<&Arc<Account>> =
+            accounts.values().filter(|account| !lock(&account.receivers).is_empty()).collect();
+        bound.sort_unstable_by(|a, b| a.system_id.cmp(&b.system_id));
+        let place = turn.checked_rem(bound.len() as u64)?;
+        bound.get(place as usize).map(|account| Arc::clone(account))
+    }
+
+    /// No receipt of this message that waits for its time goes out any more.
+    pub(super) fn withdraw(&self, id: u64) {
+        let mut withdrawn = lock(&self.withdrawn);
+        withdrawn.insert(id);
+        if withdrawn.len() > WITHDRAWN_MAX {
+            withdrawn.pop_first();
+        }
+    }
+
+    /// The letters that go out.
+    fn sift(&self, mut letters: Vec<Letter>) -> Vec<Letter> {
+        let withdrawn = lock(&self.withdrawn);
+        if !withdrawn.is_empty() {
+            let before = letters.len();
+            letters.retain(|letter| letter.about == 0 || !withdrawn.contains(&letter.about));
+            let count = (before - letters.len()) as u64;
+            self.counters.withdrawn.fetch_add(count, Ordering::Relaxed);
+        }
+        letters
     }
 
     /// Takes letters with the moments at which they are due, and empties the list.
@@ -142,8 +247,15 @@ impl Post {
     /// Brings letters to their accounts when their time has come, for ever.
     pub(super) async fn run(&self) {
         loop {
-            for letter in self.agenda.ripe().await {
+            for letter in self.sift(self.agenda.ripe().await) {
                 let account = Arc::clone(&letter.account);
+                let letter = match account.receiver(letter.bind) {
+                    Some(card) => match card.push(letter) {
+                        Ok(()) => continue,
+                        Err(letter) => letter,
+                    },
+                    None => letter,
+                };
                 let mut outbox = lock(&account.outbox);
                 outbox.push_back(letter);
                 if outbox.len() == 1 {
@@ -174,7 +286,8 @@ impl Post {
     fn waiting(&self) -> u64 {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let c = &self.counters;
-        (of(&c.receipts) + of(&c.replies)).saturating_sub(of(&c.confirmed) + of(&c.refused) + of(&c.dropped))
+        let gone = of(&c.confirmed) + of(&c.refused) + of(&c.dropped) + of(&c.withdrawn);
+        (of(&c.receipts) + of(&c.replies)).saturating_sub(gone)
     }
 
     pub(super) fn stats(&self) -> LetterStats {
@@ -188,6 +301,7 @@ impl Post {
             confirmed: of(&c.confirmed),
             refused: of(&c.refused),
             dropped: of(&c.dropped),
+            withdrawn: of(&c.withdrawn),
             waiting: self.waiting(),
         }
     }

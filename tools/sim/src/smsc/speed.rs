@@ -5,6 +5,7 @@ use ::smpp::frame::{Split, split};
 use ::smpp::pdu::{
     Address, Bind, BindMode, Command, DeliverSmResp, Header, SubmitSm, encode, registered_delivery,
 };
+use ::smpp::status::Status;
 use std::time::Instant;
 
 /// CPU seconds of this process's threads whose name begins so.

@@ -7,6 +7,7 @@ use ::smpp::pdu::{
     EnquireLink, Header, Pdu, SubmitMulti, SubmitSm, SubmitSmResp, Unbind, decode, encode, esm_class,
     registered_delivery,
 };
+use ::smpp::status::Status;
 use ::smpp::tlv::{Tag, TlvBuf, Tlvs};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -517,11 +518,13 @@ async fn what_was_answered_is_in_the_capture_file() {
             let text = format!("{round}.{place}");
             esme.submit(&to("46701740605", text.as_bytes())).await;
             let lines = std::fs::read_to_string(&path).unwrap();
-            let last: Message = serde_json::from_str(lines.lines().next_back().unwrap()).unwrap();
-            assert_eq!(last.text, text, "it is there before its answer");
+            let last: Record = serde_json::from_str(lines.lines().next_back().unwrap()).unwrap();
+            assert_eq!(last.text.as_deref(), Some(text.as_str()), "it is there before its answer");
+            assert_eq!(last.answer.map(|answer| answer.status).as_deref(), Some("ESME_ROK"));
         }
     }
-    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 40, "a restart appends");
+    let lines = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(lines.matches("\"submit_sm\"").count(), 40, "a restart appends");
 }
 
 #[tokio::test]
@@ -559,7 +562,7 @@ async fn the_page_tells_counts_and_messages() {
     assert_eq!(messages[0].text, "<b>fire</b> & smoke");
     let count = get("/count?to=%2B46701740605&text=%3Cb%3Efire%3C/b%3E+%26+smoke").await.1;
     assert_eq!(count.trim(), r#"{"accepted":1}"#);
-    assert!(get("/").await.1.contains("&lt;b&gt;fire&lt;/b&gt; &amp; smoke"));
+    assert!(get("/live").await.1.contains("&lt;b&gt;fire&lt;/b&gt; &amp; smoke"));
     assert_eq!(get("/nothing").await.0, "404");
 }
 

@@ -1,0 +1,269 @@
+//! The last accepted messages, by their ids: to be queried, cancelled, replaced, and receipted by hand.
+
+use super::ids;
+use super::letter::{self, Subject};
+use super::post::Account;
+use super::receipts::{IdForm, State};
+use super::{Shared, Smsc};
+use smpp::pdu::{Address, registered_delivery};
+use smpp::status::Status;
+use std::sync::Arc;
+
+/// So many are known at most, whatever `keep` says.
+const SLOTS_MAX: usize = 100_000;
+/// Octets of an address (5.0 §4.2.2: data_sm has the longest).
+const ADDRESS_OCTETS: usize = 64;
+/// A receipt repeats so much of a message.
+const WORDS_OCTETS: usize = 20;
+
+/// An address of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnAddress {
+    ton: u8,
+    npi: u8,
+    length: u8,
+    octets: [u8; ADDRESS_OCTETS],
+}
+
+impl OwnAddress {
+    pub(super) fn new(address: Address<'_>) -> Self {
+        let mut octets = [0; ADDRESS_OCTETS];
+        let length = address.addr.len().min(ADDRESS_OCTETS);
+        octets[..length].copy_from_slice(&address.addr[..length]);
+        OwnAddress { ton: address.ton, npi: address.npi, length: length as u8, octets }
+    }
+
+    fn get(&self) -> Address<'_> {
+        Address::new(self.ton, self.npi, &self.octets[..usize::from(self.length)])
+    }
+}
+
+/// One accepted message to one number, or a part of it.
+#[derive(Debug, Clone)]
+pub(super) struct Slot {
+    pub(super) id: u64,
+    pub(super) account: Arc<Account>,
+    pub(super) from: OwnAddress,
+    pub(super) to: OwnAddress,
+    pub(super) submitted_us: u64,
+    /// When it comes to its state; before, it is under way.
+    pub(super) done_us: u64,
+    pub(super) state: State,
+    pub(super) error: u8,
+    pub(super) registered_delivery: u8,
+    pub(super) is_v33: bool,
+    pub(super) words: Words,
+}
+
+/// A message's first words.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Words {
+    octets: [u8; WORDS_OCTETS],
+    length: u8,
+}
+
+impl Words {
+    pub(super) fn new(text: &str) -> Self {
+        let end = text.floor_char_boundary(WORDS_OCTETS);
+        let mut words = Words { length: end as u8, ..Words::default() };
+        words.octets[..end].copy_from_slice(&text.as_bytes()[..end]);
+        words
+    }
+
+    fn get(&self) -> &str {
+        std::str::from_utf8(&self.octets[..usize::from(self.length)]).unwrap_or_default()
+    }
+}
+
+impl Slot {
+    pub(super) fn state_at(&self, now_us: u64) -> State {
+        if now_us >= self.done_us { self.state } else { State::Enroute }
+    }
+
+    fn is_pending(&self, now_us: u64) -> bool {
+        !self.state_at(now_us).is_final()
+    }
+
+    fn receipt(&self, form: IdForm, receipts: &super::Receipts) -> Option<Box<[u8]>> {
+        let subject = Subject {
+            id: self.id,
+            form,
+            is_v33: self.is_v33,
+            from: self.from.get(),
+            to: self.to.get(),
+            text: self.words.get(),
+            submitted_us: self.submitted_us,
+            done_us: self.done_us,
+            state: self.state,
+            error: self.error,
+        };
+        letter::receipt(&subject, receipts)
+    }
+}
+
+/// The last slots; since ids follow each other, an id's place is its rest.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    slots: Vec<Option<Slot>>,
+}
+
+impl Book {
+    /// Enters slots, and empties the list.
+    pub(super) fn enter(&mut self, slots: &mut Vec<Slot>, keep: usize) {
+        let size = keep.min(SLOTS_MAX);
+        if size == 0 || slots.is_empty() {
+            return slots.clear();
+        }
+        if self.slots.len() != size {
+            let old = std::mem::take(&mut self.slots);
+            self.slots.resize_with(size, || None);
+            old.into_iter().flatten().for_each(|slot| self.put(slot));
+        }
+        slots.drain(..).for_each(|slot| self.put(slot));
+    }
+
+    fn put(&mut self, slot: Slot) {
+        let place = (slot.id % self.slots.len() as u64) as usize;
+        self.slots[place] = Some(slot);
+    }
+
+    pub(super) fn find(&mut self, id: u64) -> Option<&mut Slot> {
+        let size = self.slots.len() as u64;
+        let slot = self.slots.get_mut((id.checked_rem(size)?) as usize)?;
+        slot.as_mut().filter(|slot| slot.id == id)
+    }
+}
+
+/// Who asks for which message.
+pub(super) struct Wanted<'a> {
+    pub(super) account: &'a Account,
+    pub(super) message_id: &'a [u8],
+    pub(super) is_v33: bool,
+    /// Must be that of the submission.
+    pub(super) from: Address<'a>,
+}
+
+impl Shared {
+    /// The id that was written so.
+    fn id(&self, message_id: &[u8], is_v33: bool) -> Option<u64> {
+        let id = ids::read(self.scene().options.ids, message_id, is_v33)?;
+        if !is_v33 {
+            return Some(id);
+        }
+        let last = self.ids.end();
+        let near = (last & !u64::from(u32::MAX)) | id;
+        Some(if near >= last { near.saturating_sub(1 << 32) } else { near })
+    }
+
+    /// Does something with the message that is wanted.
+    fn with<T>(&self, wanted: &Wanted<'_>, act: impl FnOnce(&mut Slot) -> T) -> Option<T> {
+        let id = self.id(wanted.message_id, wanted.is_v33)?;
+        self.ledger.with_book(|book| {
+            let slot = book.find(id)?;
+            let is_theirs = slot.account.system_id == wanted.account.system_id;
+            let is_from = wanted.from.addr.is_empty() || wanted.from.addr == slot.from.get().addr;
+            (is_theirs && is_from).then(|| act(slot))
+        })
+    }
+
+    /// State, error and the moment of the state, of a message.
+    pub(super) fn query(&self, wanted: &Wanted<'_>) -> Result<(State, u8, u64), Status> {
+        let now_us = self.clock.now_us();
+        self.with(wanted, |slot| {
+            let state = slot.state_at(now_us);
+            (state, if state.is_final() { slot.error } else { 0 }, slot.done_us)
+        })
+        .ok_or(Status::RQUERYFAIL)
+    }
+
+    /// Cancels one message by its id, or all that are under way from one address to another.
+    pub(super) fn cancel(&self, wanted: &Wanted<'_>, to: Address<'_>) -> Result<(), Status> {
+        let now_us = self.clock.now_us();
+        let cancel = |slot: &mut Slot| {
+            slot.is_pending(now_us).then(|| {
+                (slot.state, slot.error, slot.done_us) = (State::Deleted, 0, now_us);
+                slot.clone()
+            })
+        };
+        let cancelled = if wanted.message_id.is_empty() {
+            self.ledger.with_book(|book| {
+                let theirs = book.slots.iter_mut().flatten().filter(|slot| {
+                    slot.account.system_id == wanted.account.system_id
+                        && slot.from.get().addr == wanted.from.addr
+                        && slot.to.get().addr == to.addr
+                });
+                theirs.filter_map(cancel).collect()
+            })
+        } else {
+            let slot = self.with(wanted, cancel).ok_or(Status::RINVMSGID)?;
+            Vec::from_iter(slot)
+        };
+        if cancelled.is_empty() {
+            return Err(Status::RCANCELFAIL);
+        }
+        for slot in &cancelled {
+            let mask = registered_delivery::RECEIPT_MASK;
+            let is_wanted = [registered_delivery::FINAL, registered_delivery::FAILURE]
+                .contains(&(slot.registered_delivery & mask));
+            self.settle(slot, is_wanted);
+        }
+        Ok(())
+    }
+
+    /// Puts other words into a message that is under way.
+    pub(super) fn replace(&self, wanted: &Wanted<'_>, text: &str, registered: u8) -> Result<(), Status> {
+        let now_us = self.clock.now_us();
+        let id = self.with(wanted, |slot| {
+            slot.is_pending(now_us).then(|| {
+                slot.words = Words::new(text);
+                slot.registered_delivery = registered;
+                slot.id
+            })
+        });
+        let id = id.ok_or(Status::RINVMSGID)?.ok_or(Status::RREPLACEFAIL)?;
+        let mut written = Vec::new();
+        ids::write(self.scene().options.ids, id, ids::Place::Response, wanted.is_v33, &mut written);
+        self.ledger.replace(&String::from_utf8_lossy(&written), text);
+        Ok(())
+    }
+
+    /// Sends a receipt now instead of the one that waits.
+    fn settle(&self, slot: &Slot, is_wanted: bool) {
+        self.post.withdraw(slot.id);
+        let scene = self.scene();
+        let receipts = &scene.options.receipts;
+        let Some(pdu) = slot.receipt(scene.options.ids, receipts).filter(|_| is_wanted) else { return };
+        let account = match &receipts.account {
+            Some(name) => self.post.account(name.as_bytes()),
+            None => Arc::clone(&slot.account),
+        };
+        self.post.count_made(1, 0);
+        self.post.mail(&mut vec![(self.clock.now_us(), account.letter(pdu))]);
+    }
+
+    /// Brings a message to a state and sends its receipt, asked for or not, whatever it came to before.
+    pub(super) fn force(&self, message_id: &str, state: State, error: u8) -> Result<(), String> {
+        let now_us = self.clock.now_us();
+        let force = |slot: &mut Slot| {
+            (slot.state, slot.error, slot.done_us) = (state, error, now_us);
+            slot.clone()
+        };
+        let found = [false, true].iter().find_map(|is_v33| {
+            let id = self.id(message_id.as_bytes(), *is_v33)?;
+            self.ledger.with_book(|book| book.find(id).map(force))
+        });
+        let slot = found.ok_or_else(|| format!("id: {message_id:?} is none of the last messages"))?;
+        self.settle(&slot, true);
+        Ok(())
+    }
+}
+
+impl Smsc {
+    /// Brings a message (by its id, as answered) to a state, and sends its receipt at once, asked for or not.
+    ///
+    /// # Errors
+    /// The message is not known, or no more.
+    pub fn force_receipt(&self, message_id: &str, state: State, error: u8) -> Result<(), String> {
+        self.shared.force(message_id, state, error)
+    }
+}
