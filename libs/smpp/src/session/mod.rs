@@ -35,8 +35,10 @@ use window::{Entry, Nanos, Window, after};
 
 /// Undrained input at which the caller is taken to have forgotten [`Session::poll_event`].
 const INPUT_BACKLOG_OCTETS_MAX: usize = 8 << 20;
-/// Input buffers over this are given back when empty, so that an idle session costs nothing.
-const INPUT_KEPT_OCTETS: usize = 64 << 10;
+/// An input buffer over this is given back when it was not needed for a while, so that an idle session costs nothing.
+const INPUT_KEPT_OCTETS: usize = 16 << 10;
+/// So many inputs in a row that would have fitted into the above are a while.
+const SMALL_INPUTS_MAX: u32 = 32;
 /// Greatest `congestion_state`: congested.
 const CONGESTION_MAX: u8 = 100;
 /// Refused binds on one connection before it is closed.
@@ -47,6 +49,8 @@ pub struct Session {
     input: Vec<u8>,
     /// Where in `input` the next PDU begins.
     head: usize,
+    /// Inputs in a row that were small.
+    small_inputs: u32,
     core: Core,
 }
 
@@ -133,7 +137,7 @@ impl Session {
             counters: Counters::default(),
             config,
         };
-        Session { input: Vec::new(), head: 0, core }
+        Session { input: Vec::new(), head: 0, small_inputs: 0, core }
     }
 
     /// Takes in octets from the connection, in pieces of any size. They are read by [`Session::poll_event`].
@@ -147,10 +151,7 @@ impl Session {
             self.core.close(Reason::Overrun);
             return;
         }
-        if self.head > 0 {
-            self.input.drain(..self.head);
-            self.head = 0;
-        }
+        self.forget_what_was_read();
         self.core.counters.octets_in += bytes.len() as u64;
         self.input.extend_from_slice(bytes);
     }
@@ -159,6 +160,27 @@ impl Session {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.core.set_now(now);
         self.core.run_timers();
+        self.forget_what_was_read();
+        let is_silent = self.core.enquired.is_some() || self.core.state == State::Closed;
+        if self.input.is_empty() && is_silent {
+            self.input = Vec::new();
+        }
+    }
+
+    fn forget_what_was_read(&mut self) {
+        if self.head == 0 {
+            return;
+        }
+        if self.input.capacity() > INPUT_KEPT_OCTETS {
+            let is_small = self.input.len() <= INPUT_KEPT_OCTETS;
+            self.small_inputs = if is_small { self.small_inputs + 1 } else { 0 };
+            if self.small_inputs >= SMALL_INPUTS_MAX && self.head == self.input.len() {
+                (self.input, self.head) = (Vec::new(), 0);
+            }
+        }
+        // Mostly all of it; else the beginning of a PDU is left.
+        self.input.drain(..self.head);
+        self.head = 0;
     }
 
     /// The connection has ended, in order or not: what is unanswered is unknown.
@@ -193,14 +215,7 @@ impl Session {
 
     /// The next thing that happened, or `None` until more input or time comes.
     pub fn poll_event(&mut self) -> Option<Event<'_>> {
-        let Session { input, head, core } = self;
-        if *head == input.len() {
-            if input.capacity() > INPUT_KEPT_OCTETS {
-                *input = Vec::new();
-            }
-            input.clear();
-            *head = 0;
-        }
+        let Session { input, head, core, .. } = self;
         let bytes: &[u8] = input;
         while core.state != State::Closed {
             match frame::split(&bytes[*head..], core.config.pdu_octets_max) {

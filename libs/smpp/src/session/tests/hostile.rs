@@ -236,7 +236,30 @@ fn many_pdus_in_one_segment_are_all_read() {
     let bytes: Vec<u8> = (0..5_000).flat_map(|sequence| frame(&hello(), sequence)).collect();
     assert_eq!(input(&mut smsc, &bytes, now).len(), 5_000);
     assert!(smsc.poll_event().is_none());
-    assert!(smsc.input.capacity() <= INPUT_KEPT_OCTETS, "and their memory is given back");
+}
+
+#[test]
+fn a_great_input_buffer_is_kept_while_it_is_needed_and_then_given_back() {
+    let many: Vec<u8> = (0..500).flat_map(|sequence| frame(&hello(), sequence)).collect();
+    let enquire = raw(Command::ENQUIRE_LINK, Status::ROK, 1, b"");
+    let (mut smsc, now) = bound_smsc(Config::default());
+    let buffer = |smsc: &Session| (smsc.input.capacity(), smsc.input.as_ptr());
+    input(&mut smsc, &many, now);
+    let great = buffer(&smsc);
+    assert!(great.0 > INPUT_KEPT_OCTETS);
+    for _ in 0..10 {
+        input(&mut smsc, &enquire, now);
+        input(&mut smsc, &many, now);
+    }
+    assert_eq!(buffer(&smsc), great, "no allocation while it is busy");
+    for _ in 0..=SMALL_INPUTS_MAX {
+        input(&mut smsc, &enquire, now);
+    }
+    assert!(buffer(&smsc).0 <= INPUT_KEPT_OCTETS, "after small inputs");
+    input(&mut smsc, &many, now);
+    output(&mut smsc);
+    smsc.handle_timeout(now + second(30));
+    assert_eq!(buffer(&smsc).0, 0, "when the peer is silent");
 }
 
 #[test]
