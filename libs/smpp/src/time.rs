@@ -65,8 +65,12 @@ impl SmppTime {
                 seconds: f,
             });
         }
-        let in_range =
-            (1..=12).contains(&b) && (1..=31).contains(&c) && d <= 23 && e <= 59 && f <= 59 && quarters <= 48;
+        let in_range = (1..=12).contains(&b)
+            && (1..=days_of(b, a)).contains(&c)
+            && d <= 23
+            && e <= 59
+            && f <= 59
+            && quarters <= 48;
         let offset = i8::try_from(quarters).ok()?;
         let offset_quarters = match sign {
             b'+' => offset,
@@ -136,6 +140,16 @@ impl SmppTime {
     }
 }
 
+/// Days of a month, 1 to 12, in a year of this century: every fourth is a leap year until 2100.
+fn days_of(month: u8, year: u8) -> u8 {
+    match month {
+        2 if year.is_multiple_of(4) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +159,7 @@ mod tests {
         for text in [
             "260102150405000+",
             "991231235959948-",
+            "280229000000000+",
             "000101000000000+",
             "020610233429000R",
             "000000010000000R",
@@ -177,6 +192,8 @@ mod tests {
             "260002150405000+",
             "260100150405000+",
             "260132150405000+",
+            "260431150405000+",
+            "260229150405000+",
             "260102240405000+",
             "260102156005000+",
             "260102150460000+",

@@ -7,6 +7,25 @@
 //!    change after any call with `&mut self`.
 //! 3. While [`Session::wants_input`] is false, do not read from the connection: the peer does not read either.
 //!
+//! # A server
+//! With [`Role::Smsc`], in the order of a session's life:
+//!
+//! | event | what it wants |
+//! |---|---|
+//! | [`Event::Bind`], all fields as they came | [`Session::accept_bind`] or [`Session::refuse_bind`], at once or later, within `session_init` |
+//! | [`Event::Submit`], [`Event::Data`], [`Event::Request`] of submit_multi and broadcast_sm | [`Session::respond`] with the id or a refusal; [`Session::respond_with`] for whom a submit_multi refuses, or TLVs |
+//! | [`Event::Request`] of query_sm, query_broadcast_sm | [`Session::respond_with`] the state, or [`Session::respond`] with a refusal |
+//! | [`Event::Request`] of cancel_sm, replace_sm, cancel_broadcast_sm | [`Session::respond`] |
+//! | [`Event::Response`], [`Event::Unanswered`] | of what [`Session::deliver`] and [`Session::data`] sent, in a window of their own |
+//! | [`Event::Unbinding`] | the answers that are owed; none is asked for |
+//! | [`Event::Closed`] | nothing: what was not answered cannot be any more |
+//!
+//! Answers may be given in any order and at any time, as when they are on disk; a request keeps its place in
+//! [`Config::peer_window`] until then, and what comes over it is throttled by the machine. Bodies have been judged: sizes, times,
+//! type of number, TLVs, the user data header. What only the caller knows, such as rates ([`Status::RTHROTTLED`],
+//! [`Status::RMSGQFUL`]), senders allowed, default messages and list names, it refuses by `respond`; [`Session::set_congestion`]
+//! tells peers of 5.0 before it comes to that.
+//!
 //! No event and no response is ever held back by a limit, so there is nothing to wake the machine up for but input and time.
 
 mod config;

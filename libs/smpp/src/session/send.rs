@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// Answers a request of the peer with a whole body: a query's, a submit_multi's with whom it refuses, one with TLVs. `body` is
-    /// the response's struct or a [`Pdu`](crate::pdu::Pdu) of it.
+    /// the response's struct or a [`Pdu`] of it.
     ///
     /// # Errors
     /// No such request waits, `body` is not its response, or a field is over its size (to a peer of version 3.3 a message id is

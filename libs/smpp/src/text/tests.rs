@@ -383,6 +383,25 @@ fn headers_are_read_and_bad_ones_refused() {
 }
 
 #[test]
+fn a_received_text_is_read_by_its_coding_and_its_headers_tables() {
+    let cases: [(&[u8], u8, Charset, &str); 7] = [
+        (b"\x00\x02\x1b\x65", 0, Charset::Gsm7, "@$€"),
+        (b"\xE9", 0, Charset::Latin1, "é"),
+        (b"\x03\x25\x01\x01\x07", 0, Charset::Gsm7, "ı"),
+        (b"\x03\x24\x01\x02\x1b\x41", 0, Charset::Gsm7, "Á"),
+        (b"\x06\x24\x01\x01\x25\x01\x01\x0B\x1b\x69", 0x10, Charset::Latin1, "Ğı"),
+        // A language that nobody knows is the default; other alphabets have no tables.
+        (b"\x03\x25\x01\x63\x07", 0, Charset::Gsm7, "ì"),
+        (b"\x03\x25\x01\x01\xD8\x3D\xDE\x00", 8, Charset::Gsm7, "😀"),
+    ];
+    for (message, data_coding, default, expected) in cases {
+        let has_udh = matches!(message[0], 3 | 6);
+        let data = UserData::new(message, has_udh, Tlvs::NONE).unwrap();
+        assert_eq!(data.decode(data_coding, default), expected, "{message:?}");
+    }
+}
+
+#[test]
 fn sar_parameters_count_when_all_three_are_there() {
     let mut tlvs = TlvBuf::new();
     tlvs.push_u16(Tag::SAR_MSG_REF_NUM, 7).push_u8(Tag::SAR_TOTAL_SEGMENTS, 2);

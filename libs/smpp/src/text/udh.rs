@@ -1,5 +1,7 @@
 //! The user data header in front of a message (TS 23.040 §9.2.3.24).
 
+use super::national::Shift;
+use super::{Charset, Coding};
 use crate::pdu::{DataSm, DeliverSm, SubmitSm};
 use crate::tlv::{Tag, Tlvs};
 use std::fmt;
@@ -179,6 +181,16 @@ impl<'a> UserData<'a> {
     pub fn new(message: &'a [u8], has_udh: bool, tlvs: Tlvs<'a>) -> Result<Self, BadUdh> {
         let (udh, text) = if has_udh { Udh::split(message)? } else { (Udh::default(), message) };
         Ok(UserData { udh, concatenation: udh.concatenation().or_else(|| sar(tlvs)), text })
+    }
+
+    /// The text in words: by `data_coding`, 0 being the carrier's default alphabet, and in GSM 7-bit by the national tables that the
+    /// header names. What is no character becomes U+FFFD or a space; never fails.
+    #[must_use]
+    pub fn decode(&self, data_coding: u8, carrier_default: Charset) -> String {
+        match Coding::of(data_coding, carrier_default).charset {
+            Charset::Gsm7 => Shift::of(self.udh).decode(self.text),
+            other => other.decode(self.text),
+        }
     }
 
     /// A deliver_sm's.

@@ -96,7 +96,7 @@ impl Carrier {
         let receipt =
             Receipt { text_id: in_text, state: Some(MessageState::Delivered), ..Receipt::default() };
         receipt.write_text(&mut text);
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             receipt.write_tlvs(&mut tlvs)?;
         }
         let deliver = DeliverSm {
