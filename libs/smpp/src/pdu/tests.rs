@@ -369,6 +369,59 @@ fn every_status_and_tag_has_a_name_and_a_text() {
     assert!(Tag::ALL.is_sorted() && Status::ALL.is_sorted());
 }
 
+#[test]
+fn the_tables_hold_every_code_of_the_specifications_and_no_other() {
+    // 3.4 §5.1.2.1, 5.0 §4.7.5: requests with a response, then what has none.
+    let with_response = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0x15, 0x21, 0x103, 0x111, 0x112, 0x113]
+        .iter()
+        .flat_map(|id| [*id, id | 0x8000_0000]);
+    let commands: BTreeSet<u32> = with_response.chain([0x0B, 0x102, 0x8000_0000]).collect();
+    assert_eq!(Command::ALL.iter().map(|command| command.0).collect::<BTreeSet<_>>(), commands);
+    // 3.4 §5.1.3, 5.0 §4.7.6.
+    let ranges = [
+        0x00..=0x08,
+        0x0A..=0x0F,
+        0x11..=0x11,
+        0x13..=0x15,
+        0x33..=0x34,
+        0x40..=0x40,
+        0x42..=0x45,
+        0x48..=0x49,
+        0x50..=0x51,
+        0x53..=0x55,
+        0x58..=0x58,
+        0x61..=0x67,
+        0xC0..=0xC4,
+        0xFE..=0x112,
+    ];
+    let statuses: BTreeSet<u32> = ranges.into_iter().flatten().collect();
+    assert_eq!(Status::ALL.iter().map(|status| status.0).collect::<BTreeSet<_>>(), statuses);
+    // 3.4 §5.3.2, 5.0 §4.8.1.
+    let ranges = [
+        0x0005..=0x0008,
+        0x000D..=0x0010,
+        0x0017..=0x0017,
+        0x0019..=0x0019,
+        0x001D..=0x001E,
+        0x0030..=0x0030,
+        0x0201..=0x0205,
+        0x020A..=0x0210,
+        0x0302..=0x0304,
+        0x0381..=0x0381,
+        0x0420..=0x0428,
+        0x0501..=0x0501,
+        0x0600..=0x060B,
+        0x060D..=0x0613,
+        0x1201..=0x1201,
+        0x1203..=0x1204,
+        0x130C..=0x130C,
+        0x1380..=0x1380,
+        0x1383..=0x1383,
+    ];
+    let tags: BTreeSet<u16> = ranges.into_iter().flatten().collect();
+    assert_eq!(Tag::ALL.iter().map(|tag| tag.0).collect::<BTreeSet<_>>(), tags);
+}
+
 /// rusmpp as an oracle: it reads what we wrote, and what it then writes is the same.
 fn through_rusmpp(bytes: &[u8]) -> Result<Vec<u8>, String> {
     use rusmpp::decode::DecodeWithLength;

@@ -100,6 +100,17 @@ fn responses_may_come_in_any_order_and_twice() {
 }
 
 #[test]
+fn a_response_as_fast_as_can_be_finds_its_slot() {
+    let mut pair = Pair::trx();
+    let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
+    // Before our side has even been told that its octets are written.
+    let response = frame(&crate::pdu::SubmitSmResp { message_id: b"9", ..Default::default() }, sequence);
+    let expected = Seen::Response { token: 1, status: Status::ROK, id: "9".into(), late: false };
+    assert_eq!(input(&mut pair.esme, &response, pair.now), [expected]);
+    assert_eq!((pair.esme.in_flight(), pair.esme.counters().unknown_responses), (0, 0));
+}
+
+#[test]
 fn a_full_window_refuses_until_a_response_comes() {
     let esme = Config { window: 2, ..Config::default() };
     let mut pair = Pair::bound_with(BindMode::Transceiver, esme, Config::default());
