@@ -73,8 +73,8 @@ impl Client {
     fn fill(&mut self, out: &mut Vec<u8>, now: Instant) {
         if matches!(self.session.state(), State::Bound(_)) {
             for _ in 0..self.session.free_slots().min((self.count - self.sent) as usize) {
-                digits(self.sent, &mut self.number[4..]);
-                digits(self.sent, &mut self.text[36..]);
+                decimal(self.sent, &mut self.number[4..]);
+                hexadecimal(self.sent, &mut self.text[36..]);
                 let submit = SubmitSm {
                     source: Address::alphanumeric(b"Campanile"),
                     destination: Address::international(&self.number),
@@ -125,7 +125,7 @@ impl Server {
     fn fill(&mut self, out: &mut Vec<u8>, now: Instant) {
         let mut id = *b"0000000000000000";
         for sequence in self.waiting.drain(..) {
-            digits(self.accepted, &mut id);
+            hexadecimal(self.accepted, &mut id);
             self.accepted += 1;
             self.session.respond(sequence, Status::ROK, &id, now).expect("it waits");
         }
@@ -134,10 +134,17 @@ impl Server {
 }
 
 /// The lowest digits of `value`, as many as fit.
-fn digits(mut value: u64, out: &mut [u8]) {
+fn decimal(mut value: u64, out: &mut [u8]) {
     for digit in out.iter_mut().rev() {
         *digit = b'0' + (value % 10) as u8;
         value /= 10;
+    }
+}
+
+/// The lowest digits of `value`, as many as fit.
+fn hexadecimal(value: u64, out: &mut [u8]) {
+    for (place, digit) in out.iter_mut().rev().enumerate() {
+        *digit = b"0123456789ABCDEF"[(value >> (4 * place)) as usize & 0xF];
     }
 }
 

@@ -140,6 +140,7 @@ impl<'a> Tlvs<'a> {
     ///
     /// # Errors
     /// `RINVOPTPARSTREAM` when a TLV runs over the end or stray octets are left.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -216,6 +217,7 @@ impl<'a> Tlvs<'a> {
     ///
     /// # Errors
     /// `RINVPARLEN`, naming the parameter.
+    #[inline]
     pub fn check(self) -> Result<(), DecodeError> {
         for tlv in self.iter() {
             let allowed = tlv.tag.octets_allowed();

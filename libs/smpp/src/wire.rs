@@ -19,12 +19,14 @@ impl<'a> Reader<'a> {
         Reader { rest: body }
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
         let (&first, rest) = self.rest.split_first().ok_or(truncated(field))?;
         self.rest = rest;
         Ok(first)
     }
 
+    #[inline]
     pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
         let (octets, rest) = self.rest.split_first_chunk::<4>().ok_or(truncated(field))?;
         self.rest = rest;
@@ -42,6 +44,7 @@ impl<'a> Reader<'a> {
         self.filled_cstring(field)
     }
 
+    #[inline]
     fn filled_cstring(&mut self, field: &Field) -> Result<&'a [u8], DecodeError> {
         let window = &self.rest[..self.rest.len().min(field.octets_max)];
         if let Some(end) = nul_at(window) {
@@ -65,6 +68,7 @@ impl<'a> Reader<'a> {
         self.cstring(field)
     }
 
+    #[inline]
     pub(crate) fn octets(
         &mut self,
         count: usize,
@@ -81,6 +85,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What is left of the body, as TLVs.
+    #[inline]
     pub(crate) fn tlvs(self) -> Result<Tlvs<'a>, DecodeError> {
         Tlvs::parse(self.rest)
     }
@@ -120,10 +125,12 @@ pub struct Writer<'o> {
 
 impl<'o> Writer<'o> {
     /// A writer to a peer of this version.
+    #[inline]
     pub(crate) fn new(out: &'o mut Vec<u8>, version: Version) -> Self {
         Writer { out, version }
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self, value: u8) {
         self.out.push(value);
     }
@@ -132,6 +139,7 @@ impl<'o> Writer<'o> {
         self.out.extend_from_slice(&value.to_be_bytes());
     }
 
+    #[inline]
     pub(crate) fn raw(&mut self, octets: &[u8]) {
         self.out.extend_from_slice(octets);
     }
@@ -159,6 +167,7 @@ impl<'o> Writer<'o> {
     }
 
     /// The `message_id` of a response: to a peer of 3.3 at most 8 hexadecimal digits.
+    #[inline]
     pub(crate) fn message_id(&mut self, id: &[u8]) -> Result<(), EncodeError> {
         if !self.version.has_tlvs() {
             let field = MESSAGE_ID.name;
@@ -174,6 +183,7 @@ impl<'o> Writer<'o> {
     }
 
     /// The short message behind its length octet: at most 254 octets, 255 in 5.0.
+    #[inline]
     pub(crate) fn short_message(&mut self, text: &[u8]) -> Result<(), EncodeError> {
         let v5 = self.version >= Version::V5_0;
         let octets_max = if v5 { SHORT_MESSAGE_OCTETS_MAX_V5 } else { SHORT_MESSAGE_OCTETS_MAX };
@@ -196,6 +206,7 @@ impl<'o> Writer<'o> {
     }
 
     /// The TLVs, or nothing to a peer below 3.4; a payload that such a peer would silently lose is an error.
+    #[inline]
     pub(crate) fn tlvs(&mut self, tlvs: Tlvs<'_>) -> Result<(), EncodeError> {
         if self.version.has_tlvs() {
             self.out.extend_from_slice(tlvs.as_bytes());

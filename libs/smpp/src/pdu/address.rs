@@ -40,21 +40,24 @@ impl<'a> Address<'a> {
         Address { ton: 5, npi: 0, addr: name }
     }
 
+    #[inline]
     pub(crate) fn decode(body: &mut Reader<'a>, field: &Field) -> Result<Self, DecodeError> {
         Ok(Address { ton: body.u8(field.name)?, npi: body.u8(field.name)?, addr: body.cstring(field)? })
     }
 
+    #[inline]
     pub(crate) fn encode(&self, out: &mut Writer<'_>, field: &Field) -> Result<(), EncodeError> {
-        out.u8(self.ton);
-        out.u8(self.npi);
+        out.raw(&[self.ton, self.npi]);
         out.cstring(self.addr, field)
     }
 
+    #[inline]
     pub(crate) fn check_source(&self) -> Result<(), DecodeError> {
         self.check("source_addr_ton", Status::RINVSRCTON, "source_addr_npi", Status::RINVSRCNPI)
     }
 
     /// A destination must also be there: success for an empty one hides the sender's fault.
+    #[inline]
     pub(crate) fn check_destination(&self) -> Result<(), DecodeError> {
         if self.addr.is_empty() {
             let (status, field) = (Status::RINVDSTADR, "destination_addr");
@@ -63,6 +66,7 @@ impl<'a> Address<'a> {
         self.check("dest_addr_ton", Status::RINVDSTTON, "dest_addr_npi", Status::RINVDSTNPI)
     }
 
+    #[inline]
     fn check(
         &self,
         ton: &'static str,

@@ -75,11 +75,13 @@ impl PeerRequests {
         self.len
     }
 
+    #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.len >= self.limit
     }
 
     /// Takes a request in. The caller has asked [`PeerRequests::is_full`].
+    #[inline]
     pub(super) fn insert(&mut self, sequence: u32, command: Command) -> Result<(), Repeated> {
         debug_assert!(!self.is_full() && !Slot { sequence, command }.is_free());
         if self.command(sequence).is_some() {
@@ -99,6 +101,7 @@ impl PeerRequests {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn command(&self, sequence: u32) -> Option<Command> {
         let slot = self.slots.get(self.index(sequence))?;
         if slot.is_of(sequence) {
@@ -107,6 +110,7 @@ impl PeerRequests {
         if self.crowded.is_empty() { None } else { self.crowded.get(&sequence).copied() }
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, sequence: u32) {
         let index = self.index(sequence);
         match self.slots.get_mut(index) {

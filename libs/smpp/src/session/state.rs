@@ -86,12 +86,14 @@ const TABLE: [Row; 17] = [
 ];
 
 /// Whether there is such a request at all.
+#[inline]
 pub(super) fn is_request(command: Command) -> bool {
     TABLE.iter().any(|row| row.command == command)
 }
 
 /// Whether `sender` may send the request `command` in `state`.
 #[must_use]
+#[inline]
 pub fn may_send(sender: Role, command: Command, state: State) -> bool {
     let Some(row) = TABLE.iter().find(|row| row.command == command) else {
         return false;

@@ -60,12 +60,14 @@ impl Timers {
     }
 
     /// A PDU came: any is life.
+    #[inline]
     pub(super) fn heard(&mut self, now: Instant) {
         self.heard = now;
         self.enquired = None;
     }
 
     /// A message went or came.
+    #[inline]
     pub(super) fn active(&mut self, now: Instant) {
         self.active = now;
     }
@@ -102,6 +104,7 @@ impl Timers {
         self.unbind = Some(now + self.response);
     }
 
+    #[inline]
     pub(super) fn output_waits(&mut self, now: Instant, limit: Duration) {
         self.write_stall.get_or_insert_with(|| now + limit);
     }

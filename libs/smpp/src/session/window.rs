@@ -109,11 +109,13 @@ impl Window {
         self.used
     }
 
+    #[inline]
     pub(super) fn free(&self) -> usize {
         self.limit.saturating_sub(self.used)
     }
 
     /// The first sequence number at or after `from` that has a free slot. There must be one: `free() > 0`.
+    #[inline]
     pub(super) fn free_sequence(&self, from: u32) -> u32 {
         let mut sequence = from;
         while self.slots.get(self.index(sequence)).is_some_and(|slot| slot.sequence != 0) {
@@ -123,6 +125,7 @@ impl Window {
     }
 
     /// Takes a request in. Its sequence is one of [`Window::free_sequence`].
+    #[inline]
     pub(super) fn insert(&mut self, entry: Entry) {
         if self.slots.is_empty() {
             let count = (self.limit * SLOTS_PER_REQUEST).max(SLOTS_MIN).next_power_of_two();
@@ -150,6 +153,7 @@ impl Window {
     }
 
     /// Takes out the request that a response to `command` with this sequence answers.
+    #[inline]
     pub(super) fn take(&mut self, sequence: u32, command: Command) -> Option<Entry> {
         let index = self.index(sequence);
         let slot = self.slots.get(index)?;
@@ -166,6 +170,7 @@ impl Window {
     }
 
     /// When the oldest request was sent.
+    #[inline]
     pub(super) fn oldest_sent(&self) -> Option<Nanos> {
         self.slots.get(usize::from(self.oldest)).map(|slot| slot.sent)
     }
@@ -211,6 +216,7 @@ impl Window {
         sequence as usize & self.slots.len().wrapping_sub(1)
     }
 
+    #[inline]
     fn remove(&mut self, index: usize) -> Entry {
         let slot = std::mem::replace(&mut self.slots[index], FREE);
         match self.slots.get_mut(usize::from(slot.previous)) {
