@@ -12,4 +12,4 @@ pub mod notice;
 pub mod sms;
 pub mod world;
 
-pub use world::{Behind, Clock, Problem, Running, Secret, Stop, Witness, World};
+pub use world::{Behind, Changed, Clock, Problem, Running, Secret, Stop, Witness, World};

@@ -8,10 +8,11 @@ use std::time::Instant;
 use bus::Bus;
 use net::Cores;
 use records::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::feed::Recovery;
+use crate::sms::{Change, SmsRoute};
 
 /// The wall clock as a function, so that tests own time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -58,6 +59,18 @@ pub struct Running {
     name: String,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    changes: Option<mpsc::Sender<Change>>,
+}
+
+/// What became of a change of settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    /// There was nothing to change.
+    Nothing,
+    /// It goes on as it is told now, with the sessions it has.
+    InPlace,
+    /// Its sessions are unbound in order and bound anew.
+    Rebound,
 }
 
 impl Running {
@@ -67,9 +80,35 @@ impl Running {
         W: FnOnce(Stop) -> F,
         F: Future<Output = ()> + Send + 'static,
     {
-        let (stop, stopping) = watch::channel(false);
-        let task = world.cores.spawn_on(core, work(Stop { stopping }));
-        Running { name: name.to_owned(), stop, task }
+        let (stop, stopping) = Stop::pair();
+        let task = world.cores.spawn_on(core, work(stopping));
+        Running { name: name.to_owned(), stop, task, changes: None }
+    }
+
+    /// The same of a gateway that takes changes.
+    pub(crate) fn with_changes(self, changes: mpsc::Sender<Change>) -> Running {
+        Running { changes: Some(changes), ..self }
+    }
+
+    /// Gives a running SMS route other settings, under the same name. What needs no new session changes in place: rate, window,
+    /// number of sessions, sender, validity and the like. Answers when the change is made; sessions that have to be bound
+    /// anew are so by and by, what is under way on them first.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the settings, or this gateway takes none: then nothing has changed. Stop it, and start another.
+    pub async fn change(&self, route: SmsRoute) -> Result<Changed, Vec<Problem>> {
+        let refused = |reason: &str| Err(vec![Problem { field: "name", reason: reason.to_owned() }]);
+        let Some(changes) = &self.changes else {
+            return refused("only a route of channel sms can be changed");
+        };
+        if route.name != self.name {
+            return refused("a route keeps its name");
+        }
+        let (change, answer) = Change::new(route)?;
+        if changes.send(change).await.is_err() {
+            return refused("the route has ended");
+        }
+        answer.await.or_else(|_| refused("the route has ended"))
     }
 
     /// The route's name.
@@ -93,6 +132,12 @@ pub struct Stop {
 }
 
 impl Stop {
+    /// One, and what sets it.
+    pub(crate) fn pair() -> (watch::Sender<bool>, Stop) {
+        let (stop, stopping) = watch::channel(false);
+        (stop, Stop { stopping })
+    }
+
     /// Whether to stop.
     pub fn is_set(&self) -> bool {
         // Nobody can stop it any more once the handle is gone: then it goes on with the process.

@@ -1,9 +1,11 @@
-//! The rate to use while a peer throttles: halve at once, come back step by step.
+//! The rate to use while a peer throttles or falls behind: less at once, come back step by step.
 
 use std::time::{Duration, Instant};
 
 /// On throttling the rate is multiplied by this.
 const DECREASE: f64 = 0.5;
+/// On a strain that the peer has not named, it is multiplied by this.
+const EASE: f64 = 0.8;
 /// Throttled responses within this time of a decrease belong to the same overload: a window's worth of them arrives
 /// at once, and must halve the rate once.
 const DECREASE_GAP: Duration = Duration::from_secs(1);
@@ -11,9 +13,12 @@ const DECREASE_GAP: Duration = Duration::from_secs(1);
 const INCREASE_PART_PER_S: f64 = 0.05;
 /// The rate never falls below this part of the ceiling, so that the end of the throttling is noticed.
 const FLOOR_PART: f64 = 1.0 / 64.0;
+/// A strain alone never takes it below this part: what looks like one may be the peer's way.
+const EASE_FLOOR_PART: f64 = 1.0 / 8.0;
 
-/// Additive increase, multiplicative decrease: the rate to give to [`Limiter::set_rate`](crate::Limiter::set_rate)
-/// while a carrier answers "throttled" or "queue full". Never above the configured rate.
+/// Additive increase, multiplicative decrease: the rate to give to [`Limiter::learn`](crate::Limiter::learn)
+/// while a carrier answers "throttled" or "queue full", says that it is congested, or answers later and later. Never
+/// above the configured rate.
 #[derive(Debug, Clone)]
 pub struct Aimd {
     configured: f64,
@@ -50,13 +55,24 @@ impl Aimd {
     /// The peer throttled. `measured`: messages per second really sent of late, from which an unlimited route
     /// starts; a limited one is also taken down to it if that is lower. Returns the new rate.
     pub fn throttled(&mut self, now: Instant, measured: f64) -> f64 {
+        self.decrease(now, measured, DECREASE, FLOOR_PART)
+    }
+
+    /// The peer is under a strain that it has not called throttling ([`Strain`](crate::Strain), a congestion of 90 percent):
+    /// a smaller step. Returns the new rate.
+    pub fn strained(&mut self, now: Instant, measured: f64) -> f64 {
+        self.decrease(now, measured, EASE, EASE_FLOOR_PART)
+    }
+
+    fn decrease(&mut self, now: Instant, measured: f64, factor: f64, floor_part: f64) -> f64 {
         if let Some(slowed) = &self.slowed
             && now.saturating_duration_since(slowed.at) < DECREASE_GAP
         {
             return self.rate(now);
         }
         let measured = if measured.is_finite() && measured > 0.0 { measured } else { f64::INFINITY };
-        let current = match self.rate(now) {
+        let before = self.rate(now);
+        let current = match before {
             0.0 => measured,
             rate => rate.min(measured),
         };
@@ -67,7 +83,9 @@ impl Aimd {
             (0.0, _) => current,
             (configured, _) => configured,
         };
-        let rate = (current * DECREASE).max(ceiling * FLOOR_PART);
+        let rate = (current * factor).max(ceiling * floor_part);
+        // A floor is no reason to go faster.
+        let rate = if before > 0.0 { rate.min(before) } else { rate };
         self.slowed = Some(Slowed { at: now, rate, ceiling });
         rate
     }
@@ -133,6 +151,25 @@ mod tests {
         assert_eq!(aimd.rate(t + SECOND * 11), 0.0);
         let mut unmeasured = Aimd::new(0.0);
         assert_eq!(unmeasured.throttled(t, f64::NAN), 0.5);
+    }
+
+    #[test]
+    fn a_strain_takes_smaller_steps_and_never_starves_a_route() {
+        let t = Instant::now();
+        let mut aimd = Aimd::new(100.0);
+        assert_eq!(aimd.strained(t, 100.0), 80.0);
+        assert_eq!(aimd.strained(t + SECOND / 2, 100.0), 82.5, "the same strain is one");
+        for second in 1..60 {
+            aimd.strained(t + SECOND * second, 100.0);
+        }
+        let rate = aimd.rate(t + SECOND * 59);
+        assert!((12.5..=25.0).contains(&rate), "{rate}");
+        // Below its floor by throttling: a strain does not lift it.
+        for second in 60..70 {
+            aimd.throttled(t + SECOND * second, 100.0);
+        }
+        let throttled = aimd.rate(t + SECOND * 70);
+        assert!(throttled < 12.5 && aimd.strained(t + SECOND * 70, 100.0) <= throttled);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! - [`Limiter`]: a route's rate limit, exact in every one-second window.
 //! - [`split`]: a route's rate in whole parts for several processes.
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
-//! - [`Aimd`]: the rate to use while the peer says that it is throttled.
+//! - [`Aimd`]: the rate to use while the peer says that it is throttled, or is strained.
+//! - [`Strain`]: whether it is, told from how late its answers come.
 //! - [`Lag`]: mean, deviation and maximum of how late things were.
 
 mod aimd;
@@ -13,9 +14,11 @@ mod backoff;
 mod due;
 mod lag;
 mod limiter;
+mod strain;
 mod window;
 
 pub use aimd::Aimd;
 pub use backoff::Backoff;
 pub use lag::Lag;
 pub use limiter::{Limiter, RATE_MAX, RATE_MIN, WINDOW_MARGIN, split};
+pub use strain::Strain;

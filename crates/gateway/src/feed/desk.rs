@@ -34,6 +34,8 @@ pub(super) struct Desk<P> {
     slots: u32,
     /// Units that may be ready at a time: what is intended should be written soon.
     ahead: u32,
+    /// The same before the slots bounded it.
+    wanted_ahead: u32,
     out: u32,
     /// By lane.
     ready_units: [u32; 3],
@@ -81,6 +83,7 @@ impl<P> Desk<P> {
             route: route.to_owned(),
             slots: slots.max(1),
             ahead: slots.max(1),
+            wanted_ahead: u32::MAX,
             out: 0,
             ready_units: [0; 3],
             hands: Default::default(),
@@ -92,7 +95,18 @@ impl<P> Desk<P> {
     }
 
     pub(super) fn set_ahead(&mut self, units: u32) {
+        self.wanted_ahead = units;
         self.ahead = units.clamp(1, self.slots);
+    }
+
+    pub(super) fn set_slots(&mut self, slots: u32) {
+        self.slots = slots.max(1);
+        self.ahead = self.wanted_ahead.clamp(1, self.slots);
+    }
+
+    /// Something waits to be intended or written.
+    pub(super) fn has_work(&self) -> bool {
+        self.hands.iter().any(|hands| !hands.is_empty()) || self.has_ready(Lane::Routine)
     }
 
     pub(super) fn ahead(&self) -> u32 {

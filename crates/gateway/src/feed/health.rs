@@ -13,6 +13,8 @@ const RATE_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Health {
     sessions: u32,
+    /// No session is needed now, and one will be there when it is.
+    resting: bool,
     rate: f64,
     note: String,
     since: Timestamp,
@@ -22,19 +24,32 @@ pub(super) struct Health {
 }
 
 impl Health {
-    pub(super) fn new(rate: f64, now: Timestamp, instant: Instant) -> Health {
-        let note = "not connected yet".to_owned();
-        Health { sessions: 0, rate, note, since: now, down_since: Some(instant), told: None }
+    /// `rests`: it connects when there is work, and counts as up until that fails.
+    pub(super) fn new(rate: f64, rests: bool, now: Timestamp, instant: Instant) -> Health {
+        let note = if rests { "" } else { "not connected yet" };
+        Health {
+            sessions: 0,
+            resting: rests,
+            rate,
+            note: note.to_owned(),
+            since: now,
+            down_since: (!rests).then_some(instant),
+            told: None,
+        }
     }
 
-    pub(super) fn is_up(&self) -> bool {
+    /// A session can send.
+    pub(super) fn can_send(&self) -> bool {
         self.sessions > 0
     }
 
     pub(super) fn session_up(&mut self, now: Timestamp) {
         self.sessions += 1;
         if self.sessions == 1 {
-            self.since = now;
+            if !self.resting {
+                self.since = now;
+            }
+            self.resting = false;
             self.down_since = None;
             self.note.clear();
         }
@@ -43,44 +58,78 @@ impl Health {
     pub(super) fn session_down(&mut self, now: Timestamp, instant: Instant, why: &str) {
         self.sessions = self.sessions.saturating_sub(1);
         if self.sessions == 0 {
-            self.since = now;
-            self.down_since = Some(instant);
-            self.note = why.to_owned();
+            self.down(now, instant, why);
         }
     }
 
+    /// A session ended since there was nothing to send.
+    pub(super) fn session_rests(&mut self) {
+        self.sessions = self.sessions.saturating_sub(1);
+        self.resting = self.sessions == 0;
+    }
+
     /// Why it is not up, while it is not.
-    pub(super) fn trouble(&mut self, why: &str) {
-        if self.sessions == 0 {
-            self.note = why.to_owned();
+    pub(super) fn trouble(&mut self, now: Timestamp, instant: Instant, why: &str) {
+        if self.resting {
+            self.down(now, instant, why);
+        } else {
+            self.remark(why);
         }
+    }
+
+    /// Another word for its being down.
+    pub(super) fn remark(&mut self, why: &str) {
+        if self.sessions == 0 && !self.resting {
+            why.clone_into(&mut self.note);
+        }
+    }
+
+    fn down(&mut self, now: Timestamp, instant: Instant, why: &str) {
+        self.resting = false;
+        self.since = now;
+        self.down_since = Some(instant);
+        why.clone_into(&mut self.note);
     }
 
     pub(super) fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
     }
 
-    pub(super) fn down_for(&self, instant: Instant) -> Duration {
-        self.down_since.map_or(Duration::ZERO, |since| instant.saturating_duration_since(since))
+    /// Since when nothing can be sent, and should be.
+    pub(super) fn down_since(&self) -> Option<Instant> {
+        self.down_since
     }
 
-    /// What to tell now, if it is news.
-    pub(super) fn news(&mut self, instant: Instant) -> Option<RouteHealth> {
-        let health = RouteHealth {
-            up: self.is_up(),
+    fn now(&self) -> RouteHealth {
+        RouteHealth {
+            up: self.sessions > 0 || self.resting,
             since: self.since,
             sessions: self.sessions,
             rate_now: self.rate,
             note: self.note.clone(),
-        };
-        if let Some((told, at)) = &self.told {
-            let rate_alone = RouteHealth { rate_now: told.rate_now, ..health.clone() } == *told;
-            let moved = (health.rate_now - told.rate_now).abs() > RATE_STEP * told.rate_now;
-            if rate_alone && (!moved || instant.saturating_duration_since(*at) < RATE_PAUSE) {
-                return None;
-            }
         }
+    }
+
+    /// What to tell now, if it is news.
+    pub(super) fn news(&mut self, instant: Instant) -> Option<RouteHealth> {
+        if self.news_at(instant)? > instant {
+            return None;
+        }
+        let health = self.now();
         self.told = Some((health.clone(), instant));
         Some(health)
+    }
+
+    /// From when on there is something to tell.
+    pub(super) fn news_at(&self, instant: Instant) -> Option<Instant> {
+        let Some((told, at)) = &self.told else { return Some(instant) };
+        let rate_alone = told.up == (self.sessions > 0 || self.resting)
+            && (told.since, told.sessions, told.note.as_str())
+                == (self.since, self.sessions, self.note.as_str());
+        if !rate_alone {
+            return Some(instant);
+        }
+        let moved = (self.rate - told.rate_now).abs() > RATE_STEP * told.rate_now;
+        moved.then(|| *at + RATE_PAUSE)
     }
 }

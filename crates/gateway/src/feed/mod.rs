@@ -51,9 +51,6 @@ const GROUP: &str = "gateway";
 const AHEAD: Duration = Duration::from_millis(100);
 /// But always so many units, so that the route need not wait for the disk.
 const AHEAD_UNITS_MIN: u32 = 2;
-/// A route that is down for longer gives back what it has, so that another can be tried.
-pub const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
-
 /// What a feed must know of its route.
 #[derive(Debug, Clone)]
 pub struct FeedSettings {
@@ -63,6 +60,10 @@ pub struct FeedSettings {
     pub slots: u32,
     /// Units per second; 0 is unlimited.
     pub rate: f64,
+    /// It connects when there is work, and counts as up until that fails.
+    pub rests: bool,
+    /// Down for longer, it gives back what it has, so that another can be tried.
+    pub down_after: Duration,
 }
 
 /// A route's way in and out. See the module.
@@ -80,8 +81,10 @@ pub struct Feed<C: Craft> {
     work: Notify,
     /// There may be something to take, or to tell.
     supply: Notify,
+    /// What it has goes back.
+    went_down: Notify,
     listeners: Mutex<Vec<Arc<Notify>>>,
-    /// See [`ROUTE_DOWN_AFTER`]; shorter in tests.
+    /// See [`FeedSettings::down_after`].
     down_after: Duration,
     /// Acknowledged segments since that was last made durable.
     acked: AtomicU64,
@@ -96,6 +99,8 @@ struct State<P> {
     phase: Phase,
     /// Nothing is intended before: it could not be written yet, and a crash would leave it unknown.
     begins: Instant,
+    /// It is known that the route is down.
+    down_told: bool,
     /// The journal is gone: nothing can be done any more.
     lost: bool,
 }
@@ -103,7 +108,7 @@ struct State<P> {
 impl<P> State<P> {
     /// What is intended must be about to be written: a session can send, and the limit gives credit.
     fn may_intend(&self, now: Instant) -> bool {
-        self.phase == Phase::Open && self.health.is_up() && now >= self.begins
+        self.phase == Phase::Open && self.health.can_send() && now >= self.begins
     }
 }
 
@@ -125,17 +130,18 @@ impl<C: Craft> Feed<C> {
     /// # Errors
     /// The bus's.
     pub async fn open(world: &World, settings: FeedSettings, craft: C) -> Result<Arc<Feed<C>>, BusError> {
-        let FeedSettings { route, slots, rate } = settings;
+        let FeedSettings { route, slots, rate, rests, down_after } = settings;
         let group = |lane| world.bus.group(&segment_topic(&route, lane), GROUP);
         let lanes = [group(Lane::Emergency)?, group(Lane::Urgent)?, group(Lane::Routine)?];
         let earlier = world.recovery.of(&route).await?;
         let state = State {
             desk: Desk::new(&route, slots),
-            health: Health::new(rate, world.now(), Instant::now()),
+            health: Health::new(rate, rests, world.now(), Instant::now()),
             earlier,
             control_seen: 0,
             phase: Phase::Open,
             begins: Instant::now(),
+            down_told: false,
             lost: false,
         };
         let feed = Feed {
@@ -150,8 +156,9 @@ impl<C: Craft> Feed<C> {
             state: Mutex::new(state),
             work: Notify::new(),
             supply: Notify::new(),
+            went_down: Notify::new(),
             listeners: Mutex::new(Vec::new()),
-            down_after: ROUTE_DOWN_AFTER,
+            down_after,
             acked: AtomicU64::new(0),
             acked_octets: AtomicU64::new(0),
         };
@@ -281,15 +288,53 @@ impl<C: Craft> Feed<C> {
         self.supply.notify_one();
     }
 
+    /// A session that could send ended since there was nothing to send; it will be there again when there is.
+    pub fn session_rests(&self) {
+        self.state().health.session_rests();
+        self.supply.notify_one();
+    }
+
     /// Why no session can send, in words.
     pub fn trouble(&self, why: &str) {
-        self.state().health.trouble(why);
+        self.state().health.trouble(self.world.now(), Instant::now(), why);
         self.supply.notify_one();
+    }
+
+    /// Another word for the route's being down, while it is.
+    pub fn remark(&self, why: &str) {
+        self.state().health.remark(why);
+        self.supply.notify_one();
+    }
+
+    /// Units that may be without a durable outcome from now on.
+    pub fn set_slots(&self, slots: u32) {
+        self.state().desk.set_slots(slots);
+        self.work.notify_one();
+        self.supply.notify_one();
+    }
+
+    /// Something waits to be written. Who [listens](Feed::listen) is told when something comes.
+    pub fn has_work(&self) -> bool {
+        self.state().desk.has_work()
+    }
+
+    /// A session can send, or will be there when it is needed.
+    pub fn is_well(&self) -> bool {
+        self.state().health.down_since().is_none()
     }
 
     /// The route has been down for so long that others should be tried: what it has goes back.
     pub fn is_down(&self) -> bool {
-        self.state().health.down_for(Instant::now()) >= self.down_after
+        self.down_at().is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Resolves when the route [is down](Feed::is_down) and what it has went back; once for each time.
+    pub async fn went_down(&self) {
+        self.went_down.notified().await;
+    }
+
+    fn down_at(&self) -> Option<Instant> {
+        self.state().health.down_since().map(|since| since + self.down_after)
     }
 
     /// Hands nothing out any more; what was ready goes back as not tried.

@@ -14,7 +14,7 @@ use super::{Craft, Feed, Held, Phase};
 const LEASE: Duration = Duration::from_secs(30);
 /// It is renewed this often.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// Time-outs, health and acknowledgements are looked after this often.
+/// Acknowledgements are made durable this often, and whether record is behind is looked at.
 const TICK: Duration = Duration::from_secs(1);
 /// A lane takes another segment when it has fewer entries left than this, or than twice what may be ready.
 const ENTRIES_LOW: usize = 64;
@@ -49,32 +49,47 @@ impl<C: Craft> Feed<C> {
                 flushed = Instant::now();
                 self.flush().await;
             }
-            self.wait(phase).await;
+            self.wait(phase, renewed, flushed).await;
         }
     }
 
-    /// Until something can be taken, somebody says so, or it is time to look around.
-    async fn wait(&self, phase: Phase) {
+    /// Until something can be taken, somebody says so, or something is due. An idle route has no timer: there may be many.
+    async fn wait(&self, phase: Phase, renewed: Instant, flushed: Instant) {
         let mut ready: Vec<BoxFuture<'static, ()>> = vec![Box::pin(std::future::pending())];
         if phase == Phase::Open {
             let lanes = Lane::ALL.into_iter().filter(|lane| self.wants(*lane));
             ready.extend(lanes.map(|lane| self.lanes[lane as usize].ready()));
         }
-        let (seen, begins) = {
-            let state = self.state();
-            (state.control_seen, state.begins)
-        };
-        let tick = match begins.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => TICK,
-            until => until.min(TICK),
-        };
+        let seen = self.state().control_seen;
+        let due = self.due(phase, renewed, flushed);
         tokio::select! {
             () = self.supply.notified() => {}
             // Only to look at what is in hand: it is given back then.
             () = self.control.changed(seen) => self.work_after_control(),
             _ = select_all(ready.iter_mut()) => {}
-            () = tokio::time::sleep(tick) => {}
+            () = sleep_until(due) => {}
         }
+    }
+
+    /// When something has to be looked after, whatever is said.
+    fn due(&self, phase: Phase, renewed: Instant, flushed: Instant) -> Option<Instant> {
+        let now = Instant::now();
+        let behind = phase == Phase::Open && (self.world.behind)();
+        let acked = self.acked.load(Ordering::Relaxed) > 0;
+        let state = self.state();
+        let down = state.health.down_since().map(|since| since + self.down_after);
+        let untold = phase == Phase::Open && (!state.down_told || state.desk.has_work());
+        [
+            behind.then(|| now + TICK),
+            acked.then(|| flushed + TICK),
+            state.desk.leased().next().map(|_| renewed + RENEW_EVERY),
+            state.health.news_at(now),
+            down.filter(|_| untold),
+            (state.begins > now).then_some(state.begins),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// What was paused goes back at once, though nothing else may be there to append.
@@ -102,6 +117,7 @@ impl<C: Craft> Feed<C> {
     }
 
     fn take(&self) {
+        let mut came = false;
         for lane in Lane::ALL {
             for _ in 0..TAKE_MAX {
                 if !self.wants(lane) {
@@ -109,7 +125,10 @@ impl<C: Craft> Feed<C> {
                 }
                 match self.lanes[lane as usize].take(1, LEASE) {
                     Ok(leased) if leased.is_empty() => break,
-                    Ok(leased) => leased.into_iter().for_each(|leased| self.admit(lane, leased)),
+                    Ok(leased) => {
+                        came = true;
+                        leased.into_iter().for_each(|leased| self.admit(lane, leased));
+                    }
                     Err(error) => {
                         tracing::error!(route = self.route, lane = lane.name(), %error, "no segments can be taken");
                         break;
@@ -118,6 +137,9 @@ impl<C: Craft> Feed<C> {
             }
         }
         self.work.notify_one();
+        if came {
+            self.signal();
+        }
     }
 
     fn admit(&self, lane: Lane, leased: Leased) {
@@ -145,14 +167,19 @@ impl<C: Craft> Feed<C> {
 
     fn give_back_if_down(&self) {
         if !self.is_down() {
+            self.state().down_told = false;
             return;
         }
         let now = self.world.now();
         let mut state = self.state();
         state.desk.give_back_ready(NotTried::RouteDown, now);
         state.desk.give_back_hands(NotTried::RouteDown, now);
+        let told = std::mem::replace(&mut state.down_told, true);
         drop(state);
         self.work.notify_one();
+        if !told {
+            self.went_down.notify_one();
+        }
     }
 
     fn renew(&self) {
@@ -204,5 +231,13 @@ impl<C: Craft> Feed<C> {
         }
         self.flush().await;
         self.tell().await;
+    }
+}
+
+/// Resolves at that instant; never without one.
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
     }
 }

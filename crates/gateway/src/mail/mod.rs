@@ -45,6 +45,8 @@ const RECONNECT_MAX: Duration = Duration::from_secs(30);
 const CONNECT_MAX: Duration = Duration::from_secs(30);
 /// A route whose topics cannot be opened tries again after so long.
 const REOPEN: Duration = Duration::from_secs(5);
+/// A relay that is gone for longer has what waits for it tried elsewhere. Relays hang up on single mails, and greet slowly.
+const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
 
 /// Starts a route. `tags` must be made with the secret whose tags the SMTP door reads.
 ///
@@ -109,7 +111,13 @@ async fn open(
     letterhead: &Letterhead,
     world: &World,
 ) -> Result<Arc<Feed<MailCraft>>, BusError> {
-    let settings = FeedSettings { route: config.name.clone(), slots: config.slots(), rate: config.rate };
+    let settings = FeedSettings {
+        route: config.name.clone(),
+        slots: config.slots(),
+        rate: config.rate,
+        rests: false,
+        down_after: ROUTE_DOWN_AFTER,
+    };
     Feed::open(world, settings, MailCraft { letterhead: letterhead.clone() }).await
 }
 

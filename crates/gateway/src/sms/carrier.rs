@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use bus::BusError;
 use records::{AttemptRef, AttemptResult, Entry, Lane, NotTried, Outcome, Segment, Timestamp};
 use smpp::receipt::Receipt;
@@ -13,14 +14,15 @@ use super::config::SmsRoute;
 use super::encode::{SmsCraft, Unsendable};
 use super::inbound::{Arrived, Inbox, Keep, Kept, Message};
 use super::outcome::Ids;
-use super::pace::Pace;
+use super::pace::{Heard, Pace};
 use super::submit::{Sending, incomplete};
 use crate::World;
 use crate::feed::Feed;
 
 /// A carrier account at work.
 pub(super) struct Carrier {
-    pub(super) config: SmsRoute,
+    config: ArcSwap<SmsRoute>,
+    name: String,
     pub(super) world: World,
     pub(super) feed: Arc<Feed<SmsCraft>>,
     pace: Mutex<Pace>,
@@ -47,10 +49,45 @@ impl Carrier {
             inbox: Mutex::new(inbox),
             // Not the same after each start, since phones may still wait for parts of the messages before it.
             reference: AtomicU16::new(world.now().0 as u16),
-            config,
+            name: config.name.clone(),
+            config: ArcSwap::from_pointee(config),
             world,
             feed,
         })
+    }
+
+    /// The route's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The settings as they are now.
+    pub(super) fn config(&self) -> Arc<SmsRoute> {
+        self.config.load_full()
+    }
+
+    /// Takes newer settings, if there are any.
+    pub(super) fn refresh(&self, config: &mut Arc<SmsRoute>) {
+        let now = self.config.load();
+        if !Arc::ptr_eq(&now, config) {
+            *config = Arc::clone(&now);
+        }
+    }
+
+    /// Other settings from now on, as far as they are the carrier's concern.
+    pub(super) fn change(&self, config: SmsRoute) {
+        let now = Instant::now();
+        let rate = locked(&self.pace).set_configured(config.rate, now);
+        self.feed.set_rate(rate);
+        self.feed.set_slots(config.slots());
+        locked(&self.ids).set_form(config.receipt_ids);
+        self.config.store(Arc::new(config));
+        self.feed.signal();
+    }
+
+    /// Something waits to be submitted.
+    pub(super) fn has_work(&self) -> bool {
+        self.feed.has_work() || locked(&self.pace).next_retry().is_some()
     }
 
     /// What to submit next: an emergency, then what had to wait, then the rest.
@@ -127,7 +164,7 @@ impl Carrier {
         if parts > 0 {
             locked(&self.pace).wrote(after, parts);
             if let Some(witness) = &self.world.witness {
-                witness(&self.config.name, parts, before, after);
+                witness(&self.name, parts, before, after);
             }
         }
     }
@@ -143,6 +180,16 @@ impl Carrier {
         given_up
     }
 
+    /// What a session heard since it was last asked: whether the carrier falls behind.
+    pub(super) fn heard(&self, heard: Heard, now: Instant) {
+        if heard.count > 0
+            && let Some(rate) = locked(&self.pace).heard(heard, now)
+        {
+            tracing::info!(route = self.name, rate, "the carrier is strained: the route slows down");
+            self.feed.set_rate(rate);
+        }
+    }
+
     /// The carrier took a message under this id.
     pub(super) fn accepted(&self, id: &[u8]) -> AttemptResult {
         locked(&self.ids).accepted(id)
@@ -154,7 +201,7 @@ impl Carrier {
 
     /// An answer after its time: what was unknown is known now.
     pub(super) fn note_late(&self, of: AttemptRef, result: AttemptResult) {
-        let (route, at) = (self.config.name.clone(), self.world.now());
+        let (route, at) = (self.name.clone(), self.world.now());
         self.feed.note(Outcome::Attempt { of, route, at, result });
     }
 
@@ -196,12 +243,12 @@ impl Carrier {
         }
     }
 
-    /// How long the network should try, seconds; nothing: as long as it likes.
-    pub(super) fn validity(&self, segment: &Segment, entry: &Entry) -> Option<u64> {
+    /// How long the network should try, seconds, at most `most`; nothing: as long as it likes.
+    pub(super) fn validity(&self, most: Option<u32>, segment: &Segment, entry: &Entry) -> Option<u64> {
         const MICROS: i64 = 1_000_000;
         let expires = entry.expires.map_or(segment.expires, |own| own.min(segment.expires));
         let left = expires.us_since(self.world.now()).max(MICROS) / MICROS;
-        match self.config.validity_s {
+        match most {
             Some(0) => None,
             Some(most) => Some(u64::from(most).min(left as u64)),
             None => Some(left as u64),

@@ -41,6 +41,15 @@ pub struct SmsRoute {
     pub bind: Binding,
     /// When they are.
     pub standing: Standing,
+    /// On demand: a session with nothing to do for so long unbinds.
+    pub idle: Duration,
+    /// On demand: a session that receives is bound this often, for what waits there.
+    pub poll_every: Duration,
+    /// `host:port` where an SMSC may connect to us and ask us to bind (outbind, 3.4 §2.2.1). Sessions that only receive are
+    /// not opened by us then.
+    pub outbind: Option<String>,
+    /// What such an SMSC proves itself with; empty: nothing is asked.
+    pub outbind_password: Secret,
     /// Sessions at a time; of each kind with `transmitter+receiver`.
     pub sessions: u32,
     /// Submissions without an answer, a session.
@@ -75,6 +84,19 @@ pub struct SmsRoute {
     pub tls: Option<TlsClientSettings>,
 }
 
+/// How far a change goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing changed.
+    None,
+    /// Sessions stay bound.
+    InPlace,
+    /// Sessions are unbound, and bound anew.
+    Rebind,
+    /// So are they, and what is in hand goes back to the bus first.
+    Reopen,
+}
+
 /// How sessions are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Binding {
@@ -93,7 +115,7 @@ pub enum Binding {
 pub enum Standing {
     /// Always.
     Standing,
-    /// While there is something to send. Not built yet.
+    /// While there is something to send, and from time to time for what waits for us.
     OnDemand,
 }
 
@@ -128,6 +150,10 @@ impl Default for SmsRoute {
             version: Version::V3_4,
             bind: Binding::Transceiver,
             standing: Standing::Standing,
+            idle: Duration::from_secs(5),
+            poll_every: Duration::from_secs(60),
+            outbind: None,
+            outbind_password: Secret::default(),
             sessions: 1,
             window: 50,
             rate: 0.0,
@@ -233,8 +259,11 @@ impl SmsRoute {
         check("system_type", wrong_text(&self.system_type, &limits::SYSTEM_TYPE));
         check("service_type", wrong_text(&self.service_type, &limits::SERVICE_TYPE));
         check("source", wrong_text(&self.source.addr, &limits::SOURCE_ADDR));
-        let on_demand = self.standing == Standing::OnDemand;
-        check("binding", on_demand.then(|| "on-demand is not built yet: use standing".to_owned()));
+        check("outbind", self.outbind.as_deref().and_then(wrong_address));
+        let password = wrong_text(self.outbind_password.reveal(), &limits::PASSWORD);
+        check("outbind_password", password.map(|why| hide(&why)));
+        check("idle", wrong_time(self.idle));
+        check("poll_every", wrong_time(self.poll_every));
         check("sessions", outside(self.sessions, SESSIONS_MAX));
         check("window", outside(self.window, WINDOW_MAX));
         let slots = u64::from(self.sessions) * u64::from(self.window);
@@ -251,7 +280,9 @@ impl SmsRoute {
         check("connect_timeout", wrong_time(self.connect_timeout));
         check("drain", wrong_time(self.drain));
         let payload = self.long == Concat::Payload && !self.version.has_tlvs();
-        check("long", payload.then(|| "payload needs version 3.4 or 5.0".to_owned()));
+        let sar = self.long == Concat::Sar && !self.version.has_tlvs();
+        let way = if sar { "sar" } else { "payload" };
+        check("long", (payload || sar).then(|| format!("{way} needs version 3.4 or 5.0")));
         let tls = self.tls.as_ref().and_then(|tls| TlsClient::new(tls).err());
         check("tls", tls.map(|error| error.to_string()));
         problems
@@ -262,15 +293,61 @@ impl SmsRoute {
         self.sessions.saturating_mul(self.window)
     }
 
-    /// How its sessions are bound, one entry each.
+    /// The sessions that we open, one entry each.
     pub(super) fn modes(&self) -> Vec<BindMode> {
-        let kinds: &[BindMode] = match self.bind {
-            Binding::Transceiver => &[BindMode::Transceiver],
-            Binding::TransmitterReceiver => &[BindMode::Transmitter, BindMode::Receiver],
-            Binding::Transmitter => &[BindMode::Transmitter],
-            Binding::Receiver => &[BindMode::Receiver],
+        let kinds: &[BindMode] = match (self.bind, &self.outbind) {
+            (Binding::Transceiver, _) => &[BindMode::Transceiver],
+            (Binding::TransmitterReceiver, None) => &[BindMode::Transmitter, BindMode::Receiver],
+            (Binding::Transmitter, _) | (Binding::TransmitterReceiver, Some(_)) => &[BindMode::Transmitter],
+            (Binding::Receiver, None) => &[BindMode::Receiver],
+            (Binding::Receiver, Some(_)) => &[],
         };
         (0..self.sessions).flat_map(|_| kinds.iter().copied()).collect()
+    }
+
+    /// As what a session is bound that an SMSC asked for: as receiver (3.4 §4.1.7); since 5.0 also both ways (5.0 §2.4).
+    pub(super) fn outbind_mode(&self) -> BindMode {
+        match (self.bind, self.version) {
+            (Binding::Transceiver, Version::V5_0) => BindMode::Transceiver,
+            _ => BindMode::Receiver,
+        }
+    }
+
+    /// It connects when there is work.
+    pub(super) fn is_on_demand(&self) -> bool {
+        self.standing == Standing::OnDemand
+    }
+
+    /// What has to be done to go on with other settings.
+    pub(super) fn step_to(&self, to: &SmsRoute) -> Step {
+        // What the octets of messages under way were made by.
+        let craft = |route: &SmsRoute| (route.charset, route.long, route.standing);
+        // What a session has from its beginning.
+        let bound = |route: &SmsRoute| SmsRoute {
+            name: String::new(),
+            sessions: 0,
+            window: 0,
+            rate: 0.0,
+            idle: Duration::ZERO,
+            poll_every: Duration::ZERO,
+            source: SmsRoute::default().source,
+            dest: SmsRoute::default().dest,
+            service_type: String::new(),
+            receipt_ids: IdForm::Auto,
+            validity_s: None,
+            registered_delivery: None,
+            drain: Duration::ZERO,
+            ..route.clone()
+        };
+        if self == to {
+            Step::None
+        } else if craft(self) != craft(to) {
+            Step::Reopen
+        } else if bound(self) != bound(to) {
+            Step::Rebind
+        } else {
+            Step::InPlace
+        }
     }
 
     /// Limits and timers of a session.
@@ -359,7 +436,10 @@ mod tests {
             ("system_id", SmsRoute { system_id: "sixteen-octets-x".to_owned(), ..good() }),
             ("password", SmsRoute { password: "nine-octe".into(), ..good() }),
             ("system_type", SmsRoute { system_type: "ü".to_owned(), ..good() }),
-            ("binding", SmsRoute { standing: Standing::OnDemand, ..good() }),
+            ("outbind", SmsRoute { outbind: Some("nowhere".to_owned()), ..good() }),
+            ("outbind_password", SmsRoute { outbind_password: "nine-octe".into(), ..good() }),
+            ("idle", SmsRoute { standing: Standing::OnDemand, idle: Duration::ZERO, ..good() }),
+            ("poll_every", SmsRoute { poll_every: Duration::from_secs(3_601), ..good() }),
             ("sessions", SmsRoute { sessions: 0, ..good() }),
             ("window", SmsRoute { window: 10_001, ..good() }),
             ("window", SmsRoute { sessions: 100, window: 1_001, ..good() }),
@@ -368,6 +448,7 @@ mod tests {
             ("validity", SmsRoute { validity_s: Some(u32::MAX), ..good() }),
             ("response_timeout", SmsRoute { response_timeout: Duration::ZERO, ..good() }),
             ("long", SmsRoute { version: Version::V3_3, long: Concat::Payload, ..good() }),
+            ("long", SmsRoute { version: Version::V3_3, long: Concat::Sar, ..good() }),
             (
                 "tls",
                 SmsRoute {
@@ -383,6 +464,30 @@ mod tests {
                 vec![field],
                 "{problems:?}"
             );
+        }
+    }
+
+    #[test]
+    fn only_what_a_session_has_from_its_beginning_costs_it() {
+        let cases = [
+            (Step::None, good()),
+            (Step::InPlace, SmsRoute { rate: 5.0, ..good() }),
+            (Step::InPlace, SmsRoute { window: 7, sessions: 3, ..good() }),
+            (Step::InPlace, SmsRoute { service_type: "WAP".to_owned(), validity_s: Some(60), ..good() }),
+            (Step::InPlace, SmsRoute { idle: Duration::from_secs(1), ..good() }),
+            (Step::Rebind, SmsRoute { address: "other.example:2775".to_owned(), ..good() }),
+            (Step::Rebind, SmsRoute { password: "other".into(), rate: 5.0, ..good() }),
+            (Step::Rebind, SmsRoute { bind: Binding::Transmitter, ..good() }),
+            (Step::Rebind, SmsRoute { version: Version::V5_0, ..good() }),
+            (Step::Rebind, SmsRoute { outbind: Some("0.0.0.0:2775".to_owned()), ..good() }),
+            (Step::Rebind, SmsRoute { enquire_link: Duration::from_secs(9), ..good() }),
+            (Step::Reopen, SmsRoute { charset: Charset::Latin1, ..good() }),
+            (Step::Reopen, SmsRoute { long: Concat::Sar, ..good() }),
+            (Step::Reopen, SmsRoute { standing: Standing::OnDemand, ..good() }),
+        ];
+        for (step, to) in cases {
+            assert_eq!(good().step_to(&to), step, "{to:?}");
+            assert_eq!(to.step_to(&good()), step, "and back: {to:?}");
         }
     }
 

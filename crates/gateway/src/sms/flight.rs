@@ -32,6 +32,11 @@ impl Flights {
         }
     }
 
+    /// Nothing is in flight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.len() == self.free.len()
+    }
+
     /// The part with [`next_token`](Flights::next_token) was submitted.
     pub(super) fn insert(&mut self, sending: Sending) {
         match self.free.pop() {

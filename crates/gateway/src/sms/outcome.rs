@@ -106,6 +106,11 @@ impl Ids {
         Ids { route, form, answers: Seen::default(), receipts: Seen::default() }
     }
 
+    /// Another habit is said.
+    pub(super) fn set_form(&mut self, form: IdForm) {
+        self.form = form;
+    }
+
     /// The acceptance of a message under this id.
     pub(super) fn accepted(&mut self, id: &[u8]) -> AttemptResult {
         if id.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use pace::{Aimd, Limiter};
+use pace::{Aimd, Limiter, Strain};
 
 use super::submit::Sending;
 
@@ -22,9 +22,36 @@ const METER: Duration = Duration::from_secs(1);
 pub(super) struct Pace {
     limiter: Limiter,
     aimd: Aimd,
+    strain: Strain,
     retries: VecDeque<(Instant, Sending)>,
     meter: Meter,
     looked: Instant,
+}
+
+/// A 5.0 carrier at this congestion is near its limit, in percent (5.0 §4.8.4.18).
+const CONGESTION_NEAR: u8 = 90;
+/// And here it is over it.
+const CONGESTION_FULL: u8 = 100;
+
+/// What a session heard of late.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Heard {
+    /// Responses in time, and time-outs.
+    pub(super) count: u32,
+    /// What they took together.
+    waited: Duration,
+    quickest: Duration,
+    congestion: u8,
+}
+
+impl Heard {
+    /// One more response.
+    pub(super) fn add(&mut self, waited: Duration, congestion: Option<u8>) {
+        self.quickest = if self.count == 0 { waited } else { self.quickest.min(waited) };
+        self.count += 1;
+        self.waited += waited;
+        self.congestion = self.congestion.max(congestion.unwrap_or(0));
+    }
 }
 
 /// How many parts were written of late.
@@ -40,7 +67,8 @@ impl Pace {
         let mut limiter = Limiter::new(rate, now);
         limiter.start(now);
         let meter = Meter { from: now, count: 0, last: 0.0 };
-        Pace { limiter, aimd: Aimd::new(rate), retries: VecDeque::new(), meter, looked: now }
+        let (aimd, strain) = (Aimd::new(rate), Strain::new());
+        Pace { limiter, aimd, strain, retries: VecDeque::new(), meter, looked: now }
     }
 
     /// How many parts may be written now; each is then told by `wrote` or `unused`.
@@ -70,9 +98,8 @@ impl Pace {
     /// The carrier wants less speed: the part waits, and the route slows down. Gives the part back if it has waited too
     /// often; says the new rate.
     pub(super) fn throttled(&mut self, mut sending: Sending, now: Instant) -> (Option<Sending>, f64) {
-        let measured = self.meter.last.max(self.meter.count as f64);
-        let rate = self.aimd.throttled(now, measured);
-        self.limiter.set_rate(rate, now);
+        let rate = self.aimd.throttled(now, self.measured());
+        self.limiter.learn(rate, now);
         sending.tries = sending.tries.saturating_add(1);
         if sending.tries >= THROTTLE_TRIES_MAX {
             return (Some(sending), rate);
@@ -81,6 +108,35 @@ impl Pace {
         let at = self.retries.partition_point(|(other, _)| *other <= due);
         self.retries.insert(at, (due, sending));
         (None, rate)
+    }
+
+    /// What a session heard; the new rate if that is a reason to slow down.
+    pub(super) fn heard(&mut self, heard: Heard, now: Instant) -> Option<f64> {
+        let strained = self.strain.heard(now, heard.count, heard.waited, heard.quickest);
+        let rate = match heard.congestion {
+            CONGESTION_FULL.. => self.aimd.throttled(now, self.measured()),
+            CONGESTION_NEAR.. => self.aimd.strained(now, self.measured()),
+            _ if strained => self.aimd.strained(now, self.measured()),
+            _ => return None,
+        };
+        if rate == self.limiter.rate() {
+            return None;
+        }
+        self.limiter.learn(rate, now);
+        Some(rate)
+    }
+
+    /// Another rate was agreed with the carrier; the one in force now.
+    pub(super) fn set_configured(&mut self, rate: f64, now: Instant) -> f64 {
+        self.aimd.set_configured(rate, now);
+        let rate = self.aimd.rate(now);
+        self.limiter.set_rate(rate, now);
+        rate
+    }
+
+    /// Parts per second of late.
+    fn measured(&self) -> f64 {
+        self.meter.last.max(self.meter.count as f64)
     }
 
     /// A part that was not written after all goes first, by whatever session.
@@ -113,7 +169,7 @@ impl Pace {
         if rate == self.limiter.rate() {
             return None;
         }
-        self.limiter.set_rate(rate, now);
+        self.limiter.learn(rate, now);
         Some(rate)
     }
 }

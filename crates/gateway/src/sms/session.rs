@@ -8,18 +8,19 @@ use std::time::Instant;
 use net::Worker;
 use records::{AttemptResult, Outcome};
 use smpp::Status;
-use smpp::pdu::BindMode;
+use smpp::pdu::{Bind, BindMode};
 use smpp::receipt::Receipt;
 use smpp::session::{Event, Fate, Reason, Response, SendError, Session, Unanswered};
 use smpp::text::udh::UserData;
 use tokio::sync::Notify;
 
 use super::carrier::Carrier;
+use super::config::SmsRoute;
 use super::encode::{Scratch, Unsendable};
 use super::flight::Flights;
 use super::inbound::{Arrived, Kept, Message};
 use super::outcome::{Verdict, receipt_outcome, refused, verdict};
-use super::pace::THROTTLE_TRIES_MAX;
+use super::pace::{Heard, THROTTLE_TRIES_MAX};
 use super::submit::{Sending, submit};
 use crate::journal::Ticket;
 use crate::world::Stop;
@@ -45,8 +46,11 @@ enum Waits {
 /// A session's worker.
 pub(super) struct Talk {
     carrier: Arc<Carrier>,
+    config: Arc<SmsRoute>,
     mode: BindMode,
     stop: Stop,
+    /// Whether the SMSC has yet to ask us to bind.
+    asking: Asking,
     listener: Arc<Notify>,
     bound: bool,
     unbinding: bool,
@@ -59,11 +63,27 @@ pub(super) struct Talk {
     /// Parts submitted since the last write, and an instant before the first of them.
     unwritten: usize,
     filled: Option<Instant>,
+    heard: Heard,
     looked: Instant,
+    /// When there was last something to do.
+    busy: Instant,
     /// The limiter says when to come again.
     next_grant: Option<Instant>,
     scratch: Scratch,
     pub(super) end: Ending,
+}
+
+/// An SMSC that connects to us asks us to bind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// It need not, or we have bound.
+    No,
+    /// It has yet to.
+    Awaited,
+    /// It has.
+    Asked,
+    /// It is not who it should be.
+    Refused,
 }
 
 /// How a session went.
@@ -75,15 +95,31 @@ pub(super) struct Ending {
     pub(super) refused: Option<Status>,
     /// Why it ended.
     pub(super) reason: Option<Reason>,
+    /// It was unbound since there was nothing to do.
+    pub(super) rested: bool,
+}
+
+/// How we ask to be bound.
+pub(super) fn bind_of(config: &SmsRoute, mode: BindMode) -> Bind<'_> {
+    Bind {
+        mode,
+        system_id: config.system_id.as_bytes(),
+        password: config.password.reveal().as_bytes(),
+        system_type: config.system_type.as_bytes(),
+        interface_version: config.version,
+        ..Bind::default()
+    }
 }
 
 impl Talk {
     pub(super) fn new(carrier: Arc<Carrier>, mode: BindMode, stop: Stop) -> Talk {
         let listener = carrier.feed.listen();
         Talk {
+            config: carrier.config(),
             carrier,
             mode,
             stop,
+            asking: Asking::No,
             listener,
             bound: false,
             unbinding: false,
@@ -93,11 +129,18 @@ impl Talk {
             answers: VecDeque::new(),
             unwritten: 0,
             filled: None,
+            heard: Heard::default(),
             looked: Instant::now(),
+            busy: Instant::now(),
             next_grant: None,
             scratch: Scratch::default(),
             end: Ending::default(),
         }
+    }
+
+    /// The SMSC has connected to us, and asks us to bind.
+    pub(super) fn asked(self) -> Talk {
+        Talk { asking: Asking::Awaited, ..self }
     }
 
     /// The connection is gone, and all events are handled: what the session still had goes on elsewhere.
@@ -107,10 +150,39 @@ impl Talk {
         if let Some(current) = self.current.take() {
             self.carrier.put_aside(current, now);
         }
+        self.carrier.heard(std::mem::take(&mut self.heard), now);
         if self.end.bound && self.mode.transmits() {
-            self.carrier.feed.session_down(why);
+            match self.end.rested {
+                true => self.carrier.feed.session_rests(),
+                false => self.carrier.feed.session_down(why),
+            }
         }
         self.end
+    }
+
+    /// Whether to unbind.
+    fn is_over(&mut self, now: Instant) -> bool {
+        if self.stop.is_set() {
+            let stop_by = *self.stop_by.get_or_insert(now + self.config.drain);
+            return self.current.is_none() || stop_by <= now;
+        }
+        self.end.rested = self.is_idle(now);
+        self.end.rested
+    }
+
+    /// Whether a session bound on demand has had nothing to do for its time.
+    fn is_idle(&mut self, now: Instant) -> bool {
+        if !self.config.is_on_demand() || self.asking != Asking::No {
+            return false;
+        }
+        let busy = !self.flights.is_empty()
+            || !self.answers.is_empty()
+            || self.current.is_some()
+            || self.mode.transmits() && self.carrier.has_work();
+        if busy {
+            self.busy = now;
+        }
+        now >= self.busy + self.config.idle
     }
 
     fn respond(&mut self, session: &mut Session, now: Instant) {
@@ -165,7 +237,9 @@ impl Talk {
 
     fn submit(&mut self, session: &mut Session, mut sending: Sending, now: Instant) -> Submitted {
         let token = self.flights.next_token();
-        match submit(&self.carrier, session, &mut sending, token, now, &mut self.scratch) {
+        let written =
+            submit(&self.carrier, &self.config, session, &mut sending, token, now, &mut self.scratch);
+        match written {
             Ok(Ok(_)) => {
                 self.current = sending.next();
                 sending.alone = true;
@@ -201,6 +275,7 @@ impl Talk {
             return;
         }
         let Some(sending) = self.flights.take(response.token) else { return };
+        self.heard.add(response.waited, response.congestion());
         match verdict(response.status) {
             Verdict::Accepted => {
                 let result = self.carrier.accepted(response.message_id);
@@ -234,7 +309,8 @@ impl Talk {
             }
             Fate::TimedOut => {
                 self.flights.expect_late(unanswered.token, sending.job.of(sending.part));
-                let seconds = self.carrier.config.response_timeout.as_secs_f64();
+                self.heard.add(self.config.response_timeout, None);
+                let seconds = self.config.response_timeout.as_secs_f64();
                 format!("no answer within {seconds} s after write")
             }
             Fate::SessionEnded => "connection lost after write".to_owned(),
@@ -254,7 +330,7 @@ impl Talk {
         let waits = match (receipt, message) {
             (Some(receipt), _) => {
                 let keys = self.carrier.receipt_keys(&receipt);
-                let outcome = receipt_outcome(&receipt, keys, &self.carrier.config.name, at);
+                let outcome = receipt_outcome(&receipt, keys, self.carrier.name(), at);
                 Waits::Noted(self.carrier.feed.note(Outcome::Receipt(outcome)), Vec::new())
             }
             (None, Some(message)) => match self.carrier.arrive(&message, at, now) {
@@ -278,18 +354,20 @@ impl Worker<Session> for Talk {
     fn handle(&mut self, event: Event<'_>, now: Instant) {
         match event {
             Event::Bound { mode, version, .. } => {
-                tracing::info!(route = self.carrier.config.name, ?mode, ?version, "bound");
+                tracing::info!(route = self.carrier.name(), ?mode, ?version, "bound");
                 self.bound = true;
+                self.busy = now;
                 self.end.bound = true;
                 match self.mode.transmits() {
                     true => self.carrier.feed.session_up(),
-                    false => self.carrier.feed.trouble("bound to receive only"),
+                    false => self.carrier.feed.remark("bound to receive only"),
                 }
             }
             Event::BindRefused { status } => self.end.refused = Some(status),
             Event::Response(response) => self.answered(&response, now),
             Event::Unanswered(unanswered) => self.unanswered(&unanswered, now),
             Event::Deliver { sequence, pdu } => {
+                self.busy = now;
                 let message = UserData::of_deliver(&pdu).ok().map(|data| Message {
                     source: pdu.source,
                     destination: pdu.destination,
@@ -299,6 +377,7 @@ impl Worker<Session> for Talk {
                 self.delivered(sequence, Receipt::of_deliver(&pdu), message, now);
             }
             Event::Data { sequence, pdu } => {
+                self.busy = now;
                 let message = UserData::of_data(&pdu).ok().map(|data| Message {
                     source: pdu.source,
                     destination: pdu.destination,
@@ -310,31 +389,43 @@ impl Worker<Session> for Talk {
             Event::Unbinding => self.unbinding = true,
             Event::Closed(reason) => self.end.reason = Some(reason),
             Event::Nack { status, sequence } => {
-                tracing::warn!(route = self.carrier.config.name, %status, sequence, "the carrier did not understand us");
+                tracing::warn!(route = self.carrier.name(), %status, sequence, "the carrier did not understand us");
             }
             Event::Refused(refused) => {
                 tracing::warn!(
-                    route = self.carrier.config.name,
+                    route = self.carrier.name(),
                     ?refused,
                     "the carrier sent something that is no SMPP"
                 );
             }
+            Event::Outbind(outbind) => {
+                let expected = self.config.outbind_password.reveal().as_bytes();
+                let proven = expected.is_empty() || expected == outbind.password;
+                self.asking = if proven { Asking::Asked } else { Asking::Refused };
+            }
             // An SMSC's or nobody's concern.
-            Event::Bind { .. }
-            | Event::Submit { .. }
-            | Event::Request { .. }
-            | Event::Alert(_)
-            | Event::Outbind(_) => {}
+            Event::Bind { .. } | Event::Submit { .. } | Event::Request { .. } | Event::Alert(_) => {}
         }
     }
 
     fn fill(&mut self, session: &mut Session, now: Instant, writable: bool) {
+        self.carrier.refresh(&mut self.config);
+        if session.window() != self.config.window as usize {
+            session.set_window(self.config.window as usize);
+        }
         self.respond(session, now);
-        if self.end.refused.is_some() {
+        self.looked = now;
+        if self.end.refused.is_some() || self.asking == Asking::Refused {
             session.abort(now);
             return;
         }
-        self.looked = now;
+        if self.asking == Asking::Asked {
+            self.asking = Asking::No;
+            if session.bind(&bind_of(&self.config, self.mode), now).is_err() {
+                return session.abort(now);
+            }
+        }
+        self.carrier.heard(std::mem::take(&mut self.heard), now);
         self.carrier.look_around(now);
         if !self.bound || self.unbinding {
             if self.stop.is_set() && !self.bound {
@@ -342,15 +433,10 @@ impl Worker<Session> for Talk {
             }
             return;
         }
-        if self.stop.is_set() {
-            let stop_by = *self.stop_by.get_or_insert(now + self.carrier.config.drain);
-            if self.current.is_none() || stop_by <= now {
-                self.unbinding = true;
-                session.unbind(now);
-                return;
-            }
-        }
-        if writable && self.mode.transmits() {
+        if self.is_over(now) {
+            self.unbinding = true;
+            session.unbind(now);
+        } else if writable && self.mode.transmits() {
             self.send(session, now);
         }
     }
@@ -366,7 +452,10 @@ impl Worker<Session> for Talk {
         // What was due at the last look and is still there waits for something else: a grant, or room in the window.
         let around = self.carrier.deadline().filter(|due| *due > self.looked);
         let stop_by = self.stop_by.filter(|due| *due > self.looked);
-        [self.next_grant, around, stop_by].into_iter().flatten().min()
+        let idle = (self.bound && !self.unbinding && self.config.is_on_demand())
+            .then(|| self.busy + self.config.idle)
+            .filter(|due| *due > self.looked);
+        [self.next_grant, around, stop_by, idle].into_iter().flatten().min()
     }
 
     fn woken(&mut self) -> impl Future<Output = ()> + Send {

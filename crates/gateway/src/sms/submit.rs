@@ -9,6 +9,7 @@ use smpp::time::SmppTime;
 use std::time::Instant;
 
 use super::carrier::Carrier;
+use super::config::SmsRoute;
 use super::encode::{Encoded, Prepared, Scratch, Unsendable, digits, source_of};
 use crate::feed::Job;
 
@@ -58,6 +59,7 @@ impl Sending {
 /// Puts one part into the session.
 pub(super) fn submit(
     carrier: &Carrier,
+    config: &SmsRoute,
     session: &mut Session,
     sending: &mut Sending,
     token: u64,
@@ -66,13 +68,14 @@ pub(super) fn submit(
 ) -> Result<Result<u32, SendError>, Unsendable> {
     sending.keep(carrier)?;
     let Sending { job, part, reference, kept, .. } = sending;
-    let (held, entry, config) = (&job.held, job.entry(), &carrier.config);
+    let (held, entry) = (&job.held, job.entry());
     let (segment, prepared) = (&held.segment, &held.prepared);
     let digits = digits(&entry.address)?;
     let which = (*part, *reference);
     let wording = carrier.feed.craft().wording(segment, prepared, entry, kept.as_deref(), which, scratch)?;
-    let validity = carrier.validity(segment, entry).map(|s| SmppTime::relative(s).to_bytes());
-    let sender = &prepared.sender;
+    let validity =
+        carrier.validity(config.validity_s, segment, entry).map(|s| SmppTime::relative(s).to_bytes());
+    let sender = prepared.sender.as_ref().unwrap_or(&config.source);
     let mut pdu = SubmitSm {
         service_type: config.service_type.as_bytes(),
         source: Address { ton: sender.ton, npi: sender.npi, addr: sender.addr.as_bytes() },

@@ -179,6 +179,16 @@ impl Limiter {
         self.apply(now);
     }
 
+    /// A rate that was learned, not agreed: as [`set_rate`](Self::set_rate), but from unlimited to limited it grants
+    /// at once, since nobody was promised that seconds already begun would keep it.
+    pub fn learn(&mut self, rate: f64, now: Instant) {
+        let (unlimited, held_until) = (self.limit.is_none(), self.held_until);
+        self.set_rate(rate, now);
+        if unlimited {
+            self.held_until = held_until;
+        }
+    }
+
     /// Another share (0 to 1) of the route's rate. A smaller one holds at once; a larger one after one window
     /// without the added credit, while what its last owner wrote leaves the window: the owner must have given it
     /// up before `now`. Several limiters stay below the route's rate together if each rate x share is a whole

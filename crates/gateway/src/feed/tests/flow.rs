@@ -40,9 +40,8 @@ impl House {
     }
 
     async fn open(&self, slots: u32, down_after: Duration) -> Arc<Feed<ByAddress>> {
-        let settings = FeedSettings { route: ROUTE.to_owned(), slots, rate: 0.0 };
-        let mut feed = Feed::open(&self.world, settings, ByAddress).await.unwrap();
-        Arc::get_mut(&mut feed).unwrap().down_after = down_after;
+        let settings = FeedSettings { route: ROUTE.to_owned(), slots, rate: 0.0, rests: false, down_after };
+        let feed = Feed::open(&self.world, settings, ByAddress).await.unwrap();
         let running = Arc::clone(&feed);
         tokio::spawn(async move { running.run().await });
         feed

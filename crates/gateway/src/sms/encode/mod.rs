@@ -54,7 +54,8 @@ pub(super) struct Unsendable {
 #[derive(Debug)]
 pub struct Prepared {
     bodies: Vec<Result<Encoded, Unsendable>>,
-    pub(super) sender: Source,
+    /// Where the segment names one that can be shown.
+    pub(super) sender: Option<Source>,
 }
 
 /// What the route knows of segments.
@@ -62,7 +63,6 @@ pub struct Prepared {
 pub struct SmsCraft {
     charset: Charset,
     concat: Concat,
-    source: Source,
 }
 
 /// What a submit_sm says, addresses and orders apart.
@@ -94,7 +94,7 @@ pub fn parts_of_short(charset: Charset, long: Concat, short: &Short) -> u32 {
 
 impl SmsCraft {
     pub(super) fn new(route: &SmsRoute) -> SmsCraft {
-        SmsCraft { charset: route.charset, concat: route.long, source: route.source.clone() }
+        SmsCraft { charset: route.charset, concat: route.long }
     }
 
     /// What a part of an entry says; `which` is its number and the message's reference. `kept`: what was made of an own body of several parts when its first one was written.
@@ -140,11 +140,6 @@ impl SmsCraft {
         let mut octets = Vec::new();
         Coded::new(body, flash, self.charset, self.concat, &mut octets)?.encoded()
     }
-
-    /// The alert's sender where it can be shown, else the route's.
-    fn sender(&self, named: Option<&str>) -> Source {
-        named.and_then(sender_of).unwrap_or_else(|| self.source.clone())
-    }
 }
 
 impl Craft for SmsCraft {
@@ -153,7 +148,7 @@ impl Craft for SmsCraft {
     fn prepare(&self, segment: &Segment) -> Prepared {
         Prepared {
             bodies: segment.bodies.iter().map(|body| self.encode(body, segment.flash)).collect(),
-            sender: self.sender(segment.sender.as_deref()),
+            sender: segment.sender.as_deref().and_then(sender_of),
         }
     }
 

@@ -1,4 +1,6 @@
+mod change;
 mod crash;
+mod demand;
 mod inbound;
 mod rate;
 mod short;

@@ -4,10 +4,10 @@ use super::*;
 use smpp::Status;
 use std::sync::Mutex;
 
-type Writes = Arc<Mutex<Vec<(usize, Instant)>>>;
+pub type Writes = Arc<Mutex<Vec<(usize, Instant)>>>;
 
 /// Writes down every write.
-fn witnessed(house: &mut House) -> Writes {
+pub fn witnessed(house: &mut House) -> Writes {
     let writes: Writes = Arc::default();
     let told = Arc::clone(&writes);
     house.world.witness = Some(Arc::new(move |_, parts, _, after| told.lock().unwrap().push((parts, after))));
@@ -15,7 +15,7 @@ fn witnessed(house: &mut House) -> Writes {
 }
 
 /// The most parts in any second, its ends included.
-fn most_in_a_second(writes: &Writes) -> usize {
+pub fn most_in_a_second(writes: &Writes) -> usize {
     let mut stamps: Vec<(usize, Instant)> = writes.lock().unwrap().clone();
     stamps.sort_by_key(|(_, stamp)| *stamp);
     let in_second = |from: usize| {

@@ -65,6 +65,9 @@ struct Shared {
     /// Answers to our deliveries, with what the gateway had on disk is the test's concern.
     delivered: Vec<Status>,
     binds: usize,
+    ends: usize,
+    refuses: bool,
+    bound_by: Vec<String>,
     wakes: Vec<Arc<Notify>>,
     decimal_receipts: bool,
     /// Asked at each answer to a delivery, with how many there were.
@@ -100,6 +103,9 @@ impl Smsc {
             deliveries: VecDeque::new(),
             delivered: Vec::new(),
             binds: 0,
+            ends: 0,
+            refuses: false,
+            bound_by: Vec::new(),
             wakes: Vec::new(),
             decimal_receipts: false,
             probe: Box::new(|_| {}),
@@ -136,7 +142,40 @@ impl Smsc {
             _ = drive(&mut link, &mut session, &mut desk) => {}
             _ = cut.changed() => {}
         }
+        desk.smsc.shared.lock().unwrap().ends += 1;
         desk.smsc.changed.notify_waiters();
+    }
+
+    /// Connects to the gateway, and asks it to bind.
+    pub async fn outbind(&self, address: &str, password: &str) {
+        let stream = net::connect(address, None, std::time::Duration::from_secs(5)).await.unwrap();
+        let smsc = self.clone();
+        let password = password.to_owned();
+        tokio::spawn(async move {
+            let wake = Arc::new(Notify::new());
+            smsc.shared.lock().unwrap().wakes.push(Arc::clone(&wake));
+            let mut session = Session::new(Role::Smsc, Config::default(), Instant::now());
+            let asked = smpp::pdu::Outbind {
+                system_id: b"carrier",
+                password: password.as_bytes(),
+                ..smpp::pdu::Outbind::default()
+            };
+            session.outbind(&asked, Instant::now()).unwrap();
+            let release = smsc.release.subscribe();
+            let mut desk = Desk { smsc, wake, bind: None, answers: Vec::new(), later: Vec::new(), release };
+            let _ = drive(&mut Link::new(stream), &mut session, &mut desk).await;
+            desk.smsc.shared.lock().unwrap().ends += 1;
+        });
+    }
+
+    /// Sessions that have ended.
+    pub fn ends(&self) -> usize {
+        self.shared.lock().unwrap().ends
+    }
+
+    /// Who bound, in order.
+    pub fn bound_by(&self) -> Vec<String> {
+        self.shared.lock().unwrap().bound_by.clone()
     }
 
     pub fn submitted(&self) -> Vec<Submitted> {
@@ -175,6 +214,11 @@ impl Smsc {
         let mut shared = self.shared.lock().unwrap();
         shared.deliveries.push_back(delivery);
         shared.wakes.iter().for_each(|wake| wake.notify_one());
+    }
+
+    /// Nobody can bind any more.
+    pub fn refuse_from_now_on(&self) {
+        self.shared.lock().unwrap().refuses = true;
     }
 
     /// Cuts all connections, without a word.
@@ -232,7 +276,12 @@ impl Desk {
 impl Worker<Session> for Desk {
     fn handle(&mut self, event: Event<'_>, _now: Instant) {
         match event {
-            Event::Bind { bind } => self.bind = Some(bind.password == b"secret"),
+            Event::Bind { bind } => {
+                let who = format!("{} {:?}", String::from_utf8_lossy(bind.system_id), bind.mode);
+                let mut shared = self.smsc.shared.lock().unwrap();
+                shared.bound_by.push(who);
+                self.bind = Some(bind.password == b"secret" && !shared.refuses);
+            }
             Event::Submit { sequence, pdu } => {
                 let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
                 let submitted = Submitted {
