@@ -17,12 +17,12 @@ pub enum Command {
   campanile sim smsc --rate 5 --latency 20ms..200ms --people
   campanile sim smsc --print-scenario > rough-night.toml
   campanile sim smsc --scenario rough-night.toml --capture came.ndjson")]
-    Smsc(SmscArgs),
+    Smsc(Box<SmscArgs>),
     /// A mail server that keeps what it gets: listens until Ctrl-C.
     #[command(after_help = "Examples:
   campanile sim mail --listen 127.0.0.1:2525 --page 127.0.0.1:8082
   campanile sim mail --people --door 127.0.0.1:2526 --folder mail")]
-    Mail(MailArgs),
+    Mail(Box<MailArgs>),
     /// A generated town of recipients, as a file to import.
     #[command(after_help = "Examples:
   campanile sim town --recipients 100000 --out town.ndjson

@@ -11,30 +11,39 @@ use std::sync::Arc;
 
 /// So many are known at most, whatever `keep` says.
 const SLOTS_MAX: usize = 100_000;
-/// Octets of an address (5.0 §4.2.2: data_sm has the longest).
-const ADDRESS_OCTETS: usize = 64;
+/// Octets of all addresses but data_sm's, which have up to 64 (5.0 §4.2.2).
+const ADDRESS_OCTETS: usize = 20;
 /// A receipt repeats so much of a message.
 const WORDS_OCTETS: usize = 20;
 
 /// An address of its own.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct OwnAddress {
     ton: u8,
     npi: u8,
     length: u8,
     octets: [u8; ADDRESS_OCTETS],
+    /// What does not fit above.
+    long: Option<Box<[u8]>>,
 }
 
 impl OwnAddress {
     pub(super) fn new(address: Address<'_>) -> Self {
+        let Address { ton, npi, addr } = address;
         let mut octets = [0; ADDRESS_OCTETS];
-        let length = address.addr.len().min(ADDRESS_OCTETS);
-        octets[..length].copy_from_slice(&address.addr[..length]);
-        OwnAddress { ton: address.ton, npi: address.npi, length: length as u8, octets }
+        let mut own = OwnAddress { ton, npi, length: 0, octets, long: None };
+        if let Some(place) = octets.get_mut(..addr.len()) {
+            place.copy_from_slice(addr);
+            (own.octets, own.length) = (octets, addr.len() as u8);
+        } else {
+            own.long = Some(addr.into());
+        }
+        own
     }
 
     fn get(&self) -> Address<'_> {
-        Address::new(self.ton, self.npi, &self.octets[..usize::from(self.length)])
+        let short = &self.octets[..usize::from(self.length)];
+        Address::new(self.ton, self.npi, self.long.as_deref().unwrap_or(short))
     }
 }
 

@@ -20,6 +20,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// So much of a message is read for the words of a later receipt: 20 characters of UCS-2.
+const WORDS_OCTETS: usize = 40;
 /// An early receipt has so much of a lead over its answer.
 const EARLY_LEAD_US: u64 = 50_000;
 /// `addr_ton` of a name: nobody can write back to it.
@@ -251,7 +253,10 @@ impl Desk {
             error: course.error,
             registered_delivery: submission.registered_delivery,
             is_v33: !version.has_tlvs(),
-            words: Words::new(&alphabet::read(submission.data_coding, octets)),
+            words: Words::new(&alphabet::read(
+                submission.data_coding,
+                &octets[..octets.len().min(WORDS_OCTETS)],
+            )),
         });
     }
 

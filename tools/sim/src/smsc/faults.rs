@@ -48,7 +48,7 @@ impl Answers {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Disconnects {
-    /// At this PDU of a connection, whatever it is; 0: never.
+    /// At this PDU of a connection, whatever it is; 0: never. It is answered only before an unbind.
     pub after_pdus: u64,
     /// A connection lives so long; nothing: as long as its peer wants.
     pub after: Option<Delay>,

@@ -11,7 +11,7 @@ use super::Shared;
 use super::capture::{Answered, Record};
 use super::card::Card;
 use super::desk::Desk;
-use super::faults::Parting;
+use super::faults::{Disconnects, Parting};
 use super::line::Line;
 use super::post::{Account, Letter};
 use smpp::frame::{Split, split};
@@ -274,7 +274,7 @@ impl Session {
 
     /// Returns how many octets whole PDUs took.
     fn handle_all(&mut self, input: &[u8]) -> usize {
-        let last = self.desk.scene.options.disconnects.after_pdus;
+        let Disconnects { after_pdus: last, how, .. } = self.desk.scene.options.disconnects;
         let mut at = 0;
         while !self.is_closing && !self.is_cut {
             match split(&input[at..], PDU_OCTETS_MAX) {
@@ -283,7 +283,8 @@ impl Session {
                     at += pdu.len();
                     self.pdus += 1;
                     self.is_cut = self.pdus == last;
-                    if !self.is_cut {
+                    // Who unbinds owes no answer.
+                    if !self.is_cut || how == Parting::Unbind {
                         self.handle(pdu);
                     }
                 }

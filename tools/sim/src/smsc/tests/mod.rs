@@ -1,3 +1,9 @@
+mod client;
+mod control;
+mod faults;
+mod letters;
+mod requests;
+
 use super::*;
 use crate::chance::Delay;
 use crate::town::{Conduct, Habits, Refusal};
