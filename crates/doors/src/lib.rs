@@ -1,4 +1,5 @@
 //! The ways in: HTTP API.
 
 pub mod http;
+pub mod smpp;
 pub mod smtp;

@@ -1,0 +1,182 @@
+//! Listens, drives a session for each connection, and stops in order.
+
+use super::clients::Clients;
+use super::config::SmppConfig;
+use super::guard::{Guard, Lobby};
+use super::intake::Intake;
+use super::talk::Talk;
+use super::{Clock, SmppDeps};
+use bus::{Bus, Topic};
+use net::{Cores, End, Link, Listener, Stream, TlsServer, drive};
+use records::INTAKE;
+use smpp::pdu::Version;
+use smpp::session::{self, Role, Session, WINDOW_MAX};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Beside the drain time, sessions get so long to end when the door closes.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Why the door could not be opened.
+#[derive(Debug)]
+pub struct SmppError {
+    /// Which key of `[smpp]`.
+    pub field: &'static str,
+    /// In words.
+    pub why: String,
+}
+
+impl std::fmt::Display for SmppError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[smpp] {}: {}", self.field, self.why)
+    }
+}
+impl std::error::Error for SmppError {}
+
+/// What all sessions have in common.
+pub(super) struct Door {
+    pub(super) config: SmppConfig,
+    pub(super) clients: Arc<Clients>,
+    pub(super) intake: Arc<dyn Intake>,
+    pub(super) intake_topic: Arc<dyn Topic>,
+    pub(super) bus: Arc<dyn Bus>,
+    pub(super) clock: Clock,
+    pub(super) guard: Guard,
+    pub(super) lobby: Arc<Lobby>,
+}
+
+/// A door that is open.
+pub struct SmppRunning {
+    address: Option<SocketAddr>,
+    tls_address: Option<SocketAddr>,
+    stop: watch::Sender<bool>,
+    listeners: Vec<JoinHandle<()>>,
+    longest: Duration,
+    /// Where its sessions live: they must outlive the listeners to be unbound.
+    cores: Arc<Cores>,
+}
+
+impl SmppRunning {
+    /// Where it listens in the clear.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Where it listens by TLS.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls_address
+    }
+
+    /// Listens no more, unbinds every session once what is outstanding has drained, and returns when they are gone, or a
+    /// little after the drain time.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        for listener in self.listeners {
+            let _ = listener.await;
+        }
+        // Each session holds a receiver until it has ended.
+        if tokio::time::timeout(self.longest, self.stop.closed()).await.is_err() {
+            tracing::warn!("sessions of SMPP clients did not end in time");
+        }
+        drop(self.cores);
+    }
+}
+
+/// Opens the door.
+///
+/// # Errors
+/// A setting that cannot be, an address that cannot be listened on, a bus that cannot be opened.
+pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, SmppError> {
+    if let Some(problem) = config.problems().into_iter().next() {
+        return Err(SmppError { field: "config", why: format!("{}: {}", problem.field, problem.reason) });
+    }
+    let failed = |field, why: String| SmppError { field, why };
+    let intake_topic = deps.bus.topic(INTAKE).map_err(|error| failed("bus", error.to_string()))?;
+    let tls = config.tls.as_ref().map(TlsServer::new).transpose();
+    let tls = tls.map_err(|error| failed(error.field, error.why))?;
+    let (listen, tls_listen) = (config.listen.clone(), config.tls_listen.clone());
+    let (connections_max, longest) = (config.connections_max, config.drain + GRACE);
+    let door = Arc::new(Door {
+        config,
+        clients: deps.clients,
+        intake: deps.intake,
+        intake_topic,
+        bus: deps.bus,
+        clock: deps.clock,
+        guard: Guard::default(),
+        lobby: Arc::new(Lobby::default()),
+    });
+    let (stop, stopping) = watch::channel(false);
+    let mut running = SmppRunning {
+        address: None,
+        tls_address: None,
+        stop,
+        listeners: Vec::new(),
+        longest,
+        cores: Arc::clone(&deps.cores),
+    };
+    for (field, listen, tls) in [("listen", listen, None), ("tls_listen", tls_listen, tls)] {
+        let Some(listen) = listen else { continue };
+        let cannot = |error: io::Error| failed(field, format!("cannot listen on {listen}: {error}"));
+        let listener = Listener::bind(&listen, connections_max).await.map_err(cannot)?;
+        let address = listener.address().map_err(cannot)?;
+        match field {
+            "listen" => running.address = Some(address),
+            _ => running.tls_address = Some(address),
+        }
+        let serving = serve(listener, tls, Arc::clone(&door), Arc::clone(&deps.cores), stopping.clone());
+        running.listeners.push(tokio::spawn(serving));
+    }
+    Ok(running)
+}
+
+async fn serve(
+    listener: Listener,
+    tls: Option<TlsServer>,
+    door: Arc<Door>,
+    cores: Arc<Cores>,
+    stopping: watch::Receiver<bool>,
+) {
+    let mut stopped = stopping.clone();
+    let each = move |stream: Stream, peer: SocketAddr| {
+        let (door, stopping) = (Arc::clone(&door), stopping.clone());
+        async move { talk(stream, peer, door, stopping).await }
+    };
+    tokio::select! {
+        () = listener.serve(&cores, tls, each) => {}
+        _ = stopped.wait_for(|stop| *stop) => {}
+    }
+}
+
+/// One connection, until either side ends it.
+async fn talk(stream: Stream, peer: SocketAddr, door: Arc<Door>, stopping: watch::Receiver<bool>) {
+    let place = door.lobby.enter(peer.ip());
+    let mut session = Session::new(Role::Smsc, door.session(), Instant::now());
+    let mut link = Link::new(stream);
+    let mut worker = Talk::new(door, peer, place, stopping);
+    if let End::Broken(error) = drive(&mut link, &mut session, &mut worker).await {
+        tracing::debug!(%peer, %error, "a client's connection broke");
+    }
+    worker.leave();
+}
+
+impl Door {
+    /// Limits and timers of a session. The client is not known yet: its own window is kept by the worker.
+    fn session(&self) -> session::Config {
+        session::Config {
+            version: Version::V5_0,
+            peer_window: WINDOW_MAX,
+            session_init: self.config.session_init,
+            response: self.config.response,
+            enquire_link: Some(self.config.enquire_link),
+            inactivity: self.config.inactivity,
+            drain: self.config.drain,
+            write_stall: self.config.write_stall,
+            ..session::Config::default()
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! From a PDU to a record of intake.
+
+use super::address::{Number, sender};
+use super::config::{SmppClient, VALIDITY_S_MAX};
+use super::intake::Intake;
+use super::record::{MessageForm, Octets, PartyForm, ShortAddressForm, ShortForm, TellForm};
+use super::said::said;
+use super::times::moment;
+use records::{Lane, Tell, Timestamp};
+use smpp::pdu::{Address, DataSm, SubmitMulti, SubmitSm, esm_class, registered_delivery};
+use smpp::{Status, Tag, Tlvs};
+
+/// Of [`Tell::values`]: the address as the platform wrote it, where the number does not say that.
+pub(super) const AS_WRITTEN: char = 'd';
+/// The platform's `user_message_reference`, which the receipt repeats (SMPP 3.4, 5.3.2.17).
+pub(super) const USER_REFERENCE: char = 'u';
+/// Which destination of a submit_multi it is, from 0: the receipt bears the id of the first.
+pub(super) const PLACE: char = 'm';
+
+/// One message of a platform, where the PDU has it.
+#[derive(Clone, Copy)]
+pub(super) struct Draft<'a> {
+    pub(super) service_type: &'a [u8],
+    pub(super) source: Address<'a>,
+    pub(super) destination: Address<'a>,
+    pub(super) esm_class: u8,
+    pub(super) protocol_id: u8,
+    pub(super) priority_flag: u8,
+    pub(super) schedule: &'a [u8],
+    pub(super) validity: &'a [u8],
+    pub(super) registered_delivery: u8,
+    pub(super) replace_if_present: bool,
+    pub(super) data_coding: u8,
+    pub(super) default_message: u8,
+    pub(super) message: &'a [u8],
+    pub(super) tlvs: Tlvs<'a>,
+    /// Which destination of a submit_multi.
+    pub(super) place: u8,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn of_submit(pdu: &SubmitSm<'a>) -> Draft<'a> {
+        Draft {
+            service_type: pdu.service_type,
+            source: pdu.source,
+            destination: pdu.destination,
+            esm_class: pdu.esm_class,
+            protocol_id: pdu.protocol_id,
+            priority_flag: pdu.priority_flag,
+            schedule: pdu.schedule_delivery_time,
+            validity: pdu.validity_period,
+            registered_delivery: pdu.registered_delivery,
+            replace_if_present: pdu.replace_if_present_flag != 0,
+            data_coding: pdu.data_coding,
+            default_message: pdu.sm_default_msg_id,
+            message: pdu.message(),
+            tlvs: pdu.tlvs,
+            place: 0,
+        }
+    }
+
+    pub(super) fn of_data(pdu: &DataSm<'a>) -> Draft<'a> {
+        Draft {
+            service_type: pdu.service_type,
+            source: pdu.source,
+            destination: pdu.destination,
+            esm_class: pdu.esm_class,
+            protocol_id: 0,
+            priority_flag: 0,
+            schedule: b"",
+            validity: b"",
+            registered_delivery: pdu.registered_delivery,
+            replace_if_present: false,
+            data_coding: pdu.data_coding,
+            default_message: 0,
+            message: pdu.message(),
+            tlvs: pdu.tlvs,
+            place: 0,
+        }
+    }
+
+    /// The message to one of a submit_multi's destinations.
+    pub(super) fn of_multi(pdu: &SubmitMulti<'a>, destination: Address<'a>, place: u8) -> Draft<'a> {
+        Draft {
+            service_type: pdu.service_type,
+            source: pdu.source,
+            destination,
+            esm_class: pdu.esm_class,
+            protocol_id: pdu.protocol_id,
+            priority_flag: pdu.priority_flag,
+            schedule: pdu.schedule_delivery_time,
+            validity: pdu.validity_period,
+            registered_delivery: pdu.registered_delivery,
+            replace_if_present: false,
+            data_coding: pdu.data_coding,
+            default_message: pdu.sm_default_msg_id,
+            message: pdu.message(),
+            tlvs: pdu.tlvs,
+            place,
+        }
+    }
+}
+
+/// What a batch's messages have in common, and what they are written with.
+pub(super) struct Desk<'a> {
+    pub(super) client: &'a SmppClient,
+    pub(super) intake: &'a dyn Intake,
+    pub(super) at: Timestamp,
+    pub(super) scratch: &'a mut Scratch,
+}
+
+/// Kept from message to message for its memory.
+#[derive(Default)]
+pub(super) struct Scratch {
+    text: String,
+    tlvs: Vec<u8>,
+}
+
+impl Desk<'_> {
+    /// Appends a message's record to `out`.
+    ///
+    /// # Errors
+    /// What its platform is answered; `out` is as it was.
+    pub(super) fn write(&mut self, draft: &Draft<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
+        let Desk { client, at, .. } = *self;
+        let source = sender(draft.source, &client.senders)?;
+        let number = Number::of(draft.destination)?;
+        let (not_before, expires) = times(draft, client, at)?;
+        let class = class(draft)?;
+        let service_type = service_type(draft.service_type)?;
+        if !self.intake.is_routable(client.mode, number.as_str(), source, &client.account) {
+            return Err(Status::RINVDSTADR);
+        }
+        let Scratch { text, tlvs } = &mut *self.scratch;
+        let has_udh = draft.esm_class & esm_class::UDHI != 0;
+        let said = said(draft.message, has_udh, draft.data_coding, draft.tlvs, client.charset, text)?;
+        let values = Values::of(draft, number.was_written_otherwise);
+        let mask = mask(draft.registered_delivery);
+        let form = MessageForm {
+            account: &client.account,
+            party: PartyForm::Smpp(&client.system_id),
+            at,
+            lane: lane(client, draft.priority_flag),
+            mode: client.mode,
+            to: number.as_str(),
+            short: ShortForm {
+                source: ShortAddressForm { ton_npi: said_numbering(draft.source), addr: source },
+                dest: Some((draft.destination.ton, draft.destination.npi)),
+                text: said.text,
+                udh: Octets(said.udh),
+                service_type,
+                esm_class: class,
+                protocol_id: draft.protocol_id,
+                priority_flag: (draft.priority_flag > 0).then_some(draft.priority_flag),
+                replace_if_present: draft.replace_if_present,
+                registered_delivery: (mask != 0).then_some(for_carrier(draft.registered_delivery)),
+                tlvs: Octets(passed_on(draft.tlvs, tlvs)),
+            },
+            not_before,
+            expires,
+            route: None,
+            tell: TellForm { mask, url: None, values: &values.list() },
+        };
+        form.encode_into(out);
+        Ok(())
+    }
+}
+
+/// When it may go, and when it is over.
+fn times(
+    draft: &Draft<'_>,
+    client: &SmppClient,
+    at: Timestamp,
+) -> Result<(Option<Timestamp>, Timestamp), Status> {
+    if draft.schedule.is_empty() && draft.validity.is_empty() && draft.tlvs.is_empty() {
+        return Ok((None, at.plus_s(i64::from(client.validity_s))));
+    }
+    let longest = at.plus_s(i64::from(VALIDITY_S_MAX));
+    let not_before = match draft.schedule {
+        b"" => None,
+        text => {
+            let moment = moment(text, at).ok_or(Status::RINVSCHED)?;
+            if moment >= longest {
+                return Err(Status::RINVSCHED);
+            }
+            // What is past is now.
+            Some(moment).filter(|moment| *moment > at)
+        }
+    };
+    let live_s = draft.tlvs.find_u32(Tag::QOS_TIME_TO_LIVE).filter(|seconds| *seconds > 0);
+    let expires = match (draft.validity, live_s) {
+        (b"", None) => not_before.unwrap_or(at).plus_s(i64::from(client.validity_s)),
+        (b"", Some(seconds)) => at.plus_s(i64::from(seconds)),
+        (text, _) => moment(text, at).ok_or(Status::RINVEXPIRY)?,
+    };
+    if expires <= not_before.unwrap_or(at) {
+        return Err(Status::RINVEXPIRY);
+    }
+    Ok((not_before, expires.min(longest)))
+}
+
+/// What of `esm_class` goes through.
+fn class(draft: &Draft<'_>) -> Result<u8, Status> {
+    let kind = draft.esm_class & esm_class::TYPE_MASK;
+    // Receipts are not for platforms to send.
+    if matches!(kind, esm_class::RECEIPT | esm_class::INTERMEDIATE) {
+        return Err(Status::RINVESMCLASS);
+    }
+    // There are no messages of ours to choose from.
+    if draft.default_message != 0 {
+        return Err(Status::RINVDFTMSGID);
+    }
+    Ok(draft.esm_class & !esm_class::UDHI)
+}
+
+fn service_type(written: &[u8]) -> Result<&str, Status> {
+    let text = std::str::from_utf8(written).map_err(|_| Status::RINVSERTYP)?;
+    if text.bytes().all(|octet| octet.is_ascii_graphic()) { Ok(text) } else { Err(Status::RINVSERTYP) }
+}
+
+fn lane(client: &SmppClient, priority_flag: u8) -> Lane {
+    let from = |least: Option<u8>| least.is_some_and(|least| priority_flag >= least);
+    if from(client.emergency_from) {
+        Lane::Emergency
+    } else if from(client.urgent_from) {
+        client.lane.min(Lane::Urgent)
+    } else {
+        client.lane
+    }
+}
+
+fn said_numbering(address: Address<'_>) -> Option<(u8, u8)> {
+    ((address.ton, address.npi) != (0, 0)).then_some((address.ton, address.npi))
+}
+
+/// What the platform hears of it (SMPP 3.4, 5.2.17; 5.0, 4.7.21).
+fn mask(flag: u8) -> u8 {
+    let last = match flag & registered_delivery::RECEIPT_MASK {
+        registered_delivery::FINAL => Tell::DELIVERED | Tell::FAILED | Tell::REFUSED,
+        registered_delivery::FAILURE => Tell::FAILED | Tell::REFUSED,
+        registered_delivery::SUCCESS => Tell::DELIVERED,
+        _ => 0,
+    };
+    let between = if flag & registered_delivery::INTERMEDIATE != 0 { Tell::BUFFERED } else { 0 };
+    last | between
+}
+
+/// The carrier is asked for every final receipt: we tell the platform those it wants.
+pub(super) fn for_carrier(flag: u8) -> u8 {
+    (flag & !registered_delivery::RECEIPT_MASK) | registered_delivery::FINAL
+}
+
+/// The optional parameters but the message itself.
+fn passed_on<'a>(tlvs: Tlvs<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    if tlvs.is_empty() || tlvs.find(Tag::MESSAGE_PAYLOAD).is_none() {
+        return tlvs.as_bytes();
+    }
+    scratch.clear();
+    for tlv in tlvs.iter().filter(|tlv| tlv.tag != Tag::MESSAGE_PAYLOAD) {
+        scratch.extend_from_slice(&tlv.tag.0.to_be_bytes());
+        // A TLV's length has two octets.
+        scratch.extend_from_slice(&(tlv.value.len() as u16).to_be_bytes());
+        scratch.extend_from_slice(tlv.value);
+    }
+    scratch
+}
+
+/// What only the request knows and the receipt needs.
+#[derive(Default)]
+struct Values {
+    list: Vec<(char, String)>,
+}
+
+impl Values {
+    fn of(draft: &Draft<'_>, written_otherwise: bool) -> Values {
+        // Most have none, and an empty vector costs nothing.
+        let mut list = Vec::new();
+        if written_otherwise {
+            list.push((AS_WRITTEN, String::from_utf8_lossy(draft.destination.addr).into_owned()));
+        }
+        if !draft.tlvs.is_empty()
+            && let Some(reference) = draft.tlvs.find_u16(Tag::USER_MESSAGE_REFERENCE)
+        {
+            list.push((USER_REFERENCE, reference.to_string()));
+        }
+        if draft.place > 0 {
+            list.push((PLACE, draft.place.to_string()));
+        }
+        Values { list }
+    }
+
+    fn list(&self) -> Vec<(char, &str)> {
+        self.list.iter().map(|(letter, value)| (*letter, value.as_str())).collect()
+    }
+}

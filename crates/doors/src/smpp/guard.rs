@@ -1,0 +1,195 @@
+//! Who knocks without getting in: wrong passwords wait, and those that never bind make room for others.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Networks whose refused binds are remembered.
+const NETWORKS_MAX: usize = 10_000;
+/// The wait before the first refusal; it doubles with each one.
+const WAIT_FIRST: Duration = Duration::from_millis(100);
+/// The longest wait.
+const WAIT_MAX: Duration = Duration::from_secs(3);
+/// Without a refused bind for so long, all is forgotten.
+const FORGET_AFTER: Duration = Duration::from_secs(60);
+/// Connections from one network that are not bound.
+const UNBOUND_OF_NETWORK_MAX: u32 = 256;
+/// Connections that are not bound.
+const UNBOUND_MAX: usize = 1_024;
+
+/// What an address counts as: itself, and in version 6 its network of 64 bits.
+fn network(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) => {
+            let octets = u128::from(ip) >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from(octets))
+        }
+        ip => ip,
+    }
+}
+
+/// Refused binds by network.
+#[derive(Default)]
+pub(super) struct Guard {
+    refused: Mutex<HashMap<IpAddr, Refused>>,
+}
+
+struct Refused {
+    count: u32,
+    last: Instant,
+}
+
+impl Guard {
+    /// A bind from there is refused: how long the refusal waits.
+    pub(super) fn refuse(&self, ip: IpAddr, now: Instant) -> Duration {
+        let mut refused = lock(&self.refused);
+        let is_old = |refused: &Refused| now.saturating_duration_since(refused.last) >= FORGET_AFTER;
+        if refused.len() >= NETWORKS_MAX && !refused.contains_key(&network(ip)) {
+            refused.retain(|_, refused| !is_old(refused));
+            if refused.len() >= NETWORKS_MAX {
+                // So many networks at once are one attacker.
+                return WAIT_MAX;
+            }
+        }
+        let entry = refused.entry(network(ip)).or_insert(Refused { count: 0, last: now });
+        if is_old(entry) {
+            entry.count = 0;
+        }
+        let wait = WAIT_FIRST.saturating_mul(1 << entry.count.min(16)).min(WAIT_MAX);
+        *entry = Refused { count: entry.count.saturating_add(1), last: now };
+        wait
+    }
+}
+
+/// Connections that are not bound yet. The oldest makes room for one too many, so that whoever binds at once gets in,
+/// however many do not.
+#[derive(Default)]
+pub(super) struct Lobby {
+    inner: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    /// In the order they came.
+    all: BTreeMap<u64, (IpAddr, Arc<Notify>)>,
+    of: HashMap<IpAddr, u32>,
+}
+
+impl Lobby {
+    /// A place in the lobby; somebody else's ends if there are too many.
+    pub(super) fn enter(self: &Arc<Self>, ip: IpAddr) -> Place {
+        let ip = network(ip);
+        let sent_out = Arc::new(Notify::new());
+        let mut inner = lock(&self.inner);
+        let crowded = inner.of.get(&ip).is_some_and(|count| *count >= UNBOUND_OF_NETWORK_MAX);
+        if crowded || inner.all.len() >= UNBOUND_MAX {
+            let oldest =
+                inner.all.iter().find(|(_, (of, _))| !crowded || *of == ip).map(|(number, _)| *number);
+            if let Some((_, notify)) = oldest.and_then(|number| inner.remove(number)) {
+                notify.notify_one();
+            }
+        }
+        let number = inner.next;
+        inner.next += 1;
+        inner.all.insert(number, (ip, Arc::clone(&sent_out)));
+        *inner.of.entry(ip).or_insert(0) += 1;
+        Place { lobby: Arc::clone(self), number, sent_out }
+    }
+}
+
+impl Waiting {
+    fn remove(&mut self, number: u64) -> Option<(IpAddr, Arc<Notify>)> {
+        let (ip, notify) = self.all.remove(&number)?;
+        if let Some(count) = self.of.get_mut(&ip) {
+            *count -= 1;
+            if *count == 0 {
+                self.of.remove(&ip);
+            }
+        }
+        Some((ip, notify))
+    }
+}
+
+/// A connection's place in the lobby, until it is dropped.
+pub(super) struct Place {
+    lobby: Arc<Lobby>,
+    number: u64,
+    sent_out: Arc<Notify>,
+}
+
+impl Place {
+    /// Resolves when the connection has to make room.
+    pub(super) async fn sent_out(&self) {
+        self.sent_out.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.lobby.inner).remove(self.number);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    fn ip(last: u32) -> IpAddr {
+        IpAddr::V4((0x0A00_0000 + last).into())
+    }
+
+    #[test]
+    fn refusals_wait_longer_each_time_and_are_forgotten() {
+        let (guard, start) = (Guard::default(), Instant::now());
+        let waits: Vec<u128> = (0..7).map(|_| guard.refuse(ip(1), start).as_millis()).collect();
+        assert_eq!(waits, [100, 200, 400, 800, 1_600, 3_000, 3_000]);
+        assert_eq!(guard.refuse(ip(2), start), WAIT_FIRST, "others are not punished");
+        assert_eq!(guard.refuse(ip(1), start + FORGET_AFTER), WAIT_FIRST);
+        let near = ["2001:db8::1", "2001:db8::ffff:1"].map(|ip| guard.refuse(ip.parse().unwrap(), start));
+        assert_eq!(near.map(|wait| wait.as_millis()), [100, 200]);
+    }
+
+    #[test]
+    fn the_memory_of_refusals_is_bounded() {
+        let (guard, start) = (Guard::default(), Instant::now());
+        for last in 0..NETWORKS_MAX as u32 {
+            guard.refuse(ip(last), start);
+        }
+        assert_eq!(guard.refuse(ip(1 << 20), start), WAIT_MAX);
+        assert_eq!(lock(&guard.refused).len(), NETWORKS_MAX);
+        assert_eq!(guard.refuse(ip(1 << 20), start + FORGET_AFTER), WAIT_FIRST);
+        assert_eq!(lock(&guard.refused).len(), 1);
+    }
+
+    #[test]
+    fn the_oldest_of_a_crowd_makes_room_and_nobody_elses() {
+        let lobby = Arc::new(Lobby::default());
+        let other = lobby.enter(ip(2));
+        let crowd: Vec<Place> = (0..UNBOUND_OF_NETWORK_MAX).map(|_| lobby.enter(ip(1))).collect();
+        assert!(crowd.iter().all(|place| place.sent_out().now_or_never().is_none()));
+        let _late = lobby.enter(ip(1));
+        let sent: Vec<bool> = crowd.iter().map(|place| place.sent_out().now_or_never().is_some()).collect();
+        assert_eq!((sent[0], sent.iter().filter(|sent| **sent).count()), (true, 1));
+        assert!(other.sent_out().now_or_never().is_none());
+        drop(crowd);
+        assert_eq!(lock(&lobby.inner).all.len(), 2);
+        assert_eq!(lock(&lobby.inner).of.len(), 2);
+    }
+
+    #[test]
+    fn no_more_than_so_many_wait_in_all() {
+        let lobby = Arc::new(Lobby::default());
+        let all: Vec<Place> = (0..UNBOUND_MAX as u32 + 5).map(|last| lobby.enter(ip(last))).collect();
+        assert_eq!(lock(&lobby.inner).all.len(), UNBOUND_MAX);
+        assert!(all[..5].iter().all(|place| place.sent_out().now_or_never().is_some()));
+        assert!(all[5].sent_out().now_or_never().is_none());
+    }
+}

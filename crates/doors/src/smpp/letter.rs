@@ -1,0 +1,378 @@
+//! What a client is told, as the deliver_sm it is told with.
+
+use super::address::announced;
+use super::config::Long;
+use super::draft::{AS_WRITTEN, PLACE, USER_REFERENCE};
+use super::ids::IdText;
+use super::times::receipt_date;
+use records::{Fate, FateState, InboundOctets, MessageId, PartyInbound, ShortAddress, Tell, Told};
+use smpp::pdu::{Address, DeliverSm, esm_class};
+use smpp::receipt::{MessageState, NetworkError, Receipt};
+use smpp::text::{Charset, Coding, Concat, choose, split};
+use smpp::{EncodeError, Tag, TlvBuf};
+
+/// What fits into `short_message`.
+const SHORT_OCTETS_MAX: usize = 254;
+/// `network_error_code`: the network is GSM.
+const NETWORK_GSM: u8 = 3;
+/// Octets of an address.
+const ADDRESS_OCTETS_MAX: usize = 20;
+
+/// How a session wants to be told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style {
+    pub(super) charset: Charset,
+    /// The client reads TLVs: it speaks 3.4 or later.
+    pub(super) tlvs: bool,
+    pub(super) long: Long,
+}
+
+/// One or several deliver_sm.
+pub(super) struct Letter {
+    source: Party,
+    destination: Party,
+    esm_class: u8,
+    data_coding: u8,
+    parts: Vec<Part>,
+}
+
+struct Party {
+    ton: u8,
+    npi: u8,
+    addr: String,
+}
+
+#[derive(Default)]
+struct Part {
+    udhi: bool,
+    short_message: Vec<u8>,
+    tlvs: TlvBuf,
+}
+
+impl Letter {
+    /// What is said, in a session of this style. `reference` ties the parts of a long message together.
+    ///
+    /// # Errors
+    /// It cannot be said at all.
+    pub(super) fn of(told: &Told, style: Style, reference: u16) -> Result<Letter, EncodeError> {
+        match told {
+            Told::Fate(fate) => receipt(fate, style),
+            Told::Inbound(inbound) => message(inbound, style, reference),
+        }
+    }
+
+    pub(super) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The PDU of one part.
+    pub(super) fn pdu(&self, part: usize) -> Option<DeliverSm<'_>> {
+        let part = self.parts.get(part)?;
+        Some(DeliverSm {
+            source: self.source.address(),
+            destination: self.destination.address(),
+            esm_class: self.esm_class | if part.udhi { esm_class::UDHI } else { 0 },
+            data_coding: self.data_coding,
+            short_message: &part.short_message,
+            tlvs: part.tlvs.as_tlvs(),
+            ..DeliverSm::default()
+        })
+    }
+}
+
+impl Party {
+    fn new((ton, npi): (u8, u8), addr: &str) -> Party {
+        let addr: String = addr.chars().filter(char::is_ascii).take(ADDRESS_OCTETS_MAX).collect();
+        Party { ton, npi, addr }
+    }
+
+    fn of(address: &str) -> Party {
+        let (ton, npi, addr) = announced(address);
+        Party::new((ton, npi), addr)
+    }
+
+    /// As the client gave it.
+    fn given(address: &ShortAddress) -> Party {
+        Party::new(address.ton_npi.unwrap_or((0, 0)), &address.addr)
+    }
+
+    fn address(&self) -> Address<'_> {
+        Address::new(self.ton, self.npi, self.addr.as_bytes())
+    }
+}
+
+fn value(tell: &Tell, letter: char) -> Option<&str> {
+    tell.values.iter().find(|(of, _)| *of == letter).map(|(_, value)| &**value)
+}
+
+/// The phone, as the client gave it.
+fn phone(fate: &Fate) -> Party {
+    let written = value(&fate.tell, AS_WRITTEN);
+    let addr = written.unwrap_or_else(|| fate.to.strip_prefix('+').unwrap_or(&fate.to));
+    match fate.dest {
+        Some(numbering) => Party::new(numbering, addr),
+        None => Party::of(&fate.to),
+    }
+}
+
+pub(super) fn state(state: FateState) -> MessageState {
+    match state {
+        FateState::Enroute => MessageState::Enroute,
+        FateState::Delivered => MessageState::Delivered,
+        FateState::Expired => MessageState::Expired,
+        FateState::Deleted => MessageState::Deleted,
+        FateState::Undeliverable => MessageState::Undeliverable,
+        FateState::Accepted => MessageState::Accepted,
+        FateState::Unknown => MessageState::Unknown,
+        FateState::Rejected => MessageState::Rejected,
+    }
+}
+
+/// A receipt (SMPP 3.4, appendix B), or an intermediate notification.
+fn receipt(fate: &Fate, style: Style) -> Result<Letter, EncodeError> {
+    let place: u64 = value(&fate.tell, PLACE).and_then(|place| place.parse().ok()).unwrap_or(0);
+    let id = IdText::new(MessageId(fate.id.0.saturating_sub(place)), !style.tlvs);
+    let (submitted, done) = (receipt_date(fate.submitted), receipt_date(fate.at));
+    let final_state = fate.event & (Tell::BUFFERED | Tell::ACCEPTED) == 0;
+    let code = if fate.state == FateState::Delivered { 0 } else { network_code(&fate.text) };
+    let error = [b'0' + (code / 100 % 10) as u8, b'0' + (code / 10 % 10) as u8, b'0' + (code % 10) as u8];
+    let mut beginning = Vec::new();
+    style.charset.encode_lossy(&fate.beginning, &mut beginning);
+    let receipt = Receipt {
+        tlv_id: id.as_bytes(),
+        text_id: id.as_bytes(),
+        state: Some(state(fate.state)),
+        error: &error,
+        network_error: (code > 0).then_some(NetworkError { network: NETWORK_GSM, code }),
+        submitted: Some(1),
+        submit_date: &submitted,
+        done_date: &done,
+        text: &beginning,
+        ..Receipt::default()
+    };
+    let mut part = Part::default();
+    receipt.write_text(&mut part.short_message);
+    if style.tlvs {
+        receipt.write_tlvs(&mut part.tlvs)?;
+        if let Some(reference) = value(&fate.tell, USER_REFERENCE).and_then(|value| value.parse().ok()) {
+            part.tlvs.push_u16(Tag::USER_MESSAGE_REFERENCE, reference);
+        }
+    }
+    Ok(Letter {
+        source: phone(fate),
+        destination: Party::given(&fate.source),
+        esm_class: if final_state { esm_class::RECEIPT } else { esm_class::INTERMEDIATE },
+        data_coding: 0,
+        parts: vec![part],
+    })
+}
+
+/// The first number of at most three digits among the network's words; 0 without one.
+fn network_code(words: &str) -> u16 {
+    let numbers = words.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_code = |word: &&str| (1..=3).contains(&word.len()) && word.bytes().all(|o| o.is_ascii_digit());
+    numbers.into_iter().find(is_code).and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+fn message(inbound: &PartyInbound, style: Style, reference: u16) -> Result<Letter, EncodeError> {
+    let (data_coding, parts) = match &inbound.octets {
+        Some(octets) => (octets.data_coding, vec![raw(octets, style)?]),
+        None => text(&inbound.text, style, reference)?,
+    };
+    Ok(Letter {
+        source: Party::of(&inbound.from),
+        destination: Party::of(&inbound.to),
+        esm_class: 0,
+        data_coding,
+        parts,
+    })
+}
+
+/// Octets go through as they came.
+fn raw(octets: &InboundOctets, style: Style) -> Result<Part, EncodeError> {
+    let mut part = Part { udhi: !octets.udh.is_empty(), ..Part::default() };
+    if let (true, Ok(length)) = (part.udhi, u8::try_from(octets.udh.len())) {
+        part.short_message.push(length);
+        part.short_message.extend_from_slice(&octets.udh);
+    }
+    part.short_message.extend_from_slice(&octets.octets);
+    into_payload(&mut part, style)?;
+    Ok(part)
+}
+
+/// Moves what is too long into `message_payload`, where the client reads that.
+fn into_payload(part: &mut Part, style: Style) -> Result<(), EncodeError> {
+    if part.short_message.len() > SHORT_OCTETS_MAX && style.tlvs {
+        part.tlvs.push(Tag::MESSAGE_PAYLOAD, &part.short_message)?;
+        part.short_message.clear();
+    }
+    Ok(())
+}
+
+fn text(text: &str, style: Style, reference: u16) -> Result<(u8, Vec<Part>), EncodeError> {
+    let Coding { charset, data_coding } = choose(text, style.charset);
+    let mut octets = Vec::with_capacity(text.len());
+    charset.encode_lossy(text, &mut octets);
+    if style.long == Long::Payload && style.tlvs {
+        let mut part = Part { short_message: octets, ..Part::default() };
+        into_payload(&mut part, style)?;
+        return Ok((data_coding, vec![part]));
+    }
+    // A message from a person has at most 255 parts; what is longer than that was made elsewhere, and loses its end.
+    let limit = octets.len().min(smpp::text::PARTS_MAX * (SHORT_OCTETS_MAX / 2));
+    let split = split(&octets[..limit], charset, Concat::Udh8, reference).or_else(|_| {
+        let whole = octets.len().min(SHORT_OCTETS_MAX / 2);
+        split(&octets[..whole], charset, Concat::Udh8, reference)
+    });
+    let mut parts = Vec::new();
+    for piece in split.into_iter().flatten() {
+        let mut part = Part { udhi: piece.esm_class() != 0, ..Part::default() };
+        piece.write_short_message(&mut part.short_message);
+        parts.push(part);
+    }
+    Ok((data_coding, parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::Timestamp;
+    use smpp::text::udh::UserData;
+
+    const STYLE: Style = Style { charset: Charset::Gsm7, tlvs: true, long: Long::Payload };
+
+    fn fate() -> Fate {
+        Fate {
+            id: MessageId(0x1234_5678_9ABC_DEF2),
+            event: Tell::DELIVERED,
+            state: FateState::Delivered,
+            source: ShortAddress { ton_npi: Some((5, 0)), addr: "Town".into() },
+            to: "+46701234567".into(),
+            dest: Some((1, 1)),
+            text: "000 fine".into(),
+            carrier_id: "77".into(),
+            route: "carrier".into(),
+            beginning: "Räk vid kajen".into(),
+            submitted: Timestamp(1_795_304_976_500_000),
+            at: Timestamp(1_795_305_036_500_000),
+            tell: Tell::default(),
+        }
+    }
+
+    fn said(letter: &Letter) -> String {
+        let pdu = letter.pdu(0).unwrap();
+        pdu.short_message.iter().map(|&octet| char::from(octet)).collect()
+    }
+
+    #[test]
+    fn a_receipt_says_what_appendix_b_wants_and_the_parameters() {
+        let letter = Letter::of(&Told::Fate(Box::new(fate())), STYLE, 0).unwrap();
+        let text = said(&letter);
+        let expected = "id:123456789abcdef2 sub:001 dlvrd:001 submit date:2611212349 done date:2611212350 stat:DELIVRD err:000 text:R\u{7b}k vid kajen";
+        assert_eq!(text, expected);
+        let pdu = letter.pdu(0).unwrap();
+        assert_eq!((pdu.esm_class, pdu.data_coding), (esm_class::RECEIPT, 0));
+        assert_eq!(pdu.source, Address::new(1, 1, b"46701234567"));
+        assert_eq!(pdu.destination, Address::new(5, 0, b"Town"));
+        let read = Receipt::of_deliver(&pdu).unwrap();
+        assert_eq!((read.tlv_id, read.state), (&b"123456789abcdef2"[..], Some(MessageState::Delivered)));
+        assert_eq!(read.network_error, None);
+    }
+
+    #[test]
+    fn a_receipt_to_3_3_has_a_short_id_and_no_parameters() {
+        let letter = Letter::of(&Told::Fate(Box::new(fate())), Style { tlvs: false, ..STYLE }, 0).unwrap();
+        assert!(said(&letter).starts_with("id:9abcdef2 sub:001"), "{}", said(&letter));
+        assert!(letter.pdu(0).unwrap().tlvs.is_empty());
+    }
+
+    #[test]
+    fn a_receipt_gives_back_what_only_the_request_knew() {
+        let values = [(AS_WRITTEN, "0046701234567"), (USER_REFERENCE, "513"), (PLACE, "2")];
+        let values = values.map(|(letter, value)| (letter, value.into())).to_vec();
+        let tell = Tell { values, ..Tell::default() };
+        let fate = Fate { dest: Some((0, 0)), tell, ..fate() };
+        let letter = Letter::of(&Told::Fate(Box::new(fate)), STYLE, 0).unwrap();
+        let pdu = letter.pdu(0).unwrap();
+        assert_eq!(pdu.source, Address::new(0, 0, b"0046701234567"));
+        assert_eq!(pdu.tlvs.find_u16(Tag::USER_MESSAGE_REFERENCE), Some(513));
+        assert!(said(&letter).starts_with("id:123456789abcdef0 "), "the id that was answered");
+    }
+
+    #[test]
+    fn states_have_their_words_and_the_networks_code() {
+        let cases = [
+            (FateState::Undeliverable, Tell::FAILED, "UNDELIV err:011", esm_class::RECEIPT, Some(11)),
+            (FateState::Expired, Tell::FAILED, "EXPIRED err:011", esm_class::RECEIPT, Some(11)),
+            (FateState::Rejected, Tell::REFUSED, "REJECTD err:011", esm_class::RECEIPT, Some(11)),
+            (FateState::Delivered, Tell::DELIVERED, "DELIVRD err:000", esm_class::RECEIPT, None),
+            (FateState::Enroute, Tell::BUFFERED, "ENROUTE err:011", esm_class::INTERMEDIATE, Some(11)),
+        ];
+        for (state, event, words, class, code) in cases {
+            let fate = Fate { state, event, text: "UNDELIV err:011 0x0000000B".into(), ..fate() };
+            let letter = Letter::of(&Told::Fate(Box::new(fate)), STYLE, 0).unwrap();
+            assert!(said(&letter).contains(&format!("stat:{words} text:")), "{}", said(&letter));
+            let pdu = letter.pdu(0).unwrap();
+            assert_eq!(pdu.esm_class, class);
+            assert_eq!(Receipt::of_deliver(&pdu).unwrap().network_error.map(|error| error.code), code);
+        }
+    }
+
+    fn inbound(text: &str) -> Told {
+        Told::Inbound(Box::new(PartyInbound {
+            from: "+46701234567".into(),
+            to: "71456".into(),
+            route: "carrier".into(),
+            text: text.into(),
+            octets: None,
+            at: Timestamp(5),
+        }))
+    }
+
+    #[test]
+    fn a_message_from_a_person_is_gsm_or_ucs2() {
+        for (text, data_coding, octets) in
+            [("Ja @", 0, &b"Ja \x00"[..]), ("да", 8, &[0x04, 0x34, 0x04, 0x30]), ("", 0, b"")]
+        {
+            let letter = Letter::of(&inbound(text), STYLE, 0).unwrap();
+            let pdu = letter.pdu(0).unwrap();
+            assert_eq!((pdu.data_coding, pdu.message(), pdu.esm_class), (data_coding, octets, 0), "{text}");
+            assert_eq!(pdu.source, Address::new(1, 1, b"46701234567"));
+            assert_eq!(pdu.destination, Address::new(0, 1, b"71456"));
+        }
+    }
+
+    #[test]
+    fn a_long_message_is_a_payload_or_parts() {
+        let long = "Hälsningar från kajen. ".repeat(20);
+        let letter = Letter::of(&inbound(&long), STYLE, 7).unwrap();
+        assert_eq!(letter.parts(), 1);
+        let pdu = letter.pdu(0).unwrap();
+        assert!(pdu.short_message.is_empty());
+        assert_eq!(Charset::Gsm7.decode(pdu.message()), long);
+        for style in [Style { tlvs: false, ..STYLE }, Style { long: Long::Udh, ..STYLE }] {
+            let letter = Letter::of(&inbound(&long), style, 7).unwrap();
+            let mut text = Vec::new();
+            for part in 0..letter.parts() {
+                let pdu = letter.pdu(part).unwrap();
+                let data = UserData::of_deliver(&pdu).unwrap();
+                let place = data.concatenation.unwrap();
+                assert_eq!((place.reference, usize::from(place.number)), (7, part + 1));
+                assert_eq!(usize::from(place.total), letter.parts());
+                text.extend_from_slice(data.text);
+            }
+            assert_eq!(Charset::Gsm7.decode(&text), long);
+        }
+    }
+
+    #[test]
+    fn octets_go_through_as_they_came() {
+        let octets = InboundOctets { data_coding: 4, udh: vec![5, 4, 0, 1, 0, 2], octets: vec![0, 255] };
+        let Told::Inbound(mut said) = inbound("") else { panic!() };
+        said.octets = Some(Box::new(octets));
+        let letter = Letter::of(&Told::Inbound(said), STYLE, 0).unwrap();
+        let pdu = letter.pdu(0).unwrap();
+        assert_eq!((pdu.data_coding, pdu.esm_class), (4, esm_class::UDHI));
+        assert_eq!(pdu.short_message, [6, 5, 4, 0, 1, 0, 2, 0, 255]);
+    }
+}

@@ -1,0 +1,95 @@
+//! What is counted.
+
+use metrics::{Counter, Gauge, counter, gauge};
+use smpp::Status;
+use smpp::pdu::BindMode;
+
+/// Different statuses counted one by one between two flushes; rarer ones wait for no flush.
+const STATUSES: usize = 8;
+
+/// A client's counters; the busy ones are found once.
+pub(super) struct Meter {
+    client: String,
+    taken: Counter,
+    delivered: Counter,
+}
+
+impl Meter {
+    pub(super) fn new(client: &str) -> Meter {
+        let client = client.to_owned();
+        let taken = counter!("campanile_smpp_submits_total", "client" => client.clone(), "status" => word(Status::ROK));
+        let delivered = counter!("campanile_smpp_delivers_total", "client" => client.clone(), "status" => word(Status::ROK));
+        Meter { client, taken, delivered }
+    }
+
+    /// Messages were answered so.
+    pub(super) fn submits(&self, status: Status, count: u64) {
+        match status {
+            Status::ROK => self.taken.increment(count),
+            _ => counter!("campanile_smpp_submits_total", "client" => self.client.clone(), "status" => word(status))
+                .increment(count),
+        }
+    }
+
+    /// A message to the client was answered so.
+    pub(super) fn deliver(&self, status: Status) {
+        match status {
+            Status::ROK => self.delivered.increment(1),
+            _ => self.deliver_word(word(status)),
+        }
+    }
+
+    /// Something to be told was not: `timeout`, `old`, `unreadable`, …
+    pub(super) fn deliver_word(&self, word: &'static str) {
+        counter!("campanile_smpp_delivers_total", "client" => self.client.clone(), "status" => word)
+            .increment(1);
+    }
+
+    /// Sessions that are bound so.
+    pub(super) fn sessions(&self, mode: BindMode) -> Gauge {
+        let mode = match mode {
+            BindMode::Transmitter => "transmitter",
+            BindMode::Receiver => "receiver",
+            BindMode::Transceiver => "transceiver",
+        };
+        gauge!("campanile_smpp_sessions", "client" => self.client.clone(), "mode" => mode)
+    }
+}
+
+/// Binds and their answers. Of no client: who is refused may be anybody.
+pub(super) fn bind(status: Status) {
+    counter!("campanile_smpp_binds_total", "status" => word(status)).increment(1);
+}
+
+/// A PDU that the session refused by itself.
+pub(super) fn refused(status: Status) {
+    counter!("campanile_smpp_refused_pdus_total", "status" => word(status)).increment(1);
+}
+
+fn word(status: Status) -> &'static str {
+    status.name().unwrap_or("other")
+}
+
+/// Answers since the last flush, by status.
+#[derive(Default)]
+pub(super) struct Tally {
+    counts: Vec<(Status, u64)>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, status: Status, count: u64, meter: &Meter) {
+        if let Some((_, sum)) = self.counts.iter_mut().find(|(of, _)| *of == status) {
+            *sum += count;
+        } else if self.counts.len() < STATUSES {
+            self.counts.push((status, count));
+        } else {
+            meter.submits(status, count);
+        }
+    }
+
+    pub(super) fn flush(&mut self, meter: &Meter) {
+        for (status, count) in self.counts.drain(..) {
+            meter.submits(status, count);
+        }
+    }
+}

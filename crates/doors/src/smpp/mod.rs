@@ -1,0 +1,68 @@
+//! The SMPP door: platforms bind to us, hand messages in, and are told what becomes of them.
+//!
+//! What one wake-up of a session brings is written into one buffer, record by record as it lies in the PDUs, appended to the
+//! bus as one unit, and answered when that is durable. What a client is told waits on a topic of its own until one of its
+//! sessions has it. There is no task and no timer for a message.
+//!
+//! ```text
+//! door      listens, one session for each connection
+//! talk      a session's worker: messages in, answers out
+//! binding   who may bind            clients   by what settings         guard   who knocks too often
+//! draft     from a PDU to a record  said, address, times, ids          its pieces
+//! batch     what is appended and answered together
+//! steer     query_sm, cancel_sm, replace_sm
+//! telling   receipts and messages from people, out                     letter  as deliver_sm, outlet  where they wait
+//! ```
+
+mod address;
+mod allowed;
+mod batch;
+mod binding;
+mod bucket;
+mod clients;
+mod config;
+mod door;
+mod draft;
+mod guard;
+mod ids;
+mod intake;
+mod letter;
+mod meter;
+mod outlet;
+mod record;
+mod said;
+mod steer;
+mod talk;
+mod telling;
+#[cfg(test)]
+mod tests;
+mod times;
+
+pub use allowed::AllowedIp;
+pub use clients::{ClientChanges, Clients};
+pub use config::{
+    CLIENT_CONNECTIONS, CLIENT_WINDOW, CLIENTS_MAX, CONNECTIONS_MAX, Long, Secret, SmppClient, SmppConfig,
+    VALIDITY_S, VALIDITY_S_MAX, parse_long,
+};
+pub use door::{SmppError, SmppRunning, start};
+pub use intake::Intake;
+
+use bus::Bus;
+use engine::Clock;
+use net::Cores;
+use std::sync::Arc;
+
+/// What the door is given.
+#[derive(Clone)]
+pub struct SmppDeps {
+    /// Takes messages: [`engine::Engine::messages`].
+    pub intake: Arc<dyn Intake>,
+    /// Who may bind; a reload puts others in their place.
+    pub clients: Arc<Clients>,
+    /// Where what clients are told waits.
+    pub bus: Arc<dyn Bus>,
+    /// The wall clock.
+    pub clock: Clock,
+    /// Where connections live.
+    pub cores: Arc<Cores>,
+}

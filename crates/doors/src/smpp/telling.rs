@@ -1,0 +1,306 @@
+//! What waits for a client goes out by one of its sessions, and is ticked off when the client says that it has it.
+
+use super::letter::{Letter, Style};
+use super::meter::Meter;
+use super::outlet::Outlet;
+use bus::Leased;
+use futures_util::future::BoxFuture;
+use pace::Backoff;
+use records::{Timestamp, Told};
+use smpp::Status;
+use smpp::session::{SendError, Session};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+/// Records taken at a time: the client's other sessions get theirs.
+const TAKEN_AT_ONCE: usize = 64;
+/// What a client did not take for so long is dropped, in seconds.
+const KEPT_S: i64 = 7 * 86_400;
+/// The first wait before something is told again; it doubles each time …
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+/// … up to this.
+const RETRY_MAX: Duration = Duration::from_secs(300);
+/// After so many refusals for now in a row the session waits a little with all.
+const REFUSALS_IN_A_ROW: u32 = 10;
+/// The longest of those waits.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Of a token: it is one part of several.
+const SEVERAL: u64 = 1 << 63;
+
+/// The telling half of a session.
+pub(super) struct Telling {
+    outlet: Arc<Outlet>,
+    style: Style,
+    lease: Duration,
+    /// Taken, and not begun.
+    taken: VecDeque<Leased>,
+    /// Begun: the window was full in the middle of its parts.
+    current: Option<Sending>,
+    /// Without their answers.
+    flights: HashMap<u64, Flight>,
+    ready: Option<BoxFuture<'static, ()>>,
+    /// There is more, but others come first.
+    more: bool,
+    refusals: u32,
+    pause: Backoff,
+    paused_until: Option<Instant>,
+}
+
+struct Sending {
+    index: u64,
+    redelivered: u32,
+    letter: Letter,
+    next: usize,
+}
+
+/// A record on its way.
+struct Flight {
+    redelivered: u32,
+    /// Parts without an answer, the ones not sent yet included.
+    left: usize,
+    worst: Heard,
+}
+
+/// How the client took it, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Heard {
+    Taken,
+    Refused,
+    NotNow,
+    /// The session ended first.
+    Nothing,
+}
+
+impl Telling {
+    /// `response`: how long the client may take to answer.
+    pub(super) fn new(outlet: Arc<Outlet>, style: Style, response: Duration) -> Telling {
+        Telling {
+            outlet,
+            style,
+            // Waiting for room in the window, then for the answer.
+            lease: response * 2 + Duration::from_secs(30),
+            taken: VecDeque::new(),
+            current: None,
+            flights: HashMap::new(),
+            ready: None,
+            more: false,
+            refusals: 0,
+            pause: Backoff::new(RETRY_FIRST, PAUSE_MAX),
+            paused_until: None,
+        }
+    }
+
+    /// Tells as much as the window takes.
+    pub(super) fn tell(&mut self, session: &mut Session, meter: &Meter, at: Timestamp, now: Instant) {
+        self.more = false;
+        if self.paused_until.is_some_and(|until| until > now) {
+            return;
+        }
+        self.paused_until = None;
+        if self.is_idle() {
+            return;
+        }
+        let mut taken = false;
+        while session.free_slots() > 0 {
+            if self.current.is_none() && self.taken.is_empty() {
+                if std::mem::replace(&mut taken, true) {
+                    self.more = true;
+                    return;
+                }
+                if !self.take(session.free_slots(), meter) {
+                    return;
+                }
+            }
+            let Some(sending) = self.current.take().or_else(|| self.open(meter, at)) else { continue };
+            if !self.send(session, sending, meter, now) {
+                return;
+            }
+        }
+    }
+
+    /// Nothing is there, and nothing has come since.
+    fn is_idle(&mut self) -> bool {
+        let Some(ready) = &mut self.ready else { return false };
+        // Polled here too: a connection that always has input never waits for anything else.
+        let pending = ready.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending();
+        if !pending {
+            self.ready = None;
+        }
+        pending && self.current.is_none() && self.taken.is_empty()
+    }
+
+    /// Takes records; false if there are none.
+    fn take(&mut self, max: usize, meter: &Meter) -> bool {
+        match self.outlet.take(max.min(TAKEN_AT_ONCE), self.lease) {
+            Ok(records) if records.is_empty() => {
+                self.ready = Some(self.outlet.ready());
+                false
+            }
+            Ok(records) => {
+                self.taken.extend(records);
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "what waits for a client cannot be read");
+                meter.deliver_word("unreadable");
+                self.paused_until = Some(Instant::now() + PAUSE_MAX);
+                false
+            }
+        }
+    }
+
+    /// The next record as a letter; what cannot be one is ticked off.
+    fn open(&mut self, meter: &Meter, at: Timestamp) -> Option<Sending> {
+        let Leased { record, redelivered } = self.taken.pop_front()?;
+        let told = Told::decode(&record.octets);
+        let since = match &told {
+            Ok(Told::Fate(fate)) => fate.at,
+            Ok(Told::Inbound(inbound)) => inbound.at,
+            Err(_) => at,
+        };
+        let word = if at.us_since(since) > KEPT_S * 1_000_000 { "old" } else { "unreadable" };
+        let letter = match told {
+            Ok(told) if word != "old" => {
+                Letter::of(&told, self.style, record.index as u16).map_err(|error| error.to_string())
+            }
+            Ok(_) => Err(format!("it is older than {KEPT_S} s")),
+            Err(error) => Err(error.to_string()),
+        };
+        match letter {
+            Ok(letter) => Some(Sending { index: record.index, redelivered, letter, next: 0 }),
+            Err(why) => {
+                tracing::warn!(index = record.index, why, "something is not told to a client");
+                meter.deliver_word(word);
+                self.outlet.ack(record.index);
+                None
+            }
+        }
+    }
+
+    /// Sends the parts there is room for; false when the session takes no more now.
+    fn send(&mut self, session: &mut Session, mut sending: Sending, meter: &Meter, now: Instant) -> bool {
+        let several = sending.letter.parts() > 1;
+        let token = sending.index | if several { SEVERAL } else { 0 };
+        while let Some(pdu) = sending.letter.pdu(sending.next) {
+            match session.deliver(&pdu, token, now) {
+                Ok(_) => {
+                    sending.next += 1;
+                    let fresh = Flight {
+                        redelivered: sending.redelivered,
+                        left: sending.letter.parts(),
+                        worst: Heard::Taken,
+                    };
+                    self.flights.entry(sending.index).or_insert(fresh);
+                }
+                Err(SendError::Encode(error)) => {
+                    tracing::warn!(index = sending.index, %error, "something is not told to a client");
+                    meter.deliver_word("unreadable");
+                    self.flights.remove(&sending.index);
+                    self.outlet.ack(sending.index);
+                    return true;
+                }
+                Err(_) => {
+                    self.current = Some(sending);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// The client answered.
+    pub(super) fn answered(&mut self, token: u64, status: Status, late: bool, meter: &Meter, now: Instant) {
+        meter.deliver(status);
+        if late {
+            // Its flight is over, and it may be told again; not if that can still be stopped.
+            if status.is_ok() && token & SEVERAL == 0 {
+                self.outlet.ack(token);
+            }
+            return;
+        }
+        let heard = match status {
+            Status::ROK => Heard::Taken,
+            Status::RX_T_APPN | Status::RTHROTTLED | Status::RMSGQFUL | Status::RSYSERR => Heard::NotNow,
+            _ => Heard::Refused,
+        };
+        self.heard(token, heard, now);
+    }
+
+    /// The client did not answer in time, or the session is over.
+    pub(super) fn unanswered(&mut self, token: u64, session_ended: bool, meter: &Meter, now: Instant) {
+        if !session_ended {
+            meter.deliver_word("timeout");
+        }
+        self.heard(token, if session_ended { Heard::Nothing } else { Heard::NotNow }, now);
+    }
+
+    fn heard(&mut self, token: u64, heard: Heard, now: Instant) {
+        let index = token & !SEVERAL;
+        self.count(heard, now);
+        let Some(flight) = self.flights.get_mut(&index) else { return };
+        flight.worst = flight.worst.max(heard);
+        flight.left = flight.left.saturating_sub(1);
+        if flight.left > 0 {
+            return;
+        }
+        let Flight { redelivered, worst, .. } = *flight;
+        self.flights.remove(&index);
+        match worst {
+            Heard::Taken | Heard::Refused => self.outlet.ack(index),
+            Heard::NotNow => {
+                let wait = RETRY_FIRST.saturating_mul(1 << redelivered.min(16)).min(RETRY_MAX);
+                self.outlet.retry_after(index, wait);
+            }
+            Heard::Nothing => self.outlet.release(index),
+        }
+    }
+
+    /// A client that can take nothing now is not asked as fast as it says so.
+    fn count(&mut self, heard: Heard, now: Instant) {
+        match heard {
+            Heard::Taken | Heard::Refused => {
+                self.refusals = 0;
+                self.pause.reset();
+            }
+            Heard::NotNow => {
+                self.refusals += 1;
+                if self.refusals >= REFUSALS_IN_A_ROW {
+                    self.refusals = 0;
+                    self.paused_until = Some(now + self.pause.wait(1.0));
+                }
+            }
+            Heard::Nothing => {}
+        }
+    }
+
+    /// When [`Telling::tell`] wants to be called at the latest.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.paused_until
+    }
+
+    /// Resolves when there is something to tell.
+    pub(super) async fn woken(&mut self) {
+        if self.more {
+            return;
+        }
+        match &mut self.ready {
+            Some(ready) if self.paused_until.is_none() => {
+                ready.await;
+                self.ready = None;
+            }
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// The session is over: others may have what it had.
+    pub(super) fn leave(mut self) {
+        let taken = self.taken.drain(..).map(|leased| leased.record.index);
+        let begun = self.current.take().map(|sending| sending.index);
+        let all: Vec<u64> = taken.chain(begun).chain(self.flights.drain().map(|(index, _)| index)).collect();
+        for index in all {
+            self.outlet.release(index);
+        }
+    }
+}

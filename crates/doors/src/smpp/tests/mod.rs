@@ -1,0 +1,9 @@
+//! The door over real sockets, with `smpp::session` as its client and an engine that only remembers.
+
+mod binding;
+mod client;
+mod hostile;
+mod house;
+mod ingoing;
+mod outgoing;
+mod steering;
