@@ -2,8 +2,12 @@
 
 use crate::api::{EngineError, Parts};
 use crate::plan::{NotTaken, Takers};
-use crate::run::Command;
-use records::{FateState, MessageId, Mode, Party, RosterMessage, Short, Timestamp};
+use crate::record::fate;
+use crate::run::{Command, MessageLook};
+use records::{
+    AlertNo, Delivery, DeliveryState, EndpointNo, FateState, MessageId, Mode, Party, Reason, RosterEntry,
+    RosterMessage, Short, Timestamp,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -125,14 +129,71 @@ impl Messages {
 
     /// How a message of this account stands. Nothing: there is none, or it is another account's.
     pub async fn message(&self, account: &str, id: MessageId) -> Result<Option<MessageView>, EngineError> {
-        let account = account.to_owned();
-        self.ask(|reply| Command::Message { account, id, reply }).await?
+        let of = account.to_owned();
+        let look = match self.ask(|reply| Command::Message { account: of, id, reply }).await?? {
+            Some(look) => look,
+            None => match self.stored(account, id).await? {
+                Some(look) => look,
+                None => return Ok(None),
+            },
+        };
+        let (no, endpoint) = (look.delivery.alert, look.delivery.endpoint);
+        let entry = match look.entry {
+            Some(entry) => Some(entry),
+            None => {
+                let parts = self.inner.parts.clone();
+                let read = move || parts.store.roster_block(no, endpoint).map_err(crate::run::store_error);
+                let block = blocking(read).await?;
+                block.and_then(|block| {
+                    let place = endpoint.0 - block.first.0;
+                    block.entries.into_iter().nth(place as usize)
+                })
+            }
+        };
+        Ok(entry.and_then(|entry| view(&look.delivery, look.lapsed, entry)))
+    }
+
+    /// A message of an alert that left memory.
+    async fn stored(&self, account: &str, id: MessageId) -> Result<Option<MessageLook>, EngineError> {
+        let alerts = self
+            .inner
+            .parts
+            .store
+            .standing_alerts_of(account, id.0)
+            .await
+            .map_err(crate::run::store_error)?;
+        for no in alerts.into_iter().map(|alert| alert.no) {
+            let parts = self.inner.parts.clone();
+            let found =
+                blocking(move || find(&*parts.store, no, id).map_err(crate::run::store_error)).await?;
+            let Some((endpoint, entry)) = found else { continue };
+            let store = &self.inner.parts.store;
+            let rows = store.deliveries_from(no, endpoint, None, 1).await.map_err(crate::run::store_error)?;
+            let row = rows.into_iter().find(|row| row.endpoint == endpoint);
+            let delivery = row.unwrap_or_else(|| untouched(no, endpoint, &entry));
+            return Ok(Some(MessageLook { delivery, lapsed: false, entry: Some(entry) }));
+        }
+        Ok(None)
     }
 
     /// Takes a message back that has not left us.
     pub async fn cancel(&self, account: &str, id: MessageId) -> Result<Steered, EngineError> {
-        let account = account.to_owned();
-        self.ask(|reply| Command::CancelMessage { account, id, reply }).await?
+        let of = account.to_owned();
+        let steered = self.ask(|reply| Command::CancelMessage { account: of, id, reply }).await??;
+        self.or_too_late(account, id, steered).await
+    }
+
+    /// What left memory is over.
+    async fn or_too_late(
+        &self,
+        account: &str,
+        id: MessageId,
+        steered: Steered,
+    ) -> Result<Steered, EngineError> {
+        Ok(match steered {
+            Steered::NotFound if self.stored(account, id).await?.is_some() => Steered::TooLate,
+            steered => steered,
+        })
     }
 
     /// Takes back every message of a party to one address that has not left us (SMPP 3.4, 4.9: `cancel_sm` without a message id);
@@ -164,9 +225,11 @@ impl Messages {
         expires: Option<Timestamp>,
         not_before: Option<Timestamp>,
     ) -> Result<Steered, EngineError> {
-        let (account, at) = (account.to_owned(), (self.inner.parts.clock)());
+        let (of, at) = (account.to_owned(), (self.inner.parts.clock)());
         let change = records::Intake::Replace { id, short: Box::new(short), expires, not_before, at };
-        self.ask(|reply| Command::ReplaceMessage { account, id, change: Box::new(change), reply }).await?
+        let change = Box::new(change);
+        let steered = self.ask(|reply| Command::ReplaceMessage { account: of, id, change, reply }).await??;
+        self.or_too_late(account, id, steered).await
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, EngineError> {
@@ -174,4 +237,91 @@ impl Messages {
         self.inner.commands.send(command(reply)).await.map_err(|_| crate::run::gone())?;
         answer.await.map_err(|_| crate::run::gone())
     }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+) -> Result<T, EngineError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| EngineError::Internal(error.to_string()))?
+}
+
+/// Looks for a message in a stored roster: ids grow with the endpoints.
+fn find(
+    store: &dyn store::Store,
+    no: AlertNo,
+    id: MessageId,
+) -> Result<Option<(EndpointNo, RosterEntry)>, store::StoreError> {
+    const BLOCK: u32 = records::ROSTER_BLOCK_ENDPOINTS as u32;
+    /// Halvings of all blocks an alert can have.
+    const LOOKS_MAX: usize = 32;
+    let (mut low, mut high) = (0, u32::MAX / BLOCK);
+    for _ in 0..LOOKS_MAX {
+        if low >= high {
+            break;
+        }
+        let middle = low + (high - low) / 2;
+        let Some(block) = store.roster_block(no, EndpointNo(middle * BLOCK))? else {
+            high = middle;
+            continue;
+        };
+        let ids = |entry: &RosterEntry| entry.message.as_ref().map(|message| message.id);
+        match (block.entries.first().and_then(ids), block.entries.last().and_then(ids)) {
+            (Some(first), _) if id < first => high = middle,
+            (_, Some(last)) if id > last => low = middle + 1,
+            _ => {
+                let place = block.entries.iter().position(|entry| ids(entry) == Some(id));
+                let entry = place.and_then(|place| block.entries.into_iter().nth(place));
+                return Ok(place
+                    .zip(entry)
+                    .map(|(place, entry)| (EndpointNo(block.first.0 + place as u32), entry)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// A delivery that has no row is as the roster made it.
+fn untouched(alert: AlertNo, endpoint: EndpointNo, entry: &RosterEntry) -> Delivery {
+    let (state, reason) = match entry.excluded {
+        Some(reason) => (DeliveryState::Excluded, reason),
+        None => (DeliveryState::Planned, Reason::None),
+    };
+    Delivery {
+        alert,
+        endpoint,
+        state,
+        attempts: 0,
+        last_attempt: 0,
+        parts: 0,
+        parts_accepted: 0,
+        parts_delivered: 0,
+        route: None,
+        reason,
+        detail: String::new(),
+        submitted: None,
+        accepted: None,
+        delivered: None,
+        due: None,
+        answer: None,
+    }
+}
+
+fn view(delivery: &Delivery, lapsed: bool, entry: RosterEntry) -> Option<MessageView> {
+    let state = match fate(delivery.state, delivery.reason) {
+        FateState::Undeliverable if lapsed => FateState::Expired,
+        state => state,
+    };
+    let at = match state {
+        FateState::Delivered => delivery.delivered.or(delivery.accepted),
+        FateState::Accepted => delivery.accepted,
+        _ => None,
+    };
+    Some(MessageView {
+        state,
+        is_final: !matches!(state, FateState::Enroute | FateState::Accepted | FateState::Unknown),
+        at,
+        error: 0,
+        message: *entry.message?,
+        to: entry.address,
+    })
 }

@@ -41,7 +41,7 @@ pub use outcome::{
     decode_outcomes, encode_outcomes, mail_key,
 };
 pub use recipient::{Device, Position, QuietHours, Recipient};
-pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage};
+pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage, RosterSheet};
 pub use route::{Lane, Route, RouteHealth};
 pub use segment::{Body, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
 pub use time::Timestamp;
@@ -79,6 +79,20 @@ pub(crate) fn extend_with<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
     // As in `to_bytes`; the vector is moved through, not copied.
     let behind = postcard::to_extend(value, std::mem::take(out)).expect("a noun has a known length");
     *out = behind;
+}
+
+/// The same without the format's octet: a piece of something that has it in front.
+pub(crate) fn write_behind<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
+    let behind = postcard::to_extend(value, std::mem::take(out)).expect("a noun has a known length");
+    *out = behind;
+}
+
+/// Reads one piece, and answers with what is behind it.
+pub(crate) fn read_one<'a, T: serde::Deserialize<'a>>(
+    noun: &'static str,
+    bytes: &'a [u8],
+) -> Result<(T, &'a [u8]), DecodeError> {
+    postcard::take_from_bytes(bytes).map_err(|error| DecodeError { noun, why: error.to_string() })
 }
 
 pub(crate) fn from_bytes<'a, T: serde::Deserialize<'a>>(

@@ -76,3 +76,148 @@ impl RosterBlock {
         crate::from_bytes("roster block", bytes)
     }
 }
+
+/// A roster block as octets, in which each entry is found without reading the others: for blocks that grow, and of which one
+/// entry at a time is wanted. Encodes to what [`RosterBlock::encode`] makes of the same entries.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RosterSheet {
+    first: EndpointNo,
+    octets: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl RosterSheet {
+    /// Nobody in it yet.
+    pub fn new(first: EndpointNo) -> RosterSheet {
+        RosterSheet { first, ..RosterSheet::default() }
+    }
+    /// The first entry's endpoint number.
+    pub fn first(&self) -> EndpointNo {
+        self.first
+    }
+    /// How many entries.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// Nobody?
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+    /// Octets it takes, about.
+    pub fn octets(&self) -> usize {
+        self.octets.len() + 4 * self.ends.len()
+    }
+    /// Adds an entry behind the others.
+    pub fn push(&mut self, entry: &RosterEntry) {
+        crate::write_behind(&mut self.octets, entry);
+        self.ends.push(self.octets.len() as u32);
+    }
+    /// One entry; nothing if it is not in this block.
+    pub fn entry(&self, of: EndpointNo) -> Result<Option<RosterEntry>, DecodeError> {
+        match self.span(of) {
+            Some(span) => crate::read_one("roster entry", &self.octets[span]).map(|(entry, _)| Some(entry)),
+            None => Ok(None),
+        }
+    }
+    /// Puts another entry in the place of one. False if it is not in this block.
+    pub fn replace(&mut self, of: EndpointNo, entry: &RosterEntry) -> bool {
+        let Some(span) = self.span(of) else { return false };
+        let mut octets = Vec::new();
+        crate::write_behind(&mut octets, entry);
+        let place = (of.0 - self.first.0) as usize;
+        let (was, is) = (span.len() as u32, octets.len() as u32);
+        self.octets.splice(span, octets);
+        self.ends[place..].iter_mut().for_each(|end| *end = *end + is - was);
+        true
+    }
+    /// Lets go of the entries from place `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.ends.truncate(len);
+        self.octets.truncate(self.ends.last().map_or(0, |end| *end as usize));
+    }
+    /// As stored.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.octets.len() + 12);
+        crate::extend_with(&mut out, &(self.first, self.ends.len()));
+        out.extend_from_slice(&self.octets);
+        out
+    }
+    /// Reads what [`RosterSheet::encode`] or [`RosterBlock::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<RosterSheet, DecodeError> {
+        let block = RosterBlock::decode(bytes)?;
+        let mut sheet = RosterSheet::new(block.first);
+        block.entries.iter().for_each(|entry| sheet.push(entry));
+        Ok(sheet)
+    }
+
+    fn span(&self, of: EndpointNo) -> Option<std::ops::Range<usize>> {
+        let place = of.0.checked_sub(self.first.0)? as usize;
+        let end = *self.ends.get(place)? as usize;
+        let begin = place.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        Some(begin..end)
+    }
+}
+
+impl From<&RosterBlock> for RosterSheet {
+    fn from(block: &RosterBlock) -> RosterSheet {
+        let mut sheet = RosterSheet::new(block.first);
+        block.entries.iter().for_each(|entry| sheet.push(entry));
+        sheet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(address: &str) -> RosterEntry {
+        RosterEntry {
+            channel: Some(Channel::Sms),
+            address: address.into(),
+            persons: Vec::new(),
+            language: None,
+            values: Vec::new(),
+            not_before: None,
+            expires: Some(Timestamp(77)),
+            rule: 0,
+            excluded: None,
+            message: None,
+        }
+    }
+
+    #[test]
+    fn a_sheet_is_stored_as_the_block_with_the_same_entries() {
+        for count in [0, 1, 130] {
+            let entries: Vec<RosterEntry> = (0..count).map(|i| entry(&format!("+46{i}"))).collect();
+            let block = RosterBlock { first: EndpointNo(1024), entries };
+            let sheet = RosterSheet::from(&block);
+            assert_eq!(sheet.encode(), block.encode());
+            assert_eq!(RosterSheet::decode(&block.encode()).unwrap(), sheet);
+        }
+    }
+
+    #[test]
+    fn entries_of_a_sheet_are_read_replaced_and_let_go_of_one_by_one() {
+        let mut sheet = RosterSheet::new(EndpointNo(512));
+        ["+1", "+22", "+333"].iter().for_each(|address| sheet.push(&entry(address)));
+        let address =
+            |sheet: &RosterSheet, of| sheet.entry(EndpointNo(of)).unwrap().map(|entry| entry.address);
+        assert_eq!(address(&sheet, 513).as_deref(), Some("+22"));
+        assert!(sheet.replace(EndpointNo(513), &entry("+1234567890")));
+        assert_eq!(address(&sheet, 513).as_deref(), Some("+1234567890"));
+        assert_eq!(address(&sheet, 514).as_deref(), Some("+333"));
+        assert!(sheet.replace(EndpointNo(512), &entry("")));
+        assert_eq!(address(&sheet, 513).as_deref(), Some("+1234567890"));
+        for beyond in [511, 515] {
+            assert_eq!(address(&sheet, beyond), None);
+            assert!(!sheet.replace(EndpointNo(beyond), &entry("+9")));
+        }
+        sheet.truncate(1);
+        sheet.push(&entry("+4"));
+        assert_eq!(
+            (address(&sheet, 512).as_deref(), address(&sheet, 513).as_deref()),
+            (Some(""), Some("+4"))
+        );
+        assert_eq!(sheet.len(), 2);
+    }
+}

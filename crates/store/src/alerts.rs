@@ -16,12 +16,19 @@ pub trait Alerts {
     -> BoxFuture<'a, Result<Option<Alert>, StoreError>>;
     /// By its inside number.
     fn alert_by_no(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<Alert>, StoreError>>;
-    /// Newest first, older than `before` (an inside number) if given.
+    /// Newest first, older than `before` (an inside number) if given. Standing alerts are left out: nobody sent them.
     fn alerts_before<'a>(
         &'a self,
         account: &'a str,
         before: Option<AlertNo>,
         limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>>;
+    /// The standing alerts of an account that can hold the message with this index on the topic of intake: of each class the one with
+    /// the greatest `intake_from` up to it.
+    fn standing_alerts_of<'a>(
+        &'a self,
+        account: &'a str,
+        index: u64,
     ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>>;
     /// Every alert that is not final, of every account: what a start has to pick up.
     fn unfinished_alerts(&self) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>>;

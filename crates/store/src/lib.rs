@@ -27,11 +27,11 @@ mod tokens;
 
 pub use alerts::{Accepted, Alerts, IdempotencyKey};
 pub use audit::{Act, Audit};
-pub use deliveries::Deliveries;
+pub use deliveries::{Deliveries, Fold, FoldedBlock};
 pub use error::StoreError;
 pub use groups::Groups;
 pub use observers::Observers;
-pub use opt_outs::OptOuts;
+pub use opt_outs::{OptOut, OptOuts};
 pub use recipients::{ImportNo, Recipients};
 pub use tokens::Tokens;
 

@@ -13,6 +13,31 @@ pub trait OptOuts {
         out: bool,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
-    /// All of the account's.
+    /// The same for one number or name of ours alone.
+    fn set_sender_opt_out<'a>(
+        &'a self,
+        account: &'a str,
+        channel: Channel,
+        address: &'a str,
+        sender: &'a str,
+        out: bool,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// All of the account's, with what they hold for and since when.
+    fn all_opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<OptOut>, StoreError>>;
+    /// All of the account's that hold for whatever we send.
     fn opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<(Channel, String)>, StoreError>>;
+}
+
+/// Somebody said stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptOut {
+    /// By which channel.
+    pub channel: Channel,
+    /// Theirs.
+    pub address: String,
+    /// Our number or name it holds for; nothing: all.
+    pub sender: Option<String>,
+    /// Since when.
+    pub at: Timestamp,
 }

@@ -42,7 +42,7 @@ struct Bodies {
 
 impl Builder<'_> {
     /// Takes ready endpoints of `class` out of the alert; nothing if there is none that can be sent.
-    pub fn build(mut self, live: &mut Live, class: u8) -> Option<Segment> {
+    pub fn build(mut self, live: &mut Live, class: u16) -> Option<Segment> {
         let mut cut = Cut::new(self.route, self.room);
         let mut bodies = Bodies { list: Vec::new(), units: Vec::new() };
         let mut entries: Vec<Entry> = Vec::new();
@@ -161,23 +161,13 @@ fn entry_of(block: &RosterBlock, endpoint: EndpointNo) -> Option<&RosterEntry> {
 fn own_octets(entry: &Entry) -> usize {
     let own = entry.own.as_deref().map_or(0, |body| match body {
         Body::Sms { text } => text.len(),
-        Body::Short(short) => short_octets(short),
+        // Platforms' messages are never rendered here.
+        Body::Short(_) => 0,
         Body::Mail { subject, text, html } => {
             subject.len() + text.len() + html.as_ref().map_or(0, String::len)
         }
     });
     own + entry.link.as_ref().map_or(0, String::len)
-}
-
-/// What a platform's message takes in a segment.
-fn short_octets(short: &records::Short) -> usize {
-    /// Everything that is not of variable length.
-    const FIXED: usize = 24;
-    let text = match &short.text {
-        records::ShortText::Text { text, .. } => text.len(),
-        records::ShortText::Octets { octets, .. } => octets.len(),
-    };
-    FIXED + text + short.udh.len() + short.tlvs.len() + short.source.addr.len() + short.service_type.len()
 }
 
 fn give_up(live: &mut Live, endpoint: EndpointNo, reason: Reason, now: Timestamp) {

@@ -1,29 +1,88 @@
 //! Which routes may take an address, and in what order of preference: a class. Endpoints of one class are dispatched
 //! alike, so that a slow route holds up nobody who could go another way.
 
-use records::{Channel, Mode, Route};
-use rustc_hash::FxHashMap;
-use std::sync::Mutex;
+use super::takers::takes;
+use records::{Channel, Mode, RosterMessage, Route};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// More classes than this share the last one, which any route of the channel and mode may take.
-const CLASSES_MAX: usize = 255;
+/// More classes than this share the first one that has a route.
+const CLASSES_MAX: usize = 16_384;
+/// As many answers are remembered as there are distinct beginnings of addresses; a bound against hostile ones.
+const REMEMBERED_MAX: usize = 1_000_000;
 /// The class of addresses that no route takes.
-pub const NOWHERE: u8 = 0;
+pub const NOWHERE: u16 = 0;
 
 /// Routes in the order of preference: each tier is used when those before it are down.
 pub type Tiers = Vec<Vec<usize>>;
+
+/// What decides who may take a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sought<'a> {
+    /// By which channel.
+    pub channel: Channel,
+    /// Live or drill.
+    pub mode: Mode,
+    /// Where to.
+    pub address: &'a str,
+    /// Shown as from.
+    pub sender: &'a str,
+    /// Whose.
+    pub account: &'a str,
+    /// By this route alone.
+    pub route: Option<&'a str>,
+}
+
+impl<'a> Sought<'a> {
+    /// One endpoint of an alert.
+    pub fn of(alert: &'a records::Alert, channel: Channel, address: &'a str) -> Sought<'a> {
+        let sender = alert.request.sender.as_deref().unwrap_or_default();
+        Sought { channel, mode: alert.request.mode, address, sender, account: &alert.account, route: None }
+    }
+
+    /// A platform's message.
+    pub fn of_message(alert: &'a records::Alert, address: &'a str, message: &'a RosterMessage) -> Sought<'a> {
+        let (sender, route) = (&*message.short.source.addr, message.route.as_deref());
+        Sought { sender, route, ..Sought::of(alert, Channel::Sms, address) }
+    }
+}
 
 /// Gives classes. Immutable but for its memory of what it was asked.
 pub struct Classifier {
     routes: Vec<Route>,
     prefix_octets_max: usize,
+    by_sender: bool,
+    by_account: bool,
     seen: Mutex<Seen>,
 }
 
 #[derive(Default)]
 struct Seen {
-    classes: Vec<Tiers>,
-    by_prefix: FxHashMap<(Channel, Mode, String), u8>,
+    classes: Vec<Arc<Tiers>>,
+    answers: FxHashMap<u64, Answered>,
+}
+
+/// What was asked, with what is of no account for these routes left out, and the answer.
+struct Answered {
+    channel: Channel,
+    mode: Mode,
+    beginning: Box<str>,
+    sender: Box<str>,
+    account: Box<str>,
+    route: Option<Box<str>>,
+    class: u16,
+}
+
+impl Answered {
+    fn is_to(&self, sought: &Sought<'_>) -> bool {
+        self.channel == sought.channel
+            && self.mode == sought.mode
+            && *self.beginning == *sought.address
+            && *self.sender == *sought.sender
+            && *self.account == *sought.account
+            && self.route.as_deref() == sought.route
+    }
 }
 
 impl Classifier {
@@ -31,8 +90,10 @@ impl Classifier {
     pub fn new(routes: Vec<Route>) -> Classifier {
         let prefix_octets_max =
             routes.iter().flat_map(|route| &route.prefixes).map(String::len).max().unwrap_or(0);
-        let seen = Seen { classes: vec![Tiers::new()], ..Seen::default() };
-        Classifier { routes, prefix_octets_max, seen: Mutex::new(seen) }
+        let by_sender = routes.iter().any(|route| !route.senders.is_empty());
+        let by_account = routes.iter().any(|route| !route.accounts.is_empty());
+        let seen = Seen { classes: vec![Arc::default()], ..Seen::default() };
+        Classifier { routes, prefix_octets_max, by_sender, by_account, seen: Mutex::new(seen) }
     }
 
     /// The routes.
@@ -40,59 +101,77 @@ impl Classifier {
         &self.routes
     }
 
-    /// The class of an address.
-    pub fn class(&self, channel: Channel, mode: Mode, address: &str) -> u8 {
-        let mut end = self.prefix_octets_max.min(address.len());
-        while !address.is_char_boundary(end) {
-            end -= 1;
+    /// The class of a message. Nothing is allocated for what was asked before.
+    pub fn class(&self, sought: &Sought<'_>) -> u16 {
+        let sought = self.relevant(sought);
+        let mut hasher = FxHasher::default();
+        sought.hash(&mut hasher);
+        let key = hasher.finish();
+        let mut seen = self.seen();
+        if let Some(answered) = seen.answers.get(&key)
+            && answered.is_to(&sought)
+        {
+            return answered.class;
         }
-        let key = (channel, mode, address[..end].to_owned());
-        let mut seen = match self.seen.lock() {
-            Ok(seen) => seen,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        if let Some(&class) = seen.by_prefix.get(&key) {
-            return class;
-        }
-        let tiers = tiers(&self.routes, channel, mode, &key.2);
-        let class = match seen.classes.iter().position(|known| *known == tiers) {
-            Some(known) => known as u8,
+        let tiers = tiers(&self.routes, &sought);
+        let class = match seen.classes.iter().position(|known| **known == tiers) {
+            Some(known) => known as u16,
             None if seen.classes.len() < CLASSES_MAX => {
-                seen.classes.push(tiers);
-                (seen.classes.len() - 1) as u8
+                seen.classes.push(Arc::new(tiers));
+                (seen.classes.len() - 1) as u16
             }
-            None => seen.classes.iter().position(|known| !known.is_empty()).unwrap_or(0) as u8,
+            None => seen.classes.iter().position(|known| !known.is_empty()).unwrap_or(0) as u16,
         };
-        // As many entries as there are distinct beginnings of addresses; a bound against hostile ones.
-        if seen.by_prefix.len() < 1_000_000 {
-            seen.by_prefix.insert(key, class);
+        if seen.answers.len() < REMEMBERED_MAX {
+            let Sought { channel, mode, address, sender, account, route } = sought;
+            let (beginning, sender, account) = (address.into(), sender.into(), account.into());
+            let route = route.map(Into::into);
+            seen.answers.insert(key, Answered { channel, mode, beginning, sender, account, route, class });
         }
         class
     }
 
+    /// Without what no route looks at.
+    fn relevant<'a>(&self, sought: &Sought<'a>) -> Sought<'a> {
+        let mut end = self.prefix_octets_max.min(sought.address.len());
+        while !sought.address.is_char_boundary(end) {
+            end -= 1;
+        }
+        Sought {
+            address: &sought.address[..end],
+            sender: if self.by_sender { sought.sender } else { "" },
+            account: if self.by_account { sought.account } else { "" },
+            ..*sought
+        }
+    }
+
     /// The routes of a class.
-    pub fn tiers(&self, class: u8) -> Tiers {
-        let seen = match self.seen.lock() {
-            Ok(seen) => seen,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        seen.classes.get(usize::from(class)).cloned().unwrap_or_default()
+    pub fn tiers(&self, class: u16) -> Arc<Tiers> {
+        self.seen().classes.get(usize::from(class)).cloned().unwrap_or_default()
     }
 
     /// Is there any route for a channel in a mode?
     pub fn any(&self, channel: Channel, mode: Mode) -> bool {
         self.routes.iter().any(|route| route.channel == channel && route.mode == mode)
     }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Lower priority number first, then the longer prefix, then the lower cost.
-fn tiers(routes: &[Route], channel: Channel, mode: Mode, address: &str) -> Tiers {
+fn tiers(routes: &[Route], sought: &Sought<'_>) -> Tiers {
+    let Sought { channel, mode, address, sender, account, route: named } = *sought;
     let mut fitting: Vec<((i32, usize, i64), usize)> = routes
         .iter()
         .enumerate()
-        .filter(|(_, route)| route.channel == channel && route.mode == mode)
+        .filter(|(_, route)| route.channel == channel && route.mode == mode && takes(route, sender, account))
+        .filter(|(_, route)| named.is_none_or(|named| named == route.name))
         .filter_map(|(i, route)| {
-            Some(((route.priority, usize::MAX - prefix(route, address)?, route.cost), i))
+            // Who names a route means it, whatever the beginning of the number.
+            let prefix = if named.is_some() { 0 } else { prefix(route, address)? };
+            Some(((route.priority, usize::MAX - prefix, route.cost), i))
         })
         .collect();
     fitting.sort_unstable();
@@ -121,8 +200,12 @@ mod tests {
     use super::*;
     use crate::testing::route;
 
+    fn sms(address: &str) -> Sought<'_> {
+        Sought { channel: Channel::Sms, mode: Mode::Live, address, sender: "", account: "a", route: None }
+    }
+
     fn named(classifier: &Classifier, address: &str) -> Vec<Vec<String>> {
-        let class = classifier.class(Channel::Sms, Mode::Live, address);
+        let class = classifier.class(&sms(address));
         let name = |i: &usize| classifier.routes()[*i].name.clone();
         classifier.tiers(class).iter().map(|tier| tier.iter().map(name).collect()).collect()
     }
@@ -139,10 +222,7 @@ mod tests {
         assert_eq!(named(&classifier, "+46701234567"), [["telia"], ["sweden"], ["any"]]);
         assert_eq!(named(&classifier, "+46101234567"), [vec!["sweden"], vec!["any"]]);
         assert_eq!(named(&classifier, "+1555"), [["any"]]);
-        assert_eq!(
-            classifier.class(Channel::Sms, Mode::Live, "+1555"),
-            classifier.class(Channel::Sms, Mode::Live, "+1556")
-        );
+        assert_eq!(classifier.class(&sms("+1555")), classifier.class(&sms("+1556")));
     }
 
     #[test]
@@ -160,6 +240,31 @@ mod tests {
     fn an_address_no_route_takes_has_the_class_nowhere() {
         let classifier =
             Classifier::new(vec![route("no", Channel::Sms, |r| r.prefixes = vec!["+47".into()])]);
-        assert_eq!(classifier.class(Channel::Sms, Mode::Live, "+46701234567"), NOWHERE);
+        assert_eq!(classifier.class(&sms("+46701234567")), NOWHERE);
+    }
+
+    #[test]
+    fn senders_accounts_and_a_named_route_limit_who_takes_a_message() {
+        let classifier = Classifier::new(vec![
+            route("any", Channel::Sms, |_| {}),
+            route("brand", Channel::Sms, |r| (r.senders, r.priority) = (vec!["BRAND".into()], -1)),
+            route("own", Channel::Sms, |r| (r.accounts, r.priority) = (vec!["b".into()], -2)),
+            route("far", Channel::Sms, |r| r.prefixes = vec!["+1".into()]),
+        ]);
+        let cases: [(&str, &str, Option<&str>, &[usize]); 7] = [
+            ("x", "a", None, &[0]),
+            ("BRAND", "a", None, &[1, 0]),
+            ("BRAND", "b", None, &[2, 1, 0]),
+            ("x", "b", Some("any"), &[0]),
+            ("x", "b", Some("far"), &[3]),
+            ("x", "a", Some("own"), &[]),
+            ("x", "a", Some("none"), &[]),
+        ];
+        // Twice: the second time from memory.
+        for (sender, account, route, expected) in cases.iter().chain(&cases) {
+            let class = classifier.class(&Sought { sender, account, route: *route, ..sms("+46701") });
+            let flat: Vec<usize> = classifier.tiers(class).iter().flatten().copied().collect();
+            assert_eq!(flat, *expected, "{sender} {account} {route:?}");
+        }
     }
 }

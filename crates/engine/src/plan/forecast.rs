@@ -1,14 +1,14 @@
 //! What would happen, from a roster and the routes: the same rules that dispatch follows, without sending.
 
-use super::classify::Classifier;
+use super::classify::{Classifier, Sought};
 use crate::api::{Forecast, RouteForecast};
-use records::{Channel, Mode, RosterBlock};
+use records::{Alert, Channel, RosterBlock};
 use std::collections::BTreeMap;
 
 /// Counts of a forecast, taken in block by block.
 #[derive(Default)]
 pub struct Tableau {
-    by_class: BTreeMap<u8, u64>,
+    by_class: BTreeMap<u16, u64>,
     channels: BTreeMap<Channel, u64>,
     excluded: BTreeMap<&'static str, u64>,
     endpoints: u64,
@@ -16,7 +16,7 @@ pub struct Tableau {
 
 impl Tableau {
     /// Takes a block in.
-    pub fn take(&mut self, block: &RosterBlock, classifier: &Classifier, mode: Mode) {
+    pub fn take(&mut self, block: &RosterBlock, classifier: &Classifier, alert: &Alert) {
         for entry in &block.entries {
             if let Some(reason) = entry.excluded {
                 *self.excluded.entry(reason.words()).or_default() += 1;
@@ -25,7 +25,10 @@ impl Tableau {
             let Some(channel) = entry.channel else { continue };
             self.endpoints += 1;
             *self.channels.entry(channel).or_default() += 1;
-            *self.by_class.entry(classifier.class(channel, mode, &entry.address)).or_default() += 1;
+            *self
+                .by_class
+                .entry(classifier.class(&Sought::of(alert, channel, &entry.address)))
+                .or_default() += 1;
         }
     }
 
@@ -100,7 +103,7 @@ fn share(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{entry, route};
+    use crate::testing::{alert, entry, request, route};
     use records::{EndpointNo, Reason};
 
     #[test]
@@ -114,7 +117,7 @@ mod tests {
         entries.push(entry(Channel::Mail, "a@b.se"));
         entries.push(records::RosterEntry { excluded: Some(Reason::OptedOut), ..entry(Channel::Sms, "+47") });
         let mut tableau = Tableau::default();
-        tableau.take(&RosterBlock { first: EndpointNo(0), entries }, &classifier, Mode::Live);
+        tableau.take(&RosterBlock { first: EndpointNo(0), entries }, &classifier, &alert(1, request("x")));
         let forecast = tableau.forecast(&classifier, |_| 2, |_| 0);
         assert_eq!(
             forecast.routes["slow"],

@@ -7,7 +7,7 @@ mod forecast;
 mod takers;
 
 pub use chains::{Chains, Move, Standing};
-pub use classify::{Classifier, NOWHERE};
+pub use classify::{Classifier, NOWHERE, Sought, Tiers};
 pub use cut::{Cut, ahead_units_max};
 pub use forecast::Tableau;
-pub use takers::{NotTaken, Takers, takes};
+pub use takers::{NotTaken, Takers};

@@ -1,6 +1,6 @@
 //! Outcomes folded into deliveries. Monotonic: what is known to have arrived never goes back, whatever comes late or twice.
 
-use super::hot::{Hot, IN_SEGMENT, NO_ROUTE, Words, offset};
+use super::hot::{Hot, IN_SEGMENT, LAPSED, NO_ROUTE, Words, offset};
 use super::live::{Live, answer_key};
 use records::{
     AlertState, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, NotTried, OnUnknown, Reason,
@@ -14,6 +14,8 @@ pub enum Effect {
     Ended {
         /// Which route.
         route: u16,
+        /// Which delivery.
+        endpoint: EndpointNo,
     },
     /// It did not get through by this device.
     Missed(EndpointNo),
@@ -37,6 +39,7 @@ impl Folding<'_> {
     /// A gateway is about to write an attempt.
     pub fn intent(&mut self, live: &mut Live, endpoint: EndpointNo, attempt: u8, route: u16, at: Timestamp) {
         let created = live.alert.created;
+        let is_message = live.slips.is_some();
         live.edit(endpoint, at, |hot| {
             let fresh = attempt > hot.last || (attempt == hot.last && hot.state == DeliveryState::Planned);
             if !fresh || has_arrived(hot.state) {
@@ -44,6 +47,10 @@ impl Folding<'_> {
             }
             hot.last = attempt;
             hot.tries = hot.tries.saturating_add(1);
+            // A start takes in what its party took back before it takes in the attempts that went before.
+            if is_message && hot.state == DeliveryState::Failed && hot.reason == Reason::Cancelled {
+                return;
+            }
             hot.state = DeliveryState::Submitted;
             hot.route = route;
             if hot.reason != Reason::Resent {
@@ -96,7 +103,7 @@ impl Folding<'_> {
             return;
         }
         live.edit(of.endpoint, at, |hot| hot.flags &= !IN_SEGMENT);
-        self.effects.push(Effect::Ended { route: before.route });
+        self.effects.push(Effect::Ended { route: before.route, endpoint: of.endpoint });
     }
 
     fn accepted(&mut self, live: &mut Live, of: AttemptRef, route: u16, at: Timestamp, older: bool) {
@@ -196,6 +203,9 @@ impl Folding<'_> {
             ReceiptState::Delivered | ReceiptState::Buffered => 0,
         };
         let mut effect = None;
+        if state == ReceiptState::Buffered {
+            live.note_buffered(endpoint, at);
+        }
         live.edit(endpoint, at, |hot| match state {
             ReceiptState::Buffered => {}
             ReceiptState::Delivered => {
@@ -221,6 +231,9 @@ impl Folding<'_> {
                 hot.state = DeliveryState::Failed;
                 hot.reason = Reason::NotDelivered;
                 hot.detail = words;
+                if state == ReceiptState::Expired {
+                    hot.flags |= LAPSED;
+                }
                 effect = Some(Effect::Missed(endpoint));
             }
         });

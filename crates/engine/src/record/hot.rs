@@ -16,6 +16,10 @@ const OTHER_WORDS: &str = "(the carrier's words are in its log: too many differe
 pub const IN_SEGMENT: u8 = 1;
 /// Its next device was called for already.
 pub const ESCALATED: u8 = 2;
+/// The network took it and gave it up when its time ran out.
+pub const LAPSED: u8 = 4;
+/// Its party takes it back or replaces it, and that is not on disk yet.
+pub const STEERED: u8 = 8;
 
 /// A delivery. Times are milliseconds after the alert's acceptance, plus one; 0 is "not yet".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +31,8 @@ pub struct Hot {
     /// `Channel as u8`, or [`NO_CHANNEL`].
     pub channel: u8,
     /// Which routes may take it: a class of the classifier.
-    pub class: u8,
-    /// [`IN_SEGMENT`], [`ESCALATED`].
+    pub class: u16,
+    /// [`IN_SEGMENT`], [`ESCALATED`], [`LAPSED`], [`STEERED`].
     pub flags: u8,
     /// Attempts begun.
     pub tries: u8,
@@ -82,7 +86,7 @@ impl Hot {
 
     /// May go into a segment now.
     pub fn is_ready(&self) -> bool {
-        self.state == DeliveryState::Planned && self.flags & IN_SEGMENT == 0
+        self.state == DeliveryState::Planned && self.flags & (IN_SEGMENT | STEERED) == 0
     }
 
     /// The channel, if there is one.

@@ -1,13 +1,14 @@
 //! One alert in memory: its deliveries, their counts, what of them is not yet in SQL, and where dispatch stands.
 
 use super::hot::{Hot, IN_SEGMENT, NO_CHANNEL, Words, offset};
+use super::slips::{Slip, Slips};
 use super::tally::Tally;
 use crate::dispatch::Wording;
-use crate::plan::{Chains, Classifier, Standing};
+use crate::plan::{Chains, Classifier, Sought, Standing};
 use crate::solve::strategy_of;
 use records::{
-    Alert, Answer, Delivery, DeliveryState, EndpointNo, Lane, Reason, RosterBlock, Strategy, Terminal,
-    Timestamp,
+    Alert, Answer, Delivery, DeliveryState, EndpointNo, Lane, Origin, Reason, RosterBlock, RosterEntry,
+    Strategy, Terminal, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,12 +45,18 @@ pub struct Live {
     ready_total: u32,
     cursors: Vec<u32>,
     next_due: u32,
+    /// Of a standing alert: its messages.
+    pub slips: Option<Box<Slips>>,
 }
 
 impl Live {
     /// Nobody in it yet.
     pub fn new(alert: Alert, wording: Arc<Wording>) -> Live {
         let tally = Tally::new(alert.request.terminal);
+        let slips = match alert.origin {
+            Origin::Standing { intake_from } => Some(Box::new(Slips::new(intake_from))),
+            Origin::Api | Origin::Cap(_) => None,
+        };
         Live {
             alert,
             wording,
@@ -71,26 +78,132 @@ impl Live {
             ready_total: 0,
             cursors: Vec::new(),
             next_due: u32::MAX,
+            slips,
         }
     }
 
     /// Takes a block of the roster in, each endpoint in the state a fresh one has. `then` [`Live::seal`].
     pub fn admit(&mut self, block: &RosterBlock, classifier: &Classifier, now: Timestamp) {
-        for entry in &block.entries {
-            let mut hot = Hot::PLANNED;
-            hot.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel as u8);
-            if let Some(reason) = entry.excluded {
-                hot.state = DeliveryState::Excluded;
-                hot.reason = reason;
-            } else if let Some(channel) = entry.channel {
-                hot.class = classifier.class(channel, self.alert.request.mode, &entry.address);
-                if let Some(until) = entry.not_before.filter(|until| *until > now) {
-                    hot.state = DeliveryState::Held;
-                    hot.reason = Reason::QuietHours;
-                    hot.due = offset(self.alert.created, until);
-                }
+        block.entries.iter().for_each(|entry| self.admit_one(entry, classifier, now));
+    }
+
+    fn admit_one(&mut self, entry: &RosterEntry, classifier: &Classifier, now: Timestamp) {
+        let mut hot = Hot::PLANNED;
+        hot.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel as u8);
+        if let Some(reason) = entry.excluded {
+            hot.state = DeliveryState::Excluded;
+            hot.reason = reason;
+        } else if let Some(sought) = self.sought(entry) {
+            hot.class = classifier.class(&sought);
+            if let Some(until) = entry.not_before.filter(|until| *until > now) {
+                hot.state = DeliveryState::Held;
+                hot.reason = if entry.message.is_some() { Reason::NotBefore } else { Reason::QuietHours };
+                hot.due = offset(self.alert.created, until);
             }
-            self.hot.push(hot);
+        }
+        if let (Some(slips), Some(message)) = (&mut self.slips, &entry.message) {
+            let expires = entry.expires.map_or(u32::MAX, |expires| offset(self.alert.created, expires));
+            slips.push(message.id, expires, message.tell.mask);
+        }
+        self.hot.push(hot);
+    }
+
+    fn sought<'a>(&'a self, entry: &'a RosterEntry) -> Option<Sought<'a>> {
+        let channel = entry.channel?;
+        Some(match &entry.message {
+            Some(message) => Sought::of_message(&self.alert, &entry.address, message),
+            None => Sought::of(&self.alert, channel, &entry.address),
+        })
+    }
+
+    /// One more message of a standing alert. It is counted at once; its party hears of it if it is over already.
+    pub fn take_message(
+        &mut self,
+        entry: &RosterEntry,
+        classifier: &Classifier,
+        now: Timestamp,
+    ) -> EndpointNo {
+        let at = self.hot.len();
+        self.admit_one(entry, classifier, now);
+        let hot = self.hot[at];
+        self.tally.add(&hot);
+        self.dirty.resize(self.hot.len().div_ceil(64), 0);
+        self.make_room(hot.class);
+        if hot.is_ready() {
+            self.note_ready(at, hot.class, true);
+        }
+        if hot.due != 0 {
+            self.next_due = self.next_due.min(hot.due);
+        }
+        let endpoint = EndpointNo(at as u32);
+        if let Some(slips) = &mut self.slips {
+            slips.note(endpoint, &Hot::PLANNED, &hot, now);
+        }
+        endpoint
+    }
+
+    /// Messages of a standing alert whose time has come, and that did not leave us, are over. True if there was one.
+    pub fn expire_messages(&mut self, now: Timestamp) -> bool {
+        /// Looked through so often at most, in milliseconds.
+        const EVERY_MS: u32 = 1_000;
+        let until = offset(self.alert.created, now);
+        if self.slips.as_ref().is_none_or(|slips| slips.next_expiry > until) {
+            return false;
+        }
+        let mut next_expiry = u32::MAX;
+        let mut any = false;
+        for i in 0..self.hot.len() {
+            let (endpoint, hot) = (EndpointNo(i as u32), self.hot[i]);
+            let is_open =
+                matches!(hot.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted);
+            let Some(expires) = self.slip(endpoint).filter(|_| is_open).map(|slip| slip.expires) else {
+                continue;
+            };
+            let left_us = hot.state == DeliveryState::Submitted || hot.flags & IN_SEGMENT != 0;
+            if expires > until || left_us {
+                next_expiry = next_expiry.min(expires.max(until.saturating_add(EVERY_MS)));
+                continue;
+            }
+            any = true;
+            self.edit(endpoint, now, |hot| {
+                hot.due = 0;
+                hot.state = DeliveryState::Failed;
+                hot.reason = Reason::Expired;
+            });
+        }
+        if let Some(slips) = &mut self.slips {
+            slips.next_expiry = next_expiry;
+        }
+        any
+    }
+
+    /// What is kept of a message.
+    pub fn slip(&self, endpoint: EndpointNo) -> Option<&Slip> {
+        self.slips.as_ref()?.get(endpoint)
+    }
+
+    /// What a message in a segment costs.
+    pub fn set_units(&mut self, endpoint: EndpointNo, units: u64) {
+        if let Some(slip) = self.slips.as_mut().and_then(|slips| slips.get_mut(endpoint)) {
+            slip.units = u8::try_from(units).unwrap_or(u8::MAX);
+        }
+    }
+
+    /// A message ends at another time.
+    pub fn set_expiry(&mut self, endpoint: EndpointNo, expires: Timestamp) {
+        let expires = offset(self.alert.created, expires);
+        if let Some(slips) = &mut self.slips {
+            slips.next_expiry = slips.next_expiry.min(expires);
+            if let Some(slip) = slips.get_mut(endpoint) {
+                slip.expires = expires;
+            }
+        }
+    }
+
+    /// The network has a message and could not deliver it yet.
+    pub fn note_buffered(&mut self, endpoint: EndpointNo, at: Timestamp) {
+        if let Some(slips) = &mut self.slips {
+            slips.note_buffered(endpoint, at);
         }
     }
 
@@ -212,10 +325,20 @@ impl Live {
         if after.state == DeliveryState::Held && after.due != 0 {
             self.next_due = self.next_due.min(after.due);
         }
+        if let Some(slips) = &mut self.slips {
+            slips.note(endpoint, &before, &after, now);
+        }
         Some((before, after))
     }
 
-    fn note_ready(&mut self, i: usize, class: u8, ready: bool) {
+    fn make_room(&mut self, class: u16) {
+        if self.ready.len() <= usize::from(class) {
+            self.ready.resize(usize::from(class) + 1, 0);
+            self.cursors.resize(usize::from(class) + 1, 0);
+        }
+    }
+
+    fn note_ready(&mut self, i: usize, class: u16, ready: bool) {
         let class = usize::from(class);
         if ready {
             self.ready[class] += 1;
@@ -279,18 +402,18 @@ impl Live {
     }
 
     /// Classes with endpoints that could be dispatched now.
-    pub fn ready_classes(&self) -> impl Iterator<Item = u8> + '_ {
+    pub fn ready_classes(&self) -> impl Iterator<Item = u16> + '_ {
         let any = if self.ready_total == 0 { 0 } else { self.ready.len() };
-        self.ready[..any].iter().enumerate().filter(|(_, ready)| **ready > 0).map(|(class, _)| class as u8)
+        self.ready[..any].iter().enumerate().filter(|(_, ready)| **ready > 0).map(|(class, _)| class as u16)
     }
 
     /// How many of a class could be dispatched now.
-    pub fn ready_in(&self, class: u8) -> u32 {
+    pub fn ready_in(&self, class: u16) -> u32 {
         self.ready.get(usize::from(class)).copied().unwrap_or(0)
     }
 
     /// The next endpoint of a class that could be dispatched; the cursor stays on it.
-    pub fn next_ready(&mut self, class: u8) -> Option<EndpointNo> {
+    pub fn next_ready(&mut self, class: u16) -> Option<EndpointNo> {
         if self.ready_in(class) == 0 {
             return None;
         }
@@ -316,25 +439,27 @@ impl Live {
         self.hot(endpoint).map_or(0, |hot| hot.last)
     }
 
-    /// Gives classes anew, after the routes changed.
-    pub fn reclassify(&mut self, block: &RosterBlock, classifier: &Classifier) {
-        for (i, entry) in block.entries.iter().enumerate() {
-            let at = block.first.0 as usize + i;
-            let (Some(channel), Some(hot)) = (entry.channel, self.hot.get_mut(at)) else { continue };
-            let class = classifier.class(channel, self.alert.request.mode, &entry.address);
-            if class != hot.class {
-                let ready = u32::from(hot.is_ready());
-                if self.ready.len() <= usize::from(class) {
-                    self.ready.resize(usize::from(class) + 1, 0);
-                    self.cursors.resize(usize::from(class) + 1, 0);
-                }
-                self.ready[usize::from(hot.class)] -= ready;
-                self.ready[usize::from(class)] += ready;
-                hot.class = class;
-                let cursor = &mut self.cursors[usize::from(class)];
-                *cursor = (*cursor).min(at as u32);
-            }
-        }
+    /// Gives a class anew, after the routes changed.
+    pub fn reclassify(&mut self, endpoint: EndpointNo, entry: &RosterEntry, classifier: &Classifier) {
+        let Some(class) = self.sought(entry).map(|sought| classifier.class(&sought)) else { return };
+        self.make_room(class);
+        let Some(hot) = self.hot.get_mut(endpoint.0 as usize).filter(|hot| hot.class != class) else {
+            return;
+        };
+        let ready = u32::from(hot.is_ready());
+        self.ready[usize::from(hot.class)] -= ready;
+        self.ready[usize::from(class)] += ready;
+        hot.class = class;
+        let cursor = &mut self.cursors[usize::from(class)];
+        *cursor = (*cursor).min(endpoint.0);
+    }
+
+    /// What may still be sent, for who gives classes anew.
+    pub fn waiting(&self) -> Vec<EndpointNo> {
+        let waits = |hot: &Hot| {
+            matches!(hot.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted)
+        };
+        self.each().filter(|(_, hot)| waits(hot)).map(|(endpoint, _)| endpoint).collect()
     }
 
     /// When the first held delivery is due, if one waits for a moment.
@@ -361,7 +486,7 @@ impl Live {
             self.edit(EndpointNo(i as u32), now, |hot| {
                 hot.state = DeliveryState::Planned;
                 hot.due = 0;
-                if hot.reason == Reason::QuietHours {
+                if matches!(hot.reason, Reason::QuietHours | Reason::NotBefore) {
                     hot.reason = Reason::None;
                 }
             });

@@ -5,6 +5,7 @@ mod carrier_ids;
 mod fold;
 pub mod hot;
 mod live;
+mod slips;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -14,4 +15,5 @@ pub use carrier_ids::CarrierIds;
 pub use fold::{Effect, Folding};
 pub use hot::Words;
 pub use live::Live;
+pub use slips::{Happened, fate};
 pub use tally::counts;

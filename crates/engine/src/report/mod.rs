@@ -1,7 +1,9 @@
 //! Report: what we say of an alert. Only reads.
 
+mod escapes;
 mod render;
 
+pub use escapes::{Values, expand, percent_encode};
 pub use render::{csv, csv_header, csv_rows, json, xml};
 
 use crate::api::{Counts, Report, RouteReport, Times};

@@ -1,7 +1,8 @@
 //! What the owner of the hot state can be told.
 
-use crate::api::{EngineError, Event, Report, Steer};
-use crate::messages::{MessageView, Steered, Wanted as WantedMessages};
+use super::letters::MessageLook;
+use crate::api::{EngineError, Event, Keywords, PartySettings, Report, Steer};
+use crate::messages::{Steered, Wanted as WantedMessages};
 use crate::record::Live;
 use records::{
     Alert, AlertNo, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo, MessageId, Route,
@@ -32,8 +33,10 @@ pub enum Command {
     Unobserve { no: AlertNo, observer: u64 },
     /// Routes changed.
     Routes { routes: Vec<Route>, reply: Reply<()> },
-    /// How does a message stand?
-    Message { account: String, id: MessageId, reply: Reply<Option<MessageView>> },
+    /// Parties or keywords changed.
+    Parties { parties: Vec<PartySettings>, keywords: Keywords, reply: oneshot::Sender<()> },
+    /// How does a message stand? The owner answers for those in memory.
+    Message { account: String, id: MessageId, reply: Reply<Option<MessageLook>> },
     /// Take a message back.
     CancelMessage { account: String, id: MessageId, reply: Reply<Steered> },
     /// Take all such messages back.

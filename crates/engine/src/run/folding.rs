@@ -1,6 +1,7 @@
 //! The fold into SQL: once a second what changed, in key order, in slices; with the last slice how far the topic of
 //! outcomes is folded. Carrier ids go to their own topic first. Afterwards the topics let go of what nobody needs.
 
+use super::blocks::Key;
 use super::owner::{Errand, Owner, bus_error};
 use crate::api::{EngineError, Parts};
 use crate::record::Live;
@@ -24,6 +25,8 @@ pub struct FoldState {
     under_way: Option<UnderWay>,
     /// SQL has everything below.
     pub folded_to: u64,
+    /// SQL has all messages below.
+    pub intake_to: u64,
     /// Alerts whose final state is written once their deliveries are.
     pub finished: Vec<Change>,
 }
@@ -40,6 +43,10 @@ pub struct Change {
 
 struct UnderWay {
     position: u64,
+    intake_to: u64,
+    blocks: Vec<Key>,
+    /// What is ready to be written once parties' words up to this one are on the bus.
+    ready: Option<(u64, store::Fold, Option<Vec<u8>>)>,
     alerts: Vec<AlertNo>,
     changes: Vec<Change>,
     slice: Vec<(AlertNo, EndpointNo)>,
@@ -54,6 +61,7 @@ impl FoldState {
             trimmed: Timestamp::default(),
             under_way: None,
             folded_to: 0,
+            intake_to: 0,
             finished: Vec::new(),
         })
     }
@@ -71,12 +79,17 @@ impl FoldState {
 impl Owner {
     /// Begins a fold if it is time.
     pub fn fold(&mut self, now: Timestamp) {
+        if self.folding.is_under_way() {
+            return self.write_slice();
+        }
         let waits = now.us_since(self.folding.begun) < FOLD_EVERY_US && now >= self.folding.begun;
         let nothing = self.unfolded.is_empty()
             && self.folding.folded_to == self.next_outcome
+            && self.folding.intake_to == self.intake.next
+            && self.blocks.is_clean()
             && self.folding.finished.is_empty();
         let urgent = self.stopping.is_some() || !self.folding.finished.is_empty();
-        if self.folding.is_under_way() || nothing || (waits && !urgent) {
+        if nothing || (waits && !urgent) {
             return;
         }
         self.folding.begun = now;
@@ -88,13 +101,23 @@ impl Owner {
             }
         }
         let changes = std::mem::take(&mut self.folding.finished);
-        self.folding.under_way =
-            Some(UnderWay { position: self.next_outcome, alerts, changes, slice: Vec::new(), last: false });
+        let (blocks, keys) = self.blocks.take_dirty();
+        self.folding.under_way = Some(UnderWay {
+            position: self.next_outcome,
+            intake_to: self.intake.next,
+            blocks: keys,
+            ready: None,
+            alerts,
+            changes,
+            slice: Vec::new(),
+            last: false,
+        });
         let ids = self.ids.take_unsaved(now);
-        self.fold_slice(ids);
+        self.fold_slice(blocks, ids);
     }
 
-    fn fold_slice(&mut self, ids: Option<Vec<u8>>) {
+    fn fold_slice(&mut self, blocks: Vec<store::FoldedBlock>, ids: Option<Vec<u8>>) {
+        self.tell_what_happened();
         let Some(fold) = &mut self.folding.under_way else { return };
         let mut rows: Vec<Delivery> = Vec::new();
         let mut more = false;
@@ -108,7 +131,20 @@ impl Owner {
         }
         fold.slice = rows.iter().map(|row| (row.alert, row.endpoint)).collect();
         fold.last = !more;
-        let folded_to = if more { self.folding.folded_to } else { fold.position };
+        let (folded_to, intake_to) =
+            if more { (self.folding.folded_to, None) } else { (fold.position, Some(fold.intake_to)) };
+        let slice = store::Fold { deliveries: rows, blocks, folded_to, intake_to };
+        fold.ready = Some((self.fates.said, slice, ids));
+        self.write_slice();
+    }
+
+    /// Writes the slice that is ready, once parties' words about what is in it are on the bus: SQL would not tell again.
+    fn write_slice(&mut self) {
+        let Some(fold) = &mut self.folding.under_way else { return };
+        if fold.ready.as_ref().is_none_or(|(said, ..)| *said > self.fates.written) {
+            return;
+        }
+        let Some((_, slice, ids)) = fold.ready.take() else { return };
         let (store, topic) = (self.parts.store.clone(), self.folding.ids.clone());
         self.errands.push(Box::pin(async move {
             // Ids first: a receipt must find its delivery once the outcome that told the id is let go of.
@@ -117,7 +153,7 @@ impl Owner {
             {
                 return Errand::Folded(Err(store::StoreError::Database { why: error.to_string() }));
             }
-            Errand::Folded(store.fold(rows, folded_to).await)
+            Errand::Folded(store.fold_all(slice).await)
         }));
     }
 
@@ -130,13 +166,15 @@ impl Owner {
             Some(fold) if fold.last => self.fold_done(fold),
             unfinished => {
                 self.folding.under_way = unfinished;
-                self.fold_slice(None);
+                self.fold_slice(Vec::new(), None);
             }
         }
     }
 
     fn fold_done(&mut self, fold: UnderWay) {
         self.folding.folded_to = fold.position;
+        self.folding.intake_to = fold.intake_to;
+        self.blocks.folded(&fold.blocks, true);
         for change in fold.changes {
             self.write_change(change);
         }
@@ -156,6 +194,7 @@ impl Owner {
     fn fold_failed(&mut self, error: &store::StoreError) {
         tracing::error!(%error, "a fold failed; nothing is lost, it will be tried again");
         let Some(fold) = self.folding.under_way.take() else { return };
+        self.blocks.folded(&fold.blocks, false);
         for (no, endpoint) in fold.slice {
             if let Some(live) = self.lives.get_mut(&no) {
                 live.redirty(endpoint);
@@ -186,6 +225,9 @@ impl Owner {
         let below = self.folding.folded_to.min(needed);
         if let Err(error) = self.outcomes.trim(below) {
             tracing::warn!(%error, "outcomes could not be trimmed");
+        }
+        if let Err(error) = self.intake.topic.trim(self.folding.intake_to) {
+            tracing::warn!(%error, "intake could not be trimmed");
         }
         for lane in self.ways.list.iter().flat_map(|way| way.lanes.iter()) {
             let low = lane.group.low_water();

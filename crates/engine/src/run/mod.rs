@@ -1,7 +1,13 @@
 //! The shell of the engine: the handle that others hold, and the owner of the hot state behind it.
 
+mod blocks;
 mod command;
+mod fates;
 mod folding;
+mod hearing;
+mod intake;
+mod letters;
+mod meter;
 mod moments;
 mod outcomes;
 mod owner;
@@ -17,17 +23,18 @@ mod views;
 mod ways;
 
 pub use command::{Command, Health, Question};
-pub use owner::bus_error;
+pub use letters::MessageLook;
+pub use owner::{bus_error, store_error};
 pub use ways::GATEWAYS;
 
-use crate::api::{AnswerGiven, EngineError, Event, Parts, Problem, Steer};
+use crate::api::{AnswerGiven, EngineError, Event, Keywords, Parts, PartySettings, Problem, Steer};
 use crate::messages::Messages;
 use crate::plan::Takers;
 use command::Solved;
-use owner::{Owner, store_error};
+use owner::{Lags, Owner};
 use records::{Alert, AlertId, CallbackRequest, Outcome, Route};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 /// Commands that may wait for the owner.
@@ -60,16 +67,26 @@ impl Engine {
         let outcomes = parts.bus.topic(records::OUTCOMES).map_err(bus_error)?;
         let intake = parts.bus.topic(records::INTAKE).map_err(bus_error)?;
         let takers = Arc::new(arc_swap::ArcSwap::from_pointee(Takers::new(&parts.routes)));
-        let taken = Arc::new(AtomicU64::new(intake.head()));
+        let lags = Lags::default();
+        lags.taken.store(intake.head(), Ordering::Relaxed);
         let (up, is_up) = oneshot::channel();
-        let behind = Arc::new(AtomicBool::new(false));
-        let (for_owner, me, lags) = (parts.clone(), commands.downgrade(), behind.clone());
-        let owner = move || run(for_owner, me, lags, received, up);
+        let (for_owner, me, for_lags) = (parts.clone(), commands.downgrade(), lags.clone());
+        let owner = move || run(for_owner, me, for_lags, received, up);
         let spawned = std::thread::Builder::new().name("engine".into()).spawn(owner);
         spawned.map_err(|error| EngineError::Internal(format!("no thread for the engine: {error}")))?;
         is_up.await.map_err(|_| EngineError::Internal("the engine ended while it started".into()))??;
-        let messages = Messages::new(parts.clone(), intake, takers.clone(), taken, commands.clone());
-        Ok(Engine { inner: Arc::new(Inner { parts, commands, outcomes, routes, takers, behind, messages }) })
+        let messages = Messages::new(parts.clone(), intake, takers.clone(), lags.taken, commands.clone());
+        Ok(Engine {
+            inner: Arc::new(Inner {
+                parts,
+                commands,
+                outcomes,
+                routes,
+                takers,
+                behind: lags.behind,
+                messages,
+            }),
+        })
     }
 
     /// What the doors of platforms hold.
@@ -168,6 +185,15 @@ impl Engine {
         self.ask(|reply| Command::Routes { routes, reply }).await?
     }
 
+    /// Parties or keywords changed in the config.
+    pub async fn change_parties(
+        &self,
+        parties: Vec<PartySettings>,
+        keywords: Keywords,
+    ) -> Result<(), EngineError> {
+        self.ask(|reply| Command::Parties { parties, keywords, reply }).await
+    }
+
     /// Record is so far behind the outcomes that gateways should take nothing new, emergencies excepted.
     pub fn behind(&self) -> Arc<AtomicBool> {
         self.inner.behind.clone()
@@ -205,7 +231,7 @@ pub fn gone() -> EngineError {
 fn run(
     parts: Arc<Parts>,
     me: mpsc::WeakSender<Command>,
-    behind: Arc<AtomicBool>,
+    lags: Lags,
     commands: mpsc::Receiver<Command>,
     up: oneshot::Sender<Result<(), EngineError>>,
 ) {
@@ -217,7 +243,7 @@ fn run(
         }
     };
     runtime.block_on(async move {
-        let started = match Owner::new(parts, me, behind) {
+        let started = match Owner::new(parts, me, lags) {
             Ok(mut owner) => starting::start(&mut owner).await.map(|()| owner),
             Err(error) => Err(error),
         };

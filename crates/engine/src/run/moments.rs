@@ -13,12 +13,16 @@ const ESCALATE_EVERY_US: i64 = 500_000;
 
 /// Alerts in memory, running ones apart: of more, those that finished first leave before their time.
 const ALERTS_KEPT_MAX: usize = 5_000;
+/// Messages in finished standing alerts that stay in memory for late receipts; of more, the oldest leave before their time.
+const LINGERING_MESSAGES_MAX: usize = 4_000_000;
 /// How often it is looked for alerts that may leave, in microseconds.
 const LET_GO_EVERY_US: i64 = 1_000_000;
 
 impl Owner {
     /// Looks at every running alert.
     pub fn look_at_moments(&mut self, now: Timestamp) {
+        self.look_at_standing(now);
+        self.forget_confirmations(now);
         let running: Vec<AlertNo> = self.running.iter().copied().collect();
         for no in running {
             self.free_due(no, now);
@@ -111,6 +115,7 @@ impl Owner {
             // What ends after its time has expired, also when the gateways are the first to say so.
             let done = self.lives.get(&no).is_some_and(|live| {
                 live.alert.state == AlertState::Running
+                    && live.slips.as_ref().is_none_or(|slips| slips.closed)
                     && live.tally.pending(|route| self.ways.has_receipts(route)) == 0
                     && live.alert.request.expires > now
             });
@@ -160,17 +165,17 @@ impl Owner {
             .filter_map(|live| Some((live.finished?, live.alert.no)))
             .collect();
         finished.sort_unstable();
-        let over = self.lives.len().saturating_sub(ALERTS_KEPT_MAX);
+        let over = self.lives.len().saturating_sub(ALERTS_KEPT_MAX).max(self.over_messages(&finished));
         let is_old =
             |(place, (at, _)): &(usize, (Timestamp, AlertNo))| *place < over || at.plus_s(linger) < now;
         let old: Vec<AlertNo> =
             finished.into_iter().enumerate().filter(is_old).map(|(_, (_, no))| no).collect();
         for no in old {
-            if let Some(live) = self.lives.remove(&no)
-                && live.alert.request.require_answer
-                && live.alert.request.expires <= now
-            {
-                self.asked.forget(no);
+            if let Some(live) = self.lives.remove(&no) {
+                self.intake.forget(&live.alert);
+                if live.alert.request.require_answer && live.alert.request.expires <= now {
+                    self.asked.forget(no);
+                }
             }
             self.estimates.retain(|(alert, _), _| *alert != no);
             self.telling.forget(no);
@@ -181,5 +186,21 @@ impl Owner {
                 );
             }
         }
+    }
+
+    /// How many of the finished, oldest first, must go so that the messages of the rest are within the limit.
+    fn over_messages(&self, finished: &[(Timestamp, AlertNo)]) -> usize {
+        let len = |no: &AlertNo| {
+            self.lives.get(no).filter(|live| live.slips.is_some()).map_or(0, crate::record::Live::len)
+        };
+        let mut kept: usize = finished.iter().map(|(_, no)| len(no)).sum();
+        finished
+            .iter()
+            .take_while(|(_, no)| {
+                let is_over = kept > LINGERING_MESSAGES_MAX;
+                kept -= len(no);
+                is_over
+            })
+            .count()
     }
 }

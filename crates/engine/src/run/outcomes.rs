@@ -4,8 +4,8 @@ use super::owner::Owner;
 use crate::plan::Move;
 use crate::record::{Effect, Folding, Live, choice_of};
 use records::{
-    AlertNo, Answer, AttemptRef, AttemptResult, Channel, DeliveryState, EndpointNo, Inbound, Intent, Outcome,
-    Reason, Receipt, Timestamp, decode_outcomes,
+    AlertNo, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, Inbound, Intent, Outcome, Reason,
+    Receipt, Timestamp, decode_outcomes,
 };
 
 impl Owner {
@@ -48,6 +48,7 @@ impl Owner {
     }
 
     fn take(&mut self, outcome: Outcome) {
+        self.outcome_at.1 += 1;
         match outcome {
             Outcome::Intent(intent) => self.take_intent(&intent),
             Outcome::Attempt { of, route, at, result } => self.take_attempt(of, &route, at, &result),
@@ -71,6 +72,13 @@ impl Owner {
     fn take_attempt(&mut self, of: AttemptRef, route: &str, at: Timestamp, result: &AttemptResult) {
         let route = self.words.route_no(route);
         self.with_live(of.alert, |live, folding| folding.attempt(live, of, route, at, result));
+        match result {
+            AttemptResult::Accepted { id, .. } => self.tell_fates(of.alert, "", id),
+            AttemptResult::Refused { code, text, .. } if self.has_news(of.alert) => {
+                self.tell_fates(of.alert, &format!("{code} {text}"), "");
+            }
+            _ => {}
+        }
         if let AttemptResult::Accepted { keys, .. } = result {
             for &key in keys.iter().filter(|key| **key != 0) {
                 let waited = self.ids.add(key, (of.alert, of.endpoint, of.part), at);
@@ -100,45 +108,19 @@ impl Owner {
                 self.with_live(alert, |live, folding| {
                     folding.receipt(live, endpoint, part, receipt.state, &receipt.text, receipt.at);
                 });
+                self.tell_fates(alert, &receipt.text, "");
                 self.carry_out(alert, receipt.at);
             }
             None => self.ids.wait(receipt, self.now()),
         }
     }
 
-    fn take_inbound(&mut self, inbound: Inbound) {
-        let route = self.words.route_no(&inbound.route);
-        let of = inbound.of.or_else(|| self.asked.find(inbound.channel, &inbound.from, Some(route)));
-        match of {
-            Some((alert, endpoint)) => self.take_answer(
-                alert,
-                endpoint,
-                &inbound.text,
-                inbound.channel.name().to_owned(),
-                inbound.at,
-            ),
-            None => self.keep_inbound(&inbound),
-        }
-        if is_stop(&inbound.text) {
-            self.opt_out(of.map(|(alert, _)| alert), inbound.channel, &inbound.from, inbound.at);
-        }
-    }
-
     /// A message that belongs to no alert stays on its own topic.
-    fn keep_inbound(&mut self, inbound: &Inbound) {
+    pub fn keep_inbound(&mut self, inbound: &Inbound) {
         let record = records::encode_outcomes(&[Outcome::Inbound(inbound.clone())]);
         let topic = self.inbound.clone();
         self.send_out(async move {
             topic.append(&[&record]).await.map(|_| ()).map_err(|error| error.to_string())
-        });
-    }
-
-    fn opt_out(&mut self, alert: Option<AlertNo>, channel: Channel, address: &str, at: Timestamp) {
-        let account = alert.and_then(|no| self.lives.get(&no)).map(|live| live.alert.account.clone());
-        let account = account.unwrap_or_else(|| records::Account::DEFAULT.to_owned());
-        let (store, address) = (self.parts.store.clone(), address.to_owned());
-        self.send_out(async move {
-            store.set_opt_out(&account, channel, &address, true, at).await.map_err(|error| error.to_string())
         });
     }
 
@@ -182,7 +164,7 @@ impl Owner {
     fn carry_out(&mut self, no: AlertNo, at: Timestamp) {
         for i in 0..self.effects.len() {
             match self.effects[i] {
-                Effect::Ended { route } => self.ended(no, route),
+                Effect::Ended { route, endpoint } => self.ended(no, endpoint, route),
                 Effect::Missed(endpoint) => self.move_chain(no, endpoint, at, false),
                 Effect::Reached(endpoint) => self.move_chain(no, endpoint, at, true),
                 Effect::Answered(endpoint) => self.tell_answer(no, endpoint),
@@ -191,11 +173,19 @@ impl Owner {
         self.effects.clear();
     }
 
-    fn ended(&mut self, no: AlertNo, route: u16) {
+    fn has_news(&self, no: AlertNo) -> bool {
+        let slips = self.lives.get(&no).and_then(|live| live.slips.as_ref());
+        slips.is_some_and(|slips| !slips.happened.is_empty())
+    }
+
+    fn ended(&mut self, no: AlertNo, endpoint: EndpointNo, route: u16) {
         let Some(live) = self.lives.get(&no) else { return };
         let lane = live.lane() as usize;
         let Some(place) = self.ways.place(route) else { return };
-        let units = self.estimate(no, place);
+        let units = match live.slip(endpoint) {
+            Some(slip) => u64::from(slip.units),
+            None => self.estimate(no, place),
+        };
         let lane = &mut self.ways.list[place].lanes[lane];
         lane.under_way = lane.under_way.saturating_sub(units);
     }
@@ -227,12 +217,4 @@ impl Owner {
             self.touch(no);
         }
     }
-}
-
-/// The words that stop messages in every language this is used in; the SMS bridge adds configured ones.
-fn is_stop(text: &str) -> bool {
-    matches!(
-        text.trim().trim_end_matches(['.', '!']).to_uppercase().as_str(),
-        "STOP" | "STOPP" | "STOPALL" | "UNSUBSCRIBE" | "ARRET" | "ALTO"
-    )
 }

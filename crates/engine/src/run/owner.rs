@@ -1,17 +1,23 @@
 //! The owner of the hot state: one task, one loop. It waits for commands, outcomes, ends of appends and folds, and
 //! moments; folds what came; then dispatches what has room.
 
+use super::blocks::Blocks;
 use super::command::Command;
+use super::fates::{Fates, OnTheBus};
+use super::hearing::Hearing;
+use super::intake::{IntakeState, Opened};
+use super::letters::Steering;
+use super::meter::Meter;
 use super::ways::Ways;
 use crate::api::{EngineError, Parts};
 use crate::record::{Asked, CarrierIds, Effect, Live, Words};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use records::{AlertNo, EndpointNo, RosterBlock, Timestamp};
+use records::{AlertNo, EndpointNo, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -28,8 +34,6 @@ const LOOK_EVERY_US: i64 = 50_000;
 /// Record may be so far behind: records of outcomes (each holds up to a window of them), and time without catching up.
 const BEHIND_RECORDS_MAX: u64 = 20_000;
 const BEHIND_US_MAX: i64 = 30_000_000;
-/// Blocks of rosters kept.
-const BLOCKS_MAX: usize = 64;
 
 /// An append of a segment came to its end.
 pub struct Appended {
@@ -37,6 +41,7 @@ pub struct Appended {
     pub way: usize,
     pub lane: records::Lane,
     pub endpoints: Vec<EndpointNo>,
+    pub units: u64,
     pub outcomes_from: u64,
     pub result: Result<u64, bus::BusError>,
 }
@@ -75,11 +80,28 @@ pub struct Owner {
     pub folding: super::folding::FoldState,
     pub telling: super::telling::Telling,
     pub solving: super::solving::Solving,
-    blocks: VecDeque<(AlertNo, Arc<RosterBlock>)>,
+    pub blocks: Blocks,
+    pub intake: IntakeState,
+    pub fates: Fates,
+    pub hearing: Hearing,
+    pub meter: Meter,
+    /// Questions about messages that intake has not come to yet.
+    pub parked: Vec<Command>,
+    /// The record of outcomes that is being folded, and the place in it.
+    pub outcome_at: (u64, u32),
     pub blocked_until: Option<Timestamp>,
     pub stopping: Option<tokio::sync::oneshot::Sender<()>>,
     behind: Arc<AtomicBool>,
     caught_up: Timestamp,
+}
+
+/// How far behind the owner is, for those outside.
+#[derive(Clone, Default)]
+pub struct Lags {
+    /// Gateways should take nothing new.
+    pub behind: Arc<AtomicBool>,
+    /// Records of intake that were taken.
+    pub taken: Arc<AtomicU64>,
 }
 
 /// What an errand came to.
@@ -88,14 +110,16 @@ pub enum Errand {
     Done(Result<(), String>),
     /// A slice of a fold is in SQL, or was refused.
     Folded(Result<(), store::StoreError>),
+    /// A standing alert was made.
+    Opened(Opened),
+    /// Parties' words are on the bus.
+    Told(OnTheBus),
+    /// Messages are taken back or changed.
+    Steered(Steering),
 }
 
 impl Owner {
-    pub fn new(
-        parts: Arc<Parts>,
-        me: mpsc::WeakSender<Command>,
-        behind: Arc<AtomicBool>,
-    ) -> Result<Owner, EngineError> {
+    pub fn new(parts: Arc<Parts>, me: mpsc::WeakSender<Command>, lags: Lags) -> Result<Owner, EngineError> {
         let bus = parts.bus.clone();
         let mut words = Words::default();
         let ways = Ways::new(&parts, &mut words)?;
@@ -108,6 +132,12 @@ impl Owner {
             telling: super::telling::Telling::new(&parts)?,
             folding: super::folding::FoldState::new(&parts)?,
             solving: super::solving::Solving::default(),
+            intake: IntakeState::new(&parts, lags.taken)?,
+            hearing: Hearing::new(&parts)?,
+            meter: Meter::new(),
+            fates: Fates::default(),
+            parked: Vec::new(),
+            outcome_at: (0, 0),
             parts,
             me,
             ways,
@@ -126,10 +156,10 @@ impl Owner {
             let_go_at: Timestamp::default(),
             appends: FuturesUnordered::new(),
             errands: FuturesUnordered::new(),
-            blocks: VecDeque::new(),
+            blocks: Blocks::default(),
             blocked_until: None,
             stopping: None,
-            behind,
+            behind: lags.behind,
             caught_up: Timestamp::default(),
         })
     }
@@ -144,6 +174,9 @@ impl Owner {
         loop {
             let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
             let readable = self.outcomes.readable(self.next_outcome);
+            let handed_in = self.intake.topic.readable(self.intake.next);
+            let takes = !self.fates.is_full();
+            let takes_intake = takes && self.stopping.is_none() && self.intake.is_open(self.now());
             tokio::select! {
                 count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                     if count == 0 {
@@ -153,7 +186,8 @@ impl Owner {
                         self.obey(command);
                     }
                 }
-                () = readable => self.take_outcomes(),
+                () = readable, if takes => self.take_outcomes(),
+                () = handed_in, if takes_intake => self.take_intake(),
                 Some(appended) = self.appends.next() => self.appended(appended),
                 Some(errand) = self.errands.next() => self.errand(errand),
                 () = tokio::time::sleep(tick) => {}
@@ -176,7 +210,9 @@ impl Owner {
             self.look_at_moments(now);
         }
         self.dispatch(now);
+        self.tell_what_happened();
         self.finish_what_is_done(now);
+        self.flush_fates(now);
         self.fold(now);
         self.tell(now);
     }
@@ -215,6 +251,7 @@ impl Owner {
             Ok(records) => {
                 for record in records {
                     self.next_outcome = record.index + 1;
+                    self.outcome_at = (record.index, 0);
                     self.take_batch(&record.octets);
                 }
             }
@@ -224,68 +261,26 @@ impl Owner {
         }
     }
 
-    fn errand(&mut self, errand: Errand) {
+    pub fn errand(&mut self, errand: Errand) {
         match errand {
             Errand::Done(Ok(())) => {}
             Errand::Done(Err(error)) => tracing::error!(error, "an errand failed"),
             Errand::Folded(result) => self.folded(result),
+            Errand::Opened(opened) => self.opened(opened),
+            Errand::Told(told) => self.told(told),
+            Errand::Steered(steering) => self.steered(steering),
         }
     }
 
     fn ready_to_end(&mut self) -> Option<tokio::sync::oneshot::Sender<()>> {
         let idle = self.stopping.is_some() && self.appends.is_empty() && self.errands.is_empty();
         let folded = !self.folding.is_under_way() && self.unfolded.is_empty();
-        if idle && folded { self.stopping.take() } else { None }
-    }
-
-    /// A block of an alert's roster, from memory or SQL.
-    pub fn block(&mut self, no: AlertNo, of: EndpointNo) -> Option<Arc<RosterBlock>> {
-        read_block(&mut self.blocks, &*self.parts.store, no, of)
-    }
-
-    /// Splits what building a segment borrows.
-    pub fn blocks_and_lives(
-        &mut self,
-    ) -> (&mut Blocks, &mut FxHashMap<AlertNo, Live>, &mut Ways, &Arc<Parts>) {
-        (&mut self.blocks, &mut self.lives, &mut self.ways, &self.parts)
+        if idle && folded && self.fates.is_empty() { self.stopping.take() } else { None }
     }
 
     /// Runs something on the side.
     pub fn send_out(&mut self, errand: impl Future<Output = Result<(), String>> + Send + 'static) {
         self.errands.push(Box::pin(async move { Errand::Done(errand.await) }));
-    }
-}
-
-/// Blocks of rosters kept in memory, newest last.
-pub type Blocks = VecDeque<(AlertNo, Arc<RosterBlock>)>;
-
-/// A block from the kept ones, or from SQL.
-pub fn read_block(
-    kept: &mut Blocks,
-    store: &dyn store::Store,
-    no: AlertNo,
-    of: EndpointNo,
-) -> Option<Arc<RosterBlock>> {
-    let holds = |block: &RosterBlock| {
-        of.0.checked_sub(block.first.0).is_some_and(|place| (place as usize) < block.entries.len())
-    };
-    if let Some((_, block)) = kept.iter().rev().find(|(alert, block)| *alert == no && holds(block)) {
-        return Some(block.clone());
-    }
-    match store.roster_block(no, of) {
-        Ok(Some(block)) => {
-            let block = Arc::new(block);
-            if kept.len() >= BLOCKS_MAX {
-                kept.pop_front();
-            }
-            kept.push_back((no, block.clone()));
-            Some(block)
-        }
-        Ok(None) => None,
-        Err(error) => {
-            tracing::error!(alert = no.0, endpoint = of.0, %error, "a block of the roster cannot be read");
-            None
-        }
     }
 }
 

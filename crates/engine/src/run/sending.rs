@@ -1,7 +1,7 @@
 //! The pass of dispatch: alerts in turn, lane by lane, each class to the way that has room.
 
-use super::owner::{Appended, Owner, read_block};
-use crate::dispatch::Builder;
+use super::owner::{Appended, Owner};
+use crate::dispatch::{Builder, ShortBuilder};
 use crate::plan::NOWHERE;
 use crate::record::hot::IN_SEGMENT;
 use records::{AlertNo, AlertState, DeliveryState, EndpointNo, Lane, Reason, Segment, Timestamp};
@@ -50,42 +50,58 @@ impl Owner {
     /// One segment of an alert; false if none could be made.
     fn dispatch_one(&mut self, no: AlertNo, lane: Lane, now: Timestamp) -> bool {
         let Some(live) = self.lives.get(&no) else { return false };
-        let classes: Vec<u8> = live.ready_classes().collect();
+        let classes: Vec<u16> = live.ready_classes().collect();
         for class in classes {
             if class == NOWHERE {
                 self.fail_nowhere(no, now);
                 continue;
             }
             let Some((way, room)) = self.ways.choose(class, lane) else { continue };
-            if let Some(segment) = self.build(no, class, way, room, now) {
-                self.append(no, way, lane, segment);
+            if let Some((segment, units)) = self.build(no, class, way, room, now) {
+                self.append(no, way, lane, segment, units);
                 return true;
             }
         }
         false
     }
 
-    fn build(&mut self, no: AlertNo, class: u8, way: usize, room: u64, now: Timestamp) -> Option<Segment> {
+    /// A segment, and the units it costs.
+    fn build(
+        &mut self,
+        no: AlertNo,
+        class: u16,
+        way: usize,
+        room: u64,
+        now: Timestamp,
+    ) -> Option<(Segment, u64)> {
         let outcomes_from = self.outcomes.head();
-        let (kept, lives, ways, parts) = self.blocks_and_lives();
-        let live = lives.get_mut(&no)?;
-        let classifier = ways.classifier.clone();
+        let (blocks, parts) = (&mut self.blocks, &self.parts);
+        let live = self.lives.get_mut(&no)?;
+        let classifier = self.ways.classifier.clone();
+        let (route, route_no) = (&classifier.routes()[way], self.ways.list[way].no);
+        if live.slips.is_some() {
+            let letters = &mut |endpoint| blocks.entry(&*parts.store, no, endpoint);
+            let weigher = &*parts.weigher;
+            return ShortBuilder { route, route_no, room, weigher, outcomes_from, now, letters }
+                .build(live, class);
+        }
         let builder = Builder {
-            route: &classifier.routes()[way],
-            route_no: ways.list[way].no,
+            route,
+            route_no,
             room,
             weigher: &*parts.weigher,
             links: &*parts.links,
             outcomes_from,
             now,
-            blocks: &mut |endpoint| read_block(kept, &*parts.store, no, endpoint),
+            blocks: &mut |endpoint| blocks.read(&*parts.store, no, endpoint),
         };
-        builder.build(live, class)
+        let segment = builder.build(live, class)?;
+        let units = self.estimate(no, way) * segment.entries.len() as u64;
+        Some((segment, units))
     }
 
-    fn append(&mut self, no: AlertNo, way: usize, lane: Lane, segment: Segment) {
+    fn append(&mut self, no: AlertNo, way: usize, lane: Lane, segment: Segment, units: u64) {
         let endpoints: Vec<EndpointNo> = segment.entries.iter().map(|entry| entry.endpoint).collect();
-        let units = self.estimate(no, way) * endpoints.len() as u64;
         self.ways.gave(way, lane, units);
         self.note_asked(no, way, &segment);
         let topic = self.ways.list[way].lanes[lane as usize].topic.clone();
@@ -93,7 +109,7 @@ impl Owner {
         let octets = segment.encode();
         self.appends.push(Box::pin(async move {
             let result = topic.append(&[&octets]).await;
-            Appended { alert: no, way, lane, endpoints, outcomes_from, result }
+            Appended { alert: no, way, lane, endpoints, units, outcomes_from, result }
         }));
     }
 
@@ -125,8 +141,8 @@ impl Owner {
 
     /// A segment is on the bus, or could not be put there.
     pub fn appended(&mut self, appended: Appended) {
-        match appended.result {
-            Ok(index) => {
+        match &appended.result {
+            &Ok(index) => {
                 if let Some(way) = self.ways.list.get_mut(appended.way) {
                     way.lanes[appended.lane as usize].segments.push_back((index, appended.outcomes_from));
                 }
@@ -134,14 +150,14 @@ impl Owner {
             Err(error) => {
                 tracing::error!(alert = appended.alert.0, %error, "a segment could not be put on the bus; it will be tried again");
                 self.blocked_until = Some(self.now().plus_us(PAUSE_AFTER_FAILURE_US));
-                self.take_back(appended.alert, appended.way, appended.lane, &appended.endpoints);
+                self.take_back(&appended);
             }
         }
     }
 
-    fn take_back(&mut self, no: AlertNo, way: usize, lane: Lane, endpoints: &[EndpointNo]) {
+    fn take_back(&mut self, appended: &Appended) {
         let now = self.now();
-        let units = self.estimate(no, way) * endpoints.len() as u64;
+        let &Appended { alert: no, way, lane, units, ref endpoints, .. } = appended;
         if let Some(way) = self.ways.list.get_mut(way) {
             let lane = &mut way.lanes[lane as usize];
             lane.under_way = lane.under_way.saturating_sub(units);

@@ -93,6 +93,7 @@ impl Owner {
     /// An alert comes into memory.
     pub fn take_in(&mut self, live: Live) {
         let no = live.alert.no;
+        self.intake.register(&live.alert);
         if !live.alert.state.is_final() {
             self.running.insert(no);
         }

@@ -10,7 +10,7 @@ use crate::record::hot::{IN_SEGMENT, NO_ROUTE};
 use crate::record::{Live, Words};
 use records::{
     Alert, AlertNo, AlertState, DeliveryState, EndpointNo, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
-    Segment, Timestamp,
+    RosterEntry, Segment, Timestamp,
 };
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -26,6 +26,7 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
     let store = owner.parts.store.clone();
     let folded_to = store.folded_to().await.map_err(store_error)?;
     owner.folding.folded_to = folded_to;
+    owner.folding.intake_to = store.intake_to().await.map_err(store_error)?;
     owner.next_outcome = folded_to.max(owner.outcomes.low());
     load_carrier_ids(owner)?;
     let mut unsolved = Vec::new();
@@ -35,7 +36,9 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
             _ => take_up(owner, alert).await?,
         }
     }
+    close_all_but_the_last(owner);
     note_all_asked(owner).await?;
+    owner.replay_intake().await?;
     replay(owner)?;
     let lost = mark_segments(owner)?;
     mark_orphans(owner);
@@ -57,10 +60,20 @@ async fn take_up(owner: &mut Owner, alert: Alert) -> Result<(), EngineError> {
     let no = alert.no;
     let observers = owner.parts.store.observers(no).await.map_err(store_error)?;
     let now = owner.now();
-    let live = load(&owner.parts, &owner.ways.classifier, &mut owner.words, alert, now)?;
+    let intake_to = owner.parts.store.intake_to().await.map_err(store_error)?;
+    let live = load_to(&owner.parts, &owner.ways.classifier, &mut owner.words, alert, now, intake_to)?;
     owner.observe_all(&live.alert, observers, now);
     owner.take_in(live);
     Ok(())
+}
+
+/// Only the last standing alert of a class takes messages.
+fn close_all_but_the_last(owner: &mut Owner) {
+    for no in owner.intake.closed() {
+        if let Some(slips) = owner.lives.get_mut(&no).and_then(|live| live.slips.as_mut()) {
+            slips.closed = true;
+        }
+    }
 }
 
 /// Reads an alert back from SQL, on the calling thread.
@@ -71,14 +84,33 @@ pub fn load(
     alert: Alert,
     now: Timestamp,
 ) -> Result<Live, EngineError> {
+    load_to(parts, classifier, words, alert, now, u64::MAX)
+}
+
+/// The same; messages from `intake_to` on are not taken to be in a standing alert: a fold that was cut short left them.
+fn load_to(
+    parts: &Parts,
+    classifier: &Classifier,
+    words: &mut Words,
+    alert: Alert,
+    now: Timestamp,
+    intake_to: u64,
+) -> Result<Live, EngineError> {
     let wording = Wording::new(&alert.request).map_err(EngineError::Unprocessable)?;
     let no = alert.no;
     let mut live = Live::new(alert, Arc::new(wording));
     let ordered = has_order(&live);
     let mut kept: Vec<RosterBlock> = Vec::new();
     let mut at = EndpointNo(0);
-    while let Some(block) = parts.store.roster_block(no, at).map_err(store_error)? {
+    while let Some(mut block) = parts.store.roster_block(no, at).map_err(store_error)? {
+        let entries = block.entries.len();
+        let counts =
+            |entry: &RosterEntry| entry.message.as_ref().is_none_or(|message| message.id.0 < intake_to);
+        block.entries.truncate(block.entries.iter().take_while(|entry| counts(entry)).count());
         live.admit(&block, classifier, now);
+        if block.entries.len() < entries {
+            break;
+        }
         at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
         if ordered {
             kept.push(block);
@@ -138,6 +170,7 @@ fn replay(owner: &mut Owner) -> Result<(), EngineError> {
         }
         for record in records {
             owner.next_outcome = record.index + 1;
+            owner.outcome_at = (record.index, 0);
             owner.replay_batch(&record.octets);
         }
     }
@@ -166,7 +199,9 @@ fn mark_segments(owner: &mut Owner) -> Result<usize, EngineError> {
 }
 
 fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segment: &Segment) {
-    let units = owner.estimate(segment.alert, place);
+    let estimate = owner.estimate(segment.alert, place);
+    let (weigher, classifier) = (owner.parts.weigher.clone(), owner.ways.classifier.clone());
+    let route = &classifier.routes()[place];
     let now = owner.now();
     let way = &mut owner.ways.list[place];
     way.lanes[lane].segments.push_back((index, segment.outcomes_from));
@@ -190,6 +225,13 @@ fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segmen
         if segment.answer {
             owner.asked.note(channel, &entry.address, no, (segment.alert, entry.endpoint));
         }
+        let units = match &entry.own {
+            Some(own) if live.slips.is_some() && route.rate > 0.0 => {
+                u64::from(weigher.units(route, own).max(1))
+            }
+            _ => estimate,
+        };
+        live.set_units(entry.endpoint, units);
         owner.ways.list[place].lanes[lane].under_way += units;
     }
 }
@@ -313,11 +355,18 @@ impl Owner {
     }
 
     fn reclassify(&mut self, no: AlertNo) {
-        let mut at = EndpointNo(0);
-        while let Some(block) = self.block(no, at) {
-            let Some(live) = self.lives.get_mut(&no) else { return };
-            live.reclassify(&block, &self.ways.classifier);
-            at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
+        let Some(live) = self.lives.get(&no) else { return };
+        let is_standing = live.slips.is_some();
+        for endpoint in live.waiting() {
+            let entry = if is_standing {
+                self.letter(no, endpoint)
+            } else {
+                let block = self.block(no, endpoint);
+                block.and_then(|block| block.entries.get((endpoint.0 - block.first.0) as usize).cloned())
+            };
+            if let (Some(entry), Some(live)) = (entry, self.lives.get_mut(&no)) {
+                live.reclassify(endpoint, &entry, &self.ways.classifier);
+            }
         }
     }
 }
@@ -368,11 +417,14 @@ impl Owner {
             }
             Command::Unobserve { no, observer } => self.telling.unobserve(no, observer),
             Command::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
-            Command::Message { reply, .. } => _ = reply.send(Ok(None)),
-            Command::CancelMessage { reply, .. } | Command::ReplaceMessage { reply, .. } => {
-                let _ = reply.send(Ok(crate::Steered::NotFound));
+            Command::Parties { parties, keywords, reply } => {
+                self.hearing.change(parties, keywords);
+                let _ = reply.send(());
             }
-            Command::CancelMessages { reply, .. } => _ = reply.send(Ok(0)),
+            Command::Message { .. }
+            | Command::CancelMessage { .. }
+            | Command::ReplaceMessage { .. }
+            | Command::CancelMessages { .. } => self.obey_message(command),
             Command::Health { reply } => _ = reply.send(self.how_it_stands()),
             Command::Stop { reply } => self.stopping = Some(reply),
         }

@@ -73,7 +73,7 @@ impl Engine {
             let roster = solving::roster(&parts, &alert, &wording, now, &runtime)?;
             let classifier = Classifier::new(routes.to_vec());
             let mut tableau = Tableau::default();
-            roster.blocks().for_each(|block| tableau.take(&block, &classifier, alert.request.mode));
+            roster.blocks().for_each(|block| tableau.take(&block, &classifier, &alert));
             let mut units: FxHashMap<usize, u64> = FxHashMap::default();
             for (place, route) in classifier.routes().iter().enumerate() {
                 let sample = wording.sample(route.channel);

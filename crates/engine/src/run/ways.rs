@@ -2,7 +2,7 @@
 
 use super::owner::bus_error;
 use crate::api::{EngineError, Parts};
-use crate::plan::{Classifier, ahead_units_max};
+use crate::plan::{Classifier, Tiers, ahead_units_max};
 use crate::record::Words;
 use records::{Lane, RouteHealth, segment_topic};
 use std::collections::VecDeque;
@@ -18,6 +18,7 @@ pub struct Ways {
     /// One for each route.
     pub list: Vec<Way>,
     places: Vec<Option<usize>>,
+    tiers: Vec<Option<Arc<Tiers>>>,
 }
 
 /// One route.
@@ -71,7 +72,7 @@ impl Ways {
         for (place, way) in list.iter().enumerate() {
             places[usize::from(way.no)] = Some(place);
         }
-        Ok(Ways { classifier: Arc::new(Classifier::new(routes)), list, places })
+        Ok(Ways { classifier: Arc::new(Classifier::new(routes)), list, places, tiers: Vec::new() })
     }
 
     /// The place of the route with this number.
@@ -86,13 +87,22 @@ impl Ways {
 
     /// The way among a class that takes the next segment: the first tier that is up, there the one that was given least for its weight
     /// among those with room. Nothing if none has room, or none is up.
-    pub fn choose(&self, class: u8, lane: Lane) -> Option<(usize, u64)> {
-        let tiers = self.classifier.tiers(class);
+    pub fn choose(&mut self, class: u16, lane: Lane) -> Option<(usize, u64)> {
+        let tiers = self.tiers(class);
         let up = tiers.iter().find(|tier| tier.iter().any(|&i| self.is_up(i)))?;
         up.iter()
             .filter(|&&i| self.is_up(i))
             .filter_map(|&i| Some((i, self.room(i, lane)?)))
             .min_by(|(a, _), (b, _)| self.list[*a].given.total_cmp(&self.list[*b].given))
+    }
+
+    /// The routes of a class, asked for once.
+    fn tiers(&mut self, class: u16) -> Arc<Tiers> {
+        let place = usize::from(class);
+        if self.tiers.len() <= place {
+            self.tiers.resize(place + 1, None);
+        }
+        self.tiers[place].get_or_insert_with(|| self.classifier.tiers(class)).clone()
     }
 
     fn is_up(&self, i: usize) -> bool {

@@ -1,7 +1,7 @@
 use super::{Lane, Sqlite, Step, Tx, account_no, as_i64, as_limit, as_u64, roster};
 use crate::{Accepted, Alerts, IdempotencyKey, StoreError};
 use futures_util::future::BoxFuture;
-use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, RosterBlock, Timestamp};
+use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Mode, Origin, RosterBlock, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 /// How long an idempotency key is kept, seconds.
@@ -55,10 +55,35 @@ impl Alerts for Sqlite {
             let before = before.map_or(i64::MAX, |no| as_i64(no.0));
             let page = move |connection: &Connection| {
                 let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
-                let clause = "WHERE account = ?1 AND no < ?2 ORDER BY no DESC LIMIT ?3";
+                let clause =
+                    "WHERE account = ?1 AND no < ?2 AND intake_from IS NULL ORDER BY no DESC LIMIT ?3";
                 many(connection, clause, (account, before, as_limit(limit)))
             };
             self.read(page).await
+        })
+    }
+
+    fn standing_alerts_of<'a>(
+        &'a self,
+        account: &'a str,
+        index: u64,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            let find = move |connection: &Connection| {
+                let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+                let mut found = Vec::new();
+                for mode in [Mode::Live, Mode::Drill] {
+                    for lane in records::Lane::ALL {
+                        let clause = "WHERE account = ?1 AND class = ?2 AND intake_from <= ?3 \
+                             ORDER BY intake_from DESC LIMIT 1";
+                        let params = (account, class(mode, lane), as_i64(index));
+                        found.extend(one(connection, clause, params)?);
+                    }
+                }
+                Ok(found)
+            };
+            self.read(find).await
         })
     }
 
@@ -222,9 +247,13 @@ fn accept(
     {
         return Ok(earlier);
     }
+    let intake_from = match alert.origin {
+        Origin::Standing { intake_from } => Some(intake_from),
+        Origin::Api | Origin::Cap(_) => None,
+    };
     tx.prepare_cached(
         "INSERT INTO alerts (id, account, token, created, state, version, note, final_at, asks_until, request, \
-         origin) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+         origin, class, intake_from) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute((
         alert.id.0.as_bytes(),
@@ -238,12 +267,19 @@ fn accept(
         alert.request.require_answer.then_some(alert.request.expires.0),
         request,
         origin,
+        intake_from.map(|_| class(alert.request.mode, alert.request.priority.into())),
+        intake_from.map(as_i64),
     ))?;
     let no = tx.last_insert_rowid();
     if let Some(key) = key {
         keep_key(tx, account, key, no, alert.created)?;
     }
     Ok(Accepted::New(Alert { no: AlertNo(as_u64(no)), ..alert.clone() }))
+}
+
+/// The class of a standing alert, as stored.
+fn class(mode: Mode, lane: records::Lane) -> u8 {
+    mode as u8 * records::Lane::ALL.len() as u8 + lane as u8
 }
 
 fn earlier(

@@ -1,6 +1,6 @@
 use super::alerts::to_json;
 use super::{Lane, Sqlite, Step, Tx, as_i64, as_limit, as_u64};
-use crate::{Deliveries, StoreError};
+use crate::{Deliveries, Fold, StoreError};
 use futures_util::future::BoxFuture;
 use records::{AlertNo, Answer, Delivery, DeliveryState, EndpointNo, Reason, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -14,18 +14,24 @@ const HURRY_ROWS: usize = 64;
 const REMOVED_ROWS_MAX: usize = 2_000;
 /// Deliveries handed to a scan's callback at a time.
 const SCAN_ROWS: usize = 1_024;
-/// The one topic that is folded here.
-const TOPIC: &str = records::OUTCOMES;
 const COLUMNS: &str = "alert, endpoint, state, attempts, last_attempt, parts, parts_accepted, parts_delivered, \
      (SELECT name FROM names WHERE names.no = deliveries.route), \
      reason, detail, submitted, accepted, delivered, due, answer";
 
 impl Deliveries for Sqlite {
-    fn fold(&self, mut deliveries: Vec<Delivery>, folded_to: u64) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn fold_all(&self, fold: Fold) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
+            let Fold { mut deliveries, mut blocks, folded_to, intake_to } = fold;
             deliveries.sort_by_key(|delivery| (delivery.alert, delivery.endpoint));
-            let mut next = 0;
+            blocks.sort_by_key(|block| (block.alert, block.first));
+            let (mut next, mut next_block) = (0, 0);
             let fold = move |tx: &Tx<'_>| {
+                if next_block < blocks.len() {
+                    next_block += super::roster::overwrite(tx, &blocks[next_block..])?;
+                    if next_block < blocks.len() || tx.hurry() {
+                        return Ok(Step::More);
+                    }
+                }
                 let begun = next;
                 let mut accounts = FxHashMap::default();
                 while next < deliveries.len() && next - begun < SLICE_ROWS_MAX {
@@ -38,8 +44,12 @@ impl Deliveries for Sqlite {
                 if next < deliveries.len() {
                     return Ok(Step::More);
                 }
-                tx.prepare_cached("INSERT OR REPLACE INTO folds (topic, folded_to) VALUES (?1, ?2)")?
-                    .execute((TOPIC, as_i64(folded_to)))?;
+                let positions = [(records::OUTCOMES, Some(folded_to)), (records::INTAKE, intake_to)];
+                for (topic, position) in positions {
+                    let Some(position) = position else { continue };
+                    tx.prepare_cached("INSERT OR REPLACE INTO folds (topic, folded_to) VALUES (?1, ?2)")?
+                        .execute((topic, as_i64(position)))?;
+                }
                 Ok(Step::Done(()))
             };
             self.write_slices(Lane::Soon, fold).await
@@ -47,10 +57,11 @@ impl Deliveries for Sqlite {
     }
 
     fn folded_to(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(self.read(|connection| {
-            let mut select = connection.prepare_cached("SELECT folded_to FROM folds WHERE topic = ?1")?;
-            Ok(select.query_row([TOPIC], |row| row.get(0)).optional()?.map_or(0, as_u64))
-        }))
+        Box::pin(self.read(|connection| position(connection, records::OUTCOMES)))
+    }
+
+    fn intake_to(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(self.read(|connection| position(connection, records::INTAKE)))
     }
 
     fn deliveries_from(
@@ -138,7 +149,12 @@ fn upsert(
     Ok(())
 }
 
-fn account_of(tx: &Tx<'_>, alert: AlertNo) -> Result<Option<i64>, StoreError> {
+fn position(connection: &Connection, topic: &str) -> Result<u64, StoreError> {
+    let mut select = connection.prepare_cached("SELECT folded_to FROM folds WHERE topic = ?1")?;
+    Ok(select.query_row([topic], |row| row.get(0)).optional()?.map_or(0, as_u64))
+}
+
+pub(super) fn account_of(tx: &Tx<'_>, alert: AlertNo) -> Result<Option<i64>, StoreError> {
     let mut select = tx.prepare_cached("SELECT account FROM alerts WHERE no = ?1")?;
     Ok(select.query_row([as_i64(alert.0)], |row| row.get(0)).optional()?)
 }

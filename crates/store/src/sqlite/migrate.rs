@@ -4,7 +4,10 @@ use crate::StoreError;
 use rusqlite::Connection;
 
 /// Numbered from 1, in order. A migration that was released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_first.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_first.sql"),
+    include_str!("../../migrations/sqlite/0002_messages.sql"),
+];
 /// Marks a database file as ours: "cmpl".
 const APPLICATION_ID: i64 = 0x636d_706c;
 

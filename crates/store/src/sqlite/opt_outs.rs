@@ -1,5 +1,5 @@
 use super::{Sqlite, Tx, account_no};
-use crate::{OptOuts, StoreError};
+use crate::{OptOut, OptOuts, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Channel, Timestamp};
 use rusqlite::Connection;
@@ -31,6 +31,63 @@ impl OptOuts for Sqlite {
                 Ok(())
             };
             self.write(set).await
+        })
+    }
+
+    fn set_sender_opt_out<'a>(
+        &'a self,
+        account: &'a str,
+        channel: Channel,
+        address: &'a str,
+        sender: &'a str,
+        out: bool,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let (account, address, sender) = (account.to_owned(), address.to_owned(), sender.to_owned());
+            let set = move |tx: &Tx<'_>| {
+                let account = tx.account(&account)?;
+                if out {
+                    tx.prepare_cached(
+                        "INSERT OR IGNORE INTO sender_opt_outs (account, channel, address, sender, at) \
+                         VALUES (?1, ?2, ?3, ?4, ?5)",
+                    )?
+                    .execute((account, channel as u8, &address, &sender, now.0))?;
+                } else {
+                    tx.prepare_cached(
+                        "DELETE FROM sender_opt_outs \
+                         WHERE account = ?1 AND channel = ?2 AND address = ?3 AND sender = ?4",
+                    )?
+                    .execute((account, channel as u8, &address, &sender))?;
+                }
+                Ok(())
+            };
+            self.write(set).await
+        })
+    }
+
+    fn all_opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<OptOut>, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            let list = move |connection: &Connection| {
+                let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+                let mut select = connection.prepare_cached(
+                    "SELECT channel, address, NULL, at FROM opt_outs WHERE account = ?1 \
+                     UNION ALL SELECT channel, address, sender, at FROM sender_opt_outs WHERE account = ?1",
+                )?;
+                let mut rows = select.query([account])?;
+                let mut found = Vec::new();
+                while let Some(row) = rows.next()? {
+                    found.push(OptOut {
+                        channel: channel_numbered(row.get(0)?)?,
+                        address: row.get(1)?,
+                        sender: row.get(2)?,
+                        at: Timestamp(row.get(3)?),
+                    });
+                }
+                Ok(found)
+            };
+            self.read(list).await
         })
     }
 

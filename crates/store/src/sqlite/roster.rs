@@ -1,7 +1,7 @@
 //! The roster of an alert, in blocks.
 
 use super::{Lane, Sqlite, Step, Tx, as_i64, as_limit, as_u64};
-use crate::StoreError;
+use crate::{FoldedBlock, StoreError};
 use records::{AlertNo, AlertState, EndpointNo, RosterBlock, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -73,6 +73,27 @@ struct Encoded {
     first: EndpointNo,
     entries: usize,
     block: Vec<u8>,
+}
+
+/// Writes blocks that grow over what is there, as many as one transaction should; answers with how many.
+pub(super) fn overwrite(tx: &Tx<'_>, blocks: &[FoldedBlock]) -> Result<usize, StoreError> {
+    let mut octets = 0;
+    let mut written = 0;
+    for block in blocks {
+        if octets >= SLICE_OCTETS_MAX {
+            break;
+        }
+        written += 1;
+        let Some(account) = super::deliveries::account_of(tx, block.alert)? else {
+            continue; // the alert was removed for its age
+        };
+        tx.prepare_cached("INSERT OR REPLACE INTO roster (place, account, block) VALUES (?1, ?2, ?3)")?
+            .execute((place(block.alert, block.first), account, &block.octets))?;
+        tx.prepare_cached("UPDATE alerts SET roster_len = max(roster_len, ?2) WHERE no = ?1")?
+            .execute((as_i64(block.alert.0), block.first.0 + block.entries))?;
+        octets += block.octets.len();
+    }
+    Ok(written)
 }
 
 /// Adds to the roster's length, or sets it to nothing.

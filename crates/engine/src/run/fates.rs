@@ -1,0 +1,260 @@
+//! What parties are told: of their messages as they asked, and what people say to them. It is on the bus before SQL has what
+//! it speaks of, so that a crash may repeat it but not lose it.
+
+use super::owner::{Errand, Owner};
+use crate::record::Happened;
+use crate::report::{Values, expand};
+use records::{
+    AlertNo, EndpointNo, Fate, MessageId, Notice, NoticeVerb, Party, RosterEntry, ShortText, Timestamp, Told,
+    told_topic,
+};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Words that wait for the bus at most; beyond, outcomes and intake wait.
+const WAITING_MAX: u64 = 200_000;
+/// Words of one append.
+const AT_ONCE: usize = 4_096;
+/// After a failure (a full disk) the next try waits so long, in microseconds.
+const PAUSE_US: i64 = 1_000_000;
+/// A platform is told for so long, in seconds.
+const TOLD_S: i64 = 24 * 3600;
+/// Characters of a message that a receipt repeats (SMPP 3.4, appendix B).
+const BEGINNING_CHARACTERS: usize = 20;
+
+/// What waits to be told.
+#[derive(Default)]
+pub struct Fates {
+    queues: FxHashMap<Option<String>, Vec<Vec<u8>>>,
+    topics: FxHashMap<Option<String>, Arc<dyn bus::Topic>>,
+    /// Words that were said, and those of them that are on the bus.
+    pub said: u64,
+    pub written: u64,
+    under_way: bool,
+    paused_until: Option<Timestamp>,
+}
+
+/// Words for one topic: a client's (by its `system_id`), or notices.
+pub struct Batch {
+    to: Option<String>,
+    topic: Arc<dyn bus::Topic>,
+    records: Vec<Vec<u8>>,
+}
+
+/// Words are on the bus; the rest is not.
+pub struct OnTheBus {
+    written: usize,
+    left: Vec<Batch>,
+    error: Option<bus::BusError>,
+}
+
+impl Fates {
+    fn say(&mut self, to: Option<String>, record: Vec<u8>) {
+        self.said += 1;
+        self.queues.entry(to).or_default().push(record);
+    }
+
+    /// More waits than should.
+    pub fn is_full(&self) -> bool {
+        self.said - self.written > WAITING_MAX
+    }
+
+    /// Everything is on the bus.
+    pub fn is_empty(&self) -> bool {
+        self.said == self.written
+    }
+}
+
+impl Owner {
+    /// Tells what happened to messages of these alerts and was not told yet.
+    pub fn tell_what_happened(&mut self) {
+        let touched: Vec<AlertNo> = self.touched.iter().copied().collect();
+        for no in touched {
+            self.tell_fates(no, "", "");
+        }
+    }
+
+    /// Tells what happened to messages of an alert, with the network's words and id where there are any.
+    pub fn tell_fates(&mut self, no: AlertNo, text: &str, carrier_id: &str) {
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(slips) = live.slips.as_mut().filter(|slips| !slips.happened.is_empty()) else { return };
+        for happened in std::mem::take(&mut slips.happened) {
+            let Some(entry) = self.letter(no, happened.endpoint) else { continue };
+            let route = self.route_of(no, happened.endpoint);
+            self.tell_fate(&happened, entry, route, text, carrier_id);
+        }
+    }
+
+    fn route_of(&self, no: AlertNo, endpoint: EndpointNo) -> String {
+        let hot = self.lives.get(&no).and_then(|live| live.hot(endpoint));
+        hot.and_then(|hot| self.words.route(hot.route)).unwrap_or_default().to_owned()
+    }
+
+    fn tell_fate(
+        &mut self,
+        happened: &Happened,
+        entry: RosterEntry,
+        route: String,
+        text: &str,
+        carrier_id: &str,
+    ) {
+        let Some(message) = entry.message else { return };
+        self.meter.note_told(happened.event);
+        match message.party {
+            Party::Smpp(system_id) => {
+                let fate = Fate {
+                    id: message.id,
+                    event: happened.event,
+                    state: happened.state,
+                    beginning: beginning(&message.short.text),
+                    source: message.short.source,
+                    to: entry.address,
+                    dest: message.short.dest,
+                    text: text.to_owned(),
+                    carrier_id: carrier_id.to_owned(),
+                    route,
+                    submitted: message.at,
+                    at: happened.at,
+                    tell: message.tell,
+                };
+                self.fates.say(Some(system_id), Told::Fate(Box::new(fate)).encode());
+            }
+            Party::Platform(username) => {
+                let Some(url) = &message.tell.url else { return };
+                let id = message_id(message.id);
+                let values = Values {
+                    text: text.as_bytes().into(),
+                    person: &entry.address,
+                    ours: &message.short.source.addr,
+                    at: Some(happened.at),
+                    id: &id,
+                    route: &route,
+                    service: &username,
+                    event: Some(happened.event),
+                    url,
+                    carrier_id,
+                    given: &message.tell.values,
+                    ..Values::default()
+                };
+                let stable = format!("{id}-{}", happened.event);
+                self.fetch(stable, expand(url, &values), happened.at);
+            }
+            Party::House => {}
+        }
+    }
+
+    /// A platform is told by a call of its address; `id` is the same if it has to be said again.
+    pub fn fetch(&mut self, id: String, url: String, at: Timestamp) {
+        let notice = Notice {
+            id,
+            alert: None,
+            verb: NoticeVerb::Fetch,
+            url,
+            content_type: String::new(),
+            body: String::new(),
+            at,
+            expires: at.plus_s(TOLD_S),
+        };
+        self.fates.say(None, notice.encode());
+    }
+
+    /// A client of our SMPP server is told.
+    pub fn tell_client(&mut self, system_id: &str, told: &Told) {
+        self.fates.say(Some(system_id.to_owned()), told.encode());
+    }
+
+    /// Puts on the bus what waits, one append after the other, so that each party hears in order.
+    pub fn flush_fates(&mut self, now: Timestamp) {
+        let paused = self.fates.paused_until.is_some_and(|until| now < until);
+        if self.fates.under_way || self.fates.queues.is_empty() || paused {
+            return;
+        }
+        let mut batches = Vec::with_capacity(self.fates.queues.len());
+        for (to, records) in std::mem::take(&mut self.fates.queues) {
+            match self.told_topic(&to) {
+                Ok(topic) => batches.push(Batch { to, topic, records }),
+                Err(error) => {
+                    tracing::error!(?to, %error, "a party cannot be told; what it was to hear is dropped");
+                    self.fates.written += records.len() as u64;
+                }
+            }
+        }
+        self.fates.under_way = true;
+        self.errands.push(Box::pin(async move { Errand::Told(write(batches).await) }));
+    }
+
+    fn told_topic(&mut self, to: &Option<String>) -> Result<Arc<dyn bus::Topic>, bus::BusError> {
+        if let Some(topic) = self.fates.topics.get(to) {
+            return Ok(topic.clone());
+        }
+        let name = to.as_ref().map_or_else(|| records::NOTICES.to_owned(), |system_id| told_topic(system_id));
+        let topic = self.parts.bus.topic(&name)?;
+        self.fates.topics.insert(to.clone(), topic.clone());
+        Ok(topic)
+    }
+
+    /// Words are on the bus, or some could not be put there.
+    pub fn told(&mut self, told: OnTheBus) {
+        self.fates.under_way = false;
+        self.fates.written += told.written as u64;
+        if let Some(error) = told.error {
+            tracing::error!(%error, "parties cannot be told now; it will be tried again");
+            self.fates.paused_until = Some(self.now().plus_us(PAUSE_US));
+        }
+        for batch in told.left {
+            // What was said meanwhile comes behind.
+            let queue = self.fates.queues.entry(batch.to).or_default();
+            let later = std::mem::replace(queue, batch.records);
+            queue.extend(later);
+        }
+        if self.stopping.is_some() && self.fates.paused_until.is_some() {
+            // The next start tells it: SQL does not have what it speaks of.
+            self.fates.queues.clear();
+            self.fates.written = self.fates.said;
+        }
+    }
+}
+
+async fn write(batches: Vec<Batch>) -> OnTheBus {
+    let mut written = 0;
+    let mut left = Vec::new();
+    let mut error = None;
+    for mut batch in batches {
+        while !batch.records.is_empty() && error.is_none() {
+            let count = batch.records.len().min(AT_ONCE);
+            let slices: Vec<&[u8]> = batch.records[..count].iter().map(Vec::as_slice).collect();
+            match batch.topic.append(&slices).await {
+                Ok(_) => {
+                    written += count;
+                    batch.records.drain(..count);
+                }
+                Err(failed) => error = Some(failed),
+            }
+        }
+        if !batch.records.is_empty() {
+            left.push(batch);
+        }
+    }
+    OnTheBus { written, left, error }
+}
+
+/// A message's id as it is told outside.
+pub fn message_id(id: MessageId) -> String {
+    format!("{:016x}", id.0)
+}
+
+/// The first characters of a message, as far as they can be read without the carrier's alphabet.
+fn beginning(text: &ShortText) -> String {
+    match text {
+        ShortText::Text { text, .. } => text.chars().take(BEGINNING_CHARACTERS).collect(),
+        ShortText::Octets { data_coding: 8, octets } => {
+            let units = octets.chunks_exact(2).map(|two| u16::from_be_bytes([two[0], two[1]]));
+            let characters = char::decode_utf16(units).map(|c| c.unwrap_or('?'));
+            characters.take(BEGINNING_CHARACTERS).collect()
+        }
+        ShortText::Octets { octets, .. } => {
+            let readable = |octet: &u8| if (0x20..0x7f).contains(octet) { char::from(*octet) } else { '.' };
+            octets.iter().take(BEGINNING_CHARACTERS).map(readable).collect()
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! How messages stand, and their parties' hand on those that have not left us.
+
+use super::command::{Command, Reply};
+use super::owner::{Errand, Owner, bus_error};
+use crate::messages::{Steered, Wanted};
+use crate::record::hot::{IN_SEGMENT, STEERED};
+use records::{
+    AlertNo, Delivery, DeliveryState, EndpointNo, Intake, MessageId, Reason, RosterEntry, Timestamp,
+};
+
+/// Questions about messages that intake has not come to; more are refused.
+const PARKED_MAX: usize = 10_000;
+
+/// A message in memory.
+pub struct MessageLook {
+    /// How it stands.
+    pub delivery: Delivery,
+    /// The network gave it up when its time ran out.
+    pub lapsed: bool,
+    /// The message, if its block is in memory.
+    pub entry: Option<RosterEntry>,
+}
+
+/// A message is taken back, or says something else: that is on disk, or could not be put there.
+pub struct Steering {
+    changes: Vec<Intake>,
+    result: Result<u64, bus::BusError>,
+    reply: Steerer,
+}
+
+/// Who waits for it.
+pub enum Steerer {
+    One(Reply<Steered>),
+    All(Reply<u64>),
+}
+
+impl Owner {
+    /// Commands about messages.
+    pub fn obey_message(&mut self, command: Command) {
+        let id = match &command {
+            Command::Message { id, .. }
+            | Command::CancelMessage { id, .. }
+            | Command::ReplaceMessage { id, .. } => *id,
+            _ => MessageId(0),
+        };
+        if id.0 >= self.intake.next && id.0 < self.intake.topic.head() && self.parked.len() < PARKED_MAX {
+            self.parked.push(command);
+            return;
+        }
+        match command {
+            Command::Message { account, id, reply } => {
+                let _ = reply.send(Ok(self.look_at_message(&account, id)));
+            }
+            Command::CancelMessage { account, id, reply } => {
+                let at = self.now();
+                self.steer_message(&account, Intake::Cancel { id, at }, reply);
+            }
+            Command::ReplaceMessage { account, change, reply, .. } => {
+                self.steer_message(&account, *change, reply);
+            }
+            Command::CancelMessages { account, wanted, reply } => {
+                self.cancel_messages(&account, &wanted, reply)
+            }
+            _ => {}
+        }
+    }
+
+    /// Intake went on: what was asked about messages it has come to can be answered.
+    pub fn unpark(&mut self) {
+        if !self.parked.is_empty() {
+            for command in std::mem::take(&mut self.parked) {
+                self.obey_message(command);
+            }
+        }
+    }
+
+    fn find(&self, account: Option<&str>, id: MessageId) -> Option<(AlertNo, EndpointNo)> {
+        self.intake.candidates(account, id.0).into_iter().find_map(|no| {
+            let endpoint = self.lives.get(&no)?.slips.as_ref()?.endpoint(id)?;
+            Some((no, endpoint))
+        })
+    }
+
+    fn look_at_message(&mut self, account: &str, id: MessageId) -> Option<MessageLook> {
+        let (no, endpoint) = self.find(Some(account), id)?;
+        let live = self.lives.get(&no)?;
+        let lapsed = live.hot(endpoint)?.flags & crate::record::hot::LAPSED != 0;
+        let delivery = live.delivery(endpoint, &self.words)?;
+        Some(MessageLook { delivery, lapsed, entry: self.blocks.entry_at_hand(no, endpoint) })
+    }
+
+    fn may_steer(&self, no: AlertNo, endpoint: EndpointNo) -> bool {
+        self.lives.get(&no).and_then(|live| live.hot(endpoint)).is_some_and(|hot| {
+            matches!(hot.state, DeliveryState::Planned | DeliveryState::Held)
+                && hot.flags & (IN_SEGMENT | STEERED) == 0
+        })
+    }
+
+    fn steer_message(&mut self, account: &str, change: Intake, reply: Reply<Steered>) {
+        let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = &change else { return };
+        let Some((no, endpoint)) = self.find(Some(account), *id) else {
+            let _ = reply.send(Ok(Steered::NotFound));
+            return;
+        };
+        if !self.may_steer(no, endpoint) {
+            let _ = reply.send(Ok(Steered::TooLate));
+            return;
+        }
+        self.steer_all(vec![(no, endpoint, change)], Steerer::One(reply));
+    }
+
+    fn cancel_messages(&mut self, account: &str, wanted: &Wanted, reply: Reply<u64>) {
+        let at = self.now();
+        let mut changes = Vec::new();
+        for no in self.intake.alerts_of(account) {
+            let waiting = self.lives.get(&no).map_or_else(Vec::new, |live| live.waiting());
+            for endpoint in waiting {
+                if !self.may_steer(no, endpoint) {
+                    continue;
+                }
+                let Some(entry) = self.letter(no, endpoint).filter(|entry| is_wanted(entry, wanted)) else {
+                    continue;
+                };
+                if let Some(message) = entry.message {
+                    changes.push((no, endpoint, Intake::Cancel { id: message.id, at }));
+                }
+            }
+        }
+        if changes.is_empty() {
+            let _ = reply.send(Ok(0));
+            return;
+        }
+        self.steer_all(changes, Steerer::All(reply));
+    }
+
+    /// What is about to change is not sent meanwhile; it changes when that is on disk.
+    fn steer_all(&mut self, changes: Vec<(AlertNo, EndpointNo, Intake)>, reply: Steerer) {
+        let now = self.now();
+        let mut kept = Vec::with_capacity(changes.len());
+        for (no, endpoint, change) in changes {
+            if let Some(live) = self.lives.get_mut(&no) {
+                live.edit(endpoint, now, |hot| hot.flags |= STEERED);
+            }
+            kept.push(change);
+        }
+        let topic = self.intake.topic.clone();
+        self.errands.push(Box::pin(async move {
+            let records: Vec<Vec<u8>> = kept.iter().map(Intake::encode).collect();
+            let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+            let result = topic.append(&slices).await;
+            Errand::Steered(Steering { changes: kept, result, reply })
+        }));
+    }
+
+    /// It is on disk, or could not be put there.
+    pub fn steered(&mut self, steering: Steering) {
+        let Steering { changes, result, reply } = steering;
+        let count = changes.len() as u64;
+        for (place, change) in changes.into_iter().enumerate() {
+            match &result {
+                // Intake may have come to it before we heard that it is there.
+                Ok(first) if first + (place as u64) < self.intake.next => {}
+                Ok(first) => {
+                    self.intake.carried_out.insert(first + place as u64);
+                    self.take_change(change);
+                }
+                Err(_) => self.let_go_of(&change),
+            }
+        }
+        let failed = result.err().map(bus_error);
+        match (reply, failed) {
+            (Steerer::One(reply), None) => _ = reply.send(Ok(Steered::Done)),
+            (Steerer::All(reply), None) => _ = reply.send(Ok(count)),
+            (Steerer::One(reply), Some(error)) => _ = reply.send(Err(error)),
+            (Steerer::All(reply), Some(error)) => _ = reply.send(Err(error)),
+        }
+    }
+
+    fn let_go_of(&mut self, change: &Intake) {
+        let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = change else { return };
+        let now = self.now();
+        let Some((no, endpoint)) = self.find(None, *id) else { return };
+        if let Some(live) = self.lives.get_mut(&no) {
+            live.edit(endpoint, now, |hot| hot.flags &= !STEERED);
+        }
+        self.touch(no);
+    }
+
+    /// Carries out a change that is on disk; a second time it changes nothing.
+    pub fn take_change(&mut self, change: Intake) {
+        match change {
+            Intake::Cancel { id, at } => {
+                let Some((no, endpoint)) = self.find(None, id) else { return };
+                let Some(live) = self.lives.get_mut(&no) else { return };
+                live.edit(endpoint, at, |hot| {
+                    hot.flags &= !STEERED;
+                    let waits = matches!(hot.state, DeliveryState::Planned | DeliveryState::Held);
+                    if waits && hot.flags & IN_SEGMENT == 0 {
+                        hot.state = DeliveryState::Failed;
+                        hot.reason = Reason::Cancelled;
+                        hot.due = 0;
+                    }
+                });
+                self.touch(no);
+            }
+            Intake::Replace { id, short, expires, not_before, .. } => {
+                let Some((no, endpoint)) = self.find(None, id) else { return };
+                let Some(mut entry) = self.letter(no, endpoint) else { return };
+                let Some(message) = &mut entry.message else { return };
+                let asked = message.short.registered_delivery;
+                message.short = *short;
+                message.short.registered_delivery = message.short.registered_delivery.or(asked);
+                entry.expires = expires.or(entry.expires);
+                entry.not_before = not_before.or(entry.not_before);
+                self.blocks.replace(&*self.parts.store, no, endpoint, &entry);
+                self.reschedule(no, endpoint, entry.expires, not_before);
+                self.touch(no);
+            }
+            Intake::Message(_) => {}
+        }
+    }
+
+    fn reschedule(
+        &mut self,
+        no: AlertNo,
+        endpoint: EndpointNo,
+        expires: Option<Timestamp>,
+        not_before: Option<Timestamp>,
+    ) {
+        let now = self.now();
+        let Some(live) = self.lives.get_mut(&no) else { return };
+        if let Some(expires) = expires {
+            live.set_expiry(endpoint, expires);
+        }
+        let created = live.alert.created;
+        live.edit(endpoint, now, |hot| {
+            hot.flags &= !STEERED;
+            let Some(until) = not_before else { return };
+            match hot.state {
+                DeliveryState::Planned if until > now && hot.flags & IN_SEGMENT == 0 => {
+                    hot.state = DeliveryState::Held;
+                    hot.reason = Reason::NotBefore;
+                    hot.due = crate::record::hot::offset(created, until);
+                }
+                DeliveryState::Held if hot.reason == Reason::NotBefore => {
+                    hot.due = crate::record::hot::offset(created, until);
+                }
+                _ => {}
+            }
+        });
+    }
+}
+
+fn is_wanted(entry: &RosterEntry, wanted: &Wanted) -> bool {
+    entry.message.as_ref().is_some_and(|message| {
+        message.party == wanted.party
+            && *message.short.source.addr == *wanted.source
+            && entry.address == wanted.to
+            && (wanted.service_type.is_empty() || *message.short.service_type == *wanted.service_type)
+    })
+}
