@@ -224,6 +224,7 @@ impl House {
                 clock: clock.clone(),
                 links,
                 cap_senders: self.cap_senders.clone(),
+                platforms: Arc::default(),
                 defaults: setup.defaults,
                 reload,
                 metrics: crate::metering::handle(),

@@ -5,6 +5,7 @@ use super::body;
 use super::cap_in::CapSender;
 use super::links::AnswerLinks;
 use super::problem::{Kind, Outcome, Problem};
+use super::sendsms::SendSms;
 use super::sessions::Sessions;
 use super::{Deps, HttpConfig, Limits, Reload};
 use arc_swap::ArcSwap;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub clock: Clock,
     pub links: Arc<AnswerLinks>,
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    pub sendsms: Arc<SendSms>,
     pub defaults: Defaults,
     pub reload: Option<Reload>,
     pub metrics: Option<PrometheusHandle>,
@@ -71,7 +73,10 @@ impl App {
         let (limits, public_url) = (config.limits.clone(), config.public_url.clone());
         let secure =
             config.tls.is_some() || public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
+        let intake = Arc::new(deps.engine.messages());
+        let sendsms = SendSms::new(intake, deps.platforms, deps.clock.clone());
         App(Arc::new(Shared {
+            sendsms: Arc::new(sendsms),
             engine: deps.engine,
             store: deps.store,
             clock: deps.clock,

@@ -30,6 +30,7 @@ mod recipients_stream;
 mod rest_of_body;
 mod router;
 mod routes;
+mod sendsms;
 mod server;
 mod sessions;
 #[cfg(test)]
@@ -41,6 +42,7 @@ mod tokens;
 pub use auth::ensure_admin_token;
 pub use cap_in::CapSender;
 pub use links::{AnswerLinks, LINK_KEY_OCTETS};
+pub use sendsms::{MessageIntake, PLATFORMS_MAX, PlatformSettings, Platforms};
 pub use server::{Running, ServeError, serve};
 
 use arc_swap::ArcSwap;
@@ -95,6 +97,8 @@ pub struct Deps {
     pub links: Arc<AnswerLinks>,
     /// Whom CAP messages reach, by sender; a reload may store another list here.
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    /// Who may send by the old way; a reload may store another table here.
+    pub platforms: Arc<ArcSwap<Platforms>>,
     /// What fills in what an address leaves out.
     pub defaults: store::import::Defaults,
     /// Reads the config again; tells what changed.

@@ -91,6 +91,10 @@ const fn make((method, path): (&'static str, &'static str), need: Need, about: &
 const HTML: &[&str] = &["text/html"];
 const FORM: &[&str] = &["application/x-www-form-urlencoded"];
 const PEOPLE: &[&str] = &["text/csv", "application/x-ndjson"];
+const HANDED_IN: &[&str] = &[
+    "username", "password", "to", "text", "from", "coding", "charset", "udh", "mclass", "mwi", "pid", "rpi", "alt-dcs", "validity", "deferred", "priority",
+    "smsc", "dlr-mask", "dlr-url", "account", "binfo", "meta-data",
+];
 const PAGE: &[&str] = &["cursor", "limit"];
 
 /// Every operation.
@@ -108,6 +112,8 @@ pub(crate) const ROWS: &[Row] = &[
     make(("GET", "/openapi.json"), Need::Nothing, "this description", &[], Takes::Nothing, 200, Gives::Media(&["application/json"])),
     make(("GET", "/cap/feed.atom"), Need::Nothing, "what came in as CAP, public and actual, as an Atom feed", &[], Takes::Nothing, 200, Gives::Media(&["application/atom+xml"])),
     make(("GET", "/cap/{id}"), Need::Nothing, "a message of the feed", &[], Takes::Nothing, 200, Gives::Media(&["application/cap+xml"])),
+    make(("GET", "/cgi-bin/sendsms"), Need::Nothing, "hand in a short message, as to Kannel's smsbox; errors are lines of words", HANDED_IN, Takes::Nothing, 202, Gives::Media(HTML)),
+    make(("POST", "/cgi-bin/sendsms"), Need::Nothing, "the same as a form, with X-Kannel headers, or as Kannel's XML", &[], Takes::Media(&["application/x-www-form-urlencoded", "text/plain", "application/octet-stream", "text/xml"]), 202, Gives::Media(HTML)),
     make(("POST", "/api/v1/recipients"), Need::Change, "add or replace one recipient or many", &[], Takes::OneOrMany("Recipient"), 200, Gives::JsonOr("Recipient", &[])),
     make(("GET", "/api/v1/recipients"), Need::See, "list recipients", &["filter", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("Recipient")),
     make(("GET", "/api/v1/recipients/{id}"), Need::See, "one recipient", &[], Takes::Nothing, 200, Gives::Json("Recipient")),

@@ -1,17 +1,23 @@
 //! Listens, accepts, speaks HTTP/1.1 on each connection, and stops in order.
 
 use super::app::App;
+use super::sendsms::{BEGINNING_OCTETS, Lanes, PATH, Road, is_for_lane};
 use super::{Deps, HttpConfig, router};
 use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -80,7 +86,7 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<Running, ServeError
     let metrics = deps.metrics.clone();
     let app = App::new(deps, &config, stopping.clone());
     let door = Door {
-        router: router::router(app),
+        ways: Ways::new(app),
         tls: config.tls.clone().map(TlsAcceptor::from),
         places: Arc::new(Semaphore::new(config.limits.connections_max)),
         stopping,
@@ -105,7 +111,7 @@ async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {
 }
 
 struct Door {
-    router: Router,
+    ways: Ways,
     tls: Option<TlsAcceptor>,
     places: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
@@ -119,7 +125,7 @@ impl Door {
             // Ended connections are taken from the set as we go, so that it holds only those that live.
             while connections.try_join_next().is_some() {}
             let accepted = tokio::select! {
-                accepted = self.accept(&listener) => accepted,
+                accepted = accept(&listener, &self.places) => accepted,
                 () = told(&mut stopping) => break,
             };
             if let Some((stream, peer, place)) = accepted {
@@ -133,39 +139,95 @@ impl Door {
         }
     }
 
-    async fn accept(&self, listener: &TcpListener) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-        let place = self.places.clone().acquire_owned().await.ok()?;
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                set_nodelay(&stream, peer);
-                Some((stream, peer, place))
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_RETRY).await;
-                None
-            }
-        }
-    }
-
     fn connection(
         &self,
         stream: TcpStream,
         peer: SocketAddr,
         place: OwnedSemaphorePermit,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let (router, tls, stopping) = (self.router.clone(), self.tls.clone(), self.stopping.clone());
+        let (ways, tls, stopping) = (self.ways.clone(), self.tls.clone(), self.stopping.clone());
         async move {
             let _place = place;
             match tls {
-                None => speak(stream, router, stopping).await,
+                None => speak_plain(stream, peer, ways, stopping).await,
                 Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => speak(stream, router, stopping).await,
+                    Ok(Ok(stream)) => speak(stream, peer, ways, stopping).await,
                     Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
                     Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
                 },
             }
         }
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = places.clone().acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, peer)) => {
+            set_nodelay(&stream, peer);
+            Some((stream, peer, place))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot accept a connection");
+            tokio::time::sleep(ACCEPT_RETRY).await;
+            None
+        }
+    }
+}
+
+/// Where a request may go: to the router, or the platforms' old way, which has no use for its layers.
+#[derive(Clone)]
+struct Ways {
+    router: TowerToHyperService<Router>,
+    app: App,
+    road: Arc<Road>,
+    lanes: Arc<Lanes>,
+}
+
+impl Ways {
+    fn new(app: App) -> Ways {
+        let sendsms = app.sendsms.clone();
+        Ways {
+            router: TowerToHyperService::new(router::router(app.clone())),
+            app,
+            road: Arc::new(Road::new(sendsms.clone())),
+            lanes: Arc::new(Lanes::new(sendsms)),
+        }
+    }
+
+    async fn answer(self, request: Request<Incoming>, from: IpAddr) -> Result<Response<Body>, Infallible> {
+        if request.uri().path() == PATH {
+            return Ok(self.road.answer(&self.app.large_bodies, request.map(Body::new), from).await);
+        }
+        self.router.call(request).await
+    }
+}
+
+/// A connection that begins as platforms' do takes the short cut as long as it keeps to it.
+async fn speak_plain(stream: TcpStream, peer: SocketAddr, ways: Ways, mut stopping: watch::Receiver<bool>) {
+    let mut beginning = [0; BEGINNING_OCTETS];
+    let peeked = tokio::select! {
+        peeked = tokio::time::timeout(HEAD_MAX, stream.peek(&mut beginning)) => peeked,
+        () = told(&mut stopping) => return,
+    };
+    let Ok(Ok(octets)) = peeked else { return };
+    if !is_for_lane(&beginning[..octets]) {
+        return speak(stream, peer, ways, stopping).await;
+    }
+    let goes_on = ways.lanes.drive(stream, peer, stopping.clone()).await;
+    let goes_on = goes_on
+        .and_then(|rest| rest.map(|(stream, unread)| Ok((TcpStream::from_std(stream)?, unread))).transpose());
+    match goes_on {
+        Ok(None) => {}
+        Ok(Some((stream, unread))) => {
+            let (reads, writes) = stream.into_split();
+            let unread = io::Cursor::new(unread);
+            speak(tokio::io::join(unread.chain(reads), writes), peer, ways, stopping).await;
+        }
+        Err(error) => tracing::debug!(%peer, %error, "a connection ended early"),
     }
 }
 
@@ -176,13 +238,14 @@ fn set_nodelay(stream: &TcpStream, peer: SocketAddr) {
     }
 }
 
-async fn speak<S>(stream: S, router: Router, mut stopping: watch::Receiver<bool>)
+async fn speak<S>(stream: S, peer: SocketAddr, ways: Ways, mut stopping: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).max_buf_size(HEAD_OCTETS_MAX);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let service = service_fn(move |request| ways.clone().answer(request, peer.ip()));
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
@@ -213,9 +276,8 @@ mod tests {
     async fn every_accepted_socket_has_no_delay() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (_stop, stopping) = watch::channel(false);
-        let door = Door { router: Router::new(), tls: None, places: Arc::new(Semaphore::new(1)), stopping };
-        let (_client, accepted) = tokio::join!(TcpStream::connect(address), door.accept(&listener));
+        let places = Arc::new(Semaphore::new(1));
+        let (_client, accepted) = tokio::join!(TcpStream::connect(address), accept(&listener, &places));
         let (stream, _, _) = accepted.unwrap();
         assert!(stream.nodelay().unwrap());
     }

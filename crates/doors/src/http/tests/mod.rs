@@ -81,6 +81,7 @@ impl House {
             clock,
             links: links.clone(),
             cap_senders: cap_senders.clone(),
+            platforms: Arc::default(),
             defaults: store::import::Defaults::default(),
             reload,
             metrics: None,

@@ -1,0 +1,91 @@
+//! The road for every request that the short cut does not take: TLS, bodies in pieces, clients with habits of their own.
+
+use super::answer::Answer;
+use super::queue::Queue;
+use super::{Ask, BODY_OCTETS_MAX, Headers, SendSms};
+use crate::http::body;
+use axum::body::Body;
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use std::net::IpAddr;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+impl Headers for HeaderMap {
+    fn each<'h>(&'h self, take: &mut dyn FnMut(&'h str, &'h [u8])) {
+        for (name, value) in self {
+            take(name.as_str(), value.as_bytes());
+        }
+    }
+}
+
+/// The old way, as the service of every connection holds it.
+pub(crate) struct Road {
+    sendsms: Arc<SendSms>,
+    queue: Queue,
+}
+
+impl Road {
+    /// Its messages are appended by the current runtime.
+    pub(crate) fn new(sendsms: Arc<SendSms>) -> Road {
+        let queue = Queue::start(sendsms.intake.clone());
+        Road { sendsms, queue }
+    }
+
+    /// Answers a request for [`super::PATH`].
+    pub(crate) async fn answer(
+        &self,
+        large_bodies: &Semaphore,
+        request: Request<Body>,
+        from: IpAddr,
+    ) -> Response<Body> {
+        let began = Instant::now();
+        let is_post = *request.method() == Method::POST;
+        let response = self.respond_to(large_bodies, request, from).await;
+        self.sendsms.meters.note(is_post, response.status().as_u16(), began.elapsed());
+        response
+    }
+
+    async fn respond_to(
+        &self,
+        large_bodies: &Semaphore,
+        request: Request<Body>,
+        from: IpAddr,
+    ) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let is_post = parts.method == Method::POST;
+        if !is_post && !matches!(parts.method, Method::GET | Method::HEAD) {
+            let mut response = respond(Answer::WRONG_METHOD);
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+            return response;
+        }
+        let mut whole = Vec::new();
+        if is_post {
+            match body::whole(&parts.headers, body, BODY_OCTETS_MAX, large_bodies).await {
+                Ok(body) => whole = body,
+                Err(problem) if problem.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                    return respond(Answer::TOO_LARGE);
+                }
+                Err(_) => return respond(Answer::INCOMPLETE),
+            }
+        }
+        let query = parts.uri.query().unwrap_or_default().as_bytes();
+        let ask = Ask { is_post, query, headers: &parts.headers, body: &whole, from };
+        let step = self.sendsms.take(&ask, &self.queue);
+        respond(step.answer().await)
+    }
+}
+
+fn respond(answer: Answer) -> Response<Body> {
+    let mut response = Response::new(Body::from(answer.words));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some(seconds) = answer.retry_after_s {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}

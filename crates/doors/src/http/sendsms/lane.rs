@@ -1,0 +1,241 @@
+//! The short cut: a connection that carries nothing but requests for [`super::PATH`] over plain HTTP/1.1 is served by one task on a
+//! runtime of one core, without a task, a router or a layer for each request. Whatever is unusual goes on where everything else
+//! goes, with what was read of it.
+
+use super::queue::Queue;
+use super::reply::Reply;
+use super::{Ask, Headers, PATH, SendSms, Step};
+use bytes::{Buf, BytesMut};
+use net::Cores;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// A connection that sends nothing for so long is closed.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+/// Octets of a request on the short cut, head and body; longer ones take the other road.
+const REQUEST_OCTETS_MAX: usize = 60 << 10;
+/// Headers of such a request.
+const HEADERS_MAX: usize = 32;
+/// Octets of a connection's buffer to begin with.
+const BUFFER_OCTETS: usize = 4 << 10;
+
+/// One lane for each core, made when the first connection needs one.
+pub(crate) struct Lanes {
+    sendsms: Arc<SendSms>,
+    started: OnceLock<Option<Started>>,
+}
+
+struct Started {
+    cores: Cores,
+    queues: Vec<Arc<Queue>>,
+}
+
+/// A connection that goes on elsewhere, and what was read of it and not answered.
+pub(crate) type GoesOn = (std::net::TcpStream, BytesMut);
+
+impl Lanes {
+    pub(crate) fn new(sendsms: Arc<SendSms>) -> Lanes {
+        Lanes { sendsms, started: OnceLock::new() }
+    }
+
+    fn started(&self) -> Option<&Started> {
+        let start = || match Cores::one_per_core() {
+            Ok(cores) => {
+                let queue = |core| {
+                    let _inside = cores.handle(core).enter();
+                    Arc::new(Queue::start(self.sendsms.intake.clone()))
+                };
+                let queues = (0..cores.count()).map(queue).collect();
+                Some(Started { cores, queues })
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no runtimes for platforms' requests; they take the long road");
+                None
+            }
+        };
+        self.started.get_or_init(start).as_ref()
+    }
+
+    /// Serves a connection as long as it keeps to the short cut. Nothing: it is over.
+    pub(crate) async fn drive(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        stopping: watch::Receiver<bool>,
+    ) -> io::Result<Option<GoesOn>> {
+        let stream = stream.into_std()?;
+        let Some(started) = self.started() else { return Ok(Some((stream, BytesMut::new()))) };
+        let core = started.cores.next();
+        let (sendsms, queue) = (self.sendsms.clone(), started.queues[core].clone());
+        let served = started.cores.spawn_on(core, async move {
+            let connection = Connection {
+                stream: TcpStream::from_std(stream)?,
+                unread: BytesMut::with_capacity(BUFFER_OCTETS),
+                sendsms,
+                queue,
+                from: peer.ip(),
+            };
+            connection.serve(stopping).await
+        });
+        served.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+}
+
+/// Whether a connection that begins so belongs here.
+pub(crate) fn is_for_lane(beginning: &[u8]) -> bool {
+    let target = beginning.strip_prefix(b"GET ").or_else(|| beginning.strip_prefix(b"POST "));
+    target.is_some_and(|target| target.starts_with(PATH.as_bytes()))
+}
+
+/// Octets that [`is_for_lane`] looks at.
+pub(crate) const BEGINNING_OCTETS: usize = "POST ".len() + PATH.len();
+
+struct Connection {
+    stream: TcpStream,
+    unread: BytesMut,
+    sendsms: Arc<SendSms>,
+    queue: Arc<Queue>,
+    from: IpAddr,
+}
+
+/// What stands at the front of the buffer.
+enum Front {
+    /// Not all of a request.
+    Part,
+    /// A request for the other road, or none at all.
+    Other,
+    /// A request, read and put into the queue.
+    Taken(Taken),
+}
+
+struct Taken {
+    step: Step,
+    octets: usize,
+    is_post: bool,
+    closes: bool,
+}
+
+impl Connection {
+    async fn serve(mut self, mut stopping: watch::Receiver<bool>) -> io::Result<Option<GoesOn>> {
+        let mut told = pin!(stopping.wait_for(|stop| *stop));
+        let mut idle = pin!(sleep_until(Instant::now() + IDLE_MAX));
+        let mut reply = Reply::default();
+        let mut last = Instant::now();
+        loop {
+            match front(&self.unread, &self.sendsms, &self.queue, self.from) {
+                Front::Other => return Ok(Some((self.stream.into_std()?, self.unread))),
+                Front::Taken(taken) => {
+                    let answer = taken.step.answer().await;
+                    self.unread.advance(taken.octets);
+                    let octets = reply.write(answer, taken.closes, self.sendsms.now());
+                    self.stream.write_all(octets).await?;
+                    let now = Instant::now();
+                    self.sendsms.meters.note(taken.is_post, answer.status, now - last);
+                    last = now;
+                    if taken.closes {
+                        self.stream.shutdown().await?;
+                        return Ok(None);
+                    }
+                }
+                Front::Part => {
+                    self.unread.reserve(BUFFER_OCTETS);
+                    tokio::select! {
+                        biased;
+                        read = self.stream.read_buf(&mut self.unread) => match read? {
+                            0 => return Ok(None),
+                            _ => last = Instant::now(),
+                        },
+                        () = idle.as_mut() => {
+                            if last.elapsed() >= IDLE_MAX {
+                                return Ok(None);
+                            }
+                            idle.as_mut().reset(last + IDLE_MAX);
+                        }
+                        _ = told.as_mut() => return Ok(None),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Headers for [httparse::Header<'_>] {
+    fn each<'h>(&'h self, take: &mut dyn FnMut(&'h str, &'h [u8])) {
+        for header in self {
+            take(header.name, header.value);
+        }
+    }
+}
+
+fn front(unread: &[u8], sendsms: &SendSms, queue: &Queue, from: IpAddr) -> Front {
+    if unread.is_empty() {
+        return Front::Part;
+    }
+    let part = || if unread.len() < REQUEST_OCTETS_MAX { Front::Part } else { Front::Other };
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut headers);
+    let head = match request.parse(unread) {
+        Ok(httparse::Status::Complete(head)) => head,
+        Ok(httparse::Status::Partial) => return part(),
+        Err(_) => return Front::Other,
+    };
+    let (Some(method), Some(target), Some(1)) = (request.method, request.path, request.version) else {
+        return Front::Other;
+    };
+    let is_post = method == "POST";
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    if path != PATH || !(is_post || method == "GET") {
+        return Front::Other;
+    }
+    let Some(framing) = Framing::of(request.headers) else { return Front::Other };
+    let octets = head + framing.body_octets;
+    if octets > REQUEST_OCTETS_MAX {
+        return Front::Other;
+    }
+    let Some(body) = unread.get(head..octets) else { return Front::Part };
+    let ask = Ask { is_post, query: query.as_bytes(), headers: &*request.headers, body, from };
+    Front::Taken(Taken { step: sendsms.take(&ask, queue), octets, is_post, closes: framing.closes })
+}
+
+/// How a request ends, and whether the connection does.
+struct Framing {
+    body_octets: usize,
+    closes: bool,
+}
+
+impl Framing {
+    /// Nothing where a header says something that the short cut does not do.
+    fn of(headers: &[httparse::Header<'_>]) -> Option<Framing> {
+        let (mut body_octets, mut closes) = (None, false);
+        for header in headers {
+            let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+            match header.name.len() {
+                14 if is("content-length") => {
+                    let digits = header.value.iter().all(u8::is_ascii_digit);
+                    let value = std::str::from_utf8(header.value).ok().filter(|_| digits)?;
+                    if body_octets.replace(value.parse().ok()?).is_some() {
+                        return None;
+                    }
+                }
+                10 if is("connection") => match header.value {
+                    b"close" => closes = true,
+                    value if value.eq_ignore_ascii_case(b"keep-alive") => {}
+                    _ => return None,
+                },
+                17 if is("transfer-encoding") => return None,
+                16 if is("content-encoding") => return None,
+                6 if is("expect") => return None,
+                7 if is("upgrade") => return None,
+                _ => {}
+            }
+        }
+        Some(Framing { body_octets: body_octets.unwrap_or(0), closes })
+    }
+}
