@@ -17,6 +17,12 @@ impl Backoff {
         Backoff { first, max: max.max(first), failures: 0 }
     }
 
+    /// As if it had failed `failures` times since the last success.
+    #[must_use]
+    pub fn after(self, failures: u32) -> Self {
+        Backoff { failures, ..self }
+    }
+
     /// Counts a failure and says how long to wait. `random` is from 0 (half the wait) to 1 (all of it); what lies
     /// outside or is not a number counts as 1.
     pub fn wait(&mut self, random: f64) -> Duration {
@@ -50,6 +56,7 @@ mod tests {
         }
         backoff.reset();
         assert_eq!((backoff.failures(), backoff.wait(1.0)), (0, Duration::from_secs(1)));
+        assert_eq!(backoff.after(3).wait(1.0), Duration::from_secs(8));
     }
 
     #[test]

@@ -20,7 +20,7 @@ const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature
 const GONE_FOR: Duration = Duration::from_secs(3_600);
 
 /// How a try ended.
-enum Told {
+pub(super) enum Told {
     Yes,
     /// The address wants no more of this, ever.
     Gone,
@@ -115,7 +115,7 @@ async fn tell(office: &Office, notice: &Notice) -> Told {
     }
 }
 
-fn judge(office: &Office, response: &reqwest::Response) -> Told {
+pub(super) fn judge(office: &Office, response: &reqwest::Response) -> Told {
     let status = response.status();
     if status.is_success() {
         return Told::Yes;
@@ -129,7 +129,7 @@ fn judge(office: &Office, response: &reqwest::Response) -> Told {
 }
 
 /// The innermost cause says most.
-fn words(error: &reqwest::Error) -> String {
+pub(super) fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -138,6 +138,6 @@ fn words(error: &reqwest::Error) -> String {
 }
 
 /// From 0 to 1.
-fn chance() -> f64 {
+pub(super) fn chance() -> f64 {
     RandomState::new().hash_one(0) as f64 / u64::MAX as f64
 }

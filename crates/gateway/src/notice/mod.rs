@@ -1,10 +1,12 @@
 //! What we tell platforms and observers, by HTTP: each notice is a POST, signed after Standard Webhooks, repeated until
-//! somebody says 2xx or its time runs out.
+//! somebody says 2xx or its time runs out. A platform's own old way is a GET of an address, unsigned.
 //!
-//! Notices to one address go one after another, in their order. Addresses do not wait for each other: one that is slow
-//! or gone holds back its own notices only, of which nothing but their place is kept in memory.
+//! POSTs to one address go one after another, in their order. Addresses do not wait for each other: one that is slow
+//! or gone holds back its own notices only, of which nothing but their place is kept in memory. GETs are another address
+//! each, and their order does not matter: those to one host share some connections.
 
 mod config;
+mod host;
 mod line;
 mod sign;
 #[cfg(test)]
@@ -16,11 +18,12 @@ use std::time::{Duration, Instant};
 
 use bus::{BusError, Group, Topic};
 use net::{TlsClient, TlsClientSettings};
-use records::{NOTICES, Notice};
+use records::{NOTICES, Notice, NoticeVerb};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
 pub use config::NoticeSettings;
+use host::Host;
 pub use sign::Signer;
 
 use crate::world::{Problem, Running, Stop, World};
@@ -87,6 +90,8 @@ struct Office {
 struct Lines {
     /// By address: places of its notices on the bus, the first one being told just now.
     waiting: HashMap<String, VecDeque<u64>>,
+    /// By host: what is fetched from it.
+    hosts: HashMap<String, Host>,
     held: usize,
     acked: bool,
 }
@@ -178,12 +183,21 @@ impl Office {
                         continue;
                     }
                 };
-                if leased.redelivered > 0 && self.holds(&notice.url, index) {
+                if leased.redelivered > 0 && self.holds(&notice, index) {
                     // Its lease ran out while we had it, as when the machine slept.
                     continue;
                 }
-                if self.enqueue(&notice.url, index) {
-                    tasks.spawn(line::run(Arc::clone(self), notice.url, stop.clone()));
+                match notice.verb {
+                    NoticeVerb::Post => {
+                        if self.enqueue(&notice.url, index) {
+                            tasks.spawn(line::run(Arc::clone(self), notice.url, stop.clone()));
+                        }
+                    }
+                    NoticeVerb::Fetch => {
+                        if let Some((name, came)) = self.enqueue_fetch(notice, index) {
+                            tasks.spawn(host::run(Arc::clone(self), name, came, stop.clone()));
+                        }
+                    }
                 }
             }
         }
@@ -205,8 +219,48 @@ impl Office {
         }
     }
 
-    fn holds(&self, url: &str, index: u64) -> bool {
-        self.lines().waiting.get(url).is_some_and(|waiting| waiting.contains(&index))
+    /// The host's name, if it had no line.
+    fn enqueue_fetch(&self, notice: Notice, index: u64) -> Option<(String, Arc<Notify>)> {
+        let name = host::host_of(&notice.url);
+        let mut lines = self.lines();
+        lines.held += 1;
+        if let Some(host) = lines.hosts.get_mut(&name) {
+            host.push(index, notice);
+            return None;
+        }
+        let mut host = Host::new();
+        host.push(index, notice);
+        let came = Arc::clone(&host.came);
+        lines.hosts.insert(name.clone(), host);
+        Some((name, came))
+    }
+
+    fn holds(&self, notice: &Notice, index: u64) -> bool {
+        let lines = self.lines();
+        match notice.verb {
+            NoticeVerb::Post => {
+                lines.waiting.get(&notice.url).is_some_and(|waiting| waiting.contains(&index))
+            }
+            NoticeVerb::Fetch => {
+                let host = lines.hosts.get(&host::host_of(&notice.url));
+                host.is_some_and(|host| host.places().any(|place| place == index))
+            }
+        }
+    }
+
+    /// Looks at what waits for a host.
+    fn with_host<T>(&self, name: &str, look: impl FnOnce(&mut Host) -> T) -> Option<T> {
+        self.lines().hosts.get_mut(name).map(look)
+    }
+
+    /// Ends a host's line, if nothing waits for it.
+    fn close_host(&self, name: &str) -> bool {
+        let mut lines = self.lines();
+        let empty = lines.hosts.get(name).is_none_or(Host::is_empty);
+        if empty {
+            lines.hosts.remove(name);
+        }
+        empty
     }
 
     /// The first notice of an address; its line ends when there is none.
@@ -221,17 +275,25 @@ impl Office {
 
     /// The first notice of an address needs no more telling.
     fn done(&self, url: &str, index: u64) {
+        if let Some(waiting) = self.lines().waiting.get_mut(url) {
+            waiting.pop_front();
+        }
+        self.acknowledge(index);
+    }
+
+    /// A notice that waits nowhere any more.
+    fn acknowledge(&self, index: u64) {
         if let Err(error) = self.group.ack(index) {
             tracing::warn!(index, %error, "a notice was not acknowledged: it will be told again");
         }
         let mut lines = self.lines();
+        let was_full = lines.held >= HELD_MAX;
         lines.held -= 1;
         lines.acked = true;
-        if let Some(waiting) = lines.waiting.get_mut(url) {
-            waiting.pop_front();
-        }
         drop(lines);
-        self.gone.notify_one();
+        if was_full {
+            self.gone.notify_one();
+        }
     }
 
     /// What stands at a place of the topic.
@@ -250,7 +312,10 @@ impl Office {
     }
 
     fn renew(&self) {
-        let held: Vec<u64> = self.lines().waiting.values().flatten().copied().collect();
+        let lines = self.lines();
+        let fetched = lines.hosts.values().flat_map(Host::places);
+        let held: Vec<u64> = lines.waiting.values().flatten().copied().chain(fetched).collect();
+        drop(lines);
         for index in held {
             if let Err(error) = self.group.renew(index, LEASE) {
                 tracing::warn!(index, %error, "a lease was not renewed");
@@ -266,8 +331,11 @@ impl Office {
     }
 
     fn let_go(&self) {
-        let waiting = std::mem::take(&mut self.lines().waiting);
-        for index in waiting.into_values().flatten() {
+        let mut lines = self.lines();
+        let (waiting, hosts) = (std::mem::take(&mut lines.waiting), std::mem::take(&mut lines.hosts));
+        drop(lines);
+        let fetched = hosts.values().flat_map(Host::places);
+        for index in waiting.into_values().flatten().chain(fetched) {
             if let Err(error) = self.group.release(index) {
                 tracing::warn!(index, %error, "a notice was not given back");
             }

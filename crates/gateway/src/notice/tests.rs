@@ -5,6 +5,7 @@ use bus::embedded::{Fsync, Options};
 use net::{Cores, Listener, Stream, TlsServer, TlsServerSettings};
 use records::Timestamp;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -37,6 +38,7 @@ type Answers = Box<dyn FnMut(usize, &Heard) -> Option<String> + Send>;
 /// An HTTP server that notes what it hears and answers by script; `None`: not at all.
 struct Ear {
     heard: Arc<Mutex<Vec<Heard>>>,
+    connections: Arc<AtomicUsize>,
     address: String,
 }
 
@@ -49,13 +51,23 @@ impl Ear {
         tls: Option<TlsServer>,
         answers: impl FnMut(usize, &Heard) -> Option<String> + Send + 'static,
     ) -> Ear {
-        let listener = Listener::bind("127.0.0.1:0", 100).await.unwrap();
-        let ear = Ear { heard: Arc::default(), address: listener.address().unwrap().to_string() };
-        let heard = Arc::clone(&ear.heard);
+        Ear::open_at("127.0.0.1:0", tls, answers).await
+    }
+
+    async fn open_at(
+        address: &str,
+        tls: Option<TlsServer>,
+        answers: impl FnMut(usize, &Heard) -> Option<String> + Send + 'static,
+    ) -> Ear {
+        let listener = Listener::bind(address, 100).await.unwrap();
+        let address = listener.address().unwrap().to_string();
+        let ear = Ear { heard: Arc::default(), connections: Arc::default(), address };
+        let (heard, connections) = (Arc::clone(&ear.heard), Arc::clone(&ear.connections));
         let answers: Arc<Mutex<Answers>> = Arc::new(Mutex::new(Box::new(answers)));
         tokio::spawn(async move {
             let cores = Cores::from_handles(Vec::new());
             let serve = listener.serve(&cores, tls, move |stream, _| {
+                connections.fetch_add(1, Ordering::Relaxed);
                 listen(stream, Arc::clone(&heard), Arc::clone(&answers))
             });
             serve.await;
@@ -65,6 +77,10 @@ impl Ear {
 
     fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     fn heard(&self) -> Vec<Heard> {
@@ -84,7 +100,7 @@ async fn listen(mut stream: Stream, heard: Arc<Mutex<Vec<Heard>>>, answers: Arc<
             }
         };
         let mut request = Heard { head, body: String::new() };
-        let length: usize = request.header("content-length").parse().unwrap();
+        let length: usize = request.header("content-length").parse().unwrap_or(0);
         while octets.len() < length {
             stream.read_buf(&mut octets).await.unwrap();
         }
@@ -123,8 +139,12 @@ impl House {
     }
 
     async fn notify_until(&self, url: &str, id: &str, expires: Timestamp) {
+        self.append(NoticeVerb::Post, url, id, expires).await;
+    }
+
+    async fn append(&self, verb: NoticeVerb, url: &str, id: &str, expires: Timestamp) {
         let notice = Notice {
-            verb: records::NoticeVerb::Post,
+            verb,
             id: id.to_owned(),
             alert: None,
             url: url.to_owned(),
@@ -164,6 +184,73 @@ async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "not {what} in time");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+}
+
+fn paths(heard: &[Heard]) -> Vec<String> {
+    heard.iter().map(|heard| heard.path().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_platforms_own_address_is_asked_for_as_it_is_until_it_answers() {
+    let script = |number, heard: &Heard| match (number, heard.path()) {
+        (_, "/no?a=%20b") if number < 3 => answer("404 Not Found"),
+        (_, "/moved") => answer("302 Found\r\nlocation: http://127.0.0.1:1/"),
+        (_, "/gone") => answer("410 Gone"),
+        _ => answer("202 Accepted"),
+    };
+    let (house, ear) = (House::new(), Ear::open(script).await);
+    for path in ["/no?a=%20b", "/moved", "/gone", "/dlr?id=7&text=gr%C3%BC%C3%9Fe"] {
+        house.append(NoticeVerb::Fetch, &ear.url(path), path, wall().plus_s(600)).await;
+    }
+    house.append(NoticeVerb::Fetch, "not an address", "nowhere", wall().plus_s(600)).await;
+    let running = house.start();
+    house.until_told().await;
+    running.stop().await;
+    let heard = ear.heard();
+    assert!(heard.iter().all(|heard| heard.head.starts_with("GET ") && heard.body.is_empty()));
+    assert!(heard.iter().all(|heard| heard.header("webhook-signature").is_empty()));
+    let mut asked = paths(&heard);
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked, ["/dlr?id=7&text=gr%C3%BC%C3%9Fe", "/gone", "/moved", "/no?a=%20b"]);
+    assert_eq!(paths(&heard).iter().filter(|path| *path == "/moved").count(), 1);
+    assert!(heard.len() > 4, "what was not found was asked for again");
+}
+
+#[tokio::test]
+async fn one_address_without_an_answer_does_not_hold_up_others_of_its_host() {
+    let script =
+        |_, heard: &Heard| if heard.path() == "/stuck" { answer("404 Not Found") } else { answer("200 OK") };
+    let (house, ear) = (House::new(), Ear::open(script).await);
+    for _ in 0..40 {
+        house.append(NoticeVerb::Fetch, &ear.url("/stuck"), "stuck", wall().plus_s(600)).await;
+    }
+    for number in 0..2_000 {
+        house.append(NoticeVerb::Fetch, &ear.url(&format!("/{number}")), "id", wall().plus_s(600)).await;
+    }
+    let running = house.start();
+    let told = || ear.heard().iter().filter(|heard| heard.path() != "/stuck").count();
+    wait_for("told", || told() == 2_000).await;
+    running.stop().await;
+    let group = house.bus.group(NOTICES, GROUP).unwrap();
+    assert_eq!(group.unacknowledged(10_000).len(), 40, "what was not heard is still there");
+    assert!(ear.connections() <= 17, "{} connections", ear.connections());
+}
+
+#[tokio::test]
+async fn a_host_that_is_gone_is_left_alone_for_a_while_and_told_when_it_is_back() {
+    let house = House::new();
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    for number in 0..200 {
+        let url = format!("http://{address}/{number}");
+        house.append(NoticeVerb::Fetch, &url, "id", wall().plus_s(600)).await;
+    }
+    let running = house.start();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let ear = Ear::open_at(&address, None, |_, _| answer("200 OK")).await;
+    house.until_told().await;
+    running.stop().await;
+    assert_eq!(ear.heard().len(), 200);
 }
 
 fn ids(heard: &[Heard]) -> Vec<String> {

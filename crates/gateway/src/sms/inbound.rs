@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use bus::{Bus, BusError, Retained};
-use records::{Channel, Inbound, Outcome, Timestamp};
+use records::{Channel, Inbound, InboundOctets, Outcome, Timestamp};
 use smpp::pdu::Address;
 use smpp::text::join::{Joined, Joiner};
-use smpp::text::udh::{Concatenation, UserData};
+use smpp::text::national::Shift;
+use smpp::text::udh::{Concatenation, Udh, UserData};
 use smpp::text::{Charset, Coding};
 use tokio::sync::Notify;
 
@@ -17,12 +18,68 @@ const MISSING: &str = " [...] ";
 /// Digits from which on a number of unknown type counts as international.
 const INTERNATIONAL_DIGITS_MIN: usize = 9;
 
-/// A part of a long message, and under which key it is kept on disk.
+/// Elements of a user data header that tie parts together (TS 23.040 §9.2.3.24): of no meaning once they are one.
+const CONCATENATION: [u8; 2] = [0x00, 0x08];
+/// And those that say how a text is to be read (TS 23.038 §6.2.1.2.4).
+const SHIFTS: [u8; 2] = [0x24, 0x25];
+/// Before the keys of parts that are kept with their header.
+const WITH_HEADER: &str = "h/";
+
+/// A message, or a part of a long one, and under which key that is kept on disk.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     octets: Vec<u8>,
     data_coding: u8,
+    /// What its header says beside that it is a part; without the length octet.
+    udh: Vec<u8>,
     key: String,
+}
+
+impl Piece {
+    fn new(message: &Message<'_>, key: String) -> Piece {
+        let mut udh = Vec::new();
+        for element in message.data.udh.elements().filter(|element| !CONCATENATION.contains(&element.id)) {
+            udh.extend_from_slice(&[element.id, element.data.len() as u8]); // its length came as an octet
+            udh.extend_from_slice(element.data);
+        }
+        Piece { octets: message.data.text.to_vec(), data_coding: message.data_coding, udh, key }
+    }
+
+    /// As kept on disk: coding, length of the header, header, octets.
+    fn value(&self) -> Vec<u8> {
+        let head = [self.data_coding, self.udh.len() as u8]; // a header has at most 255 octets
+        [&head[..], &self.udh, &self.octets].concat()
+    }
+
+    /// From disk. Parts of before had no header.
+    fn read(key: &str, value: &[u8]) -> Option<Piece> {
+        let (&data_coding, rest) = value.split_first()?;
+        let (udh, octets) = match key.starts_with(WITH_HEADER) {
+            true => {
+                let (&length, rest) = rest.split_first()?;
+                rest.split_at_checked(usize::from(length))?
+            }
+            false => (&[][..], rest),
+        };
+        Some(Piece { octets: octets.to_vec(), data_coding, udh: udh.to_vec(), key: key.to_owned() })
+    }
+
+    fn shift(&self) -> Shift {
+        let whole: Vec<u8> = std::iter::once(self.udh.len() as u8).chain(self.udh.iter().copied()).collect();
+        Udh::split(&whole).map_or(Shift::NONE, |(udh, _)| Shift::of(udh))
+    }
+
+    /// It is no text, or has a header that a text has not.
+    fn is_more_than_text(&self, charset: Charset) -> bool {
+        let binary = Coding::of(self.data_coding, charset).charset == Charset::Binary;
+        let mut rest = &self.udh[..];
+        let mut more = false;
+        while let [id, length, after @ ..] = rest {
+            more |= !SHIFTS.contains(id);
+            rest = after.get(usize::from(*length)..).unwrap_or(&[]);
+        }
+        binary || more
+    }
 }
 
 impl AsRef<[u8]> for Piece {
@@ -82,8 +139,7 @@ impl Inbox {
         let mut inbox = Inbox { route: route.to_owned(), charset, joiner: Joiner::default(), kept };
         for (key, value) in inbox.kept.all() {
             let Some((source, destination, place)) = read_key(&key) else { continue };
-            let Some((&data_coding, octets)) = value.split_first() else { continue };
-            let piece = Piece { octets: octets.to_vec(), data_coding, key: key.clone() };
+            let Some(piece) = Piece::read(&key, &value) else { continue };
             inbox.joiner.insert(source.as_bytes(), destination.as_bytes(), place, piece, now);
         }
         Ok(inbox)
@@ -92,25 +148,20 @@ impl Inbox {
     /// Takes a message in.
     pub(super) fn arrive(&mut self, message: &Message<'_>, at: Timestamp, now: Instant) -> Arrived {
         let (from, to) = (written(message.source), written(message.destination));
-        let data = message.data;
-        let Some(place) = data.concatenation.filter(|place| place.total > 1) else {
-            let text = Coding::of(message.data_coding, self.charset).charset.decode(data.text);
-            return Arrived::Whole(self.outcome(from, to, text, at), Vec::new());
+        let Some(place) = message.data.concatenation.filter(|place| place.total > 1) else {
+            let piece = Piece::new(message, String::new());
+            return Arrived::Whole(self.outcome(from, to, &[Some(&piece)], at), Vec::new());
         };
-        let key = write_key(&from, &to, place);
-        let piece = Piece { octets: data.text.to_vec(), data_coding: message.data_coding, key: key.clone() };
+        let piece = Piece::new(message, write_key(&from, &to, place));
+        let keep = Keep { key: piece.key.clone(), value: piece.value() };
         match self.joiner.insert(from.as_bytes(), to.as_bytes(), place, piece, now) {
             Joined::Complete(pieces) => {
-                let text = self.text(pieces.iter().map(Some));
-                let keys = pieces.into_iter().map(|piece| piece.key).collect();
-                Arrived::Whole(self.outcome(from, to, text, at), keys)
+                let all: Vec<Option<&Piece>> = pieces.iter().map(Some).collect();
+                let outcome = self.outcome(from, to, &all, at);
+                Arrived::Whole(outcome, pieces.into_iter().map(|piece| piece.key).collect())
             }
             // A repeated part is kept again: the first try may have failed.
-            Joined::Waiting | Joined::Duplicate(_) => {
-                let mut value = vec![message.data_coding];
-                value.extend_from_slice(data.text);
-                Arrived::Part(Keep { key, value })
-            }
+            Joined::Waiting | Joined::Duplicate(_) => Arrived::Part(keep),
         }
     }
 
@@ -119,11 +170,12 @@ impl Inbox {
         self.joiner.handle_timeout(now);
         let mut given_up = Vec::new();
         while let Some(incomplete) = self.joiner.poll_incomplete() {
-            let text = self.text(incomplete.parts.iter().map(Option::as_ref));
+            let pieces: Vec<Option<&Piece>> = incomplete.parts.iter().map(Option::as_ref).collect();
             let from = String::from_utf8_lossy(&incomplete.key.source).into_owned();
             let to = String::from_utf8_lossy(&incomplete.key.destination).into_owned();
+            let outcome = self.outcome(from, to, &pieces, at);
             let keys = incomplete.parts.into_iter().flatten().map(|piece| piece.key).collect();
-            given_up.push((self.outcome(from, to, text, at), keys));
+            given_up.push((outcome, keys));
         }
         given_up
     }
@@ -164,37 +216,39 @@ impl Inbox {
     }
 
     /// Characters may be cut in two between parts of one alphabet: octets are put together first.
-    fn text<'a>(&self, pieces: impl Iterator<Item = Option<&'a Piece>>) -> String {
+    fn text(&self, pieces: &[Option<&Piece>]) -> String {
+        let how = |piece: &Piece| (piece.data_coding, piece.shift());
         let mut text = String::new();
-        let mut run: (Option<u8>, Vec<u8>) = (None, Vec::new());
-        let flush = |run: &mut (Option<u8>, Vec<u8>), text: &mut String| {
-            if let Some(data_coding) = run.0.take() {
-                text.push_str(&Coding::of(data_coding, self.charset).charset.decode(&run.1));
-                run.1.clear();
-            }
-        };
-        for piece in pieces {
-            match piece {
-                Some(piece) => {
-                    if run.0 != Some(piece.data_coding) {
-                        flush(&mut run, &mut text);
-                    }
-                    run.0 = Some(piece.data_coding);
-                    run.1.extend_from_slice(&piece.octets);
-                }
-                None => {
-                    flush(&mut run, &mut text);
-                    text.push_str(MISSING);
-                }
+        for run in pieces.chunk_by(|a, b| a.map(how) == b.map(how)) {
+            let Some((data_coding, shift)) = run[0].map(how) else {
+                run.iter().for_each(|_| text.push_str(MISSING));
+                continue;
+            };
+            let octets: Vec<u8> =
+                run.iter().flatten().flat_map(|piece| piece.octets.iter().copied()).collect();
+            match Coding::of(data_coding, self.charset).charset {
+                Charset::Gsm7 => text.push_str(&shift.decode(&octets)),
+                charset => text.push_str(&charset.decode(&octets)),
             }
         }
-        flush(&mut run, &mut text);
         text
     }
 
-    fn outcome(&self, from: String, to: String, text: String, at: Timestamp) -> Outcome {
+    /// As octets, where it is whole and more than text.
+    fn octets(&self, pieces: &[Option<&Piece>]) -> Option<Box<InboundOctets>> {
+        let first = pieces.first().copied().flatten()?;
+        let whole: Vec<&Piece> = pieces.iter().copied().collect::<Option<_>>()?;
+        let alike = whole.iter().all(|piece| piece.data_coding == first.data_coding);
+        (alike && whole.iter().any(|piece| piece.is_more_than_text(self.charset))).then(|| {
+            let octets = whole.iter().flat_map(|piece| piece.octets.iter().copied()).collect();
+            Box::new(InboundOctets { data_coding: first.data_coding, udh: first.udh.clone(), octets })
+        })
+    }
+
+    fn outcome(&self, from: String, to: String, pieces: &[Option<&Piece>], at: Timestamp) -> Outcome {
+        let (text, octets) = (self.text(pieces), self.octets(pieces));
         let route = self.route.clone();
-        Outcome::Inbound(Inbound { channel: Channel::Sms, route, from, to, text, octets: None, of: None, at })
+        Outcome::Inbound(Inbound { channel: Channel::Sms, route, from, to, text, octets, of: None, at })
     }
 }
 
@@ -229,11 +283,11 @@ fn written(address: Address<'_>) -> String {
 
 fn write_key(from: &str, to: &str, place: Concatenation) -> String {
     let Concatenation { reference, total, number, wide } = place;
-    format!("{reference}/{}/{total}/{number}/{}/{from}{to}", u8::from(wide), from.len())
+    format!("{WITH_HEADER}{reference}/{}/{total}/{number}/{}/{from}{to}", u8::from(wide), from.len())
 }
 
 fn read_key(key: &str) -> Option<(&str, &str, Concatenation)> {
-    let mut fields = key.splitn(6, '/');
+    let mut fields = key.strip_prefix(WITH_HEADER).unwrap_or(key).splitn(6, '/');
     let reference = fields.next()?.parse().ok()?;
     let wide = fields.next()? == "1";
     let total = fields.next()?.parse().ok()?;
@@ -271,5 +325,22 @@ mod tests {
             assert_eq!(read_key(&write_key(from, to, place)), Some((from, to, place)));
         }
         assert_eq!(read_key("nonsense"), None);
+    }
+
+    #[test]
+    fn a_kept_part_is_read_back_with_its_header_and_so_is_one_of_before() {
+        let header = [0, 3, 9, 2, 1, 0x24, 1, 1];
+        let octets = [&[header.len() as u8][..], &header, b"\x1Bg"].concat();
+        let data = UserData::new(&octets, true, smpp::Tlvs::NONE).unwrap();
+        let message =
+            Message { source: Address::default(), destination: Address::default(), data_coding: 0, data };
+        let place = Concatenation { reference: 9, total: 2, number: 1, wide: false };
+        let piece = Piece::new(&message, write_key("a", "b", place));
+        assert_eq!((piece.udh.as_slice(), piece.octets.as_slice()), (&[0x24, 1, 1][..], &b"\x1Bg"[..]));
+        let read = Piece::read(&piece.key, &piece.value()).unwrap();
+        assert_eq!((read.udh, read.octets, read.data_coding), (piece.udh, piece.octets, 0));
+        let before = Piece::read("9/0/2/1/1/ab", &[8, 0, 65]).unwrap();
+        assert_eq!((before.data_coding, before.octets.as_slice(), before.udh.len()), (8, &[0, 65][..], 0));
+        assert!(Piece::read("h/9/0/2/1/1/ab", &[8, 9, 65]).is_none(), "a header longer than its part");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::smsc::Delivery;
 use super::*;
-use records::{Channel, Inbound};
+use records::{Channel, Inbound, InboundOctets};
 use smpp::pdu::esm_class::UDHI;
 use smpp::text::Charset;
 use smpp::text::udh::concat8;
@@ -86,4 +86,36 @@ async fn a_message_with_a_broken_header_is_refused_and_others_are_heard() {
     wait_for("answered", || smsc.delivered().len() == 2).await;
     assert_eq!(smsc.delivered(), [smpp::Status::RX_R_APPN, smpp::Status::ROK]);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_no_text_or_has_a_header_of_its_own_comes_as_octets_too() {
+    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let running = run(route(&smsc), &house);
+    let said = |data_coding, esm_class, octets: &[u8]| {
+        smsc.deliver(Delivery { octets: octets.to_vec(), data_coding, esm_class, ..Delivery::default() });
+    };
+    said(0, 0, b"plain");
+    said(4, 0, &[0, 1, 0xFF]);
+    // A port; a Turkish text; a picture in two parts, each with its port.
+    said(0, UDHI, &[&[6, 5, 4, 0x15, 0x8A, 0, 0][..], b"ring"].concat());
+    said(0, UDHI, &[&[3, 0x24, 1, 1][..], &[0x1B, 0x67]].concat());
+    for number in 1..=2 {
+        said(0xF5, UDHI, &[11, 0, 3, 7, 2, number, 5, 4, 1, 2, 3, 4, number, number]);
+    }
+    let heard = house.until("heard", |seen| Some(from_people(seen)).filter(|heard| heard.len() == 5)).await;
+    running.stop().await;
+    let more = |data_coding, udh: &[u8], octets: &[u8]| {
+        Some(InboundOctets { data_coding, udh: udh.to_vec(), octets: octets.to_vec() })
+    };
+    let octets: Vec<_> = heard.iter().map(|inbound| inbound.octets.as_deref().cloned()).collect();
+    let expected = [
+        None,
+        more(4, &[], &[0, 1, 0xFF]),
+        more(0, &[5, 4, 0x15, 0x8A, 0, 0], b"ring"),
+        None,
+        more(0xF5, &[5, 4, 1, 2, 3, 4], &[1, 1, 2, 2]),
+    ];
+    assert_eq!(octets, expected);
+    assert_eq!((heard[0].text.as_str(), heard[3].text.as_str()), ("plain", "ğ"));
 }
