@@ -98,6 +98,7 @@ impl House {
         let behind = engine.behind();
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
         world.behind = Arc::new(move || behind.load(Ordering::Relaxed));
+        world.witness = crate::stamps::witness()?;
         let mut house = House {
             keeper: tokio::spawn(crate::keep::keep(setup.clone(), store.clone(), engine.clone())),
             engine,

@@ -10,4 +10,5 @@ mod metering;
 pub mod serve;
 pub mod setup;
 pub mod simulate;
+mod stamps;
 mod weigh;

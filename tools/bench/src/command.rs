@@ -4,6 +4,7 @@ use crate::alert::{self, AlertOptions};
 use crate::http::{self, Amount, HttpOptions};
 use crate::measured::{Measured, csv, table};
 use crate::plot::{self, Curve};
+use crate::smpp::{self, Amount as Messages, CarriersOptions, PartArgs, Peer, Side, SmppOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use records::Channel;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,23 @@ pub enum Command {
   campanile bench http --endpoints 16 --threads 40 --seconds 10
   campanile bench http --paper --time-scale 10 --out figures")]
     Http(HttpArgs),
+    /// SMPP client, server and gateway: messages a second, and what each costs.
+    #[command(
+        after_help = "The client runs against a bare sink in a process of its own, the server is fed by a bare generator; every
+message is a distinct one, every response is matched in its window. Ranges make several runs.
+CPU seconds per million are the figures to compare.
+
+Examples:
+  campanile bench smpp --side client --window 1,10,100,500 --connections 1,4,50 --seconds 3 --out figures
+  campanile bench smpp --side server --window 500 --count 2000000 --fsync os
+  campanile bench smpp --side gateway --connections 20,256 --count 200000 --fsync os,always
+  campanile bench smpp --carriers 1,5,50,500 --rate 5 --seconds 60 --out figures
+  campanile bench smpp --paper --out figures"
+    )]
+    Smpp(Box<SmppArgs>),
+    /// A process of a bench's own, that a measurement is made against
+    #[command(hide = true)]
+    Part(PartArgs),
 }
 
 /// What all benches take.
@@ -119,18 +137,65 @@ pub struct HttpArgs {
     common: Common,
 }
 
+/// `bench smpp`.
+#[derive(Debug, Args)]
+pub struct SmppArgs {
+    /// What is measured
+    #[arg(long, value_enum, value_name = "SIDE", required_unless_present_any = ["paper", "carriers"])]
+    side: Option<Side>,
+    /// Requests in flight on each connection
+    #[arg(long, value_name = "W", value_delimiter = ',', default_value = "500",
+        value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    window: Vec<u16>,
+    /// Connections; for the gateway those of HTTP [default: 1, gateway: 20]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    connections: Vec<u16>,
+    /// Messages of a run
+    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=smpp::COUNT_MAX))]
+    count: Option<u64>,
+    /// How long [default: 10, of carriers 60]
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// So many routes in one process, each at its limit with work queued
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with_all = ["side", "server", "count"])]
+    carriers: Vec<usize>,
+    /// The limit of each carrier, messages a second
+    #[arg(long, value_name = "R", default_value_t = 5.0)]
+    rate: f64,
+    /// Who binds to a server that runs already, or its user of sendsms
+    #[arg(long, value_name = "NAME", default_value = "bench", requires = "server")]
+    system_id: String,
+    /// And the proof
+    #[arg(
+        long,
+        value_name = "WORD",
+        default_value = "bench",
+        requires = "server",
+        hide_default_value = true
+    )]
+    password: String,
+    #[command(flatten)]
+    common: Common,
+}
+
 impl Command {
     /// Runs the bench; `program` is the campanile whose server and simulators run.
     ///
     /// # Errors
     /// In words; also when a run was measured and something in it was not right.
     pub fn run(self, program: &Path) -> Result<(), String> {
+        if let Command::Part(part) = self {
+            return part.run();
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
         runtime.block_on(async {
             match self {
                 Command::Alert(args) => args.run(program).await,
                 Command::Http(args) => args.run(program).await,
+                Command::Smpp(args) => args.run(program).await,
+                // Above.
+                Command::Part(_) => Ok(()),
             }
         })
     }
@@ -214,6 +279,105 @@ impl HttpArgs {
     }
 }
 
+impl SmppArgs {
+    async fn run(self, program: &Path) -> Result<(), String> {
+        if self.common.paper {
+            return self.run_paper(program).await;
+        }
+        if self.seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
+            return Err("--seconds: a positive number".to_owned());
+        }
+        if !self.carriers.is_empty() {
+            return self.run_carriers(program).await;
+        }
+        let mut measured = Vec::new();
+        for options in self.options(program)? {
+            measured.extend(smpp::run(&options).await?);
+        }
+        let curves = smpp::curves(&measured);
+        let figure = Figure { title: "SMPP", axes: ["window", "messages/s"], curves };
+        self.common.show("smpp", &measured, smpp::rows(&measured), figure)
+    }
+
+    /// A run for each combination.
+    fn options(&self, program: &Path) -> Result<Vec<SmppOptions>, String> {
+        let common = &self.common;
+        let side = self.side.ok_or("--side: client, server or gateway")?;
+        let time = || Messages::For(Duration::from_secs_f64(self.seconds.unwrap_or(10.0)));
+        let usual = if side == Side::Gateway { &[20][..] } else { &[1][..] };
+        let connections = if self.connections.is_empty() { usual } else { &self.connections };
+        let mut all = Vec::new();
+        for fsync in common.fsync.split(',') {
+            for connections in connections.iter().copied() {
+                for window in self.window.iter().copied() {
+                    all.push(SmppOptions {
+                        folder: common.folder.clone(),
+                        window: window.into(),
+                        connections: connections.into(),
+                        amount: self.count.map_or_else(time, Messages::Of),
+                        fsync: fsync.to_owned(),
+                        server: common.server.clone().map(|address| Peer {
+                            address,
+                            system_id: self.system_id.clone(),
+                            password: self.password.clone(),
+                        }),
+                        ..SmppOptions::new(program.to_owned(), side)
+                    });
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    async fn run_carriers(&self, program: &Path) -> Result<(), String> {
+        let common = &self.common;
+        let mut measured = Vec::new();
+        for &routes in &self.carriers {
+            let options = CarriersOptions {
+                program: program.to_owned(),
+                folder: common.folder.clone(),
+                fsync: common.fsync.clone(),
+                routes,
+                rate: self.rate,
+                time: Duration::from_secs_f64(self.seconds.unwrap_or(60.0)),
+            };
+            measured.push(smpp::run_carriers(&options).await?);
+        }
+        let curves = smpp::carriers_curves(&measured);
+        let axes = ["route, from the slowest on", "messages/s, and the most in any second"];
+        let figure = Figure { title: "Carriers at their limits", axes, curves };
+        common.show("smpp-carriers", &measured, smpp::carriers_rows(&measured), figure)
+    }
+
+    async fn run_paper(&self, program: &Path) -> Result<(), String> {
+        let common = &self.common;
+        let paper = smpp::run_paper(program.to_owned(), common.folder.clone(), &common.fsync).await?;
+        let measured = paper.measured();
+        let (generation, carriers) = (paper.generation_rows(), paper.carriers_rows());
+        if common.format == Format::Table {
+            println!("Time between the submissions of 500 messages (published: table 3)\n");
+            print!("{}", table(&generation.0, &generation.1));
+            println!(
+                "\nMessages in each second to five carriers at 5/s each, 250 in all (published: table 7)\n"
+            );
+            print!("{}", table(&carriers.0, &carriers.1));
+        } else {
+            common.print(&measured, (&generation.0, &generation.1))?;
+        }
+        if let Some(folder) = common.folder_out()? {
+            common.write("smpp-paper-generation.csv", &csv(&generation.0, &generation.1))?;
+            common.write("smpp-paper-carriers.csv", &csv(&carriers.0, &carriers.1))?;
+            let (path, bars) = (folder.join("smpp-paper-generation.svg"), paper.cycle_bars());
+            let title = "Time between submissions (published: mean 8.7 ms)";
+            plot::draw_bars(&path, title, ["microseconds", "submissions"], &bars)?;
+            let (path, bars) = (folder.join("smpp-paper-carriers.svg"), paper.per_second_bars());
+            let title = "Five carriers at 5/s: messages in a second";
+            plot::draw_bars(&path, title, ["messages in a second", "seconds of all runs"], &bars)?;
+        }
+        judged(&measured)
+    }
+}
+
 struct Figure {
     title: &'static str,
     axes: [&'static str; 2],
@@ -229,23 +393,43 @@ impl Common {
         (head, rows): (Vec<&str>, Vec<Vec<String>>),
         figure: Figure,
     ) -> Result<(), String> {
+        self.print(measured, (&head, &rows))?;
+        if let Some(folder) = self.folder_out()? {
+            self.write(&format!("{name}.csv"), &csv(&head, &rows))?;
+            plot::draw(&folder.join(format!("{name}.svg")), figure.title, figure.axes, &figure.curves)?;
+        }
+        judged(measured)
+    }
+
+    fn print(&self, measured: &[Measured], (head, rows): (&[&str], &[Vec<String>])) -> Result<(), String> {
         match self.format {
-            Format::Table => print!("{}", table(&head, &rows)),
+            Format::Table => print!("{}", table(head, rows)),
             Format::Json => {
                 for one in measured {
                     println!("{}", serde_json::to_string(one).map_err(|error| error.to_string())?);
                 }
             }
         }
-        if let Some(folder) = &self.out {
-            let said = |error: std::io::Error| format!("{}: {error}", folder.display());
-            std::fs::create_dir_all(folder).map_err(said)?;
-            std::fs::write(folder.join(format!("{name}.csv")), csv(&head, &rows)).map_err(said)?;
-            plot::draw(&folder.join(format!("{name}.svg")), figure.title, figure.axes, &figure.curves)?;
-        }
-        match measured.iter().map(|one| one.errors).sum::<u64>() {
-            0 => Ok(()),
-            errors => Err(format!("{errors} answers or endpoints were not as they should be")),
-        }
+        Ok(())
+    }
+
+    /// Where files go; made if it is not there.
+    fn folder_out(&self) -> Result<Option<&Path>, String> {
+        let Some(folder) = self.out.as_deref() else { return Ok(None) };
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Some(folder))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), String> {
+        let Some(folder) = &self.out else { return Ok(()) };
+        std::fs::write(folder.join(name), text).map_err(|error| format!("{}: {error}", folder.display()))
+    }
+}
+
+/// What was not right makes the command fail.
+fn judged(measured: &[Measured]) -> Result<(), String> {
+    match measured.iter().map(|one| one.errors).sum::<u64>() {
+        0 => Ok(()),
+        errors => Err(format!("{errors} answers, messages or endpoints were not as they should be")),
     }
 }

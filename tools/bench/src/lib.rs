@@ -5,6 +5,7 @@
 //!
 //! - [`alert`]: one alert to many.
 //! - [`http`]: submission alone.
+//! - [`smpp`]: client, server and gateway, and many carriers.
 //! - [`Command`]: all of it on the command line.
 
 pub mod alert;
@@ -13,7 +14,10 @@ pub mod http;
 mod measured;
 mod plot;
 mod published;
+pub mod smpp;
+mod statistics;
 mod world;
 
-pub use command::{AlertArgs, Command, HttpArgs};
+pub use command::{AlertArgs, Command, HttpArgs, SmppArgs};
 pub use measured::{Cpu, Measured};
+pub use smpp::PartArgs;

@@ -1,4 +1,4 @@
-//! Curves, drawn as SVG.
+//! Curves and bars, drawn as SVG.
 
 use plotters::prelude::*;
 use std::path::Path;
@@ -22,6 +22,12 @@ const COLOURS: [RGBColor; 10] = [
 pub(crate) struct Curve {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Bars of one colour: their name, where each stands, and how high it is.
+pub(crate) struct Bars {
+    pub(crate) name: String,
+    pub(crate) bars: Vec<(f64, f64)>,
 }
 
 /// Draws curves over two logarithmic axes into a file.
@@ -75,6 +81,63 @@ fn draw_into(svg: &mut String, title: &str, axes: [&str; 2], curves: &[Curve]) -
     root.present().map_err(|error| said(&error))
 }
 
+/// Draws bars, those of several names side by side, over two linear axes into a file.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn draw_bars(path: &Path, title: &str, axes: [&str; 2], bars: &[Bars]) -> Result<(), String> {
+    let said = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let mut svg = String::new();
+    draw_bars_into(&mut svg, title, axes, bars).map_err(|error| said(&error))?;
+    std::fs::write(path, svg).map_err(|error| said(&error))
+}
+
+fn draw_bars_into(svg: &mut String, title: &str, axes: [&str; 2], bars: &[Bars]) -> Result<(), String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE).map_err(|error| said(&error))?;
+    let places: Vec<f64> = bars.iter().flat_map(|bars| &bars.bars).map(|(place, _)| *place).collect();
+    let step = step(&places);
+    let least = places.iter().copied().fold(f64::MAX, f64::min).min(places.first().copied().unwrap_or(0.0));
+    let greatest = places.iter().copied().fold(0.0, f64::max);
+    let highest = bars.iter().flat_map(|bars| &bars.bars).map(|(_, height)| *height).fold(1.0, f64::max);
+    let mut chart = ChartBuilder::on(&root)
+        .caption(title, ("sans-serif", 20))
+        .margin(16)
+        .x_label_area_size(44)
+        .y_label_area_size(76)
+        .build_cartesian_2d(least.min(greatest) - step / 2.0..greatest + step, 0.0..highest * 1.1)
+        .map_err(|error| said(&error))?;
+    let mesh = &mut chart.configure_mesh();
+    let mesh = mesh.x_desc(axes[0]).y_desc(axes[1]).light_line_style(RGBColor(240, 240, 240));
+    mesh.draw().map_err(|error| said(&error))?;
+    // A tenth of each place stays free.
+    let width = step * 0.9 / bars.len().max(1) as f64;
+    for (place, (bars, colour)) in bars.iter().zip(COLOURS.iter().cycle()).enumerate() {
+        let left = place as f64 * width - step * 0.45;
+        let rectangles = bars.bars.iter().map(|(at, height)| {
+            Rectangle::new([(at + left, 0.0), (at + left + width, *height)], colour.filled())
+        });
+        let drawn = chart.draw_series(rectangles).map_err(|error| said(&error))?;
+        drawn
+            .label(&bars.name)
+            .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 18, y + 5)], colour.filled()));
+    }
+    let mut labels = chart.configure_series_labels();
+    let labels = labels.position(SeriesLabelPosition::UpperRight).background_style(WHITE.mix(0.8));
+    labels.border_style(RGBColor(200, 200, 200)).draw().map_err(|error| said(&error))?;
+    root.present().map_err(|error| said(&error))
+}
+
+/// The least distance between two places: bars are so wide together.
+fn step(places: &[f64]) -> f64 {
+    let mut sorted = places.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let gaps = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.0);
+    let least = gaps.fold(f64::MAX, f64::min);
+    if least == f64::MAX { 1.0 } else { least }
+}
+
 /// A number at an axis: without the digits that say nothing.
 fn tick(number: f64) -> String {
     if number >= 1.0 {
@@ -118,6 +181,24 @@ mod tests {
             assert!(svg.contains(word), "{word}");
         }
         draw(&path, "nothing", ["x", "y"], &[]).unwrap();
+        draw_bars(&path, "nothing", ["x", "y"], &[]).unwrap();
         assert!(draw(&folder.path().join("no/where.svg"), "x", ["x", "y"], &[]).is_err());
+    }
+    #[test]
+    fn bars_stand_side_by_side_with_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bars.svg");
+        let bars = |name: &str, by: f64| Bars {
+            name: name.to_owned(),
+            bars: (20..30).map(|place| (f64::from(place), by * f64::from(place))).collect(),
+        };
+        let axes = ["messages in a second", "seconds"];
+        draw_bars(&path, "Five carriers", axes, &[bars("ours", 1.0), bars("published", 0.5)]).unwrap();
+        let svg = std::fs::read_to_string(&path).unwrap();
+        for word in ["<svg", "Five carriers", "ours", "published", "messages in a second"] {
+            assert!(svg.contains(word), "{word}");
+        }
+        assert!(svg.matches("<rect").count() >= 20);
+        assert_eq!((step(&[3.0, 1.0, 1.5, 1.5]), step(&[4.0])), (0.5, 1.0));
     }
 }

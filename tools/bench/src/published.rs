@@ -1,4 +1,4 @@
-//! The published figures of M5, as data.
+//! The published figures of M1 and M5, as data.
 
 /// A row of table 2: submission alone over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +26,24 @@ pub(crate) struct EndToEnd {
     pub(crate) threads: u64,
     pub(crate) dissemination_ms: f64,
     pub(crate) mails_per_s: f64,
+}
+
+/// A row of table 3 of the bridge: time between submissions of 500 messages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct GenerationTime {
+    pub(crate) run: u64,
+    pub(crate) mean_ms: f64,
+    pub(crate) median_ms: f64,
+    pub(crate) deviation_ms: f64,
+}
+
+/// A row of its table 7: messages sent to five carriers in each second.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FiveCarriers {
+    pub(crate) run: String,
+    pub(crate) seconds: Vec<f64>,
+    /// Of seconds 1 to 8.
+    pub(crate) median: f64,
 }
 
 /// Figures 2 to 5 have no numbers but these words: 8,192 endpoints not split took under 1,000 s without acknowledgements.
@@ -64,7 +82,30 @@ pub(crate) fn end_to_end() -> Vec<EndToEnd> {
     })
 }
 
-/// The rows of a file we ship; the tests read them all.
+/// Table 3 of the bridge; its row of averages is left out.
+pub(crate) fn generation_times() -> Vec<GenerationTime> {
+    let all = rows(include_str!("../published/m1_table_3_generation_time.csv"), |row| (row[0], row.to_vec()));
+    let runs = all.into_iter().filter(|(run, _)| !run.is_nan());
+    runs.map(|(run, row)| GenerationTime {
+        run: run as u64,
+        mean_ms: row[1],
+        median_ms: row[2],
+        deviation_ms: row[3],
+    })
+    .collect()
+}
+
+/// Table 7 of the bridge.
+pub(crate) fn five_carriers() -> Vec<FiveCarriers> {
+    rows(include_str!("../published/m1_table_7_five_carriers.csv"), |row| FiveCarriers {
+        run: row[0].to_string(),
+        // Behind the end of the list nothing was sent.
+        seconds: row[1..row.len() - 1].iter().copied().filter(|count| !count.is_nan()).collect(),
+        median: row[row.len() - 1],
+    })
+}
+
+/// The rows of a file we ship; the tests read them all. A cell that is no number is `NAN`.
 fn rows<T>(text: &str, read: impl Fn(&[f64]) -> T) -> Vec<T> {
     let numbers =
         |line: &str| line.split(',').map(|cell| cell.trim().parse().unwrap_or(f64::NAN)).collect::<Vec<_>>();
@@ -74,6 +115,23 @@ fn rows<T>(text: &str, read: impl Fn(&[f64]) -> T) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bridge_s_tables_are_whole() {
+        let times = generation_times();
+        let last = GenerationTime { run: 10, mean_ms: 8.2, median_ms: 10.0, deviation_ms: 6.2 };
+        assert_eq!((times.len(), times[9]), (10, last));
+        assert!((times.iter().map(|row| row.mean_ms).sum::<f64>() / 10.0 - 8.7).abs() < 0.06);
+        let runs = five_carriers();
+        assert_eq!((runs.len(), runs[0].run.as_str(), runs[0].seconds.len()), (7, "1", 9));
+        assert_eq!((runs[0].seconds[0], runs[6].seconds[10], runs[6].median), (32.0, 9.0, 25.0));
+        let medians: Vec<f64> = runs.iter().map(|run| run.median).collect();
+        assert!((medians.iter().sum::<f64>() / 7.0 - 27.6).abs() < 0.1, "the published mean");
+        for run in &runs {
+            let first = crate::statistics::Summary::of(&run.seconds[..8]).map(|summary| summary.median);
+            assert_eq!(first, Some(run.median), "{run:?}");
+        }
+    }
 
     #[test]
     fn the_tables_are_whole() {

@@ -400,9 +400,6 @@ pub(crate) enum Bench {
     Built(bench::Command),
     /// Not built yet
     #[command(hide = true)]
-    Smpp(Anything),
-    /// Not built yet
-    #[command(hide = true)]
     Diameter(Anything),
     /// Not built yet
     #[command(hide = true)]
@@ -416,7 +413,6 @@ impl Bench {
     pub fn name(&self) -> &'static str {
         match self {
             Bench::Built(_) => "built",
-            Bench::Smpp(_) => "smpp",
             Bench::Diameter(_) => "diameter",
             Bench::Topics(_) => "topics",
             Bench::Udp(_) => "udp",

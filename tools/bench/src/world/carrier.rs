@@ -88,7 +88,7 @@ impl Carrier {
     }
 }
 
-async fn said_behind(lines: &mut Lines<BufReader<ChildStdout>>, words: &str) -> Option<String> {
+pub(super) async fn said_behind(lines: &mut Lines<BufReader<ChildStdout>>, words: &str) -> Option<String> {
     while let Ok(Some(line)) = lines.next_line().await {
         if let Some(rest) = line.strip_prefix(words) {
             return Some(rest.trim().to_owned());

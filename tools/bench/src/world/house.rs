@@ -71,7 +71,7 @@ impl House {
             None => None,
         };
         let config = config(plan, sms.as_ref(), mail.as_ref(), &door);
-        let server = Server::start(&plan.program, folder.path(), &config).await?;
+        let server = Server::start(&plan.program, folder.path(), &config, None).await?;
         Ok(House { server, sms, mail, folder })
     }
 

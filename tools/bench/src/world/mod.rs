@@ -6,6 +6,7 @@ mod callbacks;
 mod carrier;
 mod disk;
 mod house;
+mod part;
 mod process;
 mod server;
 
@@ -14,6 +15,7 @@ pub(crate) use callbacks::Callbacks;
 pub(crate) use carrier::{Carrier, CarrierStats};
 pub(crate) use disk::fdatasync_p50_us;
 pub(crate) use house::{House, Plan, Taken};
+pub(crate) use part::Part;
 pub(crate) use process::Usage;
 pub(crate) use server::{Server, free_port};
 

@@ -12,6 +12,8 @@ use tokio::process::{Child, Command};
 const READY_MAX: Duration = Duration::from_secs(60);
 /// And asked this often.
 const READY_EVERY: Duration = Duration::from_millis(20);
+/// Names the file of write stamps to the server.
+const STAMPS: &str = "CAMPANILE_WRITE_STAMPS";
 /// So much of its log is shown when it does not come up.
 const LOG_SHOWN: u64 = 4 * 1024;
 
@@ -25,11 +27,16 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts the program with this configuration (`[http]` is added) and its data below `folder`, and waits until it
-    /// takes alerts.
+    /// takes alerts. It writes down each write of its gateways in `stamps`, where that is named.
     ///
     /// # Errors
     /// It does not come up, with the end of its log.
-    pub(crate) async fn start(program: &Path, folder: &Path, config: &str) -> Result<Server, String> {
+    pub(crate) async fn start(
+        program: &Path,
+        folder: &Path,
+        config: &str,
+        stamps: Option<&Path>,
+    ) -> Result<Server, String> {
         let said = |error: io::Error| format!("cannot start {}: {error}", program.display());
         let address = format!("127.0.0.1:{}", free_port()?);
         let path = folder.join("campanile.toml");
@@ -42,6 +49,7 @@ impl Server {
             .arg(&path)
             .arg("--data")
             .arg(folder.join("data"))
+            .envs(stamps.map(|stamps| (STAMPS, stamps)))
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -84,6 +92,11 @@ impl Server {
     /// A client with the administrator's token.
     pub(crate) fn api(&self) -> Result<Api, String> {
         Api::new(&format!("http://{}", self.address), &self.token)
+    }
+
+    /// `host:port` of its HTTP door.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// What it has used so far.

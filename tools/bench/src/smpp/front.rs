@@ -1,0 +1,88 @@
+//! The server's session code alone: the production session machine behind a socket, answering at once, without a house behind.
+
+use net::{Cores, Link, Listener, Worker, drive};
+use smpp::Status;
+use smpp::session::{Config, Event, Role, Session, WINDOW_MAX};
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// Connections at a time.
+const CONNECTIONS_MAX: usize = 4_000;
+/// Hexadecimal digits of an id.
+const ID_DIGITS: usize = 16;
+
+/// Listens, and serves until the returned task is dropped.
+///
+/// # Errors
+/// No port.
+pub(super) async fn start(cores: Cores) -> std::io::Result<(SocketAddr, tokio::task::JoinHandle<()>)> {
+    let listener = Listener::bind("127.0.0.1:0", CONNECTIONS_MAX).await?;
+    let address = listener.address()?;
+    let serve = async move {
+        let each = |stream, _| async move {
+            let config = Config { peer_window: WINDOW_MAX, ..Config::default() };
+            let mut session = Session::new(Role::Smsc, config, Instant::now());
+            // However it ends: what matters is told by who was not answered.
+            let _ = drive(&mut Link::new(stream), &mut session, &mut Clerk::default()).await;
+        };
+        listener.serve(&cores, None, each).await;
+    };
+    Ok((address, tokio::spawn(serve)))
+}
+
+/// Lets everybody in and accepts everything.
+#[derive(Default)]
+struct Clerk {
+    bind: bool,
+    waiting: Vec<u32>,
+    ids: u64,
+}
+
+impl Worker<Session> for Clerk {
+    fn handle(&mut self, event: Event<'_>, _: Instant) {
+        match event {
+            Event::Bind { .. } => self.bind = true,
+            Event::Submit { sequence, .. } => self.waiting.push(sequence),
+            _ => {}
+        }
+    }
+
+    fn fill(&mut self, session: &mut Session, now: Instant, _: bool) {
+        // What fails here fails because the session is over.
+        if std::mem::take(&mut self.bind) {
+            let _ = session.accept_bind(b"front", now);
+        }
+        for sequence in self.waiting.drain(..) {
+            self.ids += 1;
+            let mut id = [0; ID_DIGITS];
+            for (place, digit) in id.iter_mut().rev().enumerate() {
+                *digit = b"0123456789ABCDEF"[(self.ids >> (4 * place)) as usize & 15];
+            }
+            let _ = session.respond(sequence, Status::ROK, &id, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Amount;
+    use super::super::generator::{Load, run};
+    use super::*;
+
+    #[tokio::test]
+    async fn a_generator_is_answered_for_each_message_with_an_id_of_its_own() {
+        let (address, _task) = start(Cores::from_handles(Vec::new())).await.unwrap();
+        let load = Load {
+            address: address.to_string(),
+            system_id: "bench".to_owned(),
+            password: "bench".to_owned(),
+            connections: 1,
+            window: 10,
+            amount: Amount::Of(500),
+            echoes: false,
+        };
+        let mut seen = tokio::task::spawn_blocking(move || run(&load, || ())).await.unwrap().unwrap();
+        assert_eq!((seen.sums.count, seen.refused, seen.mismatches), (500, 0, 0));
+        assert_eq!(seen.repeated_ids(), 0);
+    }
+}

@@ -1,0 +1,97 @@
+//! Processes of the bench's own: what a measurement is made against, with CPU time of its own.
+
+use super::fleet::ROUTES_MAX;
+use super::front;
+use super::sink::Sink;
+use clap::{Args, ValueEnum};
+use net::Cores;
+use serde::Serialize;
+use sim::smsc::{Options, Smsc};
+use std::io::{BufRead, Write};
+
+/// `bench part`.
+#[derive(Debug, Args)]
+pub struct PartArgs {
+    /// Which
+    #[arg(value_enum)]
+    kind: Kind,
+    /// Carriers
+    #[arg(long, default_value_t = 1)]
+    count: usize,
+    /// Messages that each carrier remembers
+    #[arg(long, default_value_t = 0)]
+    keep: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// A bare SMSC
+    Sink,
+    /// The session machine as a server
+    Front,
+    /// Simulated SMSCs
+    Carriers,
+}
+
+impl PartArgs {
+    /// Says where it listens, then one line of JSON for each line of its input, and ends with it.
+    ///
+    /// # Errors
+    /// In words.
+    pub(crate) fn run(self) -> Result<(), String> {
+        match self.kind {
+            Kind::Sink => {
+                let sink = Sink::start().map_err(|error| format!("the sink: {error}"))?;
+                talk(&[sink.address().to_string()], || sink.totals())
+            }
+            Kind::Front => run_front(),
+            Kind::Carriers => self.run_carriers(),
+        }
+    }
+
+    fn run_carriers(&self) -> Result<(), String> {
+        if !(1..=ROUTES_MAX).contains(&self.count) {
+            return Err(format!("--count: {} is not between 1 and {ROUTES_MAX}", self.count));
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+        let options = Options { keep: self.keep, ..Options::sink() };
+        let carriers = runtime.block_on(async {
+            let mut carriers = Vec::with_capacity(self.count);
+            for _ in 0..self.count {
+                carriers.push(Smsc::start(options.clone()).await.map_err(|error| error.to_string())?);
+            }
+            Ok::<_, String>(carriers)
+        })?;
+        let addresses: Vec<String> = carriers.iter().map(|carrier| carrier.address().to_string()).collect();
+        talk(&addresses, || {
+            let moments = |carrier: &Smsc| -> Vec<u64> {
+                carrier.messages(self.keep).iter().map(|message| message.at_us).collect()
+            };
+            carriers.iter().map(moments).collect::<Vec<_>>()
+        })
+    }
+}
+
+fn run_front() -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let cores = Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?;
+    let (address, _serving) =
+        runtime.block_on(front::start(cores)).map_err(|error| format!("the front: {error}"))?;
+    talk(&[address.to_string()], || ())
+}
+
+fn talk<T: Serialize>(addresses: &[String], totals: impl Fn() -> T) -> Result<(), String> {
+    let said = |error: std::io::Error| format!("who started this is gone: {error}");
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "listening on {}", addresses.join(",")).map_err(said)?;
+    output.flush().map_err(said)?;
+    for line in std::io::stdin().lock().lines() {
+        line.map_err(said)?;
+        let totals = serde_json::to_string(&totals()).map_err(|error| error.to_string())?;
+        writeln!(output, "{totals}").map_err(said)?;
+        output.flush().map_err(said)?;
+    }
+    Ok(())
+}
