@@ -29,6 +29,8 @@ const ENDS_AFTER_S: i64 = 40 * 86_400;
 const OPEN_MAX: usize = 4_000_000;
 /// After a failure (a full disk) intake waits so long, in microseconds.
 const PAUSE_US: i64 = 1_000_000;
+/// Stops and starts kept of an account whose opt-outs were not read yet; the older ones are in SQL by then.
+const SAID_MAX: usize = 10_000;
 /// Modes times lanes.
 const CLASSES: usize = 2 * Lane::ALL.len();
 
@@ -55,7 +57,12 @@ struct Standing {
     /// By class: where each begins, in order.
     alerts: [Vec<(u64, AlertNo)>; CLASSES],
     stops: Option<Stops>,
+    /// What was said before `stops` was read: SQL may not have had it then.
+    said: Vec<Said>,
 }
+
+/// Whose address, our number or name it holds for, and since when; nothing: not any more.
+type Said = (String, Option<String>, Option<Timestamp>);
 
 /// Addresses that are to get nothing, with the number or name of ours it holds for (nothing: all), and since when.
 #[derive(Default)]
@@ -129,8 +136,15 @@ impl IntakeState {
 
     /// Somebody said stop, or start.
     pub fn note_stop(&mut self, account: &str, address: &str, sender: Option<&str>, out: Option<Timestamp>) {
-        if let Some(stops) = self.accounts.get_mut(account).and_then(|standing| standing.stops.as_mut()) {
-            stops.set(address, sender, out);
+        let standing = self.accounts.entry(account.to_owned()).or_default();
+        match &mut standing.stops {
+            Some(stops) => stops.set(address, sender, out),
+            None => {
+                if standing.said.len() >= SAID_MAX {
+                    standing.said.drain(..SAID_MAX / 2);
+                }
+                standing.said.push((address.to_owned(), sender.map(str::to_owned), out));
+            }
         }
     }
 
@@ -306,7 +320,12 @@ impl Owner {
             }
         };
         let standing = self.intake.accounts.entry(opened.account).or_default();
-        standing.stops.get_or_insert(stops);
+        if standing.stops.is_none() {
+            let stops = standing.stops.insert(stops);
+            for (address, sender, out) in std::mem::take(&mut standing.said) {
+                stops.set(&address, sender.as_deref(), out);
+            }
+        }
         let before = standing.alerts[opened.class].last().map(|(_, no)| *no);
         let Some(alert) = alert else { return };
         match self.standing_live(alert) {

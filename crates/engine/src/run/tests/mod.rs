@@ -2,6 +2,8 @@
 
 mod house;
 mod messages;
+mod parties;
+mod replay;
 mod steering;
 mod survival;
 

@@ -1,0 +1,248 @@
+//! Kills: what a start makes of messages, whatever was done and not yet in SQL.
+
+use super::house::{House, START, accepted, not_tried, receipt, refused, unknown};
+use super::messages::{accept, message, until, view};
+use super::survival::copy_as_killed;
+use crate::messages::Steered;
+use records::{
+    Account, Entry, FateState, Lane, Message, MessageId, NotTried, Outcome, ReceiptState, Segment, Short,
+    ShortText,
+};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[tokio::test]
+async fn messages_are_sent_once_and_stay_where_they_were_over_kills() {
+    let dir = tempfile::tempdir().unwrap();
+    let (taken, sent) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let house = House::open(dir.path()).await;
+    let messages: Vec<Message> = (0..700).map(|i| message(&format!("+4670{i:04}"))).collect();
+    let ids = accept(&house, &messages).await;
+    until(&house, ids[699], FateState::Enroute).await;
+    // In segments that nobody took, and in no fold.
+    copy_as_killed(dir.path(), taken.path());
+    let carrier = house.carrier(accepted);
+    for id in &ids {
+        until(&house, *id, FateState::Accepted).await;
+    }
+    assert_eq!(carrier.addresses().len(), 700);
+    // A gateway would read in the outcomes what it has written; this one knows by what it has acknowledged.
+    let topic = records::segment_topic("sms", Lane::Routine);
+    house.bus.group(&topic, crate::run::GATEWAYS).unwrap().flush().await.unwrap();
+    copy_as_killed(dir.path(), sent.path());
+    let second = House::open_at(taken.path(), START.plus_s(60)).await;
+    let carrier = second.carrier(accepted);
+    for id in &ids {
+        assert_eq!(
+            until(&second, *id, FateState::Accepted).await.to,
+            messages[(id.0 - ids[0].0) as usize].to
+        );
+    }
+    assert_eq!(carrier.addresses().len(), 700, "each once");
+    // What was sent before is not sent again, and goes on behind.
+    let third = House::open_at(sent.path(), START.plus_s(60)).await;
+    let carrier = third.carrier(accepted);
+    let more = accept(&third, &[message("+471")]).await;
+    until(&third, more[0], FateState::Accepted).await;
+    assert_eq!(carrier.addresses(), ["+471"]);
+    for id in &ids {
+        assert_eq!(view(&third, *id).await.unwrap().state, FateState::Accepted);
+    }
+    assert_eq!(third.store.unfinished_alerts().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_of_long_ago_is_still_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    let _carrier = house.carrier(|segment, entry| match entry.address.as_str() {
+        "+4670599" => refused(segment, entry, true),
+        _ => accepted(segment, entry),
+    });
+    let old: Vec<Message> = (0..600).map(|i| message(&format!("+4670{i:03}"))).collect();
+    let ids = accept(&house, &old).await;
+    until(&house, ids[598], FateState::Accepted).await;
+    until(&house, ids[599], FateState::Rejected).await;
+    // A day later the alert is over, and some time after that it leaves memory.
+    house.pass_s(86_401);
+    let begun = std::time::Instant::now();
+    while !house.store.unfinished_alerts().await.unwrap().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    house.pass_s(700);
+    while house.engine.health().await.unwrap().deliveries > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for (place, state) in [(0, FateState::Accepted), (512, FateState::Accepted), (599, FateState::Rejected)] {
+        let view = view(&house, ids[place]).await.unwrap();
+        assert_eq!((view.state, view.to), (state, old[place].to.clone()));
+    }
+    assert!(view(&house, MessageId(600)).await.is_none());
+    let messages = house.engine.messages();
+    assert_eq!(messages.cancel(Account::DEFAULT, ids[3]).await.unwrap(), Steered::TooLate);
+    let late = Message { at: house.now(), expires: house.now().plus_s(60), ..message("+471") };
+    let more = accept(&house, &[late]).await;
+    until(&house, more[0], FateState::Accepted).await;
+    assert_eq!(house.store.unfinished_alerts().await.unwrap().len(), 1);
+}
+
+/// SplitMix64: the same numbers from the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let value = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (value ^ (value >> 31)) % sides
+    }
+}
+
+/// What the carrier does follows from the address alone, and from the attempt.
+fn by_address(segment: &Segment, entry: &Entry) -> Vec<Outcome> {
+    let kind = entry.address.bytes().last().unwrap_or(b'0');
+    match (kind, entry.attempt) {
+        (b'0', _) => refused(segment, entry, true),
+        (b'1', 1) => refused(segment, entry, false),
+        (b'2', 1) => not_tried(segment, entry, NotTried::Closing),
+        (b'3', _) => unknown(segment, entry),
+        (b'4', _) => [accepted(segment, entry), vec![receipt(segment, entry, ReceiptState::Failed)]].concat(),
+        (b'5', _) => {
+            [accepted(segment, entry), vec![receipt(segment, entry, ReceiptState::Delivered)]].concat()
+        }
+        _ => accepted(segment, entry),
+    }
+}
+
+/// What a message that was not taken back ends as.
+fn expected(to: &str) -> FateState {
+    match to.bytes().last().unwrap_or(b'0') {
+        b'0' => FateState::Rejected,
+        b'3' => FateState::Unknown,
+        b'4' => FateState::Undeliverable,
+        b'5' => FateState::Delivered,
+        _ => FateState::Accepted,
+    }
+}
+
+/// Everything that was done to a house, over its kills.
+#[derive(Default)]
+struct Done {
+    messages: BTreeMap<MessageId, Message>,
+    cancelled: Vec<MessageId>,
+    replaced: Vec<MessageId>,
+}
+
+/// Waits until nothing more is written: copying takes a while, and a copy in which effects are older than their causes is no kill. As time
+/// stands still no fold begins, so SQL is as far behind as it happened to be.
+async fn settle(house: &House) {
+    let mut same = 0;
+    let mut before = Vec::new();
+    while same < 5 {
+        house.engine.health().await.unwrap();
+        let topics = house.bus.topics("").unwrap();
+        let heads: Vec<u64> = topics.iter().map(|name| house.bus.topic(name).unwrap().head()).collect();
+        same = if heads == before { same + 1 } else { 0 };
+        before = heads;
+        tokio::time::sleep(Duration::from_millis(4)).await;
+    }
+}
+
+async fn act(house: &House, dice: &mut Dice, done: &mut Done, serial: &mut u64) {
+    let own = Account::DEFAULT;
+    for _ in 0..6 + dice.roll(6) {
+        let known: Vec<MessageId> = done.messages.keys().copied().collect();
+        let some = known.get(dice.roll(known.len().max(1) as u64) as usize).copied();
+        match (dice.roll(8), some) {
+            (0, Some(id)) => {
+                if house.engine.messages().cancel(own, id).await.unwrap() == Steered::Done {
+                    done.cancelled.push(id);
+                }
+            }
+            (1, Some(id)) => {
+                let text = ShortText::Text { text: "replaced".into(), class: None };
+                let short = Short { text, ..done.messages[&id].short.clone() };
+                let replaced = house.engine.messages().replace(own, id, short, None, None).await.unwrap();
+                if replaced == Steered::Done {
+                    done.replaced.push(id);
+                }
+            }
+            _ => {
+                let batch: Vec<Message> = (0..1 + dice.roll(40))
+                    .map(|_| {
+                        *serial += 1;
+                        let lane = [Lane::Routine, Lane::Urgent][dice.roll(2) as usize];
+                        let waits = dice.roll(4) == 0;
+                        let not_before = waits.then(|| START.plus_s(1_000));
+                        Message { lane, not_before, ..message(&format!("+46{serial:06}")) }
+                    })
+                    .collect();
+                let ids = accept(house, &batch).await;
+                done.messages.extend(ids.into_iter().zip(batch));
+            }
+        }
+        if dice.roll(3) == 0 {
+            tokio::time::sleep(Duration::from_millis(dice.roll(4))).await;
+        }
+        if dice.roll(4) == 0 {
+            // Another fold may begin.
+            house.pass_s(1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_is_done_and_killed_every_message_ends_in_its_one_state() {
+    for seed in 0..6 {
+        let dice = &mut Dice(seed);
+        let mut dirs = vec![tempfile::tempdir().unwrap()];
+        let (mut done, mut serial) = (Done::default(), 0);
+        for life in 0..4 {
+            let house = House::open_at(dirs[life].path(), START.plus_s(life as i64 * 100)).await;
+            let carrier = house.carrier(by_address);
+            act(&house, dice, &mut done, &mut serial).await;
+            drop(carrier);
+            settle(&house).await;
+            dirs.push(tempfile::tempdir().unwrap());
+            copy_as_killed(dirs[life].path(), dirs[life + 1].path());
+        }
+        check(dirs[4].path(), &done, seed).await;
+    }
+}
+
+async fn check(dir: &std::path::Path, done: &Done, seed: u64) {
+    let house = House::open_at(dir, START.plus_s(2_000)).await;
+    let carrier = house.carrier(by_address);
+    house.pass_s(40);
+    for (id, message) in &done.messages {
+        // A retry comes due when time passes.
+        let wanted = if done.cancelled.contains(id) { FateState::Deleted } else { expected(&message.to) };
+        let begun = std::time::Instant::now();
+        loop {
+            let view = view(&house, *id).await.unwrap_or_else(|| panic!("seed {seed}: {id:?} is lost"));
+            assert_eq!((view.message.id, &view.to), (*id, &message.to), "seed {seed}");
+            if view.state == wanted || (view.state == FateState::Unknown && !done.cancelled.contains(id)) {
+                break;
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "seed {seed}: {id:?} {message:?} is {:?}",
+                view.state
+            );
+            house.pass_s(1);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    let last = carrier.sent.lock().unwrap().clone();
+    for id in &done.cancelled {
+        let to = &done.messages[id].to;
+        // A retry may have gone before; afterwards nothing does.
+        assert!(!last.iter().any(|(address, _)| address == to), "seed {seed}: {to} was taken back and sent");
+    }
+    for id in done.replaced.iter().filter(|id| !done.cancelled.contains(id)) {
+        let sent: Vec<_> = last.iter().filter(|(address, _)| *address == done.messages[id].to).collect();
+        assert!(sent.iter().all(|(_, text)| text.contains("replaced")), "seed {seed}: {sent:?}");
+    }
+}
