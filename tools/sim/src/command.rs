@@ -37,7 +37,7 @@ pub struct SmscArgs {
     /// Where it listens (port 0: any free one) [default: 127.0.0.1:2776]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where its page with counts and messages is
+    /// Where its control page and JSON API are; a port alone is one of loopback
     #[arg(long, value_name = "ADDRESS")]
     page: Option<String>,
     /// A TOML file with everything it does; options beside it go first
@@ -333,6 +333,29 @@ mod tests {
             (options.listen.as_str(), options.people.map(|p| (p.seed, p.mail.answering))),
             ("127.0.0.1:2525", Some((4, 0.9)))
         );
+    }
+
+    #[test]
+    fn the_printed_scenario_runs_and_options_stand_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scenario.toml");
+        std::fs::write(&path, smsc::Scenario::manual()).unwrap();
+        let more = "--tls 127.0.0.1:0 --outbind a:1 --outbind b:2 --page 8099";
+        let line = format!("sim smsc --scenario {} {more}", path.display());
+        let Command::Smsc(args) = command(&line) else { panic!() };
+        let options = args.options().unwrap();
+        assert_eq!(options.tls.map(|tls| tls.listen).as_deref(), Some("127.0.0.1:0"));
+        assert_eq!(
+            (options.outbind.as_slice(), options.control.as_deref()),
+            (&["a:1".to_owned(), "b:2".to_owned()][..], Some("8099"))
+        );
+        std::fs::write(&path, "\n\nlatencyy = \"1s\"").unwrap();
+        let Command::Smsc(args) = command(&line) else { panic!() };
+        let error = args.options().unwrap_err();
+        let expected =
+            format!("{}: line 3, column 1: latencyy is unknown; did you mean latency?", path.display());
+        assert_eq!(error, expected);
+        command("sim smsc --print-scenario").run().unwrap();
     }
 
     #[test]

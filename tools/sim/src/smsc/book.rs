@@ -4,17 +4,16 @@ use super::ids;
 use super::letter::{self, Subject};
 use super::post::Account;
 use super::receipts::{IdForm, State};
-use super::{Shared, Smsc};
+use super::{Shared, Smsc, alphabet};
 use smpp::pdu::{Address, registered_delivery};
 use smpp::status::Status;
-use std::sync::Arc;
 
 /// So many are known at most, whatever `keep` says.
 const SLOTS_MAX: usize = 100_000;
 /// Octets of all addresses but data_sm's, which have up to 64 (5.0 §4.2.2).
 const ADDRESS_OCTETS: usize = 20;
-/// A receipt repeats so much of a message.
-const WORDS_OCTETS: usize = 20;
+/// A receipt repeats so much of a message: 20 characters of UCS-2.
+const WORDS_OCTETS: usize = 40;
 
 /// An address of its own.
 #[derive(Debug, Clone)]
@@ -51,7 +50,8 @@ impl OwnAddress {
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     pub(super) id: u64,
-    pub(super) account: Arc<Account>,
+    /// The account's place.
+    pub(super) account: u32,
     pub(super) from: OwnAddress,
     pub(super) to: OwnAddress,
     pub(super) submitted_us: u64,
@@ -64,23 +64,25 @@ pub(super) struct Slot {
     pub(super) words: Words,
 }
 
-/// A message's first words.
-#[derive(Debug, Clone, Copy, Default)]
+/// A message's first octets: they are read when a receipt wants them.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Words {
     octets: [u8; WORDS_OCTETS],
     length: u8,
+    data_coding: u8,
 }
 
 impl Words {
-    pub(super) fn new(text: &str) -> Self {
-        let end = text.floor_char_boundary(WORDS_OCTETS);
-        let mut words = Words { length: end as u8, ..Words::default() };
-        words.octets[..end].copy_from_slice(&text.as_bytes()[..end]);
+    pub(super) fn new(data_coding: u8, octets: &[u8]) -> Self {
+        let mut words = Words { octets: [0; WORDS_OCTETS], length: 0, data_coding };
+        let length = octets.len().min(WORDS_OCTETS);
+        words.octets[..length].copy_from_slice(&octets[..length]);
+        words.length = length as u8;
         words
     }
 
-    fn get(&self) -> &str {
-        std::str::from_utf8(&self.octets[..usize::from(self.length)]).unwrap_or_default()
+    fn read(&self) -> String {
+        alphabet::read(self.data_coding, &self.octets[..usize::from(self.length)]).into_owned()
     }
 }
 
@@ -100,7 +102,7 @@ impl Slot {
             is_v33: self.is_v33,
             from: self.from.get(),
             to: self.to.get(),
-            text: self.words.get(),
+            text: &self.words.read(),
             submitted_us: self.submitted_us,
             done_us: self.done_us,
             state: self.state,
@@ -169,7 +171,7 @@ impl Shared {
         let id = self.id(wanted.message_id, wanted.is_v33)?;
         self.ledger.with_book(|book| {
             let slot = book.find(id)?;
-            let is_theirs = slot.account.system_id == wanted.account.system_id;
+            let is_theirs = slot.account == wanted.account.place;
             let is_from = wanted.from.addr.is_empty() || wanted.from.addr == slot.from.get().addr;
             (is_theirs && is_from).then(|| act(slot))
         })
@@ -197,7 +199,7 @@ impl Shared {
         let cancelled = if wanted.message_id.is_empty() {
             self.ledger.with_book(|book| {
                 let theirs = book.slots.iter_mut().flatten().filter(|slot| {
-                    slot.account.system_id == wanted.account.system_id
+                    slot.account == wanted.account.place
                         && slot.from.get().addr == wanted.from.addr
                         && slot.to.get().addr == to.addr
                 });
@@ -220,11 +222,11 @@ impl Shared {
     }
 
     /// Puts other words into a message that is under way.
-    pub(super) fn replace(&self, wanted: &Wanted<'_>, text: &str, registered: u8) -> Result<(), Status> {
+    pub(super) fn replace(&self, wanted: &Wanted<'_>, octets: &[u8], registered: u8) -> Result<(), Status> {
         let now_us = self.clock.now_us();
         let id = self.with(wanted, |slot| {
             slot.is_pending(now_us).then(|| {
-                slot.words = Words::new(text);
+                slot.words = Words::new(0, octets);
                 slot.registered_delivery = registered;
                 slot.id
             })
@@ -232,7 +234,7 @@ impl Shared {
         let id = id.ok_or(Status::RINVMSGID)?.ok_or(Status::RREPLACEFAIL)?;
         let mut written = Vec::new();
         ids::write(self.scene().options.ids, id, ids::Place::Response, wanted.is_v33, &mut written);
-        self.ledger.replace(&String::from_utf8_lossy(&written), text);
+        self.ledger.replace(&String::from_utf8_lossy(&written), &alphabet::read(0, octets));
         Ok(())
     }
 
@@ -243,9 +245,10 @@ impl Shared {
         let receipts = &scene.options.receipts;
         let Some(pdu) = slot.receipt(scene.options.ids, receipts).filter(|_| is_wanted) else { return };
         let account = match &receipts.account {
-            Some(name) => self.post.account(name.as_bytes()),
-            None => Arc::clone(&slot.account),
+            Some(name) => Some(self.post.account(name.as_bytes())),
+            None => self.post.at(slot.account),
         };
+        let Some(account) = account else { return };
         self.post.count_made(1, 0);
         self.post.mail(&mut vec![(self.clock.now_us(), account.letter(pdu))]);
     }

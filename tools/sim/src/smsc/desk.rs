@@ -20,8 +20,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// So much of a message is read for the words of a later receipt: 20 characters of UCS-2.
-const WORDS_OCTETS: usize = 40;
+/// The longest form of an id, a UUID's.
+const ID_OCTETS: usize = 36;
 /// An early receipt has so much of a lead over its answer.
 const EARLY_LEAD_US: u64 = 50_000;
 /// `addr_ton` of a name: nobody can write back to it.
@@ -236,7 +236,7 @@ impl Desk {
     /// So that it can be queried.
     fn book(
         &mut self,
-        account: &Arc<Account>,
+        account: &Account,
         version: Version,
         submission: &Submission<'_>,
         course: &Course,
@@ -244,7 +244,7 @@ impl Desk {
     ) {
         self.batch.slots.push(Slot {
             id: course.id,
-            account: Arc::clone(account),
+            account: account.place,
             from: OwnAddress::new(submission.from),
             to: OwnAddress::new(submission.to),
             submitted_us: self.batch.now_us,
@@ -253,10 +253,7 @@ impl Desk {
             error: course.error,
             registered_delivery: submission.registered_delivery,
             is_v33: !version.has_tlvs(),
-            words: Words::new(&alphabet::read(
-                submission.data_coding,
-                &octets[..octets.len().min(WORDS_OCTETS)],
-            )),
+            words: Words::new(submission.data_coding, octets),
         });
     }
 
@@ -279,11 +276,11 @@ impl Desk {
         if options.keep == 0 {
             return;
         }
-        let mut written = Vec::new();
+        let mut written = Vec::with_capacity(ID_OCTETS);
         ids::write(options.ids, id, Place::Response, !version.has_tlvs(), &mut written);
         self.batch.kept.push(Message {
             at_us: self.batch.now_us,
-            id: String::from_utf8_lossy(&written).into_owned(),
+            id: String::from_utf8(written).unwrap_or_default(),
             system_id: account.system_id.clone(),
             from: number(submission.from),
             to: number(submission.to),
@@ -441,5 +438,11 @@ fn is_wanted(on: ReceiptOn, registered: u8, state: State) -> bool {
 /// With `+` where it is international.
 fn number(address: Address<'_>) -> String {
     let digits = String::from_utf8_lossy(address.addr);
-    if address.ton == 1 && !digits.starts_with('+') { format!("+{digits}") } else { digits.into_owned() }
+    if address.ton != 1 || digits.starts_with('+') {
+        return digits.into_owned();
+    }
+    let mut number = String::with_capacity(digits.len() + 1);
+    number.push('+');
+    number.push_str(&digits);
+    number
 }

@@ -84,6 +84,8 @@ struct Shared {
     /// A phase was entered by hand.
     is_held: AtomicBool,
     new_timetable: Notify,
+    /// What phones write of their own accord may have changed.
+    new_traffic: Notify,
     ledger: Ledger,
     post: Post,
     ids: Ids,
@@ -115,6 +117,7 @@ impl Shared {
             timetable_us: AtomicU64::new(clock.now_us()),
             is_held: AtomicBool::new(false),
             new_timetable: Notify::new(),
+            new_traffic: Notify::new(),
             ledger: Ledger::open(&options)?,
             post: Post::new(clock),
             ids: Ids::starting_at(clock.now_us()),
@@ -188,6 +191,9 @@ impl Smsc {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         let listener = TcpListener::bind(&options.listen).await?;
         let page = match &options.control {
+            Some(port) if port.bytes().all(|digit| digit.is_ascii_digit()) => {
+                Some(TcpListener::bind(format!("127.0.0.1:{port}")).await?)
+            }
             Some(address) => Some(TcpListener::bind(address).await?),
             None => None,
         };

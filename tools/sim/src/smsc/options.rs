@@ -16,7 +16,7 @@ use std::time::Duration;
 pub struct Options {
     /// Where it listens; port 0 takes a free one.
     pub listen: String,
-    /// Where its page and its JSON are; nothing: nowhere.
+    /// Where its page and its JSON are, a port alone on loopback; nothing: nowhere.
     pub control: Option<String>,
     /// How it names itself in answers to a bind.
     pub system_id: String,

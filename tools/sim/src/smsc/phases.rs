@@ -140,6 +140,7 @@ impl Shared {
 
     fn put_on(&self, scene: Arc<Scene>) {
         *self.scene.write().unwrap_or_else(PoisonError::into_inner) = scene;
+        self.new_traffic.notify_one();
         self.cards().values().for_each(|card| card.wake.notify_one());
     }
 }

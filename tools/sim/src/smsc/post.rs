@@ -69,6 +69,8 @@ impl Letter {
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) system_id: String,
+    /// In the order in which they came to be known.
+    pub(super) place: u32,
     outbox: Mutex<VecDeque<Letter>>,
     /// Wakes one receiving session.
     pub(super) news: Notify,
@@ -185,10 +187,12 @@ impl Post {
         let mut accounts = lock(&self.accounts);
         let system_id =
             if accounts.len() >= ACCOUNTS_MAX && !accounts.contains_key(system_id) { b"" } else { system_id };
+        let place = accounts.len() as u32;
         let account = accounts.entry(system_id.to_vec()).or_insert_with(|| {
             let system_id = String::from_utf8_lossy(system_id).into_owned();
             Arc::new(Account {
                 system_id,
+                place,
                 outbox: Mutex::default(),
                 news: Notify::new(),
                 receivers: Mutex::default(),
@@ -197,6 +201,11 @@ impl Post {
             })
         });
         Arc::clone(account)
+    }
+
+    /// The account of this place.
+    pub(super) fn at(&self, place: u32) -> Option<Arc<Account>> {
+        lock(&self.accounts).values().find(|account| account.place == place).map(Arc::clone)
     }
 
     /// One of the accounts that are bound to receive, each in its turn.

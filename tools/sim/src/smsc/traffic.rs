@@ -111,8 +111,8 @@ impl std::str::FromStr for LongForm {
 
 /// No second message comes sooner: the greatest rate is that of this.
 pub(super) const RATE_MAX: f64 = 100_000.0;
-/// A scene without traffic is looked at again after this.
-const IDLE: Duration = Duration::from_millis(50);
+/// Whether somebody is bound to receive is asked again after this.
+const UNBOUND: Duration = Duration::from_millis(50);
 /// Bits that tell the stream of draws for traffic from those of sessions.
 const TRAFFIC_SALT: u64 = 0x7472_6166_6669_6300;
 
@@ -123,13 +123,17 @@ pub(super) async fn run(shared: Arc<Shared>) {
     loop {
         let scene = shared.scene();
         let traffic = &scene.options.inbound;
-        let is_over = traffic.count > 0 && made >= traffic.count;
+        if traffic.rate == 0.0 || traffic.count > 0 && made >= traffic.count {
+            shared.new_traffic.notified().await;
+            next_us = shared.clock.now_us();
+            continue;
+        }
         let account = match &traffic.account {
             Some(name) => Some(shared.post.account(name.as_bytes())),
             None => shared.post.receiving(made),
         };
-        let Some(account) = account.filter(|_| traffic.rate > 0.0 && !is_over) else {
-            tokio::time::sleep(IDLE).await;
+        let Some(account) = account else {
+            tokio::time::sleep(UNBOUND).await;
             next_us = shared.clock.now_us();
             continue;
         };

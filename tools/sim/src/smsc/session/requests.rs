@@ -1,6 +1,5 @@
 //! What a peer may ask for: to be bound, messages to be taken, queried, cancelled and replaced.
 
-use super::super::alphabet;
 use super::super::book::Wanted;
 use super::super::desk::{Submission, Verdict};
 use super::super::ids::{self, Place};
@@ -235,8 +234,7 @@ impl Session {
         self.desk.close();
         let (message_id, from) = (replace.message_id, replace.source);
         let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
-        let text = alphabet::read(0, replace.short_message);
-        let replaced = self.shared.replace(&wanted, &text, replace.registered_delivery);
+        let replaced = self.shared.replace(&wanted, replace.short_message, replace.registered_delivery);
         self.say_status(header, replaced.err().unwrap_or(Status::ROK));
     }
 

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 async fn start(scenario: &str) -> Smsc {
-    let scenario = format!("control = \"127.0.0.1:0\"\n{scenario}");
+    let scenario = format!("control = \"0\"\n{scenario}");
     Smsc::start(Scenario::from_toml(&scenario).unwrap()).await.unwrap()
 }
 
