@@ -133,7 +133,7 @@ impl<C: Craft> Feed<C> {
         let FeedSettings { route, slots, rate, rests, down_after } = settings;
         let group = |lane| world.bus.group(&segment_topic(&route, lane), GROUP);
         let lanes = [group(Lane::Emergency)?, group(Lane::Urgent)?, group(Lane::Routine)?];
-        let earlier = world.recovery.of(&route).await?;
+        let earlier = world.recovery.of(&route, world.now()).await?;
         let state = State {
             desk: Desk::new(&route, slots),
             health: Health::new(rate, rests, world.now(), Instant::now()),
@@ -268,6 +268,11 @@ impl<C: Craft> Feed<C> {
         state.health.set_rate(rate);
         drop(state);
         self.supply.notify_one();
+    }
+
+    /// Nothing of this route can have been written within the last second, by whatever process.
+    pub fn was_quiet(&self) -> bool {
+        self.state().earlier.quiet
     }
 
     /// Nothing can be written before: the route's limit gives no credit until then.

@@ -1,12 +1,12 @@
 //! What earlier processes left half done: intents on the topic of outcomes without an outcome behind them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bus::{Bus, BusError};
 use records::{
     AlertNo, AttemptRef, AttemptResult, EndpointNo, Entry, Intent, Lane, OUTCOMES, Outcome, Segment,
-    decode_outcomes, segment_topic,
+    Timestamp, decode_outcomes, segment_topic,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Mutex;
@@ -18,6 +18,9 @@ use super::GROUP;
 const BEGUN_MAX: usize = 8_192;
 /// Or among the first so many octets.
 const BEGUN_OCTETS_MAX: usize = 64 * 1024 * 1024;
+/// An earlier process that said nothing for so long, in microseconds, wrote nothing of late: longer than a write can hang,
+/// and than what is intended waits on a route of one message in ten seconds.
+const QUIET_US: i64 = 60_000_000;
 /// Outcomes are read in pieces of so many octets.
 const READ_OCTETS: usize = 4 * 1024 * 1024;
 /// And so many records.
@@ -53,6 +56,8 @@ impl Seen {
 pub(super) struct RouteProgress {
     segments: HashMap<(Lane, u64), Progress>,
     given_back: Arc<GivenBack>,
+    /// Nothing of it can have been written within the last second.
+    pub(super) quiet: bool,
 }
 
 /// An attempt.
@@ -77,7 +82,16 @@ impl RouteProgress {
 /// Looks once for all routes that start together, and again for one that starts a second time.
 pub(crate) struct Recovery {
     bus: Arc<dyn Bus>,
-    found: Mutex<Option<HashMap<String, RouteProgress>>>,
+    found: Mutex<Option<Found>>,
+}
+
+/// What the first look found.
+struct Found {
+    progress: HashMap<String, RouteProgress>,
+    /// No earlier process has written anything of late.
+    quiet: bool,
+    /// Routes that this process has opened.
+    opened: HashSet<String>,
 }
 
 impl Recovery {
@@ -86,17 +100,45 @@ impl Recovery {
     }
 
     /// What a route has to go on with. Nothing of the route may be running.
-    pub(super) async fn of(&self, route: &str) -> Result<RouteProgress, BusError> {
+    pub(super) async fn of(&self, route: &str, now: Timestamp) -> Result<RouteProgress, BusError> {
         let mut found = self.found.lock().await;
-        if found.is_none() {
-            *found = Some(scan_aside(Arc::clone(&self.bus), None).await?);
-        }
-        if let Some(found) = found.as_mut().and_then(|found| found.remove(route)) {
-            return Ok(found);
-        }
-        let mut found = scan_aside(Arc::clone(&self.bus), Some(route.to_owned())).await?;
-        Ok(found.remove(route).unwrap_or_default())
+        let found = match &mut *found {
+            Some(found) => found,
+            nothing => {
+                let quiet = is_quiet(&*self.bus, now)?;
+                let progress = scan_aside(Arc::clone(&self.bus), None).await?;
+                nothing.insert(Found { progress, quiet, opened: HashSet::new() })
+            }
+        };
+        let mut progress = match found.progress.remove(route) {
+            Some(progress) => progress,
+            None => {
+                let mut scanned = scan_aside(Arc::clone(&self.bus), Some(route.to_owned())).await?;
+                scanned.remove(route).unwrap_or_default()
+            }
+        };
+        progress.quiet = found.quiet && found.opened.insert(route.to_owned());
+        Ok(progress)
     }
+}
+
+/// Whether the last outcome of an earlier process is so old that nothing it wrote can be of the last second: what it intended
+/// last was written, or refused, long before.
+fn is_quiet(bus: &dyn Bus, now: Timestamp) -> Result<bool, BusError> {
+    let outcomes = bus.topic(OUTCOMES)?;
+    let Some(last) = outcomes.head().checked_sub(1) else { return Ok(true) };
+    let records = outcomes.read(last, 1, 1)?;
+    let Some(Ok(outcomes)) = records.first().map(|record| decode_outcomes(&record.octets)) else {
+        return Ok(false);
+    };
+    let at = |outcome: &Outcome| match outcome {
+        Outcome::Intent(intent) => intent.at,
+        Outcome::Attempt { at, .. } | Outcome::Answer { at, .. } => *at,
+        Outcome::Receipt(receipt) => receipt.at,
+        Outcome::Inbound(inbound) => inbound.at,
+    };
+    // A clock that was set back says nothing.
+    Ok(outcomes.iter().map(at).max().is_some_and(|at| now.us_since(at) > QUIET_US))
 }
 
 /// Reading may take a while: not on a core.
@@ -267,7 +309,8 @@ impl<'a> Scan<'a> {
             }
         }
         let given_back = Arc::new(self.given_back);
-        let progress = || RouteProgress { segments: HashMap::new(), given_back: Arc::clone(&given_back) };
+        let progress =
+            || RouteProgress { segments: HashMap::new(), given_back: Arc::clone(&given_back), quiet: false };
         let mut found: Vec<RouteProgress> = (0..routes).map(|_| progress()).collect();
         for ((number, lane, index), progress) in self.segments {
             if progress != Progress::default()

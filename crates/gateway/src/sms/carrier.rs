@@ -39,7 +39,7 @@ impl Carrier {
     ) -> Result<Carrier, BusError> {
         let now = Instant::now();
         let inbox = Inbox::open(&*world.bus, &config.name, config.charset, now)?;
-        let pace = Pace::new(config.rate, now);
+        let pace = Pace::new(config.rate, feed.was_quiet(), now);
         if let Some(at) = pace.next_grant(now) {
             feed.begin_at(at);
         }

@@ -15,6 +15,8 @@ const THROTTLE_FACTOR_MAX: u32 = 10;
 pub(super) const THROTTLE_TRIES_MAX: u8 = 30;
 /// While slowed down, the rate is looked at this often.
 const RATE_LOOK: Duration = Duration::from_millis(100);
+/// From this rate on, a route that was quiet for a minute has nothing in its window.
+const QUIET_RATE_MIN: f64 = 0.1;
 /// The real rate is measured over this time.
 const METER: Duration = Duration::from_secs(1);
 
@@ -62,10 +64,13 @@ struct Meter {
 }
 
 impl Pace {
-    /// The process before us may have written until a moment ago: a second passes without credit.
-    pub(super) fn new(rate: f64, now: Instant) -> Pace {
+    /// Unless it was quiet, the process before us may have written until a moment ago: a second passes without credit.
+    pub(super) fn new(rate: f64, quiet: bool, now: Instant) -> Pace {
         let mut limiter = Limiter::new(rate, now);
-        limiter.start(now);
+        // A slow route's window is longer than what a quiet minute says.
+        if !quiet || rate < QUIET_RATE_MIN {
+            limiter.start(now);
+        }
         let meter = Meter { from: now, count: 0, last: 0.0 };
         let (aimd, strain) = (Aimd::new(rate), Strain::new());
         Pace { limiter, aimd, strain, retries: VecDeque::new(), meter, looked: now }
