@@ -154,8 +154,10 @@ impl Owner {
 
     fn obey_keyword(&mut self, keyword: &Keyword, alert: Option<records::AlertNo>, inbound: &Inbound) {
         let party = self.hearing.party_for(inbound);
-        let (of_party, mode) =
-            party.map_or((None, Mode::Live), |party| (Some(party.account.clone()), party.mode));
+        let of_party = party.map(|party| party.account.clone());
+        let routes = self.ways.classifier.routes();
+        let came_by = routes.iter().find(|route| route.name == inbound.route).map(|route| route.mode);
+        let mode = came_by.or(party.map(|party| party.mode)).unwrap_or(Mode::Live);
         let of_alert = alert.and_then(|no| self.lives.get(&no)).map(|live| live.alert.account.clone());
         let account = of_alert.or(of_party).unwrap_or_else(|| Account::DEFAULT.to_owned());
         let out = match keyword.action {

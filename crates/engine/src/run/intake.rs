@@ -251,7 +251,7 @@ impl Owner {
         let takes = || {
             let slips = live.slips.as_ref();
             live.len() < MESSAGES_MAX
-                && live.alert.state == AlertState::Running
+                && !live.alert.state.is_final()
                 && live.alert.created.plus_s(TAKES_FOR_S) > now
                 && slips.is_some_and(|slips| !slips.closed && slips.holds(MessageId(index)))
         };

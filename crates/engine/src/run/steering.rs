@@ -18,7 +18,13 @@ impl Owner {
             let _ = reply.send(Err(EngineError::NotFound));
             return;
         }
-        let Some(state) = self.lives.get(&no).map(|live| live.alert.state) else { return };
+        let Some(live) = self.lives.get(&no) else { return };
+        let state = live.alert.state;
+        // What stands in it is its parties' to take back; only the flow is ours to hold.
+        if live.slips.is_some() && !matches!(verb, Steer::Pause | Steer::Resume) {
+            let _ = reply.send(Err(EngineError::WrongState { state: "standing", verb: name(verb) }));
+            return;
+        }
         let next = match (verb, state) {
             (Steer::Cancel, AlertState::Running | AlertState::Paused | AlertState::AwaitingApproval) => {
                 AlertState::Cancelled

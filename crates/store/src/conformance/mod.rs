@@ -6,6 +6,7 @@ pub(crate) mod imports;
 pub(crate) mod others;
 pub(crate) mod recipients;
 pub(crate) mod rosters;
+pub(crate) mod standing;
 
 use records::{
     Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Channel, Device, Mode, OnUnknown,

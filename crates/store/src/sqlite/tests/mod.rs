@@ -76,6 +76,14 @@ cases! { deliveries:
     what_belongs_to_no_alert_is_left_out,
 }
 
+cases! { standing:
+    standing_alerts_are_found_by_index_and_are_in_no_list,
+    a_roster_grows_by_folds_with_how_far_intake_is,
+    blocks_beyond_one_transaction_are_all_there_before_the_positions,
+    a_standing_alert_goes_with_its_roster_and_nothing_is_folded_into_it,
+    an_opt_out_of_one_sender_leaves_the_others,
+}
+
 cases! { others:
     a_token_is_found_by_its_hash_until_revoked,
     groups_are_put_replaced_listed_and_deleted,
