@@ -264,6 +264,8 @@ impl Telling {
                 self.refusals = 0;
                 self.pause.reset();
             }
+            // Of what was on its way already, more may come back while the session waits.
+            Heard::NotNow if self.paused_until.is_some_and(|until| until > now) => {}
             Heard::NotNow => {
                 self.refusals += 1;
                 if self.refusals >= REFUSALS_IN_A_ROW {
