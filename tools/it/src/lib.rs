@@ -2,7 +2,8 @@
 //!
 //! - [`Server`]: `campanile serve` with a configuration and a data folder of its own; it can be killed and started again.
 //! - [`Api`]: what a client says to it.
-//! - [`NpmSmsc`], [`OpenSmtpd`]: peers that nobody here wrote, as children too.
+//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`OpenSmtpd`]: peers that nobody here wrote, as children too.
+//! - [`wire`]: SMPP by the octet, for what no library would say.
 //! - [`Callbacks`]: somebody who is told. [`Witness`]: somebody who sees the program write.
 //! - `sim`'s SMSC and mailbox run in the tests' process, so they outlive a server that is killed.
 //!
@@ -12,18 +13,27 @@
 
 mod api;
 mod callbacks;
-mod npm_smsc;
+mod esme;
+mod foreign_smsc;
+mod kannel;
 mod open_smtpd;
+mod peer;
 mod ports;
+mod sendsms;
 mod server;
 mod wait;
+pub mod wire;
 mod witness;
 
 pub use api::{Api, Reply};
 pub use callbacks::{Call, Callbacks};
-pub use npm_smsc::{NpmSmsc, NpmSmscOptions};
+pub use esme::{Esme, EsmeBy, Login};
+pub use foreign_smsc::{ForeignSmsc, ForeignSmscOptions, SmscBy};
+pub use kannel::Kannel;
 pub use open_smtpd::OpenSmtpd;
+pub use peer::Peer;
 pub use ports::free_port;
-pub use server::{Server, Setup, mail_route, program, sms_route};
+pub use sendsms::{SendSms, escaped};
+pub use server::{Server, Setup, mail_route, platform, program, smpp_client, smpp_door, sms_route};
 pub use wait::{eventually, within};
 pub use witness::Witness;

@@ -249,3 +249,22 @@ pub fn mail_route(name: &str, address: impl std::fmt::Display, more: &str) -> St
          from = \"City of X <alerts@city.test>\"\n{more}\n"
     )
 }
+
+/// `[smpp]` on a port of its own, which a server that is started again has again.
+pub fn smpp_door(port: u16) -> String {
+    format!("[smpp]\nlisten = \"127.0.0.1:{port}\"\n")
+}
+
+/// A `[[smpp.client]]` with the password `secret` and an account of its own, with more keys.
+pub fn smpp_client(system_id: &str, more: &str) -> String {
+    format!(
+        "[[smpp.client]]\nsystem_id = \"{system_id}\"\npassword = \"secret\"\naccount = \"{system_id}\"\n{more}\n"
+    )
+}
+
+/// A `[[platform]]` with the password `secret` and an account of its own, with more keys.
+pub fn platform(username: &str, more: &str) -> String {
+    format!(
+        "[[platform]]\nusername = \"{username}\"\npassword = \"secret\"\naccount = \"{username}\"\n{more}\n"
+    )
+}

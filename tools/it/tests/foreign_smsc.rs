@@ -1,24 +1,52 @@
-//! Short messages to an SMSC that nobody here wrote: npm's `smpp`.
+//! Short messages to SMSCs that nobody here wrote: npm's `smpp`, Java's jsmpp and Cloudhopper.
 
 use crate::world::{SOON, count, number, phone_owner};
-use it::{NpmSmsc, NpmSmscOptions, Server, eventually, sms_route};
+use it::{ForeignSmsc, ForeignSmscOptions, Server, SmscBy, eventually, sms_route};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-#[tokio::test]
-async fn a_message_is_accepted_then_delivered_then_answered() {
+/// A test for each library that has an SMSC.
+macro_rules! by_each_library {
+    ($($story:ident => $npm:ident, $jsmpp:ident, $cloudhopper:ident;)*) => {$(
+        #[tokio::test]
+        async fn $npm() {
+            $story(SmscBy::Npm).await;
+        }
+        #[tokio::test]
+        async fn $jsmpp() {
+            $story(SmscBy::Jsmpp).await;
+        }
+        #[tokio::test]
+        async fn $cloudhopper() {
+            $story(SmscBy::Cloudhopper).await;
+        }
+    )*};
+}
+
+by_each_library! {
+    accepted_delivered_answered =>
+        npms_smsc_accepts_then_delivers_then_hands_the_answer_over,
+        jsmpps_smsc_accepts_then_delivers_then_hands_the_answer_over,
+        cloudhoppers_smsc_accepts_then_delivers_then_hands_the_answer_over;
+    refused_and_tried_again =>
+        npms_smsc_that_refuses_the_bind_is_reported_as_down_and_tried_again,
+        jsmpps_smsc_that_refuses_the_bind_is_reported_as_down_and_tried_again,
+        cloudhoppers_smsc_that_refuses_the_bind_is_reported_as_down_and_tried_again;
+    long_and_whole =>
+        long_messages_and_other_scripts_arrive_whole_at_npms_smsc,
+        long_messages_and_other_scripts_arrive_whole_at_jsmpps_smsc,
+        long_messages_and_other_scripts_arrive_whole_at_cloudhoppers_smsc;
+}
+
+async fn accepted_delivered_answered(by: SmscBy) {
     for text_receipts in [false, true] {
         let reply = Some(("1".to_owned(), Duration::from_millis(100)));
-        let smsc = NpmSmsc::start(NpmSmscOptions { reply, text_receipts, ..NpmSmscOptions::default() }).await;
+        let options = ForeignSmscOptions { reply, text_receipts, ..ForeignSmscOptions::default() };
+        let smsc = ForeignSmsc::start(by, options).await;
         let server = Server::start(&sms_route("carrier", smsc.address(), "")).await;
         let api = server.api();
         api.add_recipients(&json!([phone_owner("ann", 0), phone_owner("bo", 1)])).await;
-        let id = api
-            .submit(&json!({
-                "text": "Are you safe?", "audience": ["all"], "require_answer": true,
-                "choices": [{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help"}],
-            }))
-            .await;
+        let id = api.submit(&question()).await;
         api.until(&id, "both have answered", SOON, |report| count(report, "answered") == 2).await;
 
         for delivery in api.deliveries(&id).await {
@@ -32,16 +60,49 @@ async fn a_message_is_accepted_then_delivered_then_answered() {
         let submits = smsc.events("submit");
         assert_eq!(submits.len(), 2);
         assert!(submits.iter().all(|submit| submit["text"].as_str().unwrap().starts_with("Are you safe?")));
-        assert_eq!(smsc.events("receipt").len(), 2, "each receipt was answered");
-        assert_eq!(smsc.events("reply").iter().filter(|reply| reply["status"] == 0).count(), 2);
+        // The answer to a reply is heard a moment after the reply counted.
+        eventually("each receipt and reply was answered", SOON, async || {
+            let counts = (smsc.events("receipt").len(), smsc.events("reply").len());
+            if counts == (2, 2) { Ok(()) } else { Err(format!("{counts:?}")) }
+        })
+        .await;
+        assert!(smsc.events("reply").iter().all(|reply| reply["status"] == 0));
         assert_eq!(smsc.events("bind").len(), 1);
+    }
+}
+
+fn question() -> Value {
+    json!({
+        "text": "Are you safe?", "audience": ["all"], "require_answer": true,
+        "choices": [{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help"}],
+    })
+}
+
+#[tokio::test]
+async fn a_long_reply_whose_parts_come_in_the_wrong_order_is_whole() {
+    let text = "Vi är i källaren 🔔 och vattnet stiger. ".repeat(5).trim().to_owned();
+    for by in [SmscBy::Jsmpp, SmscBy::Cloudhopper] {
+        let reply = Some((text.clone(), Duration::from_millis(20)));
+        let smsc =
+            ForeignSmsc::start(by, ForeignSmscOptions { reply, ..ForeignSmscOptions::default() }).await;
+        let server = Server::start(&sms_route("carrier", smsc.address(), "")).await;
+        let api = server.api();
+        api.add_recipients(&json!([phone_owner("ann", 0)])).await;
+        let id = api.submit(&question()).await;
+        api.until(&id, "it is answered", SOON, |report| count(report, "answered") == 1).await;
+        let answer = api.deliveries(&id).await.remove(0)["answer"].take();
+        assert_eq!(answer["text"], text, "{by:?}: {answer}");
     }
 }
 
 #[tokio::test]
 async fn a_receipt_is_matched_also_after_a_restart() {
     let receipt_after = Duration::from_secs(4);
-    let smsc = NpmSmsc::start(NpmSmscOptions { receipt_after, ..NpmSmscOptions::default() }).await;
+    let smsc = ForeignSmsc::start(
+        SmscBy::Npm,
+        ForeignSmscOptions { receipt_after, ..ForeignSmscOptions::default() },
+    )
+    .await;
     let mut server = Server::start(&sms_route("carrier", smsc.address(), "")).await;
     let api = server.api();
     let id = api.submit(&json!({"text": "hello", "audience": [format!("sms:{}", number(0))]})).await;
@@ -51,9 +112,8 @@ async fn a_receipt_is_matched_also_after_a_restart() {
     api.until(&id, "it is delivered", SOON, |report| count(report, "delivered") == 1).await;
 }
 
-#[tokio::test]
-async fn long_messages_and_other_scripts_arrive_whole() {
-    let smsc = NpmSmsc::start(NpmSmscOptions::default()).await;
+async fn long_and_whole(by: SmscBy) {
+    let smsc = ForeignSmsc::start(by, ForeignSmscOptions::default()).await;
     let server = Server::start(&sms_route("carrier", smsc.address(), "")).await;
     let api = server.api();
     let gsm = "Long before the bells rang {twice} the river had left its bed. ".repeat(8);
@@ -86,8 +146,8 @@ fn whole(submits: &[Value]) -> String {
     let mut parts: Vec<(u8, u8, &str)> = submits
         .iter()
         .map(|submit| {
-            let header = submit["udh"].as_array().unwrap();
-            let place = header.first().map_or((1, 1), |element| concatenation(element.as_str().unwrap()));
+            let header = submit["udh"].as_str().unwrap();
+            let place = if header.is_empty() { (1, 1) } else { concatenation(header) };
             (place.0, place.1, submit["text"].as_str().unwrap())
         })
         .collect();
@@ -96,17 +156,19 @@ fn whole(submits: &[Value]) -> String {
     parts.iter().map(|part| part.2).collect()
 }
 
-/// Part and parts of an information element `00 03 ref parts part`.
+/// Part and parts of a header `05 00 03 ref parts part`.
 fn concatenation(hex: &str) -> (u8, u8) {
-    assert!(hex.starts_with("0003"), "{hex}");
+    assert!(hex.starts_with("050003"), "{hex}");
     let octet = |place: usize| u8::from_str_radix(&hex[place..place + 2], 16).unwrap();
-    (octet(8), octet(6))
+    (octet(10), octet(8))
 }
 
-#[tokio::test]
-async fn a_carrier_that_refuses_the_bind_is_reported_as_down_and_tried_again() {
-    let smsc =
-        NpmSmsc::start(NpmSmscOptions { password: "other".to_owned(), ..NpmSmscOptions::default() }).await;
+async fn refused_and_tried_again(by: SmscBy) {
+    let smsc = ForeignSmsc::start(
+        by,
+        ForeignSmscOptions { password: "other".to_owned(), ..ForeignSmscOptions::default() },
+    )
+    .await;
     let server = Server::start(&sms_route("carrier", smsc.address(), "")).await;
     let api = server.api();
     let id = api.submit(&json!({"text": "hello", "audience": [format!("sms:{}", number(0))]})).await;

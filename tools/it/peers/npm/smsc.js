@@ -57,6 +57,12 @@ function reply(systemId, pdu) {
   deliver(systemId, 'reply', fields, { to: pdu.source_addr, text: options.reply });
 }
 
+// A header of user data with its length in front (3GPP TS 23.040, 9.2.3.24).
+function header(elements) {
+  const octets = Buffer.concat(elements);
+  return Buffer.concat([Buffer.from([octets.length]), octets]).toString('hex');
+}
+
 function submitted(session, systemId, pdu) {
   last += 1;
   const id = last;
@@ -66,7 +72,7 @@ function submitted(session, systemId, pdu) {
   say({
     event: 'submit', id, from: pdu.source_addr, to: pdu.destination_addr, ton: pdu.dest_addr_ton, npi: pdu.dest_addr_npi,
     coding: pdu.data_coding, esm_class: pdu.esm_class, registered: pdu.registered_delivery,
-    udh: udh ? udh.map((element) => element.toString('hex')) : [], text: message,
+    udh: udh ? header(udh) : '', text: message,
   });
   session.send(pdu.response({ message_id: id.toString(16) }));
   if (!(pdu.registered_delivery & 1)) return;

@@ -1,5 +1,9 @@
 package peers;
 
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Date;
 import java.util.List;
@@ -42,6 +46,9 @@ import org.jsmpp.session.ServerMessageReceiverListener;
 import org.jsmpp.session.Session;
 import org.jsmpp.session.SubmitMultiResult;
 import org.jsmpp.session.SubmitSmResult;
+import org.jsmpp.session.connection.ServerConnection;
+import org.jsmpp.session.connection.ServerConnectionFactory;
+import org.jsmpp.session.connection.socket.ServerSocketConnection;
 import org.jsmpp.util.DeliveryReceiptState;
 import org.jsmpp.util.MessageId;
 
@@ -59,11 +66,33 @@ final class JsmppSmsc implements ServerMessageReceiverListener {
     }
 
     void run() throws Exception {
-        SMPPServerSessionListener listener = new SMPPServerSessionListener(options.port());
+        SMPPServerSessionListener listener = new SMPPServerSessionListener(options.port(), new Loopback());
         listener.setMessageReceiverListener(this);
         binds.execute(() -> accept(listener));
         Lines.say("listening", "port", options.port());
         Lines.waitForEnd();
+    }
+
+    /** Listens where nobody else can knock. */
+    private static final class Loopback implements ServerConnectionFactory {
+        private static final int BACKLOG = 50;
+
+        @Override
+        public ServerConnection listen(int port) throws IOException {
+            return listen(port, 0, BACKLOG);
+        }
+
+        @Override
+        public ServerConnection listen(int port, int timeout) throws IOException {
+            return listen(port, timeout, BACKLOG);
+        }
+
+        @Override
+        public ServerConnection listen(int port, int timeout, int backlog) throws IOException {
+            ServerSocket socket = new ServerSocket(port, backlog, InetAddress.getLoopbackAddress());
+            socket.setSoTimeout(timeout);
+            return new ServerSocketConnection(socket);
+        }
     }
 
     private void accept(SMPPServerSessionListener listener) {
@@ -71,7 +100,7 @@ final class JsmppSmsc implements ServerMessageReceiverListener {
             try {
                 SMPPServerSession session = listener.accept();
                 binds.execute(() -> bind(session));
-            } catch (java.io.IOException error) {
+            } catch (IOException error) {
                 Lines.say("failed", "error", error.toString());
                 return;
             }
@@ -154,7 +183,7 @@ final class JsmppSmsc implements ServerMessageReceiverListener {
     }
 
     private static List<byte[]> reversed(List<byte[]> parts) {
-        List<byte[]> out = new java.util.ArrayList<>(parts);
+        List<byte[]> out = new ArrayList<>(parts);
         Collections.reverse(out);
         return out;
     }
