@@ -225,6 +225,7 @@ impl House {
                 clock: clock.clone(),
                 links,
                 cap_senders: self.cap_senders.clone(),
+                messages: Arc::new(self.engine.messages()),
                 platforms: Arc::default(),
                 defaults: setup.defaults,
                 reload,

@@ -73,8 +73,7 @@ impl App {
         let (limits, public_url) = (config.limits.clone(), config.public_url.clone());
         let secure =
             config.tls.is_some() || public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
-        let intake = Arc::new(deps.engine.messages());
-        let sendsms = SendSms::new(intake, deps.platforms, deps.clock.clone());
+        let sendsms = SendSms::new(deps.messages, deps.platforms, deps.clock.clone());
         App(Arc::new(Shared {
             sendsms: Arc::new(sendsms),
             engine: deps.engine,

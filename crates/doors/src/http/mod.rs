@@ -97,6 +97,8 @@ pub struct Deps {
     pub links: Arc<AnswerLinks>,
     /// Whom CAP messages reach, by sender; a reload may store another list here.
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    /// Takes platforms' messages: [`engine::Messages`].
+    pub messages: Arc<dyn MessageIntake>,
     /// Who may send by the old way; a reload may store another table here.
     pub platforms: Arc<ArcSwap<Platforms>>,
     /// What fills in what an address leaves out.

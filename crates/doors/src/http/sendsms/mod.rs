@@ -12,7 +12,6 @@ mod hyper_road;
 mod intake;
 mod lane;
 mod meters;
-mod network;
 mod params;
 mod platforms;
 mod queue;

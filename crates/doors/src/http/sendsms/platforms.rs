@@ -1,7 +1,7 @@
 //! Who may send by the old way, from where, and how fast.
 
 use super::compose::RECEIVERS_MAX;
-use super::network::Network;
+use crate::smpp::AllowedIp;
 use engine::Problem;
 use records::{Mode, Timestamp};
 use std::collections::HashMap;
@@ -85,7 +85,7 @@ pub struct Platforms {
 #[derive(Debug)]
 pub(super) struct Platform {
     pub settings: PlatformSettings,
-    networks: Vec<Network>,
+    networks: Vec<AllowedIp>,
     /// Microseconds of a message at its rate; 0 is unlimited.
     message_us: i64,
     /// When everything it sent so far would have been due at its rate.

@@ -5,6 +5,7 @@ mod answers;
 mod bad_input;
 mod cap;
 mod people;
+mod sendsms;
 mod tls;
 mod tokens;
 mod web;
@@ -26,6 +27,7 @@ struct House {
     store: SharedStore,
     links: Arc<AnswerLinks>,
     cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    platforms: Arc<ArcSwap<Platforms>>,
     clock: Arc<AtomicI64>,
     admin: String,
     client: Client,
@@ -75,13 +77,15 @@ impl House {
         let engine = Engine::start(parts).await.unwrap();
         let admin = ensure_admin_token(&store, NOW).await.unwrap().unwrap();
         let cap_senders = Arc::new(ArcSwap::from_pointee(Vec::new()));
+        let platforms: Arc<ArcSwap<Platforms>> = Arc::default();
         let deps = Deps {
             engine: engine.clone(),
             store: store.clone(),
             clock,
             links: links.clone(),
             cap_senders: cap_senders.clone(),
-            platforms: Arc::default(),
+            messages: Arc::new(engine.messages()),
+            platforms: platforms.clone(),
             defaults: store::import::Defaults::default(),
             reload,
             metrics: None,
@@ -89,7 +93,7 @@ impl House {
         let config = HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls, public_url: None, limits };
         let door = serve(config, deps).await.unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        House { door, engine, store, links, cap_senders, clock: now, admin, client, dir }
+        House { door, engine, store, links, cap_senders, platforms, clock: now, admin, client, dir }
     }
 
     /// A request by the admin.

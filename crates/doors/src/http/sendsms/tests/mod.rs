@@ -1,7 +1,6 @@
 //! The old way as platforms see it.
 
 mod replay;
-mod wire;
 
 use super::*;
 use engine::{EngineError, Unroutable};
