@@ -2,7 +2,7 @@
 //! URLs"): what the escape stands for is percent-encoded, an escape that has nothing to say disappears, and one that nobody
 //! knows stays as it is, so that an address which was percent-encoded already survives.
 
-use records::Timestamp;
+use records::{Tell, Timestamp};
 use std::borrow::Cow;
 
 /// What is put into `mclass` and `mwi` where there is none, as Kannel writes it.
@@ -11,7 +11,8 @@ const UNDEFINED: i64 = -1;
 /// What escapes stand for. The default is nothing known.
 #[derive(Debug, Clone, Default)]
 pub struct Values<'a> {
-    /// What was said, in the octets of `charset`: `%a %b %k %s %S %r`; of a receipt the network's words: `%A`.
+    /// What was said, in the octets of `charset`: `%a %b %e %k %s %S %r %A`. Of a report the network's words, which are told in
+    /// the form of a receipt's text.
     pub text: Cow<'a, [u8]>,
     /// The person's number: `%p %q`.
     pub person: &'a str,
@@ -39,6 +40,10 @@ pub struct Values<'a> {
     pub udh: Cow<'a, [u8]>,
     /// What came about, a bit of [`records::Tell`]: `%d`.
     pub event: Option<u8>,
+    /// When the message was taken, for a report.
+    pub submitted: Option<Timestamp>,
+    /// How the message begins, for a report.
+    pub beginning: &'a str,
     /// The address itself: `%R`.
     pub url: &'a str,
     /// The carrier's id of the message: `%F`.
@@ -51,10 +56,13 @@ pub struct Values<'a> {
 
 /// The address with every escape filled in.
 pub fn expand(template: &str, values: &Values<'_>) -> String {
-    let words: Vec<&[u8]> =
-        values.text.split(|octet| is_space(*octet)).filter(|word| !word.is_empty()).collect();
-    let mut filling =
-        Filling { values, words, next_word: 1, out: String::with_capacity(template.len() + 64) };
+    let text: Cow<'_, [u8]> = match values.event {
+        None => values.text.as_ref().into(),
+        Some(event) => report_text(event, values).into_bytes().into(),
+    };
+    let words: Vec<&[u8]> = text.split(|octet| is_space(*octet)).filter(|word| !word.is_empty()).collect();
+    let out = String::with_capacity(template.len() + 64);
+    let mut filling = Filling { values, text: &text, words, next_word: 1, out };
     let mut rest = template;
     while let Some(at) = rest.find('%') {
         filling.out.push_str(&rest[..at]);
@@ -72,6 +80,46 @@ pub fn expand(template: &str, values: &Values<'_>) -> String {
     }
     filling.out.push_str(rest);
     filling.out
+}
+
+/// What Kannel has as the text of a report: of what the carrier says to a submission `ACK/` or `NACK/` with its code and words, of a
+/// receipt its text (SMPP 3.4, appendix B).
+fn report_text(event: u8, values: &Values<'_>) -> String {
+    let said = String::from_utf8_lossy(&values.text);
+    match event {
+        Tell::ACCEPTED => return "ACK/".to_owned(),
+        Tell::REFUSED => {
+            // On record as `smpp:0000000B words`.
+            let coded = said.strip_prefix("smpp:").and_then(|rest| rest.split_once(' '));
+            return match coded {
+                Some((code, words)) => format!("NACK/0x{}/{words}", code.to_ascii_lowercase()),
+                None => format!("NACK/{said}"),
+            };
+        }
+        _ => {}
+    }
+    let usual = match event {
+        Tell::DELIVERED => "DELIVRD",
+        Tell::BUFFERED => "ENROUTE",
+        _ => "UNDELIV",
+    };
+    let mut words = said.split_ascii_whitespace();
+    let state =
+        words.clone().next().filter(|word| word.len() == 7 && word.bytes().all(|c| c.is_ascii_uppercase()));
+    let error = words.find_map(|word| word.strip_prefix("err:")).unwrap_or("000");
+    let minute = |at: Option<Timestamp>| {
+        let at = at.and_then(|at| jiff::Timestamp::from_microsecond(at.0).ok());
+        at.map_or_else(String::new, |at| at.strftime("%y%m%d%H%M").to_string())
+    };
+    format!(
+        "id:{} sub:001 dlvrd:{} submit date:{} done date:{} stat:{} err:{error} text:{}",
+        values.carrier_id,
+        if event == Tell::DELIVERED { "001" } else { "000" },
+        minute(values.submitted),
+        minute(values.at),
+        state.unwrap_or(usual),
+        values.beginning,
+    )
 }
 
 /// Percent-encodes as Kannel does: a space is `+`, and `-_.!~*'()` stay.
@@ -93,6 +141,7 @@ pub fn percent_encode(out: &mut String, octets: &[u8]) {
 
 struct Filling<'a, 'v> {
     values: &'a Values<'v>,
+    text: &'a [u8],
     words: Vec<&'a [u8]>,
     next_word: usize,
     out: String,
@@ -106,7 +155,8 @@ impl Filling<'_, '_> {
         let values = self.values;
         match letter {
             'a' | 'k' | 's' | 'S' | 'r' => self.fill_words(letter),
-            'A' | 'b' => percent_encode(&mut self.out, &values.text),
+            'A' | 'b' => percent_encode(&mut self.out, self.text),
+            'e' => self.text.iter().for_each(|octet| self.out.push_str(&format!("{octet:02X}"))),
             'p' => percent_encode(&mut self.out, values.person.as_bytes()),
             'P' => percent_encode(&mut self.out, values.ours.as_bytes()),
             'q' => self.international(values.person),
@@ -115,7 +165,8 @@ impl Filling<'_, '_> {
             'I' => percent_encode(&mut self.out, values.id.as_bytes()),
             'i' => percent_encode(&mut self.out, values.route.as_bytes()),
             'n' => percent_encode(&mut self.out, values.service.as_bytes()),
-            'c' => self.number(i64::from(values.coding)),
+            // A report has no coding.
+            'c' => self.number(if values.event.is_some() { UNDEFINED } else { i64::from(values.coding) }),
             'C' => self.out.push_str(charset(values)),
             'm' => self.number(values.class.map_or(UNDEFINED, i64::from)),
             'M' => self.number(values.waiting.map_or(UNDEFINED, i64::from)),
@@ -253,6 +304,9 @@ fn is_space(octet: u8) -> bool {
 }
 
 #[cfg(test)]
+mod recorded;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -271,7 +325,6 @@ mod tests {
             class: Some(0),
             data_coding: 8,
             udh: Cow::Borrowed(&[2, 0x41, 0]),
-            event: Some(8),
             url: "http://x/?a=%d",
             carrier_id: "ABC",
             given: &given,
@@ -293,7 +346,8 @@ mod tests {
             ("%I/%i/%n", "0000000000000007/carrier+a/platform"),
             ("%c %C %m %M %O", "2 UTF-16BE 0 -1 08"),
             ("%u", "%02A%00"),
-            ("%d %F", "8 ABC"),
+            ("%e", "496E666F207476C3A520202A782A2079"),
+            ("%d %F", "-1 ABC"),
             ("%R", "http%3A%2F%2Fx%2F%3Fa%3D%25d"),
             ("%o", "acc%261"),
             ("%B%f", ""),
@@ -303,6 +357,26 @@ mod tests {
             ("å%", "å%"),
         ] {
             assert_eq!(expand(template, &values), expected, "{template}");
+        }
+    }
+
+    #[test]
+    fn a_report_tells_the_networks_words_in_kannels_form() {
+        let cases = [
+            (Tell::ACCEPTED, "", "ACK%2F"),
+            (Tell::REFUSED, "smpp:0000000B invalid destination", "NACK%2F0x0000000b%2Finvalid+destination"),
+            (Tell::REFUSED, "", "NACK%2F"),
+            (Tell::DELIVERED, "", "stat%3ADELIVRD+err%3A000+text%3AHi"),
+            (Tell::FAILED, "EXPIRED err:011", "stat%3AEXPIRED+err%3A011+text%3AHi"),
+            (Tell::FAILED, "", "stat%3AUNDELIV+err%3A000+text%3AHi"),
+            (Tell::BUFFERED, "ACCEPTD", "stat%3AACCEPTD+err%3A000+text%3AHi"),
+        ];
+        for (event, said, expected) in cases {
+            let text = said.as_bytes().into();
+            let values = Values { event: Some(event), text, beginning: "Hi", ..Values::default() };
+            let out = expand("%A", &values);
+            assert!(out.ends_with(expected), "{said}: {out}");
+            assert_eq!(expand("%d %c", &values), format!("{event} -1"));
         }
     }
 

@@ -122,6 +122,7 @@ impl Owner {
             Party::Platform(username) => {
                 let Some(url) = &message.tell.url else { return };
                 let id = message_id(message.id);
+                let beginning = beginning(&message.short.text);
                 let values = Values {
                     text: text.as_bytes().into(),
                     person: &entry.address,
@@ -131,6 +132,8 @@ impl Owner {
                     route: &route,
                     service: &username,
                     event: Some(happened.event),
+                    submitted: Some(message.at),
+                    beginning: &beginning,
                     url,
                     carrier_id,
                     given: &message.tell.values,

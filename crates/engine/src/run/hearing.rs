@@ -293,7 +293,8 @@ fn heard<'a>(inbound: &'a Inbound, username: &'a str, id: &'a str, callback: &'a
     let is_text = inbound.octets.is_none() || !inbound.text.is_empty();
     let (coding, text): (u8, std::borrow::Cow<'_, [u8]>) = match octets {
         Some(octets) if !is_text => (1, octets.octets.as_slice().into()),
-        _ => (if inbound.text.is_ascii() { 0 } else { 2 }, inbound.text.as_bytes().into()),
+        // What was said is told in UTF-8, whatever the network's alphabet, as by Kannel with `mo-recode`.
+        _ => (0, inbound.text.as_bytes().into()),
     };
     Values {
         text,
@@ -304,8 +305,6 @@ fn heard<'a>(inbound: &'a Inbound, username: &'a str, id: &'a str, callback: &'a
         route: &inbound.route,
         service: username,
         coding,
-        // What was said is told in UTF-8, whatever the network's alphabet.
-        charset: if coding == 2 { "UTF-8" } else { "" },
         data_coding: octets.map_or(0, |octets| octets.data_coding),
         udh: udh.into(),
         url: callback,
