@@ -8,6 +8,7 @@
 
 mod account;
 mod alert;
+mod batch;
 mod channel;
 mod delivery;
 mod group;
@@ -27,6 +28,7 @@ pub use alert::{
     Alert, AlertRequest, AlertState, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest,
     ChannelTexts, Choice, MailText, Mode, OnUnknown, Origin, Priority, Strategy, Terminal, Texts,
 };
+pub use batch::{AttemptResultRef, OutcomeBatch};
 pub use channel::Channel;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
 pub use group::{Group, Rule, Test};
@@ -69,9 +71,19 @@ impl std::error::Error for DecodeError {}
 /// First octet of everything stored in binary: readers refuse what they do not know.
 pub(crate) const FORMAT: u8 = 1;
 
+/// A vector with the format's octet, and room for most records.
+fn started() -> Vec<u8> {
+    let mut out = Vec::with_capacity(RECORD_OCTETS);
+    out.push(FORMAT);
+    out
+}
+
+/// Most records have fewer octets.
+const RECORD_OCTETS: usize = 192;
+
 pub(crate) fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
     // Writing to a growing vector fails only for types without a known length, which no noun has.
-    postcard::to_extend(value, vec![FORMAT]).expect("a noun has a known length")
+    postcard::to_extend(value, started()).expect("a noun has a known length")
 }
 
 pub(crate) fn extend_with<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {

@@ -8,11 +8,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use records::{AttemptResult, Intent, Lane, NotTried, Outcome, Timestamp};
+use records::{AttemptResult, AttemptResultRef, Intent, Lane, NotTried, Outcome, Timestamp};
 
 use super::held::{Craft, Held, Job};
 use super::recovery::{Progress, RouteProgress};
-use crate::journal::Pending;
+use crate::journal::{Batch, Pending, Tag};
 
 /// What follows from an outcome once it is on disk.
 #[derive(Debug)]
@@ -20,6 +20,17 @@ pub(super) struct Settled<P> {
     held: Arc<Held<P>>,
     units: u32,
     slots: u32,
+}
+
+impl<P> Tag for Settled<P> {
+    fn join(&mut self, other: Settled<P>) -> Option<Settled<P>> {
+        if !Arc::ptr_eq(&self.held, &other.held) {
+            return Some(other);
+        }
+        self.units += other.units;
+        self.slots += other.slots;
+        None
+    }
 }
 
 /// A segment of which entries are left.
@@ -176,8 +187,9 @@ impl<P> Desk<P> {
             let job = Job { held: Arc::clone(held), place, units };
             for part in (1..=units).filter(|part| !seen.has(*part)) {
                 held.opened(1);
-                let result = AttemptResult::Unknown { text: LOST_IN_CRASH.to_owned() };
-                self.note_attempt(&job, part, 0, now, result);
+                let settled = Settled { held: Arc::clone(held), units: 1, slots: 0 };
+                let result = AttemptResultRef::Unknown { text: LOST_IN_CRASH };
+                self.pending.note_attempt(job.of(part), &self.route, now, result, Some(settled));
             }
         }
     }
@@ -247,7 +259,7 @@ impl<P> Desk<P> {
     }
 
     /// That append is on disk.
-    pub(super) fn settle(&mut self, settled: Vec<Settled<P>>) {
+    pub(super) fn settle(&mut self, settled: impl IntoIterator<Item = Settled<P>>) {
         for Settled { held, units, .. } in settled {
             if held.closed(units) {
                 self.done.push(held);
@@ -277,21 +289,21 @@ impl<P> Desk<P> {
     }
 
     /// What became of a part.
-    pub(super) fn note_part(&mut self, job: &Job<P>, part: u8, now: Timestamp, result: AttemptResult) {
-        self.note_attempt(job, part, 1, now, result);
+    pub(super) fn note_part(&mut self, job: &Job<P>, part: u8, now: Timestamp, result: AttemptResultRef<'_>) {
+        let settled = Settled { held: Arc::clone(&job.held), units: 1, slots: 1 };
+        self.pending.note_attempt(job.of(part), &self.route, now, result, Some(settled));
     }
 
     /// Gives back an entry of which nothing was written.
     pub(super) fn give_back(&mut self, job: &Job<P>, why: NotTried, now: Timestamp) {
-        let result = AttemptResult::NotTried { why };
-        self.note_whole(job, now, result);
+        self.note_whole(job, now, AttemptResultRef::NotTried { why });
     }
 
     /// What became of an attempt as a whole, whatever its parts.
-    pub(super) fn note_whole(&mut self, job: &Job<P>, now: Timestamp, result: AttemptResult) {
+    pub(super) fn note_whole(&mut self, job: &Job<P>, now: Timestamp, result: AttemptResultRef<'_>) {
         let units = u32::from(job.units);
         let settled = Settled { held: Arc::clone(&job.held), units, slots: units };
-        self.pending.note(attempt(&self.route, job.whole(), now, result), Some(settled));
+        self.pending.note_attempt(job.whole(), &self.route, now, result, Some(settled));
     }
 
     /// Gives back everything that is not written yet: the route is down, or is closing.
@@ -362,8 +374,8 @@ impl<P> Desk<P> {
             held.opened(1);
             let job = Job { held: Arc::clone(&held), place, units: 1 };
             let settled = Settled { held: Arc::clone(&held), units: 1, slots: 0 };
-            let outcome = attempt(&self.route, job.whole(), now, AttemptResult::NotTried { why });
-            self.pending.note(outcome, Some(settled));
+            let result = AttemptResultRef::NotTried { why };
+            self.pending.note_attempt(job.whole(), &self.route, now, result, Some(settled));
         }
         if held.closed(1) {
             self.done.push(held);
@@ -380,11 +392,19 @@ impl<P> Desk<P> {
             }
         }
     }
+}
 
-    fn note_attempt(&mut self, job: &Job<P>, part: u8, slots: u32, now: Timestamp, result: AttemptResult) {
-        let settled = Settled { held: Arc::clone(&job.held), units: 1, slots };
-        self.pending.note(attempt(&self.route, job.of(part), now, result), Some(settled));
-    }
+/// Notes in a session's own batch what became of a part: the desk hears of it when that is absorbed.
+pub(super) fn note_in<P>(
+    batch: &mut Batch<Settled<P>>,
+    route: &str,
+    job: Job<P>,
+    part: u8,
+    at: Timestamp,
+    result: AttemptResultRef<'_>,
+) {
+    let of = job.of(part);
+    batch.note_attempt(of, route, at, result, Some(Settled { held: job.held, units: 1, slots: 1 }));
 }
 
 /// Said of what was intended before a crash and has no outcome.

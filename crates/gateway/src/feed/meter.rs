@@ -1,7 +1,9 @@
 //! Numbers of a route for the metrics page. Handles are made once.
 
 use metrics::{Counter, Gauge, counter, gauge};
-use records::{AttemptResult, Outcome, RouteHealth};
+use records::RouteHealth;
+
+use crate::journal::Tally;
 
 pub(super) struct Meter {
     accepted: Counter,
@@ -33,23 +35,10 @@ impl Meter {
     }
 
     /// What is on disk now.
-    pub(super) fn count(&self, outcomes: &[Outcome]) {
-        let mut results = [0; 6];
-        for outcome in outcomes {
-            let at = match outcome {
-                Outcome::Attempt { result: AttemptResult::Accepted { .. }, .. } => 0,
-                Outcome::Attempt { result: AttemptResult::Refused { .. }, .. } => 1,
-                Outcome::Attempt { result: AttemptResult::Unknown { .. }, .. } => 2,
-                Outcome::Attempt { result: AttemptResult::NotTried { .. }, .. } => 3,
-                Outcome::Receipt(_) => 4,
-                Outcome::Inbound(_) => 5,
-                Outcome::Intent(_) | Outcome::Answer { .. } => continue,
-            };
-            results[at] += 1;
-        }
+    pub(super) fn count(&self, tally: &Tally) {
         let counters =
             [&self.accepted, &self.refused, &self.unknown, &self.not_tried, &self.receipts, &self.inbound];
-        for (counter, count) in counters.into_iter().zip(results) {
+        for (counter, count) in counters.into_iter().zip(*tally) {
             if count > 0 {
                 counter.increment(count);
             }

@@ -30,7 +30,8 @@ use std::time::{Duration, Instant};
 
 use bus::{BusError, Group, Retained};
 use records::{
-    AttemptResult, CONTROL, Control, ControlState, Lane, NotTried, Outcome, ROUTES, segment_topic,
+    AttemptResult, AttemptResultRef, CONTROL, Control, ControlState, Lane, NotTried, Outcome, ROUTES,
+    Timestamp, segment_topic,
 };
 use tokio::sync::Notify;
 
@@ -109,6 +110,22 @@ impl<P> State<P> {
     /// What is intended must be about to be written: a session can send, and the limit gives credit.
     fn may_intend(&self, now: Instant) -> bool {
         self.phase == Phase::Open && self.health.can_send() && now >= self.begins
+    }
+}
+
+/// What a session has noted and not yet handed in: one look at the desk for many outcomes.
+pub struct Notes<P>(Batch<Settled<P>>);
+
+impl<P> Default for Notes<P> {
+    fn default() -> Notes<P> {
+        Notes(Batch::default())
+    }
+}
+
+impl<P> Notes<P> {
+    /// There is nothing to hand in.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -192,24 +209,39 @@ impl<C: Craft> Feed<C> {
         listener
     }
 
-    /// The next entry to write. Its fate must be told by [`part`](Feed::part), [`whole`](Feed::whole) or
-    /// [`put_back`](Feed::put_back).
+    /// The next entry to write. Its fate must be told by [`ended`](Feed::ended), [`part`](Feed::part),
+    /// [`whole`](Feed::whole) or [`put_back`](Feed::put_back).
     pub fn next(&self) -> Option<Job<C::Prepared>> {
-        self.next_in(Lane::Routine)
+        let mut next = None;
+        self.take_ready(Lane::Routine, 1, self.world.now(), |job| next = Some(job));
+        next
     }
 
-    /// The same of a lane and those before it only.
-    pub fn next_in(&self, lane: Lane) -> Option<Job<C::Prepared>> {
+    /// Entries to write, of a lane and those before it, of so many units together; the last one may have more. As
+    /// [`next`](Feed::next) of many.
+    pub fn take_ready(
+        &self,
+        up_to: Lane,
+        units: usize,
+        now: Timestamp,
+        mut each: impl FnMut(Job<C::Prepared>),
+    ) -> usize {
         let mut state = self.state();
-        if !state.desk.has_ready(lane) {
-            return None;
+        if !state.desk.has_ready(up_to) {
+            return 0;
         }
         self.review(&mut state);
-        let job = state.desk.pop(lane, self.world.now());
+        let mut taken = 0;
+        while taken < units
+            && let Some(job) = state.desk.pop(up_to, now)
+        {
+            taken += usize::from(job.units);
+            each(job);
+        }
         if state.desk.wants_more() || !state.desk.pending.is_empty() {
             self.work.notify_one();
         }
-        job
+        taken
     }
 
     /// An entry of which surely nothing was written: it stays the next of its lane.
@@ -226,20 +258,40 @@ impl<C: Craft> Feed<C> {
         self.signal();
     }
 
+    /// Notes what became of one part of an entry, from 1, to be [handed in](Feed::hand_in). Each part is told once.
+    pub fn ended(
+        &self,
+        notes: &mut Notes<C::Prepared>,
+        job: Job<C::Prepared>,
+        part: u8,
+        at: Timestamp,
+        result: AttemptResultRef<'_>,
+    ) {
+        desk::note_in(&mut notes.0, &self.route, job, part, at, result);
+    }
+
+    /// Takes in what a session has noted.
+    pub fn hand_in(&self, notes: &mut Notes<C::Prepared>) {
+        if !notes.is_empty() {
+            self.state().desk.pending.absorb(&mut notes.0);
+            self.work.notify_one();
+        }
+    }
+
     /// What became of one part of an entry, from 1. Each part is told once.
-    pub fn part(&self, job: &Job<C::Prepared>, part: u8, result: AttemptResult) {
-        self.state().desk.note_part(job, part, self.world.now(), result);
+    pub fn part(&self, job: &Job<C::Prepared>, part: u8, result: &AttemptResult) {
+        self.state().desk.note_part(job, part, self.world.now(), result.into());
         self.work.notify_one();
     }
 
     /// What became of an entry as a whole, in place of all its parts.
-    pub fn whole(&self, job: &Job<C::Prepared>, result: AttemptResult) {
-        self.state().desk.note_whole(job, self.world.now(), result);
+    pub fn whole(&self, job: &Job<C::Prepared>, result: &AttemptResult) {
+        self.state().desk.note_whole(job, self.world.now(), result.into());
         self.work.notify_one();
     }
 
     /// Anything else that happened: receipts, messages from people, answers that came late.
-    pub fn note(&self, outcome: Outcome) -> Ticket {
+    pub fn note(&self, outcome: &Outcome) -> Ticket {
         let ticket = self.state().desk.pending.note(outcome, None);
         self.work.notify_one();
         ticket
@@ -369,15 +421,14 @@ impl<C: Craft> Feed<C> {
     /// Appends, one batch after another, until all is told.
     async fn append(&self) {
         loop {
-            let Some((batch, intended)) = self.gather() else {
+            let Some((mut batch, intended)) = self.gather() else {
                 if self.is_over() {
                     break;
                 }
                 self.work.notified().await;
                 continue;
             };
-            let Batch { outcomes, .. } = &batch;
-            let appended = self.journal.insist(outcomes, |trouble| self.journal_trouble(trouble)).await;
+            let appended = self.journal.insist(batch.record(), |trouble| self.journal_trouble(trouble)).await;
             match appended {
                 Ok(()) => self.appended(batch, intended),
                 Err(error) => {
@@ -408,19 +459,20 @@ impl<C: Craft> Feed<C> {
             true => state.desk.intend(&self.craft, now),
             false => Intended::default(),
         };
-        batch.outcomes.append(&mut intended.intents);
-        if batch.outcomes.is_empty() {
+        intended.intents.drain(..).for_each(|intent| batch.add(&intent));
+        if batch.is_empty() {
+            state.desk.pending.done(batch);
             return None;
         }
         Some((batch, intended))
     }
 
     fn appended(&self, mut batch: Batch<Settled<C::Prepared>>, intended: Intended<C::Prepared>) {
-        self.meter.count(&batch.outcomes);
+        self.meter.count(&batch.tally);
         let now = self.world.now();
         let mut state = self.state();
-        state.desk.pending.done(&batch);
-        state.desk.settle(std::mem::take(&mut batch.tags));
+        state.desk.settle(batch.tags.drain(..));
+        state.desk.pending.done(batch);
         state.desk.clear(intended);
         if state.phase > Phase::Open {
             state.desk.give_back_ready(NotTried::Closing, now);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{Bus, BusError, Topic};
-use records::{AttemptResult, OUTCOMES, Outcome, encode_outcomes};
+use records::{AttemptRef, AttemptResultRef, OUTCOMES, Outcome, OutcomeBatch, Timestamp};
 
 /// One append holds about so many octets at most: well below the bus's limit on a record.
 const BATCH_OCTETS_MAX: usize = 1024 * 1024;
@@ -16,41 +16,190 @@ const APPEND_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
+/// What follows from outcomes once they are on disk.
+pub trait Tag: Sized {
+    /// Takes another in that follows with it, or gives it back.
+    fn join(&mut self, other: Self) -> Option<Self>;
+}
+
+/// How many of each kind of outcome, in [`Kind`]'s order.
+pub type Tally = [u64; 6];
+
+/// Outcomes as they are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The carrier took it.
+    Accepted,
+    /// It said no.
+    Refused,
+    /// Nobody knows.
+    Unknown,
+    /// Never written.
+    NotTried,
+    /// The network told of it.
+    Receipt,
+    /// A person said something.
+    Inbound,
+}
+
+/// Outcomes that are appended together, and what follows. They are kept as the octets of their record.
+#[derive(Debug)]
+pub struct Batch<T> {
+    outcomes: OutcomeBatch,
+    /// What follows.
+    pub tags: Vec<T>,
+    /// What they are.
+    pub tally: Tally,
+    /// Those that somebody may ask after; what is added to a batch is not among them.
+    noted: u64,
+}
+
+impl<T> Default for Batch<T> {
+    fn default() -> Batch<T> {
+        Batch { outcomes: OutcomeBatch::default(), tags: Vec::new(), tally: Tally::default(), noted: 0 }
+    }
+}
+
+impl<T: Tag> Batch<T> {
+    /// Takes an outcome in.
+    pub fn note(&mut self, outcome: &Outcome, tag: Option<T>) {
+        self.outcomes.push(outcome);
+        if let Some(kind) = Kind::of(outcome) {
+            self.tally[kind as usize] += 1;
+        }
+        self.noted += 1;
+        tag.into_iter().for_each(|tag| self.tag(tag));
+    }
+
+    /// Takes in what became of an attempt.
+    pub fn note_attempt(
+        &mut self,
+        of: AttemptRef,
+        route: &str,
+        at: Timestamp,
+        result: AttemptResultRef<'_>,
+        tag: Option<T>,
+    ) {
+        self.outcomes.push_attempt(of, route, at, result);
+        self.tally[Kind::of_result(result) as usize] += 1;
+        self.noted += 1;
+        tag.into_iter().for_each(|tag| self.tag(tag));
+    }
+
+    /// Adds what nobody asks after to a batch that is about to be appended.
+    pub fn add(&mut self, outcome: &Outcome) {
+        self.outcomes.push(outcome);
+        if let Some(kind) = Kind::of(outcome) {
+            self.tally[kind as usize] += 1;
+        }
+    }
+
+    /// Nothing was taken in.
+    pub fn is_empty(&self) -> bool {
+        self.outcomes.is_empty()
+    }
+
+    /// How many outcomes it has.
+    pub fn len(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    /// As it is appended.
+    pub fn record(&mut self) -> &[u8] {
+        self.outcomes.record()
+    }
+
+    /// Takes all of another in, which is empty then.
+    fn append(&mut self, other: &mut Batch<T>) {
+        self.outcomes.append(&mut other.outcomes);
+        other.tags.drain(..).for_each(|tag| self.tag(tag));
+        self.tally
+            .iter_mut()
+            .zip(std::mem::take(&mut other.tally))
+            .for_each(|(ours, theirs)| *ours += theirs);
+        self.noted += std::mem::take(&mut other.noted);
+    }
+
+    fn tag(&mut self, tag: T) {
+        let left = match self.tags.last_mut() {
+            Some(last) => last.join(tag),
+            None => Some(tag),
+        };
+        self.tags.extend(left);
+    }
+
+    fn clear(&mut self) {
+        self.outcomes.clear();
+        self.tags.clear();
+        (self.tally, self.noted) = (Tally::default(), 0);
+    }
+}
+
+impl Kind {
+    fn of(outcome: &Outcome) -> Option<Kind> {
+        match outcome {
+            Outcome::Attempt { result, .. } => Some(Kind::of_result(result.into())),
+            Outcome::Receipt(_) => Some(Kind::Receipt),
+            Outcome::Inbound(_) => Some(Kind::Inbound),
+            Outcome::Intent(_) | Outcome::Answer { .. } => None,
+        }
+    }
+
+    fn of_result(result: AttemptResultRef<'_>) -> Kind {
+        match result {
+            AttemptResultRef::Accepted { .. } => Kind::Accepted,
+            AttemptResultRef::Refused { .. } => Kind::Refused,
+            AttemptResultRef::Unknown { .. } => Kind::Unknown,
+            AttemptResultRef::NotTried { .. } => Kind::NotTried,
+        }
+    }
+}
+
 /// Outcomes that wait to be appended, each with what follows once it is on disk.
 #[derive(Debug)]
 pub struct Pending<T> {
-    waiting: VecDeque<(Outcome, Option<T>)>,
+    /// The last one is being filled; none is empty.
+    waiting: VecDeque<Batch<T>>,
+    /// An empty one, with its room.
+    spare: Option<Batch<T>>,
     noted: u64,
     durable: u64,
 }
 
-/// What is appended together.
-#[derive(Debug)]
-pub struct Batch<T> {
-    /// Noted outcomes, in order; intents come behind them.
-    pub outcomes: Vec<Outcome>,
-    /// What follows.
-    pub tags: Vec<T>,
-    noted: u64,
-}
-
 impl<T> Default for Pending<T> {
     fn default() -> Pending<T> {
-        Pending { waiting: VecDeque::new(), noted: 0, durable: 0 }
+        Pending { waiting: VecDeque::new(), spare: None, noted: 0, durable: 0 }
     }
 }
 
-impl<T> Pending<T> {
+impl<T: Tag> Pending<T> {
     /// Takes an outcome in.
-    pub fn note(&mut self, outcome: Outcome, tag: Option<T>) -> Ticket {
-        self.waiting.push_back((outcome, tag));
+    pub fn note(&mut self, outcome: &Outcome, tag: Option<T>) -> Ticket {
+        self.filling().note(outcome, tag);
         self.noted += 1;
         Ticket(self.noted)
     }
 
-    /// How many wait.
-    pub fn len(&self) -> usize {
-        self.waiting.len()
+    /// Takes in what became of an attempt.
+    pub fn note_attempt(
+        &mut self,
+        of: AttemptRef,
+        route: &str,
+        at: Timestamp,
+        result: AttemptResultRef<'_>,
+        tag: Option<T>,
+    ) {
+        self.filling().note_attempt(of, route, at, result, tag);
+        self.noted += 1;
+    }
+
+    /// Takes in what was noted elsewhere, which is empty then.
+    pub fn absorb(&mut self, batch: &mut Batch<T>) {
+        if batch.is_empty() {
+            return;
+        }
+        self.noted += batch.noted;
+        self.filling().append(batch);
     }
 
     /// None waits; a batch may still be under way.
@@ -70,24 +219,22 @@ impl<T> Pending<T> {
 
     /// Takes the next batch out.
     pub fn take(&mut self) -> Batch<T> {
-        let mut batch = Batch { outcomes: Vec::new(), tags: Vec::new(), noted: 0 };
-        let mut octets = 0;
-        while let Some((outcome, _)) = self.waiting.front() {
-            octets += octets_about(outcome);
-            if octets > BATCH_OCTETS_MAX && batch.noted > 0 {
-                break;
-            }
-            let Some((outcome, tag)) = self.waiting.pop_front() else { break };
-            batch.outcomes.push(outcome);
-            batch.tags.extend(tag);
-            batch.noted += 1;
-        }
-        batch
+        self.waiting.pop_front().or_else(|| self.spare.take()).unwrap_or_default()
     }
 
-    /// A batch is on disk. Batches are appended one after another.
-    pub fn done(&mut self, batch: &Batch<T>) {
+    /// A batch is on disk, and what follows of it is done. Batches are appended one after another.
+    pub fn done(&mut self, mut batch: Batch<T>) {
         self.durable += batch.noted;
+        batch.clear();
+        self.spare = Some(batch);
+    }
+
+    fn filling(&mut self) -> &mut Batch<T> {
+        if self.waiting.back().is_none_or(|batch| batch.outcomes.octets() >= BATCH_OCTETS_MAX) {
+            self.waiting.push_back(self.spare.take().unwrap_or_default());
+        }
+        let last = self.waiting.len() - 1;
+        &mut self.waiting[last]
     }
 }
 
@@ -106,28 +253,19 @@ impl Journal {
         Ok(Journal { topic: bus.topic(OUTCOMES)? })
     }
 
-    /// Appends outcomes as one record; resolves when they are durable.
-    ///
-    /// # Errors
-    /// The bus's: nothing was appended.
-    pub async fn append(&self, outcomes: &[Outcome]) -> Result<u64, BusError> {
-        self.topic.append(&[&encode_outcomes(outcomes)]).await
-    }
-
-    /// Appends outcomes, again and again until they are durable: what happened must not be lost because the disk is full
-    /// just now. `trouble` is told of each failure, and with `None` of the end of it.
+    /// Appends a record of outcomes, again and again until it is durable: what happened must not be lost because the disk is
+    /// full just now. `trouble` is told of each failure, and with `None` of the end of it.
     ///
     /// # Errors
     /// The bus is closing: there is nothing more to hope for.
     pub async fn insist(
         &self,
-        outcomes: &[Outcome],
+        record: &[u8],
         mut trouble: impl FnMut(Option<&BusError>) + Send,
     ) -> Result<(), BusError> {
-        let record = encode_outcomes(outcomes);
         let mut failed = false;
         loop {
-            match self.topic.append(&[&record]).await {
+            match self.topic.append(&[record]).await {
                 Ok(_) => {
                     if failed {
                         trouble(None);
@@ -145,33 +283,21 @@ impl Journal {
     }
 }
 
-/// About how many octets an outcome has on the bus.
-fn octets_about(outcome: &Outcome) -> usize {
-    const FIXED: usize = 48;
-    FIXED
-        + match outcome {
-            Outcome::Intent(intent) => intent.attempts.len() * 8,
-            Outcome::Attempt { route, result, .. } => {
-                route.len()
-                    + match result {
-                        AttemptResult::Accepted { keys, id } => keys.len() * 10 + id.len(),
-                        AttemptResult::Refused { code, text, .. } => code.len() + text.len(),
-                        AttemptResult::Unknown { text } => text.len(),
-                        AttemptResult::NotTried { .. } => 0,
-                    }
-            }
-            Outcome::Receipt(receipt) => receipt.route.len() + receipt.keys.len() * 10 + receipt.text.len(),
-            Outcome::Inbound(inbound) => {
-                inbound.route.len() + inbound.from.len() + inbound.to.len() + inbound.text.len()
-            }
-            Outcome::Answer { text, via, .. } => text.len() + via.len(),
-        }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::{AlertNo, EndpointNo, Timestamp};
+    use records::{AlertNo, EndpointNo, decode_outcomes};
+
+    /// Numbers of one decade follow together.
+    impl Tag for Vec<u32> {
+        fn join(&mut self, other: Vec<u32>) -> Option<Vec<u32>> {
+            if self[0] / 10 != other[0] / 10 {
+                return Some(other);
+            }
+            self.extend(other);
+            None
+        }
+    }
 
     fn answer(text: &str) -> Outcome {
         Outcome::Answer {
@@ -183,38 +309,55 @@ mod tests {
         }
     }
 
+    fn outcomes(batch: &mut Batch<Vec<u32>>) -> Vec<Outcome> {
+        decode_outcomes(batch.record()).unwrap()
+    }
+
     #[test]
     fn a_ticket_is_durable_when_its_batch_is_and_not_before() {
         let mut pending = Pending::default();
-        let first = pending.note(answer("a"), Some(1));
-        let batch = pending.take();
-        let second = pending.note(answer("b"), None);
+        let first = pending.note(&answer("a"), Some(vec![1]));
+        let mut batch = pending.take();
+        let second = pending.note(&answer("b"), None);
         assert!(!pending.is_durable(first));
-        pending.done(&batch);
+        assert_eq!((outcomes(&mut batch), batch.tags.clone()), (vec![answer("a")], vec![vec![1]]));
+        pending.done(batch);
         assert_eq!((pending.is_durable(first), pending.is_durable(second)), (true, false));
-        assert_eq!((batch.outcomes.len(), batch.tags, pending.is_clear()), (1, vec![1], false));
+        assert!(!pending.is_clear());
         let batch = pending.take();
-        pending.done(&batch);
+        pending.done(batch);
         assert!(pending.is_durable(second) && pending.is_clear() && pending.is_empty());
     }
 
     #[test]
-    fn a_batch_stays_within_its_octets_but_is_never_empty_while_something_waits() {
-        let mut pending = Pending::<()>::default();
-        let long = "x".repeat(400_000);
-        for text in [&long, &long, &long, &long[..1]] {
-            pending.note(answer(text), None);
+    fn what_was_noted_elsewhere_comes_in_its_order_and_what_follows_together_is_one() {
+        let (mut pending, mut batch) = (Pending::default(), Batch::default());
+        pending.note(&answer("a"), Some(vec![1]));
+        for (text, tag) in [("b", 2), ("c", 11), ("d", 12)] {
+            batch.note(&answer(text), Some(vec![tag]));
         }
-        pending.note(answer(&"y".repeat(3_000_000)), None);
-        let sizes: Vec<usize> = (0..3).map(|_| pending.take().outcomes.len()).collect();
-        assert_eq!((sizes, pending.is_empty()), (vec![2, 2, 1], true));
+        pending.absorb(&mut batch);
+        let last = pending.note(&answer("e"), None);
+        assert!(batch.is_empty() && batch.tags.is_empty());
+        let mut taken = pending.take();
+        assert_eq!(outcomes(&mut taken), ["a", "b", "c", "d", "e"].map(answer));
+        assert_eq!(taken.tags, [vec![1, 2], vec![11, 12]]);
+        taken.add(&answer("intent"));
+        assert_eq!(taken.len(), 6);
+        pending.done(taken);
+        assert!(pending.is_durable(last) && pending.is_clear(), "what was added is not counted");
     }
 
     #[test]
-    fn the_estimate_is_not_below_what_is_written() {
-        for text in ["", "hello", &"z".repeat(1_000)] {
-            let outcome = answer(text);
-            assert!(octets_about(&outcome) >= encode_outcomes(std::slice::from_ref(&outcome)).len());
+    fn a_batch_stays_near_its_octets_but_is_never_empty_while_something_waits() {
+        let mut pending = Pending::<Vec<u32>>::default();
+        let long = "x".repeat(600_000);
+        for text in [&long, &long, &long[..1]] {
+            pending.note(&answer(text), None);
         }
+        pending.note(&answer(&"y".repeat(1_100_000)), None);
+        pending.note(&answer("z"), None);
+        let sizes: Vec<usize> = (0..3).map(|_| pending.take().len()).collect();
+        assert_eq!((sizes, pending.is_empty()), (vec![2, 2, 1], true));
     }
 }

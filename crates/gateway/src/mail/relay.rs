@@ -97,9 +97,9 @@ impl Relay {
             if times < LOST_MAX {
                 return self.feed.put_back(job);
             }
-            self.feed.whole(&job, outcome::given_up(times, text));
+            self.feed.whole(&job, &outcome::given_up(times, text));
         } else if let Some(result) = outcome::result(&job, verdict) {
-            self.feed.whole(&job, result);
+            self.feed.whole(&job, &result);
         }
         let mut lost = locked(&self.lost);
         if !lost.is_empty() {
@@ -109,7 +109,7 @@ impl Relay {
 
     /// It may not be sent any more.
     pub(super) fn give_back(&self, job: &MailJob, why: NotTried) {
-        self.feed.whole(job, records::AttemptResult::NotTried { why });
+        self.feed.whole(job, &records::AttemptResult::NotTried { why });
     }
 
     fn count_loss(&self, of: AttemptRef) -> u8 {

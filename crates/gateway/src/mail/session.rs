@@ -216,7 +216,7 @@ impl Talk {
             }
             Err(why) => {
                 self.relay.unused();
-                self.relay.feed.whole(&job, outcome::refused(why));
+                self.relay.feed.whole(&job, &outcome::refused(why));
             }
         }
     }

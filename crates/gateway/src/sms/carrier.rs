@@ -1,12 +1,13 @@
 //! What the sessions of a route share.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use bus::BusError;
-use records::{AttemptRef, AttemptResult, Entry, Lane, NotTried, Outcome, Segment, Timestamp};
+use records::{AttemptRef, AttemptResult, Lane, NotTried, Outcome, Timestamp};
 use smpp::receipt::Receipt;
 use tokio::sync::Notify;
 
@@ -90,19 +91,35 @@ impl Carrier {
         self.feed.has_work() || locked(&self.pace).next_retry().is_some()
     }
 
-    /// What to submit next: an emergency, then what had to wait, then the rest.
-    pub(super) fn next(&self, now: Instant) -> Option<Sending> {
-        if let Some(job) = self.feed.next_in(Lane::Emergency) {
-            return Some(Sending::first(job, self.next_reference()));
+    /// What to submit next, of so many parts or a few more: emergencies, then what had to wait, then the rest.
+    pub(super) fn next(&self, units: usize, now: Instant, at: Timestamp, next: &mut VecDeque<Sending>) {
+        let mut left = units;
+        let waits = locked(&self.pace).next_retry().is_some_and(|due| due <= now);
+        if waits {
+            left -= left.min(self.take_ready(Lane::Emergency, left, at, next));
         }
-        while let Some(sending) = locked(&self.pace).take_due(now) {
+        while waits
+            && left > 0
+            && let Some(sending) = locked(&self.pace).take_due(now)
+        {
             match self.feed.refusal(&sending.job) {
                 Some(why) => self.give_up(sending, why),
-                None => return Some(sending),
+                None => {
+                    left -= 1;
+                    next.push_back(sending);
+                }
             }
         }
-        let job = self.feed.next()?;
-        Some(Sending::first(job, self.next_reference()))
+        if left > 0 {
+            self.take_ready(Lane::Routine, left, at, next);
+        }
+    }
+
+    fn take_ready(&self, up_to: Lane, units: usize, at: Timestamp, next: &mut VecDeque<Sending>) -> usize {
+        self.feed.take_ready(up_to, units, at, |job| {
+            let reference = if job.units > 1 { self.next_reference() } else { 0 };
+            next.push_back(Sending::first(job, reference));
+        })
     }
 
     /// Something that was not written goes first, by whatever session.
@@ -127,9 +144,9 @@ impl Carrier {
     /// A message of one part was surely not taken by the carrier. Of a longer one others may have been.
     fn give_up(&self, sending: Sending, why: NotTried) {
         if sending.job.units == 1 {
-            return self.feed.whole(&sending.job, AttemptResult::NotTried { why });
+            return self.feed.whole(&sending.job, &AttemptResult::NotTried { why });
         }
-        self.end(&sending, incomplete(&sending, why));
+        self.end(&sending, &incomplete(&sending, why));
     }
 
     /// It cannot be sent at all.
@@ -137,16 +154,16 @@ impl Carrier {
         let result =
             AttemptResult::Refused { permanent: true, code: why.code.to_owned(), text: why.text.clone() };
         match sending.part {
-            1 if !sending.alone => self.feed.whole(&sending.job, result),
-            _ => self.end(sending, result),
+            1 if !sending.alone => self.feed.whole(&sending.job, &result),
+            _ => self.end(sending, &result),
         }
     }
 
     /// The same result for a part, and for those behind it that it stands for.
-    fn end(&self, sending: &Sending, result: AttemptResult) {
+    fn end(&self, sending: &Sending, result: &AttemptResult) {
         let last = if sending.alone { sending.part } else { sending.job.units };
         for part in sending.part..=last {
-            self.feed.part(&sending.job, part, result.clone());
+            self.feed.part(&sending.job, part, result);
         }
     }
 
@@ -190,9 +207,9 @@ impl Carrier {
         }
     }
 
-    /// The carrier took a message under this id.
-    pub(super) fn accepted(&self, id: &[u8]) -> AttemptResult {
-        locked(&self.ids).accepted(id)
+    /// The key of a message that the carrier took under this id; nothing if it gave none.
+    pub(super) fn key(&self, id: &[u8]) -> Option<u64> {
+        locked(&self.ids).key(id)
     }
 
     pub(super) fn receipt_keys(&self, receipt: &Receipt<'_>) -> Vec<u64> {
@@ -202,7 +219,7 @@ impl Carrier {
     /// An answer after its time: what was unknown is known now.
     pub(super) fn note_late(&self, of: AttemptRef, result: AttemptResult) {
         let (route, at) = (self.name.clone(), self.world.now());
-        self.feed.note(Outcome::Attempt { of, route, at, result });
+        self.feed.note(&Outcome::Attempt { of, route, at, result });
     }
 
     pub(super) fn arrive(&self, message: &Message<'_>, at: Timestamp, now: Instant) -> Arrived {
@@ -228,7 +245,7 @@ impl Carrier {
         if inbox.deadline().is_some_and(|due| due <= now) {
             for (outcome, keys) in inbox.give_up(self.world.now(), now) {
                 // Forgotten at once: should it be lost with the process, so is half a message.
-                self.feed.note(outcome);
+                self.feed.note(&outcome);
                 inbox.forget(keys);
             }
         }
@@ -240,18 +257,6 @@ impl Carrier {
         match (retry, locked(&self.inbox).deadline()) {
             (Some(retry), Some(inbox)) => Some(retry.min(inbox)),
             (one, other) => one.or(other),
-        }
-    }
-
-    /// How long the network should try, seconds, at most `most`; nothing: as long as it likes.
-    pub(super) fn validity(&self, most: Option<u32>, segment: &Segment, entry: &Entry) -> Option<u64> {
-        const MICROS: i64 = 1_000_000;
-        let expires = entry.expires.map_or(segment.expires, |own| own.min(segment.expires));
-        let left = expires.us_since(self.world.now()).max(MICROS) / MICROS;
-        match most {
-            Some(0) => None,
-            Some(most) => Some(u64::from(most).min(left as u64)),
-            None => Some(left as u64),
         }
     }
 

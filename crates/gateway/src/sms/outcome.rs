@@ -1,6 +1,6 @@
 //! What a carrier's words mean: answers to submissions, receipts, and how the two find each other.
 
-use records::{AttemptResult, Receipt, ReceiptState, Timestamp};
+use records::{AttemptResult, AttemptResultRef, Receipt, ReceiptState, Timestamp};
 use smpp::Status;
 use smpp::receipt::{self, IdForm, MessageState};
 
@@ -111,16 +111,15 @@ impl Ids {
         self.form = form;
     }
 
-    /// The acceptance of a message under this id.
-    pub(super) fn accepted(&mut self, id: &[u8]) -> AttemptResult {
+    /// The key of a message that the carrier took under this id; nothing if it gave none.
+    pub(super) fn key(&mut self, id: &[u8]) -> Option<u64> {
         if id.is_empty() {
-            return AttemptResult::Accepted { keys: Vec::new(), id: String::new() };
+            return None;
         }
         if self.form == IdForm::Auto {
             self.answers.look(id);
         }
-        let keys = vec![self.of_route(receipt::submit_key(id))];
-        AttemptResult::Accepted { keys, id: String::from_utf8_lossy(id).into_owned() }
+        Some(self.of_route(receipt::submit_key(id)))
     }
 
     /// The keys a receipt's message may have, the surest first.
@@ -170,6 +169,11 @@ impl Ids {
         let mixed = (key ^ self.route).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
         (mixed ^ (mixed >> 33)).max(1)
     }
+}
+
+/// The acceptance of a message, of borrowed pieces.
+pub(super) fn accepted<'a>(key: &'a Option<u64>, id: &'a str) -> AttemptResultRef<'a> {
+    AttemptResultRef::Accepted { keys: key.as_slice(), id }
 }
 
 /// A receipt on record; `keys` are those of [`Ids::receipt_keys`].
@@ -255,10 +259,7 @@ mod tests {
     }
 
     fn key_of(ids: &mut Ids, id: &str) -> u64 {
-        match ids.accepted(id.as_bytes()) {
-            AttemptResult::Accepted { keys, .. } => keys[0],
-            other => unreachable!("{other:?}"),
-        }
+        ids.key(id.as_bytes()).unwrap()
     }
 
     fn keys_of(ids: &mut Ids, text_id: &str) -> Vec<u64> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use net::Worker;
-use records::{AttemptResult, Outcome};
+use records::{AttemptResult, AttemptResultRef, Outcome};
 use smpp::Status;
 use smpp::pdu::{Bind, BindMode};
 use smpp::receipt::Receipt;
@@ -16,12 +16,13 @@ use tokio::sync::Notify;
 
 use super::carrier::Carrier;
 use super::config::SmsRoute;
-use super::encode::{Scratch, Unsendable};
+use super::encode::{Prepared, Unsendable};
 use super::flight::Flights;
 use super::inbound::{Arrived, Kept, Message};
-use super::outcome::{Verdict, receipt_outcome, refused, verdict};
+use super::outcome::{Verdict, accepted, receipt_outcome, refused, verdict};
 use super::pace::{Heard, THROTTLE_TRIES_MAX};
-use super::submit::{Sending, submit};
+use super::submit::{Pen, Sending, submit};
+use crate::feed::Notes;
 use crate::journal::Ticket;
 use crate::world::Stop;
 
@@ -46,7 +47,7 @@ enum Waits {
 /// A session's worker.
 pub(super) struct Talk {
     carrier: Arc<Carrier>,
-    config: Arc<SmsRoute>,
+    pen: Pen,
     mode: BindMode,
     stop: Stop,
     /// Whether the SMSC has yet to ask us to bind.
@@ -58,7 +59,11 @@ pub(super) struct Talk {
     stop_by: Option<Instant>,
     /// The rest of a message of several parts.
     current: Option<Sending>,
+    /// What was taken to be submitted in this turn.
+    taken: VecDeque<Sending>,
     flights: Flights,
+    /// What became of parts, not handed in yet.
+    notes: Notes<Prepared>,
     answers: VecDeque<Answer>,
     /// Parts submitted since the last write, and an instant before the first of them.
     unwritten: usize,
@@ -69,7 +74,6 @@ pub(super) struct Talk {
     busy: Instant,
     /// The limiter says when to come again.
     next_grant: Option<Instant>,
-    scratch: Scratch,
     pub(super) end: Ending,
 }
 
@@ -115,7 +119,7 @@ impl Talk {
     pub(super) fn new(carrier: Arc<Carrier>, mode: BindMode, stop: Stop) -> Talk {
         let listener = carrier.feed.listen();
         Talk {
-            config: carrier.config(),
+            pen: Pen::new(carrier.config(), carrier.world.now()),
             carrier,
             mode,
             stop,
@@ -125,7 +129,9 @@ impl Talk {
             unbinding: false,
             stop_by: None,
             current: None,
+            taken: VecDeque::new(),
             flights: Flights::default(),
+            notes: Notes::default(),
             answers: VecDeque::new(),
             unwritten: 0,
             filled: None,
@@ -133,7 +139,6 @@ impl Talk {
             looked: Instant::now(),
             busy: Instant::now(),
             next_grant: None,
-            scratch: Scratch::default(),
             end: Ending::default(),
         }
     }
@@ -150,6 +155,7 @@ impl Talk {
         if let Some(current) = self.current.take() {
             self.carrier.put_aside(current, now);
         }
+        self.carrier.feed.hand_in(&mut self.notes);
         self.carrier.heard(std::mem::take(&mut self.heard), now);
         if self.end.bound && self.mode.transmits() {
             match self.end.rested {
@@ -163,7 +169,7 @@ impl Talk {
     /// Whether to unbind.
     fn is_over(&mut self, now: Instant) -> bool {
         if self.stop.is_set() {
-            let stop_by = *self.stop_by.get_or_insert(now + self.config.drain);
+            let stop_by = *self.stop_by.get_or_insert(now + self.pen.config.drain);
             return self.current.is_none() || stop_by <= now;
         }
         self.end.rested = self.is_idle(now);
@@ -172,7 +178,7 @@ impl Talk {
 
     /// Whether a session bound on demand has had nothing to do for its time.
     fn is_idle(&mut self, now: Instant) -> bool {
-        if !self.config.is_on_demand() || self.asking != Asking::No {
+        if !self.pen.config.is_on_demand() || self.asking != Asking::No {
             return false;
         }
         let busy = !self.flights.is_empty()
@@ -182,7 +188,7 @@ impl Talk {
         if busy {
             self.busy = now;
         }
-        now >= self.busy + self.config.idle
+        now >= self.busy + self.pen.config.idle
     }
 
     fn respond(&mut self, session: &mut Session, now: Instant) {
@@ -218,12 +224,19 @@ impl Talk {
         let granted = self.carrier.grant(now, want);
         let mut used = 0;
         while used < granted {
-            let Some(sending) = self.current.take().or_else(|| self.carrier.next(now)) else { break };
+            if self.current.is_none() && self.taken.is_empty() {
+                self.carrier.next(granted - used, now, self.pen.at, &mut self.taken);
+            }
+            let Some(sending) = self.current.take().or_else(|| self.taken.pop_front()) else { break };
             match self.submit(session, sending, now) {
                 Submitted::Yes => used += 1,
                 Submitted::Never => {}
                 Submitted::NotNow => break,
             }
+        }
+        // What found no room goes first, by whatever session.
+        while let Some(sending) = self.taken.pop_back() {
+            self.carrier.put_aside(sending, now);
         }
         self.unwritten += used;
         if used > 0 && self.filled.is_none() {
@@ -237,9 +250,7 @@ impl Talk {
 
     fn submit(&mut self, session: &mut Session, mut sending: Sending, now: Instant) -> Submitted {
         let token = self.flights.next_token();
-        let written =
-            submit(&self.carrier, &self.config, session, &mut sending, token, now, &mut self.scratch);
-        match written {
+        match submit(&self.carrier, &mut self.pen, session, &mut sending, token, now) {
             Ok(Ok(_)) => {
                 self.current = sending.next();
                 sending.alone = true;
@@ -264,38 +275,48 @@ impl Talk {
 
     fn answered(&mut self, response: &Response<'_>, now: Instant) {
         if response.late {
-            if let Some(of) = self.flights.take_late(response.token) {
-                let result = match verdict(response.status) {
-                    Verdict::Accepted => self.carrier.accepted(response.message_id),
-                    Verdict::Throttled => refused(response.status, false),
-                    Verdict::Refused { permanent } => refused(response.status, permanent),
-                };
-                self.carrier.note_late(of, result);
-            }
-            return;
+            return self.answered_late(response);
         }
         let Some(sending) = self.flights.take(response.token) else { return };
         self.heard.add(response.waited, response.congestion());
         match verdict(response.status) {
             Verdict::Accepted => {
-                let result = self.carrier.accepted(response.message_id);
-                self.carrier.feed.part(&sending.job, sending.part, result);
+                let key = self.carrier.key(response.message_id);
+                let id = String::from_utf8_lossy(response.message_id);
+                self.ended(sending, accepted(&key, &id));
             }
             Verdict::Refused { permanent } => {
-                self.carrier.feed.part(&sending.job, sending.part, refused(response.status, permanent));
+                self.ended(sending, (&refused(response.status, permanent)).into());
             }
             Verdict::Throttled => {
-                if let Some(sending) = self.carrier.throttled(sending, now) {
-                    let AttemptResult::Refused { permanent, code, text } = refused(response.status, false)
-                    else {
-                        return;
-                    };
+                let Some(sending) = self.carrier.throttled(sending, now) else { return };
+                if let AttemptResult::Refused { permanent, code, text } = refused(response.status, false) {
                     let text = format!("{text}, {THROTTLE_TRIES_MAX} times");
                     let result = AttemptResult::Refused { permanent, code, text };
-                    self.carrier.feed.part(&sending.job, sending.part, result);
+                    self.ended(sending, (&result).into());
                 }
             }
         }
+    }
+
+    fn answered_late(&mut self, response: &Response<'_>) {
+        let Some(of) = self.flights.take_late(response.token) else { return };
+        let result = match verdict(response.status) {
+            Verdict::Accepted => {
+                let keys = self.carrier.key(response.message_id).into_iter().collect();
+                let id = String::from_utf8_lossy(response.message_id).into_owned();
+                AttemptResult::Accepted { keys, id }
+            }
+            Verdict::Throttled => refused(response.status, false),
+            Verdict::Refused { permanent } => refused(response.status, permanent),
+        };
+        // Behind what was said of it before.
+        self.carrier.feed.hand_in(&mut self.notes);
+        self.carrier.note_late(of, result);
+    }
+
+    fn ended(&mut self, sending: Sending, result: AttemptResultRef<'_>) {
+        self.carrier.feed.ended(&mut self.notes, sending.job, sending.part, self.pen.at, result);
     }
 
     fn unanswered(&mut self, unanswered: &Unanswered, now: Instant) {
@@ -309,13 +330,13 @@ impl Talk {
             }
             Fate::TimedOut => {
                 self.flights.expect_late(unanswered.token, sending.job.of(sending.part));
-                self.heard.add(self.config.response_timeout, None);
-                let seconds = self.config.response_timeout.as_secs_f64();
+                self.heard.add(self.pen.config.response_timeout, None);
+                let seconds = self.pen.config.response_timeout.as_secs_f64();
                 format!("no answer within {seconds} s after write")
             }
             Fate::SessionEnded => "connection lost after write".to_owned(),
         };
-        self.carrier.feed.part(&sending.job, sending.part, AttemptResult::Unknown { text });
+        self.ended(sending, AttemptResultRef::Unknown { text: &text });
     }
 
     /// A receipt or a message from a person.
@@ -327,14 +348,16 @@ impl Talk {
         now: Instant,
     ) {
         let at = self.carrier.world.now();
+        // The receipt's message first, if its answer came with it.
+        self.carrier.feed.hand_in(&mut self.notes);
         let waits = match (receipt, message) {
             (Some(receipt), _) => {
                 let keys = self.carrier.receipt_keys(&receipt);
                 let outcome = receipt_outcome(&receipt, keys, self.carrier.name(), at);
-                Waits::Noted(self.carrier.feed.note(Outcome::Receipt(outcome)), Vec::new())
+                Waits::Noted(self.carrier.feed.note(&Outcome::Receipt(outcome)), Vec::new())
             }
             (None, Some(message)) => match self.carrier.arrive(&message, at, now) {
-                Arrived::Whole(outcome, keys) => Waits::Noted(self.carrier.feed.note(outcome), keys),
+                Arrived::Whole(outcome, keys) => Waits::Noted(self.carrier.feed.note(&outcome), keys),
                 Arrived::Part(keep) => Waits::Kept(self.carrier.keep(keep, Arc::clone(&self.listener))),
             },
             // Its user data header runs over its end: the same next time, so it is refused for good.
@@ -399,7 +422,7 @@ impl Worker<Session> for Talk {
                 );
             }
             Event::Outbind(outbind) => {
-                let expected = self.config.outbind_password.reveal().as_bytes();
+                let expected = self.pen.config.outbind_password.reveal().as_bytes();
                 let proven = expected.is_empty() || expected == outbind.password;
                 self.asking = if proven { Asking::Asked } else { Asking::Refused };
             }
@@ -409,9 +432,11 @@ impl Worker<Session> for Talk {
     }
 
     fn fill(&mut self, session: &mut Session, now: Instant, writable: bool) {
-        self.carrier.refresh(&mut self.config);
-        if session.window() != self.config.window as usize {
-            session.set_window(self.config.window as usize);
+        self.carrier.feed.hand_in(&mut self.notes);
+        self.carrier.refresh(&mut self.pen.config);
+        self.pen.at = self.carrier.world.now();
+        if session.window() != self.pen.config.window as usize {
+            session.set_window(self.pen.config.window as usize);
         }
         self.respond(session, now);
         self.looked = now;
@@ -421,7 +446,7 @@ impl Worker<Session> for Talk {
         }
         if self.asking == Asking::Asked {
             self.asking = Asking::No;
-            if session.bind(&bind_of(&self.config, self.mode), now).is_err() {
+            if session.bind(&bind_of(&self.pen.config, self.mode), now).is_err() {
                 return session.abort(now);
             }
         }
@@ -452,8 +477,8 @@ impl Worker<Session> for Talk {
         // What was due at the last look and is still there waits for something else: a grant, or room in the window.
         let around = self.carrier.deadline().filter(|due| *due > self.looked);
         let stop_by = self.stop_by.filter(|due| *due > self.looked);
-        let idle = (self.bound && !self.unbinding && self.config.is_on_demand())
-            .then(|| self.busy + self.config.idle)
+        let idle = (self.bound && !self.unbinding && self.pen.config.is_on_demand())
+            .then(|| self.busy + self.pen.config.idle)
             .filter(|due| *due > self.looked);
         [self.next_grant, around, stop_by, idle].into_iter().flatten().min()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use records::{AttemptResult, Body, Lane, NotTried};
+use records::{AttemptResult, Body, Entry, Lane, NotTried, Segment, Timestamp};
 use smpp::pdu::{Address, SubmitSm};
 use smpp::session::{SendError, Session};
 use smpp::time::SmppTime;
@@ -56,16 +56,59 @@ impl Sending {
     }
 }
 
+/// Characters of a time in a PDU (3.4 §7.1.1).
+const TIME_OCTETS: usize = 16;
+
+/// What a session puts messages together with, and when it is.
+pub(super) struct Pen {
+    pub(super) config: Arc<SmsRoute>,
+    /// The wall clock's time when the session last looked.
+    pub(super) at: Timestamp,
+    scratch: Scratch,
+    validity: Validity,
+}
+
+/// A validity period as it was last written: most messages of a turn have the same.
+#[derive(Default)]
+struct Validity {
+    seconds: u64,
+    octets: Option<[u8; TIME_OCTETS]>,
+}
+
+impl Pen {
+    pub(super) fn new(config: Arc<SmsRoute>, at: Timestamp) -> Pen {
+        Pen { config, at, scratch: Scratch::default(), validity: Validity::default() }
+    }
+}
+
+impl Validity {
+    /// How long the network should try, as it stands in the PDU; empty: as long as it likes.
+    fn of(&mut self, most: Option<u32>, segment: &Segment, entry: &Entry, at: Timestamp) -> &[u8] {
+        const MICROS: i64 = 1_000_000;
+        if most == Some(0) {
+            return b"";
+        }
+        let expires = entry.expires.map_or(segment.expires, |own| own.min(segment.expires));
+        let left = (expires.us_since(at).max(MICROS) / MICROS) as u64;
+        let seconds = most.map_or(left, |most| left.min(u64::from(most)));
+        if self.octets.is_none() || seconds != self.seconds {
+            self.seconds = seconds;
+            self.octets = Some(SmppTime::relative(seconds).to_bytes());
+        }
+        self.octets.as_ref().map_or(b"", |octets| octets)
+    }
+}
+
 /// Puts one part into the session.
 pub(super) fn submit(
     carrier: &Carrier,
-    config: &SmsRoute,
+    pen: &mut Pen,
     session: &mut Session,
     sending: &mut Sending,
     token: u64,
     now: Instant,
-    scratch: &mut Scratch,
 ) -> Result<Result<u32, SendError>, Unsendable> {
+    let Pen { config, at, scratch, validity } = pen;
     sending.keep(carrier)?;
     let Sending { job, part, reference, kept, .. } = sending;
     let (held, entry) = (&job.held, job.entry());
@@ -73,8 +116,6 @@ pub(super) fn submit(
     let digits = digits(&entry.address)?;
     let which = (*part, *reference);
     let wording = carrier.feed.craft().wording(segment, prepared, entry, kept.as_deref(), which, scratch)?;
-    let validity =
-        carrier.validity(config.validity_s, segment, entry).map(|s| SmppTime::relative(s).to_bytes());
     let sender = prepared.sender.as_ref().unwrap_or(&config.source);
     let mut pdu = SubmitSm {
         service_type: config.service_type.as_bytes(),
@@ -82,7 +123,7 @@ pub(super) fn submit(
         destination: Address { ton: config.dest.ton, npi: config.dest.npi, addr: digits },
         esm_class: wording.esm_class,
         priority_flag: u8::from(segment.emergency || held.lane() == Lane::Emergency),
-        validity_period: validity.as_ref().map_or(b"", |validity| validity),
+        validity_period: validity.of(config.validity_s, segment, entry, *at),
         registered_delivery: config.registered_delivery.unwrap_or(u8::from(segment.receipt)),
         data_coding: wording.data_coding,
         short_message: wording.short_message,

@@ -21,15 +21,15 @@ fn append(desk: &mut Desk<()>) -> Vec<Outcome> {
     let mut batch = desk.pending.take();
     desk.free(&batch.tags);
     let mut intended = desk.intend(&ByAddress, NOW);
-    let mut outcomes = std::mem::take(&mut batch.outcomes);
-    outcomes.append(&mut intended.intents);
+    intended.intents.drain(..).for_each(|intent| batch.add(&intent));
+    let outcomes = records::decode_outcomes(batch.record()).unwrap();
     on_disk(desk, batch, intended);
     outcomes
 }
 
 fn on_disk(desk: &mut Desk<()>, mut batch: Batch<crate::feed::desk::Settled<()>>, intended: Intended<()>) {
-    desk.pending.done(&batch);
-    desk.settle(std::mem::take(&mut batch.tags));
+    desk.settle(batch.tags.drain(..));
+    desk.pending.done(batch);
     desk.clear(intended);
 }
 
@@ -50,8 +50,8 @@ fn slots_bound_what_is_intended_and_come_back_with_the_append_that_frees_them() 
     let jobs = pop_all(&mut desk);
     assert_eq!(places(&jobs), [0, 1, 2, 3, 4]);
     assert!(!desk.wants_more());
-    desk.note_part(&jobs[1], 1, NOW, accepted());
-    desk.note_part(&jobs[0], 1, NOW, accepted());
+    desk.note_part(&jobs[1], 1, NOW, (&accepted()).into());
+    desk.note_part(&jobs[0], 1, NOW, (&accepted()).into());
     let outcomes = append(&mut desk);
     assert_eq!(outcomes.len(), 3, "two outcomes and an intent in one append: {outcomes:?}");
     assert!(
@@ -84,7 +84,7 @@ fn an_entry_past_its_own_end_is_passed_over_by_the_append_that_intends_its_neigh
     let jobs = pop_all(&mut desk);
     assert_eq!(places(&jobs), [1, 2, 4]);
     for job in &jobs {
-        desk.note_part(job, 1, NOW, accepted());
+        desk.note_part(job, 1, NOW, (&accepted()).into());
     }
     append(&mut desk);
     assert_eq!(desk.take_done().len(), 1, "the segment is over");
@@ -101,7 +101,7 @@ fn a_message_larger_than_the_window_goes_alone() {
         append(&mut desk);
         assert!(pop_all(&mut desk).is_empty(), "nothing beside it");
         for part in 1..=jobs[0].units {
-            desk.note_part(&jobs[0], part, NOW, accepted());
+            desk.note_part(&jobs[0], part, NOW, (&accepted()).into());
         }
     }
     append(&mut desk);
@@ -228,7 +228,7 @@ fn whatever_happens_in_whatever_order_the_rules_hold() {
                 2 if !flying.is_empty() => {
                     let at = below(flying.len() as u64) as usize;
                     let (job, left) = &mut flying[at];
-                    desk.note_part(job, *left, NOW, accepted());
+                    desk.note_part(job, *left, NOW, (&accepted()).into());
                     *left -= 1;
                     if *left == 0 {
                         flying.swap_remove(at);

@@ -83,7 +83,7 @@ async fn write_all(feed: &Feed<ByAddress>) -> usize {
     loop {
         while let Some(job) = feed.next() {
             written += 1;
-            (1..=job.units).for_each(|part| feed.part(&job, part, accepted()));
+            (1..=job.units).for_each(|part| feed.part(&job, part, &accepted()));
         }
         if tokio::time::timeout(Duration::from_millis(100), listener.notified()).await.is_err() {
             return written;
@@ -170,7 +170,7 @@ async fn a_full_disk_holds_up_what_is_sent_and_loses_nothing() {
     wait_for("ready", || feed.next().map(|job| feed.put_back(job)).is_some()).await;
     failures.store(1, Ordering::Relaxed);
     while let Some(job) = feed.next() {
-        feed.part(&job, 1, accepted());
+        feed.part(&job, 1, &accepted());
     }
     // What is on disk stays what it was while it is full; nothing new is handed out.
     wait_for("tried", || failures.load(Ordering::Relaxed) == 0).await;

@@ -29,7 +29,7 @@ impl House {
     }
 
     async fn progress(&self, route: &str) -> RouteProgress {
-        Recovery::new(Arc::clone(&self.bus)).of(route).await.unwrap()
+        Recovery::new(Arc::clone(&self.bus)).of(route, NOW).await.unwrap()
     }
 }
 
@@ -71,13 +71,13 @@ async fn untouched_and_acknowledged_segments_and_other_routes_are_left_alone() {
     house.outcomes(&[intent(&one, done, 0, 2), intent(&other, elsewhere, 0, 1)]).await;
     house.bus.group(&segment_topic(ROUTE, Lane::Routine), "gateway").unwrap().ack(done).unwrap();
     let recovery = Recovery::new(Arc::clone(&house.bus));
-    let mut ours = recovery.of(ROUTE).await.unwrap();
+    let mut ours = recovery.of(ROUTE, NOW).await.unwrap();
     assert_eq!((ours.take(Lane::Routine, done), ours.take(Lane::Routine, untouched)), (None, None));
-    let mut theirs = recovery.of("other").await.unwrap();
+    let mut theirs = recovery.of("other", NOW).await.unwrap();
     assert_eq!(theirs.take(Lane::Routine, elsewhere).unwrap().intended_to, 1);
     // A second start of a route looks again.
     house.outcomes(&[intent(&one, untouched, 0, 1)]).await;
-    assert_eq!(recovery.of(ROUTE).await.unwrap().take(Lane::Routine, untouched).unwrap().intended_to, 1);
+    assert_eq!(recovery.of(ROUTE, NOW).await.unwrap().take(Lane::Routine, untouched).unwrap().intended_to, 1);
 }
 
 #[tokio::test]
@@ -125,5 +125,20 @@ fn a_set_of_parts_holds_any_number_an_octet_can_say() {
         assert!(!all.has_all(parts));
         all.add(parts);
         assert!(all.has_all(parts) && all.has(parts) && !all.has(0));
+    }
+}
+
+#[tokio::test]
+async fn a_start_is_quiet_when_nothing_was_said_for_a_minute_and_a_route_once_in_a_process() {
+    let house = House::new();
+    let recovery = || Recovery::new(Arc::clone(&house.bus));
+    let later = |seconds: i64| NOW.plus_s(seconds);
+    let once = recovery();
+    assert!(once.of(ROUTE, NOW).await.unwrap().quiet, "nothing was ever said");
+    assert!(!once.of(ROUTE, NOW).await.unwrap().quiet, "this process may have written since");
+    assert!(once.of("other", NOW).await.unwrap().quiet);
+    house.outcomes(&[intent(&segment(1, Lane::Routine, 0, &[1]), 0, 0, 1)]).await;
+    for (now, quiet) in [(later(0), false), (later(59), false), (later(61), true), (later(-600), false)] {
+        assert_eq!(recovery().of(ROUTE, now).await.unwrap().quiet, quiet, "{now:?}");
     }
 }
