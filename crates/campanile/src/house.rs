@@ -4,7 +4,8 @@ use crate::keys::Keys;
 use crate::setup::{CarrierSetup, Setup, Way};
 use crate::weigh::Scales;
 use arc_swap::ArcSwap;
-use doors::http::{AnswerLinks, CapSender};
+use doors::http::{AnswerLinks, CapSender, Platforms};
+use doors::smpp::Clients;
 use engine::{Clock, Engine, Parts};
 use gateway::{Running, World};
 use records::Timestamp;
@@ -30,18 +31,25 @@ pub struct House {
     pub http: Option<SocketAddr>,
     /// Where the SMTP door listens.
     pub smtp: Option<SocketAddr>,
+    /// Where the SMPP door listens, in the clear and by TLS.
+    pub smpp: (Option<SocketAddr>, Option<SocketAddr>),
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
     doors: Doors,
-    gateways: BTreeMap<String, Running>,
-    ways: BTreeMap<String, Way>,
+    pub(crate) gateways: BTreeMap<String, Running>,
+    pub(crate) ways: BTreeMap<String, Way>,
     world: World,
     tags: gateway::mail::tag::Tags,
-    cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
-    /// As it was built; what a reload applies since then stands in `ways` and `cap_senders`.
-    setup: Setup,
+    pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    pub(crate) platforms: Arc<ArcSwap<Platforms>>,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) scales: Arc<Scales>,
+    /// As it was built.
+    pub(crate) setup: Setup,
+    /// As the last reload left it.
+    pub(crate) applied: Setup,
     cores: Arc<net::Cores>,
-    simulators: crate::simulate::Simulators,
+    pub(crate) simulators: crate::simulate::Simulators,
     keeper: tokio::task::JoinHandle<()>,
 }
 
@@ -49,6 +57,7 @@ pub struct House {
 struct Doors {
     http: Option<doors::http::Running>,
     smtp: Option<doors::smtp::SmtpRunning>,
+    smpp: Option<doors::smpp::SmppRunning>,
 }
 
 /// Everything in this process that speaks TLS does so by ring. A second call changes nothing.
@@ -86,14 +95,17 @@ impl House {
             bus: bus.clone(),
             store: store.clone(),
             routes: setup.routes.iter().map(|way| way.route.clone()).collect(),
-            weigher: scales,
+            weigher: scales.clone(),
             links: links.clone(),
             clock: clock.clone(),
             settings: setup.engine.clone(),
-            parties: Vec::new(),
+            parties: setup.parties.clone(),
         })
         .await
         .map_err(|error| error.to_string())?;
+        let platforms = Platforms::new(setup.platforms.clone()).map_err(|problems| listed(&problems))?;
+        let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
+        let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let behind = engine.behind();
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
@@ -106,6 +118,7 @@ impl House {
             bus,
             http: None,
             smtp: None,
+            smpp: (None, None),
             admin_token: None,
             doors: Doors::default(),
             gateways: BTreeMap::new(),
@@ -113,7 +126,11 @@ impl House {
             world,
             tags: gateway::mail::tag::Tags::new(&keys.tags),
             cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
+            platforms: Arc::new(ArcSwap::from_pointee(platforms)),
+            clients: Arc::new(clients),
+            scales,
             setup: setup.clone(),
+            applied: setup.clone(),
             cores,
             simulators,
         };
@@ -138,7 +155,7 @@ impl House {
         Ok(())
     }
 
-    fn open_gateway(&mut self, way: &Way) -> Result<(), String> {
+    pub(crate) fn open_gateway(&mut self, way: &Way) -> Result<(), String> {
         let name = way.route.name.clone();
         let simulated = self.simulators.address(&name);
         let running = match &way.carrier {
@@ -161,56 +178,6 @@ impl House {
         Ok(())
     }
 
-    /// Applies what changed in the config: routes come, go and change, and sessions of the others stay as they are. Tells what
-    /// was done, and what needs a restart.
-    pub async fn apply(&mut self, setup: &Setup) -> Result<Vec<String>, String> {
-        let mut told = Vec::new();
-        let wanted: BTreeMap<&String, &Way> = setup.routes.iter().map(|way| (&way.route.name, way)).collect();
-        let gone: Vec<String> = self
-            .ways
-            .iter()
-            .filter(|(name, way)| wanted.get(name) != Some(way))
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in &gone {
-            if let Some(running) = self.gateways.remove(name) {
-                running.stop().await;
-            }
-            self.ways.remove(name);
-            if !wanted.contains_key(name) {
-                told.push(format!("route {name} removed"));
-            }
-        }
-        let routes = setup.routes.iter().map(|way| way.route.clone()).collect();
-        self.engine.change_routes(routes).await.map_err(|error| error.to_string())?;
-        for way in setup
-            .routes
-            .iter()
-            .filter(|way| !self.ways.contains_key(&way.route.name))
-            .cloned()
-            .collect::<Vec<_>>()
-        {
-            let verb = if gone.contains(&way.route.name) { "changed" } else { "added" };
-            if way.simulator.is_some() && self.simulators.address(&way.route.name).is_none() {
-                told.push(format!("route {} wants a simulator: that needs a restart", way.route.name));
-                continue;
-            }
-            self.open_gateway(&way)?;
-            told.push(format!("route {} {verb}", way.route.name));
-        }
-        if **self.cap_senders.load() != setup.cap_senders {
-            self.cap_senders.store(Arc::new(setup.cap_senders.clone()));
-            told.push("cap senders changed".to_owned());
-        }
-        told.extend(
-            self.setup
-                .needs_restart(setup)
-                .into_iter()
-                .map(|key| format!("{key} changed: that needs a restart")),
-        );
-        Ok(told)
-    }
-
     async fn open_doors(
         &mut self,
         setup: Setup,
@@ -226,7 +193,7 @@ impl House {
                 links,
                 cap_senders: self.cap_senders.clone(),
                 messages: Arc::new(self.engine.messages()),
-                platforms: Arc::default(),
+                platforms: self.platforms.clone(),
                 defaults: setup.defaults,
                 reload,
                 metrics: crate::metering::handle(),
@@ -240,13 +207,25 @@ impl House {
             let deps = doors::smtp::SmtpDeps {
                 bus: self.bus.clone(),
                 tags: Arc::new(crate::weigh::TagsOf(self.tags.clone())),
-                clock,
+                clock: clock.clone(),
                 cores: self.cores.clone(),
             };
             let door =
                 doors::smtp::serve(config, deps).await.map_err(|error| format!("the SMTP door: {error}"))?;
             self.smtp = Some(door.address());
             self.doors.smtp = Some(door);
+        }
+        if let Some(smpp) = setup.smpp {
+            let deps = doors::smpp::SmppDeps {
+                intake: Arc::new(self.engine.messages()),
+                clients: self.clients.clone(),
+                bus: self.bus.clone(),
+                clock,
+                cores: self.cores.clone(),
+            };
+            let door = doors::smpp::start(smpp.config, deps).await.map_err(|error| error.to_string())?;
+            self.smpp = (door.address(), door.tls_address());
+            self.doors.smpp = Some(door);
         }
         Ok(())
     }
@@ -264,6 +243,9 @@ impl House {
         if let Some(door) = self.doors.smtp {
             door.stop().await;
         }
+        if let Some(door) = self.doors.smpp {
+            door.stop().await;
+        }
         let stopping: Vec<_> = self.gateways.into_values().map(Running::stop).collect();
         for stopped in stopping {
             stopped.await;
@@ -277,7 +259,14 @@ impl House {
     }
 }
 
-fn said<P: std::fmt::Display>(name: &str, problems: &[P]) -> String {
+/// Problems as lines.
+pub(crate) fn listed(problems: &[engine::Problem]) -> String {
+    let list: Vec<String> =
+        problems.iter().map(|problem| format!("{}: {}", problem.field, problem.reason)).collect();
+    list.join("\n")
+}
+
+pub(crate) fn said<P: std::fmt::Display>(name: &str, problems: &[P]) -> String {
     let list: Vec<String> = problems.iter().map(|problem| format!("route {name}: {problem}")).collect();
     list.join("\n")
 }

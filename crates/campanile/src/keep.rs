@@ -111,6 +111,9 @@ mod tests {
             receipts: true,
         };
         Setup {
+            smpp: None,
+            platforms: Vec::new(),
+            parties: Vec::new(),
             data: data.to_owned(),
             database: "db".into(),
             bus: "bus".into(),

@@ -1,5 +1,6 @@
 //! Config, wiring, command line: the only crate that knows everyone.
 
+mod apply;
 pub mod cli;
 pub mod config;
 pub mod demo;

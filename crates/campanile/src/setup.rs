@@ -1,6 +1,8 @@
 //! What a house is built from, whoever says it: the config of `serve`, the demo, a bench.
 
-use doors::http::{CapSender, HttpConfig};
+use doors::http::{CapSender, HttpConfig, PlatformSettings};
+use doors::smpp::{SmppClient, SmppConfig};
+use engine::PartySettings;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
 use records::Route;
@@ -24,6 +26,12 @@ pub struct Setup {
     pub smtp: Option<SmtpDoor>,
     /// Ways out.
     pub routes: Vec<Way>,
+    /// The SMPP door.
+    pub smpp: Option<SmppDoor>,
+    /// Who may call the platform's old way.
+    pub platforms: Vec<PlatformSettings>,
+    /// Whom messages from people are for.
+    pub parties: Vec<PartySettings>,
     /// Whom CAP messages reach.
     pub cap_senders: Vec<CapSender>,
     /// What fills in what a phone number leaves out.
@@ -42,14 +50,19 @@ impl Setup {
         let http = |setup: &Setup| {
             setup.http.as_ref().map(|http| (http.listen, http.public_url.clone(), http.limits.clone()))
         };
+        let smpp = |setup: &Setup| setup.smpp.as_ref().map(|smpp| smpp.config.clone());
+        // Keywords are applied at once.
+        let engine =
+            |setup: &Setup| engine::Settings { keywords: Default::default(), ..setup.engine.clone() };
         let secret = |setup: &Setup| setup.webhook_secret.as_ref().map(|secret| secret.reveal().to_owned());
         [
             ("[http]", http(self) != http(new)),
             ("[smtp]", self.smtp != new.smtp),
+            ("[smpp]", smpp(self) != smpp(new)),
             ("store.url", self.database != new.database),
             ("bus.url", self.bus != new.bus),
             ("bus.fsync", self.fsync != new.fsync),
-            ("[engine]", self.engine != new.engine),
+            ("[engine]", engine(self) != engine(new)),
             ("[retention]", self.retention != new.retention),
             ("[recipients]", self.defaults != new.defaults),
             ("callback.secret", secret(self) != secret(new)),
@@ -67,6 +80,15 @@ pub struct SmtpDoor {
     pub listen: SocketAddr,
     /// The domain of its addresses.
     pub domain: String,
+}
+
+/// The SMPP door.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SmppDoor {
+    /// The door itself.
+    pub config: SmppConfig,
+    /// Who may bind.
+    pub clients: Vec<SmppClient>,
 }
 
 /// How long finished alerts are kept, and where they go before they are removed.

@@ -1,30 +1,40 @@
 //! Small adapters between rooms that may not know each other.
 
 use crate::setup::{CarrierSetup, Way};
+use arc_swap::ArcSwap;
 use engine::Weigher;
 use gateway::sms::SmsRoute;
 use records::{AlertNo, Body, EndpointNo, Route};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Weighs renderings: a short message costs its parts in the route's alphabet, a mail one.
 pub struct Scales {
-    routes: BTreeMap<String, SmsRoute>,
+    routes: ArcSwap<BTreeMap<String, SmsRoute>>,
 }
 
 impl Scales {
     /// For these routes.
     pub fn new(ways: &[Way]) -> Scales {
+        let scales = Scales { routes: ArcSwap::default() };
+        scales.replace(ways);
+        scales
+    }
+
+    /// These from now on.
+    pub fn replace(&self, ways: &[Way]) {
         let sms = |way: &Way| match &way.carrier {
             CarrierSetup::Sms(sms) => Some((way.route.name.clone(), (**sms).clone())),
             CarrierSetup::Mail(_) => None,
         };
-        Scales { routes: ways.iter().filter_map(sms).collect() }
+        self.routes.store(Arc::new(ways.iter().filter_map(sms).collect()));
     }
 }
 
 impl Weigher for Scales {
     fn units(&self, route: &Route, body: &Body) -> u32 {
-        let Some(sms) = self.routes.get(&route.name) else { return 1 };
+        let routes = self.routes.load();
+        let Some(sms) = routes.get(&route.name) else { return 1 };
         match body {
             Body::Sms { text } => gateway::sms::parts(sms.charset, sms.long, text),
             Body::Short(short) => gateway::sms::parts_of_short(sms.charset, sms.long, short),

@@ -39,11 +39,14 @@ impl Check<'_> {
         self.engine();
         self.rest();
         self.routes();
+        self.smpp();
+        self.platforms();
+        self.keywords();
         self.cap(&self.config.cap.sender);
     }
 
     /// A problem at a key, or at the nearest table around it where the key is absent.
-    fn add(&mut self, path: &str, reason: impl Into<String>) {
+    pub(super) fn add(&mut self, path: &str, reason: impl Into<String>) {
         let mut around = path;
         let place = loop {
             match (self.places.get(around), around.rfind(['.', '['])) {
@@ -55,7 +58,7 @@ impl Check<'_> {
         self.problems.add(place, path, reason);
     }
 
-    fn check(&mut self, path: &str, wrong: Option<impl Into<String>>) {
+    pub(super) fn check(&mut self, path: &str, wrong: Option<impl Into<String>>) {
         if let Some(reason) = wrong {
             self.add(path, reason);
         }
@@ -66,8 +69,6 @@ impl Check<'_> {
         let config = self.config;
         let charging = config.charging.as_ref().is_some_and(|charging| charging.mode != ChargingMode::Off);
         for (path, is_there, what) in [
-            ("smpp", config.smpp.is_some(), "the SMPP server is"),
-            ("platform", !config.platform.is_empty(), "the platform's old way (/cgi-bin/sendsms) is"),
             ("topics", config.topics.is_some(), "the topic protocol is"),
             ("diameter", config.diameter.is_some(), "the Diameter server is"),
             ("charging", charging, "charging is"),

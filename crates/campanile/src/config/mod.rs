@@ -4,8 +4,10 @@
 //! later: what a room needs is handed to it as its own settings.
 
 mod check;
+mod check_platforms;
 mod nearest;
 mod node;
+mod platforms;
 mod problem;
 mod read;
 mod route;
@@ -16,6 +18,7 @@ mod tests;
 mod values;
 
 pub use node::ENVIRONMENT_PREFIX;
+pub use platforms::{Keyword, Platform, Smpp, SmppClient};
 pub use problem::{Place, Problem, Problems};
 pub use route::Route;
 pub use sections::*;
@@ -89,7 +92,7 @@ impl Config {
             endpoints_max: self.engine.endpoints_max,
             linger_s: seconds(self.engine.linger),
             carrier_ids_s: seconds(self.engine.carrier_ids),
-            keywords: engine::Keywords::default(),
+            keywords: self.keywords(),
         }
     }
 

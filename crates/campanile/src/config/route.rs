@@ -31,6 +31,10 @@ section! {
         sim: bool = false,
         /// Only addresses that begin with one of these.
         prefixes: Vec<String> = Vec::new(),
+        /// Only messages shown as from one of these.
+        senders: Vec<String> = Vec::new(),
+        /// Only messages of these accounts.
+        accounts: Vec<String> = Vec::new(),
         /// Share among equals.
         weight: u32 = 1,
         /// Minor units for a part.
@@ -63,6 +67,14 @@ section! {
         bind: Option<Binding> = None,
         /// SMS: when they are.
         binding: Option<Standing> = None,
+        /// SMS, on demand: a session with nothing to do for so long unbinds.
+        idle: Option<Duration> = None,
+        /// SMS, on demand: a session that receives is bound this often.
+        poll_every: Option<Duration> = None,
+        /// SMS: where an SMSC may ask us to bind.
+        outbind: Option<String> = None,
+        /// SMS: what such an SMSC proves itself with.
+        outbind_password: Option<Secret> = None,
         /// SMS: the sender shown where the alert names none.
         source: Option<Source> = None,
         /// SMS: how destinations are announced.
@@ -130,8 +142,8 @@ impl Route {
             rate: self.rate,
             simulated: self.sim,
             prefixes: self.prefixes.clone(),
-            senders: Vec::new(),
-            accounts: Vec::new(),
+            senders: self.senders.clone(),
+            accounts: self.accounts.clone(),
             weight: self.weight,
             cost: self.cost,
             priority: self.priority,
@@ -162,6 +174,10 @@ impl Route {
             version: self.version.unwrap_or(usual.version),
             bind: self.bind.unwrap_or(usual.bind),
             standing: self.binding.unwrap_or(usual.standing),
+            idle: self.idle.unwrap_or(usual.idle),
+            poll_every: self.poll_every.unwrap_or(usual.poll_every),
+            outbind: self.outbind.clone(),
+            outbind_password: self.outbind_password.clone().unwrap_or(usual.outbind_password),
             sessions: self.sessions.unwrap_or(usual.sessions),
             window: self.window.unwrap_or(usual.window),
             rate: self.rate,
@@ -217,6 +233,10 @@ impl Route {
             ("version", self.version.is_some()),
             ("bind", self.bind.is_some()),
             ("binding", self.binding.is_some()),
+            ("idle", self.idle.is_some()),
+            ("poll_every", self.poll_every.is_some()),
+            ("outbind", self.outbind.is_some()),
+            ("outbind_password", self.outbind_password.is_some()),
             ("source", self.source.is_some()),
             ("dest", self.dest.is_some()),
             ("service_type", self.service_type.is_some()),

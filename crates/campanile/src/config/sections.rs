@@ -1,5 +1,6 @@
 //! The sections of the config, key by key. `default.toml` says the same for people.
 
+use super::platforms::{Keyword, Platform, Smpp};
 use super::read::{section, words};
 use super::route::Route;
 use bus::embedded::Fsync;
@@ -38,6 +39,8 @@ section! {
         smpp: Option<Smpp> = None,
         /// Who may call the platform's old way.
         platform: Vec<Platform> = Vec::new(),
+        /// What people stop and start messages with.
+        keyword: Vec<Keyword> = Vec::new(),
         /// The topic protocol.
         topics: Option<Topics> = None,
         /// The Diameter server.
@@ -110,6 +113,8 @@ section! {
         linger: Duration = seconds(Settings::default().linger_s),
         /// Carrier ids are kept so long: receipts that come later find nothing.
         carrier_ids: Duration = seconds(Settings::default().carrier_ids_s),
+        /// A keyword is answered so often at most, to the same person.
+        confirm_every: Duration = seconds(Settings::default().keywords.confirm_every_s),
     }
 }
 
@@ -180,56 +185,6 @@ section! {
 }
 
 // What follows is read, so that a config for a later version is checked for slips, and then refused by name.
-
-section! {
-    /// `[smpp]`
-    Smpp {
-        /// Address and port.
-        listen: SocketAddr = loopback(2775),
-        /// Address and port with TLS.
-        listen_tls: Option<SocketAddr> = None,
-        /// Certificate chain, PEM.
-        tls_cert: Option<PathBuf> = None,
-        /// Its key, PEM.
-        tls_key: Option<PathBuf> = None,
-        /// Who may bind.
-        client: Vec<SmppClient> = Vec::new(),
-    }
-}
-
-section! {
-    /// `[[smpp.client]]`
-    SmppClient {
-        /// Who it is.
-        system_id: String = String::new(),
-        /// And the proof.
-        password: Secret = Secret::default(),
-        /// Whose it is.
-        account: String = String::new(),
-        /// Messages a second; 0 is unlimited.
-        rate: f64 = 0.0,
-        /// Requests without an answer.
-        window: u32 = 50,
-        /// Connections at once.
-        connections: u32 = 10,
-        /// From where; empty: from anywhere.
-        allowed_ips: Vec<String> = Vec::new(),
-    }
-}
-
-section! {
-    /// `[[platform]]`
-    Platform {
-        /// Who it is.
-        username: String = String::new(),
-        /// And the proof.
-        password: Secret = Secret::default(),
-        /// Whose it is.
-        account: String = String::new(),
-        /// Where messages from people go.
-        callback: Option<String> = None,
-    }
-}
 
 section! {
     /// `[topics]`
@@ -331,7 +286,7 @@ section! {
     }
 }
 
-fn loopback(port: u16) -> SocketAddr {
+pub(super) fn loopback(port: u16) -> SocketAddr {
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into()
 }
 

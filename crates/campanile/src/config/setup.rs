@@ -1,7 +1,7 @@
 //! What the wiring is told of a config.
 
 use super::{Config, Route};
-use crate::setup::{CarrierSetup, Retention, Setup, Simulator, SmtpDoor, Way};
+use crate::setup::{CarrierSetup, Retention, Setup, Simulator, SmppDoor, SmtpDoor, Way};
 use doors::http::HttpConfig;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -29,6 +29,12 @@ impl Config {
             fsync: self.bus.fsync,
             http: Some(self.http_config(data)?),
             smtp,
+            smpp: self
+                .smpp
+                .as_ref()
+                .map(|smpp| SmppDoor { config: smpp.door(data), clients: smpp.clients() }),
+            platforms: self.platforms(),
+            parties: self.parties(),
             routes: self.route.iter().filter_map(|route| self.way(route, data)).collect(),
             cap_senders: self.cap_senders(),
             defaults: self.address_defaults(),

@@ -35,6 +35,9 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
     let door = door.map_err(|error| format!("no free port: {error}"))?;
     let public_url = Some(format!("http://{listen}"));
     Ok(Setup {
+        smpp: None,
+        platforms: Vec::new(),
+        parties: Vec::new(),
         data: folder.to_owned(),
         database: "campanile.db".into(),
         bus: "bus".into(),
