@@ -1,11 +1,11 @@
 //! What the SMPP door itself costs a message, without the engine behind it.
 //!
-//! `cargo run --profile perf -p doors --example smpp_front [millions] [window] [connections]`
+//! `cargo run --profile perf -p doors --example smpp_front [millions] [window] [connections] [os|always]`
 //!
 //! A generator keeps a window full over a loopback connection: blocking sockets, a thread a connection, every message with a
 //! number and a text of its own, every answer matched in the window. First with an intake that only counts, then with the bus
-//! on disk at `fsync = "os"`, as the engine would give it. CPU time is the kernel's: the door's is that of all threads but the
-//! generator's.
+//! on disk, as the engine would give it. At last the other way: receipts from the bus to one connection that receives. CPU time
+//! is the kernel's: the door's is that of all threads but the generator's.
 
 use bus::embedded::{Fsync, Options};
 use bus::{Bus, Topic};
@@ -13,7 +13,9 @@ use doors::smpp::{Clients, Intake, SmppClient, SmppConfig, SmppDeps};
 use engine::{EngineError, MessageView, Steered};
 use futures_util::future::BoxFuture;
 use net::Cores;
-use records::{INTAKE, MessageId, Mode, Party, Short, Timestamp};
+use records::{
+    Fate, FateState, INTAKE, MessageId, Mode, Party, Short, ShortAddress, Tell, Timestamp, Told, told_topic,
+};
 use smpp::pdu::{Address, Bind, BindMode, SubmitSm, registered_delivery};
 use smpp::session::{Config, Event, Role, Session, State};
 use std::io::{self, Read, Write};
@@ -26,6 +28,8 @@ use std::time::{Duration, Instant, SystemTime};
 const MILLIONS: u64 = 4;
 /// Requests in flight by default, a connection.
 const WINDOW: usize = 500;
+/// Receipts put on the bus at a time.
+const RECEIPTS_AT_ONCE: usize = 1_000;
 /// Read in one go.
 const READ_OCTETS: usize = 256 << 10;
 
@@ -36,23 +40,71 @@ fn main() -> io::Result<()> {
     let window = usize::try_from(number(WINDOW as u64)).unwrap_or(WINDOW);
     let connections = number(1).max(1);
     let dir = tempfile::tempdir()?;
-    let options = Options { fsync: Fsync::Os, ..Options::default() };
+    let fsync = if arguments.next().as_deref() == Some("always") { Fsync::Always } else { Fsync::Os };
+    let options = Options { fsync, ..Options::default() };
     let bus = bus::embedded::open(dir.path(), options).map_err(io::Error::other)?;
+    let load = |work| Load { bus: Arc::clone(&bus), count, window, connections, work };
     let counting = Arc::new(Counting::default());
-    measure("an intake that counts", Arc::clone(&bus), counting, count, window, connections)?;
+    measure("an intake that counts", counting, load(submit))?;
     let topic = bus.topic(INTAKE).map_err(io::Error::other)?;
-    measure("the bus at fsync os", Arc::clone(&bus), Arc::new(OnBus { topic }), count, window, connections)
+    measure(&format!("the bus at {fsync:?}"), Arc::new(OnBus { topic }), load(submit))?;
+    put_receipts(&*bus, count)?;
+    measure("receipts", Arc::new(Counting::default()), Load { connections: 1, ..load(receive) })
 }
 
-/// Opens the door, lets the generators run, and says what it took.
-fn measure(
-    what: &str,
+/// What a generator does: so many messages, in such a window.
+type Work = fn(SocketAddr, u64, usize) -> io::Result<Duration>;
+
+/// How much of it.
+struct Load {
     bus: Arc<dyn Bus>,
-    intake: Arc<dyn Intake>,
     count: u64,
     window: usize,
     connections: u64,
-) -> io::Result<()> {
+    work: Work,
+}
+
+/// So many receipts wait for the client.
+fn put_receipts(bus: &dyn Bus, count: u64) -> io::Result<()> {
+    let topic = bus.topic(&told_topic("load")).map_err(io::Error::other)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    for first in (0..count).step_by(RECEIPTS_AT_ONCE) {
+        let records: Vec<Vec<u8>> =
+            (first..count.min(first + RECEIPTS_AT_ONCE as u64)).map(receipt).collect();
+        let records: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+        runtime.block_on(topic.append(&records)).map_err(io::Error::other)?;
+    }
+    Ok(())
+}
+
+fn receipt(id: u64) -> Vec<u8> {
+    let at = wall_clock();
+    Told::Fate(Box::new(Fate {
+        id: MessageId(id),
+        event: Tell::DELIVERED,
+        state: FateState::Delivered,
+        source: ShortAddress { ton_npi: Some((5, 0)), addr: "Campanile".into() },
+        to: "+46740000000".into(),
+        dest: Some((1, 1)),
+        text: "DELIVRD 000".into(),
+        carrier_id: "7F3A9C".into(),
+        route: "carrier-1".into(),
+        beginning: "Fire at the harbour.".into(),
+        submitted: at,
+        at,
+        tell: Tell::default(),
+    }))
+    .encode()
+}
+
+fn wall_clock() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Timestamp(since.map_or(0, |since| since.as_micros() as i64))
+}
+
+/// Opens the door, lets the generators run, and says what it took.
+fn measure(what: &str, intake: Arc<dyn Intake>, load: Load) -> io::Result<()> {
+    let Load { bus, count, window, connections, work } = load;
     let client = SmppClient {
         system_id: "load".into(),
         password: "secret".into(),
@@ -61,14 +113,11 @@ fn measure(
         ..SmppClient::default()
     };
     let clients = Clients::new(vec![client]).map_err(|problems| io::Error::other(format!("{problems:?}")))?;
-    let now = || {
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
-    };
     let deps = SmppDeps {
         intake,
         clients: Arc::new(clients),
         bus,
-        clock: Arc::new(move || Timestamp(now())),
+        clock: Arc::new(wall_clock),
         cores: Arc::new(Cores::new(1)?),
     };
     let config = SmppConfig { listen: Some("127.0.0.1:0".into()), ..SmppConfig::default() };
@@ -85,7 +134,7 @@ fn measure(
     });
     let (begin, cpu_before) = (Instant::now(), process_cpu()?);
     let generators: Vec<_> = (0..connections)
-        .map(|_| std::thread::spawn(move || generate(address, count / connections, window)))
+        .map(|_| std::thread::spawn(move || work(address, count / connections, window)))
         .collect();
     let mut of_generators = Duration::ZERO;
     for generator in generators {
@@ -104,7 +153,7 @@ fn measure(
 }
 
 /// Submits `count` messages; the CPU time that took.
-fn generate(address: SocketAddr, count: u64, window: usize) -> io::Result<Duration> {
+fn submit(address: SocketAddr, count: u64, window: usize) -> io::Result<Duration> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     let config = Config { window, ..Config::default() };
@@ -144,6 +193,40 @@ fn generate(address: SocketAddr, count: u64, window: usize) -> io::Result<Durati
                 Event::Bound { .. } => {}
                 other => return Err(io::Error::other(format!("{other:?}"))),
             }
+        }
+    }
+    thread_cpu()
+}
+
+/// Takes `count` receipts; the CPU time that took.
+fn receive(address: SocketAddr, count: u64, window: usize) -> io::Result<Duration> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let config = Config { peer_window: window, ..Config::default() };
+    let mut session = Session::new(Role::Esme, config, Instant::now());
+    let bind = Bind { mode: BindMode::Receiver, system_id: b"load", password: b"secret", ..Bind::default() };
+    session.bind(&bind, Instant::now()).map_err(io::Error::other)?;
+    let (mut received, mut sequences) = (0, Vec::new());
+    let (mut input, mut out) = (vec![0; READ_OCTETS], Vec::new());
+    while received < count || session.has_output() {
+        session.poll_transmit(&mut out);
+        stream.write_all(&out)?;
+        out.clear();
+        if received == count {
+            break;
+        }
+        let octets = stream.read(&mut input)?;
+        session.handle_input(&input[..octets], Instant::now());
+        while let Some(event) = session.poll_event() {
+            match event {
+                Event::Deliver { sequence, pdu } if pdu.is_receipt() => sequences.push(sequence),
+                Event::Bound { .. } => {}
+                other => return Err(io::Error::other(format!("{other:?}"))),
+            }
+        }
+        for sequence in sequences.drain(..) {
+            session.respond(sequence, smpp::Status::ROK, b"", Instant::now()).map_err(io::Error::other)?;
+            received += 1;
         }
     }
     thread_cpu()

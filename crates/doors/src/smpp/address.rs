@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_destination_is_international_by_its_type_or_its_form() {
-        let cases: [(u8, &str, Result<(&str, bool), Status>); 19] = [
+        let cases = [
             (1, "46701234567", Ok(("+46701234567", false))),
             (1, "+46701234567", Ok(("+46701234567", true))),
             (1, "0046701234567", Ok(("+46701234567", true))),

@@ -1,6 +1,7 @@
 //! Who may bind.
 
 use super::clients::{Client, Seat};
+use super::guard::WAIT_MAX;
 use super::letter::Style;
 use super::talk::Talk;
 use metrics::Gauge;
@@ -69,8 +70,11 @@ impl Talk {
     pub(super) fn judge(&self, bind: &Bind<'_>, now: Instant) -> Verdict {
         let ip = self.peer.ip();
         let refuse = |status: Status, wait: Duration| {
-            let system_id = String::from_utf8_lossy(bind.system_id);
-            tracing::info!(peer = %self.peer, ?system_id, %status, "a bind is refused");
+            // Whoever goes on guessing does not fill the log.
+            if wait < WAIT_MAX {
+                let system_id = String::from_utf8_lossy(bind.system_id);
+                tracing::info!(peer = %self.peer, ?system_id, %status, "a bind is refused");
+            }
             Verdict::Refuse { status, due: now + wait }
         };
         let wrong = |status: Status| refuse(status, self.door.guard.refuse(ip, now));

@@ -108,7 +108,7 @@ pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, Sm
         bus: deps.bus,
         clock: deps.clock,
         guard: Guard::default(),
-        lobby: Arc::new(Lobby::default()),
+        lobby: Arc::new(Lobby::new(connections_max)),
     });
     let (stop, stopping) = watch::channel(false);
     let mut running = SmppRunning {

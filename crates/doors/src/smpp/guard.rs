@@ -11,12 +11,12 @@ const NETWORKS_MAX: usize = 10_000;
 /// The wait before the first refusal; it doubles with each one.
 const WAIT_FIRST: Duration = Duration::from_millis(100);
 /// The longest wait.
-const WAIT_MAX: Duration = Duration::from_secs(3);
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(3);
 /// Without a refused bind for so long, all is forgotten.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
-/// Connections from one network that are not bound.
-const UNBOUND_OF_NETWORK_MAX: u32 = 256;
-/// Connections that are not bound.
+/// Connections from one network that are not bound; at most a quarter of all.
+const UNBOUND_OF_NETWORK_MAX: usize = 256;
+/// Connections that are not bound; at most half of all.
 const UNBOUND_MAX: usize = 1_024;
 
 /// What an address counts as: itself, and in version 6 its network of 64 bits.
@@ -65,9 +65,10 @@ impl Guard {
 
 /// Connections that are not bound yet. The oldest makes room for one too many, so that whoever binds at once gets in,
 /// however many do not.
-#[derive(Default)]
 pub(super) struct Lobby {
     inner: Mutex<Waiting>,
+    max: usize,
+    of_network_max: usize,
 }
 
 #[derive(Default)]
@@ -75,17 +76,26 @@ struct Waiting {
     next: u64,
     /// In the order they came.
     all: BTreeMap<u64, (IpAddr, Arc<Notify>)>,
-    of: HashMap<IpAddr, u32>,
+    of: HashMap<IpAddr, usize>,
 }
 
 impl Lobby {
+    /// For a door of so many connections.
+    pub(super) fn new(connections_max: usize) -> Lobby {
+        Lobby {
+            inner: Mutex::default(),
+            max: (connections_max / 2).clamp(1, UNBOUND_MAX),
+            of_network_max: (connections_max / 4).clamp(1, UNBOUND_OF_NETWORK_MAX),
+        }
+    }
+
     /// A place in the lobby; somebody else's ends if there are too many.
     pub(super) fn enter(self: &Arc<Self>, ip: IpAddr) -> Place {
         let ip = network(ip);
         let sent_out = Arc::new(Notify::new());
         let mut inner = lock(&self.inner);
-        let crowded = inner.of.get(&ip).is_some_and(|count| *count >= UNBOUND_OF_NETWORK_MAX);
-        if crowded || inner.all.len() >= UNBOUND_MAX {
+        let crowded = inner.of.get(&ip).is_some_and(|count| *count >= self.of_network_max);
+        if crowded || inner.all.len() >= self.max {
             let oldest =
                 inner.all.iter().find(|(_, (of, _))| !crowded || *of == ip).map(|(number, _)| *number);
             if let Some((_, notify)) = oldest.and_then(|number| inner.remove(number)) {
@@ -171,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_a_crowd_makes_room_and_nobody_elses() {
-        let lobby = Arc::new(Lobby::default());
+        let lobby = Arc::new(Lobby::new(4_000));
         let other = lobby.enter(ip(2));
         let crowd: Vec<Place> = (0..UNBOUND_OF_NETWORK_MAX).map(|_| lobby.enter(ip(1))).collect();
         assert!(crowd.iter().all(|place| place.sent_out().now_or_never().is_none()));
@@ -186,7 +196,7 @@ mod tests {
 
     #[test]
     fn no_more_than_so_many_wait_in_all() {
-        let lobby = Arc::new(Lobby::default());
+        let lobby = Arc::new(Lobby::new(4_000));
         let all: Vec<Place> = (0..UNBOUND_MAX as u32 + 5).map(|last| lobby.enter(ip(last))).collect();
         assert_eq!(lock(&lobby.inner).all.len(), UNBOUND_MAX);
         assert!(all[..5].iter().all(|place| place.sent_out().now_or_never().is_some()));

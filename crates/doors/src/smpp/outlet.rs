@@ -1,38 +1,98 @@
 //! What waits for a client: its topic, and who of its sessions has which record.
 
-use bus::{Bus, BusError, Group, Leased, Topic};
+use bus::{Bus, BusError, Group, Topic};
+use futures_util::future::BoxFuture;
 use records::told_topic;
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// The consumer group of all sessions of a client.
 const GROUP: &str = "smpp";
-/// Acknowledged records let go of at a time.
+/// After so many acknowledgements what is acknowledged is let go of.
 const TRIM_EVERY: u64 = 4_096;
+/// Records taken from the bus at a time, for all sessions: what is read from disk is read in large pieces.
+const READ_AHEAD: usize = 512;
 
 /// A client's topic of what it is told.
 pub(super) struct Outlet {
     topic: Arc<dyn Topic>,
     group: Arc<dyn Group>,
-    trimmed: AtomicU64,
+    ahead: Mutex<Ahead>,
+    /// Raised when a session leaves something for the others.
+    left_over: watch::Sender<u64>,
+    /// Records ticked off.
+    acked: AtomicU64,
+}
+
+/// Taken from the bus, and not yet by a session.
+struct Ahead {
+    records: VecDeque<Taken>,
+    /// Until then their lease is good for a session's way.
+    good_until: Instant,
+    sessions: usize,
+}
+
+/// A record under a lease.
+pub(super) struct Taken {
+    pub(super) index: u64,
+    /// How often it was given out before.
+    pub(super) redelivered: u32,
+    /// A copy: what came by one read of the disk shares one large buffer.
+    pub(super) octets: Box<[u8]>,
 }
 
 impl Outlet {
     pub(super) fn open(bus: &dyn Bus, system_id: &str) -> Result<Outlet, BusError> {
         let name = told_topic(system_id);
         let (topic, group) = (bus.topic(&name)?, bus.group(&name, GROUP)?);
-        let trimmed = AtomicU64::new(topic.low());
-        Ok(Outlet { topic, group, trimmed })
+        let ahead = Ahead { records: VecDeque::new(), good_until: Instant::now(), sessions: 0 };
+        let (ahead, left_over) = (Mutex::new(ahead), watch::Sender::new(0));
+        Ok(Outlet { topic, group, ahead, left_over, acked: AtomicU64::new(0) })
     }
 
-    /// Up to `max` records, for `lease`.
-    pub(super) fn take(&self, max: usize, lease: Duration) -> Result<Vec<Leased>, BusError> {
-        self.group.take(max, lease)
+    /// A session begins; it is told when another one left something for it.
+    pub(super) fn enter(&self) -> watch::Receiver<u64> {
+        self.lock().sessions += 1;
+        self.left_over.subscribe()
     }
 
-    /// Resolves when there may be something to take.
-    pub(super) fn ready(&self) -> futures_util::future::BoxFuture<'static, ()> {
+    /// A session ends; after the last one nothing is kept from whoever comes next.
+    pub(super) fn leave(&self) {
+        let mut ahead = self.lock();
+        ahead.sessions = ahead.sessions.saturating_sub(1);
+        if ahead.sessions == 0 {
+            self.give_back(&mut ahead);
+        }
+    }
+
+    /// Up to `max` records, each for at least half of `lease`.
+    pub(super) fn take(&self, max: usize, lease: Duration, now: Instant) -> Result<Vec<Taken>, BusError> {
+        let mut ahead = self.lock();
+        if ahead.good_until <= now {
+            self.give_back(&mut ahead);
+        }
+        if ahead.records.is_empty() {
+            let leased = self.group.take(READ_AHEAD, lease)?;
+            ahead.good_until = now + lease / 2;
+            ahead.records.extend(leased.into_iter().map(|leased| Taken {
+                index: leased.record.index,
+                redelivered: leased.redelivered,
+                octets: leased.record.octets[..].into(),
+            }));
+        }
+        let count = max.min(ahead.records.len());
+        let taken = ahead.records.drain(..count).collect();
+        if !ahead.records.is_empty() && ahead.sessions > 1 {
+            self.left_over.send_modify(|count| *count += 1);
+        }
+        Ok(taken)
+    }
+
+    /// Resolves when there may be something to take from the bus.
+    pub(super) fn ready(&self) -> BoxFuture<'static, ()> {
         self.group.ready()
     }
 
@@ -42,12 +102,11 @@ impl Outlet {
             tracing::warn!(%error, "what a client was told cannot be ticked off: it will be told again");
             return;
         }
-        let (low, trimmed) = (self.group.low_water(), self.trimmed.load(Ordering::Relaxed));
-        if low >= trimmed + TRIM_EVERY {
-            self.trimmed.store(low, Ordering::Relaxed);
-            if let Err(error) = self.topic.trim(low) {
-                tracing::warn!(%error, "what a client was told stays on disk");
-            }
+        if self.acked.fetch_add(1, Ordering::Relaxed) % TRIM_EVERY != TRIM_EVERY - 1 {
+            return;
+        }
+        if let Err(error) = self.topic.trim(self.group.low_water()) {
+            tracing::warn!(%error, "what a client was told stays on disk");
         }
     }
 
@@ -60,5 +119,15 @@ impl Outlet {
     /// It is tried again after `wait`, by whoever comes first then.
     pub(super) fn retry_after(&self, index: u64, wait: Duration) {
         let _ = self.group.renew(index, wait);
+    }
+
+    fn give_back(&self, ahead: &mut Ahead) {
+        for taken in ahead.records.drain(..) {
+            self.release(taken.index);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -27,6 +27,8 @@ use tokio::sync::watch;
 
 /// Batches and other requests with the engine at a time; the client is not read from over that.
 const WORK_MAX: usize = 1_000;
+/// `congestion_state` while the engine is behind.
+const CONGESTED: u8 = 100;
 /// Empty batches kept for their memory.
 const SPARE_MAX: usize = 2;
 
@@ -429,8 +431,11 @@ impl Worker<Session> for Talk {
         self.settle_bind(session, now);
         self.hand_over();
         self.collect();
+        if let Some(behind) = self.behind.take() {
+            // Said to clients of 5.0 (5.0, 4.8.4.18).
+            session.set_congestion(behind.then_some(CONGESTED));
+        }
         self.answer(session, now);
-        self.behind = None;
         if !self.unbinding && self.must_end() {
             self.unbinding = true;
             session.unbind(now);

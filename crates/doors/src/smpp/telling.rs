@@ -2,8 +2,7 @@
 
 use super::letter::{Letter, Style};
 use super::meter::Meter;
-use super::outlet::Outlet;
-use bus::Leased;
+use super::outlet::{Outlet, Taken};
 use futures_util::future::BoxFuture;
 use pace::Backoff;
 use records::{Timestamp, Told};
@@ -13,6 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// Records taken at a time: the client's other sessions get theirs.
 const TAKEN_AT_ONCE: usize = 64;
@@ -34,8 +34,10 @@ pub(super) struct Telling {
     outlet: Arc<Outlet>,
     style: Style,
     lease: Duration,
+    /// Another session left something.
+    left_over: watch::Receiver<u64>,
     /// Taken, and not begun.
-    taken: VecDeque<Leased>,
+    taken: VecDeque<Taken>,
     /// Begun: the window was full in the middle of its parts.
     current: Option<Sending>,
     /// Without their answers.
@@ -77,10 +79,11 @@ impl Telling {
     /// `response`: how long the client may take to answer.
     pub(super) fn new(outlet: Arc<Outlet>, style: Style, response: Duration) -> Telling {
         Telling {
+            left_over: outlet.enter(),
             outlet,
             style,
-            // Waiting for room in the window, then for the answer.
-            lease: response * 2 + Duration::from_secs(30),
+            // Half of it is for the answer, and some time beside that.
+            lease: (response + Duration::from_secs(15)) * 2,
             taken: VecDeque::new(),
             current: None,
             flights: HashMap::new(),
@@ -109,7 +112,7 @@ impl Telling {
                     self.more = true;
                     return;
                 }
-                if !self.take(session.free_slots(), meter) {
+                if !self.take(session.free_slots(), meter, now) {
                     return;
                 }
             }
@@ -123,6 +126,9 @@ impl Telling {
     /// Nothing is there, and nothing has come since.
     fn is_idle(&mut self) -> bool {
         let Some(ready) = &mut self.ready else { return false };
+        if self.left_over.has_changed().unwrap_or(false) {
+            return false;
+        }
         // Polled here too: a connection that always has input never waits for anything else.
         let pending = ready.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending();
         if !pending {
@@ -132,8 +138,9 @@ impl Telling {
     }
 
     /// Takes records; false if there are none.
-    fn take(&mut self, max: usize, meter: &Meter) -> bool {
-        match self.outlet.take(max.min(TAKEN_AT_ONCE), self.lease) {
+    fn take(&mut self, max: usize, meter: &Meter, now: Instant) -> bool {
+        self.left_over.mark_unchanged();
+        match self.outlet.take(max.min(TAKEN_AT_ONCE), self.lease, now) {
             Ok(records) if records.is_empty() => {
                 self.ready = Some(self.outlet.ready());
                 false
@@ -145,7 +152,7 @@ impl Telling {
             Err(error) => {
                 tracing::error!(%error, "what waits for a client cannot be read");
                 meter.deliver_word("unreadable");
-                self.paused_until = Some(Instant::now() + PAUSE_MAX);
+                self.paused_until = Some(now + PAUSE_MAX);
                 false
             }
         }
@@ -153,8 +160,8 @@ impl Telling {
 
     /// The next record as a letter; what cannot be one is ticked off.
     fn open(&mut self, meter: &Meter, at: Timestamp) -> Option<Sending> {
-        let Leased { record, redelivered } = self.taken.pop_front()?;
-        let told = Told::decode(&record.octets);
+        let Taken { index, redelivered, octets } = self.taken.pop_front()?;
+        let told = Told::decode(&octets);
         let since = match &told {
             Ok(Told::Fate(fate)) => fate.at,
             Ok(Told::Inbound(inbound)) => inbound.at,
@@ -163,17 +170,17 @@ impl Telling {
         let word = if at.us_since(since) > KEPT_S * 1_000_000 { "old" } else { "unreadable" };
         let letter = match told {
             Ok(told) if word != "old" => {
-                Letter::of(&told, self.style, record.index as u16).map_err(|error| error.to_string())
+                Letter::of(&told, self.style, index as u16).map_err(|error| error.to_string())
             }
             Ok(_) => Err(format!("it is older than {KEPT_S} s")),
             Err(error) => Err(error.to_string()),
         };
         match letter {
-            Ok(letter) => Some(Sending { index: record.index, redelivered, letter, next: 0 }),
+            Ok(letter) => Some(Sending { index, redelivered, letter, next: 0 }),
             Err(why) => {
-                tracing::warn!(index = record.index, why, "something is not told to a client");
+                tracing::warn!(index, why, "something is not told to a client");
                 meter.deliver_word(word);
-                self.outlet.ack(record.index);
+                self.outlet.ack(index);
                 None
             }
         }
@@ -289,8 +296,11 @@ impl Telling {
         }
         match &mut self.ready {
             Some(ready) if self.paused_until.is_none() => {
-                ready.await;
-                self.ready = None;
+                tokio::select! {
+                    () = ready => self.ready = None,
+                    Ok(()) = self.left_over.changed() => self.ready = None,
+                    else => std::future::pending().await,
+                }
             }
             _ => std::future::pending().await,
         }
@@ -298,11 +308,12 @@ impl Telling {
 
     /// The session is over: others may have what it had.
     pub(super) fn leave(mut self) {
-        let taken = self.taken.drain(..).map(|leased| leased.record.index);
+        let taken = self.taken.drain(..).map(|taken| taken.index);
         let begun = self.current.take().map(|sending| sending.index);
         let all: Vec<u64> = taken.chain(begun).chain(self.flights.drain().map(|(index, _)| index)).collect();
         for index in all {
             self.outlet.release(index);
         }
+        self.outlet.leave();
     }
 }

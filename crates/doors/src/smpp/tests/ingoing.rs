@@ -1,7 +1,7 @@
 //! Messages in.
 
 use super::super::SmppClient;
-use super::client::{Esme, Heard, message};
+use super::client::{Heard, Raw, message, pdu};
 use super::house::{AT, House, client_a, until};
 use ::smpp::pdu::{
     Address, Bind, BindMode, Body, BroadcastSm, CancelBroadcastSm, Command, DataSm, Destination,
@@ -118,8 +118,16 @@ async fn a_full_disk_is_a_full_queue() {
 async fn an_engine_that_is_behind_throttles() {
     let house = House::new().await;
     let mut esme = house.bound(BindMode::Transmitter).await;
+    let config = Config { version: Version::V5_0, ..Config::default() };
+    let mut newer = house.bound_as(BindMode::Transmitter, "client-a", config).await;
     house.memory.behind.store(true, Ordering::SeqCst);
     assert_eq!(esme.ask(&message()).await.0, Status::RTHROTTLED);
+    let (status, _, body) = newer.ask(&message()).await;
+    assert_eq!(
+        (status, body),
+        (Status::RTHROTTLED, vec![0, 0x04, 0x28, 0, 1, 100]),
+        "and says how busy we are"
+    );
     house.memory.behind.store(false, Ordering::SeqCst);
     assert_eq!(esme.ask(&message()).await.0, Status::ROK);
 }
@@ -176,8 +184,8 @@ async fn each_wrong_field_has_its_status() {
 async fn times_are_those_that_were_asked_for() {
     let house = House::new().await;
     let mut esme = house.bound(BindMode::Transmitter).await;
-    let cases: [(&[u8], &[u8], Option<i64>, i64); 6] = [
-        (b"", b"", None, 48 * 3_600),
+    let cases = [
+        (&b""[..], &b""[..], None, 48 * 3_600),
         (b"", b"000000000005000R", None, 5),
         (b"000000010000000R", b"", Some(3_600), 49 * 3_600),
         (b"261122004936504+", b"", None, 48 * 3_600),
@@ -297,12 +305,12 @@ async fn a_broadcast_fails_since_there_is_no_route_for_it() {
 #[tokio::test]
 async fn requests_of_a_bind_that_was_not_made_for_them_are_refused() {
     let house = House::new().await;
-    let mut esme = Esme::connect(house.address(), Config::default()).await;
+    let mut raw = Raw::connect(house.address()).await;
     let bind =
         Bind { mode: BindMode::Receiver, system_id: b"client-a", password: b"secret-a", ..Bind::default() };
-    esme.bind(&bind).await.unwrap();
-    esme.send_octets(&super::client::pdu(&message(), 77)).await;
-    // The session knows no request of this number.
-    esme.hears_nothing().await;
+    raw.send(&pdu(&bind, 1)).await;
+    assert_eq!(raw.heads().await, Some((Command::BIND_RECEIVER_RESP, Status::ROK, 1)));
+    raw.send(&pdu(&message(), 77)).await;
+    assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::RINVBNDSTS, 77)));
     assert_eq!(house.memory.messages().len(), 0);
 }
