@@ -2,7 +2,7 @@
 //! temporary folder, doors that append what arrives, and a gateway that says yes to all.
 //!
 //! ```text
-//! cargo run --profile perf -p engine --example intake_rate -- [messages] [messages an append] [receipts]
+//! cargo run --profile perf -p engine --example intake_rate -- [messages] [messages an append] [a second; 0: all it can] [receipts]
 //! ```
 //!
 //! Prints messages a second, and CPU microseconds a message of each thread.
@@ -39,6 +39,7 @@ impl Links for NoLinks {
 struct Wanted {
     messages: u64,
     at_once: u64,
+    per_s: u64,
     receipts: bool,
 }
 
@@ -46,8 +47,9 @@ fn main() -> Result<(), Failure> {
     let mut args = std::env::args().skip(1);
     let messages = args.next().map_or(Ok(500_000), |text| text.parse())?;
     let at_once = args.next().map_or(Ok(32), |text| text.parse())?;
+    let per_s = args.next().map_or(Ok(0), |text| text.parse())?;
     let receipts = args.next().is_some_and(|text| text == "receipts");
-    let wanted = Arc::new(Wanted { messages, at_once, receipts });
+    let wanted = Arc::new(Wanted { messages, at_once, per_s, receipts });
     let folder = tempfile::tempdir()?;
     let options = bus::embedded::Options { fsync: bus::embedded::Fsync::Os, ..Default::default() };
     let bus = bus::embedded::open(folder.path().join("bus"), options)?;
@@ -80,9 +82,14 @@ fn main() -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(1));
     }
     let through = begun.elapsed();
-    doors.block_on(engine.stop());
+    while doors.block_on(store.intake_to())? < messages {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let whole = begun.elapsed();
+    // The last fold ends; a thread that has ended tells no time.
+    std::thread::sleep(Duration::from_millis(1_500));
     let after = cpu()?;
+    doors.block_on(engine.stop());
     print(messages, [accepted, through, whole], &before, &after);
     let octets = |path: &str| folder.path().join(path).metadata().map_or(0, |data| data.len());
     println!("database {} MB, its log {} MB", octets("db") >> 20, octets("db-wal") >> 20);
@@ -173,7 +180,7 @@ fn message(i: u64, receipts: bool) -> Message {
 }
 
 async fn hand_in(engine: Engine, wanted: Arc<Wanted>) -> Result<(), Failure> {
-    let next = Arc::new(AtomicU64::new(0));
+    let (next, begun) = (Arc::new(AtomicU64::new(0)), Instant::now());
     let mut tasks = Vec::new();
     for _ in 0..UNDER_WAY {
         let (next, wanted, messages) = (next.clone(), wanted.clone(), engine.messages());
@@ -187,6 +194,10 @@ async fn hand_in(engine: Engine, wanted: Arc<Wanted>) -> Result<(), Failure> {
                 let encode = |i| Intake::Message(Box::new(message(i, wanted.receipts))).encode();
                 let records: Vec<Vec<u8>> = (from..to).map(encode).collect();
                 let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+                let due = Duration::from_micros(from * 1_000_000 / wanted.per_s.max(1));
+                if wanted.per_s > 0 {
+                    tokio::time::sleep_until((begun + due).into()).await;
+                }
                 while messages.is_behind() {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }

@@ -85,7 +85,11 @@ pub enum Body {
 impl Segment {
     /// As stored on the bus.
     pub fn encode(&self) -> Vec<u8> {
-        crate::to_bytes(self)
+        /// Most entries have fewer octets.
+        const ENTRY_OCTETS: usize = 160;
+        let mut out = Vec::with_capacity(self.entries.len() * ENTRY_OCTETS + 512);
+        crate::extend_with(&mut out, self);
+        out
     }
     /// Reads what [`Segment::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {

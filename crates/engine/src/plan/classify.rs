@@ -78,11 +78,17 @@ impl Answered {
     fn is_to(&self, sought: &Sought<'_>) -> bool {
         self.channel == sought.channel
             && self.mode == sought.mode
-            && *self.beginning == *sought.address
-            && *self.sender == *sought.sender
-            && *self.account == *sought.account
-            && self.route.as_deref() == sought.route
+            && same(&self.beginning, sought.address)
+            && same(&self.sender, sought.sender)
+            && same(&self.account, sought.account)
+            && self.route.is_some() == sought.route.is_some()
+            && same(self.route.as_deref().unwrap_or_default(), sought.route.unwrap_or_default())
     }
+}
+
+/// Empty ones are not looked at: comparing no octets at an address that is none costs some processors hundreds of cycles.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && (a.is_empty() || a == b)
 }
 
 impl Classifier {

@@ -12,6 +12,9 @@ const KEPT_OCTETS_MAX: usize = 64 * 1024 * 1024;
 /// Octets of an entry in a block that was read, beside its strings.
 const ENTRY_OCTETS: usize = 240;
 
+/// Messages kept as they were taken.
+const FRESH_MAX: usize = 1_024;
+
 /// An alert and the first endpoint of a block.
 pub type Key = (AlertNo, u32);
 
@@ -24,6 +27,8 @@ pub struct Blocks {
     order: VecDeque<Key>,
     octets: usize,
     dirty: FxHashSet<Key>,
+    /// Messages that were taken just now, as they were pushed: most are dispatched at once, and need not be read again.
+    fresh: VecDeque<(AlertNo, EndpointNo, RosterEntry)>,
 }
 
 /// A block of a standing alert.
@@ -51,6 +56,21 @@ impl Blocks {
         Some(block)
     }
 
+    /// One message of a standing alert that is about to be sent.
+    pub fn entry_to_send(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
+        while let Some((alert, endpoint, _)) = self.fresh.front() {
+            if (*alert, *endpoint) == (no, of) {
+                return self.fresh.pop_front().map(|(_, _, entry)| entry);
+            }
+            // What was passed over comes another time, from its block.
+            if *alert != no || *endpoint > of {
+                break;
+            }
+            self.fresh.pop_front();
+        }
+        self.entry(store, no, of)
+    }
+
     /// One message of a standing alert, from memory or SQL.
     pub fn entry(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
         let kept = self.sheet(store, no, of)?;
@@ -66,13 +86,7 @@ impl Blocks {
     }
 
     /// Adds a message behind the others of its alert. False if the block it belongs to cannot be read.
-    pub fn push(
-        &mut self,
-        store: &dyn Store,
-        no: AlertNo,
-        endpoint: EndpointNo,
-        entry: &RosterEntry,
-    ) -> bool {
+    pub fn push(&mut self, store: &dyn Store, no: AlertNo, endpoint: EndpointNo, entry: RosterEntry) -> bool {
         let key = key(no, endpoint);
         let place = (endpoint.0 - key.1) as usize;
         if place == 0 {
@@ -87,8 +101,12 @@ impl Blocks {
         };
         // A fold that was cut short may have left more than counts.
         kept.sheet.truncate(place);
-        kept.sheet.push(entry);
+        kept.sheet.push(&entry);
         self.changed(key);
+        if self.fresh.len() >= FRESH_MAX {
+            self.fresh.pop_front();
+        }
+        self.fresh.push_back((no, endpoint, entry));
         true
     }
 
@@ -100,6 +118,7 @@ impl Blocks {
         endpoint: EndpointNo,
         entry: &RosterEntry,
     ) -> bool {
+        self.fresh.retain(|(alert, of, _)| (*alert, *of) != (no, endpoint));
         let Some(kept) = self.sheet(store, no, endpoint) else { return false };
         let replaced = kept.sheet.replace(endpoint, entry);
         self.changed(key(no, endpoint));

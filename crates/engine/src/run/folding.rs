@@ -93,6 +93,7 @@ impl Owner {
             return;
         }
         self.folding.begun = now;
+        self.touched_last = None;
         let mut alerts: Vec<AlertNo> = self.unfolded.drain().collect();
         alerts.sort_unstable();
         for no in &alerts {
@@ -210,6 +211,7 @@ impl Owner {
         // Finished alerts make a fold urgent; a full disk must not make it spin.
         self.folding.begun = self.now();
         if self.stopping.is_some() {
+            self.touched_last = None;
             self.unfolded.clear();
             self.folding.finished.clear();
         }

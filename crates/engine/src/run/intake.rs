@@ -41,7 +41,7 @@ pub struct IntakeState {
     pub next: u64,
     taken: Arc<AtomicU64>,
     accounts: FxHashMap<String, Standing>,
-    opening: usize,
+    pub opening: usize,
     paused_until: Option<Timestamp>,
     /// What is below was there before the start: it goes where it was.
     replayed_to: u64,
@@ -268,7 +268,7 @@ impl Owner {
         entry.excluded = stopped.then_some(Reason::OptedOut);
         let Some(live) = self.lives.get_mut(&no) else { return };
         let endpoint = live.take_message(&entry, &self.ways.classifier, now);
-        if !self.blocks.push(&*self.parts.store, no, endpoint, &entry) {
+        if !self.blocks.push(&*self.parts.store, no, endpoint, entry) {
             tracing::error!(
                 alert = no.0,
                 endpoint = endpoint.0,

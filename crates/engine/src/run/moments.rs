@@ -109,6 +109,7 @@ impl Owner {
         if self.touched.is_empty() {
             return;
         }
+        self.touched_last = None;
         let touched: Vec<AlertNo> = self.touched.drain().collect();
         for no in touched {
             self.telling.note_change(no);

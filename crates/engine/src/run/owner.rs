@@ -11,7 +11,7 @@ use super::meter::Meter;
 use super::ways::Ways;
 use crate::api::{EngineError, Parts};
 use crate::record::{Asked, CarrierIds, Effect, Live, Words};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use records::{AlertNo, EndpointNo, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -29,6 +29,9 @@ const OUTCOME_OCTETS_AT_ONCE: usize = 1024 * 1024;
 /// How often the clock is looked at while alerts run, and while none does.
 const TICK_BUSY: Duration = Duration::from_millis(100);
 const TICK_IDLE: Duration = Duration::from_millis(500);
+/// When turns follow each other faster than this, what comes is gathered for a moment: a turn costs the same for one message as for many.
+const OFTEN: Duration = Duration::from_micros(500);
+const GATHER: Duration = Duration::from_millis(1);
 /// How often moments (retries, ends of alerts) are looked at.
 const LOOK_EVERY_US: i64 = 50_000;
 /// Record may be so far behind: records of outcomes (each holds up to a window of them), and time without catching up.
@@ -70,6 +73,8 @@ pub struct Owner {
     pub unfolded: FxHashSet<AlertNo>,
     /// Alerts to look at: are they done?
     pub touched: FxHashSet<AlertNo>,
+    /// In both of these since they were last emptied.
+    pub touched_last: Option<AlertNo>,
     /// Units an endpoint of an alert costs on a way.
     pub estimates: FxHashMap<(AlertNo, usize), u64>,
     pub looked_at: Timestamp,
@@ -151,6 +156,7 @@ impl Owner {
             running: FxHashSet::default(),
             unfolded: FxHashSet::default(),
             touched: FxHashSet::default(),
+            touched_last: None,
             estimates: FxHashMap::default(),
             looked_at: Timestamp::default(),
             let_go_at: Timestamp::default(),
@@ -173,10 +179,11 @@ impl Owner {
         let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
         loop {
             let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
-            let readable = self.outcomes.readable(self.next_outcome);
-            let handed_in = self.intake.topic.readable(self.intake.next);
+            let turn = std::time::Instant::now();
             let takes = !self.fates.is_full();
             let takes_intake = takes && self.stopping.is_none() && self.intake.is_open(self.now());
+            let readable = self.outcomes.readable(self.next_outcome);
+            let handed_in = self.intake.topic.readable(self.intake.next);
             tokio::select! {
                 count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                     if count == 0 {
@@ -186,18 +193,43 @@ impl Owner {
                         self.obey(command);
                     }
                 }
-                () = readable, if takes => self.take_outcomes(),
-                () = handed_in, if takes_intake => self.take_intake(),
+                () = readable, if takes => {}
+                () = handed_in, if takes_intake => {}
                 Some(appended) = self.appends.next() => self.appended(appended),
                 Some(errand) = self.errands.next() => self.errand(errand),
                 () = tokio::time::sleep(tick) => {}
             }
+            let often = turn.elapsed() < OFTEN;
+            self.take_what_is_there();
             self.after();
             if let Some(reply) = self.ready_to_end() {
                 let _ = reply.send(());
                 return;
             }
+            if often && !self.has_more() {
+                tokio::time::sleep(GATHER).await;
+            }
         }
+    }
+
+    /// Whatever woke us: everything that came is taken in one turn.
+    fn take_what_is_there(&mut self) {
+        while let Some(Some(appended)) = self.appends.next().now_or_never() {
+            self.appended(appended);
+        }
+        if !self.fates.is_full() && self.outcomes.head() > self.next_outcome {
+            self.take_outcomes();
+        }
+        if !self.fates.is_full() && self.intake.waiting() > 0 {
+            self.take_intake();
+        }
+    }
+
+    /// There is more to do at once.
+    fn has_more(&self) -> bool {
+        self.stopping.is_some()
+            || self.outcomes.head() > self.next_outcome
+            || (self.intake.waiting() > 0 && self.intake.opening == 0)
     }
 
     /// What has to be looked at after anything happened.
@@ -219,8 +251,12 @@ impl Owner {
 
     /// Something of an alert changed: SQL lacks it, it may have somebody to dispatch, it may be done.
     pub fn touch(&mut self, no: AlertNo) {
-        self.unfolded.insert(no);
-        self.touched.insert(no);
+        // Outcomes come by the hundred for the same alert.
+        if self.touched_last != Some(no) {
+            self.touched_last = Some(no);
+            self.unfolded.insert(no);
+            self.touched.insert(no);
+        }
         if let Some(live) = self.lives.get_mut(&no)
             && !live.in_turn
             && live.ready_classes().next().is_some()

@@ -80,7 +80,7 @@ impl Owner {
         let classifier = self.ways.classifier.clone();
         let (route, route_no) = (&classifier.routes()[way], self.ways.list[way].no);
         if live.slips.is_some() {
-            let letters = &mut |endpoint| blocks.entry(&*parts.store, no, endpoint);
+            let letters = &mut |endpoint| blocks.entry_to_send(&*parts.store, no, endpoint);
             let weigher = &*parts.weigher;
             return ShortBuilder { route, route_no, room, weigher, outcomes_from, now, letters }
                 .build(live, class);

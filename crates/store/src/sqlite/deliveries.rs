@@ -3,7 +3,7 @@ use super::{Lane, Sqlite, Step, Tx, as_i64, as_limit, as_u64};
 use crate::{Deliveries, Fold, StoreError};
 use futures_util::future::BoxFuture;
 use records::{AlertNo, Answer, Delivery, DeliveryState, EndpointNo, Reason, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use rustc_hash::FxHashMap;
 
 /// Rows of one slice, one transaction.
@@ -17,6 +17,10 @@ const SCAN_ROWS: usize = 1_024;
 const COLUMNS: &str = "alert, endpoint, state, attempts, last_attempt, parts, parts_accepted, parts_delivered, \
      (SELECT name FROM names WHERE names.no = deliveries.route), \
      reason, detail, submitted, accepted, delivered, due, answer";
+
+const UPSERT: &str = "INSERT OR REPLACE INTO deliveries (alert, endpoint, account, state, attempts, last_attempt, \
+     parts, parts_accepted, parts_delivered, route, reason, detail, submitted, accepted, delivered, due, answer) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 
 impl Deliveries for Sqlite {
     fn fold_all(&self, fold: Fold) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -34,8 +38,9 @@ impl Deliveries for Sqlite {
                 }
                 let begun = next;
                 let mut accounts = FxHashMap::default();
+                let mut insert = tx.prepare_cached(UPSERT)?;
                 while next < deliveries.len() && next - begun < SLICE_ROWS_MAX {
-                    upsert(tx, &mut accounts, &deliveries[next])?;
+                    upsert(tx, &mut insert, &mut accounts, &deliveries[next])?;
                     next += 1;
                     if next.is_multiple_of(HURRY_ROWS) && tx.hurry() {
                         break;
@@ -110,6 +115,7 @@ impl Deliveries for Sqlite {
 
 fn upsert(
     tx: &Tx<'_>,
+    insert: &mut Statement<'_>,
     accounts: &mut FxHashMap<AlertNo, Option<i64>>,
     delivery: &Delivery,
 ) -> Result<(), StoreError> {
@@ -122,12 +128,7 @@ fn upsert(
     };
     let route = delivery.route.as_deref().map(|route| tx.name_no(route)).transpose()?;
     let answer = delivery.answer.as_ref().map(to_json).transpose()?;
-    tx.prepare_cached(
-        "INSERT OR REPLACE INTO deliveries (alert, endpoint, account, state, attempts, last_attempt, parts, parts_accepted, \
-         parts_delivered, route, reason, detail, submitted, accepted, delivered, due, answer) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-    )?
-    .execute(params![
+    insert.execute(params![
         as_i64(delivery.alert.0),
         delivery.endpoint.0,
         account,

@@ -246,3 +246,29 @@ async fn check(dir: &std::path::Path, done: &Done, seed: u64) {
         assert!(sent.iter().all(|(_, text)| text.contains("replaced")), "seed {seed}: {sent:?}");
     }
 }
+
+#[tokio::test]
+async fn a_full_standing_alert_is_followed_by_another_and_each_message_stays_in_its_own() {
+    const FULL: u64 = 65_536;
+    let dir = tempfile::tempdir().unwrap();
+    let killed = tempfile::tempdir().unwrap();
+    let house = House::open(dir.path()).await;
+    let all: Vec<Message> = (0..FULL + 20).map(|i| message(&format!("+4670{i:06}"))).collect();
+    let mut ids = Vec::new();
+    for batch in all.chunks(8_192) {
+        ids.extend(accept(&house, batch).await);
+    }
+    until(&house, ids[all.len() - 1], FateState::Enroute).await;
+    settle(&house).await;
+    copy_as_killed(dir.path(), killed.path());
+    let second = House::open_at(killed.path(), START.plus_s(60)).await;
+    for house in [&house, &second] {
+        for place in [0, FULL as usize - 1, FULL as usize, all.len() - 1] {
+            assert_eq!(view(house, ids[place]).await.unwrap().to, all[place].to);
+        }
+        let alerts = house.store.unfinished_alerts().await.unwrap();
+        let from: Vec<records::Origin> = alerts.into_iter().map(|alert| alert.origin).collect();
+        assert_eq!(from, [0, FULL].map(|intake_from| records::Origin::Standing { intake_from }));
+    }
+    assert_eq!(second.engine.health().await.unwrap().deliveries, all.len());
+}
