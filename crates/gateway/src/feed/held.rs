@@ -36,7 +36,7 @@ pub struct Held<P> {
 
 impl<P> Held<P> {
     /// The lane is that of the topic it came by, whatever the segment itself says.
-    pub(super) fn new(index: u64, octets: u32, lane: Lane, segment: Segment, prepared: P) -> Held<P> {
+    pub(crate) fn new(index: u64, octets: u32, lane: Lane, segment: Segment, prepared: P) -> Held<P> {
         Held { index, segment, prepared, octets, lane, open: AtomicU32::new(1), verdict: AtomicU8::new(0) }
     }
 

@@ -178,3 +178,95 @@ impl Pace {
         Some(rate)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a carrier answers to what was written in a tick of 10 ms.
+    type Carrier = fn(second: usize, rate: f64) -> Answer;
+
+    #[derive(Clone, Copy)]
+    enum Answer {
+        /// After so many milliseconds.
+        Yes(u64),
+        /// At this congestion, in percent.
+        Congested(u8),
+        /// It wants less speed.
+        Throttled,
+    }
+
+    fn sending() -> Sending {
+        Sending::for_tests()
+    }
+
+    /// Parts written in each second of a simulated minute, always with work.
+    fn minute(configured: f64, carrier: Carrier) -> Vec<usize> {
+        let start = Instant::now();
+        let mut pace = Pace::new(configured, true, start);
+        let mut seconds = vec![0; 60];
+        for tick in 0..6_000_u32 {
+            let now = start + Duration::from_millis(10) * tick;
+            let second = tick as usize / 100;
+            let granted = pace.grant(now, 1_000);
+            pace.wrote(now, granted);
+            seconds[second] += granted;
+            let mut heard = Heard::default();
+            for _ in 0..granted {
+                match carrier(second, pace.limiter.rate()) {
+                    Answer::Yes(ms) => heard.add(Duration::from_millis(ms), None),
+                    Answer::Congested(percent) => heard.add(Duration::from_millis(5), Some(percent)),
+                    Answer::Throttled => {
+                        pace.throttled(sending(), now);
+                        pace.take_all();
+                    }
+                }
+            }
+            if heard.count > 0 {
+                pace.heard(heard, now);
+            }
+            pace.recover(now);
+            assert!(configured == 0.0 || pace.limiter.rate() <= configured, "never above what was agreed");
+        }
+        seconds
+    }
+
+    fn mean(seconds: &[usize]) -> f64 {
+        seconds.iter().sum::<usize>() as f64 / seconds.len() as f64
+    }
+
+    #[test]
+    fn a_route_finds_the_speed_of_its_carrier_and_comes_back_when_it_may() {
+        let well = minute(100.0, |_, _| Answer::Yes(5));
+        assert!(mean(&well) >= 99.0 && well.iter().all(|parts| *parts <= 100), "{well:?}");
+        // It takes 40 a second, whatever was agreed.
+        let throttled = minute(100.0, |_, rate| if rate > 40.0 { Answer::Throttled } else { Answer::Yes(5) });
+        assert!((25.0..=45.0).contains(&mean(&throttled[10..])), "{throttled:?}");
+        // It had a bad quarter of a minute.
+        let bad = minute(
+            100.0,
+            |second, _| if (5..20).contains(&second) { Answer::Throttled } else { Answer::Yes(5) },
+        );
+        assert!(mean(&bad[10..20]) <= 15.0 && mean(&bad[41..]) >= 98.0, "{bad:?}");
+        // It says that it is nearly full above 60, and that it is over 80.
+        let congested = minute(100.0, |_, rate| match rate {
+            80.0.. => Answer::Congested(100),
+            60.0.. => Answer::Congested(92),
+            _ => Answer::Congested(70),
+        });
+        assert!((45.0..=62.0).contains(&mean(&congested[10..])), "{congested:?}");
+        // From some time on it answers in time up to 50 only, and seconds later above.
+        let late =
+            minute(100.0, |second, rate| Answer::Yes(if second > 5 && rate > 50.0 { 2_000 } else { 20 }));
+        assert!((35.0..=60.0).contains(&mean(&late[15..])), "{late:?}");
+    }
+
+    #[test]
+    fn a_route_without_a_limit_learns_one_and_forgets_it() {
+        // Ten thousand in a tick are more than anybody is sent here: a thousand is.
+        let seconds = minute(0.0, |second, _| if second == 10 { Answer::Throttled } else { Answer::Yes(5) });
+        assert_eq!(seconds[5], 100_000);
+        assert!(seconds[11] < 80_000 && seconds[11] > 30_000, "{seconds:?}");
+        assert_eq!(seconds[40], 100_000);
+    }
+}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use records::{AttemptResult, Body, Entry, Lane, NotTried, Segment, Timestamp};
+use smpp::Tag;
 use smpp::pdu::{Address, SubmitSm};
 use smpp::session::{SendError, Session};
 use smpp::time::SmppTime;
@@ -33,6 +34,30 @@ impl Sending {
     /// An entry's first part.
     pub(super) fn first(job: Job<Prepared>, reference: u16) -> Sending {
         Sending { job, part: 1, reference, tries: 0, alone: false, kept: None }
+    }
+
+    /// Anything, for who only counts.
+    #[cfg(test)]
+    pub(super) fn for_tests() -> Sending {
+        let segment = records::Segment {
+            alert: records::AlertNo(1),
+            alert_id: records::AlertId(uuid::Uuid::nil()),
+            account: String::new(),
+            route: String::new(),
+            lane: Lane::Routine,
+            outcomes_from: 0,
+            expires: Timestamp(i64::MAX),
+            sender: None,
+            flash: false,
+            receipt: false,
+            answer: false,
+            choices: Vec::new(),
+            emergency: false,
+            bodies: Vec::new(),
+            entries: Vec::new(),
+        };
+        let held = crate::feed::Held::new(0, 0, Lane::Routine, segment, Prepared::default());
+        Sending::first(Job { held: Arc::new(held), place: 0, units: 1 }, 0)
     }
 
     /// The part behind this one.
@@ -116,6 +141,12 @@ pub(super) fn submit(
     let digits = digits(&entry.address)?;
     let which = (*part, *reference);
     let wording = carrier.feed.craft().wording(segment, prepared, entry, kept.as_deref(), which, scratch)?;
+    // A peer of 3.3 would take the parts for messages of their own.
+    if !session.version().has_tlvs() && wording.tlvs.find(Tag::SAR_MSG_REF_NUM).is_some() {
+        let text =
+            "a message in parts needs version 3.4, or a user data header: the carrier speaks 3.3".to_owned();
+        return Err(Unsendable { code: "sms:version", text });
+    }
     let sender = prepared.sender.as_ref().unwrap_or(&config.source);
     let mut pdu = SubmitSm {
         service_type: config.service_type.as_bytes(),

@@ -51,7 +51,7 @@ pub(super) struct Unsendable {
 }
 
 /// What is made of a segment once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Prepared {
     bodies: Vec<Result<Encoded, Unsendable>>,
     /// Where the segment names one that can be shown.

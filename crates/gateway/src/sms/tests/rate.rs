@@ -138,6 +138,43 @@ async fn an_emergency_overtakes_in_the_middle_of_a_segment() {
 }
 
 #[tokio::test]
+async fn an_emergency_is_the_next_message_whatever_is_queued() {
+    const SEGMENTS: u32 = 200;
+    const ENTRIES: u32 = 5_000;
+    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    for number in 0..SEGMENTS {
+        house.append(&segment(1, Lane::Routine, number * ENTRIES, ENTRIES, "routine")).await;
+    }
+    let running = run(SmsRoute { rate: 10.0, ..route(&smsc) }, &house);
+    for round in 0..3 {
+        let begun = smsc.count();
+        wait_for("a routine message", || smsc.count() > begun).await;
+        // A tenth of a second until the next one.
+        let before = smsc.count();
+        house.append(&segment(2, Lane::Emergency, 2_000_000 + round, 1, "emergency")).await;
+        wait_for("the next message", || smsc.count() > before).await;
+        let next = &smsc.submitted()[before];
+        assert_eq!(next.octets, b"emergency", "a million wait, and round {round} is the next");
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_carrier_that_answers_later_and_later_is_sent_less() {
+    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let rate = || house.health().map_or(0.0, |health| health.rate_now);
+    let running = run(SmsRoute { rate: 200.0, window: 400, ..route(&smsc) }, &house);
+    house.append(&segment(1, Lane::Routine, 0, 2_000, "hello")).await;
+    wait_for("begun", || smsc.count() >= 100).await;
+    assert_eq!(rate(), 200.0);
+    smsc.rescript(|_, _| Reply::Later);
+    tokio::time::sleep(Duration::from_millis(2_200)).await;
+    smsc.release();
+    wait_for("slower", || rate() < 200.0).await;
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_slow_route_does_not_intend_far_ahead() {
     let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
     house.append(&segment(1, Lane::Routine, 0, 1_000, "hello")).await;
