@@ -1,12 +1,13 @@
 //! How many requests for `/cgi-bin/sendsms` a second, and what each costs the server.
 //!
 //! ```text
-//! cargo run --profile perf -p doors --example sendsms_rate -- [seconds] [connections] [fake|engine]
+//! cargo run --profile perf -p doors --example sendsms_rate -- [seconds] [connections] [fake|engine] [os|always]
 //! ```
 //!
 //! The door is the real one. With `fake` messages go nowhere, which shows what HTTP costs; with `engine` they are appended to the
 //! bus and taken by the engine. Requests come from a process of its own, which waits for each answer before the next request.
 
+use bus::embedded::Fsync;
 use doors::http::{self, AnswerLinks, Deps, HttpConfig, Limits, MessageIntake, PlatformSettings, Platforms};
 use engine::{EngineError, Unroutable};
 use futures_util::future::BoxFuture;
@@ -29,18 +30,19 @@ fn main() -> Outcome<()> {
     }
     let (seconds, connections) = (argument(0, "5").parse::<u64>()?, argument(1, "20").parse::<usize>()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(measure(seconds, connections, argument(2, "fake") == "engine"))
+    let fsync = if argument(3, "os") == "always" { Fsync::Always } else { Fsync::Os };
+    runtime.block_on(measure(seconds, connections, argument(2, "fake") == "engine", fsync))
 }
 
-async fn measure(seconds: u64, connections: usize, through_engine: bool) -> Outcome<()> {
+async fn measure(seconds: u64, connections: usize, through_engine: bool, fsync: Fsync) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
-    let options = bus::embedded::Options { fsync: bus::embedded::Fsync::Os, ..Default::default() };
+    let options = bus::embedded::Options { fsync, ..Default::default() };
     let bus = bus::embedded::open(folder.path().join("bus"), options)?;
     let store = store::sqlite::open(&folder.path().join("db"), &store::sqlite::Options::default())?;
     let links = Arc::new(AnswerLinks::new(&[9; http::LINK_KEY_OCTETS], None));
     let clock: engine::Clock = Arc::new(now);
     let engine = engine::Engine::start(engine::Parts {
-        bus,
+        bus: bus.clone(),
         store: store.clone(),
         routes: vec![route()],
         weigher: Arc::new(One),
@@ -86,6 +88,10 @@ async fn measure(seconds: u64, connections: usize, through_engine: bool) -> Outc
     let said = load.wait_with_output().await?;
     let cpu = cpu_s()? - before;
     let answered: f64 = String::from_utf8(said.stdout)?.trim().parse()?;
+    if fsync == Fsync::Always {
+        let (sync_us, rate) = (bus.sync_us_p50() as f64, answered / seconds as f64);
+        println!("a sync takes {sync_us} us: {:.2} N/s", rate * sync_us / 1e6 / connections as f64);
+    }
     println!(
         "{connections} connections, {seconds} s: {:.0} requests/s, {:.2} us of CPU each, {:.1} messages an append",
         answered / seconds as f64,

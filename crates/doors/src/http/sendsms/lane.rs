@@ -34,7 +34,17 @@ pub(crate) struct Lanes {
 
 struct Started {
     cores: Cores,
-    queues: Vec<Arc<Queue>>,
+    queues: Queues,
+}
+
+/// One for each core; the first for all where a disk is waited for.
+#[derive(Clone)]
+struct Queues(Arc<[Queue]>);
+
+impl Queues {
+    fn of(&self, core: usize) -> &Queue {
+        &self.0[if self.0[0].is_slow() { 0 } else { core }]
+    }
 }
 
 /// A connection that goes on elsewhere, and what was read of it and not answered.
@@ -50,9 +60,9 @@ impl Lanes {
             Ok(cores) => {
                 let queue = |core| {
                     let _inside = cores.handle(core).enter();
-                    Arc::new(Queue::start(self.sendsms.intake.clone()))
+                    Queue::start(self.sendsms.intake.clone())
                 };
-                let queues = (0..cores.count()).map(queue).collect();
+                let queues = Queues((0..cores.count()).map(queue).collect());
                 Some(Started { cores, queues })
             }
             Err(error) => {
@@ -73,13 +83,14 @@ impl Lanes {
         let stream = stream.into_std()?;
         let Some(started) = self.started() else { return Ok(Some((stream, BytesMut::new()))) };
         let core = started.cores.next();
-        let (sendsms, queue) = (self.sendsms.clone(), started.queues[core].clone());
+        let (sendsms, queues) = (self.sendsms.clone(), started.queues.clone());
         let served = started.cores.spawn_on(core, async move {
             let connection = Connection {
                 stream: TcpStream::from_std(stream)?,
                 unread: BytesMut::with_capacity(BUFFER_OCTETS),
                 sendsms,
-                queue,
+                queues,
+                core,
                 from: peer.ip(),
             };
             connection.serve(stopping).await
@@ -101,7 +112,8 @@ struct Connection {
     stream: TcpStream,
     unread: BytesMut,
     sendsms: Arc<SendSms>,
-    queue: Arc<Queue>,
+    queues: Queues,
+    core: usize,
     from: IpAddr,
 }
 
@@ -129,7 +141,7 @@ impl Connection {
         let mut reply = Reply::default();
         let mut last = Instant::now();
         loop {
-            match front(&self.unread, &self.sendsms, &self.queue, self.from) {
+            match front(&self.unread, &self.sendsms, self.queues.of(self.core), self.from) {
                 Front::Other => return Ok(Some((self.stream.into_std()?, self.unread))),
                 Front::Taken(taken) => {
                     let answer = taken.step.answer().await;
