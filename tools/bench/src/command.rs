@@ -3,7 +3,7 @@
 use crate::alert::{self, AlertOptions};
 use crate::http::{self, Amount, HttpOptions};
 use crate::measured::{Measured, csv, table};
-use crate::plot::{self, Curve};
+use crate::plot::{self, Curve, Scale};
 use crate::smpp::{self, Amount as Messages, CarriersOptions, PartArgs, Peer, Side, SmppOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use records::Channel;
@@ -208,7 +208,8 @@ impl AlertArgs {
             let measured = alert::run_paper(program.to_owned(), common.folder.clone(), &common.fsync).await?;
             let curves = alert::paper_curves(&measured);
             let title = "One alert to the last mailbox, ours and published";
-            let figure = Figure { title, axes: ["mail endpoints", "seconds"], curves };
+            let figure =
+                Figure { title, axes: ["mail endpoints", "seconds"], scale: Scale::Logarithmic, curves };
             return common.show("alert-paper", &measured, alert::paper_rows(&measured), figure);
         }
         if !(0.0..=1.0).contains(&self.personal) {
@@ -234,7 +235,12 @@ impl AlertArgs {
         let points = measured.iter().filter_map(|m| Some((m.number("endpoints")?, m.rate_per_s))).collect();
         let curves = vec![Curve { name: "endpoints/s".to_owned(), points }];
         let axes = ["endpoints", "endpoints/s to the last acceptance"];
-        common.show("alert", &measured, alert::rows(&measured), Figure { title: "One alert", axes, curves })
+        common.show(
+            "alert",
+            &measured,
+            alert::rows(&measured),
+            Figure { title: "One alert", axes, scale: Scale::Logarithmic, curves },
+        )
     }
 }
 
@@ -252,7 +258,7 @@ impl HttpArgs {
                 println!("The published gaps (mean 150 ms) are divided by {}.", self.time_scale);
             }
             let (title, curves) = ("Submission over HTTP, ours and published", http::curves(&measured));
-            let figure = Figure { title, axes: ["threads", "requests/s"], curves };
+            let figure = Figure { title, axes: ["threads", "requests/s"], scale: Scale::Logarithmic, curves };
             return common.show("http-paper", &measured, http::paper_rows(&measured), figure);
         }
         let seconds = self.seconds.unwrap_or(10.0);
@@ -274,7 +280,12 @@ impl HttpArgs {
         let measured = vec![http::run(&options).await?];
         let points = measured.iter().filter_map(|m| Some((m.number("threads")?, m.rate_per_s))).collect();
         let curves = vec![Curve { name: format!("{} endpoints", self.endpoints), points }];
-        let figure = Figure { title: "Submission over HTTP", axes: ["threads", "requests/s"], curves };
+        let figure = Figure {
+            title: "Submission over HTTP",
+            axes: ["threads", "requests/s"],
+            scale: Scale::Logarithmic,
+            curves,
+        };
         common.show("http", &measured, http::rows(&measured), figure)
     }
 }
@@ -295,7 +306,8 @@ impl SmppArgs {
             measured.extend(smpp::run(&options).await?);
         }
         let curves = smpp::curves(&measured);
-        let figure = Figure { title: "SMPP", axes: ["window", "messages/s"], curves };
+        let figure =
+            Figure { title: "SMPP", axes: ["window", "messages/s"], scale: Scale::Logarithmic, curves };
         self.common.show("smpp", &measured, smpp::rows(&measured), figure)
     }
 
@@ -345,7 +357,7 @@ impl SmppArgs {
         }
         let curves = smpp::carriers_curves(&measured);
         let axes = ["route, from the slowest on", "messages/s, and the most in any second"];
-        let figure = Figure { title: "Carriers at their limits", axes, curves };
+        let figure = Figure { title: "Carriers at their limits", axes, scale: Scale::Linear, curves };
         common.show("smpp-carriers", &measured, smpp::carriers_rows(&measured), figure)
     }
 
@@ -381,6 +393,7 @@ impl SmppArgs {
 struct Figure {
     title: &'static str,
     axes: [&'static str; 2],
+    scale: Scale,
     curves: Vec<Curve>,
 }
 
@@ -396,7 +409,13 @@ impl Common {
         self.print(measured, (&head, &rows))?;
         if let Some(folder) = self.folder_out()? {
             self.write(&format!("{name}.csv"), &csv(&head, &rows))?;
-            plot::draw(&folder.join(format!("{name}.svg")), figure.title, figure.axes, &figure.curves)?;
+            plot::draw(
+                &folder.join(format!("{name}.svg")),
+                figure.title,
+                figure.axes,
+                figure.scale,
+                &figure.curves,
+            )?;
         }
         judged(measured)
     }

@@ -1,5 +1,6 @@
 //! Curves and bars, drawn as SVG.
 
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 use std::path::Path;
 
@@ -30,31 +31,68 @@ pub(crate) struct Bars {
     pub(crate) bars: Vec<(f64, f64)>,
 }
 
-/// Draws curves over two logarithmic axes into a file.
+/// How an axis is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Both axes: what spans orders of magnitude.
+    Logarithmic,
+    /// Both axes, from 0 on: what should be level.
+    Linear,
+}
+
+/// Draws curves into a file.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn draw(path: &Path, title: &str, axes: [&str; 2], curves: &[Curve]) -> Result<(), String> {
+pub(crate) fn draw(
+    path: &Path,
+    title: &str,
+    axes: [&str; 2],
+    scale: Scale,
+    curves: &[Curve],
+) -> Result<(), String> {
     let said = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let mut svg = String::new();
-    draw_into(&mut svg, title, axes, curves).map_err(|error| said(&error))?;
+    draw_into(&mut svg, title, axes, scale, curves).map_err(|error| said(&error))?;
     std::fs::write(path, svg).map_err(|error| said(&error))
 }
 
-fn draw_into(svg: &mut String, title: &str, axes: [&str; 2], curves: &[Curve]) -> Result<(), String> {
-    let said = |error: &dyn std::fmt::Display| error.to_string();
+fn draw_into(
+    svg: &mut String,
+    title: &str,
+    axes: [&str; 2],
+    scale: Scale,
+    curves: &[Curve],
+) -> Result<(), String> {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    root.fill(&WHITE).map_err(|error| said(&error))?;
+    root.fill(&WHITE).map_err(|error| error.to_string())?;
     let points = || curves.iter().flat_map(|curve| &curve.points);
-    let xs = range(points().map(|(x, _)| *x));
-    let ys = range(points().map(|(_, y)| *y));
-    let mut chart = ChartBuilder::on(&root)
-        .caption(title, ("sans-serif", 20))
-        .margin(16)
-        .x_label_area_size(44)
-        .y_label_area_size(76)
-        .build_cartesian_2d((xs.0..xs.1).log_scale(), (ys.0..ys.1).log_scale())
-        .map_err(|error| said(&error))?;
+    let (xs, ys) = (range(points().map(|(x, _)| *x)), range(points().map(|(_, y)| *y)));
+    let mut chart = ChartBuilder::on(&root);
+    chart.caption(title, ("sans-serif", 20)).margin(16).x_label_area_size(44).y_label_area_size(76);
+    match scale {
+        Scale::Logarithmic => {
+            let built = chart.build_cartesian_2d((xs.0..xs.1).log_scale(), (ys.0..ys.1).log_scale());
+            draw_on(built.map_err(|error| error.to_string())?, axes, curves)?;
+        }
+        Scale::Linear => {
+            let built = chart.build_cartesian_2d(0.0..xs.1, 0.0..ys.1);
+            draw_on(built.map_err(|error| error.to_string())?, axes, curves)?;
+        }
+    }
+    root.present().map_err(|error| error.to_string())
+}
+
+fn draw_on<'a, 'b: 'a, X, Y>(
+    mut chart: ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>,
+    axes: [&str; 2],
+    curves: &[Curve],
+) -> Result<(), String>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let said = |error: &dyn std::fmt::Display| error.to_string();
     chart
         .configure_mesh()
         .x_desc(axes[0])
@@ -77,8 +115,7 @@ fn draw_into(svg: &mut String, title: &str, axes: [&str; 2], curves: &[Curve]) -
         .background_style(WHITE.mix(0.8))
         .border_style(RGBColor(200, 200, 200))
         .draw()
-        .map_err(|error| said(&error))?;
-    root.present().map_err(|error| said(&error))
+        .map_err(|error| said(&error))
 }
 
 /// Draws bars, those of several names side by side, over two linear axes into a file.
@@ -98,18 +135,19 @@ fn draw_bars_into(svg: &mut String, title: &str, axes: [&str; 2], bars: &[Bars])
     root.fill(&WHITE).map_err(|error| said(&error))?;
     let places: Vec<f64> = bars.iter().flat_map(|bars| &bars.bars).map(|(place, _)| *place).collect();
     let step = step(&places);
-    let least = places.iter().copied().fold(f64::MAX, f64::min).min(places.first().copied().unwrap_or(0.0));
     let greatest = places.iter().copied().fold(0.0, f64::max);
+    let least = places.iter().copied().fold(greatest, f64::min);
     let highest = bars.iter().flat_map(|bars| &bars.bars).map(|(_, height)| *height).fold(1.0, f64::max);
     let mut chart = ChartBuilder::on(&root)
         .caption(title, ("sans-serif", 20))
         .margin(16)
         .x_label_area_size(44)
         .y_label_area_size(76)
-        .build_cartesian_2d(least.min(greatest) - step / 2.0..greatest + step, 0.0..highest * 1.1)
+        .build_cartesian_2d(least - step / 2.0..greatest + step, 0.0..highest * 1.1)
         .map_err(|error| said(&error))?;
     let mesh = &mut chart.configure_mesh();
     let mesh = mesh.x_desc(axes[0]).y_desc(axes[1]).light_line_style(RGBColor(240, 240, 240));
+    let mesh = mesh.x_label_formatter(&|x| tick(*x)).y_label_formatter(&|y| tick(*y));
     mesh.draw().map_err(|error| said(&error))?;
     // A tenth of each place stays free.
     let width = step * 0.9 / bars.len().max(1) as f64;
@@ -169,20 +207,17 @@ mod tests {
             name: name.to_owned(),
             points: (0..4).map(|i| (1024.0 * 2f64.powi(i), by * f64::from(i + 1))).collect(),
         };
-        draw(
-            &path,
-            "Time to the last mailbox",
-            ["endpoints", "s"],
-            &[curve("ours", 0.1), curve("published", 900.0)],
-        )
-        .unwrap();
-        let svg = std::fs::read_to_string(&path).unwrap();
-        for word in ["<svg", "Time to the last mailbox", "ours", "published", "endpoints", "polyline"] {
-            assert!(svg.contains(word), "{word}");
+        for scale in [Scale::Logarithmic, Scale::Linear] {
+            let curves = [curve("ours", 0.1), curve("published", 900.0)];
+            draw(&path, "Time to the last mailbox", ["endpoints", "s"], scale, &curves).unwrap();
+            let svg = std::fs::read_to_string(&path).unwrap();
+            for word in ["<svg", "Time to the last mailbox", "ours", "published", "endpoints", "polyline"] {
+                assert!(svg.contains(word), "{word}");
+            }
+            draw(&path, "nothing", ["x", "y"], scale, &[]).unwrap();
         }
-        draw(&path, "nothing", ["x", "y"], &[]).unwrap();
         draw_bars(&path, "nothing", ["x", "y"], &[]).unwrap();
-        assert!(draw(&folder.path().join("no/where.svg"), "x", ["x", "y"], &[]).is_err());
+        assert!(draw(&folder.path().join("no/where.svg"), "x", ["x", "y"], Scale::Linear, &[]).is_err());
     }
     #[test]
     fn bars_stand_side_by_side_with_their_names() {

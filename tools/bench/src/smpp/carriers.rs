@@ -248,7 +248,7 @@ mod tests {
         let measured = summed(&options, &reached);
         assert_eq!(measured.number("routes_above_limit"), Some(1.0));
         assert!(measured.errors > 0);
-        let (head, rows) = rows(&[measured.clone()]);
+        let (head, rows) = rows(std::slice::from_ref(&measured));
         assert_eq!(head.len(), rows[0].len());
         assert_eq!(curves(&[measured])[1].points, [(1.0, 6.0)]);
     }

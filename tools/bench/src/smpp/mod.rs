@@ -8,7 +8,8 @@
 //! record     what is sent, and how it is known again
 //! sink       a bare SMSC                      generator  a bare ESME
 //! session    the session machine as client    front      the session machine as server
-//! route      the gateway of an SMS route      rig        a house with doors for platforms
+//! route      the gateway of an SMS route      door       the SMPP door over a bus
+//! rig        a house with doors for platforms
 //! client, server, sendsms                     the scenarios
 //! fleet      many routes in one process       windows    messages in windows of one second
 //! carriers, paper                             the scenarios
@@ -16,6 +17,7 @@
 
 mod carriers;
 mod client;
+mod door;
 mod fleet;
 mod front;
 mod generator;
@@ -169,7 +171,7 @@ fn new_folder(parent: Option<&PathBuf>) -> Result<TempDir, String> {
     folder.map_err(|error| format!("no folder for the bench: {error}"))
 }
 
-/// Runs it. The session code alone is measured first, then the program that has it.
+/// Runs it: the session code alone, then what has it.
 ///
 /// # Errors
 /// What did not work, in words; what worked and was not right is counted in the measurement's errors.
@@ -178,7 +180,11 @@ pub async fn run(options: &SmppOptions) -> Result<Vec<Measured>, String> {
         (Side::Client, Some(_)) => Ok(vec![client::run(options).await?]),
         (Side::Client, None) => Ok(vec![client::run(options).await?, route::run(options).await?]),
         (Side::Server, Some(_)) => Ok(vec![server::elsewhere(options)?]),
-        (Side::Server, None) => Ok(vec![server::front(options).await?, server::house(options).await?]),
+        (Side::Server, None) => Ok(vec![
+            server::front(options).await?,
+            server::door(options).await?,
+            server::house(options).await?,
+        ]),
         (Side::Gateway, Some(_)) => Ok(vec![sendsms::elsewhere(options).await?]),
         (Side::Gateway, None) => Ok(vec![sendsms::run(options).await?]),
     }
@@ -204,16 +210,16 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
         "errors",
     ];
     let rows = measured.iter().map(|m| {
-        let number = |name: &str| m.number(name).map_or("-".to_owned(), shown);
         let optional = |number: Option<f64>| number.map_or("-".to_owned(), shown);
         let whole = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
         let more = |name: &str| m.more.get(name).and_then(Value::as_f64).map_or("-".to_owned(), shown);
+        let given = |name: &str| m.params.get(name).map_or("-".to_owned(), Value::to_string);
         vec![
             m.scenario.to_owned(),
-            number("window"),
-            number("connections"),
+            given("window"),
+            given("connections"),
             m.params.get("fsync").and_then(Value::as_str).unwrap_or("-").to_owned(),
-            more("messages"),
+            m.more.get("messages").map_or("-".to_owned(), Value::to_string),
             more("seconds"),
             shown(m.rate_per_s),
             whole(m.p50_us),

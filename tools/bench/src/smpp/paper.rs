@@ -249,7 +249,8 @@ impl Paper {
                 ("ours", "seconds", "median_of_1_to_8", m.number("worst_window")),
             ] {
                 let counts = numbers(m, counts);
-                let cell = |second: usize| counts.get(second).map_or(String::new(), |count| shown(*count));
+                let cell =
+                    |second: usize| counts.get(second).map_or(String::new(), |count| format!("{count:.0}"));
                 let mut row = vec![run.to_owned(), by.to_owned()];
                 row.extend((0..SHOWN_SECONDS).map(cell));
                 row.push(m.number(median).map_or("-".to_owned(), shown));
@@ -289,14 +290,14 @@ impl Paper {
     }
 }
 
-/// Bars of equal width over all values but the greatest few.
+/// Bars of equal width over all values but the greatest few, each at its middle.
 fn bars_of(values: &[f64]) -> Vec<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = (sorted.len() as f64 * CYCLE_SHARE) as usize;
     let Some(greatest) = sorted.get(place.min(sorted.len().saturating_sub(1))) else { return Vec::new() };
     let width = (greatest / CYCLE_BARS as f64).ceil().max(1.0);
-    let mut bars: Vec<(f64, f64)> = (0..CYCLE_BARS).map(|bar| (bar as f64 * width, 0.0)).collect();
+    let mut bars: Vec<(f64, f64)> = (0..CYCLE_BARS).map(|bar| ((bar as f64 + 0.5) * width, 0.0)).collect();
     for value in sorted {
         if let Some(bar) = bars.get_mut((value / width) as usize) {
             bar.1 += 1.0;
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!((rows[0][1].as_str(), rows[1][4].as_str()), ("10.4", "0.03000"));
         let (head, rows) = paper.carriers_rows();
         assert!(rows.len() == 4 && rows.iter().all(|row| row.len() == head.len()));
-        assert_eq!((rows[0][2].as_str(), rows[1][2].as_str()), ("32.0", "25.0"));
+        assert_eq!((rows[0][2].as_str(), rows[1][2].as_str()), ("32", "25"));
         assert_eq!(paper.per_second_bars()[1].bars, [(25.0, 8.0)]);
         assert_eq!(paper.measured().len(), 2);
     }

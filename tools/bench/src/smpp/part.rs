@@ -1,13 +1,18 @@
 //! Processes of the bench's own: what a measurement is made against, with CPU time of its own.
 
+use super::door::Door;
 use super::fleet::ROUTES_MAX;
 use super::front;
+use super::rig::PLATFORM;
+use super::route::fsync;
 use super::sink::Sink;
 use clap::{Args, ValueEnum};
 use net::Cores;
 use serde::Serialize;
 use sim::smsc::{Options, Smsc};
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// `bench part`.
 #[derive(Debug, Args)]
@@ -21,6 +26,12 @@ pub struct PartArgs {
     /// Messages that each carrier remembers
     #[arg(long, default_value_t = 0)]
     keep: usize,
+    /// Where the door's bus is made
+    #[arg(long, default_value = "bus")]
+    folder: PathBuf,
+    /// When an append to it is done
+    #[arg(long, default_value = "always")]
+    fsync: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,6 +40,8 @@ enum Kind {
     Sink,
     /// The session machine as a server
     Front,
+    /// The SMPP door over a bus
+    Door,
     /// Simulated SMSCs
     Carriers,
 }
@@ -42,19 +55,27 @@ impl PartArgs {
         match self.kind {
             Kind::Sink => {
                 let sink = Sink::start().map_err(|error| format!("the sink: {error}"))?;
-                talk(&[sink.address().to_string()], || sink.totals())
+                talk(&[sink.address().to_string()], || Ok(sink.totals()))
             }
             Kind::Front => run_front(),
+            Kind::Door => self.run_door(),
             Kind::Carriers => self.run_carriers(),
         }
+    }
+
+    fn run_door(&self) -> Result<(), String> {
+        let options = bus::embedded::Options { fsync: fsync(&self.fsync)?, ..Default::default() };
+        let bus = bus::embedded::open(&self.folder, options).map_err(|error| error.to_string())?;
+        let cores = Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?;
+        let door = runtime()?.block_on(Door::start(bus, Arc::new(cores), PLATFORM))?;
+        talk(&[door.address().to_string()], || door.totals())
     }
 
     fn run_carriers(&self) -> Result<(), String> {
         if !(1..=ROUTES_MAX).contains(&self.count) {
             return Err(format!("--count: {} is not between 1 and {ROUTES_MAX}", self.count));
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+        let runtime = runtime()?;
         let options = Options { keep: self.keep, ..Options::sink() };
         let carriers = runtime.block_on(async {
             let mut carriers = Vec::with_capacity(self.count);
@@ -68,28 +89,32 @@ impl PartArgs {
             let moments = |carrier: &Smsc| -> Vec<u64> {
                 carrier.messages(self.keep).iter().map(|message| message.at_us).collect()
             };
-            carriers.iter().map(moments).collect::<Vec<_>>()
+            Ok(carriers.iter().map(moments).collect::<Vec<_>>())
         })
     }
 }
 
 fn run_front() -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let runtime = runtime()?;
     let cores = Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?;
     let (address, _serving) =
         runtime.block_on(front::start(cores)).map_err(|error| format!("the front: {error}"))?;
-    talk(&[address.to_string()], || ())
+    talk(&[address.to_string()], || Ok(()))
 }
 
-fn talk<T: Serialize>(addresses: &[String], totals: impl Fn() -> T) -> Result<(), String> {
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.map_err(|error| format!("no runtime: {error}"))
+}
+
+fn talk<T: Serialize>(addresses: &[String], totals: impl Fn() -> Result<T, String>) -> Result<(), String> {
     let said = |error: std::io::Error| format!("who started this is gone: {error}");
     let mut output = std::io::stdout().lock();
     writeln!(output, "listening on {}", addresses.join(",")).map_err(said)?;
     output.flush().map_err(said)?;
     for line in std::io::stdin().lock().lines() {
         line.map_err(said)?;
-        let totals = serde_json::to_string(&totals()).map_err(|error| error.to_string())?;
+        let totals = serde_json::to_string(&totals()?).map_err(|error| error.to_string())?;
         writeln!(output, "{totals}").map_err(said)?;
         output.flush().map_err(said)?;
     }

@@ -198,7 +198,7 @@ fn now() -> Timestamp {
 }
 
 /// `[bus] fsync`.
-fn fsync(text: &str) -> Result<Fsync, String> {
+pub(super) fn fsync(text: &str) -> Result<Fsync, String> {
     let interval = text.strip_prefix("interval:").and_then(|interval| interval.strip_suffix("ms"));
     match (text, interval.map(str::parse)) {
         ("always", _) => Ok(Fsync::Always),

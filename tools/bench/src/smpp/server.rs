@@ -3,8 +3,12 @@
 use super::SmppOptions;
 use super::generator::{self, Load, Seen};
 use super::rig::{PLATFORM, Rig};
+use super::sink::Totals;
 use crate::measured::Measured;
 use crate::world::{Part, Usage, fdatasync_p50_us};
+
+/// What a submit_sm_resp of the door says.
+const ACKNOWLEDGED: &str = "when it is on the bus, as durable as fsync says";
 
 /// The session code alone, in a process of its own.
 ///
@@ -17,6 +21,29 @@ pub(super) async fn front(options: &SmppOptions) -> Result<Measured, String> {
     let after = usage();
     let mut measured = judged(options.measured("smpp-server-session"), &mut seen);
     spent(&mut measured, before, after, seen.sums.count);
+    Ok(measured)
+}
+
+/// The production door alone: what it acknowledges is on a bus, as durable as `fsync` says.
+///
+/// # Errors
+/// What did not work, in words.
+pub(super) async fn door(options: &SmppOptions) -> Result<Measured, String> {
+    let folder = options.folder()?;
+    let place = folder.path().join("bus").to_string_lossy().into_owned();
+    let fdatasync_us = fdatasync_p50_us(folder.path()).map_err(|error| format!("fdatasync: {error}"))?;
+    let arguments = ["door", "--folder", &place, "--fsync", &options.fsync];
+    let mut door = Part::start(&options.program, &arguments).await?;
+    let usage = || (door.usage(), Usage::of(std::process::id()).unwrap_or_default());
+    let (mut seen, before) = feed(&load(options, door.address()), usage)?;
+    let after = usage();
+    let totals: Totals = door.ask().await?;
+    let mut measured = judged(options.measured("smpp-server-door"), &mut seen)
+        .with("fsync", options.fsync.as_str())
+        .with("acknowledged", ACKNOWLEDGED);
+    spent(&mut measured, before, after, seen.sums.count);
+    measured.errors += seen.sums.differs(&totals.sums) + totals.unreadable;
+    measured.fdatasync_p50_us = Some(fdatasync_us);
     Ok(measured)
 }
 
@@ -35,7 +62,7 @@ pub(super) async fn house(options: &SmppOptions) -> Result<Measured, String> {
     let whole = rig.server.usage();
     let mut measured = judged(options.measured("smpp-server"), &mut seen)
         .with("fsync", options.fsync.as_str())
-        .with("acknowledged", "when it is on the bus, as durable as fsync says");
+        .with("acknowledged", ACKNOWLEDGED);
     spent(&mut measured, before, after, seen.sums.count);
     measured.errors += seen.sums.differs(&totals.sums) + totals.unreadable;
     measured.fdatasync_p50_us = Some(fdatasync_us);
