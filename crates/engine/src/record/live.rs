@@ -103,7 +103,7 @@ impl Live {
         }
         if let (Some(slips), Some(message)) = (&mut self.slips, &entry.message) {
             let expires = entry.expires.map_or(u32::MAX, |expires| offset(self.alert.created, expires));
-            slips.push(message.id, expires, message.tell.mask);
+            slips.push(message.id, expires, message.tell.mask, super::slips::kind(&message.party));
         }
         self.hot.push(hot);
     }

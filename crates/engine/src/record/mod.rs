@@ -15,5 +15,5 @@ pub use carrier_ids::CarrierIds;
 pub use fold::{Effect, Folding};
 pub use hot::Words;
 pub use live::Live;
-pub use slips::{Happened, fate};
+pub use slips::{Happened, KINDS, RESULTS, fate, kind};
 pub use tally::counts;

@@ -2,7 +2,7 @@
 //! party wants to hear are known without reading the roster.
 
 use super::hot::{Hot, LAPSED};
-use records::{DeliveryState, EndpointNo, FateState, MessageId, Reason, Tell, Timestamp};
+use records::{DeliveryState, EndpointNo, FateState, MessageId, Party, Reason, Tell, Timestamp};
 
 /// The messages of one standing alert.
 #[derive(Default)]
@@ -15,6 +15,21 @@ pub struct Slips {
     pub next_expiry: u32,
     /// What parties want to hear and were not told yet.
     pub happened: Vec<Happened>,
+    /// What came of messages since it was last asked: by kind of party, and by the number of the bit of [`Tell`].
+    pub results: [[u32; RESULTS]; KINDS],
+}
+
+/// Kinds of parties, and of results.
+pub const KINDS: usize = 3;
+pub const RESULTS: usize = 5;
+
+/// The number of a party's kind.
+pub fn kind(party: &Party) -> u8 {
+    match party {
+        Party::Smpp(_) => 0,
+        Party::Platform(_) => 1,
+        Party::House => 2,
+    }
 }
 
 /// One message.
@@ -28,6 +43,8 @@ pub struct Slip {
     pub mask: u8,
     /// Units of the route's rate it costs, once it is in a segment.
     pub units: u8,
+    /// [`kind`] of its party.
+    kind: u8,
 }
 
 /// Something a party wants to hear.
@@ -55,10 +72,10 @@ impl Slips {
     }
 
     /// The next message. Ids grow.
-    pub fn push(&mut self, id: MessageId, expires: u32, mask: u8) {
+    pub fn push(&mut self, id: MessageId, expires: u32, mask: u8, kind: u8) {
         self.next_expiry = self.next_expiry.min(expires);
         let id = id.0.saturating_sub(self.intake_from) as u32;
-        self.list.push(Slip { id, expires, mask, units: 1 });
+        self.list.push(Slip { id, expires, mask, units: 1, kind });
     }
 
     /// Which endpoint a message is.
@@ -82,8 +99,14 @@ impl Slips {
         if before.state == after.state {
             return;
         }
-        let Some(slip) = self.list.get(endpoint.0 as usize).filter(|slip| slip.mask != 0) else { return };
-        let wanted = events(after).iter().find(|event| **event & slip.mask != 0);
+        let Some(slip) = self.list.get(endpoint.0 as usize) else { return };
+        let events = events(after);
+        let result = events.first().map(|event| event.trailing_zeros() as usize);
+        let of_kind = self.results.get_mut(usize::from(slip.kind));
+        if let Some(count) = of_kind.zip(result).and_then(|(row, result)| row.get_mut(result)) {
+            *count += 1;
+        }
+        let wanted = events.iter().find(|event| **event & slip.mask != 0);
         if let Some(&event) = wanted {
             let state = match fate(after.state, after.reason) {
                 FateState::Undeliverable if after.flags & LAPSED != 0 => FateState::Expired,
@@ -136,7 +159,7 @@ mod tests {
     fn a_message_is_found_by_its_id_and_by_no_other() {
         let mut slips = Slips::new(100);
         for (place, id) in [100, 103, 104, 900].into_iter().enumerate() {
-            slips.push(MessageId(id), 5, 0);
+            slips.push(MessageId(id), 5, 0, 0);
             assert_eq!(slips.endpoint(MessageId(id)), Some(EndpointNo(place as u32)));
         }
         for none in [0, 99, 101, 102, 899, 901, u64::MAX] {
@@ -169,11 +192,17 @@ mod tests {
         ];
         for (state, reason, mask, expected) in cases {
             let mut slips = Slips::new(0);
-            slips.push(MessageId(0), 0, mask);
+            slips.push(MessageId(0), 0, mask, 1);
             let after = Hot { state, reason, ..Hot::PLANNED };
             slips.note(EndpointNo(0), &Hot::PLANNED, &after, Timestamp(7));
             let told = slips.happened.first().map(|happened| (happened.event, happened.state));
             assert_eq!(told, expected, "{state:?} {reason:?} {mask}");
+            let counted: u32 = slips.results[1].iter().sum();
+            assert_eq!(
+                counted,
+                u32::from(!matches!(state, Held | Submitted | Unknown)),
+                "whoever wants to hear of it"
+            );
         }
     }
 }

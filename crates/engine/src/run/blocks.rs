@@ -162,12 +162,16 @@ impl Blocks {
     fn sheet(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<&mut Kept> {
         let key = key(no, of);
         if !self.sheets.contains_key(&key) {
-            let sheet = RosterSheet::from(&from_sql(store, no, of)?);
-            let octets = sheet.octets();
-            self.sheets.insert(key, Kept { sheet, octets, dirty: false, folding: false });
-            self.added(key, octets);
+            self.load(key, from_sql(store, no, of)?);
         }
         self.sheets.get_mut(&key)
+    }
+
+    fn load(&mut self, key: Key, block: RosterBlock) {
+        let sheet = RosterSheet::from(&block);
+        let octets = sheet.octets();
+        self.sheets.insert(key, Kept { sheet, octets, dirty: false, folding: false });
+        self.added(key, octets);
     }
 
     fn changed(&mut self, key: Key) {

@@ -102,6 +102,8 @@ pub struct Health {
     pub routes: Vec<(Route, Option<records::RouteHealth>)>,
     /// Records of outcomes that are not folded into memory yet.
     pub backlog: u64,
+    /// Records of intake that are in no standing alert yet.
+    pub intake: u64,
     /// Alerts in memory.
     pub alerts: usize,
     /// Alerts that are not final.

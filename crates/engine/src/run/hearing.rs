@@ -72,8 +72,8 @@ impl Hearing {
 
     /// A party sent something to somebody.
     pub fn note_sent(&mut self, message: &Message) {
-        // With one party there is nothing to choose.
-        if self.parties.len() < 2 {
+        // Where one party hears everything there is nothing to choose.
+        if self.parties.len() < 2 && self.parties.iter().all(|party| party.numbers.is_empty()) {
             return;
         }
         let Some(&place) = self.numbers.get(&message.party) else { return };
@@ -94,7 +94,7 @@ impl Hearing {
         }
         let last = self.sent.get(&address_hash(inbound.channel, &inbound.from));
         let last = last.and_then(|place| self.parties.get(*place as usize));
-        last.filter(|party| hears(party) && party.numbers.is_empty())
+        last.filter(|party| hears(party))
             .or_else(|| self.parties.iter().find(|party| hears(party) && party.numbers.is_empty()))
     }
 

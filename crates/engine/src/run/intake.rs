@@ -303,12 +303,12 @@ impl Owner {
         self.intake.opening += 1;
         self.errands.push(Box::pin(async move {
             let opened = make(&*store, &account, alert).await;
-            Errand::Opened(Opened { account, class, alert: opened })
+            Errand::Opened(Box::new(Opened { account, class, alert: opened }))
         }));
     }
 
     /// A standing alert is there now.
-    pub fn opened(&mut self, opened: Opened) {
+    pub fn opened(&mut self, opened: Box<Opened>) {
         self.intake.opening -= 1;
         let now = self.now();
         let (alert, stops) = match opened.alert {
@@ -390,6 +390,7 @@ impl Owner {
             let aged = live.alert.created.plus_s(TAKES_FOR_S) <= now;
             let closes = aged && !slips.closed;
             slips.closed |= aged;
+            self.meter.note_results(&std::mem::take(&mut slips.results));
             open += live.tally.pending(|_| false) as usize;
             if expired || closes {
                 self.touch(no);

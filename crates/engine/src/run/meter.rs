@@ -1,40 +1,48 @@
 //! Counts for those who watch: messages by who handed them in and what came of them, and how far behind intake is.
 
+use crate::record::{KINDS, RESULTS, kind};
 use metrics::{Counter, Gauge, counter, gauge};
-use records::{Party, Tell};
+use records::Party;
+
+const KIND_NAMES: [&str; KINDS] = ["smpp", "platform", "house"];
+/// In the order of the bits of [`records::Tell`].
+const RESULT_NAMES: [&str; RESULTS] = ["delivered", "failed", "buffered", "accepted", "refused"];
 
 /// The counters, looked up once.
 pub struct Meter {
-    taken: [Counter; 3],
-    told: [Counter; 5],
+    taken: [Counter; KINDS],
+    results: [[Counter; RESULTS]; KINDS],
+    told: [Counter; RESULTS],
     lag: Gauge,
 }
 
 impl Meter {
     pub fn new() -> Meter {
-        let taken =
-            |kind: &'static str| counter!("campanile_messages_total", "party" => kind, "result" => "taken");
-        let told = |event: &'static str| counter!("campanile_told_total", "event" => event);
+        let messages = |kind: &'static str, result: &'static str| counter!("campanile_messages_total", "party" => kind, "result" => result);
         Meter {
-            taken: ["smpp", "platform", "house"].map(taken),
-            told: ["delivered", "failed", "buffered", "accepted", "refused"].map(told),
+            taken: KIND_NAMES.map(|kind| messages(kind, "taken")),
+            results: KIND_NAMES.map(|kind| RESULT_NAMES.map(|result| messages(kind, result))),
+            told: RESULT_NAMES.map(|event| counter!("campanile_told_total", "event" => event)),
             lag: gauge!("campanile_intake_lag_records"),
         }
     }
 
     /// A message was taken from intake.
     pub fn note_taken(&self, party: &Party) {
-        let kind = match party {
-            Party::Smpp(_) => 0,
-            Party::Platform(_) => 1,
-            Party::House => 2,
-        };
-        self.taken[kind].increment(1);
+        self.taken[usize::from(kind(party))].increment(1);
     }
 
-    /// A party is told something.
+    /// What came of messages.
+    pub fn note_results(&self, results: &[[u32; RESULTS]; KINDS]) {
+        for (counters, counts) in self.results.iter().zip(results) {
+            for (counter, count) in counters.iter().zip(counts).filter(|(_, count)| **count > 0) {
+                counter.increment(u64::from(*count));
+            }
+        }
+    }
+
+    /// A party is told something: a bit of [`records::Tell`].
     pub fn note_told(&self, event: u8) {
-        debug_assert!(event & Tell::DELIVERED != 0 || event > 1);
         if let Some(counter) = self.told.get(event.trailing_zeros() as usize) {
             counter.increment(1);
         }

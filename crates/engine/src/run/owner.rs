@@ -116,7 +116,7 @@ pub enum Errand {
     /// A slice of a fold is in SQL, or was refused.
     Folded(Result<(), store::StoreError>),
     /// A standing alert was made.
-    Opened(Opened),
+    Opened(Box<Opened>),
     /// Parties' words are on the bus.
     Told(OnTheBus),
     /// Messages are taken back or changed.
@@ -189,9 +189,7 @@ impl Owner {
                     if count == 0 {
                         return;
                     }
-                    for command in waiting.drain(..) {
-                        self.obey(command);
-                    }
+                    waiting.drain(..).for_each(|command| self.obey(command));
                 }
                 () = readable, if takes => {}
                 () = handed_in, if takes_intake => {}
@@ -207,7 +205,16 @@ impl Owner {
                 return;
             }
             if often && !self.has_more() {
-                tokio::time::sleep(GATHER).await;
+                // Who asks something waits for nobody's gathering.
+                tokio::select! {
+                    () = tokio::time::sleep(GATHER) => {}
+                    count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
+                        if count == 0 {
+                            return;
+                        }
+                        waiting.drain(..).for_each(|command| self.obey(command));
+                    }
+                }
             }
         }
     }

@@ -114,6 +114,7 @@ impl Owner {
         Health {
             routes: routes.map(|(route, way)| (route.clone(), way.health.clone())).collect(),
             backlog: self.outcomes.head().saturating_sub(self.next_outcome),
+            intake: self.intake.waiting(),
             alerts: self.lives.len(),
             running: self.running.len(),
             deliveries: self.lives.values().map(crate::record::Live::len).sum(),

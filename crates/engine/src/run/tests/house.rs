@@ -8,6 +8,7 @@ use records::{
     Entry, Intent, Lane, NotTried, Origin, Outcome, Receipt, ReceiptState, Recipient, Route, RouteHealth,
     Segment, Timestamp, encode_outcomes, segment_topic,
 };
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -153,9 +154,14 @@ async fn serve(
 ) {
     let group = bus.group(&topic, GATEWAYS).unwrap();
     let outcomes = bus.topic(records::OUTCOMES).unwrap();
+    let written = written_before(&*outcomes);
     loop {
         for leased in group.take(16, Duration::from_secs(60)).unwrap() {
-            let segment = Segment::decode(&leased.record.octets).unwrap();
+            let mut segment = Segment::decode(&leased.record.octets).unwrap();
+            // As gateways do: what was written by an earlier life is not written again.
+            segment
+                .entries
+                .retain(|entry| !written.contains(&(segment.alert, entry.endpoint, entry.attempt)));
             let mut batch = vec![Outcome::Intent(Intent {
                 route: segment.route.clone(),
                 lane: segment.lane,
@@ -178,6 +184,20 @@ async fn serve(
         }
         group.ready().await;
     }
+}
+
+fn written_before(outcomes: &dyn bus::Topic) -> HashSet<(AlertNo, EndpointNo, u8)> {
+    let mut written = HashSet::new();
+    for record in outcomes.read(0, usize::MAX, usize::MAX).unwrap() {
+        for outcome in records::decode_outcomes(&record.octets).unwrap() {
+            if let Outcome::Intent(intent) = outcome {
+                written.extend(
+                    intent.attempts.iter().map(|(endpoint, attempt)| (intent.alert, *endpoint, *attempt)),
+                );
+            }
+        }
+    }
+    written
 }
 
 fn attempt(segment: &Segment, entry: &Entry, result: AttemptResult) -> Outcome {
