@@ -110,6 +110,7 @@ fn measure(what: &str, intake: Arc<dyn Intake>, load: Load) -> io::Result<()> {
         password: "secret".into(),
         account: "account".into(),
         window,
+        connections: u32::try_from(connections).unwrap_or(1),
         ..SmppClient::default()
     };
     let clients = Clients::new(vec![client]).map_err(|problems| io::Error::other(format!("{problems:?}")))?;

@@ -1,8 +1,9 @@
 //! What is counted.
 
-use metrics::{Counter, Gauge, counter, gauge};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use smpp::Status;
 use smpp::pdu::BindMode;
+use std::time::Duration;
 
 /// Different statuses counted one by one between two flushes; rarer ones wait for no flush.
 const STATUSES: usize = 8;
@@ -12,6 +13,7 @@ pub(super) struct Meter {
     client: String,
     taken: Counter,
     delivered: Counter,
+    durable: Histogram,
 }
 
 impl Meter {
@@ -19,7 +21,8 @@ impl Meter {
         let client = client.to_owned();
         let taken = counter!("campanile_smpp_submits_total", "client" => client.clone(), "status" => word(Status::ROK));
         let delivered = counter!("campanile_smpp_delivers_total", "client" => client.clone(), "status" => word(Status::ROK));
-        Meter { client, taken, delivered }
+        let durable = histogram!("campanile_smpp_accept_seconds", "client" => client.clone());
+        Meter { client, taken, delivered, durable }
     }
 
     /// Messages were answered so.
@@ -29,6 +32,11 @@ impl Meter {
             _ => counter!("campanile_smpp_submits_total", "client" => self.client.clone(), "status" => word(status))
                 .increment(count),
         }
+    }
+
+    /// From a batch's hand-over to its durability.
+    pub(super) fn accepted_in(&self, time: Duration) {
+        self.durable.record(time.as_secs_f64());
     }
 
     /// A message to the client was answered so.

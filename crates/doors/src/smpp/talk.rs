@@ -22,11 +22,13 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Batches and other requests with the engine at a time; the client is not read from over that.
 const WORK_MAX: usize = 1_000;
+/// That messages cannot be taken is said so often.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 /// `congestion_state` while the engine is behind.
 const CONGESTED: u8 = 100;
 /// Empty batches kept for their memory.
@@ -58,12 +60,14 @@ pub(super) struct Talk {
     done: Vec<Done>,
     scratch: Scratch,
     tally: Tally,
+    /// When it was last said that messages could not be taken.
+    complained: Option<Instant>,
     pub(super) reason: Option<Reason>,
 }
 
 /// Something the engine has done for the session.
 enum Done {
-    Accepted(Batch, Result<MessageId, EngineError>),
+    Accepted(Instant, Batch, Result<MessageId, EngineError>),
     Steered(u32, Result<(), Status>),
     Queried(u32, Result<Queried, Status>),
 }
@@ -90,6 +94,7 @@ impl Talk {
             done: Vec::new(),
             scratch: Scratch::default(),
             tally: Tally::default(),
+            complained: None,
             reason: None,
         }
     }
@@ -281,10 +286,10 @@ impl Talk {
             return;
         }
         let batch = std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default());
-        let intake = Arc::clone(&self.door.intake);
+        let (intake, begun) = (Arc::clone(&self.door.intake), Instant::now());
         let mut job: BoxFuture<'static, Done> = Box::pin(async move {
             let (batch, result) = batch.accept(intake).await;
-            Done::Accepted(batch, result)
+            Done::Accepted(begun, batch, result)
         });
         // Begun at once; what only has to reach the system is done by that, and answered with the same write.
         match job.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -308,7 +313,12 @@ impl Talk {
         }
         for done in std::mem::take(&mut self.done) {
             match done {
-                Done::Accepted(batch, result) => self.answer_batch(session, batch, result, now),
+                Done::Accepted(begun, batch, result) => {
+                    if let Some(bound) = &self.bound {
+                        bound.client.meter.accepted_in(begun.elapsed());
+                    }
+                    self.answer_batch(session, batch, result, now);
+                }
                 Done::Steered(sequence, result) => {
                     self.outstanding -= 1;
                     let _ = session.respond(sequence, result.err().unwrap_or(Status::ROK), b"", now);
@@ -354,7 +364,11 @@ impl Talk {
             }
             Err(error) => {
                 let (client, status) = (&bound.client.settings.system_id, status_of(&error));
-                tracing::error!(client, %error, messages, "messages could not be taken");
+                // A client that goes on trying does not fill the log, nor what is left of the disk.
+                if self.complained.is_none_or(|last| now.saturating_duration_since(last) >= COMPLAIN_EVERY) {
+                    self.complained = Some(now);
+                    tracing::error!(client, %error, messages, "messages could not be taken");
+                }
                 self.tally.add(status, messages, &bound.client.meter);
                 for ask in &batch.asks {
                     let _ = session.respond(ask.sequence, status, b"", now);

@@ -7,3 +7,4 @@ mod house;
 mod ingoing;
 mod outgoing;
 mod steering;
+mod whole;
