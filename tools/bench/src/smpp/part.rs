@@ -67,7 +67,8 @@ impl PartArgs {
         let options = bus::embedded::Options { fsync: fsync(&self.fsync)?, ..Default::default() };
         let bus = bus::embedded::open(&self.folder, options).map_err(|error| error.to_string())?;
         let cores = Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?;
-        let door = runtime()?.block_on(Door::start(bus, Arc::new(cores), PLATFORM))?;
+        let runtime = runtime()?;
+        let door = runtime.block_on(Door::start(bus, Arc::new(cores), PLATFORM))?;
         talk(&[door.address().to_string()], || door.totals())
     }
 

@@ -7,6 +7,7 @@ use crate::world::{Part, Server, free_port};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 
 /// Who submits.
 pub(super) const PLATFORM: &str = "bench";
@@ -14,6 +15,8 @@ pub(super) const PLATFORM: &str = "bench";
 const ROUTE_WINDOW: usize = 500;
 /// Nothing comes for so long: what is missing does not come any more.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The SMPP door opens so long after the HTTP door.
+const DOOR_MAX: Duration = Duration::from_secs(10);
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) struct Rig {
@@ -33,6 +36,7 @@ impl Rig {
         let door = format!("127.0.0.1:{}", free_port()?);
         let config = config(options, &door, sink.address());
         let server = Server::start(&options.program, folder.path(), &config, None).await?;
+        open_door(&door).await?;
         Ok(Rig { server, sink, door, folder })
     }
 
@@ -59,6 +63,18 @@ impl Rig {
     }
 }
 
+/// Waits for the SMPP door: the server says that it is ready at its HTTP door, which opens first.
+async fn open_door(door: &str) -> Result<(), String> {
+    let begin = Instant::now();
+    loop {
+        match TcpStream::connect(door).await {
+            Ok(_) => return Ok(()),
+            Err(_) if begin.elapsed() < DOOR_MAX => tokio::time::sleep(ASK_EVERY).await,
+            Err(error) => return Err(format!("the SMPP door at {door} does not open: {error}")),
+        }
+    }
+}
+
 fn config(options: &SmppOptions, door: &str, carrier: &str) -> String {
     let SmppOptions { fsync, window, connections, .. } = options;
     format!(
@@ -77,6 +93,16 @@ fn config(options: &SmppOptions, door: &str, carrier: &str) -> String {
 mod tests {
     use super::super::Side;
     use super::*;
+
+    #[tokio::test]
+    async fn a_door_that_opens_late_is_waited_for() {
+        let door = format!("127.0.0.1:{}", free_port().unwrap());
+        let late = door.clone();
+        tokio::join!(async move { open_door(&late).await.unwrap() }, async move {
+            tokio::time::sleep(ASK_EVERY).await;
+            tokio::net::TcpListener::bind(door).await.unwrap().accept().await.unwrap();
+        });
+    }
 
     #[test]
     fn the_configuration_is_toml_with_the_doors_and_a_route() {
