@@ -250,7 +250,7 @@ fn answer(segment: &Segment, entry: &records::Entry, wanted: &Wanted) -> Vec<Out
     if wanted.receipts {
         let text = "err:000".to_owned();
         let (route, state) = (segment.route.clone(), ReceiptState::Delivered);
-        out.push(Outcome::Receipt(Receipt { route, keys: vec![key], state, text, at }));
+        out.push(Outcome::Receipt(Receipt { route, keys: vec![key], id: String::new(), state, text, at }));
     }
     out
 }

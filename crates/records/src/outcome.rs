@@ -125,6 +125,8 @@ pub struct Receipt {
     pub route: String,
     /// The carrier's id as keys: one of them equals one of the submission's.
     pub keys: Vec<u64>,
+    /// The carrier's id as it wrote it, for people.
+    pub id: String,
     /// What it says.
     pub state: ReceiptState,
     /// The network's code and words.

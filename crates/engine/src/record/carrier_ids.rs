@@ -145,6 +145,7 @@ mod tests {
         Receipt {
             route: "r".into(),
             keys: keys.to_vec(),
+            id: String::new(),
             state: ReceiptState::Delivered,
             text: String::new(),
             at: Timestamp(0),

@@ -108,7 +108,7 @@ impl Owner {
                 self.with_live(alert, |live, folding| {
                     folding.receipt(live, endpoint, part, receipt.state, &receipt.text, receipt.at);
                 });
-                self.tell_fates(alert, &receipt.text, "");
+                self.tell_fates(alert, &receipt.text, &receipt.id);
                 self.carry_out(alert, receipt.at);
             }
             None => self.ids.wait(receipt, self.now()),

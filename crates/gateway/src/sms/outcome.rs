@@ -183,7 +183,9 @@ pub(super) fn receipt_outcome(
     route: &str,
     at: Timestamp,
 ) -> Receipt {
-    Receipt { route: route.to_owned(), keys, state: receipt_state(receipt), text: receipt_text(receipt), at }
+    let id = String::from_utf8_lossy(receipt.id()).into_owned();
+    let (state, text) = (receipt_state(receipt), receipt_text(receipt));
+    Receipt { route: route.to_owned(), keys, id, state, text, at }
 }
 
 fn receipt_state(receipt: &receipt::Receipt<'_>) -> ReceiptState {

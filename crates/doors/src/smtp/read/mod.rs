@@ -71,6 +71,7 @@ fn receipt(recipient: &Recipient, report: Report, at: Timestamp) -> Reading {
         // Which relay it went by is the submission's to say: the key leads there.
         route: String::new(),
         keys: vec![mail_key(recipient.alert, recipient.endpoint)],
+        id: String::new(),
         state: report.state,
         text: cut(report.text, REASON_OCTETS_MAX),
         at,

@@ -239,6 +239,7 @@ pub fn receipt(segment: &Segment, entry: &Entry, state: ReceiptState) -> Outcome
     Outcome::Receipt(Receipt {
         route: segment.route.clone(),
         keys,
+        id: "carrier-id".into(),
         state,
         text: "stat:X".into(),
         at: START.plus_s(2),

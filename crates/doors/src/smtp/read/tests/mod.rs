@@ -69,6 +69,7 @@ fn bounces_of_many_mail_systems_say_what_became_of_the_delivery() {
         let expected = Receipt {
             route: String::new(),
             keys: vec![mail_key(AlertNo(7), EndpointNo(42))],
+            id: String::new(),
             state,
             text: words.to_owned(),
             at: AT,
