@@ -1,9 +1,11 @@
 //! The server's session code alone: the production session machine behind a socket, answering at once, without a house behind.
 
-use net::{Cores, Link, Listener, Worker, drive};
+use net::{Cores, Link, Listener, Stream, Worker, drive};
 use smpp::Status;
 use smpp::session::{Config, Event, Role, Session, WINDOW_MAX};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Connections at a time.
@@ -19,23 +21,30 @@ pub(super) async fn start(cores: Cores) -> std::io::Result<(SocketAddr, tokio::t
     let listener = Listener::bind("127.0.0.1:0", CONNECTIONS_MAX).await?;
     let address = listener.address()?;
     let serve = async move {
-        let each = |stream, _| async move {
-            let config = Config { peer_window: WINDOW_MAX, ..Config::default() };
-            let mut session = Session::new(Role::Smsc, config, Instant::now());
-            // However it ends: what matters is told by who was not answered.
-            let _ = drive(&mut Link::new(stream), &mut session, &mut Clerk::default()).await;
+        let ids = Arc::new(AtomicU64::new(0));
+        let each = move |stream, _| {
+            let ids = Arc::clone(&ids);
+            serve_one(stream, ids)
         };
         listener.serve(&cores, None, each).await;
     };
     Ok((address, tokio::spawn(serve)))
 }
 
+async fn serve_one(stream: Stream, ids: Arc<AtomicU64>) {
+    let config = Config { peer_window: WINDOW_MAX, ..Config::default() };
+    let mut session = Session::new(Role::Smsc, config, Instant::now());
+    // However it ends: what matters is told by who was not answered.
+    let mut clerk = Clerk { bind: false, waiting: Vec::new(), ids };
+    let _ = drive(&mut Link::new(stream), &mut session, &mut clerk).await;
+}
+
 /// Lets everybody in and accepts everything.
-#[derive(Default)]
 struct Clerk {
     bind: bool,
     waiting: Vec<u32>,
-    ids: u64,
+    /// Of all sessions: an id is given once.
+    ids: Arc<AtomicU64>,
 }
 
 impl Worker<Session> for Clerk {
@@ -52,11 +61,11 @@ impl Worker<Session> for Clerk {
         if std::mem::take(&mut self.bind) {
             let _ = session.accept_bind(b"front", now);
         }
-        for sequence in self.waiting.drain(..) {
-            self.ids += 1;
+        let first = self.ids.fetch_add(self.waiting.len() as u64, Ordering::Relaxed);
+        for (sequence, number) in self.waiting.drain(..).zip(first..) {
             let mut id = [0; ID_DIGITS];
             for (place, digit) in id.iter_mut().rev().enumerate() {
-                *digit = b"0123456789ABCDEF"[(self.ids >> (4 * place)) as usize & 15];
+                *digit = b"0123456789ABCDEF"[(number >> (4 * place)) as usize & 15];
             }
             let _ = session.respond(sequence, Status::ROK, &id, now);
         }
@@ -76,7 +85,7 @@ mod tests {
             address: address.to_string(),
             system_id: "bench".to_owned(),
             password: "bench".to_owned(),
-            connections: 1,
+            connections: 3,
             window: 10,
             amount: Amount::Of(500),
             echoes: false,

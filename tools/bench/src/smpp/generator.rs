@@ -25,6 +25,8 @@ const RESPONSE: u32 = 0x8000_0000;
 const SUBMIT_SM_RESP: u32 = 0x8000_0004;
 const DELIVER_SM: u32 = 0x005;
 const ENQUIRE_LINK: u32 = 0x015;
+/// So long nothing is sent after a response that asks for less speed.
+const THROTTLE_PAUSE_NS: u64 = 10_000_000;
 /// A slot of the window with nothing in it.
 const FREE: u64 = u64::MAX;
 
@@ -52,6 +54,8 @@ pub(super) struct Seen {
     pub(super) times: Spread,
     /// Responses that refuse.
     pub(super) refused: u64,
+    /// Responses that ask for less speed: the server is behind.
+    pub(super) throttled: u64,
     /// Responses to nothing, or with another's id.
     pub(super) mismatches: u64,
     /// From the first request to the last response.
@@ -66,6 +70,7 @@ impl Seen {
             sums: Sums::default(),
             times: Spread::new(),
             refused: 0,
+            throttled: 0,
             mismatches: 0,
             took: Duration::ZERO,
             ids: Vec::new(),
@@ -76,6 +81,7 @@ impl Seen {
         self.sums.merge(other.sums);
         self.times.merge(&other.times);
         self.refused += other.refused;
+        self.throttled += other.throttled;
         self.mismatches += other.mismatches;
         self.took = self.took.max(other.took);
         self.ids.extend(other.ids);
@@ -168,6 +174,8 @@ struct Talk {
     in_flight: usize,
     /// By sequence: when it was sent (nanoseconds since `begin`) and which.
     slots: Vec<(u64, u64)>,
+    /// The server wanted less speed: nothing is sent before, nanoseconds since `begin`.
+    wait_until: u64,
     template: Template,
     seen: Seen,
 }
@@ -186,6 +194,7 @@ impl Talk {
             sequence: 2,
             in_flight: 0,
             slots: vec![(FREE, 0); (load.window * 2).next_power_of_two()],
+            wait_until: 0,
             template: Template::new(),
             seen: Seen::new(),
         }
@@ -194,6 +203,10 @@ impl Talk {
     fn run(mut self, mut stream: TcpStream) -> io::Result<Seen> {
         let (mut input, mut filled, mut output) = (vec![0; READ_OCTETS], 0, Vec::new());
         loop {
+            if self.in_flight == 0 {
+                // Nobody else will say when to go on.
+                std::thread::sleep(Duration::from_nanos(self.wait_until.saturating_sub(self.now_ns())));
+            }
             self.fill(&mut output);
             stream.write_all(&output)?;
             output.clear();
@@ -219,6 +232,9 @@ impl Talk {
     fn fill(&mut self, output: &mut Vec<u8>) {
         let now = self.now_ns();
         if self.until.is_some_and(|until| now >= until.as_nanos() as u64) {
+            return;
+        }
+        if now < self.wait_until {
             return;
         }
         let mask = self.slots.len() - 1;
@@ -273,9 +289,17 @@ impl Talk {
         }
         self.in_flight -= 1;
         self.seen.times.add(now - sent);
-        if word(pdu, 8) != 0 {
-            self.seen.refused += 1;
-            return;
+        match Status(word(pdu, 8)) {
+            Status::ROK => {}
+            Status::RTHROTTLED | Status::RMSGQFUL => {
+                self.seen.throttled += 1;
+                self.wait_until = now + THROTTLE_PAUSE_NS;
+                return;
+            }
+            _ => {
+                self.seen.refused += 1;
+                return;
+            }
         }
         let id = pdu[HEADER_OCTETS..].strip_suffix(&[0]).unwrap_or_default();
         let is_own = !self.echoes || id == self.template.id(number);
@@ -379,11 +403,15 @@ mod tests {
             let words = [length, SUBMIT_SM_RESP, status, sequence];
             [words.map(u32::to_be_bytes).as_flattened(), id, &[0]].concat()
         };
-        let all = [response(2, 0, b"1"), response(2, 0, b"1"), response(9, 0, b"1"), response(3, 0x58, b"")];
+        let all = [response(2, 0, b"1"), response(2, 0, b"1"), response(9, 0, b"1"), response(3, 0x45, b"")];
         let mut output = Vec::new();
         talk.take(&all.concat(), &mut output).unwrap();
         assert_eq!((talk.seen.sums.count, talk.seen.mismatches, talk.seen.refused), (1, 2, 1));
         assert_eq!((talk.in_flight, output.len()), (0, 0));
+        (talk.end, talk.in_flight, talk.slots[4]) = (3, 1, (0, 1));
+        talk.take(&response(4, 0x58, b""), &mut output).unwrap();
+        talk.fill(&mut output);
+        assert_eq!((talk.seen.throttled, talk.seen.refused, output.len()), (1, 1, 0), "it waits");
         talk.seen.ids.extend([5, 5, 6]);
         assert_eq!(talk.seen.repeated_ids(), 1);
     }

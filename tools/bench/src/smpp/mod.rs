@@ -207,6 +207,7 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
         "RSS MB",
         "fdatasync us",
         "of N/fdatasync",
+        "throttled",
         "errors",
     ];
     let rows = measured.iter().map(|m| {
@@ -229,6 +230,7 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
             optional(m.peak_rss_mb),
             whole(m.fdatasync_p50_us),
             more("share_of_connections_per_fdatasync"),
+            m.more.get("throttled").map_or("-".to_owned(), Value::to_string),
             m.errors.to_string(),
         ]
     });

@@ -5,7 +5,7 @@ use super::generator::Seen;
 use super::record::{SOURCE, Words};
 use super::rig::{PLATFORM, Rig};
 use crate::measured::Measured;
-use crate::world::{Usage, fdatasync_p50_us, now_us};
+use crate::world::{Probe, Usage, now_us};
 use net::Cores;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,18 +25,17 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
     let mut rig = Rig::open(options).await?;
     let address = rig.server.address().to_owned();
-    let fdatasync = |rig: &Rig| fdatasync_p50_us(rig.folder()).map_err(|error| format!("fdatasync: {error}"));
-    let fdatasync_before = fdatasync(&rig)?;
+    let said = |error: std::io::Error| format!("fdatasync: {error}");
     let usage = |rig: &Rig| {
         let (own, sink) = (Usage::of(std::process::id()).unwrap_or_default(), rig.sink.usage());
         (rig.server.usage(), own.cpu_s + sink.cpu_s)
     };
+    let probe = Probe::start(rig.folder()).map_err(said)?;
     let (before, begin_us) = (usage(&rig), now_us());
     let (seen, first_refusal) = load(options, &address).await?;
+    let fdatasync_us = probe.p50_us().map_err(said)?;
     let totals = rig.arrived(&seen.sums).await?;
     let after = usage(&rig);
-    // The disk as it was before and after: both belong to the run.
-    let fdatasync_us = (fdatasync_before + fdatasync(&rig)?) / 2;
     let mut measured = judged(options.measured("smpp-gateway"), &seen, first_refusal);
     let seconds = totals.last_us.saturating_sub(begin_us) as f64 / 1e6;
     let millions = seen.sums.count.max(1) as f64 / 1e6;

@@ -103,7 +103,7 @@ fn judged(mut measured: Measured, seen: &mut Seen) -> Measured {
     measured.p50_us = seen.times.percentile_us(0.5);
     measured.p99_us = seen.times.percentile_us(0.99);
     measured.errors = seen.refused + seen.mismatches + seen.repeated_ids();
-    measured.and("messages", seen.sums.count).and("seconds", seconds)
+    measured.and("messages", seen.sums.count).and("seconds", seconds).and("throttled", seen.throttled)
 }
 
 fn spent(measured: &mut Measured, before: (Usage, Usage), after: (Usage, Usage), messages: u64) {

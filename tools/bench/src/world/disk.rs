@@ -1,7 +1,9 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Instant;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// So often it is tried.
 const TRIES: usize = 101;
@@ -30,6 +32,52 @@ pub(crate) fn fdatasync_p50_us(folder: &Path) -> io::Result<u64> {
     Ok(times[TRIES / 2])
 }
 
+/// While something else uses the disk, it is tried this often.
+const PROBE_EVERY: Duration = Duration::from_millis(20);
+
+/// Tries fdatasync again and again beside a run: the disk of that run, not of the moment before it.
+pub(crate) struct Probe {
+    stop: Sender<()>,
+    thread: JoinHandle<io::Result<Vec<u64>>>,
+}
+
+impl Probe {
+    /// # Errors
+    /// The folder takes no file.
+    pub(crate) fn start(folder: &Path) -> io::Result<Probe> {
+        let path = folder.join("fdatasync-beside");
+        let mut file = File::create(&path)?;
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new().name("fdatasync".to_owned()).spawn(move || {
+            let (block, mut times) = (vec![0x5A; OCTETS], Vec::new());
+            loop {
+                file.write_all(&block)?;
+                let begin = Instant::now();
+                file.sync_data()?;
+                times.push(begin.elapsed().as_micros() as u64);
+                if stopped.recv_timeout(PROBE_EVERY) != Err(RecvTimeoutError::Timeout) {
+                    std::fs::remove_file(&path)?;
+                    return Ok(times);
+                }
+            }
+        })?;
+        Ok(Probe { stop, thread })
+    }
+
+    /// The middle of all tries, microseconds.
+    ///
+    /// # Errors
+    /// The disk did not take one of them.
+    pub(crate) fn p50_us(self) -> io::Result<u64> {
+        // It may have ended by an error, which is told below.
+        let _ = self.stop.send(());
+        let ended = self.thread.join().map_err(|_| io::Error::other("the thread panicked"))?;
+        let mut times = ended?;
+        times.sort_unstable();
+        Ok(times[times.len() / 2])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +88,13 @@ mod tests {
         fdatasync_p50_us(folder.path()).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(fdatasync_p50_us(&folder.path().join("nowhere")).is_err());
+    }
+
+    #[test]
+    fn the_disk_is_asked_beside_a_run_at_least_once() {
+        let folder = tempfile::tempdir().unwrap();
+        Probe::start(folder.path()).unwrap().p50_us().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(Probe::start(&folder.path().join("nowhere")).is_err());
     }
 }

@@ -13,7 +13,7 @@ mod server;
 pub(crate) use api::{Api, http_client};
 pub(crate) use callbacks::Callbacks;
 pub(crate) use carrier::{Carrier, CarrierStats};
-pub(crate) use disk::fdatasync_p50_us;
+pub(crate) use disk::{Probe, fdatasync_p50_us};
 pub(crate) use house::{House, Plan, Taken};
 pub(crate) use part::Part;
 pub(crate) use process::Usage;
