@@ -92,8 +92,28 @@ const HTML: &[&str] = &["text/html"];
 const FORM: &[&str] = &["application/x-www-form-urlencoded"];
 const PEOPLE: &[&str] = &["text/csv", "application/x-ndjson"];
 const HANDED_IN: &[&str] = &[
-    "username", "password", "to", "text", "from", "coding", "charset", "udh", "mclass", "mwi", "pid", "rpi", "alt-dcs", "validity", "deferred", "priority",
-    "smsc", "dlr-mask", "dlr-url", "account", "binfo", "meta-data",
+    "username",
+    "password",
+    "to",
+    "text",
+    "from",
+    "coding",
+    "charset",
+    "udh",
+    "mclass",
+    "mwi",
+    "pid",
+    "rpi",
+    "alt-dcs",
+    "validity",
+    "deferred",
+    "priority",
+    "smsc",
+    "dlr-mask",
+    "dlr-url",
+    "account",
+    "binfo",
+    "meta-data",
 ];
 const PAGE: &[&str] = &["cursor", "limit"];
 

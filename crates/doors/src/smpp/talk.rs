@@ -16,7 +16,9 @@ use futures_util::stream::FuturesUnordered;
 use net::Worker;
 use records::{MessageId, Timestamp};
 use smpp::Status;
-use smpp::pdu::{Address, Destination, Pdu, Refused, RefusedBuf, SubmitMulti, SubmitMultiResp, Version};
+use smpp::pdu::{
+    Address, Destination, Pdu, QuerySmResp, Refused, RefusedBuf, SubmitMulti, SubmitMultiResp, Version,
+};
 use smpp::session::{Event, Fate, Reason, Session};
 use std::future::Future;
 use std::net::SocketAddr;
@@ -327,7 +329,8 @@ impl Talk {
                     self.outstanding -= 1;
                     let _ = match result {
                         Ok(queried) => session.respond_with(sequence, Status::ROK, &queried.body(), now),
-                        Err(status) => session.respond(sequence, status, b"", now),
+                        // With its fields: some libraries read them whatever the status is (Cloudhopper 5).
+                        Err(status) => session.respond_with(sequence, status, &QuerySmResp::default(), now),
                     };
                 }
             }
