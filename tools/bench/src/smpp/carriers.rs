@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// So many seconds' work is queued beyond the time that is measured.
 const SPARE_S: f64 = 20.0;
+/// An alert lists at most so many.
+const AUDIENCE_MAX: u64 = 100_000;
 /// All routes have begun after so long.
 const BEGIN_MAX: Duration = Duration::from_secs(120);
 /// Behind the end, until the last write is noted and taken.
@@ -56,7 +58,9 @@ pub(crate) async fn run(options: &CarriersOptions) -> Result<Measured, String> {
         keep: messages,
     })
     .await?;
-    fleet.api()?.submit(alert(options.routes, messages)).await?;
+    for alert in alerts(options.routes, messages) {
+        fleet.api()?.submit(alert).await?;
+    }
     fleet
         .until("every route's first message", BEGIN_MAX, |counts| counts.iter().all(|count| *count > 0))
         .await?;
@@ -92,14 +96,17 @@ fn queued(options: &CarriersOptions) -> Result<u64, String> {
     Ok(messages as u64)
 }
 
-/// One alert to all numbers, the routes in turn, so that each has work from the first segment on.
-fn alert(routes: usize, messages: u64) -> String {
-    let numbers =
-        (0..messages).flat_map(|message| (0..routes).map(move |route| phone_number(route, message)));
-    let audience: Vec<String> = numbers.map(|number| format!("sms:{number}")).collect();
-    json!({"headline": "Sirens test", "text": "Sirens test at noon. Nothing to do.", "audience": audience,
-        "channels": ["sms"]})
-    .to_string()
+/// Alerts to all numbers, the routes in turn, so that each has work from the first segment on.
+fn alerts(routes: usize, messages: u64) -> impl Iterator<Item = String> {
+    let of_each = (AUDIENCE_MAX / routes as u64).max(1);
+    (0..messages).step_by(of_each as usize).map(move |first| {
+        let numbers = (first..messages.min(first + of_each))
+            .flat_map(|message| (0..routes).map(move |route| phone_number(route, message)));
+        let audience: Vec<String> = numbers.map(|number| format!("sms:{number}")).collect();
+        json!({"headline": "Sirens test", "text": "Sirens test at noon. Nothing to do.", "audience": audience,
+            "channels": ["sms"]})
+        .to_string()
+    })
 }
 
 fn judged(
@@ -259,8 +266,21 @@ mod tests {
         for (routes, rate, seconds) in [(0, 5.0, 60), (1_001, 5.0, 60), (1, 0.0, 60), (1, 5_000.0, 60)] {
             assert!(queued(&options(routes, rate, seconds)).is_err(), "{routes} {rate}");
         }
-        let alert: Value = serde_json::from_str(&alert(2, 2)).unwrap();
-        let audience = ["sms:+46700000000", "sms:+46700100000", "sms:+46700000001", "sms:+46700100001"];
-        assert_eq!(alert["audience"], json!(audience));
+    }
+
+    #[test]
+    fn alerts_list_every_number_once_and_no_more_than_are_taken() {
+        let audience = |alert: &String| -> Vec<String> {
+            let alert: Value = serde_json::from_str(alert).unwrap();
+            alert["audience"].as_array().unwrap().iter().map(ToString::to_string).collect()
+        };
+        let two: Vec<String> = alerts(2, 2).collect();
+        let expected = ["sms:+46700000000", "sms:+46700100000", "sms:+46700000001", "sms:+46700100001"]
+            .map(|to| format!("{to:?}"));
+        assert_eq!((two.len(), audience(&two[0])), (1, expected.to_vec()));
+        let many: Vec<Vec<String>> = alerts(500, 400).map(|alert| audience(&alert)).collect();
+        assert!(many.iter().all(|audience| audience.len() as u64 <= AUDIENCE_MAX));
+        let all: std::collections::HashSet<&String> = many.iter().flatten().collect();
+        assert_eq!(all.len(), 200_000);
     }
 }
