@@ -194,7 +194,6 @@ impl Route {
             connect_timeout: self.connect_timeout.unwrap_or(usual.connect_timeout),
             drain: self.drain.unwrap_or(usual.drain),
             tls: encrypted.then(|| self.tls_settings(data)),
-            ..SmsRoute::default()
         })
     }
 
