@@ -29,7 +29,7 @@ struct Story {
 }
 
 /// Fixed by `IT_SEED` to see a failure again; as far as time allows.
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     std::env::var("IT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random)
 }
 

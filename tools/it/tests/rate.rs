@@ -13,7 +13,7 @@ const PEOPLE: u64 = 700;
 const BEFORE_THE_KILL: u64 = 350;
 
 /// The most in any window of one second, both its ends included.
-fn most_in_a_second(stamps: &[u64]) -> usize {
+pub fn most_in_a_second(stamps: &[u64]) -> usize {
     let mut first = 0;
     let mut most = 0;
     for (last, stamp) in stamps.iter().enumerate() {

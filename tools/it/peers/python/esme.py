@@ -2,6 +2,7 @@
 done: a verb and name=value a line, with tabs between. Its options are arguments, name=value; it ends with its input."""
 
 import json
+import logging
 import select
 import sys
 
@@ -123,4 +124,7 @@ class Esme:
                     return
 
 
-Esme(options(sys.argv[1:])).run()
+logging.disable()
+esme = Esme(options(sys.argv[1:]))
+esme.run()
+esme.client.disconnect()

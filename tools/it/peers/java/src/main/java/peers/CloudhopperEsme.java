@@ -107,7 +107,10 @@ final class CloudhopperEsme extends DefaultSmppSessionHandler {
                     answered(tag, answer(replace));
                 }
                 case "enquire" -> answered(tag, answer(new EnquireLink()));
-                case "unbind" -> session.unbind(ANSWER_MAX_MS);
+                case "unbind" -> {
+                    session.unbind(ANSWER_MAX_MS);
+                    Lines.say("closed");
+                }
                 default -> Lines.say("failed", "tag", tag, "error", "Cloudhopper does not " + verb);
             }
         } catch (Exception error) {
