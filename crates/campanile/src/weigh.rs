@@ -36,8 +36,8 @@ impl Weigher for Scales {
         let routes = self.routes.load();
         let Some(sms) = routes.get(&route.name) else { return 1 };
         match body {
-            Body::Sms { text } => gateway::sms::parts(sms.charset, sms.long, text),
-            Body::Short(short) => gateway::sms::parts_of_short(sms.charset, sms.long, short),
+            Body::Sms { text } => gateway::sms::parts(sms, text),
+            Body::Short(short) => gateway::sms::parts_of_short(sms, short),
             Body::Mail { .. } => 1,
         }
     }

@@ -10,6 +10,7 @@ use net::TlsClientSettings;
 use records::{Channel, Mode};
 use smpp::pdu::Version;
 use smpp::receipt::IdForm;
+use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -83,6 +84,8 @@ section! {
         service_type: Option<String> = None,
         /// SMS: what the carrier takes data_coding 0 to be.
         charset: Option<Charset> = None,
+        /// SMS: languages whose tables of GSM 7-bit texts may use.
+        languages: Option<Vec<Language>> = None,
         /// SMS: how long messages are cut.
         long: Option<Concat> = None,
         /// SMS: how receipts write ids.
@@ -185,6 +188,7 @@ impl Route {
             dest: dest.unwrap_or(usual.dest),
             service_type: self.service_type.clone().unwrap_or(usual.service_type),
             charset: self.charset.unwrap_or(usual.charset),
+            languages: self.languages.clone().unwrap_or(usual.languages),
             long: self.long.unwrap_or(usual.long),
             receipt_ids: self.receipt_ids.unwrap_or(usual.receipt_ids),
             validity_s: self.validity_s(),
@@ -240,6 +244,7 @@ impl Route {
             ("dest", self.dest.is_some()),
             ("service_type", self.service_type.is_some()),
             ("charset", self.charset.is_some()),
+            ("languages", self.languages.is_some()),
             ("long", self.long.is_some()),
             ("receipt_ids", self.receipt_ids.is_some()),
             ("registered_delivery", self.registered_delivery.is_some()),

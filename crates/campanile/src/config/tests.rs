@@ -1,5 +1,6 @@
 use super::read::Keys;
 use super::*;
+use smpp::text::national::Language;
 use std::time::Duration;
 
 fn parsed(text: &str) -> Result<Config, Problems> {
@@ -111,6 +112,14 @@ fn rules_that_a_key_alone_cannot_tell() {
         ),
         (route("from = \"a@b.se\""), "route[0].from: is no key of channel sms"),
         (route("window = 0"), "route[0].window: 0 is outside 1 to 10000"),
+        (
+            route("languages = [\"hindi\", \"turkisch\"]"),
+            "route[0].languages[1]: \"turkisch\" is none of turkish, spanish, portuguese, bengali, gujarati, hindi, kannada, malayalam, oriya, punjabi, tamil, telugu, urdu; did you mean turkish?",
+        ),
+        (
+            route("charset = \"latin1\"\nlanguages = [\"turkish\"]"),
+            "route[0].languages: tables of languages need charset gsm7",
+        ),
         (route("weight = 0"), "route[0].weight: must be at least 1"),
         (ROUTE.replace("sms\"", "pager\""), "route[0].channel: channel pager is not built yet"),
         (
@@ -279,13 +288,14 @@ fn a_secret_is_never_shown() {
 #[test]
 fn a_route_tells_its_gateway_and_the_engine_what_they_need() {
     let config = parsed(&format!(
-        "{ROUTE}rate = 5\nwindow = 7\nvalidity = \"1h\"\ntls = true\nserver_name = \"smsc\"\n\
+        "{ROUTE}rate = 5\nwindow = 7\nlanguages = [\"spanish\", \"urdu\"]\nvalidity = \"1h\"\ntls = true\nserver_name = \"smsc\"\n\
          [[route]]\nname = \"relay\"\nchannel = \"mail\"\nmode = \"drill\"\naddress = \"r:25\"\nfrom = \"a@b.se\"\ntls = \"starttls\"\n\
          [smtp]\ndomain = \"reply.b.se\"\n"
     ))
     .unwrap();
     let sms = config.route[0].sms(Path::new("/data"), None).unwrap();
     assert_eq!((sms.rate, sms.window, sms.validity_s), (5.0, 7, Some(3600)));
+    assert_eq!(sms.languages, [Language::Spanish, Language::Urdu]);
     assert_eq!(sms.tls.unwrap().server_name.as_deref(), Some("smsc"));
     assert!(config.route[0].mail(Path::new("/data"), None, None).is_none());
     let mail = config.route[1].mail(Path::new("/data"), Some("127.0.0.1:9"), Some("reply.b.se")).unwrap();

@@ -3,11 +3,14 @@
 use super::node::{Kind, Node};
 use super::problem::Problems;
 use super::read::{Keys, Value, one_of, parsed, text};
-use gateway::sms::config::{Binding, Standing, parse_charset, parse_long, parse_receipt_ids, parse_version};
+use gateway::sms::config::{
+    Binding, LANGUAGES, Standing, parse_charset, parse_long, parse_receipt_ids, parse_version,
+};
 use gateway::{Secret, mail};
 use records::{Channel, Mode};
 use smpp::pdu::Version;
 use smpp::receipt::IdForm;
+use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -62,6 +65,13 @@ impl Value for Mode {
     }
 }
 impl Keys for Mode {}
+
+impl Value for Language {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Language> {
+        one_of(node, path, &LANGUAGES, problems)
+    }
+}
+impl Keys for Language {}
 
 impl Value for bool {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<bool> {

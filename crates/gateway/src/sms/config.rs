@@ -7,6 +7,7 @@ use smpp::limits;
 use smpp::pdu::{BindMode, Version};
 use smpp::receipt::IdForm;
 use smpp::session;
+use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
 
 use crate::world::{Problem, Secret};
@@ -64,6 +65,8 @@ pub struct SmsRoute {
     pub service_type: String,
     /// What the carrier takes `data_coding` 0 to be.
     pub charset: Charset,
+    /// Languages whose tables of GSM 7-bit a text may use that the default alphabet does not hold.
+    pub languages: Vec<Language>,
     /// How long messages are cut.
     pub long: Concat,
     /// How the carrier's receipts write the ids of its answers.
@@ -161,6 +164,7 @@ impl Default for SmsRoute {
             dest: Numbering { ton: 1, npi: 1 },
             service_type: String::new(),
             charset: Charset::Gsm7,
+            languages: Vec::new(),
             long: Concat::Udh8,
             receipt_ids: IdForm::Auto,
             validity_s: None,
@@ -223,6 +227,23 @@ pub fn parse_charset(text: &str) -> Result<Charset, String> {
     }
 }
 
+/// What languages with tables of GSM 7-bit are called.
+pub const LANGUAGES: [(&str, Language); 13] = [
+    ("turkish", Language::Turkish),
+    ("spanish", Language::Spanish),
+    ("portuguese", Language::Portuguese),
+    ("bengali", Language::Bengali),
+    ("gujarati", Language::Gujarati),
+    ("hindi", Language::Hindi),
+    ("kannada", Language::Kannada),
+    ("malayalam", Language::Malayalam),
+    ("oriya", Language::Oriya),
+    ("punjabi", Language::Punjabi),
+    ("tamil", Language::Tamil),
+    ("telugu", Language::Telugu),
+    ("urdu", Language::Urdu),
+];
+
 /// `udh8`, `udh16`, `sar` or `payload`.
 pub fn parse_long(text: &str) -> Result<Concat, String> {
     match text {
@@ -279,6 +300,8 @@ impl SmsRoute {
         check("enquire_link", wrong_time(self.enquire_link));
         check("connect_timeout", wrong_time(self.connect_timeout));
         check("drain", wrong_time(self.drain));
+        let languages = !self.languages.is_empty() && self.charset != Charset::Gsm7;
+        check("languages", languages.then(|| "tables of languages need charset gsm7".to_owned()));
         let payload = self.long == Concat::Payload && !self.version.has_tlvs();
         let sar = self.long == Concat::Sar && !self.version.has_tlvs();
         let way = if sar { "sar" } else { "payload" };
@@ -321,7 +344,7 @@ impl SmsRoute {
     /// What has to be done to go on with other settings.
     pub(super) fn step_to(&self, to: &SmsRoute) -> Step {
         // What the octets of messages under way were made by.
-        let craft = |route: &SmsRoute| (route.charset, route.long, route.standing);
+        let craft = |route: &SmsRoute| (route.charset, route.languages.clone(), route.long, route.standing);
         // What a session has from its beginning.
         let bound = |route: &SmsRoute| SmsRoute {
             name: String::new(),
@@ -447,6 +470,10 @@ mod tests {
             ("rate", SmsRoute { rate: -1.0, ..good() }),
             ("validity", SmsRoute { validity_s: Some(u32::MAX), ..good() }),
             ("response_timeout", SmsRoute { response_timeout: Duration::ZERO, ..good() }),
+            (
+                "languages",
+                SmsRoute { charset: Charset::Latin1, languages: vec![Language::Turkish], ..good() },
+            ),
             ("long", SmsRoute { version: Version::V3_3, long: Concat::Payload, ..good() }),
             ("long", SmsRoute { version: Version::V3_3, long: Concat::Sar, ..good() }),
             (
@@ -482,12 +509,21 @@ mod tests {
             (Step::Rebind, SmsRoute { outbind: Some("0.0.0.0:2775".to_owned()), ..good() }),
             (Step::Rebind, SmsRoute { enquire_link: Duration::from_secs(9), ..good() }),
             (Step::Reopen, SmsRoute { charset: Charset::Latin1, ..good() }),
+            (Step::Reopen, SmsRoute { languages: vec![Language::Turkish], ..good() }),
             (Step::Reopen, SmsRoute { long: Concat::Sar, ..good() }),
             (Step::Reopen, SmsRoute { standing: Standing::OnDemand, ..good() }),
         ];
         for (step, to) in cases {
             assert_eq!(good().step_to(&to), step, "{to:?}");
             assert_eq!(to.step_to(&good()), step, "and back: {to:?}");
+        }
+    }
+
+    #[test]
+    fn every_language_has_the_name_it_is_known_by() {
+        assert_eq!(LANGUAGES.map(|(_, language)| language), Language::ALL);
+        for (name, language) in LANGUAGES {
+            assert_eq!(name, format!("{language:?}").to_lowercase());
         }
     }
 

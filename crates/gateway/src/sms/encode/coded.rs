@@ -3,22 +3,53 @@
 use records::{Body, Short, ShortText};
 use smpp::limits::SHORT_MESSAGE_OCTETS_MAX;
 use smpp::pdu::esm_class;
-use smpp::text::national::Shift;
+use smpp::text::national::{Language, Shift, choose_shift};
 use smpp::text::udh::Udh;
-use smpp::text::{Charset, Coding, Concat, PARTS_MAX, choose, choose_flash, gsm7, split};
+use smpp::text::{
+    Charset, Coding, Concat, PARTS_MAX, Part, choose, choose_flash, gsm7, parts_shifted, split, split_shifted,
+};
 use smpp::{Tag, TlvBuf, Tlvs};
 
 use super::{Cut, Encoded, Unsendable, Wording};
+use crate::sms::config::SmsRoute;
 
-/// A text of so many octets is one part in every alphabet: no character has more 16-bit units than octets of UTF-8.
+/// A text of so many octets is one part in every alphabet: no character has more 16-bit units than octets of UTF-8, nor more
+/// septets than twice those, and 152 of them fit beside a header that says two tables.
 const SURELY_ONE_OCTETS: usize = 70;
 /// `data_coding` of GSM 7-bit and of UCS-2 with a message class in the low bits (TS 23.038 §4).
 const CLASS_GSM7: u8 = 0x10;
 const CLASS_UCS2: u8 = 0x18;
 
+/// How a route writes texts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Script<'a> {
+    /// What the carrier takes `data_coding` 0 to be.
+    pub(super) charset: Charset,
+    pub(super) concat: Concat,
+    /// Those whose tables of GSM 7-bit may be used.
+    pub(super) languages: &'a [Language],
+}
+
+impl<'a> Script<'a> {
+    pub(super) fn of(route: &'a SmsRoute) -> Script<'a> {
+        Script { charset: route.charset, concat: route.long, languages: &route.languages }
+    }
+
+    /// The tables for a text that the default alphabet does not hold. None under a message class: what is to be shown at once is
+    /// written in what every phone reads.
+    fn shift(self, text: &str, class: Option<u8>) -> Option<Shift> {
+        if self.languages.is_empty() || class.is_some() || self.charset != Charset::Gsm7 {
+            return None;
+        }
+        choose_shift(text, self.languages, self.concat)
+    }
+}
+
 pub(super) struct Coded<'a> {
     pub(super) octets: &'a [u8],
     pub(super) coding: Coding,
+    /// The tables its septets are of, where it does not bring a header that says them.
+    pub(super) shift: Shift,
     pub(super) cut: Cut,
     /// Without its length octet.
     pub(super) udh: &'a [u8],
@@ -29,44 +60,48 @@ impl<'a> Coded<'a> {
     pub(super) fn new(
         body: &'a Body,
         flash: bool,
-        charset: Charset,
-        concat: Concat,
+        script: Script<'_>,
         buffer: &'a mut Vec<u8>,
     ) -> Result<Coded<'a>, Unsendable> {
-        let flash = flash.then_some(0);
         match body {
             Body::Sms { text } => {
-                let coding = encode_text(text, flash, charset, buffer);
-                Ok(Coded { octets: buffer, coding, cut: Cut::By(concat), udh: &[] })
+                let (coding, shift) = encode_text(text, flash.then_some(0), script, buffer);
+                Ok(Coded { octets: buffer, coding, shift, cut: Cut::By(script.concat), udh: &[] })
             }
-            Body::Short(short) => {
-                let cut = if brings_header(short) { Cut::Never } else { Cut::By(concat) };
-                let (octets, coding) = match &short.text {
-                    ShortText::Text { text, class } => {
-                        let coding = encode_text(text, class.or(flash), charset, buffer);
-                        (&buffer[..], coding)
-                    }
-                    ShortText::Octets { data_coding, octets } => match recoded(short, charset) {
-                        Some(text) => {
-                            let coding = encode_text(&text, None, charset, buffer);
-                            (&buffer[..], coding)
-                        }
-                        None => (&octets[..], Coding::of(*data_coding, Charset::Gsm7)),
-                    },
-                };
-                Ok(Coded { octets, coding, cut, udh: &short.udh })
-            }
+            Body::Short(short) => Ok(Coded::of_short(short, flash, script, buffer)),
             Body::Mail { .. } => {
                 Err(Unsendable { code: "sms:body", text: "the body is not a short message".to_owned() })
             }
         }
     }
 
+    fn of_short(short: &'a Short, flash: bool, script: Script<'_>, buffer: &'a mut Vec<u8>) -> Coded<'a> {
+        let (cut, script) = match brings_header(short) {
+            // There may be no room for more in its header, nor in the part that it is.
+            true => (Cut::Never, Script { languages: &[], ..script }),
+            false => (Cut::By(script.concat), script),
+        };
+        let (octets, (coding, shift)) = match &short.text {
+            ShortText::Text { text, class } => {
+                let coding = encode_text(text, class.or(flash.then_some(0)), script, buffer);
+                (&buffer[..], coding)
+            }
+            ShortText::Octets { data_coding, octets } => match recoded(short, script.charset) {
+                Some(text) => {
+                    let coding = encode_text(&text, None, script, buffer);
+                    (&buffer[..], coding)
+                }
+                None => (&octets[..], (Coding::of(*data_coding, Charset::Gsm7), Shift::NONE)),
+            },
+        };
+        Coded { octets, coding, shift, cut, udh: &short.udh }
+    }
+
     /// Where each part ends.
     pub(super) fn ends(&self) -> Result<Vec<u32>, Unsendable> {
         let Cut::By(concat) = self.cut else { return Ok(vec![self.octets.len() as u32]) };
         let mut end = 0;
-        let parts = split(self.octets, self.coding.charset, concat, 0)
+        let parts = split_shifted(self.octets, self.coding.charset, self.shift, concat, 0)
             .map_err(|error| Unsendable { code: "sms:long", text: error.to_string() })?;
         let ends = parts.map(|part| {
             end += part.payload.len() as u32;
@@ -79,7 +114,8 @@ impl<'a> Coded<'a> {
     pub(super) fn encoded(&self) -> Result<Encoded, Unsendable> {
         let ends = self.ends()?;
         let octets = self.octets.to_vec();
-        Ok(Encoded { octets, ends, coding: self.coding, cut: self.cut, udh: self.udh.into() })
+        let Coded { coding, shift, cut, udh, .. } = *self;
+        Ok(Encoded { octets, ends, coding, shift, cut, udh: udh.into() })
     }
 
     /// What it says as one message. `more` are TLVs that go with it.
@@ -91,10 +127,15 @@ impl<'a> Coded<'a> {
     ) -> Result<Wording<'a>, Unsendable> {
         let payload = match self.cut {
             Cut::By(concat) => {
-                let (units, _) = concat.limits(self.coding.charset);
+                let (units, _) = concat.limits_shifted(self.coding.charset, self.shift);
                 if self.octets.len() > units * self.coding.charset.unit_octets() {
                     let text = format!("message makes more than the {PARTS_MAX} parts that can be counted");
                     return Err(Unsendable { code: "sms:long", text });
+                }
+                if self.shift != Shift::NONE {
+                    let (payload, shift) = (self.octets, self.shift);
+                    let part = Part { payload, shift, concat, reference: 0, total: 1, number: 1 };
+                    return of_part(&part, self.coding, more, short_message, tlvs);
                 }
                 concat == Concat::Payload
             }
@@ -126,8 +167,24 @@ impl<'a> Coded<'a> {
     }
 }
 
+/// What a part with a header or parameters of its own says. `more` are TLVs that go with it.
+pub(super) fn of_part<'a>(
+    part: &Part<'_>,
+    coding: Coding,
+    more: &'a [u8],
+    short_message: &'a mut Vec<u8>,
+    tlvs: &'a mut TlvBuf,
+) -> Result<Wording<'a>, Unsendable> {
+    short_message.clear();
+    tlvs.clear();
+    part.write_short_message(short_message);
+    part.write_tlvs(tlvs).map_err(not_encodable)?;
+    let (esm_class, data_coding) = (part.esm_class(), coding.data_coding);
+    Ok(Wording { esm_class, data_coding, short_message, tlvs: with_more(tlvs, more)? })
+}
+
 /// The TLVs written so far, and those that go with them.
-pub(super) fn with_more<'a>(tlvs: &'a mut TlvBuf, more: &'a [u8]) -> Result<Tlvs<'a>, Unsendable> {
+fn with_more<'a>(tlvs: &'a mut TlvBuf, more: &'a [u8]) -> Result<Tlvs<'a>, Unsendable> {
     let more = Tlvs::parse(more)
         .map_err(|error| Unsendable { code: "sms:tlvs", text: format!("optional parameters: {error}") })?;
     if tlvs.as_tlvs().is_empty() {
@@ -139,7 +196,7 @@ pub(super) fn with_more<'a>(tlvs: &'a mut TlvBuf, more: &'a [u8]) -> Result<Tlvs
     Ok(tlvs.as_tlvs())
 }
 
-pub(super) fn not_encodable(error: smpp::EncodeError) -> Unsendable {
+fn not_encodable(error: smpp::EncodeError) -> Unsendable {
     Unsendable { code: "sms:encode", text: error.to_string() }
 }
 
@@ -148,17 +205,23 @@ fn header_octets(udh: &[u8]) -> usize {
 }
 
 /// The cheapest coding that loses nothing, found by trying it.
-fn encode_text(text: &str, class: Option<u8>, charset: Charset, out: &mut Vec<u8>) -> Coding {
+fn encode_text(text: &str, class: Option<u8>, script: Script<'_>, out: &mut Vec<u8>) -> (Coding, Shift) {
     out.clear();
     // Under a message class the carrier's default alphabet plays no part.
-    let wanted = if class.is_some() { Charset::Gsm7 } else { charset };
+    let wanted = if class.is_some() { Charset::Gsm7 } else { script.charset };
     if wanted.encode(text, out).is_ok() {
-        return Coding { charset: wanted, data_coding: class.map_or(0, |class| CLASS_GSM7 | class & 3) };
+        let data_coding = class.map_or(0, |class| CLASS_GSM7 | class & 3);
+        return (Coding { charset: wanted, data_coding }, Shift::NONE);
+    }
+    if let Some(shift) = script.shift(text, class)
+        && shift.encode(text, out).is_ok()
+    {
+        return (Coding { charset: Charset::Gsm7, data_coding: 0 }, shift);
     }
     // UTF-16 has every character.
     Charset::Ucs2.encode_lossy(text, out);
     let data_coding = class.map_or(Coding::UCS2.data_coding, |class| CLASS_UCS2 | class & 3);
-    Coding { charset: Charset::Ucs2, data_coding }
+    (Coding { charset: Charset::Ucs2, data_coding }, Shift::NONE)
 }
 
 /// The text of GSM 7-bit octets where the carrier takes `data_coding` 0 to be something else. Septets of other languages'
@@ -190,25 +253,30 @@ fn brings_header(short: &Short) -> bool {
     !short.udh.is_empty() || !short.tlvs.is_empty() && Tlvs::parse(&short.tlvs).is_ok_and(says)
 }
 
-pub(super) fn parts_of_text(text: &str, class: Option<u8>, charset: Charset, concat: Concat) -> usize {
+pub(super) fn parts_of_text(text: &str, class: Option<u8>, script: Script<'_>) -> usize {
     if text.len() <= SURELY_ONE_OCTETS {
         return 1;
     }
-    let coding = if class.is_some() { choose_flash(text) } else { choose(text, charset) };
-    smpp::text::parts(text, coding.charset, concat)
+    let coding = if class.is_some() { choose_flash(text) } else { choose(text, script.charset) };
+    if coding.charset == Charset::Ucs2
+        && let Some(shift) = script.shift(text, class)
+    {
+        return parts_shifted(text, Charset::Gsm7, shift, script.concat);
+    }
+    smpp::text::parts(text, coding.charset, script.concat)
 }
 
-pub(super) fn parts_of_short(short: &Short, flash: bool, charset: Charset, concat: Concat) -> usize {
+pub(super) fn parts_of_short(short: &Short, flash: bool, script: Script<'_>) -> usize {
     if brings_header(short) {
         return 1;
     }
     match &short.text {
-        ShortText::Text { text, class } => parts_of_text(text, class.or(flash.then_some(0)), charset, concat),
-        ShortText::Octets { data_coding, octets } => match recoded(short, charset) {
-            Some(text) => parts_of_text(&text, None, charset, concat),
+        ShortText::Text { text, class } => parts_of_text(text, class.or(flash.then_some(0)), script),
+        ShortText::Octets { data_coding, octets } => match recoded(short, script.charset) {
+            Some(text) => parts_of_text(&text, None, script),
             None => {
                 let charset = Coding::of(*data_coding, Charset::Gsm7).charset;
-                split(octets, charset, concat, 0).map_or_else(|error| error.parts, |parts| parts.len())
+                split(octets, charset, script.concat, 0).map_or_else(|error| error.parts, |parts| parts.len())
             }
         },
     }

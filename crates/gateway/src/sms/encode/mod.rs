@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use records::{Body, Entry, Segment, Short};
 use smpp::pdu::esm_class;
-use smpp::text::national::Shift;
+use smpp::text::national::{Language, Shift};
 use smpp::text::{Charset, Coding, Concat, PARTS_MAX, Part};
 use smpp::{TlvBuf, Tlvs};
 
@@ -18,7 +18,7 @@ use super::config::{SmsRoute, Source};
 use crate::feed::Craft;
 use address::sender_of;
 pub(super) use address::{digits, source_of};
-use coded::Coded;
+use coded::{Coded, Script};
 
 /// A text as octets, and how they are cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(super) struct Encoded {
     /// Where each part ends.
     ends: Vec<u32>,
     coding: Coding,
+    /// The tables its septets are of: each part says them.
+    shift: Shift,
     cut: Cut,
     /// The user data header it brings, without the length octet in front.
     udh: Box<[u8]>,
@@ -63,6 +65,7 @@ pub struct Prepared {
 pub struct SmsCraft {
     charset: Charset,
     concat: Concat,
+    languages: Box<[Language]>,
 }
 
 /// What a submit_sm says, addresses and orders apart.
@@ -82,19 +85,23 @@ pub(super) struct Scratch {
     tlvs: TlvBuf,
 }
 
-/// How many submit_sm a text makes on a route with this default alphabet; at least 1.
-pub fn parts(charset: Charset, long: Concat, text: &str) -> u32 {
-    coded::parts_of_text(text, None, charset, long) as u32
+/// How many submit_sm a text makes on this route; at least 1.
+pub fn parts(route: &SmsRoute, text: &str) -> u32 {
+    coded::parts_of_text(text, None, Script::of(route)) as u32
 }
 
-/// How many submit_sm a platform's message makes; at least 1.
-pub fn parts_of_short(charset: Charset, long: Concat, short: &Short) -> u32 {
-    coded::parts_of_short(short, false, charset, long) as u32
+/// How many submit_sm a platform's message makes on this route; at least 1.
+pub fn parts_of_short(route: &SmsRoute, short: &Short) -> u32 {
+    coded::parts_of_short(short, false, Script::of(route)) as u32
 }
 
 impl SmsCraft {
     pub(super) fn new(route: &SmsRoute) -> SmsCraft {
-        SmsCraft { charset: route.charset, concat: route.long }
+        SmsCraft { charset: route.charset, concat: route.long, languages: route.languages.as_slice().into() }
+    }
+
+    fn script(&self) -> Script<'_> {
+        Script { charset: self.charset, concat: self.concat, languages: &self.languages }
     }
 
     /// What a part of an entry says; `which` is its number and the message's reference. `kept`: what was made of an own body of several parts when its first one was written.
@@ -116,7 +123,7 @@ impl SmsCraft {
         let mut wording = match (kept, &entry.own) {
             (Some(encoded), _) => encoded.wording(which, more, short_message, tlvs)?,
             (None, Some(own)) => {
-                let coded = Coded::new(own, segment.flash, self.charset, self.concat, octets)?;
+                let coded = Coded::new(own, segment.flash, self.script(), octets)?;
                 coded.alone(more, short_message, tlvs)?
             }
             (None, None) => match prepared.bodies.get(usize::from(entry.body)) {
@@ -138,7 +145,7 @@ impl SmsCraft {
 
     fn encode(&self, body: &Body, flash: bool) -> Result<Encoded, Unsendable> {
         let mut octets = Vec::new();
-        Coded::new(body, flash, self.charset, self.concat, &mut octets)?.encoded()
+        Coded::new(body, flash, self.script(), &mut octets)?.encoded()
     }
 }
 
@@ -158,12 +165,8 @@ impl Craft for SmsCraft {
                 Some(Ok(encoded)) => encoded.ends.len(),
                 _ => 1,
             },
-            Some(Body::Sms { text }) => {
-                coded::parts_of_text(text, segment.flash.then_some(0), self.charset, self.concat)
-            }
-            Some(Body::Short(short)) => {
-                coded::parts_of_short(short, segment.flash, self.charset, self.concat)
-            }
+            Some(Body::Sms { text }) => coded::parts_of_text(text, segment.flash.then_some(0), self.script()),
+            Some(Body::Short(short)) => coded::parts_of_short(short, segment.flash, self.script()),
             Some(Body::Mail { .. }) => 1,
         };
         // What has more cannot be sent, and is refused as a whole.
@@ -185,20 +188,12 @@ impl Encoded {
             return self.coded().alone(more, short_message, tlvs);
         }
         let part = self.part(part, reference, concat);
-        short_message.clear();
-        tlvs.clear();
-        part.write_short_message(short_message);
-        part.write_tlvs(tlvs).map_err(coded::not_encodable)?;
-        Ok(Wording {
-            esm_class: part.esm_class(),
-            data_coding: self.coding.data_coding,
-            short_message,
-            tlvs: coded::with_more(tlvs, more)?,
-        })
+        coded::of_part(&part, self.coding, more, short_message, tlvs)
     }
 
     fn coded(&self) -> Coded<'_> {
-        Coded { octets: &self.octets, coding: self.coding, cut: self.cut, udh: &self.udh }
+        let Encoded { octets, coding, shift, cut, udh, .. } = self;
+        Coded { octets, coding: *coding, shift: *shift, cut: *cut, udh }
     }
 
     /// A part, from 1.
@@ -207,7 +202,7 @@ impl Encoded {
         let at = usize::from(number).clamp(1, self.ends.len()) - 1;
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         let payload = &self.octets[start..self.ends[at] as usize];
-        Part { payload, shift: Shift::NONE, concat, reference, total, number }
+        Part { payload, shift: self.shift, concat, reference, total, number }
     }
 }
 

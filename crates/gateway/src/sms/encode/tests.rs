@@ -53,8 +53,12 @@ fn entry(body: u16, own: Option<Body>) -> Entry {
     }
 }
 
+fn route(concat: Concat) -> SmsRoute {
+    SmsRoute { long: concat, ..SmsRoute::default() }
+}
+
 fn craft(concat: Concat) -> SmsCraft {
-    SmsCraft::new(&SmsRoute { long: concat, ..SmsRoute::default() })
+    SmsCraft::new(&route(concat))
 }
 
 /// What goes out of a part.
@@ -118,11 +122,11 @@ fn parts_put_together_are_the_text_in_every_way_of_cutting() {
             let segment = segment(vec![sms(words)], false);
             let shared = say(&craft, &segment, &entry(0, None)).unwrap();
             assert_eq!(whole(&shared, Charset::Gsm7), words, "{concat:?}");
-            assert_eq!(shared.len() as u32, parts(Charset::Gsm7, concat, words), "{concat:?} {words}");
+            assert_eq!(shared.len() as u32, parts(&route(concat), words), "{concat:?} {words}");
             for own in [sms(words), short(text(words, None))] {
                 assert_eq!(say_own(&craft, own).unwrap(), shared, "an own body says the same");
             }
-            assert_eq!(parts_of_short(Charset::Gsm7, concat, &text(words, None)), shared.len() as u32);
+            assert_eq!(parts_of_short(&route(concat), &text(words, None)), shared.len() as u32);
         }
     }
 }
@@ -197,7 +201,7 @@ fn a_part_that_says_so_in_parameters_is_not_cut_again() {
     let given = Short { tlvs: sar[..].into(), ..octets(8, &[0; 200]) };
     let said = say_own(&craft(Concat::Udh8), short(given.clone())).unwrap();
     assert_eq!((said.len(), said[0].tlvs.as_slice(), said[0].short_message.len()), (1, &sar[..], 200));
-    assert_eq!(parts_of_short(Charset::Gsm7, Concat::Udh8, &given), 1);
+    assert_eq!(parts_of_short(&route(Concat::Udh8), &given), 1);
 }
 
 #[test]
@@ -233,6 +237,143 @@ fn septets_are_written_anew_where_the_carrier_takes_them_for_another_alphabet() 
     assert_eq!(say_own(&craft(Concat::Udh8), short(octets(0, b"\x00@"))).unwrap()[0].short_message, b"\x00@");
 }
 
+fn shifted(concat: Concat, languages: &[Language]) -> SmsRoute {
+    SmsRoute { languages: languages.to_vec(), ..route(concat) }
+}
+
+/// What a phone shows of parts.
+fn shown(said: &[Said]) -> String {
+    said.iter().map(|said| said.data().decode(said.data_coding, Charset::Gsm7)).collect()
+}
+
+/// Octets of each part's header, and of its text.
+fn sizes(said: &[Said]) -> Vec<(usize, usize)> {
+    said.iter()
+        .map(|said| (said.short_message.len() - said.data().text.len(), said.data().text.len()))
+        .collect()
+}
+
+#[test]
+fn a_text_in_a_languages_tables_has_155_septets_in_one_part_and_149_in_each_of_more() {
+    let (turkish, hindi) = (Language::Turkish, Language::Hindi);
+    let cases = [
+        (turkish, format!("ş{}", "a".repeat(154)), vec![(4, 155)]),
+        (turkish, format!("ş{}", "a".repeat(155)), vec![(9, 149), (9, 7)]),
+        (turkish, "ğüşıöç İĞ ".repeat(30), vec![(9, 149), (9, 149), (9, 2)]),
+        (hindi, "क".repeat(155), vec![(4, 155)]),
+        (hindi, "क".repeat(156), vec![(9, 149), (9, 7)]),
+        (Language::Spanish, format!("á{}", "a".repeat(153)), vec![(4, 155)]),
+        (Language::Spanish, format!("á{}", "a".repeat(154)), vec![(9, 149), (9, 7)]),
+    ];
+    for (language, words, expected) in cases {
+        let route = shifted(Concat::Udh8, &[language]);
+        let craft = SmsCraft::new(&route);
+        let shared = say(&craft, &segment(vec![sms(&words)], false), &entry(0, None)).unwrap();
+        assert_eq!(sizes(&shared), expected, "{words}");
+        assert_eq!(shown(&shared), words);
+        assert!(shared.iter().all(|said| (said.esm_class, said.data_coding) == (esm_class::UDHI, 0)));
+        assert_eq!(parts(&route, &words) as usize, expected.len(), "{words}");
+        for own in [sms(&words), short(text(&words, None))] {
+            assert_eq!(say_own(&craft, own).unwrap(), shared, "an own body says the same");
+        }
+        assert_eq!(parts_of_short(&route, &text(&words, None)) as usize, expected.len());
+    }
+}
+
+#[test]
+fn the_tables_are_said_in_a_header_however_long_messages_are_cut() {
+    let words = "Şişli'de su baskını. ".repeat(20);
+    for concat in ALL {
+        let said = say_own(&SmsCraft::new(&shifted(concat, &[Language::Turkish])), sms(&words)).unwrap();
+        assert_eq!(said.len(), if concat == Concat::Payload { 1 } else { 3 }, "{concat:?}");
+        for said in &said {
+            assert_eq!((said.esm_class, said.data_coding), (esm_class::UDHI, 0));
+            assert_eq!(said.data().udh.locking_shift(), Some(1), "{concat:?}");
+            let tlvs = Tlvs::parse(&said.tlvs).unwrap();
+            assert_eq!(tlvs.find(Tag::SAR_MSG_REF_NUM).is_some(), concat == Concat::Sar);
+            assert_eq!(said.short_message.is_empty(), concat == Concat::Payload);
+        }
+        assert_eq!(shown(&said), words, "{concat:?}");
+        let one = say_own(&SmsCraft::new(&shifted(concat, &[Language::Turkish])), sms("ışık")).unwrap();
+        assert_eq!((one.len(), shown(&one).as_str()), (1, "ışık"));
+        assert_eq!(one[0].data().udh.locking_shift().or(one[0].data().udh.single_shift()), Some(1));
+    }
+}
+
+#[test]
+fn only_a_text_that_needs_tables_and_that_they_hold_is_written_in_them() {
+    let languages = [Language::Turkish, Language::Hindi];
+    let craft = SmsCraft::new(&shifted(Concat::Udh8, &languages));
+    let without = SmsCraft::new(&route(Concat::Udh8));
+    let turkish = "ışık ".repeat(40);
+    let port = Short { udh: [5, 4, 0x0B, 0x84, 0x23, 0xF0][..].into(), ..text("ışık", None) };
+    let cases = [
+        (sms("grüße {}"), 0),
+        (sms("ışık 🗼"), 8),
+        (sms(&format!("{turkish}🗼")), 8),
+        (sms("тревога"), 8),
+        (sms("ışık हिन्दी"), 8),
+        (short(text(&turkish, Some(0))), 0x18),
+        (short(text(&turkish, Some(2))), 0x1A),
+        (short(port), 8),
+        (short(octets(8, &[1, 0x31])), 8),
+    ];
+    for (body, data_coding) in cases {
+        let said = say_own(&craft, body.clone()).unwrap();
+        assert_eq!(said[0].data_coding, data_coding, "{body:?}");
+        assert_eq!(said, say_own(&without, body).unwrap(), "as without languages");
+    }
+    let flash = segment(vec![sms(&turkish)], true);
+    assert_eq!(say(&craft, &flash, &entry(0, None)).unwrap()[0].data_coding, 0x18);
+    // Another default alphabet has no tables.
+    let latin1 = SmsRoute { charset: Charset::Latin1, ..shifted(Concat::Udh8, &languages) };
+    assert_eq!(say_own(&SmsCraft::new(&latin1), sms(&turkish)).unwrap()[0].data_coding, 8);
+    assert_eq!(parts(&latin1, &turkish), 3);
+    assert_eq!(say_own(&craft, sms(&turkish)).unwrap().len(), 2);
+}
+
+proptest! {
+    #[test]
+    fn parts_are_counted_as_they_are_sent_in_every_languages_tables(
+        words in prop_oneof![
+            "[a-zğüşıöçĞÜŞİÖÇ€{} ]{0,500}",
+            "[क-हा-ौ०-९a-zA-Z{}। ]{0,500}",
+            "[a-záíóúÁçãõ^ ]{0,500}",
+            "[a-fğşक-ङ\u{1F5FC} ]{0,300}",
+            "[ğş]{60,160}[\u{1F5FC}क]{0,1}",
+        ],
+        languages in proptest::sample::subsequence(Language::ALL.to_vec(), 0..=13),
+        way in 0..4_usize,
+        flash in proptest::bool::weighted(0.1),
+    ) {
+        let concat = ALL[way];
+        let route = shifted(concat, &languages);
+        let craft = SmsCraft::new(&route);
+        let shared = say(&craft, &segment(vec![sms(&words)], flash), &entry(0, None)).unwrap();
+        prop_assert_eq!(shown(&shared), words.as_str());
+        for own in [sms(&words), short(text(&words, None))] {
+            let own = say(&craft, &segment(Vec::new(), flash), &entry(9, Some(own))).unwrap();
+            prop_assert_eq!(&own, &shared);
+        }
+        if !flash {
+            prop_assert_eq!(parts(&route, &words) as usize, shared.len());
+            prop_assert_eq!(parts_of_short(&route, &text(&words, None)) as usize, shared.len());
+        }
+        let plain = say(&self::craft(concat), &segment(vec![sms(&words)], flash), &entry(0, None)).unwrap();
+        prop_assert!(shared.len() <= plain.len(), "tables never cost more parts");
+        for said in &shared {
+            // The SMSC makes an element of six octets of the SAR parameters.
+            let sar = if concat == Concat::Sar && shared.len() > 1 { 6 } else { 0 };
+            let elements = said.data().udh.elements().map(|element| 2 + element.data.len()).sum::<usize>() + sar;
+            let header = if elements == 0 { 0 } else { 1 + elements };
+            let text = said.data().text.len();
+            let air = if said.data_coding & 8 != 0 { text } else { (text * 7).div_ceil(8) };
+            let fits = concat == Concat::Payload || header + air <= 140;
+            prop_assert!(fits, "{} and {} over 140", header, air);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn octets_cut_by_their_coding_come_whole_and_no_pair_is_cut(
@@ -245,7 +386,7 @@ proptest! {
         charset.encode_lossy(&words, &mut given);
         let body = octets(data_coding, &given);
         let said = say_own(&craft(ALL[way]), short(body.clone())).unwrap();
-        prop_assert_eq!(said.len() as u32, parts_of_short(Charset::Gsm7, ALL[way], &body));
+        prop_assert_eq!(said.len() as u32, parts_of_short(&route(ALL[way]), &body));
         let texts: Vec<&[u8]> = said.iter().map(|said| said.data().text).collect();
         prop_assert_eq!(texts.concat(), given);
         for (at, said) in said.iter().enumerate() {
