@@ -48,7 +48,8 @@ pub use route::{Lane, Route, RouteHealth};
 pub use segment::{Body, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
 pub use time::Timestamp;
 pub use topics::{
-    CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, ROUTES, segment_topic, told_topic,
+    CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, ROUTES, TOLD_TAIL, segment_topic,
+    told_topic,
 };
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage

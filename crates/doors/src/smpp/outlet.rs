@@ -2,7 +2,7 @@
 
 use bus::{Bus, BusError, Group, Topic};
 use futures_util::future::BoxFuture;
-use records::told_topic;
+use records::{TOLD_TAIL, told_topic};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 /// The consumer group of all sessions of a client.
 const GROUP: &str = "smpp";
-/// After so many acknowledgements what is acknowledged is let go of.
+/// After so many acknowledgements what is acknowledged is let go of, but for a tail.
 const TRIM_EVERY: u64 = 4_096;
 /// Records taken from the bus at a time, for all sessions: what is read from disk is read in large pieces.
 const READ_AHEAD: usize = 512;
@@ -105,7 +105,7 @@ impl Outlet {
         if self.acked.fetch_add(1, Ordering::Relaxed) % TRIM_EVERY != TRIM_EVERY - 1 {
             return;
         }
-        if let Err(error) = self.topic.trim(self.group.low_water()) {
+        if let Err(error) = self.topic.trim(self.group.low_water().saturating_sub(TOLD_TAIL)) {
             tracing::warn!(%error, "what a client was told stays on disk");
         }
     }

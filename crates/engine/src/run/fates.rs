@@ -8,7 +8,8 @@ use records::{
     AlertNo, EndpointNo, Fate, MessageId, Notice, NoticeVerb, Party, RosterEntry, ShortText, Timestamp, Told,
     told_topic,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Words that wait for the bus at most; beyond, outcomes and intake wait.
@@ -19,6 +20,12 @@ const AT_ONCE: usize = 4_096;
 const PAUSE_US: i64 = 1_000_000;
 /// A platform is told for so long, in seconds.
 const TOLD_S: i64 = 24 * 3600;
+/// Words of the last run that are looked at after a crash, over all parties.
+const REMEMBERED_MAX: u64 = 2_000_000;
+/// Octets of them read in one go.
+const READ_OCTETS: usize = 4 * 1024 * 1024;
+/// Topics of clients of the SMPP server.
+const TOLD_PREFIX: &str = "told/";
 /// Characters of a message that a receipt repeats (SMPP 3.4, appendix B).
 const BEGINNING_CHARACTERS: usize = 20;
 
@@ -32,6 +39,8 @@ pub struct Fates {
     pub written: u64,
     under_way: bool,
     paused_until: Option<Timestamp>,
+    /// What the last run said after the fold that this one began with, by its hash: it is said once.
+    before: FxHashSet<u64>,
 }
 
 /// Words for one topic: a client's (by its `system_id`), or notices.
@@ -50,8 +59,34 @@ pub struct OnTheBus {
 
 impl Fates {
     fn say(&mut self, to: Option<String>, record: Vec<u8>) {
+        if !self.before.is_empty() && self.before.remove(&hash(to.as_deref(), &record)) {
+            return;
+        }
         self.said += 1;
         self.queues.entry(to).or_default().push(record);
+    }
+
+    /// Reads what the last run said last, before anything is replayed: the same words come of it again.
+    pub fn remember(&mut self, bus: &dyn bus::Bus) -> Result<(), bus::BusError> {
+        let clients = bus.topics(TOLD_PREFIX)?;
+        let mut left = REMEMBERED_MAX;
+        for name in clients.iter().map(String::as_str).chain([records::NOTICES]) {
+            let topic = bus.topic(name)?;
+            let mut from = topic.low().max(topic.head().saturating_sub(records::TOLD_TAIL.min(left)));
+            while from < topic.head() && left > 0 {
+                for record in topic.read(from, AT_ONCE, READ_OCTETS)? {
+                    from = record.index + 1;
+                    left = left.saturating_sub(1);
+                    self.before.insert(hash_in(name, &record.octets));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// SQL has what the last run spoke of.
+    pub fn forget(&mut self) {
+        self.before = FxHashSet::default();
     }
 
     /// More waits than should.
@@ -216,6 +251,20 @@ impl Owner {
             self.fates.written = self.fates.said;
         }
     }
+}
+
+fn hash(to: Option<&str>, record: &[u8]) -> u64 {
+    match to {
+        Some(system_id) => hash_in(&told_topic(system_id), record),
+        None => hash_in(records::NOTICES, record),
+    }
+}
+
+/// What was said in a topic. Two words that share a hash among millions are less likely than a disk that lies.
+fn hash_in(topic: &str, record: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (topic, record).hash(&mut hasher);
+    hasher.finish()
 }
 
 async fn write(batches: Vec<Batch>) -> OnTheBus {

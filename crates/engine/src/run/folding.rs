@@ -175,6 +175,7 @@ impl Owner {
     fn fold_done(&mut self, fold: UnderWay) {
         self.folding.folded_to = fold.position;
         self.folding.intake_to = fold.intake_to;
+        self.fates.forget();
         self.blocks.folded(&fold.blocks, true);
         for change in fold.changes {
             self.write_change(change);

@@ -38,6 +38,12 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
     }
     close_all_but_the_last(owner);
     note_all_asked(owner).await?;
+    let crashed =
+        owner.next_outcome < owner.outcomes.head() || owner.folding.intake_to < owner.intake.topic.head();
+    if crashed {
+        let bus = owner.parts.bus.clone();
+        owner.fates.remember(&*bus).map_err(bus_error)?;
+    }
     owner.replay_intake().await?;
     replay(owner)?;
     let lost = mark_segments(owner)?;

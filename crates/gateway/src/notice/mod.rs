@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use bus::{BusError, Group, Topic};
 use net::{TlsClient, TlsClientSettings};
-use records::{NOTICES, Notice, NoticeVerb};
+use records::{NOTICES, Notice, NoticeVerb, TOLD_TAIL};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
@@ -327,6 +327,13 @@ impl Office {
         let acked = std::mem::take(&mut self.lines().acked);
         if acked && let Err(error) = self.group.flush().await {
             tracing::warn!(%error, "acknowledgements were not made durable");
+        }
+        let below = self.group.low_water().saturating_sub(TOLD_TAIL);
+        if acked
+            && below > self.topic.low()
+            && let Err(error) = self.topic.trim(below)
+        {
+            tracing::warn!(%error, "notices that were heard stay on disk");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Kills: what a start makes of messages, whatever was done and not yet in SQL.
 
 use super::house::{House, START, accepted, not_tried, receipt, refused, unknown};
-use super::messages::{accept, fates, message, until, view};
+use super::messages::{accept, fates, message, until, until_told, view};
 use super::survival::copy_as_killed;
 use crate::messages::Steered;
 use records::{
@@ -26,6 +26,7 @@ async fn messages_are_sent_once_and_stay_where_they_were_over_kills() {
         until(&house, *id, FateState::Accepted).await;
     }
     assert_eq!(carrier.addresses().len(), 700);
+    until_told(&house, 700).await;
     // A gateway would read in the outcomes what it has written; this one knows by what it has acknowledged.
     let topic = records::segment_topic("sms", Lane::Routine);
     house.bus.group(&topic, crate::run::GATEWAYS).unwrap().flush().await.unwrap();
@@ -45,6 +46,8 @@ async fn messages_are_sent_once_and_stay_where_they_were_over_kills() {
     let more = accept(&third, &[message("+471")]).await;
     until(&third, more[0], FateState::Accepted).await;
     assert_eq!(carrier.addresses(), ["+471"]);
+    // Nor is it told again: the last run had said it.
+    assert_eq!(until_told(&third, 701).await.len(), 701);
     for id in &ids {
         assert_eq!(view(&third, *id).await.unwrap().state, FateState::Accepted);
     }
