@@ -16,6 +16,8 @@ const SLICE_ROWS: usize = 16_384;
 const CARRIER_IDS: &str = "carrier-ids";
 /// How often topics are trimmed, in microseconds.
 const TRIM_EVERY_US: i64 = 5_000_000;
+/// Messages from people that were for nobody are kept to be looked up, so many of them.
+const INBOUND_KEPT: u64 = 1_000_000;
 
 /// Where a fold stands.
 pub struct FoldState {
@@ -232,6 +234,7 @@ impl Owner {
         if let Err(error) = self.intake.topic.trim(self.folding.intake_to) {
             tracing::warn!(%error, "intake could not be trimmed");
         }
+        let _ = self.inbound.trim(self.inbound.head().saturating_sub(INBOUND_KEPT));
         for lane in self.ways.list.iter().flat_map(|way| way.lanes.iter()) {
             let low = lane.group.low_water();
             if low > lane.topic.low() {
