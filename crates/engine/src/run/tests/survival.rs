@@ -122,6 +122,8 @@ async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing(
     let submitted = house.submit(|request| request.require_answer = true).await;
     house.until(&submitted.alert, |report| report.state == "running" && report.counts.planned == 20).await;
     // In segments, in outcomes that are not folded, and in an alert that is over.
+    let segments = house.bus.topic(&records::segment_topic("sms", records::Lane::Routine)).unwrap();
+    segments.readable(0).await;
     copy_as_killed(dir.path(), in_segments.path());
     let carrier = house.carrier(accepted);
     house.until(&submitted.alert, |report| report.state == "done").await;
