@@ -102,8 +102,8 @@ async fn an_emergency_overtakes_what_is_under_way() {
     let taken = began.elapsed();
     let report = api.report(&routine).await;
     assert!(count(&report, "planned") > 1_000, "the other waits: {report}");
-    // Half a second at 100/s, and the batch that was written already; the rest is for a busy machine. Behind the others it were 20 s.
-    assert!(taken.as_secs_f64() < 6.0, "{taken:?}");
+    // Half a second at 100/s, and the batch that was written already.
+    assert!(taken.as_secs_f64() < 2.0, "{taken:?}");
     api.steer(&routine, "cancel").await;
 }
 

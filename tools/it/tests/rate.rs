@@ -25,11 +25,6 @@ pub fn most_in_a_second(stamps: &[u64]) -> usize {
     most
 }
 
-/// The best of any so many submissions in a row: what the limiter reaches when nobody takes its processor.
-fn best_per_second(stamps: &[u64], submissions: usize) -> f64 {
-    stamps.windows(submissions + 1).map(per_second).fold(0.0, f64::max)
-}
-
 fn per_second(stamps: &[u64]) -> f64 {
     (stamps.len() - 1) as f64 * SECOND_US as f64 / (stamps[stamps.len() - 1] - stamps[0]) as f64
 }
@@ -67,8 +62,7 @@ async fn a_limit_of_50_a_second_holds_in_every_second_also_over_a_kill_and_is_re
     // What the kill cut off on its way was written and not heard; nothing was heard that was not seen.
     assert!(submits <= written, "the witness saw all: {submits} heard, {written} written");
     for stretch in [&before, &after] {
-        let best = best_per_second(stretch, 2 * RATE);
-        assert!(best >= RATE as f64 - 1.0, "{best} a second at best, {} in all", per_second(stretch));
+        assert!(per_second(stretch) >= RATE as f64 - 1.0, "{} a second", per_second(stretch));
     }
     let all: Vec<u64> = before.into_iter().chain(after).collect();
     assert!(all.is_sorted(), "the second process wrote after the first");
