@@ -202,7 +202,7 @@ pub(crate) fn noted<T>(
 /// The nearest known name, if one is near enough to have been meant.
 pub(crate) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let lower = shortened(name).to_lowercase();
-    let best = known.iter().map(|candidate| (distance(&lower, candidate), *candidate)).min()?;
+    let best = known.iter().map(|candidate| (strsim::levenshtein(&lower, candidate), *candidate)).min()?;
     (best.0 <= 2.max(best.1.chars().count() / 3)).then_some(best.1)
 }
 
@@ -211,22 +211,6 @@ fn unknown_member(name: &str, known: &[&str]) -> String {
         Some(near) => format!("is unknown; did you mean {near:?}?"),
         None => format!("is unknown; known are {}", known.join(", ")),
     }
-}
-
-/// Levenshtein's distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let change = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 fn shortened(name: &str) -> String {
