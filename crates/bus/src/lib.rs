@@ -22,12 +22,83 @@ pub const RECORD_OCTETS_MAX: usize = 4 * 1024 * 1024;
 /// A retained topic holds at most so many keys.
 pub const RETAINED_KEYS_MAX: usize = 1_000_000;
 
+/// A deduplication key is at most so many octets.
+pub const KEY_OCTETS_MAX: usize = 128;
+/// A topic remembers at most so many keys of its newest keyed appends.
+pub const KEYS_MAX: usize = 100_000;
+
+/// How safe an append is when it is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Durability {
+    /// As long as the process lives. Nothing of it is on disk; after a start the topic is there, empty, and goes on with an index
+    /// that was never given out.
+    Memory,
+    /// Handed to the operating system: it survives the death of the process.
+    #[default]
+    Os,
+    /// Synced: it survives a power cut. Who waits is synced together.
+    Disk,
+}
+
+/// What may be let go of. Each limit that is given holds by itself; space comes back by whole files, so a topic may hold more than
+/// its limits by one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retention {
+    /// Records older than this.
+    pub age: Option<Duration>,
+    /// The oldest beyond so many octets.
+    pub octets: Option<u64>,
+    /// The oldest beyond so many records.
+    pub records: Option<u64>,
+}
+
+/// How a topic is kept. The last opening decides; an open topic changes with it, except that one made as `Memory` stays it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TopicSettings {
+    /// Nothing: as the bus promises for all (its `fsync`).
+    pub durability: Option<Durability>,
+    /// See [`Retention`].
+    pub retention: Retention,
+    /// Its appends go before others' where they wait for a disk, and may use the room kept back from a full one.
+    pub emergency: bool,
+}
+
+/// How a group is kept. The last opening decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupSettings {
+    /// Records that may be acknowledged above one that is not; at this bound nothing new is given out until the gap closes.
+    pub out_of_order_max: usize,
+    /// A record that was given out so often and never acknowledged is dead; 0: never.
+    pub deliveries_max: u32,
+    /// Where dead records go, as [`DeadLetter`]s; nothing: they are given out on and on.
+    pub dead_letters: Option<String>,
+}
+
+impl Default for GroupSettings {
+    fn default() -> GroupSettings {
+        GroupSettings { out_of_order_max: 65_536, deliveries_max: 0, dead_letters: None }
+    }
+}
+
 /// Anything that can carry topics.
 pub trait Bus: Send + Sync {
     /// Opens a topic, or makes it.
-    fn topic(&self, name: &str) -> Result<Arc<dyn Topic>, BusError>;
+    fn topic(&self, name: &str) -> Result<Arc<dyn Topic>, BusError> {
+        self.topic_with(name, &TopicSettings::default())
+    }
+    /// The same, kept in a way of its own.
+    fn topic_with(&self, name: &str, settings: &TopicSettings) -> Result<Arc<dyn Topic>, BusError>;
     /// Opens a consumer group of a topic, or makes it; a new group starts at the topic's low end.
-    fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError>;
+    fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError> {
+        self.group_with(topic, group, &GroupSettings::default())
+    }
+    /// The same, kept in a way of its own.
+    fn group_with(
+        &self,
+        topic: &str,
+        group: &str,
+        settings: &GroupSettings,
+    ) -> Result<Arc<dyn Group>, BusError>;
     /// Opens a retained topic, or makes it: the last value of each key.
     fn retained(&self, name: &str) -> Result<Arc<dyn Retained>, BusError>;
     /// Names of existing topics that begin with `prefix`.
@@ -36,6 +107,10 @@ pub trait Bus: Send + Sync {
     fn remove(&self, name: &str) -> Result<(), BusError>;
     /// How long the last syncs took, for metrics and benches: median of the last 1,000 in microseconds.
     fn sync_us_p50(&self) -> u64;
+    /// Appends can be expected to work: the servers behind the bus answer. A bus on this machine's disk always does.
+    fn is_reachable(&self) -> bool {
+        true
+    }
 }
 
 /// One topic.
@@ -43,17 +118,77 @@ pub trait Topic: Send + Sync {
     /// Appends records as one unit (all or none after a crash) and resolves to the first one's index when they are durable.
     /// Appends of many callers that wait together are synced together (group commit).
     fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>>;
+    /// The same under a key: if records were appended under it before, nothing is appended and their place comes back. The newest
+    /// [`KEYS_MAX`] keys of a topic are remembered, over restarts too; at least for two minutes.
+    fn append_keyed<'a>(
+        &'a self,
+        key: &'a [u8],
+        records: &'a [&'a [u8]],
+    ) -> BoxFuture<'a, Result<Keyed, BusError>>;
+    /// The same, only if the next index is `head`; else [`BusError::Moved`]. For who must know that nobody wrote in between.
+    fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>>;
     /// At most `records_max` records and about `octets_max` octets (at least one record if there is one) from `from` on; what is
     /// below the low end is skipped. Only durable records. Empty at the end of the topic.
     fn read(&self, from: u64, records_max: usize, octets_max: usize) -> Result<Vec<Record>, BusError>;
+    /// The same without holding the calling thread, where servers are asked.
+    fn fetch(
+        &self,
+        from: u64,
+        records_max: usize,
+        octets_max: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, BusError>>;
     /// Resolves when there is a readable record at `index` or above.
     fn readable(&self, index: u64) -> BoxFuture<'static, ()>;
     /// Lowest index still there.
     fn low(&self) -> u64;
-    /// The index the next readable record will have.
+    /// The index the next readable record will have, as far as this process has heard.
     fn head(&self) -> u64;
+    /// The same, as the servers say it now: everything that any process appended before this call is below.
+    fn latest(&self) -> BoxFuture<'_, Result<u64, BusError>>;
     /// Lets go of everything below `index`; space comes back by whole files.
     fn trim(&self, below: u64) -> Result<(), BusError>;
+}
+
+/// What a keyed append came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keyed {
+    /// The first record's index, of now or of then.
+    pub first: u64,
+    /// It was appended before.
+    pub repeated: bool,
+}
+
+/// A record that nobody could deal with, as it stands in a topic of dead letters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Its index in the topic it comes from.
+    pub index: u64,
+    /// How often it was given out.
+    pub deliveries: u32,
+    /// The record.
+    pub octets: bytes::Bytes,
+}
+
+impl DeadLetter {
+    /// As a record: index and deliveries (little-endian, 8 and 4 octets), then the octets.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut record = Vec::with_capacity(12 + self.octets.len());
+        record.extend_from_slice(&self.index.to_le_bytes());
+        record.extend_from_slice(&self.deliveries.to_le_bytes());
+        record.extend_from_slice(&self.octets);
+        record
+    }
+
+    /// From a record; nothing if it is too short to be one.
+    pub fn decode(record: &bytes::Bytes) -> Option<DeadLetter> {
+        let (index, rest) = record.split_first_chunk::<8>()?;
+        let (deliveries, _) = rest.split_first_chunk::<4>()?;
+        Some(DeadLetter {
+            index: u64::from_le_bytes(*index),
+            deliveries: u32::from_le_bytes(*deliveries),
+            octets: record.slice(12..),
+        })
+    }
 }
 
 /// A record with its place.
@@ -150,6 +285,23 @@ pub enum BusError {
         /// Which record.
         index: u64,
     },
+    /// The topic's next index is another than the one named: somebody appended in between.
+    Moved {
+        /// Which topic.
+        topic: String,
+        /// Its next index.
+        head: u64,
+    },
+    /// The servers behind the bus do not answer. Whether an append is there is not known: it may be appended again under its key.
+    Unreachable {
+        /// What was tried, and what was heard.
+        why: String,
+    },
+    /// The servers behind the bus are not what is needed: too old, or they keep a topic in another way than asked.
+    Unfit {
+        /// What is asked, and what is there.
+        why: String,
+    },
     /// The bus is closing.
     Closed,
 }
@@ -170,6 +322,11 @@ impl std::fmt::Display for BusError {
             BusError::NotLeased { topic, index } => {
                 write!(f, "record {index} of topic {topic} is not under a lease")
             }
+            BusError::Moved { topic, head } => {
+                write!(f, "topic {topic} has gone on: its next index is {head}")
+            }
+            BusError::Unreachable { why } => write!(f, "the servers behind the bus do not answer: {why}"),
+            BusError::Unfit { why } => write!(f, "the servers behind the bus cannot be used: {why}"),
             BusError::Closed => write!(f, "the bus is closing"),
         }
     }

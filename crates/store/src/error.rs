@@ -18,6 +18,16 @@ pub enum StoreError {
         /// Which, why.
         what: String,
     },
+    /// The lease that this writer works under has passed to another: nothing was changed.
+    Fenced {
+        /// Which lease.
+        lease: String,
+    },
+    /// The database server does not answer. Whether the change was made is not known.
+    Unreachable {
+        /// What was tried, and what was heard.
+        why: String,
+    },
     /// The store is closing.
     Closed,
 }
@@ -31,6 +41,10 @@ impl std::fmt::Display for StoreError {
             StoreError::Conflict { why } => f.write_str(why),
             StoreError::Database { why } => write!(f, "the database refused: {why}"),
             StoreError::Damaged { what } => write!(f, "a stored row is damaged: {what}"),
+            StoreError::Fenced { lease } => {
+                write!(f, "the lease {lease:?} has passed to another process: nothing was changed")
+            }
+            StoreError::Unreachable { why } => write!(f, "the database does not answer: {why}"),
             StoreError::Closed => f.write_str("the store is closing"),
         }
     }

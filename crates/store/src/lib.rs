@@ -18,6 +18,7 @@ mod deliveries;
 mod error;
 mod groups;
 pub mod import;
+mod leases;
 mod observers;
 mod opt_outs;
 mod recipients;
@@ -30,6 +31,7 @@ pub use audit::{Act, Audit};
 pub use deliveries::{Deliveries, Fold, FoldedBlock};
 pub use error::StoreError;
 pub use groups::Groups;
+pub use leases::{Fence, Held, Holder, LeaseTaken, Leases};
 pub use observers::Observers;
 pub use opt_outs::{OptOut, OptOuts};
 pub use recipients::{ImportNo, Recipients};
@@ -40,8 +42,13 @@ use std::sync::Arc;
 
 /// Everything a store is. One value, shared by doors and engine.
 pub trait Store:
-    Recipients + Groups + OptOuts + Alerts + Deliveries + Tokens + Observers + Audit + Send + Sync
+    Recipients + Groups + OptOuts + Alerts + Deliveries + Tokens + Observers + Audit + Leases + Send + Sync
 {
+    /// The same store, in which every transaction that writes asks first whether the lease is still held at this epoch; once it is not, each
+    /// fails with [`StoreError::Fenced`] and changes nothing.
+    fn fenced(&self, fence: Fence) -> SharedStore;
+    /// Who this store is: made with the first migration, another for each database. What belongs to it (a bus) can be told by it.
+    fn house(&self) -> BoxFuture<'_, Result<uuid::Uuid, StoreError>>;
     /// Moves what is in the write-ahead log where it belongs, and closes; for an orderly end.
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 }

@@ -52,9 +52,11 @@ pub const EDGES: &[Edge] = &[
             "doors",
             "sim",
             "bench",
+            "peers",
             "campanile",
         ],
     ),
+    ("peers", &[]),
     ("xtask", &[]),
 ];
 
