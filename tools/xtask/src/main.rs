@@ -1,5 +1,6 @@
-//! The house's rules that a program can check: `cargo xtask tidy`.
+//! What a program can check of the house: `cargo xtask tidy` its rules, `cargo xtask test` its tests.
 
+mod again;
 mod edges;
 mod scan;
 mod tidy;
@@ -10,14 +11,17 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy
+       cargo xtask test [ARGUMENTS]
 
   tidy    compares the crates' dependencies with the allowed edges, and checks lengths, bans, names and docstrings
+  test    cargo test with these arguments; of the tests that fail, a few are run once more, alone, and named
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
+        ["test", ref arguments @ ..] => run_test(arguments),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");
             ExitCode::SUCCESS
@@ -25,6 +29,17 @@ fn main() -> ExitCode {
         _ => {
             eprint!("{USAGE}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn run_test(arguments: &[&str]) -> ExitCode {
+    match again::run(arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("test: {error}");
+            ExitCode::FAILURE
         }
     }
 }
