@@ -44,12 +44,12 @@ pub use outcome::{
 };
 pub use recipient::{Device, Position, QuietHours, Recipient};
 pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage, RosterSheet};
-pub use route::{Lane, Route, RouteHealth};
+pub use route::{Lane, NodeHealth, Route, RouteHealth};
 pub use segment::{Body, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
 pub use time::Timestamp;
 pub use topics::{
-    CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, ROUTES, TOLD_TAIL, segment_topic,
-    told_topic,
+    ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, ROUTES, TOLD_TAIL,
+    answers_topic, health_key, health_of, segment_topic, told_topic,
 };
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage

@@ -94,3 +94,26 @@ impl RouteHealth {
         crate::from_bytes("route health", bytes)
     }
 }
+
+/// The same of one of several processes, keyed by [`crate::health_key`]. It counts for `lasts_ms` after it was heard: who hears it
+/// measures by their own clock, from when `beat` was news to them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeHealth {
+    /// Another at each telling: told again, though nothing changed, at least three times in `lasts_ms`.
+    pub beat: u64,
+    /// For how long it counts, milliseconds.
+    pub lasts_ms: u32,
+    /// How the route is there.
+    pub health: RouteHealth,
+}
+
+impl NodeHealth {
+    /// As stored on the retained topic.
+    pub fn encode(&self) -> Vec<u8> {
+        crate::to_bytes(self)
+    }
+    /// Reads what [`NodeHealth::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, crate::DecodeError> {
+        crate::from_bytes("health of a process's route", bytes)
+    }
+}

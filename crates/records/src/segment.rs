@@ -83,6 +83,32 @@ pub enum Body {
 }
 
 impl Segment {
+    /// A record with nobody in it, by which a process that begins to lead moves the head of a topic of segments: what another still
+    /// appends at the old head is refused. Gateways acknowledge it and do nothing else. `term` tells one from the other.
+    pub fn seat(route: &str, lane: Lane, term: u64) -> Segment {
+        Segment {
+            alert: AlertNo(0),
+            alert_id: crate::AlertId(uuid::Uuid::from_u64_pair(0, term)),
+            account: String::new(),
+            route: route.to_owned(),
+            lane,
+            // It needs no outcome to be kept.
+            outcomes_from: u64::MAX,
+            expires: Timestamp(i64::MAX),
+            sender: None,
+            flash: false,
+            receipt: false,
+            answer: false,
+            choices: Vec::new(),
+            emergency: false,
+            bodies: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+    /// See [`Segment::seat`].
+    pub fn is_seat(&self) -> bool {
+        self.entries.is_empty()
+    }
     /// As stored on the bus.
     pub fn encode(&self) -> Vec<u8> {
         /// Most entries have fewer octets.
@@ -101,5 +127,18 @@ impl Segment {
             Some(own) => Some(own),
             None => self.bodies.get(usize::from(entry.body)).map(|body| &**body),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seat_is_told_from_a_segment_and_holds_no_outcomes_back() {
+        let seat = Segment::decode(&Segment::seat("sms", Lane::Urgent, 7).encode()).unwrap();
+        assert!(seat.is_seat());
+        assert_eq!((seat.lane, seat.outcomes_from), (Lane::Urgent, u64::MAX));
+        assert_ne!(seat.encode(), Segment::seat("sms", Lane::Urgent, 8).encode());
     }
 }

@@ -13,8 +13,30 @@ pub const INBOUND: &str = "inbound";
 pub const INTAKE: &str = "intake";
 /// Retained: key is the alert's number in decimal, value a [`Control`].
 pub const CONTROL: &str = "control";
-/// Retained: key is the route's name, value a [`crate::RouteHealth`].
+/// Retained: key is the route's name, value a [`crate::RouteHealth`]; where several processes serve a route, key is its
+/// [`health_key`] and value a [`crate::NodeHealth`].
 pub const ROUTES: &str = "routes";
+/// Numbers of alerts that doors have stored, for who leads, in decimal. A hint: the store is asked too.
+pub const ACCEPTED: &str = "accepted";
+/// What processes that do not lead ask the one that does.
+pub const ASKS: &str = "asks";
+
+/// The topic on which the process with this name hears answers to what it asked.
+pub fn answers_topic(node: &str) -> String {
+    let mut name = String::from("answers/");
+    escape_into(&mut name, node);
+    name
+}
+
+/// The key of a route's health on [`ROUTES`] as one of several processes tells it. A route's name has no `/`.
+pub fn health_key(node: &str, route: &str) -> String {
+    format!("{node}/{route}")
+}
+
+/// The process and the route of a [`health_key`]; nothing for the key of a process that is alone.
+pub fn health_of(key: &str) -> Option<(&str, &str)> {
+    key.rsplit_once('/')
+}
 
 /// The topic of segments for one route and lane.
 pub fn segment_topic(route: &str, lane: Lane) -> String {
@@ -29,13 +51,17 @@ pub const TOLD_TAIL: u64 = 65_536;
 /// percent-escaped, since a `system_id` may hold anything.
 pub fn told_topic(system_id: &str) -> String {
     let mut name = String::from("told/");
-    for octet in system_id.bytes() {
+    escape_into(&mut name, system_id);
+    name
+}
+
+fn escape_into(name: &mut String, text: &str) {
+    for octet in text.bytes() {
         match octet {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => name.push(char::from(octet)),
             other => name.push_str(&format!("%{other:02X}")),
         }
     }
-    name
 }
 
 /// What gateways must know of an alert before each batch. An alert without one may be sent.
