@@ -38,7 +38,7 @@ mod tests;
 
 pub use clock::{Clock, Monotonic};
 
-use crate::{Bus, BusError, Group, Retained, Topic};
+use crate::{Bus, BusError, Group, GroupSettings, Retained, Topic, TopicSettings};
 use disk::{Disk, OsDisk};
 use group::LogGroup;
 use lock::{lock, read, write};
@@ -240,11 +240,16 @@ impl Embedded {
 }
 
 impl Bus for Embedded {
-    fn topic(&self, name: &str) -> Result<Arc<dyn Topic>, BusError> {
+    fn topic_with(&self, name: &str, _settings: &TopicSettings) -> Result<Arc<dyn Topic>, BusError> {
         Ok(self.log(name)?)
     }
 
-    fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError> {
+    fn group_with(
+        &self,
+        topic: &str,
+        group: &str,
+        _settings: &GroupSettings,
+    ) -> Result<Arc<dyn Group>, BusError> {
         let log = self.log(topic)?;
         Ok(self.open_group(topic, group, &log)?)
     }

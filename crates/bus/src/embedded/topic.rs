@@ -1,5 +1,5 @@
 use super::log::Log;
-use crate::{BusError, Record, Topic};
+use crate::{BusError, Keyed, Record, Topic};
 use futures_util::future::BoxFuture;
 
 /// A topic is a log, and the log itself is shared.
@@ -10,6 +10,35 @@ impl Topic for Log {
             self.promised(written.end).await?;
             Ok(written.first)
         })
+    }
+
+    fn append_keyed<'a>(
+        &'a self,
+        key: &'a [u8],
+        records: &'a [&'a [u8]],
+    ) -> BoxFuture<'a, Result<Keyed, BusError>> {
+        Box::pin(async move {
+            let (written, repeated) = self.write_keyed(key, records)?;
+            self.promised(written.end).await?;
+            Ok(Keyed { first: written.first, repeated })
+        })
+    }
+
+    fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
+        Box::pin(async move {
+            let written = self.write_at(head, records)?;
+            self.promised(written.end).await?;
+            Ok(written.first)
+        })
+    }
+
+    fn fetch(
+        &self,
+        from: u64,
+        records_max: usize,
+        octets_max: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, BusError>> {
+        Box::pin(async move { Log::read(self, from, records_max, octets_max) })
     }
 
     fn read(&self, from: u64, records_max: usize, octets_max: usize) -> Result<Vec<Record>, BusError> {
@@ -30,6 +59,14 @@ impl Topic for Log {
 
     fn head(&self) -> u64 {
         Log::head(self)
+    }
+
+    fn latest(&self) -> BoxFuture<'_, Result<u64, BusError>> {
+        Box::pin(async move {
+            let end = self.end();
+            self.promised(end).await?;
+            Ok(end)
+        })
     }
 
     fn trim(&self, below: u64) -> Result<(), BusError> {

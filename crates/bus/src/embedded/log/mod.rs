@@ -5,6 +5,7 @@
 //! written by then; under [`Fsync::Always`] it is readable only after that.
 
 mod file;
+mod keys;
 mod read;
 mod recover;
 #[cfg(test)]
@@ -19,8 +20,9 @@ use super::lock::{lock, read, write};
 use super::shared::Shared;
 use super::sync::Phase;
 use super::tail::{Budget, Tail};
-use crate::{BusError, RECORD_OCTETS_MAX, Record};
+use crate::{BusError, KEY_OCTETS_MAX, RECORD_OCTETS_MAX, Record};
 use bytes::BytesMut;
+use keys::Keys;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -97,6 +99,7 @@ struct Writer {
     last_unsynced: bool,
     /// Folders with entries that are not synced.
     folders: Vec<PathBuf>,
+    keys: Keys,
 }
 
 /// How many appends the last syncs carried.
@@ -153,6 +156,7 @@ impl Log {
             unsynced: Vec::new(),
             last_unsynced: false,
             folders: Vec::new(),
+            keys: Keys::default(),
         };
         Ok(Arc::new_cyclic(|me| Log {
             name,
@@ -175,6 +179,50 @@ impl Log {
     /// Writes records as one unit and asks for the sync that the bus's mode promises.
     pub fn write_promised(&self, records: &[&[u8]]) -> Result<Written, BusError> {
         let (written, rolled) = self.write(records)?;
+        self.promise(rolled);
+        Ok(written)
+    }
+
+    /// The same if the next index is `head`.
+    pub fn write_at(&self, head: u64, records: &[&[u8]]) -> Result<Written, BusError> {
+        let octets = check_sizes(records)?;
+        let mut writer = lock(&self.writer);
+        if writer.next != head {
+            self.check_running()?;
+            return Err(BusError::Moved { topic: self.name.clone(), head: writer.next });
+        }
+        let (written, rolled) = self.write_locked(&mut writer, records, octets)?;
+        drop(writer);
+        self.promise(rolled);
+        Ok(written)
+    }
+
+    /// The same unless records were appended under this key before; says whether they were.
+    pub fn write_keyed(&self, key: &[u8], records: &[&[u8]]) -> Result<(Written, bool), BusError> {
+        if key.len() > KEY_OCTETS_MAX {
+            return Err(BusError::TooLarge { what: "a key", size: key.len(), limit: KEY_OCTETS_MAX });
+        }
+        let octets = check_sizes(records)?;
+        let mut writer = lock(&self.writer);
+        if let Some(written) = writer.keys.place(key) {
+            return Ok((written, true));
+        }
+        let (written, rolled) = self.write_locked(&mut writer, records, octets)?;
+        if written.first < written.end {
+            writer.keys.remember(key, written);
+        }
+        drop(writer);
+        self.promise(rolled);
+        Ok((written, false))
+    }
+
+    /// Index behind the last record, readable or not yet.
+    pub fn end(&self) -> u64 {
+        lock(&self.writer).next
+    }
+
+    /// Asks for the sync that the bus's mode promises.
+    fn promise(&self, rolled: bool) {
         match self.shared.fsync {
             Fsync::Always => self.request_sync(),
             Fsync::Interval(interval) => {
@@ -188,27 +236,34 @@ impl Log {
             Fsync::Os if rolled => self.request_sync(),
             Fsync::Os => {}
         }
-        Ok(written)
     }
 
     /// Writes records as one unit; they become durable with the next sync. Says also whether a file was begun.
     pub fn write(&self, records: &[&[u8]]) -> Result<(Written, bool), BusError> {
         let octets = check_sizes(records)?;
-        let mut writer = lock(&self.writer);
+        self.write_locked(&mut lock(&self.writer), records, octets)
+    }
+
+    fn write_locked(
+        &self,
+        writer: &mut Writer,
+        records: &[&[u8]],
+        octets: u64,
+    ) -> Result<(Written, bool), BusError> {
         self.check_running()?;
         let first = writer.next;
         if records.is_empty() {
             return Ok((Written { first, end: first }, false));
         }
-        self.cut_leftover(&mut writer)?;
+        self.cut_leftover(writer)?;
         let last = read(&self.files).last().cloned();
         let (last, rolled) = match last {
             Some(last) if writer.offset + octets <= self.shared.file_octets_max => (last, false),
             Some(last) if writer.offset == FILE_HEADER as u64 => (last, false),
-            _ => (self.begin_file(&mut writer)?, true),
+            _ => (self.begin_file(writer)?, true),
         };
         let file = last.open(&self.shared).map_err(|error| failed(&self.name, "open", &error))?;
-        self.write_batch(&mut writer, &*file, records)?;
+        self.write_batch(writer, &*file, records)?;
         last.note_batch(first, writer.offset, records);
         self.appends.fetch_add(1, Ordering::AcqRel);
         writer.next += records.len() as u64;

@@ -4,7 +4,7 @@ use super::*;
 use crate::World;
 use crate::feed::{Feed, FeedSettings};
 use bus::embedded::{Fsync, Options};
-use bus::{Bus, BusError, Group, Record, Retained, Topic};
+use bus::{Bus, BusError, Group, GroupSettings, Keyed, Record, Retained, Topic, TopicSettings};
 use futures_util::future::BoxFuture;
 use net::Cores;
 use records::{NotTried, OUTCOMES, ROUTES, RouteHealth, decode_outcomes, segment_topic};
@@ -189,15 +189,20 @@ struct FullDisk {
 }
 
 impl Bus for FullDisk {
-    fn topic(&self, name: &str) -> Result<Arc<dyn Topic>, BusError> {
-        let inner = self.inner.topic(name)?;
+    fn topic_with(&self, name: &str, settings: &TopicSettings) -> Result<Arc<dyn Topic>, BusError> {
+        let inner = self.inner.topic_with(name, settings)?;
         match name {
             OUTCOMES => Ok(Arc::new(FullTopic { inner, failures: Arc::clone(&self.failures) })),
             _ => Ok(inner),
         }
     }
-    fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError> {
-        self.inner.group(topic, group)
+    fn group_with(
+        &self,
+        topic: &str,
+        group: &str,
+        settings: &GroupSettings,
+    ) -> Result<Arc<dyn Group>, BusError> {
+        self.inner.group_with(topic, group, settings)
     }
     fn retained(&self, name: &str) -> Result<Arc<dyn Retained>, BusError> {
         self.inner.retained(name)
@@ -218,14 +223,40 @@ struct FullTopic {
     failures: Arc<AtomicUsize>,
 }
 
+impl FullTopic {
+    fn is_full(&self) -> bool {
+        self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+fn full<T: Send + 'static>() -> BoxFuture<'static, Result<T, BusError>> {
+    Box::pin(async { Err(BusError::DiskFull { topic: OUTCOMES.to_owned() }) })
+}
+
 impl Topic for FullTopic {
     fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
-        let left =
-            self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        match left {
-            Ok(_) => Box::pin(async { Err(BusError::DiskFull { topic: OUTCOMES.to_owned() }) }),
-            Err(_) => self.inner.append(records),
-        }
+        if self.is_full() { full() } else { self.inner.append(records) }
+    }
+    fn append_keyed<'a>(
+        &'a self,
+        key: &'a [u8],
+        records: &'a [&'a [u8]],
+    ) -> BoxFuture<'a, Result<Keyed, BusError>> {
+        if self.is_full() { full() } else { self.inner.append_keyed(key, records) }
+    }
+    fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
+        if self.is_full() { full() } else { self.inner.append_at(head, records) }
+    }
+    fn fetch(
+        &self,
+        from: u64,
+        records_max: usize,
+        octets_max: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, BusError>> {
+        self.inner.fetch(from, records_max, octets_max)
+    }
+    fn latest(&self) -> BoxFuture<'_, Result<u64, BusError>> {
+        self.inner.latest()
     }
     fn read(&self, from: u64, records_max: usize, octets_max: usize) -> Result<Vec<Record>, BusError> {
         self.inner.read(from, records_max, octets_max)
