@@ -168,8 +168,7 @@ pub async fn ensure_admin_token(store: &SharedStore, now: Timestamp) -> Result<O
     let minted = mint(Role::Admin, Account::DEFAULT, "first admin token", now);
     let (token, secret) =
         minted.map_err(|problem| StoreError::Database { why: problem.detail().to_owned() })?;
-    store.put_token(token).await?;
-    Ok(Some(secret))
+    Ok(store.put_first_token(token).await?.then_some(secret))
 }
 
 /// Tokens looked up lately, by hash.

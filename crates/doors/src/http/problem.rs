@@ -228,7 +228,7 @@ impl From<StoreError> for Problem {
         let kind = match &error {
             StoreError::DiskFull => Kind::DiskFull,
             StoreError::Conflict { .. } => Kind::WrongState,
-            StoreError::Closed => Kind::Busy,
+            StoreError::Closed | StoreError::Fenced { .. } | StoreError::Unreachable { .. } => Kind::Busy,
             StoreError::Database { .. } | StoreError::Damaged { .. } => Kind::Internal,
         };
         Problem::new(kind, error.to_string())

@@ -3,6 +3,7 @@
 pub(crate) mod alerts;
 pub(crate) mod deliveries;
 pub(crate) mod imports;
+pub(crate) mod leases;
 pub(crate) mod others;
 pub(crate) mod recipients;
 pub(crate) mod rosters;

@@ -105,7 +105,7 @@ pub(crate) async fn acts_are_listed_newest_first(store: &dyn Store) {
     assert_eq!(store.acts(Some("c"), 10).await.unwrap(), []);
 }
 
-fn token(id: &str, hash: u8, account: &str) -> Token {
+pub(crate) fn token(id: &str, hash: u8, account: &str) -> Token {
     Token {
         id: id.to_owned(),
         hash: [hash; 32],

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_first.sql"),
     include_str!("../../migrations/sqlite/0002_messages.sql"),
+    include_str!("../../migrations/sqlite/0003_house.sql"),
 ];
 /// Marks a database file as ours: "cmpl".
 const APPLICATION_ID: i64 = 0x636d_706c;

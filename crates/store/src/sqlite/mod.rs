@@ -4,6 +4,7 @@ mod alerts;
 mod audit;
 mod deliveries;
 mod groups;
+mod leases;
 mod migrate;
 mod observers;
 mod opt_outs;
@@ -21,7 +22,7 @@ mod visible;
 mod wal;
 mod writer;
 
-use crate::{SharedStore, Store, StoreError};
+use crate::{Fence, SharedStore, Store, StoreError};
 use futures_util::future::BoxFuture;
 use queue::{Lane, Queue, Step};
 use readers::Readers;
@@ -32,7 +33,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sweep::Sweep;
 use wal::Log;
 use writer::Tx;
@@ -66,19 +67,24 @@ pub fn open(path: &Path, options: &Options) -> Result<SharedStore, StoreError> {
     Ok(Arc::new(Sqlite::open(path, options)?))
 }
 
-/// The store in one SQLite file.
-struct Sqlite(Arc<Parts>);
+/// The store in one SQLite file, for anybody or for whoever holds a lease.
+struct Sqlite {
+    parts: Arc<Parts>,
+    fence: Option<Fence>,
+}
 
 impl Deref for Sqlite {
     type Target = Parts;
     fn deref(&self) -> &Parts {
-        &self.0
+        &self.parts
     }
 }
 
 /// What it is made of.
 struct Parts {
     path: PathBuf,
+    /// What leases are counted from.
+    opened: Instant,
     queue: Arc<Queue>,
     readers: Arc<Readers>,
     log: Arc<Log>,
@@ -101,6 +107,7 @@ impl Sqlite {
         let connection = writer::connect(path, options)?;
         migrate::migrate(&connection)?;
         staging::abandon_orphans(&connection)?;
+        leases::end_all(&connection)?;
         let queue = Arc::new(Queue::new());
         let log = Arc::new(Log::new(u64::from(options.log_pages)));
         let readers = Arc::new(Readers::start(path, options.readers)?);
@@ -117,8 +124,9 @@ impl Sqlite {
         };
         let staging = Staging::new(path);
         let threads = Mutex::new(threads);
-        let store =
-            Sqlite(Arc::new(Parts { path: path.to_owned(), queue, readers, log, sweep, staging, threads }));
+        let (path, opened) = (path.to_owned(), Instant::now());
+        let parts = Parts { path, opened, queue, readers, log, sweep, staging, threads };
+        let store = Sqlite { parts: Arc::new(parts), fence: None };
         if options.sweep {
             store.start_sweep()?;
         }
@@ -142,6 +150,15 @@ impl Sqlite {
         T: Send + 'static,
         F: FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     {
+        self.write_slices(Lane::Now, move |tx| run(tx).map(Step::Done)).await
+    }
+
+    /// The same, whoever holds the lease.
+    async fn write_unfenced<T, F>(&self, mut run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
         self.queue.submit(Lane::Now, move |tx| run(tx).map(Step::Done)).await
     }
 
@@ -151,7 +168,7 @@ impl Sqlite {
         T: Send + 'static,
         F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send + 'static,
     {
-        self.queue.submit(lane, run).await
+        self.queue.submit(lane, leases::behind(self.fence.clone(), run)).await
     }
 
     async fn read<T, F>(&self, question: F) -> Result<T, StoreError>
@@ -188,16 +205,28 @@ impl Parts {
 }
 
 impl Store for Sqlite {
+    fn fenced(&self, fence: Fence) -> SharedStore {
+        Arc::new(Sqlite { parts: Arc::clone(&self.parts), fence: Some(fence) })
+    }
+
+    fn house(&self) -> BoxFuture<'_, Result<uuid::Uuid, StoreError>> {
+        let house = |connection: &Connection| {
+            let id = connection.query_row("SELECT id FROM house", [], |row| row.get::<_, [u8; 16]>(0))?;
+            Ok(uuid::Builder::from_random_bytes(id).into_uuid())
+        };
+        Box::pin(self.read(house))
+    }
+
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             self.queue.close();
-            let parts = Arc::clone(&self.0);
+            let parts = Arc::clone(&self.parts);
             tokio::task::spawn_blocking(move || parts.join()).await.unwrap_or(Err(StoreError::Closed))
         })
     }
 }
 
-impl Drop for Sqlite {
+impl Drop for Parts {
     fn drop(&mut self) {
         self.queue.close_at_once();
         if let Err(error) = self.join() {

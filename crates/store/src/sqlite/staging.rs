@@ -7,8 +7,8 @@
 use super::recipients::{Row, insert};
 use super::spool::{Merge, Spool};
 use super::visible::{ABANDONED, PUBLISHED, STAGING};
-use super::{Lane, Queue, Sqlite, Step, Tx, as_i64, as_u64};
-use crate::{ImportNo, Recipients, StoreError};
+use super::{Lane, Queue, Sqlite, Step, Tx, as_i64, as_u64, leases};
+use crate::{Fence, ImportNo, Recipients, StoreError};
 use records::{Recipient, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
@@ -141,10 +141,10 @@ pub(super) async fn stage(
 pub(super) async fn publish(store: &Sqlite, import: ImportNo) -> Result<(u64, u64), StoreError> {
     let staged = store.staging.find(import)?;
     let (queue, memberships) = (Arc::clone(&store.queue), store.staging.file(import, "groups"));
-    let sweep = Arc::clone(&store.sweep);
+    let (sweep, fence) = (Arc::clone(&store.sweep), store.fence.clone());
     let published = off_thread(move || {
         let spool = staged.spool.blocking_lock().take().ok_or_else(|| not_staged(import))?;
-        let writing = Writing { queue: &queue, import, written: &staged.written };
+        let writing = Writing { queue: &queue, fence, import, written: &staged.written };
         let published = writing.publish(spool, memberships);
         if published.is_err() {
             // Unseen either way; if this fails too, the next start sweeps it up.
@@ -185,6 +185,7 @@ pub(super) async fn put_many(
 /// What writes an import, on a thread that may wait for the writer.
 struct Writing<'a> {
     queue: &'a Queue,
+    fence: Option<Fence>,
     import: ImportNo,
     written: &'a AtomicU64,
 }
@@ -195,7 +196,8 @@ impl Writing<'_> {
         let rows = self.recipients(spool.merge()?, &mut memberships)?;
         self.memberships(memberships.merge()?)?;
         let import = self.import;
-        self.queue.submit_here(Lane::Now, move |tx| flip(tx, import, rows).map(Step::Done))
+        let flip = leases::behind(self.fence.clone(), move |tx| flip(tx, import, rows).map(Step::Done));
+        self.queue.submit_here(Lane::Now, flip)
     }
 
     /// Writes the recipients in slices, and spools the groups they name. How many they were.
@@ -241,7 +243,7 @@ impl Writing<'_> {
         write: impl Fn(&Tx<'_>, i64, i64, i64, &R) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
         let (import, mut next, count) = (self.import, 0, rows.len() as u64);
-        self.queue.submit_here(Lane::Later, move |tx| {
+        let slice = leases::behind(self.fence.clone(), move |tx| {
             let (account, version) = staged(tx, import)?;
             while next < rows.len() {
                 write(tx, account, as_i64(import.0), version, &rows[next])?;
@@ -251,7 +253,8 @@ impl Writing<'_> {
                 }
             }
             Ok(if next == rows.len() { Step::Done(()) } else { Step::More })
-        })?;
+        });
+        self.queue.submit_here(Lane::Later, slice)?;
         self.written.fetch_add(count, Ordering::Relaxed);
         Ok(())
     }

@@ -9,23 +9,18 @@ const COLUMNS: &str = "tokens.id, hash, role, accounts.id, name, created, revoke
 
 impl Tokens for Sqlite {
     fn put_token(&self, token: Token) -> BoxFuture<'_, Result<(), StoreError>> {
-        let put = move |tx: &Tx<'_>| {
-            tx.prepare_cached(
-                "INSERT INTO tokens (id, hash, account, role, name, created, revoked) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            )?
-            .execute((
-                &token.id,
-                token.hash,
-                tx.account(&token.account)?,
-                token.role.name(),
-                &token.name,
-                token.created.0,
-                token.revoked.map(|at| at.0),
-            ))?;
-            Ok(())
+        Box::pin(self.write(move |tx| put(tx, &token)))
+    }
+
+    fn put_first_token(&self, token: Token) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let put_first = move |tx: &Tx<'_>| {
+            let any: bool = tx.query_row("SELECT EXISTS (SELECT 1 FROM tokens)", [], |row| row.get(0))?;
+            if !any {
+                put(tx, &token)?;
+            }
+            Ok(!any)
         };
-        Box::pin(self.write(put))
+        Box::pin(self.write(put_first))
     }
 
     fn token_by_hash(&self, hash: [u8; 32]) -> BoxFuture<'_, Result<Option<Token>, StoreError>> {
@@ -59,6 +54,23 @@ impl Tokens for Sqlite {
             self.write(revoke).await
         })
     }
+}
+
+fn put(tx: &Tx<'_>, token: &Token) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "INSERT INTO tokens (id, hash, account, role, name, created, revoked) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute((
+        &token.id,
+        token.hash,
+        tx.account(&token.account)?,
+        token.role.name(),
+        &token.name,
+        token.created.0,
+        token.revoked.map(|at| at.0),
+    ))?;
+    Ok(())
 }
 
 fn many(connection: &Connection, clause: &str, params: impl Params) -> Result<Vec<Token>, StoreError> {

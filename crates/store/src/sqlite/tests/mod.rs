@@ -93,6 +93,18 @@ cases! { others:
     acts_are_listed_newest_first,
 }
 
+cases! { leases:
+    a_lease_is_one_holders_until_it_lets_go,
+    a_lease_that_ran_out_is_the_next_ones,
+    a_lease_that_ran_out_and_nobody_took_is_renewed_at_its_epoch,
+    of_many_who_take_a_lease_at_once_one_has_it,
+    a_fenced_store_writes_while_its_lease_is_held,
+    a_fenced_store_changes_nothing_once_its_lease_is_anothers,
+    a_lease_that_was_let_go_fences_off_its_holder,
+    a_house_is_the_same_whoever_asks,
+    of_many_first_tokens_one_is_put,
+}
+
 #[tokio::test]
 async fn a_reader_sees_an_import_whole_or_not_at_all() {
     for sweep in [true, false] {
