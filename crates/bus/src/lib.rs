@@ -9,6 +9,8 @@
 //!
 //! The bus knows nothing of what its records mean.
 
+#[cfg(test)]
+mod conformance;
 pub mod embedded;
 
 use futures_util::future::BoxFuture;

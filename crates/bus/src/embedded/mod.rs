@@ -16,6 +16,8 @@
 //!   [`BusError::Closed`].
 
 mod clock;
+#[cfg(test)]
+mod conformance;
 mod disk;
 mod frame;
 mod group;

@@ -105,7 +105,7 @@ async fn thousands_of_topics_open_few_files_and_no_thread() {
 }
 
 /// A copy of the bus's files as a crash at this moment could leave them: the newest file of a log first.
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     let mut names: Vec<_> = std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
