@@ -21,14 +21,22 @@ impl Child {
     ///
     /// # Errors
     /// As [`Command::spawn`].
-    pub fn spawn(mut command: Command) -> io::Result<Child> {
+    pub fn spawn(command: Command) -> io::Result<Child> {
+        Child::spawn_to_end_by(command, libc::SIGKILL)
+    }
+
+    /// The same, with the signal that ends it when this process is gone: for a server that has something to tidy up.
+    ///
+    /// # Errors
+    /// As [`Command::spawn`].
+    pub fn spawn_to_end_by(mut command: Command, signal: i32) -> io::Result<Child> {
         let parent = std::process::id();
         // SAFETY: between fork and exec only async-signal-safe functions may be called (signal-safety(7)); prctl, getppid and
         // _exit are bare system calls, and nothing here allocates, locks or touches memory of the parent.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(move || {
-                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, signal) != 0 {
                     return Err(io::Error::last_os_error());
                 }
                 // The parent may have died before the line above: then nobody would send the signal.

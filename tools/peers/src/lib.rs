@@ -8,3 +8,4 @@ pub mod child;
 pub mod folder;
 pub mod nats;
 pub mod ports;
+pub mod postgres;
