@@ -39,8 +39,8 @@ pub use message::{
 };
 pub use notice::{Notice, NoticeVerb};
 pub use outcome::{
-    AttemptRef, AttemptResult, Inbound, InboundOctets, Intent, NotTried, Outcome, Receipt, ReceiptState,
-    decode_outcomes, encode_outcomes, mail_key,
+    AttemptRef, AttemptResult, Claim, Inbound, InboundOctets, Intent, NotTried, Outcome, Receipt,
+    ReceiptState, decode_outcomes, encode_outcomes, mail_key,
 };
 pub use recipient::{Device, Position, QuietHours, Recipient};
 pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage, RosterSheet};

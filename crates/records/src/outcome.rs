@@ -35,6 +35,30 @@ pub enum Outcome {
         /// When.
         at: Timestamp,
     },
+    /// One of several processes takes a segment over. Nothing becomes of any attempt by it.
+    Claim(Claim),
+    /// Which of several processes says the intents behind this, up to the record's end. Without it: the only one there is.
+    By {
+        /// Its name.
+        node: String,
+    },
+}
+
+/// A process says that a segment is its own, before it intends the first entry of it. Where several processes share segments, what
+/// another one intends of the segment behind this is void: it was not written. What was intended before and has no outcome is for the
+/// claimant to call unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The segment's route.
+    pub route: String,
+    /// The segment's lane.
+    pub lane: Lane,
+    /// The segment's index in its topic.
+    pub segment: u64,
+    /// The process's name, another at every start.
+    pub node: String,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// The intent of one batch: entries `from..to` of a segment will be written next. Entries are written in their

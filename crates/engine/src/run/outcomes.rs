@@ -57,6 +57,8 @@ impl Owner {
             Outcome::Answer { alert, endpoint, text, via, at } => {
                 self.take_answer(alert, endpoint, &text, via, at)
             }
+            // Between gateways.
+            Outcome::Claim(_) | Outcome::By { .. } => {}
         }
     }
 

@@ -132,13 +132,15 @@ fn is_quiet(bus: &dyn Bus, now: Timestamp) -> Result<bool, BusError> {
         return Ok(false);
     };
     let at = |outcome: &Outcome| match outcome {
-        Outcome::Intent(intent) => intent.at,
-        Outcome::Attempt { at, .. } | Outcome::Answer { at, .. } => *at,
-        Outcome::Receipt(receipt) => receipt.at,
-        Outcome::Inbound(inbound) => inbound.at,
+        Outcome::Intent(intent) => Some(intent.at),
+        Outcome::Attempt { at, .. } | Outcome::Answer { at, .. } => Some(*at),
+        Outcome::Receipt(receipt) => Some(receipt.at),
+        Outcome::Inbound(inbound) => Some(inbound.at),
+        Outcome::Claim(claim) => Some(claim.at),
+        Outcome::By { .. } => None,
     };
     // A clock that was set back says nothing.
-    Ok(outcomes.iter().map(at).max().is_some_and(|at| now.us_since(at) > QUIET_US))
+    Ok(outcomes.iter().filter_map(at).max().is_some_and(|at| now.us_since(at) > QUIET_US))
 }
 
 /// Reading may take a while: not on a core.
@@ -271,6 +273,8 @@ impl<'a> Scan<'a> {
             Outcome::Intent(intent) => self.intended(intent),
             Outcome::Attempt { of, result, .. } => self.ended(index, of, result),
             Outcome::Receipt(_) | Outcome::Inbound(_) | Outcome::Answer { .. } => {}
+            // Of several processes, of which this bus has none any more.
+            Outcome::Claim(_) | Outcome::By { .. } => {}
         }
     }
 

@@ -141,7 +141,7 @@ impl Kind {
             Outcome::Attempt { result, .. } => Some(Kind::of_result(result.into())),
             Outcome::Receipt(_) => Some(Kind::Receipt),
             Outcome::Inbound(_) => Some(Kind::Inbound),
-            Outcome::Intent(_) | Outcome::Answer { .. } => None,
+            Outcome::Intent(_) | Outcome::Answer { .. } | Outcome::Claim(_) | Outcome::By { .. } => None,
         }
     }
 
