@@ -3,7 +3,8 @@
 //! Nothing here reads a clock, sleeps or owns a thread: every instant is handed in, every deadline handed back.
 //!
 //! - [`Limiter`]: a route's rate limit, exact in every one-second window.
-//! - [`split`]: a route's rate in whole parts for several processes.
+//! - [`share`]: a route's rate over several processes, by shares that end.
+//! - [`split`]: a rate in whole parts.
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
 //! - [`Aimd`]: the rate to use while the peer says that it is throttled, or is strained.
 //! - [`Strain`]: whether it is, told from how late its answers come.
@@ -14,6 +15,7 @@ mod backoff;
 mod due;
 mod lag;
 mod limiter;
+pub mod share;
 mod strain;
 mod window;
 

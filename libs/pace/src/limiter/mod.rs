@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::due::Due;
@@ -26,6 +27,8 @@ const CATCH_UP: Duration = Duration::from_millis(100);
 const BURST_PART: f64 = 2.0;
 /// … beyond what one late wake-up makes due.
 const BURST_HORIZON: Duration = Duration::from_millis(25);
+/// Larger shares that may be awaited at a time, each with its own end; of more the last but one is awaited with the last.
+const PENDING_MAX: usize = 8;
 
 /// A rate limit that is never above `R` messages in any one-second window by the writer's stamps, and reaches
 /// 99 % of it when there is work.
@@ -49,8 +52,8 @@ pub struct Limiter {
     share: f64,
     /// `None`: unlimited, and nothing is remembered.
     limit: Option<Limit>,
-    /// A larger share, and when it may be used: its last owner's writes must have left the window.
-    pending_share: Option<(Instant, f64)>,
+    /// Larger shares, each larger than the one before, and when they may be used: their last owner's writes must have left the window.
+    pending_shares: VecDeque<(Instant, f64)>,
     stamps: Stamps,
     /// Granted and not yet reported.
     under_way: u64,
@@ -78,7 +81,7 @@ impl Limiter {
             configured: rate,
             share: 1.0,
             limit: Limit::new(rate, 1.0, now),
-            pending_share: None,
+            pending_shares: VecDeque::new(),
             stamps: Stamps::default(),
             under_way: 0,
             held_until: now,
@@ -152,7 +155,7 @@ impl Limiter {
     /// When the next grant is possible: `now` if it is already. `None` if only a report of what is under way,
     /// or a share above zero, can make one possible. The answer may change with any other call.
     pub fn next(&self, now: Instant) -> Option<Instant> {
-        let pending = self.pending_share.map(|(at, _)| at);
+        let pending = self.pending_shares.front().map(|(at, _)| *at);
         if self.share <= 0.0 {
             return pending.map(|at| at.max(now));
         }
@@ -196,23 +199,27 @@ impl Limiter {
     /// number: [`split`] makes such parts.
     pub fn set_share(&mut self, share: f64, now: Instant) {
         let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
-        if share > self.share {
-            let wait = Limit::new(self.configured, share, now).map_or(Duration::ZERO, |limit| limit.span);
-            self.pending_share = Some((now + wait, share));
-            return;
+        self.take_pending_share(now);
+        let mut cut = None;
+        while let Some((at, _)) = self.pending_shares.pop_back_if(|(_, pending)| *pending > share) {
+            cut = Some(at);
         }
-        self.pending_share = None;
-        if share < self.share {
+        let awaited = self.pending_shares.back().map_or(self.share, |(_, pending)| *pending);
+        if share > awaited {
+            // What was awaited already need not be awaited again.
+            let wait = Limit::new(self.configured, share, now).map_or(Duration::ZERO, |limit| limit.span);
+            if cut.is_none() && self.pending_shares.len() >= PENDING_MAX {
+                self.pending_shares.pop_back();
+            }
+            self.pending_shares.push_back((cut.unwrap_or(now + wait), share));
+        } else if share < self.share {
             self.share = share;
             self.apply(now);
         }
     }
 
     fn take_pending_share(&mut self, now: Instant) {
-        if let Some((at, share)) = self.pending_share
-            && at <= now
-        {
-            self.pending_share = None;
+        while let Some((_, share)) = self.pending_shares.pop_front_if(|(at, _)| *at <= now) {
             self.share = share;
             self.apply(now);
         }

@@ -365,3 +365,26 @@ proptest! {
         prop_assert!(reached >= 0.99, "rate {}: {:.2} %", rate, reached * 100.0);
     }
 }
+
+#[test]
+fn shares_that_grow_step_by_step_are_each_awaited_once() {
+    let t = Instant::now();
+    let ms = Duration::from_millis;
+    let mut limiter = Limiter::new(100.0, t);
+    limiter.set_share(0.0, t);
+    limiter.set_share(0.1, t);
+    limiter.set_share(0.1, t + ms(500));
+    limiter.set_share(0.5, t + ms(600));
+    limiter.grant(t + ms(1_005), 0);
+    assert_eq!(limiter.share(), 0.1, "asking again does not begin the wait again");
+    // Less than what is awaited, more than there is: from when that would have come.
+    limiter.set_share(0.3, t + ms(1_100));
+    limiter.grant(t + ms(1_604), 0);
+    assert_eq!(limiter.share(), 0.3);
+    for step in 0..100 {
+        limiter.set_share(0.31 + f64::from(step) / 1_000.0, t + ms(1_700));
+    }
+    limiter.set_share(0.2, t + ms(1_800));
+    limiter.grant(t + ms(9_000), 0);
+    assert_eq!(limiter.share(), 0.2, "what was awaited above it is gone");
+}
