@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A file system.
 pub(crate) trait Disk: Send + Sync + 'static {
@@ -19,6 +20,8 @@ pub(crate) trait Disk: Send + Sync + 'static {
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
     /// Moves a file or folder.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// How long ago a file was written to, as the wall's clock has it: never less than zero.
+    fn written_before(&self, path: &Path) -> io::Result<Duration>;
     /// Removes a file.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Removes a folder with all it holds.
@@ -33,6 +36,8 @@ pub(crate) trait File: Send + Sync {
     fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize>;
     /// fdatasync.
     fn sync(&self) -> io::Result<()>;
+    /// Extends to so many octets and secures their room on the disk.
+    fn allocate(&self, octets: u64) -> io::Result<()>;
     /// Cuts or extends.
     fn set_len(&self, octets: u64) -> io::Result<()>;
     /// How long it is.
@@ -123,6 +128,10 @@ impl Disk for OsDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)
     }
+    fn written_before(&self, path: &Path) -> io::Result<Duration> {
+        let written = std::fs::metadata(path)?.modified()?;
+        Ok(std::time::SystemTime::now().duration_since(written).unwrap_or_default())
+    }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
     }
@@ -140,6 +149,20 @@ impl File for std::fs::File {
     }
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+    fn allocate(&self, octets: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        match fallocate(self, FallocateFlags::empty(), 0, octets) {
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                let zeros = vec![0; 64 * 1024];
+                for offset in (0..octets).step_by(zeros.len()) {
+                    let len = zeros.len().min((octets - offset) as usize);
+                    write_all_at(self, &zeros[..len], offset)?;
+                }
+                Ok(())
+            }
+            allocated => Ok(allocated?),
+        }
     }
     fn set_len(&self, octets: u64) -> io::Result<()> {
         std::fs::File::set_len(self, octets)

@@ -5,6 +5,8 @@
 //! DIR/topics/TOPIC/*.log        records, files named by their first index
 //! DIR/groups/TOPIC/GROUP/*.log  what a group has acknowledged
 //! DIR/retained/TOPIC/*.log      keys and values
+//! DIR/ceilings/*.log            how far topics that are in memory only may have counted
+//! DIR/reserve                   room for emergencies on a full disk
 //! DIR/removed/                  on its way out
 //! ```
 //!
@@ -15,6 +17,7 @@
 //! - Dropping the [`Embedded`] closes it: what was written is synced, and whoever still holds a topic gets
 //!   [`BusError::Closed`].
 
+mod bell;
 mod clock;
 #[cfg(test)]
 mod conformance;
@@ -24,13 +27,16 @@ mod group;
 mod handles;
 mod lock;
 mod log;
+mod memory;
 mod name;
+mod reserve;
 mod retained;
 mod shared;
 mod sync;
 mod tail;
 mod timer;
 mod topic;
+mod unsynced;
 mod window;
 
 #[cfg(test)]
@@ -40,11 +46,12 @@ mod tests;
 
 pub use clock::{Clock, Monotonic};
 
-use crate::{Bus, BusError, Group, GroupSettings, Retained, Topic, TopicSettings};
+use crate::{Bus, BusError, Durability, Group, GroupSettings, Retained, Topic, TopicSettings};
 use disk::{Disk, OsDisk};
 use group::LogGroup;
 use lock::{lock, read, write};
-use log::Log;
+use log::{Log, Opening};
+use memory::Memory;
 use retained::LogRetained;
 use shared::Shared;
 use std::collections::{BTreeSet, HashMap};
@@ -55,6 +62,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sync::SyncPool;
+use topic::Source;
 
 /// A file of a log has at most so many octets, unless one append is larger.
 pub const FILE_OCTETS_MAX: u64 = 64 * 1024 * 1024;
@@ -67,9 +75,15 @@ const TOPICS: &str = "topics";
 const GROUPS: &str = "groups";
 const RETAINED: &str = "retained";
 const REMOVED: &str = "removed";
+const CEILINGS: &str = "ceilings";
 const LOCK: &str = "lock";
 
-/// When an append is done.
+/// So much room is kept back for emergencies on a full disk, from the first topic on that is opened as one.
+pub const RESERVE_OCTETS: u64 = 16 * 1024 * 1024;
+/// Topics that are in memory only hold so many octets together; one more is refused.
+pub const MEMORY_OCTETS_MAX: usize = 1024 * 1024 * 1024;
+
+/// When an append is done, where a topic does not say it for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fsync {
     /// After fdatasync: it survives a power cut. Nobody reads it before.
@@ -92,6 +106,10 @@ pub struct Options {
     pub cache_octets_max: usize,
     /// See [`OPEN_FILES_MAX`].
     pub open_files_max: usize,
+    /// See [`RESERVE_OCTETS`]; 0: none.
+    pub reserve_octets: u64,
+    /// See [`MEMORY_OCTETS_MAX`].
+    pub memory_octets_max: usize,
 }
 
 impl Default for Options {
@@ -101,6 +119,8 @@ impl Default for Options {
             file_octets_max: FILE_OCTETS_MAX,
             cache_octets_max: CACHE_OCTETS_MAX,
             open_files_max: OPEN_FILES_MAX,
+            reserve_octets: RESERVE_OCTETS,
+            memory_octets_max: MEMORY_OCTETS_MAX,
         }
     }
 }
@@ -116,12 +136,50 @@ pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Arc<dyn Bus>, Bus
 /// The bus on this machine's disk.
 pub struct Embedded {
     shared: Arc<Shared>,
-    topics: RwLock<HashMap<String, Arc<Log>>>,
+    topics: RwLock<HashMap<String, Held>>,
+    ceilings: Arc<LogRetained>,
     groups: Mutex<HashMap<(String, String), Arc<LogGroup>>>,
     retained: Mutex<HashMap<String, Arc<LogRetained>>>,
     threads: Vec<JoinHandle<()>>,
     removals: AtomicU64,
     _lock: Option<std::fs::File>,
+}
+
+/// A topic that is open.
+#[derive(Clone)]
+enum Held {
+    Log(Arc<Log>),
+    Memory(Arc<Memory>),
+}
+
+impl Held {
+    fn source(&self) -> Arc<dyn Source> {
+        match self {
+            Held::Log(log) => log.clone(),
+            Held::Memory(memory) => memory.clone(),
+        }
+    }
+
+    fn topic(&self) -> Arc<dyn Topic> {
+        match self {
+            Held::Log(log) => log.clone(),
+            Held::Memory(memory) => memory.clone(),
+        }
+    }
+
+    fn set(&self, settings: &TopicSettings) {
+        match self {
+            Held::Log(log) => log.set(settings),
+            Held::Memory(memory) => memory.set_retention(settings.retention),
+        }
+    }
+
+    fn close(&self) {
+        match self {
+            Held::Log(log) => log.close(),
+            Held::Memory(memory) => memory.close(),
+        }
+    }
 }
 
 impl Embedded {
@@ -161,10 +219,15 @@ impl Embedded {
             disk.remove_folder(&dir.join(REMOVED).join(leftover.name)).map_err(fails)?;
         }
         let shared = Arc::new(Shared::new(dir.to_owned(), options, disk, clock));
+        let ceilings =
+            Opening { name: "(ceilings)".to_owned(), folder: dir.join(CEILINGS), cached: false, begin: 0 };
+        let ceilings = LogRetained::open(&shared, Log::open(&shared, ceilings)?)?;
+        ceilings.log().set_emergency(true);
         let threads = SyncPool::start(&shared).map_err(fails)?;
         Ok(Embedded {
             shared,
             topics: RwLock::default(),
+            ceilings,
             groups: Mutex::default(),
             retained: Mutex::default(),
             threads,
@@ -180,36 +243,81 @@ impl Embedded {
         self.shared.pool.look();
     }
 
-    fn log(&self, name: &str) -> Result<Arc<Log>, BusError> {
-        if let Some(log) = read(&self.topics).get(name) {
-            return Ok(log.clone());
+    /// The topic's handle, opened where it is not open yet; settings, where some are given, hold from now on.
+    fn held(&self, name: &str, settings: Option<&TopicSettings>) -> Result<Held, BusError> {
+        let open = read(&self.topics).get(name).cloned();
+        let held = match open {
+            Some(held) => held,
+            None => self.open_topic(name, settings)?,
+        };
+        if let Some(settings) = settings {
+            held.set(settings);
+            if settings.emergency {
+                let made = self.shared.reserve.make(&self.shared);
+                made.map_err(|error| log::failed(name, "keeping room back for emergencies", &error))?;
+            }
+            let groups = lock(&self.groups);
+            for (_, group) in groups.iter().filter(|((topic, _), _)| topic == name) {
+                group.set_emergency(settings.emergency);
+            }
         }
+        Ok(held)
+    }
+
+    fn open_topic(&self, name: &str, settings: Option<&TopicSettings>) -> Result<Held, BusError> {
         let folder = self.path(TOPICS).join(name::folder(name)?);
         let mut topics = write(&self.topics);
-        if let Some(log) = topics.get(name) {
-            return Ok(log.clone());
+        if let Some(held) = topics.get(name) {
+            return Ok(held.clone());
         }
-        let log = Log::open(&self.shared, name.to_owned(), folder, true)?;
+        let ceiling = self.ceilings.value(name).map(|value| ceiling_of(name, &value)).transpose()?;
+        let durability = settings.and_then(|settings| settings.durability);
+        let in_memory = match durability {
+            Some(durability) => durability == Durability::Memory,
+            None => ceiling.is_some(),
+        };
+        let found = self.shared.disk.list(&folder);
+        let found = found.map_err(|error| log::failed(name, "looking for it", &error))?;
+        // Records that are on disk stay there, whatever it is opened as.
+        let held = if in_memory && found.is_empty() {
+            Held::Memory(Memory::open(&self.shared, &self.ceilings, name, ceiling.unwrap_or_default()))
+        } else {
+            let begin = ceiling.unwrap_or_default();
+            let opening = Opening { name: name.to_owned(), folder, cached: true, begin };
+            Held::Log(Log::open(&self.shared, opening)?)
+        };
         // Their groups see the end of the log as it was found, before anything is appended to it.
         let groups = self.shared.disk.list(&self.group_folder(name)?);
         for group in groups.map_err(|error| log::failed(name, "listing its groups", &error))? {
-            self.open_group(name, &name::of_folder(&group.name), &log)?;
+            self.open_group(name, &name::of_folder(&group.name), &held)?;
         }
-        topics.insert(name.to_owned(), log.clone());
-        Ok(log)
+        topics.insert(name.to_owned(), held.clone());
+        Ok(held)
     }
 
-    fn open_group(&self, topic: &str, group: &str, log: &Arc<Log>) -> Result<Arc<LogGroup>, BusError> {
+    fn open_group(&self, topic: &str, group: &str, held: &Held) -> Result<Arc<LogGroup>, BusError> {
         let folder = self.group_folder(topic)?.join(name::group_folder(group)?);
         let mut groups = lock(&self.groups);
         let key = (topic.to_owned(), group.to_owned());
         if let Some(group) = groups.get(&key) {
             return Ok(group.clone());
         }
-        let saved = Log::open(&self.shared, format!("{topic} (group {group})"), folder, false)?;
-        let opened = LogGroup::open(&self.shared, log.clone(), saved)?;
+        let name = format!("{topic} (group {group})");
+        let saved = Log::open(&self.shared, Opening { name, folder, cached: false, begin: 0 })?;
+        if let Held::Log(log) = held {
+            saved.set_emergency(log.is_emergency());
+        }
+        let opened = LogGroup::open(&self.shared, held.source(), saved)?;
         groups.insert(key, opened.clone());
         Ok(opened)
+    }
+
+    #[cfg(test)]
+    fn log(&self, name: &str) -> Result<Arc<Log>, BusError> {
+        match self.held(name, None)? {
+            Held::Log(log) => Ok(log),
+            Held::Memory(_) => panic!("{name} is in memory"),
+        }
     }
 
     fn path(&self, folder: &str) -> PathBuf {
@@ -234,7 +342,12 @@ impl Embedded {
     }
 
     fn logs(&self) -> Vec<Arc<Log>> {
-        let mut logs: Vec<Arc<Log>> = read(&self.topics).values().cloned().collect();
+        let held = read(&self.topics);
+        let logs = held.values().filter_map(|held| match held {
+            Held::Log(log) => Some(log.clone()),
+            Held::Memory(_) => None,
+        });
+        let mut logs: Vec<Arc<Log>> = logs.chain([self.ceilings.log().clone()]).collect();
         logs.extend(lock(&self.groups).values().map(|group| group.saved().clone()));
         logs.extend(lock(&self.retained).values().map(|retained| retained.log().clone()));
         logs
@@ -242,8 +355,13 @@ impl Embedded {
 }
 
 impl Bus for Embedded {
-    fn topic_with(&self, name: &str, _settings: &TopicSettings) -> Result<Arc<dyn Topic>, BusError> {
-        Ok(self.log(name)?)
+    /// Without settings, it is as it was opened before, or as the bus promises for all.
+    fn topic(&self, name: &str) -> Result<Arc<dyn Topic>, BusError> {
+        Ok(self.held(name, None)?.topic())
+    }
+
+    fn topic_with(&self, name: &str, settings: &TopicSettings) -> Result<Arc<dyn Topic>, BusError> {
+        Ok(self.held(name, Some(settings))?.topic())
     }
 
     fn group_with(
@@ -252,8 +370,8 @@ impl Bus for Embedded {
         group: &str,
         _settings: &GroupSettings,
     ) -> Result<Arc<dyn Group>, BusError> {
-        let log = self.log(topic)?;
-        Ok(self.open_group(topic, group, &log)?)
+        let held = self.held(topic, None)?;
+        Ok(self.open_group(topic, group, &held)?)
     }
 
     fn retained(&self, name: &str) -> Result<Arc<dyn Retained>, BusError> {
@@ -262,7 +380,10 @@ impl Bus for Embedded {
         if let Some(retained) = all.get(name) {
             return Ok(retained.clone());
         }
-        let log = Log::open(&self.shared, format!("{name} (retained)"), folder, false)?;
+        let named = format!("{name} (retained)");
+        let log = Log::open(&self.shared, Opening { name: named, folder, cached: false, begin: 0 })?;
+        // Few and small, and some of them stop what is under way.
+        log.set_emergency(true);
         let opened = LogRetained::open(&self.shared, log)?;
         all.insert(name.to_owned(), opened.clone());
         Ok(opened)
@@ -274,6 +395,7 @@ impl Bus for Embedded {
         let on_disk =
             found.into_iter().filter(|found| found.is_folder).map(|found| name::of_folder(&found.name));
         let mut names: BTreeSet<String> = on_disk.collect();
+        names.extend(self.ceilings.all().into_iter().map(|(name, _)| name));
         names.extend(read(&self.topics).keys().cloned());
         Ok(names.into_iter().filter(|name| name.starts_with(prefix)).collect())
     }
@@ -281,8 +403,11 @@ impl Bus for Embedded {
     fn remove(&self, name: &str) -> Result<(), BusError> {
         let folder = self.path(TOPICS).join(name::folder(name)?);
         let mut topics = write(&self.topics);
-        if let Some(log) = topics.remove(name) {
-            log.close();
+        if let Some(held) = topics.remove(name) {
+            held.close();
+        }
+        if self.ceilings.value(name).is_some() {
+            self.ceilings.write(name, b"")?;
         }
         lock(&self.groups).retain(|(topic, _), group| {
             let stays = topic != name;
@@ -310,6 +435,15 @@ impl Drop for Embedded {
                 tracing::warn!(%error, "Acknowledgements could not be written; some records will be given out again.");
             }
         }
+        let memories: Vec<Held> = read(&self.topics).values().cloned().collect();
+        for held in &memories {
+            if let Held::Memory(memory) = held {
+                memory.close();
+                if let Err(error) = memory.settle() {
+                    tracing::warn!(%error, "Where a topic in memory ended could not be written; it skips some indexes.");
+                }
+            }
+        }
         let logs = self.logs();
         logs.iter().filter(|log| log.is_dirty()).for_each(|log| log.request_sync());
         self.shared.timer.close();
@@ -321,4 +455,12 @@ impl Drop for Embedded {
         }
         logs.iter().for_each(|log| log.close());
     }
+}
+
+/// Reads a topic's ceiling.
+fn ceiling_of(name: &str, value: &[u8]) -> Result<u64, BusError> {
+    let octets = value.try_into().map_err(|_| BusError::Damaged {
+        what: format!("the ceiling of topic {name} has {} octets, not 8", value.len()),
+    })?;
+    Ok(u64::from_le_bytes(octets))
 }

@@ -1,7 +1,7 @@
 //! A retained topic: a map in memory that many read, and its log on disk, rewritten when most of it is out of date.
 
 use super::lock::{lock, read, write};
-use super::log::{Log, Written};
+use super::log::{Log, Rule, Written};
 use super::shared::Shared;
 use super::sync::Chore;
 use crate::{BusError, RECORD_OCTETS_MAX, RETAINED_KEYS_MAX, Retained};
@@ -93,7 +93,8 @@ impl LogRetained {
         &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
     }
 
-    fn write(&self, key: &str, value: &[u8]) -> Result<Written, BusError> {
+    /// Sets a key; it becomes durable as the log does.
+    pub fn write(&self, key: &str, value: &[u8]) -> Result<Written, BusError> {
         if key.len() > KEY_OCTETS_MAX {
             return Err(BusError::TooLarge { what: "a key", size: key.len(), limit: KEY_OCTETS_MAX });
         }
@@ -113,7 +114,7 @@ impl LogRetained {
             });
         }
         let record = encode(key, value);
-        let written = self.log.write_promised(&[&record])?;
+        let (written, _) = self.log.write_promised(Rule::Any, &[&record])?;
         sizes.log += record.len() as u64 + RECORD_COST;
         self.apply(&mut sizes, key, Bytes::copy_from_slice(value));
         self.version.send_modify(|version| *version += 1);

@@ -3,13 +3,15 @@
 use super::clock::Clock;
 use super::disk::Disk;
 use super::handles::Handles;
+use super::reserve::Reserve;
 use super::sync::SyncPool;
 use super::tail::TailCache;
 use super::timer::Timer;
+use super::unsynced::Unsynced;
 use super::{Fsync, Options};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 pub(super) struct Shared {
     pub disk: Arc<dyn Disk>,
@@ -18,8 +20,15 @@ pub(super) struct Shared {
     pub cache: TailCache,
     pub pool: SyncPool,
     pub timer: Timer,
+    pub unsynced: Unsynced,
+    pub reserve: Reserve,
     pub fsync: Fsync,
     pub file_octets_max: u64,
+    pub reserve_octets: u64,
+    /// What memory topics may hold together.
+    pub memory_octets_max: usize,
+    /// What they hold.
+    pub memory_octets: AtomicUsize,
     /// The bus's folder: it exists, and no folder above it is ever made.
     pub root: PathBuf,
     logs: AtomicU64,
@@ -34,8 +43,13 @@ impl Shared {
             cache: TailCache::new(options.cache_octets_max),
             pool: SyncPool::default(),
             timer: Timer::default(),
+            unsynced: Unsynced::default(),
+            reserve: Reserve::default(),
             fsync: options.fsync,
             file_octets_max: options.file_octets_max,
+            reserve_octets: options.reserve_octets,
+            memory_octets_max: options.memory_octets_max,
+            memory_octets: AtomicUsize::new(0),
             root,
             logs: AtomicU64::new(0),
         }

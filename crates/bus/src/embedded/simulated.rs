@@ -48,6 +48,8 @@ struct State {
     faults: Faults,
     syncs: usize,
     held: bool,
+    /// How long ago all files were written to.
+    age: Duration,
 }
 
 #[derive(Clone)]
@@ -60,6 +62,8 @@ enum Node {
 struct Content {
     now: Vec<u8>,
     safe: Vec<u8>,
+    /// Octets whose room was secured.
+    allocated: usize,
     /// Octets (from, below) written since the last sync.
     dirty: Vec<(usize, usize)>,
 }
@@ -128,6 +132,7 @@ impl SimulatedDisk {
                             now: left.clone(),
                             safe: left,
                             dirty: Vec::new(),
+                            allocated: 0,
                         })))
                     }
                 };
@@ -155,7 +160,7 @@ impl SimulatedDisk {
     /// A disk with other content in one file.
     pub fn with_file(&self, path: &Path, octets: Vec<u8>) -> Arc<SimulatedDisk> {
         let copy = self.power_cut_without_loss();
-        let content = Content { now: octets.clone(), safe: octets, dirty: Vec::new() };
+        let content = Content { now: octets.clone(), safe: octets, dirty: Vec::new(), allocated: 0 };
         copy.state().now.insert(path.to_owned(), Node::File(Arc::new(Mutex::new(content))));
         copy
     }
@@ -300,6 +305,13 @@ impl Disk for Arc<SimulatedDisk> {
         }
         Ok(())
     }
+    fn written_before(&self, path: &Path) -> io::Result<Duration> {
+        if self.state().now.contains_key(path) {
+            Ok(self.state().age)
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.state().now.remove(path).map(drop).ok_or(io::ErrorKind::NotFound.into())
     }
@@ -354,10 +366,30 @@ impl File for SimulatedFile {
         content.dirty.drain(..count);
         Ok(())
     }
+    fn allocate(&self, octets: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        let mut content = self.content.lock().unwrap();
+        let more = (octets as usize).saturating_sub(content.now.len());
+        if let Some(room) = &mut state.faults.room {
+            *room = room.checked_sub(more).ok_or(io::ErrorKind::StorageFull)?;
+        }
+        content.allocated += more;
+        let len = content.now.len().max(octets as usize);
+        content.now.resize(len, 0);
+        Ok(())
+    }
     fn set_len(&self, octets: u64) -> io::Result<()> {
-        if self.disk.state().faults.cut {
+        let mut state = self.disk.state();
+        if state.faults.cut {
             return Err(io::Error::other("injected"));
         }
+        let mut content = self.content.lock().unwrap();
+        let freed = content.now.len().saturating_sub(octets as usize).min(content.allocated);
+        content.allocated -= freed;
+        if let Some(room) = &mut state.faults.room {
+            *room += freed;
+        }
+        drop((state, content));
         self.content.lock().unwrap().now.resize(octets as usize, 0);
         Ok(())
     }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// So many syncs run at once.
 const THREADS: usize = 4;
+/// This one is kept for emergencies.
+const KEPT_THREAD: usize = 0;
 /// The median is over so many.
 const TIMES_KEPT: usize = 1_000;
 
@@ -38,12 +40,18 @@ pub(super) trait Chore: Send + Sync {
 pub(super) struct SyncPool {
     queue: Mutex<Queue>,
     wake: Condvar,
+    /// Of the thread that is kept for emergencies.
+    wake_kept: Condvar,
     times: Mutex<Times>,
 }
 
 #[derive(Default)]
 struct Queue {
+    /// Of emergencies: before all others.
+    urgent: VecDeque<Job>,
     now: VecDeque<Job>,
+    /// After all others.
+    chores: VecDeque<Job>,
     /// Logs that are synced by interval, and when.
     later: VecDeque<(Instant, Arc<Log>)>,
     closing: bool,
@@ -66,7 +74,7 @@ impl SyncPool {
         let run = |n: usize| {
             let shared = shared.clone();
             std::thread::Builder::new().name(format!("bus-sync-{n}")).spawn(move || {
-                while let Some(job) = shared.pool.next(&*shared.clock) {
+                while let Some(job) = shared.pool.next(&*shared.clock, n == KEPT_THREAD) {
                     shared.pool.carry_out(job);
                 }
             })
@@ -109,6 +117,7 @@ impl SyncPool {
             self.sync(&log);
         }
         self.wake.notify_all();
+        self.wake_kept.notify_all();
     }
 
     /// A sync took so long.
@@ -141,16 +150,31 @@ impl SyncPool {
     }
 
     fn push(&self, job: Job) {
-        lock(&self.queue).now.push_back(job);
-        self.wake.notify_one();
+        let mut queue = lock(&self.queue);
+        let is_urgent = matches!(&job, Job::Sync(log) if log.is_emergency());
+        match &job {
+            Job::Sync(_) if is_urgent => queue.urgent.push_back(job),
+            Job::Sync(_) => queue.now.push_back(job),
+            Job::Chore(_) => queue.chores.push_back(job),
+        }
+        drop(queue);
+        if is_urgent { &self.wake_kept } else { &self.wake }.notify_one();
     }
 
-    /// Waits for something to do; nothing when closing and all is done.
-    fn next(&self, clock: &dyn super::Clock) -> Option<Job> {
+    /// Waits for something to do; nothing when closing and all is done. One thread does nothing but what is urgent.
+    fn next(&self, clock: &dyn super::Clock, is_kept: bool) -> Option<Job> {
         let mut queue = lock(&self.queue);
         loop {
-            if let Some(job) = queue.now.pop_front() {
+            if let Some(job) = queue.urgent.pop_front() {
                 return Some(job);
+            }
+            if is_kept && !queue.closing {
+                queue = self.wake_kept.wait(queue).unwrap_or_else(std::sync::PoisonError::into_inner);
+                continue;
+            }
+            let job = queue.now.pop_front().or_else(|| queue.chores.pop_front());
+            if job.is_some() {
+                return job;
             }
             if queue.closing {
                 return None;

@@ -1,7 +1,7 @@
 //! The newest batches of each log in memory, so that a reader that keeps up never touches the disk.
 //! One bound holds for all logs together; the batch appended longest ago goes first, whoever's it is.
 
-use super::frame::{BATCH_HEADER, RECORD_HEADER, record_header};
+use super::frame::{RECORD_HEADER, record_header};
 use super::lock::lock;
 use crate::Record;
 use bytes::Bytes;
@@ -22,6 +22,8 @@ struct Batch {
     count: u32,
     /// As in the file, header included.
     octets: Bytes,
+    /// Where its first record stands in them.
+    skip: u16,
     /// Offsets of records 64, 128, …
     steps: Box<[u32]>,
 }
@@ -35,7 +37,7 @@ impl Batch {
     fn offset(&self, index: u64) -> Option<usize> {
         let place = (index - self.first) as usize;
         let mut at = match place / STEP_RECORDS {
-            0 => BATCH_HEADER,
+            0 => usize::from(self.skip),
             step => *self.steps.get(step - 1)? as usize,
         };
         for _ in 0..place % STEP_RECORDS {
@@ -99,8 +101,9 @@ impl Tail {
         Some(out)
     }
 
-    fn push(&self, first: u64, octets: Bytes, records: &[&[u8]]) {
-        let mut at = BATCH_HEADER;
+    /// Adds the newest batch, whose first record stands behind `skip` octets.
+    pub fn push(&self, first: u64, octets: Bytes, skip: usize, records: &[&[u8]]) {
+        let mut at = skip;
         let mut steps = Vec::with_capacity(records.len().saturating_sub(1) / STEP_RECORDS);
         for (place, record) in records.iter().enumerate() {
             if place > 0 && place % STEP_RECORDS == 0 {
@@ -108,12 +111,19 @@ impl Tail {
             }
             at += RECORD_HEADER + record.len();
         }
-        let batch = Batch { first, count: records.len() as u32, octets, steps: steps.into() };
+        let count = records.len() as u32;
+        let batch = Batch { first, count, octets, skip: skip as u16, steps: steps.into() };
         lock(&self.batches).push_back(batch);
     }
 
-    fn drop_oldest(&self) {
-        lock(&self.batches).pop_front();
+    /// The index behind the oldest batch.
+    pub fn oldest_end(&self) -> Option<u64> {
+        lock(&self.batches).front().map(Batch::end)
+    }
+
+    /// Lets go of the oldest batch; says the index behind it and its octets.
+    pub fn drop_oldest(&self) -> Option<(u64, usize)> {
+        lock(&self.batches).pop_front().map(|batch| (batch.end(), batch.octets.len()))
     }
 }
 
@@ -136,9 +146,9 @@ impl TailCache {
     }
 
     /// Adds a log's newest batch. Calls for one log come in the order of its batches.
-    pub fn push(&self, tail: &Arc<Tail>, first: u64, octets: Bytes, records: &[&[u8]]) {
+    pub fn push(&self, tail: &Arc<Tail>, first: u64, octets: Bytes, skip: usize, records: &[&[u8]]) {
         let size = octets.len();
-        tail.push(first, octets, records);
+        tail.push(first, octets, skip, records);
         let mut order = lock(&self.order);
         order.batches.push_back((Arc::downgrade(tail), size));
         order.octets += size;
@@ -155,13 +165,13 @@ impl TailCache {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::encode_batch;
+    use super::super::frame::{BATCH_HEADER, Place, encode_batch};
     use super::*;
     use bytes::BytesMut;
 
     fn batch(first: u64, records: &[&[u8]]) -> Bytes {
         let mut out = BytesMut::new();
-        encode_batch(&mut out, 1, first, 0, records);
+        encode_batch(&mut out, Place { salt: 1, first, durable: 0 }, None, records);
         out.freeze()
     }
 
@@ -175,8 +185,8 @@ mod tests {
         let tail = Arc::new(Tail::default());
         let texts: Vec<String> = (0..300).map(|n| "x".repeat(n % 7)).collect();
         let records: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
-        cache.push(&tail, 10, batch(10, &records), &records);
-        cache.push(&tail, 310, batch(310, &[b"last"]), &[b"last"]);
+        cache.push(&tail, 10, batch(10, &records), BATCH_HEADER, &records);
+        cache.push(&tail, 310, batch(310, &[b"last"]), BATCH_HEADER, &[b"last"]);
         for from in 10..310 {
             let got = tail.read(from, all(311)).unwrap();
             assert_eq!(got.len() as u64, 311 - from);
@@ -197,7 +207,7 @@ mod tests {
         let cache = TailCache::new(size * 3);
         let (a, b) = (Arc::new(Tail::default()), Arc::new(Tail::default()));
         for (tail, first) in [(&a, 0), (&b, 0), (&a, 1), (&b, 1)] {
-            cache.push(tail, first, batch(first, &[&record]), &[&record]);
+            cache.push(tail, first, batch(first, &[&record]), BATCH_HEADER, &[&record]);
         }
         assert!(a.read(0, all(2)).is_none(), "the oldest is gone");
         assert!(a.read(1, all(2)).is_some());

@@ -218,3 +218,18 @@ fn a_killed_process_loses_nothing_it_acknowledged() {
         assert!(bus.group("t", "g").unwrap().low_water() <= topic.head());
     }
 }
+
+#[tokio::test]
+async fn however_many_topics_are_written_to_few_files_wait_open_for_their_sync() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { fsync: Fsync::Os, open_files_max: 16, ..Options::default() };
+    let bus = Embedded::open(dir.path(), options).unwrap();
+    let unsynced = || bus.shared.unsynced.count();
+    let mut most = 0;
+    for n in 0..1200 {
+        bus.topic(&format!("t-{n}")).unwrap().append(&[b"x"]).await.unwrap();
+        most = most.max(unsynced());
+    }
+    assert!(most > 200, "{most}: nothing waits for long without need");
+    assert!(most <= 513, "{most} logs hold files open");
+}

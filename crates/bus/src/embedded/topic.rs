@@ -1,12 +1,30 @@
-use super::log::Log;
+use super::log::{Log, Rule};
 use crate::{BusError, Keyed, Record, Topic};
 use futures_util::future::BoxFuture;
+
+/// What a group stands on.
+pub(super) trait Source: Topic {
+    /// The topic's name.
+    fn name(&self) -> &str;
+    /// It has stopped for good.
+    fn is_stopped(&self) -> bool;
+}
+
+impl Source for Log {
+    fn name(&self) -> &str {
+        Log::name(self)
+    }
+
+    fn is_stopped(&self) -> bool {
+        Log::is_stopped(self)
+    }
+}
 
 /// A topic is a log, and the log itself is shared.
 impl Topic for Log {
     fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
         Box::pin(async move {
-            let written = self.write_promised(records)?;
+            let (written, _) = self.write_promised(Rule::Any, records)?;
             self.promised(written.end).await?;
             Ok(written.first)
         })
@@ -18,7 +36,7 @@ impl Topic for Log {
         records: &'a [&'a [u8]],
     ) -> BoxFuture<'a, Result<Keyed, BusError>> {
         Box::pin(async move {
-            let (written, repeated) = self.write_keyed(key, records)?;
+            let (written, repeated) = self.write_promised(Rule::Key(key), records)?;
             self.promised(written.end).await?;
             Ok(Keyed { first: written.first, repeated })
         })
@@ -26,7 +44,7 @@ impl Topic for Log {
 
     fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
         Box::pin(async move {
-            let written = self.write_at(head, records)?;
+            let (written, _) = self.write_promised(Rule::Head(head), records)?;
             self.promised(written.end).await?;
             Ok(written.first)
         })

@@ -9,8 +9,9 @@ use super::lock::lock;
 use super::log::Log;
 use super::shared::Shared;
 use super::timer::Sleeper;
+use super::topic::Source;
 use crate::{BusError, Group, Leased};
-use futures_util::future::{BoxFuture, Either, select};
+use futures_util::future::{BoxFuture, select};
 use state::{Acked, State, add_span};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
@@ -28,7 +29,7 @@ const COMPACT_OCTETS: u64 = 256 * 1024;
 
 /// A group on a topic.
 pub(super) struct LogGroup {
-    topic: Arc<Log>,
+    topic: Arc<dyn Source>,
     shared: Arc<Shared>,
     saved: Arc<Log>,
     inner: Mutex<Inner>,
@@ -51,7 +52,11 @@ struct Inner {
 
 impl LogGroup {
     /// Opens what `saved` holds of a group.
-    pub fn open(shared: &Arc<Shared>, topic: Arc<Log>, saved: Arc<Log>) -> Result<Arc<LogGroup>, BusError> {
+    pub fn open(
+        shared: &Arc<Shared>,
+        topic: Arc<dyn Source>,
+        saved: Arc<Log>,
+    ) -> Result<Arc<LogGroup>, BusError> {
         let mut state = State::new(topic.low());
         let head = topic.head();
         let mut from = saved.low();
@@ -91,6 +96,11 @@ impl LogGroup {
             group.compact()?;
         }
         Ok(group)
+    }
+
+    /// Its topic is one for emergencies, or no longer.
+    pub fn set_emergency(&self, emergency: bool) {
+        self.saved.set_emergency(emergency);
     }
 
     /// The log of what was acknowledged.
@@ -200,18 +210,15 @@ impl Group for LogGroup {
             return Box::pin(std::future::ready(()));
         };
         Box::pin(async move {
-            let mut progress = me.topic.progress();
             loop {
                 let rung = me.bell.notified();
                 let mut rung = pin!(rung);
                 rung.as_mut().enable();
-                if progress.borrow_and_update().stopped.is_some() || me.has_work() {
+                let head = me.topic.head();
+                if me.topic.is_stopped() || me.has_work() {
                     return;
                 }
-                let changed = pin!(progress.changed());
-                if let Either::Right((Err(_), _)) = select(rung, changed).await {
-                    return;
-                }
+                select(rung, me.topic.readable(head)).await;
             }
         })
     }

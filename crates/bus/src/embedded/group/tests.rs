@@ -19,9 +19,9 @@ impl Stage {
         let clock = Moved::new();
         let options = Options { fsync, file_octets_max: 2000, ..Options::default() };
         let bus = Embedded::on(Arc::new(disk.clone()), clock.clone(), &root(), &options).unwrap();
-        let log = bus.log("t").unwrap();
-        let group = bus.open_group("t", "g", &log).unwrap();
-        Stage { disk, clock, bus, topic: log, group }
+        let held = bus.held("t", None).unwrap();
+        let group = bus.open_group("t", "g", &held).unwrap();
+        Stage { disk, clock, bus, topic: held.topic(), group }
     }
 
     fn new(records: u64) -> Stage {

@@ -1,10 +1,11 @@
 use super::super::disk::File;
-use super::super::frame::{BATCH_HEADER, FILE_HEADER, FileHeader, RECORD_HEADER};
+use super::super::frame::{FILE_HEADER, FileHeader, RECORD_HEADER};
 use super::super::lock::lock;
 use super::super::shared::Shared;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 /// Places in a file are remembered at most so densely: one read finds any record from the nearest.
 pub(in super::super) const MARK_OCTETS: u64 = 32 * 1024;
@@ -21,6 +22,28 @@ pub(in super::super) struct LogFile {
     log: u64,
     salt: OnceLock<u64>,
     marks: Mutex<Vec<Mark>>,
+    begun: OnceLock<Since>,
+    ended: OnceLock<Since>,
+    /// Of one that takes no more.
+    octets: OnceLock<u64>,
+}
+
+/// A moment, by a clock that may not reach back so far.
+#[derive(Debug, Clone, Copy)]
+struct Since {
+    seen: Instant,
+    /// It was so long before.
+    before: Duration,
+}
+
+impl Since {
+    fn now(seen: Instant) -> Since {
+        Since { seen, before: Duration::ZERO }
+    }
+
+    fn ago(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.seen) + self.before
+    }
 }
 
 /// A place in a file. With `left` at 0 a batch's header stands there, else a record's frame with so many records
@@ -42,7 +65,54 @@ impl Mark {
 impl LogFile {
     pub fn new(log: u64, folder: &Path, first: u64) -> LogFile {
         let path = folder.join(file_name(first));
-        LogFile { first, path, log, salt: OnceLock::new(), marks: Mutex::default() }
+        LogFile {
+            first,
+            path,
+            log,
+            salt: OnceLock::new(),
+            marks: Mutex::default(),
+            begun: OnceLock::new(),
+            ended: OnceLock::new(),
+            octets: OnceLock::new(),
+        }
+    }
+
+    pub fn with_begin(self, now: Instant) -> LogFile {
+        LogFile { begun: OnceLock::from(Since::now(now)), ..self }
+    }
+
+    /// It takes no more.
+    pub fn end(&self, now: Instant, octets: u64) {
+        self.ended.get_or_init(|| Since::now(now));
+        self.octets.get_or_init(|| octets);
+    }
+
+    /// How long ago it was begun; of one that was found, how long ago it was written to.
+    pub fn begun_before(&self, shared: &Shared) -> io::Result<Duration> {
+        self.since(&self.begun, shared)
+    }
+
+    /// How long ago the last record was written, of a file that takes no more.
+    pub fn ended_before(&self, shared: &Shared) -> io::Result<Duration> {
+        self.since(&self.ended, shared)
+    }
+
+    fn since(&self, moment: &OnceLock<Since>, shared: &Shared) -> io::Result<Duration> {
+        let now = shared.clock.now();
+        if let Some(since) = moment.get() {
+            return Ok(since.ago(now));
+        }
+        let before = shared.disk.written_before(&self.path)?;
+        Ok(moment.get_or_init(|| Since { seen: now, before }).ago(now))
+    }
+
+    /// Its octets, of a file that takes no more.
+    pub fn octets(&self, shared: &Shared) -> io::Result<u64> {
+        if let Some(octets) = self.octets.get() {
+            return Ok(*octets);
+        }
+        let octets = self.open(shared)?.octets()?;
+        Ok(*self.octets.get_or_init(|| octets))
     }
 
     pub fn with_salt(self, salt: u64) -> LogFile {
@@ -80,6 +150,13 @@ impl LogFile {
         Ok(header.map(|header| *self.salt.get_or_init(|| header.salt)))
     }
 
+    /// Its header says that a key stands in a file before it.
+    pub fn has_keys_before(&self, file: &dyn File) -> io::Result<bool> {
+        let mut octets = [0; FILE_HEADER];
+        super::super::disk::read_full_at(file, &mut octets, 0)?;
+        Ok(FileHeader::decode(&octets).is_some_and(|header| header.keys_before))
+    }
+
     /// The last known place at or before a record.
     pub fn mark_before(&self, index: u64) -> Mark {
         let marks = lock(&self.marks);
@@ -94,11 +171,11 @@ impl LogFile {
         note(&mut lock(&self.marks), mark);
     }
 
-    /// Remembers places in a batch that stands at `offset`.
-    pub fn note_batch(&self, first: u64, offset: u64, records: &[&[u8]]) {
+    /// Remembers places in a batch that stands at `offset`, its first record `skip` octets behind.
+    pub fn note_batch(&self, first: u64, offset: u64, skip: usize, records: &[&[u8]]) {
         let mut marks = lock(&self.marks);
         note(&mut marks, Mark { index: first, offset, left: 0 });
-        let mut at = offset + BATCH_HEADER as u64;
+        let mut at = offset + skip as u64;
         for (done, record) in records.iter().enumerate() {
             let left = (records.len() - done) as u32;
             note(&mut marks, Mark { index: first + done as u64, offset: at, left });

@@ -1,12 +1,12 @@
 //! Reading from the files what is no longer in memory.
 
-use super::super::frame::{BATCH_HEADER, BatchHeader, RECORD_HEADER, record_crc, record_header};
+use super::super::frame::{BATCH_HEADER, BatchHeader, Kind, RECORD_HEADER, record_crc, record_header};
 use super::super::lock::read;
 use super::super::tail::Budget;
 use super::file::{LogFile, MARK_OCTETS, Mark};
 use super::{Log, failed};
 use crate::embedded::disk::{File, read_full_at};
-use crate::{BusError, RECORD_OCTETS_MAX, Record};
+use crate::{BusError, KEY_OCTETS_MAX, RECORD_OCTETS_MAX, Record};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ struct Walk<'a> {
 
 /// What stands at a place in a buffer.
 enum Step {
-    /// A batch's header: on to its first record.
+    /// A batch's header: on to its first record, or to the next batch if it has none.
     Entered,
     /// A record, with its payload's place in the buffer.
     Passed { payload: Range<usize>, crc: u32 },
@@ -140,7 +140,18 @@ impl Walk<'_> {
             let Some(header) = header else {
                 return Err(self.damaged("no batch begins here"));
             };
-            self.at = Mark { left: header.count, offset: self.at.offset + BATCH_HEADER as u64, ..self.at };
+            let skip = match header.kind {
+                Kind::Records => BATCH_HEADER,
+                Kind::Places => BATCH_HEADER + header.octets as usize,
+                Kind::Keyed => match record_header(&octets[BATCH_HEADER..]) {
+                    None => return Ok(Step::Needs(BATCH_HEADER + RECORD_HEADER)),
+                    Some((len, _)) if len > KEY_OCTETS_MAX => {
+                        return Err(self.damaged("a key's length is over the limit"));
+                    }
+                    Some((len, _)) => BATCH_HEADER + RECORD_HEADER + len,
+                },
+            };
+            self.at = Mark { left: header.records(), offset: self.at.offset + skip as u64, ..self.at };
             return Ok(Step::Entered);
         }
         let Some((len, crc)) = record_header(octets) else {

@@ -2,11 +2,13 @@
 
 use super::super::disk::File;
 use super::super::frame::{
-    BATCH_HEADER, BATCH_MAGIC, BatchHeader, FILE_HEADER, FileHeader, RECORD_HEADER, record_crc, record_header,
+    BATCH_HEADER, BATCH_MAGICS, BatchHeader, FILE_HEADER, FileHeader, Kind, RECORD_HEADER, decode_place,
+    record_header,
 };
 use super::super::shared::Shared;
 use super::super::window::Window;
 use super::file::{LogFile, Mark, first_of_name, note};
+use super::keys::Mention;
 use crate::{BusError, RECORD_OCTETS_MAX};
 use std::io;
 use std::path::Path;
@@ -25,6 +27,8 @@ pub(super) struct Recovered {
     pub next: u64,
     /// Where in the last file it goes.
     pub offset: u64,
+    /// A key stands in it, or did.
+    pub has_keys: bool,
 }
 
 /// Looks at a log's folder, cuts a torn tail, and syncs what stays: from here on all of it is durable.
@@ -53,12 +57,13 @@ pub(super) fn recover(shared: &Shared, log: u64, name: &str, folder: &Path) -> R
     scans.reverse();
     let whole = files.len() - scans.len();
     let Some(cut) = find_end(&files[whole..], &scans) else {
-        return Ok(Recovered { files: Vec::new(), next: 0, offset: 0 });
+        return Ok(Recovered { files: Vec::new(), next: 0, offset: 0, has_keys: false });
     };
     refuse_damage(&files[whole + cut.file], &cut, durable)?;
     let kept = cut_tail(shared, &files, whole, &cut, folder).map_err(io)?;
     files.truncate(kept);
     sync_all(shared, &files[whole.min(kept)..], folder).map_err(io)?;
+    let has_keys = scans.iter().any(|scan| scan.has_keys);
     let mut scans = scans.into_iter();
     let files = files
         .into_iter()
@@ -68,7 +73,7 @@ pub(super) fn recover(shared: &Shared, log: u64, name: &str, folder: &Path) -> R
             None => Arc::new(file),
         })
         .collect();
-    Ok(Recovered { files, next: cut.next, offset: cut.offset })
+    Ok(Recovered { files, next: cut.next, offset: cut.offset, has_keys })
 }
 
 /// Where the log ends: in which of the scanned files, at what offset, with what index.
@@ -163,6 +168,8 @@ struct Scan {
     torn: bool,
     /// Places, for reading.
     marks: Vec<Mark>,
+    /// A key stands in it or in a file before it.
+    has_keys: bool,
 }
 
 fn scan(file: &dyn File, first: u64) -> io::Result<Scan> {
@@ -172,7 +179,15 @@ fn scan(file: &dyn File, first: u64) -> io::Result<Scan> {
         let blank = head.len() < FILE_HEADER || head.iter().all(|octet| *octet == 0);
         // A header that is neither whole nor missing is damage: its file was in use.
         let durable = if blank { 0 } else { HEADER_DAMAGED };
-        return Ok(Scan { header: false, next: first, offset: 0, durable, torn: !blank, marks: Vec::new() });
+        return Ok(Scan {
+            header: false,
+            next: first,
+            offset: 0,
+            durable,
+            torn: !blank,
+            marks: Vec::new(),
+            has_keys: false,
+        });
     };
     let mut scan = Scan {
         header: true,
@@ -181,10 +196,12 @@ fn scan(file: &dyn File, first: u64) -> io::Result<Scan> {
         durable: header.durable,
         torn: false,
         marks: Vec::new(),
+        has_keys: header.keys_before,
     };
     while let Some(batch) = whole_batch(&mut window, header.salt, &mut scan)? {
         scan.durable = scan.durable.max(batch.durable);
-        scan.next += u64::from(batch.count);
+        scan.has_keys |= batch.kind != Kind::Records;
+        scan.next += u64::from(batch.records());
         scan.offset += (BATCH_HEADER + batch.octets as usize) as u64;
     }
     let end = scan.offset;
@@ -204,7 +221,8 @@ fn whole_batch(window: &mut Window<'_>, salt: u64, scan: &mut Scan) -> io::Resul
     note(&mut scan.marks, Mark { index: batch.first, offset: scan.offset, left: 0 });
     let mut at = scan.offset + BATCH_HEADER as u64;
     let end = at + u64::from(batch.octets);
-    for done in 0..batch.count {
+    let before = batch.frames() - u64::from(batch.records());
+    for frame in 0..batch.frames() {
         let Some((len, crc)) = record_header(window.octets(at, RECORD_HEADER)?) else {
             return Ok(None);
         };
@@ -212,12 +230,14 @@ fn whole_batch(window: &mut Window<'_>, salt: u64, scan: &mut Scan) -> io::Resul
         if len > RECORD_OCTETS_MAX || payload_at + len as u64 > end {
             return Ok(None);
         }
-        let index = batch.first + u64::from(done);
         let payload = window.octets(payload_at, len)?;
-        if payload.len() < len || record_crc(salt, index, payload) != crc {
+        if payload.len() < len || batch.frame_crc(salt, frame, payload) != crc {
             return Ok(None);
         }
-        note(&mut scan.marks, Mark { index, offset: at, left: batch.count - done });
+        if let Some(done) = frame.checked_sub(before) {
+            let left = batch.count - done as u32;
+            note(&mut scan.marks, Mark { index: batch.first + done, offset: at, left });
+        }
         at = payload_at + len as u64;
     }
     Ok((at == end).then_some(batch))
@@ -231,7 +251,7 @@ fn look_behind(window: &mut Window<'_>, salt: u64, scan: &mut Scan) -> io::Resul
         scan.torn |= octets.iter().any(|octet| *octet != 0);
         let len = octets.len();
         for place in 0..len.saturating_sub(BATCH_HEADER - 1) {
-            if octets[place..place + 4] == BATCH_MAGIC
+            if octets[place..place + 3] == BATCH_MAGICS
                 && let Some(header) = BatchHeader::decode(&octets[place..], salt)
             {
                 scan.durable = scan.durable.max(header.durable);
@@ -243,4 +263,42 @@ fn look_behind(window: &mut Window<'_>, salt: u64, scan: &mut Scan) -> io::Resul
         // A header may lie across the pieces.
         at += (len - (BATCH_HEADER - 1)) as u64;
     }
+}
+
+/// The keys that a file mentions up to `end` octets, in the order they stand there. The file is whole.
+pub(super) fn keys_of(file: &dyn File, log_file: &LogFile, end: u64) -> io::Result<Vec<Mention>> {
+    let mut mentions = Vec::new();
+    let Some(salt) = log_file.salt(file)? else {
+        return Ok(mentions);
+    };
+    let mut window = Window::new(file, SCAN_OCTETS);
+    let mut offset = FILE_HEADER as u64;
+    while offset < end {
+        let Some(batch) = BatchHeader::decode(window.octets(offset, BATCH_HEADER)?, salt) else {
+            break;
+        };
+        let mut at = offset + BATCH_HEADER as u64;
+        let frames = match batch.kind {
+            Kind::Records => 0,
+            Kind::Keyed => 1,
+            Kind::Places => batch.frames(),
+        };
+        for frame in 0..frames {
+            let Some((len, crc)) = record_header(window.octets(at, RECORD_HEADER)?) else {
+                return Ok(mentions);
+            };
+            let payload_at = at + RECORD_HEADER as u64;
+            let payload = window.octets(payload_at, len.min(RECORD_OCTETS_MAX))?;
+            if payload.len() == len && batch.frame_crc(salt, frame, payload) == crc {
+                let (first, end, key) = match batch.kind {
+                    Kind::Places => decode_place(payload).unwrap_or((0, 0, &[])),
+                    _ => (batch.first, batch.first + u64::from(batch.count), payload),
+                };
+                mentions.push(Mention { key: key.into(), first, end, file: log_file.first });
+            }
+            at = payload_at + len as u64;
+        }
+        offset += BATCH_HEADER as u64 + u64::from(batch.octets);
+    }
+    Ok(mentions)
 }

@@ -1,7 +1,8 @@
 use super::super::simulated::{Dice, Moved, SimulatedDisk, root, seeds};
 use super::super::{Embedded, Options};
+use super::write::APPEND_OCTETS_MAX;
 use super::*;
-use crate::{Bus, Topic};
+use crate::{Bus, RECORD_OCTETS_MAX, Topic};
 use std::time::Duration;
 
 fn bus(disk: &Arc<SimulatedDisk>, options: Options) -> Embedded {

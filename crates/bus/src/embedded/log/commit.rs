@@ -1,0 +1,166 @@
+//! Group commit: who waits is synced together.
+
+use super::{Log, Progress, Stopped};
+use crate::BusError;
+use crate::embedded::disk::File;
+use crate::embedded::lock::lock;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A sync waits for those the last ones carried at most this part of a sync's time.
+const GATHER_PART: u32 = 10;
+
+/// How many appends the last syncs carried.
+#[derive(Default)]
+pub(super) struct Cohort {
+    /// All of them together.
+    carried: u64,
+    /// The last two.
+    sizes: [u64; 2],
+    /// The last one's time.
+    took: Duration,
+}
+
+impl Cohort {
+    fn carry(&mut self, appends: u64) {
+        self.sizes = [self.sizes[1], appends - self.carried];
+        self.carried = appends;
+    }
+}
+
+/// The thread that waits for appends before it syncs.
+pub(super) struct Gathering {
+    /// It waits for so many; [`u64::MAX`]: nobody waits.
+    wanted: AtomicU64,
+    thread: Mutex<Option<std::thread::Thread>>,
+}
+
+impl Default for Gathering {
+    fn default() -> Gathering {
+        Gathering { wanted: AtomicU64::new(u64::MAX), thread: Mutex::default() }
+    }
+}
+
+impl Log {
+    /// Asks the pool to sync it.
+    pub fn request_sync(&self) {
+        if let Some(me) = self.me.upgrade() {
+            self.shared.pool.sync(&me);
+        }
+    }
+
+    /// Its interval is over.
+    pub fn leave_interval(&self) {
+        self.waits.store(false, Ordering::Release);
+    }
+
+    /// Waits until records below `end` are as durable as was promised.
+    pub async fn promised(&self, end: u64) -> Result<(), BusError> {
+        self.reached(|progress| progress.head >= end).await
+    }
+
+    /// Waits until records below `end` are synced, whatever was promised.
+    pub async fn synced(&self, end: u64) -> Result<(), BusError> {
+        self.reached(|progress| progress.durable >= end).await
+    }
+
+    async fn reached(&self, enough: impl Fn(&Progress) -> bool) -> Result<(), BusError> {
+        if enough(&self.progress.borrow()) {
+            return Ok(());
+        }
+        let mut progress = self.progress.subscribe();
+        let progress = progress.wait_for(|progress| enough(progress) || progress.stopped.is_some()).await;
+        match progress {
+            Ok(progress) if enough(&progress) => Ok(()),
+            Ok(progress) => Err(self.stop_error(progress.stopped.as_ref())),
+            Err(_) => Err(BusError::Closed),
+        }
+    }
+
+    /// One more append was written.
+    pub(super) fn count_append(&self) {
+        let appends = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
+        if appends >= self.gathering.wanted.load(Ordering::SeqCst)
+            && let Some(thread) = &*lock(&self.gathering.thread)
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Before a sync: waits a part of a sync's time for those who were carried by the last ones to come again. A few
+    /// that are woken first would otherwise start the next sync alone, and all others wait for the one after.
+    pub fn gather(&self) {
+        let (wanted, at_most) = {
+            let cohort = lock(&self.syncing);
+            let largest = cohort.sizes[0].max(cohort.sizes[1]);
+            (cohort.carried + largest, cohort.took / GATHER_PART)
+        };
+        if self.appends.load(Ordering::SeqCst) >= wanted {
+            return;
+        }
+        let until = Instant::now() + at_most;
+        *lock(&self.gathering.thread) = Some(std::thread::current());
+        self.gathering.wanted.store(wanted, Ordering::SeqCst);
+        while self.appends.load(Ordering::SeqCst) < wanted {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::park_timeout(left);
+        }
+        self.gathering.wanted.store(u64::MAX, Ordering::SeqCst);
+        *lock(&self.gathering.thread) = None;
+    }
+
+    /// Syncs everything written so far, on this thread.
+    pub fn sync(&self) -> Result<(), BusError> {
+        let mut cohort = lock(&self.syncing);
+        let (end, files, folders, listed) = {
+            let mut writer = lock(&self.writer);
+            self.check_running()?;
+            cohort.carry(self.appends.load(Ordering::SeqCst));
+            writer.last_unsynced = false;
+            let listed = writer.listed.take();
+            (writer.next, std::mem::take(&mut writer.unsynced), writer.folders.clone(), listed)
+        };
+        let begun = Instant::now();
+        let result = self.sync_files(&files, &folders);
+        cohort.took = begun.elapsed();
+        drop(files);
+        if let Some(listed) = listed {
+            self.shared.unsynced.leave(listed);
+        }
+        if result.is_ok() {
+            lock(&self.writer).folders.drain(..folders.len());
+        }
+        self.progress.send_modify(|progress| match &result {
+            Ok(()) => {
+                progress.durable = end;
+                progress.head = progress.head.max(end);
+            }
+            Err(error) => {
+                progress.stopped =
+                    Some(Stopped::Failed(format!("the sync failed ({error}); restart to recover")))
+            }
+        });
+        result.map_err(|_| self.stop_error(self.progress.borrow().stopped.as_ref()))
+    }
+
+    fn sync_files(&self, files: &[Arc<dyn File>], folders: &[PathBuf]) -> io::Result<()> {
+        if !files.is_empty() {
+            let begun = self.shared.clock.now();
+            files.iter().try_for_each(|file| file.sync())?;
+            self.shared.pool.took(self.shared.clock.now() - begun);
+        }
+        folders.iter().try_for_each(|folder| self.shared.disk.sync_folder(folder))
+    }
+
+    /// There is something that is not synced.
+    pub fn is_dirty(&self) -> bool {
+        let writer = lock(&self.writer);
+        !writer.unsynced.is_empty() || !writer.folders.is_empty()
+    }
+}
