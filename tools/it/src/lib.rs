@@ -4,6 +4,7 @@
 //! - [`Api`]: what a client says to it.
 //! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`OpenSmtpd`]: peers that nobody here wrote, as children too.
 //! - [`wire`]: SMPP by the octet, for what no library would say.
+//! - [`Relay`]: a network between two of them that can be cut.
 //! - [`Callbacks`]: somebody who is told. [`Witness`]: somebody who sees the program write.
 //! - `sim`'s SMSC and mailbox run in the tests' process, so they outlive a server that is killed.
 //!
@@ -19,6 +20,7 @@ mod kannel;
 mod open_smtpd;
 mod peer;
 mod ports;
+mod relay;
 mod sendsms;
 mod server;
 mod wait;
@@ -33,6 +35,7 @@ pub use kannel::Kannel;
 pub use open_smtpd::OpenSmtpd;
 pub use peer::Peer;
 pub use ports::free_port;
+pub use relay::Relay;
 pub use sendsms::{SendSms, escaped};
 pub use server::{Server, Setup, mail_route, platform, program, smpp_client, smpp_door, sms_route};
 pub use wait::{eventually, within};

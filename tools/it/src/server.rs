@@ -3,7 +3,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -25,6 +25,8 @@ pub struct Setup {
     pub data: Option<PathBuf>,
     /// More of its environment.
     pub environment: Vec<(String, String)>,
+    /// Its HTTP port, if not one of its own.
+    pub port: Option<u16>,
 }
 
 /// A running `campanile serve`. Dropping it kills it.
@@ -35,6 +37,8 @@ pub struct Server {
     token: String,
     environment: Vec<(String, String)>,
     child: Option<Child>,
+    /// Lines of its standard output, of all its runs.
+    said: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -45,9 +49,17 @@ impl Server {
 
     /// Starts one as it is set up, and waits until it takes alerts.
     pub async fn start_with(setup: Setup) -> Server {
+        let mut server = Server::spawned(setup);
+        server.token = server.first_token().await;
+        server.ready().await;
+        server
+    }
+
+    /// Starts one as it is set up, and does not wait. It knows no token.
+    pub fn spawned(setup: Setup) -> Server {
         let folder = tempfile::Builder::new().prefix("campanile-it-").tempdir().unwrap();
         let data = setup.data.unwrap_or_else(|| folder.path().join("data"));
-        let port = free_port();
+        let port = setup.port.unwrap_or_else(free_port);
         let base = format!("http://127.0.0.1:{port}");
         let config = format!(
             "[http]\nlisten = \"127.0.0.1:{port}\"\npublic_url = \"{base}\"\n{}\n{}",
@@ -55,16 +67,32 @@ impl Server {
         );
         fs::write(folder.path().join("campanile.toml"), config).unwrap();
         let environment = setup.environment;
-        let mut server = Server { folder, data, port, token: String::new(), environment, child: None };
-        let lines = server.spawn();
-        let line = lines
-            .recv_timeout(READY_MAX)
-            .unwrap_or_else(|_| panic!("the server said nothing on its standard output:\n{}", server.log()));
+        let (token, said) = (String::new(), Arc::default());
+        let mut server = Server { folder, data, port, token, environment, child: None, said };
+        server.spawn();
+        server
+    }
+
+    /// The token that a first start says.
+    async fn first_token(&mut self) -> String {
+        let line = eventually("the server says its first token", READY_MAX, async || {
+            assert!(self.is_alive(), "the server ended:\n{}", self.log());
+            self.said().first().cloned().ok_or_else(|| self.log())
+        })
+        .await;
         let token = line.strip_prefix("admin token: ").unwrap_or_else(|| panic!("no token in {line:?}"));
         assert!(token.starts_with("cmp_"), "{token}");
-        server.token = token.trim().to_owned();
-        server.ready().await;
-        server
+        token.trim().to_owned()
+    }
+
+    /// What it said on its standard output, of all its runs: a line each.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// The same server, for a client that has this token.
+    pub fn set_token(&mut self, token: &str) {
+        token.clone_into(&mut self.token);
     }
 
     /// A client with the administrator's token.
@@ -145,7 +173,7 @@ impl Server {
         tail(&self.folder.path().join("log"))
     }
 
-    fn spawn(&mut self) -> Receiver<String> {
+    fn spawn(&mut self) {
         let log = OpenOptions::new().create(true).append(true).open(self.folder.path().join("log")).unwrap();
         let mut child = Command::new(program())
             .arg("serve")
@@ -162,14 +190,13 @@ impl Server {
             .unwrap_or_else(|error| panic!("cannot start {}: {error}", program().display()));
         let output = BufReader::new(child.stdout.take().unwrap());
         self.child = Some(child);
-        let (sender, lines) = channel();
+        let said = Arc::clone(&self.said);
         // Ends with the server: whoever holds the pipe's other end is the child.
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                let _ = sender.send(line);
+                said.lock().unwrap().push(line);
             }
         });
-        lines
     }
 
     /// Waits until it takes alerts.

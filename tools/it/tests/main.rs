@@ -23,6 +23,7 @@ mod people;
 mod platform_kills;
 mod platforms;
 mod rate;
+mod relay;
 mod steering;
 mod submitting;
 mod world;

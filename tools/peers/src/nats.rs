@@ -284,7 +284,7 @@ impl Cluster {
             // Writing to a String cannot fail.
             let _ = writeln!(
                 config,
-                "cluster {{ name: campanile, listen: \"127.0.0.1:{}\", routes: [{}] }}",
+                "cluster {{ name: campanile, listen: \"127.0.0.1:{}\", routes: [{}], no_advertise: true }}",
                 me.route.number(),
                 routes.join(", ")
             );
