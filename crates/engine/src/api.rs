@@ -4,11 +4,12 @@ use records::{
     Alert, AlertId, AlertNo, AlertRequest, Answer, Body, Channel, DeliveryState, EndpointNo, Mode, Origin,
     Party, Reason, Route, Timestamp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Everything the engine needs from outside.
+#[derive(Clone)]
 pub struct Parts {
     /// Topics.
     pub bus: Arc<dyn bus::Bus>,
@@ -177,7 +178,7 @@ pub struct Submitted {
 }
 
 /// Something wrong with one field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// Such as `audience[2]`.
     pub field: String,
@@ -232,7 +233,7 @@ impl std::fmt::Display for EngineError {
 impl std::error::Error for EngineError {}
 
 /// What a sender can tell a running alert to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Steer {
     /// Stop for good.
     Cancel,
@@ -244,6 +245,22 @@ pub enum Steer {
     Approve,
     /// Try what failed again, and nothing else.
     RetryFailed,
+}
+
+impl Steer {
+    /// All of them.
+    pub const ALL: [Steer; 5] =
+        [Steer::Cancel, Steer::Pause, Steer::Resume, Steer::Approve, Steer::RetryFailed];
+    /// As a sentence has it: "cannot VERB an alert".
+    pub fn name(self) -> &'static str {
+        match self {
+            Steer::Cancel => "cancel",
+            Steer::Pause => "pause",
+            Steer::Resume => "resume",
+            Steer::Approve => "approve",
+            Steer::RetryFailed => "retry what failed of",
+        }
+    }
 }
 
 /// How far an alert has got. Each endpoint is in exactly one count; `endpoints` is their sum.

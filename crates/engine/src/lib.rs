@@ -17,6 +17,7 @@ mod plan;
 mod record;
 pub mod report;
 mod run;
+mod shared;
 mod solve;
 #[cfg(test)]
 mod testing;
@@ -24,4 +25,5 @@ mod testing;
 pub use api::*;
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use run::{Engine, GATEWAYS, Health, Question};
+pub use shared::{Leader, Node};
 pub use solve::audience::checked_address;

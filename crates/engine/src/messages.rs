@@ -8,6 +8,7 @@ use records::{
     AlertNo, Delivery, DeliveryState, EndpointNo, FateState, MessageId, Mode, Party, Reason, RosterEntry,
     RosterMessage, Short, Timestamp,
 };
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -66,7 +67,7 @@ pub struct MessageView {
 }
 
 /// What became of a wish to change a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Steered {
     /// It is done, and on disk.
     Done,
@@ -77,7 +78,7 @@ pub enum Steered {
 }
 
 /// Which messages [`Messages::cancel_all`] means.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Who handed them in.
     pub party: Party,

@@ -66,6 +66,17 @@ pub enum AlertState {
 }
 
 impl AlertState {
+    /// All of them.
+    pub const ALL: [AlertState; 8] = [
+        AlertState::Accepted,
+        AlertState::Solving,
+        AlertState::AwaitingApproval,
+        AlertState::Running,
+        AlertState::Paused,
+        AlertState::Done,
+        AlertState::Cancelled,
+        AlertState::Expired,
+    ];
     /// The state's name in the API.
     pub fn name(self) -> &'static str {
         match self {

@@ -17,8 +17,8 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 pub enum Command {
     /// A door stored an alert.
     Accepted { alert: Box<Alert>, solved: Option<Reply<Solved>> },
-    /// A solve is through.
-    Solved { no: AlertNo, result: Result<(Box<Live>, u64), EngineError> },
+    /// A solve is through, that an owner of this epoch began.
+    Solved { no: AlertNo, epoch: u64, result: Result<(Box<Live>, u64), EngineError> },
     /// Look at an alert. The owner answers for those in memory.
     Look { no: AlertNo, reply: oneshot::Sender<Option<Look>> },
     /// Some of its deliveries.

@@ -2,6 +2,7 @@
 //! it speaks of, so that a crash may repeat it but not lose it.
 
 use super::owner::{Errand, Owner};
+use super::sharing::Guard;
 use crate::record::Happened;
 use crate::report::{Values, expand};
 use records::{
@@ -68,9 +69,8 @@ impl Fates {
 
     /// Reads what the last run said last, before anything is replayed: the same words come of it again.
     pub fn remember(&mut self, bus: &dyn bus::Bus) -> Result<(), bus::BusError> {
-        let clients = bus.topics(TOLD_PREFIX)?;
         let mut left = REMEMBERED_MAX;
-        for name in clients.iter().map(String::as_str).chain([records::NOTICES]) {
+        for name in &topics_of_words(bus)? {
             let topic = bus.topic(name)?;
             let mut from = topic.low().max(topic.head().saturating_sub(records::TOLD_TAIL.min(left)));
             while from < topic.head() && left > 0 {
@@ -98,6 +98,13 @@ impl Fates {
     pub fn is_empty(&self) -> bool {
         self.said == self.written
     }
+}
+
+/// Where parties are told.
+pub fn topics_of_words(bus: &dyn bus::Bus) -> Result<Vec<String>, bus::BusError> {
+    let mut topics = bus.topics(TOLD_PREFIX)?;
+    topics.push(records::NOTICES.to_owned());
+    Ok(topics)
 }
 
 impl Owner {
@@ -218,7 +225,8 @@ impl Owner {
             }
         }
         self.fates.under_way = true;
-        self.errands.push(Box::pin(async move { Errand::Told(write(batches).await) }));
+        let guard = self.guard();
+        self.errands.push(Box::pin(async move { Errand::Told(write(batches, guard).await) }));
     }
 
     fn told_topic(&mut self, to: &Option<String>) -> Result<Arc<dyn bus::Topic>, bus::BusError> {
@@ -267,12 +275,16 @@ fn hash_in(topic: &str, record: &[u8]) -> u64 {
     hasher.finish()
 }
 
-async fn write(batches: Vec<Batch>) -> OnTheBus {
+async fn write(batches: Vec<Batch>, guard: Guard) -> OnTheBus {
     let mut written = 0;
     let mut left = Vec::new();
     let mut error = None;
     for mut batch in batches {
         while !batch.records.is_empty() && error.is_none() {
+            if !guard.holds() {
+                error = Some(Guard::passed());
+                break;
+            }
             let count = batch.records.len().min(AT_ONCE);
             let slices: Vec<&[u8]> = batch.records[..count].iter().map(Vec::as_slice).collect();
             match batch.topic.append(&slices).await {

@@ -3,6 +3,7 @@
 
 use super::blocks::Key;
 use super::owner::{Errand, Owner, bus_error};
+use super::sharing::Guard;
 use crate::api::{EngineError, Parts};
 use crate::record::Live;
 use records::{AlertNo, AlertState, Delivery, EndpointNo, Timestamp};
@@ -148,9 +149,14 @@ impl Owner {
             return;
         }
         let Some((_, slice, ids)) = fold.ready.take() else { return };
-        let (store, topic) = (self.parts.store.clone(), self.folding.ids.clone());
+        let (store, topic, guard) = (self.parts.store.clone(), self.folding.ids.clone(), self.guard());
         self.errands.push(Box::pin(async move {
             // Ids first: a receipt must find its delivery once the outcome that told the id is let go of.
+            if !guard.holds() {
+                return Errand::Folded(Err(store::StoreError::Unreachable {
+                    why: Guard::passed().to_string(),
+                }));
+            }
             if let Some(ids) = ids
                 && let Err(error) = topic.append(&[&ids]).await
             {
@@ -163,6 +169,10 @@ impl Owner {
     /// A slice is in SQL, or was refused.
     pub fn folded(&mut self, result: Result<(), store::StoreError>) {
         if let Err(error) = result {
+            if let (store::StoreError::Fenced { .. }, Some(sharing)) = (&error, &mut self.sharing) {
+                sharing.lost = true;
+                return;
+            }
             return self.fold_failed(&error);
         }
         match self.folding.under_way.take() {

@@ -214,7 +214,7 @@ impl Owner {
         }
     }
 
-    fn take_records(&mut self, records: &[bus::Record], now: Timestamp) {
+    pub fn take_records(&mut self, records: &[bus::Record], now: Timestamp) {
         let mut last = None;
         for (place, record) in records.iter().enumerate() {
             match Intake::decode(&record.octets) {
@@ -351,11 +351,11 @@ impl Owner {
     }
 
     /// Takes what came before the start to where it was.
-    pub async fn replay_intake(&mut self) -> Result<(), EngineError> {
+    pub async fn replay_intake(&mut self, to: u64) -> Result<(), EngineError> {
         use futures_util::stream::StreamExt;
         self.intake.next =
             self.parts.store.intake_to().await.map_err(store_error)?.max(self.intake.topic.low());
-        self.intake.replayed_to = self.intake.topic.head();
+        self.intake.replayed_to = to;
         while self.intake.next < self.intake.replayed_to {
             let before = self.intake.next;
             self.take_intake();

@@ -2,6 +2,7 @@
 
 use super::command::{Command, Reply};
 use super::owner::{Errand, Owner, bus_error};
+use super::sharing::Guard;
 use crate::messages::{Steered, Wanted};
 use crate::record::hot::{IN_SEGMENT, STEERED};
 use records::{
@@ -144,10 +145,17 @@ impl Owner {
             kept.push(change);
         }
         let topic = self.intake.topic.clone();
+        let guard = self.guard();
         self.errands.push(Box::pin(async move {
             let records: Vec<Vec<u8>> = kept.iter().map(Intake::encode).collect();
             let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
-            let result = topic.append(&slices).await;
+            let result = match guard.holds() {
+                true => topic.append(&slices).await,
+                false => Err(Guard::passed()),
+            };
+            // Only what was there before another could lead is known to it before it plans.
+            let result =
+                result.and_then(|first| if guard.holds() { Ok(first) } else { Err(Guard::passed()) });
             Errand::Steered(Steering { changes: kept, result, reply })
         }));
     }

@@ -12,6 +12,7 @@ mod moments;
 mod outcomes;
 mod owner;
 mod sending;
+mod sharing;
 mod solving;
 mod starting;
 mod steering;
@@ -22,20 +23,20 @@ mod tests;
 mod views;
 mod ways;
 
-pub use command::{Command, Health, Question};
+pub use command::{Command, Health, Question, Reply, Solved};
 pub use letters::MessageLook;
-pub use owner::{bus_error, store_error};
+pub use owner::{Lags, Owner, Rest, bus_error, store_error};
+pub use starting::start;
 pub use ways::GATEWAYS;
 
 use crate::api::{AnswerGiven, EngineError, Event, Keywords, Parts, PartySettings, Problem, Steer};
 use crate::messages::Messages;
 use crate::plan::Takers;
-use command::Solved;
-use owner::{Lags, Owner};
+use crate::shared::{self, Leader, Node, Seat};
 use records::{Alert, AlertId, CallbackRequest, Outcome, Route};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use std::sync::atomic::AtomicBool;
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 /// Commands that may wait for the owner.
 const COMMANDS_MAX: usize = 16_384;
@@ -56,37 +57,75 @@ struct Inner {
     takers: Arc<arc_swap::ArcSwap<Takers>>,
     behind: Arc<AtomicBool>,
     messages: Messages,
+    seat: Option<Seat>,
 }
 
 impl Engine {
     /// Picks up what the last run left, then runs on a thread of its own until [`Engine::stop`].
     pub async fn start(parts: Parts) -> Result<Engine, EngineError> {
-        let parts = Arc::new(parts);
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
-        let routes = arc_swap::ArcSwap::from_pointee(parts.routes.clone());
+        let lags = Lags::default();
+        let (up, is_up) = oneshot::channel();
+        let for_owner = Arc::new(parts.clone());
+        let (me, for_lags) = (commands.downgrade(), lags.clone());
+        Engine::spawn(move |runtime| runtime.block_on(alone(for_owner, me, for_lags, received, up)))?;
+        is_up.await.map_err(|_| ended_early())??;
+        Engine::new(parts, commands, lags, None)
+    }
+
+    /// The same as one of several processes over the same bus and store, which may be as far from each other as a network allows:
+    /// one of them leads at a time. Resolves when this one leads or follows.
+    ///
+    /// # Errors
+    /// A node whose name or lease cannot be; what bus or store say at the start.
+    pub async fn join(parts: Parts, node: Node) -> Result<Engine, EngineError> {
+        let (commands, received) = mpsc::channel(COMMANDS_MAX);
+        let lags = Lags::default();
+        let (up, is_up) = oneshot::channel();
+        let (member, seat) = shared::enter(&parts, node, lags.clone(), commands.downgrade())?;
+        Engine::spawn(move |runtime| runtime.block_on(member.run(received, up)))?;
+        is_up.await.map_err(|_| ended_early())??;
+        Engine::new(parts, commands, lags, Some(seat))
+    }
+
+    fn spawn(run: impl FnOnce(&tokio::runtime::Runtime) + Send + 'static) -> Result<(), EngineError> {
+        let runtime = shared::runtime()
+            .map_err(|error| EngineError::Internal(format!("no runtime for the engine: {error}")))?;
+        let spawned = std::thread::Builder::new().name("engine".into()).spawn(move || run(&runtime));
+        spawned
+            .map(|_| ())
+            .map_err(|error| EngineError::Internal(format!("no thread for the engine: {error}")))
+    }
+
+    fn new(
+        parts: Parts,
+        commands: mpsc::Sender<Command>,
+        lags: Lags,
+        seat: Option<Seat>,
+    ) -> Result<Engine, EngineError> {
+        let parts = Arc::new(parts);
         let outcomes = parts.bus.topic(records::OUTCOMES).map_err(bus_error)?;
         let intake = parts.bus.topic(records::INTAKE).map_err(bus_error)?;
+        let routes = arc_swap::ArcSwap::from_pointee(parts.routes.clone());
         let takers = Arc::new(arc_swap::ArcSwap::from_pointee(Takers::new(&parts.routes)));
-        let lags = Lags::default();
-        lags.taken.store(intake.head(), Ordering::Relaxed);
-        let (up, is_up) = oneshot::channel();
-        let (for_owner, me, for_lags) = (parts.clone(), commands.downgrade(), lags.clone());
-        let owner = move || run(for_owner, me, for_lags, received, up);
-        let spawned = std::thread::Builder::new().name("engine".into()).spawn(owner);
-        spawned.map_err(|error| EngineError::Internal(format!("no thread for the engine: {error}")))?;
-        is_up.await.map_err(|_| EngineError::Internal("the engine ended while it started".into()))??;
         let messages = Messages::new(parts.clone(), intake, takers.clone(), lags.taken, commands.clone());
+        let behind = lags.behind;
         Ok(Engine {
-            inner: Arc::new(Inner {
-                parts,
-                commands,
-                outcomes,
-                routes,
-                takers,
-                behind: lags.behind,
-                messages,
-            }),
+            inner: Arc::new(Inner { parts, commands, outcomes, routes, takers, behind, messages, seat }),
         })
+    }
+
+    /// Who leads, of several processes; one that is alone does.
+    pub fn leader(&self) -> Leader {
+        self.inner.seat.as_ref().map_or(Leader::Here, |seat| seat.leader.borrow().clone())
+    }
+
+    /// Changes whenever another leads, or nobody; never where a process is alone.
+    pub fn term_changed(&self) -> watch::Receiver<Leader> {
+        match &self.inner.seat {
+            Some(seat) => seat.leader.clone(),
+            None => watch::channel(Leader::Here).1,
+        }
     }
 
     /// What the doors of platforms hold.
@@ -225,34 +264,32 @@ impl Engine {
 }
 
 pub fn gone() -> EngineError {
-    EngineError::Busy("the server is closing; try again when it is back".into())
+    EngineError::Busy("the server is closing, or another one goes on with its work; try again".into())
 }
 
-fn run(
+fn ended_early() -> EngineError {
+    EngineError::Internal("the engine ended while it started".into())
+}
+
+/// One process alone.
+async fn alone(
     parts: Arc<Parts>,
     me: mpsc::WeakSender<Command>,
     lags: Lags,
-    commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<Command>,
     up: oneshot::Sender<Result<(), EngineError>>,
 ) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let _ = up.send(Err(EngineError::Internal(format!("no runtime for the engine: {error}"))));
-            return;
-        }
+    let started = match Owner::new(parts, me, lags, None) {
+        Ok(mut owner) => starting::start(&mut owner).await.map(|()| owner),
+        Err(error) => Err(error),
     };
-    runtime.block_on(async move {
-        let started = match Owner::new(parts, me, lags) {
-            Ok(mut owner) => starting::start(&mut owner).await.map(|()| owner),
-            Err(error) => Err(error),
-        };
-        match started {
-            Ok(owner) => {
-                let _ = up.send(Ok(()));
-                owner.run(commands).await;
+    match started {
+        Ok(mut owner) => {
+            let _ = up.send(Ok(()));
+            if let Rest::Stopped(done) = owner.run(&mut commands).await {
+                let _ = done.send(());
             }
-            Err(error) => _ = up.send(Err(error)),
         }
-    });
+        Err(error) => _ = up.send(Err(error)),
+    }
 }

@@ -3,17 +3,20 @@
 
 use super::blocks::Blocks;
 use super::command::Command;
+use super::command::{Reply, Solved};
 use super::fates::{Fates, OnTheBus};
 use super::hearing::Hearing;
 use super::intake::{IntakeState, Opened};
 use super::letters::Steering;
 use super::meter::Meter;
+use super::sharing::{Guard, Sharing, Source};
 use super::ways::Ways;
 use crate::api::{EngineError, Parts};
 use crate::record::{Asked, CarrierIds, Effect, Live, Words};
+use crate::shared::{Answered, Term};
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use records::{AlertNo, EndpointNo, Timestamp};
+use records::{Alert, AlertNo, EndpointNo, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,11 +44,13 @@ const BEHIND_US_MAX: i64 = 30_000_000;
 /// An append of a segment came to its end.
 pub struct Appended {
     pub alert: AlertNo,
-    pub way: usize,
+    /// The number of its route.
+    pub route: u16,
     pub lane: records::Lane,
     pub endpoints: Vec<EndpointNo>,
     pub units: u64,
     pub outcomes_from: u64,
+    /// Its index.
     pub result: Result<u64, bus::BusError>,
 }
 
@@ -96,6 +101,8 @@ pub struct Owner {
     pub outcome_at: (u64, u32),
     pub blocked_until: Option<Timestamp>,
     pub stopping: Option<tokio::sync::oneshot::Sender<()>>,
+    /// Where several processes share the bus and the store.
+    pub sharing: Option<Sharing>,
     behind: Arc<AtomicBool>,
     caught_up: Timestamp,
 }
@@ -121,10 +128,34 @@ pub enum Errand {
     Told(OnTheBus),
     /// Messages are taken back or changed.
     Steered(Steering),
+    /// Something was read from the bus.
+    Read(Source, Result<Vec<bus::Record>, bus::BusError>),
+    /// An alert was looked for, for who waits until it is solved.
+    Found(AlertNo, Result<Option<Box<Alert>>, EngineError>, Option<Reply<Solved>>),
+    /// The store said what is unfinished.
+    Unsolved(Result<Vec<Alert>, EngineError>),
+    /// A question of another process has its answer.
+    Answered(String, Answered),
+}
+
+/// Why the owner came to rest.
+pub enum Rest {
+    /// It was told to stop, and everything is in SQL.
+    Stopped(tokio::sync::oneshot::Sender<()>),
+    /// Nobody holds the engine any more.
+    Gone,
+    /// Another process leads, or may.
+    Over,
 }
 
 impl Owner {
-    pub fn new(parts: Arc<Parts>, me: mpsc::WeakSender<Command>, lags: Lags) -> Result<Owner, EngineError> {
+    /// Opens its topics; may block. With a term it is one of several processes, and the store is fenced by it.
+    pub fn new(
+        parts: Arc<Parts>,
+        me: mpsc::WeakSender<Command>,
+        lags: Lags,
+        term: Option<Term>,
+    ) -> Result<Owner, EngineError> {
         let bus = parts.bus.clone();
         let mut words = Words::default();
         let ways = Ways::new(&parts, &mut words)?;
@@ -140,6 +171,7 @@ impl Owner {
             intake: IntakeState::new(&parts, lags.taken)?,
             hearing: Hearing::new(&parts)?,
             meter: Meter::new(),
+            sharing: term.map(|term| Sharing::open(&parts, term)).transpose()?,
             fates: Fates::default(),
             parked: Vec::new(),
             outcome_at: (0, 0),
@@ -174,8 +206,8 @@ impl Owner {
         (self.parts.clock)()
     }
 
-    /// Runs until it is told to stop.
-    pub async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+    /// Runs until it is told to stop, or may not go on.
+    pub async fn run(&mut self, commands: &mut mpsc::Receiver<Command>) -> Rest {
         let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
         loop {
             let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
@@ -184,25 +216,33 @@ impl Owner {
             let takes_intake = takes && self.stopping.is_none() && self.intake.is_open(self.now());
             let readable = self.outcomes.readable(self.next_outcome);
             let handed_in = self.intake.topic.readable(self.intake.next);
+            let hinted = self.hinted();
+            let reads = takes && !self.is_reading(Source::Outcomes);
+            let reads_intake = takes_intake && !self.is_reading(Source::Intake);
             tokio::select! {
                 count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                     if count == 0 {
-                        return;
+                        return Rest::Gone;
                     }
                     waiting.drain(..).for_each(|command| self.obey(command));
                 }
-                () = readable, if takes => {}
-                () = handed_in, if takes_intake => {}
+                () = readable, if reads => {}
+                () = handed_in, if reads_intake => {}
+                () = hinted, if self.stopping.is_none() => {}
                 Some(appended) = self.appends.next() => self.appended(appended),
                 Some(errand) = self.errands.next() => self.errand(errand),
                 () = tokio::time::sleep(tick) => {}
             }
             let often = turn.elapsed() < OFTEN;
-            self.take_what_is_there();
-            self.after();
+            if !self.is_over() {
+                self.take_what_is_there();
+                self.after();
+            }
+            if self.is_over() {
+                return self.stopping.take().map_or(Rest::Over, Rest::Stopped);
+            }
             if let Some(reply) = self.ready_to_end() {
-                let _ = reply.send(());
-                return;
+                return Rest::Stopped(reply);
             }
             if often && !self.has_more() {
                 // Who asks something waits for nobody's gathering.
@@ -210,7 +250,7 @@ impl Owner {
                     () = tokio::time::sleep(GATHER) => {}
                     count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                         if count == 0 {
-                            return;
+                            return Rest::Gone;
                         }
                         waiting.drain(..).for_each(|command| self.obey(command));
                     }
@@ -224,6 +264,9 @@ impl Owner {
         while let Some(Some(appended)) = self.appends.next().now_or_never() {
             self.appended(appended);
         }
+        if self.sharing.is_some() {
+            return self.read_what_is_there();
+        }
         if !self.fates.is_full() && self.outcomes.head() > self.next_outcome {
             self.take_outcomes();
         }
@@ -234,6 +277,10 @@ impl Owner {
 
     /// There is more to do at once.
     fn has_more(&self) -> bool {
+        if self.sharing.is_some() {
+            // What is there is being read.
+            return self.stopping.is_some();
+        }
         self.stopping.is_some()
             || self.outcomes.head() > self.next_outcome
             || (self.intake.waiting() > 0 && self.intake.opening == 0)
@@ -242,10 +289,14 @@ impl Owner {
     /// What has to be looked at after anything happened.
     fn after(&mut self) {
         let now = self.now();
-        self.look_at_health();
+        if self.sharing.is_none() {
+            self.look_at_health();
+        }
         if now.us_since(self.looked_at) >= LOOK_EVERY_US || now < self.looked_at {
             self.looked_at = now;
             self.look_at_lag(now);
+            self.look_at_nodes();
+            self.look_for_unsolved();
             self.look_at_moments(now);
         }
         self.dispatch(now);
@@ -291,16 +342,18 @@ impl Owner {
     fn take_outcomes(&mut self) {
         let read = self.outcomes.read(self.next_outcome, OUTCOME_RECORDS_AT_ONCE, OUTCOME_OCTETS_AT_ONCE);
         match read {
-            Ok(records) => {
-                for record in records {
-                    self.next_outcome = record.index + 1;
-                    self.outcome_at = (record.index, 0);
-                    self.take_batch(&record.octets);
-                }
-            }
+            Ok(records) => self.take_outcome_records(&records),
             Err(error) => {
                 tracing::error!(%error, "the outcomes cannot be read; nothing is folded until they can");
             }
+        }
+    }
+
+    pub fn take_outcome_records(&mut self, records: &[bus::Record]) {
+        for record in records {
+            self.next_outcome = record.index + 1;
+            self.outcome_at = (record.index, 0);
+            self.take_batch(&record.octets);
         }
     }
 
@@ -312,6 +365,10 @@ impl Owner {
             Errand::Opened(opened) => self.opened(opened),
             Errand::Told(told) => self.told(told),
             Errand::Steered(steering) => self.steered(steering),
+            Errand::Read(source, read) => self.was_read(source, read),
+            Errand::Found(no, found, reply) => self.found(no, found, reply),
+            Errand::Unsolved(found) => self.unsolved(found),
+            Errand::Answered(to, answered) => self.answered(to, &answered),
         }
     }
 
@@ -321,9 +378,15 @@ impl Owner {
         if idle && folded && self.fates.is_empty() { self.stopping.take() } else { None }
     }
 
-    /// Runs something on the side.
+    /// Runs something on the side, unless another process leads by then.
     pub fn send_out(&mut self, errand: impl Future<Output = Result<(), String>> + Send + 'static) {
-        self.errands.push(Box::pin(async move { Errand::Done(errand.await) }));
+        let guard = self.guard();
+        self.errands.push(Box::pin(async move {
+            if !guard.holds() {
+                return Errand::Done(Err(Guard::passed().to_string()));
+            }
+            Errand::Done(errand.await)
+        }));
     }
 }
 
@@ -331,6 +394,7 @@ impl Owner {
 pub fn bus_error(error: bus::BusError) -> EngineError {
     match error {
         bus::BusError::DiskFull { .. } => EngineError::DiskFull,
+        bus::BusError::Unreachable { .. } => EngineError::Busy(error.to_string()),
         other => EngineError::Internal(other.to_string()),
     }
 }
@@ -339,6 +403,9 @@ pub fn bus_error(error: bus::BusError) -> EngineError {
 pub fn store_error(error: store::StoreError) -> EngineError {
     match error {
         store::StoreError::DiskFull => EngineError::DiskFull,
+        store::StoreError::Unreachable { .. } | store::StoreError::Fenced { .. } => {
+            EngineError::Busy(error.to_string())
+        }
         other => EngineError::Internal(other.to_string()),
     }
 }

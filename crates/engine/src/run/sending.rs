@@ -1,15 +1,21 @@
 //! The pass of dispatch: alerts in turn, lane by lane, each class to the way that has room.
 
-use super::owner::{Appended, Owner};
+use super::owner::{Appended, Owner, bus_error};
+use super::sharing::{append_seated, take_seat};
+use super::ways::Queued;
+use crate::api::EngineError;
 use crate::dispatch::{Builder, ShortBuilder};
 use crate::plan::NOWHERE;
 use crate::record::hot::IN_SEGMENT;
+use futures_util::stream::StreamExt;
 use records::{AlertNo, AlertState, DeliveryState, EndpointNo, Lane, Reason, Segment, Timestamp};
 
 /// After a failed append (a full disk), dispatch waits so long, in microseconds.
 const PAUSE_AFTER_FAILURE_US: i64 = 1_000_000;
 /// Segments made in one pass, so that outcomes are looked at in between.
 const SEGMENTS_AT_ONCE: usize = 8;
+/// Seats taken side by side.
+const SEATS_AT_ONCE: usize = 16;
 
 impl Owner {
     /// Makes segments while there is room and somebody is ready.
@@ -74,7 +80,8 @@ impl Owner {
         room: u64,
         now: Timestamp,
     ) -> Option<(Segment, u64)> {
-        let outcomes_from = self.outcomes.head();
+        // What is read may be ahead of what was heard.
+        let outcomes_from = self.outcomes.head().max(self.next_outcome);
         let (blocks, parts) = (&mut self.blocks, &self.parts);
         let live = self.lives.get_mut(&no)?;
         let classifier = self.ways.classifier.clone();
@@ -105,12 +112,63 @@ impl Owner {
         self.ways.gave(way, lane, units);
         self.note_asked(no, way, &segment);
         let topic = self.ways.list[way].lanes[lane as usize].topic.clone();
-        let outcomes_from = segment.outcomes_from;
+        let (route, outcomes_from) = (self.ways.list[way].no, segment.outcomes_from);
         let octets = segment.encode();
+        if self.sharing.is_some() {
+            let result = Err(bus::BusError::Closed);
+            let of = Appended { alert: no, route, lane, endpoints, units, outcomes_from, result };
+            self.ways.list[way].lanes[lane as usize].queue.push_back(Queued { of, octets });
+            return self.append_next(route, lane);
+        }
         self.appends.push(Box::pin(async move {
             let result = topic.append(&[&octets]).await;
-            Appended { alert: no, way, lane, endpoints, units, outcomes_from, result }
+            Appended { alert: no, route, lane, endpoints, units, outcomes_from, result }
         }));
+    }
+
+    /// Appends the next segment of a lane at the head that is known, taking a seat first where none is taken.
+    fn append_next(&mut self, route: u16, lane: Lane) {
+        let (Some(sharing), Some(place)) = (&self.sharing, self.ways.place(route)) else { return };
+        let seat = Segment::seat(&self.ways.classifier.routes()[place].name, lane, sharing.term.epoch());
+        let term = sharing.term.clone();
+        let state = &mut self.ways.list[place].lanes[lane as usize];
+        if state.appends {
+            return;
+        }
+        let Some(Queued { of, octets }) = state.queue.pop_front() else { return };
+        state.appends = true;
+        let (topic, next) = (state.topic.clone(), state.next);
+        self.appends.push(Box::pin(async move {
+            let head = match next {
+                Some(head) => Ok(head),
+                None => take_seat(&*topic, &seat, &term).await,
+            };
+            let result = match head {
+                Ok(head) => append_seated(&*topic, head, &octets, &term).await,
+                Err(error) => Err(error),
+            };
+            Appended { result, ..of }
+        }));
+    }
+
+    /// Moves the heads of all topics of segments, when this process begins to lead.
+    pub async fn take_seats(&mut self) -> Result<(), EngineError> {
+        let Some(sharing) = &self.sharing else { return Ok(()) };
+        let term = &sharing.term;
+        let routes = self.ways.classifier.routes().iter().zip(&self.ways.list).enumerate();
+        let lanes = routes.flat_map(|(place, (route, way))| {
+            Lane::ALL.into_iter().map(move |lane| (place, lane, route, &way.lanes[lane as usize].topic))
+        });
+        let seats = lanes.map(|(place, lane, route, topic)| async move {
+            let seat = Segment::seat(&route.name, lane, term.epoch());
+            take_seat(&**topic, &seat, term).await.map(|next| (place, lane, next))
+        });
+        let taken: Vec<_> = futures_util::stream::iter(seats).buffer_unordered(SEATS_AT_ONCE).collect().await;
+        for seat in taken {
+            let (place, lane, next) = seat.map_err(bus_error)?;
+            self.ways.list[place].lanes[lane as usize].next = Some(next);
+        }
+        Ok(())
     }
 
     fn note_asked(&mut self, no: AlertNo, way: usize, segment: &Segment) {
@@ -141,25 +199,36 @@ impl Owner {
 
     /// A segment is on the bus, or could not be put there.
     pub fn appended(&mut self, appended: Appended) {
+        let (route, lane) = (appended.route, appended.lane);
+        let place = self.ways.place(route);
+        let state = place.map(|place| &mut self.ways.list[place].lanes[lane as usize]);
         match &appended.result {
             &Ok(index) => {
-                if let Some(way) = self.ways.list.get_mut(appended.way) {
-                    way.lanes[appended.lane as usize].segments.push_back((index, appended.outcomes_from));
+                if let Some(state) = state {
+                    state.segments.push_back((index, appended.outcomes_from));
+                    (state.appends, state.next) = (false, Some(index + 1));
                 }
             }
             Err(error) => {
                 tracing::error!(alert = appended.alert.0, %error, "a segment could not be put on the bus; it will be tried again");
+                if let (bus::BusError::Moved { .. }, Some(sharing)) = (error, &mut self.sharing) {
+                    sharing.lost = true;
+                    return;
+                }
+                state.into_iter().for_each(|state| state.appends = false);
                 self.blocked_until = Some(self.now().plus_us(PAUSE_AFTER_FAILURE_US));
                 self.take_back(&appended);
             }
         }
+        self.append_next(route, lane);
     }
 
-    fn take_back(&mut self, appended: &Appended) {
+    /// What was to stand in this segment is to be sent by another.
+    pub fn take_back(&mut self, appended: &Appended) {
         let now = self.now();
-        let &Appended { alert: no, way, lane, units, ref endpoints, .. } = appended;
-        if let Some(way) = self.ways.list.get_mut(way) {
-            let lane = &mut way.lanes[lane as usize];
+        let &Appended { alert: no, route, lane, units, ref endpoints, .. } = appended;
+        if let Some(place) = self.ways.place(route) {
+            let lane = &mut self.ways.list[place].lanes[lane as usize];
             lane.under_way = lane.under_way.saturating_sub(units);
         }
         if let Some(live) = self.lives.get_mut(&no) {

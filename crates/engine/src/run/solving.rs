@@ -40,6 +40,11 @@ impl Solving {
     pub fn defer(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
         self.verbs.entry(no).or_default().push((verb, reply));
     }
+
+    /// Somebody else waits for it.
+    pub fn wait_too(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
+        self.waiters.entry(no).or_default().extend(reply);
+    }
 }
 
 impl Owner {
@@ -55,11 +60,12 @@ impl Owner {
             let Some(alert) = self.solving.queue.pop_front() else { return };
             self.solving.running += 1;
             let (parts, classifier, me) = (self.parts.clone(), self.ways.classifier.clone(), self.me.clone());
+            let epoch = self.epoch();
             tokio::task::spawn_blocking(move || {
                 let no = alert.no;
                 let result = solve(&parts, &classifier, *alert, &Handle::current());
                 if let Some(me) = me.upgrade() {
-                    let _ = me.blocking_send(Command::Solved { no, result });
+                    let _ = me.blocking_send(Command::Solved { no, epoch, result });
                 }
             });
         }
@@ -80,6 +86,7 @@ impl Owner {
             }
             Err(error) => {
                 tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again at the next start");
+                self.note_failed_solve(no);
                 for waiter in waiters {
                     let _ = waiter.send(Err(error.clone()));
                 }
@@ -101,7 +108,7 @@ impl Owner {
         self.touch(no);
     }
 
-    fn solved_as_told(&self, no: AlertNo) -> Option<Solved> {
+    pub fn solved_as_told(&self, no: AlertNo) -> Option<Solved> {
         let live = self.lives.get(&no)?;
         let left_out = live.tally.in_state(DeliveryState::Excluded);
         let reasons = crate::report::report(live, &self.words, self.now(), None, |_| None).reasons;

@@ -8,6 +8,7 @@ use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
 use crate::record::hot::{IN_SEGMENT, NO_ROUTE};
 use crate::record::{Live, Words};
+use crate::shared::latest;
 use records::{
     Alert, AlertNo, AlertState, DeliveryState, EndpointNo, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
     RosterEntry, Segment, Timestamp,
@@ -23,12 +24,13 @@ const SEGMENTS_MAX: usize = 100_000;
 
 /// Picks up where the last run ended; the owner is ready to run afterwards.
 pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
+    let ends = ends(owner).await?;
     let store = owner.parts.store.clone();
     let folded_to = store.folded_to().await.map_err(store_error)?;
     owner.folding.folded_to = folded_to;
     owner.folding.intake_to = store.intake_to().await.map_err(store_error)?;
     owner.next_outcome = folded_to.max(owner.outcomes.low());
-    load_carrier_ids(owner)?;
+    load_carrier_ids(owner, ends.ids)?;
     let mut unsolved = Vec::new();
     for alert in store.unfinished_alerts().await.map_err(store_error)? {
         match alert.state {
@@ -38,15 +40,22 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
     }
     close_all_but_the_last(owner);
     note_all_asked(owner).await?;
-    let crashed =
-        owner.next_outcome < owner.outcomes.head() || owner.folding.intake_to < owner.intake.topic.head();
-    if crashed {
-        let bus = owner.parts.bus.clone();
-        owner.fates.remember(&*bus).map_err(bus_error)?;
+    let crashed = owner.next_outcome < ends.outcomes || owner.folding.intake_to < ends.intake;
+    if crashed || owner.sharing.is_some() {
+        remember_told(owner).await?;
     }
-    owner.replay_intake().await?;
-    replay(owner)?;
-    let lost = mark_segments(owner)?;
+    owner.replay_intake(ends.intake).await?;
+    // Gateways of other processes go on meanwhile: what has become of a segment that is acknowledged now is replayed below.
+    let segments = find_segments(owner)?;
+    let outcomes_to = match owner.sharing {
+        Some(_) => latest(&*owner.outcomes).await?,
+        None => ends.outcomes,
+    };
+    replay(owner, outcomes_to)?;
+    let lost = segments.len();
+    for (place, lane, index, segment) in segments {
+        mark_segment(owner, place, lane, index, &segment);
+    }
     mark_orphans(owner);
     tracing::info!(
         alerts = owner.lives.len(),
@@ -60,6 +69,45 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
     let all: Vec<AlertNo> = owner.lives.keys().copied().collect();
     all.into_iter().for_each(|no| owner.touch(no));
     Ok(())
+}
+
+/// Where topics end.
+struct Ends {
+    outcomes: u64,
+    intake: u64,
+    ids: u64,
+}
+
+/// Where they end now. Of several processes the one that begins to lead first moves the heads of the segments: whatever was
+/// appended by another is below from then on.
+async fn ends(owner: &mut Owner) -> Result<Ends, EngineError> {
+    let ids = owner.folding.ids_topic().clone();
+    if owner.sharing.is_none() {
+        return Ok(Ends {
+            outcomes: owner.outcomes.head(),
+            intake: owner.intake.topic.head(),
+            ids: ids.head(),
+        });
+    }
+    owner.take_seats().await?;
+    if let Some(sharing) = &mut owner.sharing {
+        sharing.catch_up().await?;
+    }
+    Ok(Ends {
+        outcomes: latest(&*owner.outcomes).await?,
+        intake: latest(&*owner.intake.topic).await?,
+        ids: latest(&*ids).await?,
+    })
+}
+
+async fn remember_told(owner: &mut Owner) -> Result<(), EngineError> {
+    let bus = owner.parts.bus.clone();
+    if owner.sharing.is_some() {
+        for name in super::fates::topics_of_words(&*bus).map_err(bus_error)? {
+            latest(&*bus.topic(&name).map_err(bus_error)?).await?;
+        }
+    }
+    owner.fates.remember(&*bus).map_err(bus_error)
 }
 
 async fn take_up(owner: &mut Owner, alert: Alert) -> Result<(), EngineError> {
@@ -143,12 +191,12 @@ fn load_to(
     Ok(live)
 }
 
-fn load_carrier_ids(owner: &mut Owner) -> Result<(), EngineError> {
+fn load_carrier_ids(owner: &mut Owner, to: u64) -> Result<(), EngineError> {
     let topic = owner.folding.ids_topic().clone();
     let oldest = owner.now().plus_s(-i64::from(owner.parts.settings.carrier_ids_s));
     let mut from = topic.low();
     let mut needed = None;
-    loop {
+    while from < to {
         let records = topic.read(from, RECORDS_AT_ONCE, OCTETS_AT_ONCE).map_err(bus_error)?;
         let Some(last) = records.last() else { break };
         from = last.index + 1;
@@ -167,12 +215,13 @@ fn load_carrier_ids(owner: &mut Owner) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn replay(owner: &mut Owner) -> Result<(), EngineError> {
-    loop {
+/// Folds what stands below `to`, and perhaps some behind it.
+fn replay(owner: &mut Owner, to: u64) -> Result<(), EngineError> {
+    while owner.next_outcome < to {
         let records =
             owner.outcomes.read(owner.next_outcome, RECORDS_AT_ONCE, OCTETS_AT_ONCE).map_err(bus_error)?;
         if records.is_empty() {
-            return Ok(());
+            break;
         }
         for record in records {
             owner.next_outcome = record.index + 1;
@@ -180,10 +229,14 @@ fn replay(owner: &mut Owner) -> Result<(), EngineError> {
             owner.replay_batch(&record.octets);
         }
     }
+    Ok(())
 }
 
+/// A segment: the place of its route, its lane and its index there.
+type Found = (usize, usize, u64, Segment);
+
 /// What stands in segments that no gateway acknowledged is under way, unless an outcome has ended it.
-fn mark_segments(owner: &mut Owner) -> Result<usize, EngineError> {
+fn find_segments(owner: &Owner) -> Result<Vec<Found>, EngineError> {
     let mut found = Vec::new();
     for (place, way) in owner.ways.list.iter().enumerate() {
         for (lane_no, lane) in way.lanes.iter().enumerate() {
@@ -191,17 +244,14 @@ fn mark_segments(owner: &mut Owner) -> Result<usize, EngineError> {
                 if let Some(record) = lane.topic.read(index, 1, OCTETS_AT_ONCE).map_err(bus_error)?.pop()
                     && record.index == index
                     && let Ok(segment) = Segment::decode(&record.octets)
+                    && !segment.is_seat()
                 {
                     found.push((place, lane_no, index, segment));
                 }
             }
         }
     }
-    let count = found.len();
-    for (place, lane, index, segment) in found {
-        mark_segment(owner, place, lane, index, &segment);
-    }
-    Ok(count)
+    Ok(found)
 }
 
 fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segment: &Segment) {
@@ -342,14 +392,20 @@ impl Owner {
 
     /// Routes changed: what may take whom is asked anew.
     pub fn change_routes(&mut self, routes: Vec<records::Route>) -> Result<(), EngineError> {
-        let mut ways = super::ways::Ways::of(&self.parts, routes, &mut self.words)?;
+        let mut ways = super::ways::Ways::of(&self.parts, routes.clone(), &mut self.words)?;
+        Arc::make_mut(&mut self.parts).routes = routes;
+        let mut gone = Vec::new();
         for old in std::mem::take(&mut self.ways.list) {
-            if let Some(place) = ways.place(old.no) {
-                ways.list[place].lanes = old.lanes;
-                ways.list[place].given = old.given;
+            match ways.place(old.no) {
+                Some(place) => {
+                    ways.list[place].lanes = old.lanes;
+                    ways.list[place].given = old.given;
+                }
+                None => gone.extend(old.lanes.into_iter().flat_map(|lane| lane.queue)),
             }
         }
         self.ways = ways;
+        gone.iter().for_each(|queued| self.take_back(&queued.of));
         self.health_seen = u64::MAX;
         self.estimates.clear();
         let running: Vec<AlertNo> = self.running.iter().copied().collect();
@@ -401,11 +457,17 @@ impl Owner {
     pub fn obey(&mut self, command: Command) {
         match command {
             Command::Accepted { alert, solved } => {
+                if self.sharing.is_some() {
+                    // The store may have told us of it before.
+                    return self.solve_once(alert.no, Some(alert), solved);
+                }
                 let now = self.now();
                 self.observe_all(&alert, Vec::new(), now);
                 self.solve(alert, solved);
             }
-            Command::Solved { no, result } => self.solved(no, result),
+            Command::Solved { no, epoch, result } if epoch == self.epoch() => self.solved(no, result),
+            // Of an earlier term of ours: it was begun anew.
+            Command::Solved { .. } => {}
             Command::Look { no, reply } => {
                 let now = self.now();
                 let look = self.lives.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
@@ -424,6 +486,9 @@ impl Owner {
             Command::Unobserve { no, observer } => self.telling.unobserve(no, observer),
             Command::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
             Command::Parties { parties, keywords, reply } => {
+                let parts = Arc::make_mut(&mut self.parts);
+                parts.parties.clone_from(&parties);
+                parts.settings.keywords = keywords.clone();
                 self.hearing.change(parties, keywords);
                 let _ = reply.send(());
             }

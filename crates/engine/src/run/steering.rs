@@ -22,7 +22,7 @@ impl Owner {
         let state = live.alert.state;
         // What stands in it is its parties' to take back; only the flow is ours to hold.
         if live.slips.is_some() && !matches!(verb, Steer::Pause | Steer::Resume) {
-            let _ = reply.send(Err(EngineError::WrongState { state: "standing", verb: name(verb) }));
+            let _ = reply.send(Err(EngineError::WrongState { state: "standing", verb: verb.name() }));
             return;
         }
         let next = match (verb, state) {
@@ -34,7 +34,7 @@ impl Owner {
             (Steer::RetryFailed, AlertState::Running | AlertState::Paused) => state,
             (Steer::RetryFailed, AlertState::Done) => AlertState::Running,
             _ => {
-                let _ = reply.send(Err(EngineError::WrongState { state: state.name(), verb: name(verb) }));
+                let _ = reply.send(Err(EngineError::WrongState { state: state.name(), verb: verb.name() }));
                 return;
             }
         };
@@ -121,15 +121,5 @@ impl Owner {
             carrier_ids: self.ids.len(),
             unmatched_receipts: self.ids.unmatched,
         }
-    }
-}
-
-fn name(verb: Steer) -> &'static str {
-    match verb {
-        Steer::Cancel => "cancel",
-        Steer::Pause => "pause",
-        Steer::Resume => "resume",
-        Steer::Approve => "approve",
-        Steer::RetryFailed => "retry what failed of",
     }
 }

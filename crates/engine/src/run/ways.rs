@@ -1,6 +1,6 @@
 //! The routes as dispatch sees them: what is under way on each lane, and whether they can send.
 
-use super::owner::bus_error;
+use super::owner::{Appended, bus_error};
 use crate::api::{EngineError, Parts};
 use crate::plan::{Classifier, Tiers, ahead_units_max};
 use crate::record::Words;
@@ -43,6 +43,20 @@ pub struct LaneState {
     pub under_way: u64,
     /// Segments that may not be acknowledged yet: index, and where the outcomes ended when they were made.
     pub segments: VecDeque<(u64, u64)>,
+    /// Segments that wait to be appended, one after the other, where several processes share the bus.
+    pub queue: VecDeque<Queued>,
+    /// One of them is being appended.
+    pub appends: bool,
+    /// The index the next one will have, since nobody else appends here; nothing: a seat has to be taken first.
+    pub next: Option<u64>,
+}
+
+/// A segment that is to be appended.
+pub struct Queued {
+    /// What is known of it.
+    pub of: Appended,
+    /// The segment.
+    pub octets: Vec<u8>,
 }
 
 impl Ways {
@@ -63,6 +77,9 @@ impl Ways {
                     group: parts.bus.group(&name, GATEWAYS).map_err(bus_error)?,
                     under_way: 0,
                     segments: VecDeque::new(),
+                    queue: VecDeque::new(),
+                    appends: false,
+                    next: None,
                 });
             }
             let Ok(lanes) = <[LaneState; 3]>::try_from(lanes) else { continue };

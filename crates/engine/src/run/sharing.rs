@@ -1,0 +1,502 @@
+//! What the owner of the hot state does only as one of several processes: it looks whether it still leads, reads the bus without
+//! waiting for it, appends segments at a head it knows, hears of accepted alerts, and answers what others ask.
+
+use super::command::{Command, Reply, Solved};
+use super::owner::{Errand, Owner, bus_error, store_error};
+use crate::api::{EngineError, Parts};
+use crate::messages::Steered;
+use crate::shared::{Answered, Ask, Nodes, Question, Said, Term, kept_briefly, latest};
+use futures_util::future::{BoxFuture, FutureExt};
+use records::{Alert, AlertNo, AlertState, Segment};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// Records of each source taken in one go, and their octets.
+const RECORDS_AT_ONCE: usize = 512;
+const OCTETS_AT_ONCE: usize = 1024 * 1024;
+/// After a failure a source is read again so much later, and an append is tried again.
+const PAUSE: Duration = Duration::from_millis(200);
+/// The store is asked for unsolved alerts so often: what a lost word costs.
+const UNSOLVED_EVERY: Duration = Duration::from_secs(3);
+/// An alert that could not be solved is tried again after so long.
+const SOLVED_AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// Questions of others that wait for their answers; more are refused.
+const ANSWERING_MAX: usize = 16_384;
+/// Processes whose topics of answers are kept open; the memory begins anew when it is full.
+const ASKERS_MAX: usize = 256;
+/// Keys of processes that are gone are looked for so often.
+const FORGET_EVERY: Duration = Duration::from_secs(30);
+
+/// What is read from the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Outcomes,
+    Intake,
+    Accepted,
+    Asks,
+}
+
+/// What only one of several processes needs.
+pub struct Sharing {
+    pub term: Term,
+    nodes: Nodes,
+    accepted: Followed,
+    asks: Followed,
+    /// Reads under way, by [`Source`].
+    reading: [bool; 4],
+    askers: FxHashMap<String, Arc<dyn bus::Topic>>,
+    answering: usize,
+    unsolved_at: Option<Instant>,
+    unsolved_asked: bool,
+    /// Alerts that could not be solved, and when.
+    failed: FxHashMap<AlertNo, Instant>,
+    forgot_at: Instant,
+    /// It was heard that another leads.
+    pub lost: bool,
+}
+
+/// A topic that is read on and on.
+struct Followed {
+    topic: Arc<dyn bus::Topic>,
+    next: u64,
+}
+
+/// May what only the leader may do be done? One process alone always may.
+#[derive(Clone)]
+pub struct Guard(Option<Term>);
+
+impl Guard {
+    pub fn holds(&self) -> bool {
+        self.0.as_ref().is_none_or(Term::holds)
+    }
+
+    /// The error of what was not done since another may lead.
+    pub fn passed() -> bus::BusError {
+        bus::BusError::Unreachable { why: "this process no longer leads; another does, or will".into() }
+    }
+}
+
+impl Sharing {
+    /// Opens its topics; may block.
+    pub fn open(parts: &Parts, term: Term) -> Result<Sharing, EngineError> {
+        let followed = |topic: Arc<dyn bus::Topic>| Followed { next: topic.head(), topic };
+        let asks = parts.bus.topic_with(records::ASKS, &kept_briefly()).map_err(bus_error)?;
+        Ok(Sharing {
+            term,
+            nodes: Nodes::default(),
+            accepted: followed(parts.bus.topic(records::ACCEPTED).map_err(bus_error)?),
+            asks: followed(asks),
+            reading: [false; 4],
+            askers: FxHashMap::default(),
+            answering: 0,
+            unsolved_at: None,
+            unsolved_asked: false,
+            failed: FxHashMap::default(),
+            forgot_at: Instant::now(),
+            lost: false,
+        })
+    }
+
+    /// Goes to where the topics end now: what is accepted before is in the store, and who asked before asks another.
+    pub async fn catch_up(&mut self) -> Result<(), EngineError> {
+        self.accepted.next = latest(&*self.accepted.topic).await?;
+        self.asks.next = latest(&*self.asks.topic).await?;
+        Ok(())
+    }
+
+    fn followed(&mut self, source: Source) -> Option<&mut Followed> {
+        match source {
+            Source::Accepted => Some(&mut self.accepted),
+            Source::Asks => Some(&mut self.asks),
+            Source::Outcomes | Source::Intake => None,
+        }
+    }
+}
+
+impl Owner {
+    /// Of the term this owner has; 0 for a process that is alone.
+    pub fn epoch(&self) -> u64 {
+        self.sharing.as_ref().map_or(0, |sharing| sharing.term.epoch())
+    }
+
+    /// Another process leads, or may.
+    pub fn is_over(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.lost || !sharing.term.holds())
+    }
+
+    pub fn guard(&self) -> Guard {
+        Guard(self.sharing.as_ref().map(|sharing| sharing.term.clone()))
+    }
+
+    /// A read of this source is under way: no use to wait until there is something to read.
+    pub fn is_reading(&self, source: Source) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.reading[source as usize])
+    }
+
+    /// Resolves when others have said something.
+    pub fn hinted(&self) -> BoxFuture<'static, ()> {
+        let Some(sharing) = &self.sharing else { return futures_util::future::pending().boxed() };
+        let readable = |followed: &Followed, source: Source| match sharing.reading[source as usize] {
+            true => futures_util::future::pending().boxed(),
+            false => followed.topic.readable(followed.next),
+        };
+        let accepted = readable(&sharing.accepted, Source::Accepted);
+        let asks = match sharing.answering < ANSWERING_MAX {
+            true => readable(&sharing.asks, Source::Asks),
+            false => futures_util::future::pending().boxed(),
+        };
+        futures_util::future::select(accepted, asks).map(|_| ()).boxed()
+    }
+
+    /// Begins to read what came.
+    pub fn read_what_is_there(&mut self) {
+        if self.stopping.is_some() {
+            return;
+        }
+        let Some(sharing) = &self.sharing else { return };
+        let accepted = sharing.accepted.topic.head() > sharing.accepted.next;
+        let asks = sharing.asks.topic.head() > sharing.asks.next && sharing.answering < ANSWERING_MAX;
+        let takes = !self.fates.is_full();
+        let outcomes = takes && self.outcomes.head() > self.next_outcome;
+        let intake = takes && self.intake.waiting() > 0 && self.intake.is_open(self.now());
+        let there = [
+            (Source::Outcomes, outcomes),
+            (Source::Intake, intake),
+            (Source::Accepted, accepted),
+            (Source::Asks, asks),
+        ];
+        there.into_iter().filter(|(_, is_there)| *is_there).for_each(|(source, _)| self.read(source));
+    }
+
+    fn read(&mut self, source: Source) {
+        let Some(sharing) = &mut self.sharing else { return };
+        if std::mem::replace(&mut sharing.reading[source as usize], true) {
+            return;
+        }
+        let (topic, next) = match sharing.followed(source) {
+            Some(followed) => (followed.topic.clone(), followed.next),
+            None if source == Source::Intake => (self.intake.topic.clone(), self.intake.next),
+            None => (self.outcomes.clone(), self.next_outcome),
+        };
+        self.errands.push(Box::pin(async move {
+            let read = topic.fetch(next, RECORDS_AT_ONCE, OCTETS_AT_ONCE).await;
+            if read.as_ref().map_or(true, Vec::is_empty) {
+                // Servers that do not answer, or do not have yet what we have heard of.
+                tokio::time::sleep(PAUSE).await;
+            }
+            Errand::Read(source, read)
+        }));
+    }
+
+    /// Something was read.
+    pub fn was_read(&mut self, source: Source, read: Result<Vec<bus::Record>, bus::BusError>) {
+        let Some(sharing) = &mut self.sharing else { return };
+        sharing.reading[source as usize] = false;
+        let records = match read {
+            Ok(records) => records,
+            Err(error) => {
+                tracing::warn!(?source, %error, "the bus cannot be read now; it will be tried again");
+                return;
+            }
+        };
+        if let (Some(followed), Some(last)) = (sharing.followed(source), records.last()) {
+            followed.next = last.index + 1;
+            let _ = followed.topic.trim(followed.next);
+        }
+        let now = self.now();
+        match source {
+            Source::Outcomes => self.take_outcome_records(&records),
+            Source::Intake if self.intake.is_open(now) && self.stopping.is_none() => {
+                self.take_records(&records, now);
+            }
+            Source::Intake => {}
+            Source::Accepted => self.take_accepted(&records),
+            Source::Asks => records.iter().for_each(|record| self.take_ask(record)),
+        }
+    }
+
+    fn take_accepted(&mut self, records: &[bus::Record]) {
+        for record in records {
+            let number = std::str::from_utf8(&record.octets).ok().and_then(|text| text.parse().ok());
+            match number {
+                Some(no) => self.look_up(AlertNo(no), None),
+                None => tracing::error!(index = record.index, "a word of an accepted alert is skipped"),
+            }
+        }
+    }
+
+    /// Solves an alert of the store, if that was not done.
+    fn look_up(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
+        if self.lives.contains_key(&no) || self.solving.holds(no) {
+            return self.solve_once(no, None, reply);
+        }
+        let store = self.parts.store.clone();
+        self.errands.push(Box::pin(async move {
+            let found = store.alert_by_no(no).await.map_err(store_error);
+            Errand::Found(no, found.map(|alert| alert.map(Box::new)), reply)
+        }));
+    }
+
+    /// An alert was looked for.
+    pub fn found(
+        &mut self,
+        no: AlertNo,
+        found: Result<Option<Box<Alert>>, EngineError>,
+        reply: Option<Reply<Solved>>,
+    ) {
+        match (found, reply) {
+            (Ok(alert), reply) => self.solve_once(no, alert, reply),
+            (Err(error), Some(reply)) => _ = reply.send(Err(error)),
+            (Err(error), None) => {
+                tracing::warn!(alert = no.0, %error, "an accepted alert could not be read; it will be tried again");
+            }
+        }
+    }
+
+    /// However often it is heard of, an alert is solved once.
+    pub fn solve_once(&mut self, no: AlertNo, alert: Option<Box<Alert>>, reply: Option<Reply<Solved>>) {
+        if self.solving.holds(no) {
+            return self.solving.wait_too(no, reply);
+        }
+        if self.lives.contains_key(&no) {
+            let solved = self.solved_as_told(no);
+            if let Some(reply) = reply {
+                let _ = reply.send(solved.ok_or(EngineError::NotFound));
+            }
+            return;
+        }
+        match alert {
+            Some(alert) if is_unsolved(&alert) => {
+                self.observe_all(&alert, Vec::new(), self.now());
+                self.solve(alert, reply);
+            }
+            _ => reply.into_iter().for_each(|reply| _ = reply.send(Err(EngineError::NotFound))),
+        }
+    }
+
+    /// An alert could not be solved.
+    pub fn note_failed_solve(&mut self, no: AlertNo) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.failed.retain(|_, at| at.elapsed() < SOLVED_AGAIN_AFTER);
+            sharing.failed.insert(no, Instant::now());
+        }
+    }
+
+    /// Every few seconds the store is asked for alerts that nobody has told us of.
+    pub fn look_for_unsolved(&mut self) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let is_time = sharing.unsolved_at.is_none_or(|at| at.elapsed() >= UNSOLVED_EVERY);
+        if !is_time || sharing.unsolved_asked || self.stopping.is_some() {
+            return;
+        }
+        sharing.unsolved_asked = true;
+        let store = self.parts.store.clone();
+        self.errands.push(Box::pin(async move {
+            Errand::Unsolved(store.unfinished_alerts().await.map_err(store_error))
+        }));
+    }
+
+    /// What the store said.
+    pub fn unsolved(&mut self, found: Result<Vec<Alert>, EngineError>) {
+        let Some(sharing) = &mut self.sharing else { return };
+        sharing.unsolved_asked = false;
+        sharing.unsolved_at = Some(Instant::now());
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(%error, "the store cannot be asked for unsolved alerts now");
+                return;
+            }
+        };
+        for alert in found.into_iter().filter(is_unsolved) {
+            let failed = self.sharing.as_ref().and_then(|sharing| sharing.failed.get(&alert.no));
+            if failed.is_none_or(|at| at.elapsed() >= SOLVED_AGAIN_AFTER) {
+                self.solve_once(alert.no, Some(Box::new(alert)), None);
+            }
+        }
+    }
+
+    /// How the routes are, over all processes.
+    pub fn look_at_nodes(&mut self) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let now = Instant::now();
+        sharing.nodes.hear(&*self.health, now);
+        for (i, route) in self.ways.classifier.routes().iter().enumerate() {
+            self.ways.list[i].health = sharing.nodes.health(&route.name, now);
+        }
+        if now.duration_since(sharing.forgot_at) < FORGET_EVERY {
+            return;
+        }
+        sharing.forgot_at = now;
+        let gone = sharing.nodes.forgotten(now);
+        let health = self.health.clone();
+        if !gone.is_empty() {
+            self.send_out(async move {
+                for key in gone {
+                    health.set(&key, &[]).await.map_err(|error| error.to_string())?;
+                }
+                Ok(())
+            });
+        }
+    }
+
+    /// Another process asks.
+    fn take_ask(&mut self, record: &bus::Record) {
+        let Some(Ask { from, id, question }) = Ask::decode(&record.octets) else {
+            tracing::warn!(index = record.index, "a question of another process cannot be read");
+            return;
+        };
+        let answer = self.put(question);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.answering += 1;
+        }
+        self.errands.push(Box::pin(async move {
+            let said = answer.await.map_err(Into::into);
+            Errand::Answered(from, Answered { id, said })
+        }));
+    }
+
+    /// Puts a question to ourselves.
+    fn put(&mut self, question: Question) -> BoxFuture<'static, Result<Said, EngineError>> {
+        match question {
+            Question::Solve { no } => {
+                let (reply, answer) = oneshot::channel();
+                self.look_up(no, Some(reply));
+                said(answer, Said::from)
+            }
+            Question::Steer { no, verb } => {
+                let (reply, answer) = oneshot::channel();
+                self.obey(Command::Steer { no, verb, reply });
+                said(answer, |alert| Said::Alert(Box::new(alert)))
+            }
+            Question::Observe { no, observer, request } => {
+                self.obey(Command::Observe { no, observer, request });
+                done()
+            }
+            Question::Unobserve { no, observer } => {
+                self.obey(Command::Unobserve { no, observer });
+                done()
+            }
+            Question::Message { account, id } => {
+                let (reply, answer) = oneshot::channel();
+                self.obey(Command::Message { account, id, reply });
+                said(answer, |look| Said::Message(look.map(|look| Box::new(look.into()))))
+            }
+            Question::CancelMessage { account, id } => {
+                self.put_change(|reply| Command::CancelMessage { account, id, reply })
+            }
+            Question::ReplaceMessage { account, id, change } => {
+                self.put_change(|reply| Command::ReplaceMessage { account, id, change, reply })
+            }
+            Question::CancelMessages { account, wanted } => {
+                let (reply, answer) = oneshot::channel();
+                self.obey(Command::CancelMessages { account, wanted, reply });
+                said(answer, Said::Count)
+            }
+        }
+    }
+
+    fn put_change(
+        &mut self,
+        command: impl FnOnce(Reply<Steered>) -> Command,
+    ) -> BoxFuture<'static, Result<Said, EngineError>> {
+        let (reply, answer) = oneshot::channel();
+        self.obey(command(reply));
+        said(answer, Said::Steered)
+    }
+
+    /// An answer is to be told.
+    pub fn answered(&mut self, to: String, answered: &Answered) {
+        let guard = self.guard();
+        let Some(sharing) = &mut self.sharing else { return };
+        sharing.answering = sharing.answering.saturating_sub(1);
+        let topic = match sharing.askers.get(&to) {
+            Some(topic) => topic.clone(),
+            None => {
+                let name = records::answers_topic(&to);
+                match self.parts.bus.topic_with(&name, &kept_briefly()) {
+                    Ok(topic) => {
+                        if sharing.askers.len() >= ASKERS_MAX {
+                            sharing.askers.clear();
+                        }
+                        sharing.askers.insert(to, topic.clone());
+                        topic
+                    }
+                    Err(error) => {
+                        tracing::warn!(to, %error, "a question of another process cannot be answered");
+                        return;
+                    }
+                }
+            }
+        };
+        let record = answered.encode();
+        self.send_out(async move {
+            if !guard.holds() {
+                return Ok(());
+            }
+            topic.append(&[&record]).await.map(|_| ()).map_err(|error| format!("an answer: {error}"))
+        });
+    }
+}
+
+fn is_unsolved(alert: &Alert) -> bool {
+    matches!(alert.state, AlertState::Accepted | AlertState::Solving)
+}
+
+fn said<T: Send + 'static>(
+    answer: oneshot::Receiver<Result<T, EngineError>>,
+    say: impl FnOnce(T) -> Said + Send + 'static,
+) -> BoxFuture<'static, Result<Said, EngineError>> {
+    answer.map(|answer| answer.unwrap_or_else(|_| Err(super::gone())).map(say)).boxed()
+}
+
+fn done() -> BoxFuture<'static, Result<Said, EngineError>> {
+    futures_util::future::ready(Ok(Said::Done)).boxed()
+}
+
+/// Moves the head of a topic of segments: what a process that no longer leads still has on its way to the old one is refused.
+/// Resolves to the head after it.
+pub async fn take_seat(topic: &dyn bus::Topic, seat: &Segment, term: &Term) -> Result<u64, bus::BusError> {
+    let octets = seat.encode();
+    while term.holds() {
+        let tried = match topic.latest().await {
+            Ok(head) => topic.append_at(head, &[&octets]).await,
+            Err(error) => Err(error),
+        };
+        match tried {
+            Ok(index) => return Ok(index + 1),
+            // Somebody was faster: after them, then.
+            Err(bus::BusError::Moved { .. }) => {}
+            Err(bus::BusError::Unreachable { .. }) => tokio::time::sleep(PAUSE).await,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Guard::passed())
+}
+
+/// Appends at a head that we know. Where it is not heard whether it is there, it is tried again at that same place, so that it is
+/// there once. [`bus::BusError::Moved`]: another leads.
+pub async fn append_seated(
+    topic: &dyn bus::Topic,
+    head: u64,
+    octets: &[u8],
+    term: &Term,
+) -> Result<u64, bus::BusError> {
+    while term.holds() {
+        match topic.append_at(head, &[octets]).await {
+            Err(moved @ bus::BusError::Moved { .. }) => match topic.fetch(head, 1, 1).await {
+                Ok(found) => {
+                    // No two segments are alike: each has attempts of its own.
+                    let is_ours = found.first().is_some_and(|it| it.index == head && it.octets == octets);
+                    return if is_ours { Ok(head) } else { Err(moved) };
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            },
+            Err(bus::BusError::Unreachable { .. }) => tokio::time::sleep(PAUSE).await,
+            ended => return ended,
+        }
+    }
+    Err(Guard::passed())
+}

@@ -1,0 +1,203 @@
+//! The asker's side: a question to whoever leads, by the bus, with a bounded wait for the answer.
+
+use super::words::{Answered, Ask, Question, Said, not_understood};
+use crate::api::{EngineError, Parts};
+use crate::messages::Steered;
+use crate::run::{Command, MessageLook, Reply, Solved, bus_error};
+use records::Alert;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// An answer is waited for so long.
+const WAIT: Duration = Duration::from_secs(10);
+/// That an alert is solved is waited for so long: it may be large.
+const WAIT_SOLVED: Duration = Duration::from_secs(60);
+/// Questions that may wait for answers; more are refused.
+const WAITING_MAX: usize = 10_000;
+/// Questions that travel together.
+pub const ASKED_AT_ONCE: usize = 256;
+
+/// How topics of questions and answers are kept: who asks waits for a minute at most.
+pub fn kept_briefly() -> bus::TopicSettings {
+    /// Seconds; nobody waits for so long.
+    const KEPT: Duration = Duration::from_secs(600);
+    /// Whatever is asked, no more than this.
+    const OCTETS: u64 = 256 * 1024 * 1024;
+    bus::TopicSettings {
+        retention: bus::Retention { age: Some(KEPT), octets: Some(OCTETS), records: None },
+        ..bus::TopicSettings::default()
+    }
+}
+
+/// Who waits for an answer.
+enum Waiting {
+    Solved(Reply<Solved>),
+    Alert(Reply<Alert>),
+    Message(Reply<Option<MessageLook>>),
+    Steered(Reply<Steered>),
+    Count(Reply<u64>),
+    Nobody,
+}
+
+/// See the module.
+pub struct Asking {
+    node: String,
+    pub asks: Arc<dyn bus::Topic>,
+    pub answers: Arc<dyn bus::Topic>,
+    /// Answers below were read, or were for an earlier life.
+    pub next: u64,
+    /// The next question's number. It begins anywhere: what an earlier life asked is not taken for ours.
+    id: u64,
+    waiting: FxHashMap<u64, (Waiting, Instant)>,
+    /// To be appended.
+    ready: Vec<Ask>,
+}
+
+impl Asking {
+    /// Opens the topics; may block.
+    pub fn open(parts: &Parts, node: &str) -> Result<Asking, EngineError> {
+        let open = |name: &str| parts.bus.topic_with(name, &kept_briefly()).map_err(bus_error);
+        let answers = open(&records::answers_topic(node))?;
+        Ok(Asking {
+            node: node.to_owned(),
+            asks: open(records::ASKS)?,
+            next: answers.head(),
+            answers,
+            id: uuid::Uuid::now_v7().as_u64_pair().1,
+            waiting: FxHashMap::default(),
+            ready: Vec::new(),
+        })
+    }
+
+    /// Asks what a command asks; what cannot be asked of another process is given back.
+    pub fn ask(&mut self, command: Command) -> Result<(), Command> {
+        let (question, waiting) = match command {
+            Command::Accepted { alert, solved: Some(reply) } => {
+                (Question::Solve { no: alert.no }, Waiting::Solved(reply))
+            }
+            Command::Steer { no, verb, reply } => (Question::Steer { no, verb }, Waiting::Alert(reply)),
+            Command::Observe { no, observer, request } => {
+                (Question::Observe { no, observer, request }, Waiting::Nobody)
+            }
+            Command::Unobserve { no, observer } => (Question::Unobserve { no, observer }, Waiting::Nobody),
+            Command::Message { account, id, reply } => {
+                (Question::Message { account, id }, Waiting::Message(reply))
+            }
+            Command::CancelMessage { account, id, reply } => {
+                (Question::CancelMessage { account, id }, Waiting::Steered(reply))
+            }
+            Command::CancelMessages { account, wanted, reply } => {
+                (Question::CancelMessages { account, wanted }, Waiting::Count(reply))
+            }
+            Command::ReplaceMessage { account, id, change, reply } => {
+                (Question::ReplaceMessage { account, id, change }, Waiting::Steered(reply))
+            }
+            other => return Err(other),
+        };
+        if self.waiting.len() >= WAITING_MAX {
+            waiting.refuse(EngineError::Busy(
+                "too many questions wait for the process that leads; try again later".into(),
+            ));
+            return Ok(());
+        }
+        self.id = self.id.wrapping_add(1);
+        let wait = if matches!(waiting, Waiting::Solved(_)) { WAIT_SOLVED } else { WAIT };
+        if !matches!(waiting, Waiting::Nobody) {
+            self.waiting.insert(self.id, (waiting, Instant::now() + wait));
+        }
+        self.ready.push(Ask { from: self.node.clone(), id: self.id, question });
+        Ok(())
+    }
+
+    /// What is to be appended now: their numbers, and the records.
+    pub fn take_ready(&mut self) -> Option<(Vec<u64>, Vec<Vec<u8>>)> {
+        if self.ready.is_empty() {
+            return None;
+        }
+        let count = self.ready.len().min(ASKED_AT_ONCE);
+        let asks = self.ready.drain(..count);
+        Some(asks.map(|ask| (ask.id, ask.encode())).unzip())
+    }
+
+    /// Questions that did not get onto the bus.
+    pub fn not_asked(&mut self, ids: &[u64], error: &EngineError) {
+        for id in ids {
+            if let Some((waiting, _)) = self.waiting.remove(id) {
+                waiting.refuse(error.clone());
+            }
+        }
+    }
+
+    /// Takes what was answered.
+    pub fn take_answers(&mut self, records: &[bus::Record]) {
+        for record in records {
+            self.next = record.index + 1;
+            let Some(answered) = Answered::decode(&record.octets) else {
+                tracing::warn!(index = record.index, "an answer cannot be read");
+                continue;
+            };
+            if let Some((waiting, _)) = self.waiting.remove(&answered.id) {
+                waiting.answer(answered.said.map_err(EngineError::from));
+            }
+        }
+        let _ = self.answers.trim(self.next);
+    }
+
+    /// Somebody waits for an answer.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Who has waited long enough is told so.
+    pub fn give_up(&mut self) {
+        let now = Instant::now();
+        if self.waiting.values().all(|(_, until)| *until > now) {
+            return;
+        }
+        let late: Vec<u64> =
+            self.waiting.iter().filter(|(_, (_, until))| *until <= now).map(|(id, _)| *id).collect();
+        let why = "the process that leads did not answer in time; try again";
+        self.not_asked(&late, &EngineError::Busy(why.into()));
+    }
+
+    /// Nobody will answer any more: another leads from now on.
+    pub fn give_up_all(&mut self, why: &str) {
+        self.ready.clear();
+        for (_, (waiting, _)) in self.waiting.drain() {
+            waiting.refuse(EngineError::Busy(why.to_owned()));
+        }
+    }
+}
+
+impl Waiting {
+    fn answer(self, said: Result<Said, EngineError>) {
+        let said = match said {
+            Ok(said) => said,
+            Err(error) => return self.refuse(error),
+        };
+        match (self, said) {
+            (Waiting::Solved(reply), Said::Solved { alert, endpoints, excluded }) => {
+                let _ = reply.send(Ok(Solved { alert: *alert, endpoints, excluded }));
+            }
+            (Waiting::Alert(reply), Said::Alert(alert)) => _ = reply.send(Ok(*alert)),
+            (Waiting::Message(reply), Said::Message(looked)) => {
+                let _ = reply.send(Ok(looked.map(|looked| (*looked).into())));
+            }
+            (Waiting::Steered(reply), Said::Steered(steered)) => _ = reply.send(Ok(steered)),
+            (Waiting::Count(reply), Said::Count(count)) => _ = reply.send(Ok(count)),
+            (waiting, _) => waiting.refuse(not_understood()),
+        }
+    }
+
+    fn refuse(self, error: EngineError) {
+        match self {
+            Waiting::Solved(reply) => _ = reply.send(Err(error)),
+            Waiting::Alert(reply) => _ = reply.send(Err(error)),
+            Waiting::Message(reply) => _ = reply.send(Err(error)),
+            Waiting::Steered(reply) => _ = reply.send(Err(error)),
+            Waiting::Count(reply) => _ = reply.send(Err(error)),
+            Waiting::Nobody => {}
+        }
+    }
+}

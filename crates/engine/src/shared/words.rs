@@ -1,0 +1,221 @@
+//! What processes say to each other: questions to the one that leads, and its answers, as they stand on the bus.
+
+use crate::api::{EngineError, Problem, Steer};
+use crate::messages::{Steered, Wanted};
+use crate::run::{MessageLook, Solved};
+use records::{Alert, AlertNo, AlertState, CallbackRequest, Delivery, Intake, MessageId, RosterEntry};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// First octet of each: who does not know it does not read on.
+const FORMAT: u8 = 1;
+/// Why an answer can be of no use.
+const NEWER: &str = "a process of another version leads; try again when all are of one";
+
+/// A question, and where its answer goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// The name of the process that asks: its answers go to [`records::answers_topic`] of it.
+    pub from: String,
+    /// Its number for it.
+    pub id: u64,
+    pub question: Question,
+}
+
+/// What can be asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Question {
+    /// Tell when it is solved.
+    Solve { no: AlertNo },
+    /// Change its course.
+    Steer { no: AlertNo, verb: Steer },
+    /// An observer came.
+    Observe { no: AlertNo, observer: u64, request: CallbackRequest },
+    /// An observer went.
+    Unobserve { no: AlertNo, observer: u64 },
+    /// How does a message stand?
+    Message { account: String, id: MessageId },
+    /// Take a message back.
+    CancelMessage { account: String, id: MessageId },
+    /// Take all such messages back.
+    CancelMessages { account: String, wanted: Wanted },
+    /// A message says something else.
+    ReplaceMessage { account: String, id: MessageId, change: Box<Intake> },
+}
+
+/// An answer to the question with this number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answered {
+    pub id: u64,
+    pub said: Result<Said, Refusal>,
+}
+
+/// What can be answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Said {
+    Solved { alert: Box<Alert>, endpoints: u32, excluded: Vec<(String, u64)> },
+    Alert(Box<Alert>),
+    Message(Option<Box<Looked>>),
+    Steered(Steered),
+    Count(u64),
+    Done,
+}
+
+/// A message in memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Looked {
+    delivery: Delivery,
+    lapsed: bool,
+    entry: Option<RosterEntry>,
+}
+
+/// An [`EngineError`], as it travels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    Unprocessable(Vec<Problem>),
+    KeyTaken,
+    NotFound,
+    WrongState { state: String, verb: String },
+    DiskFull,
+    Busy(String),
+    Internal(String),
+}
+
+impl Ask {
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+    /// Nothing if it is damaged or of a newer format.
+    pub fn decode(octets: &[u8]) -> Option<Ask> {
+        decode(octets)
+    }
+}
+
+impl Answered {
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+    /// Nothing if it is damaged or of a newer format.
+    pub fn decode(octets: &[u8]) -> Option<Answered> {
+        decode(octets)
+    }
+}
+
+fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    // Only a type without a known length fails; none of these is one. An empty record is read as damaged.
+    postcard::to_extend(value, vec![FORMAT]).unwrap_or_default()
+}
+
+fn decode<T: DeserializeOwned>(octets: &[u8]) -> Option<T> {
+    let (format, rest) = octets.split_first()?;
+    if *format != FORMAT {
+        return None;
+    }
+    postcard::from_bytes(rest).ok()
+}
+
+impl From<MessageLook> for Looked {
+    fn from(look: MessageLook) -> Looked {
+        Looked { delivery: look.delivery, lapsed: look.lapsed, entry: look.entry }
+    }
+}
+
+impl From<Looked> for MessageLook {
+    fn from(looked: Looked) -> MessageLook {
+        MessageLook { delivery: looked.delivery, lapsed: looked.lapsed, entry: looked.entry }
+    }
+}
+
+impl From<Solved> for Said {
+    fn from(solved: Solved) -> Said {
+        Said::Solved { alert: Box::new(solved.alert), endpoints: solved.endpoints, excluded: solved.excluded }
+    }
+}
+
+impl From<EngineError> for Refusal {
+    fn from(error: EngineError) -> Refusal {
+        match error {
+            EngineError::Unprocessable(problems) => Refusal::Unprocessable(problems),
+            EngineError::KeyTaken => Refusal::KeyTaken,
+            EngineError::NotFound => Refusal::NotFound,
+            EngineError::WrongState { state, verb } => {
+                Refusal::WrongState { state: state.to_owned(), verb: verb.to_owned() }
+            }
+            EngineError::DiskFull => Refusal::DiskFull,
+            EngineError::Busy(why) => Refusal::Busy(why),
+            EngineError::Internal(why) => Refusal::Internal(why),
+        }
+    }
+}
+
+impl From<Refusal> for EngineError {
+    fn from(refusal: Refusal) -> EngineError {
+        match refusal {
+            Refusal::Unprocessable(problems) => EngineError::Unprocessable(problems),
+            Refusal::KeyTaken => EngineError::KeyTaken,
+            Refusal::NotFound => EngineError::NotFound,
+            Refusal::WrongState { state, verb } => {
+                EngineError::WrongState { state: state_name(&state), verb: verb_name(&verb) }
+            }
+            Refusal::DiskFull => EngineError::DiskFull,
+            Refusal::Busy(why) => EngineError::Busy(why),
+            Refusal::Internal(why) => EngineError::Internal(why),
+        }
+    }
+}
+
+/// An answer that is none of those that can be.
+pub fn not_understood() -> EngineError {
+    EngineError::Busy(NEWER.to_owned())
+}
+
+fn state_name(name: &str) -> &'static str {
+    let all = AlertState::ALL.map(AlertState::name);
+    all.into_iter().chain(["standing", "over"]).find(|known| *known == name).unwrap_or("in another state")
+}
+
+fn verb_name(name: &str) -> &'static str {
+    let all = Steer::ALL.map(Steer::name);
+    all.into_iter().chain(["answer"]).find(|known| *known == name).unwrap_or("change")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_and_answers_are_read_as_they_were_written_and_others_are_not() {
+        let ask = Ask {
+            from: "a".into(),
+            id: u64::MAX,
+            question: Question::Steer { no: AlertNo(7), verb: Steer::RetryFailed },
+        };
+        assert_eq!(Ask::decode(&ask.encode()), Some(ask.clone()));
+        let octets = ask.encode();
+        for cut in 0..octets.len() {
+            assert_eq!(Ask::decode(&octets[..cut]), None, "cut at {cut}");
+        }
+        let mut newer = octets;
+        newer[0] = FORMAT + 1;
+        assert_eq!(Ask::decode(&newer), None);
+    }
+
+    #[test]
+    fn what_the_leader_refuses_is_refused_in_the_same_words_elsewhere() {
+        let problem = Problem { field: "text".into(), reason: "is missing".into() };
+        let errors = [
+            EngineError::Unprocessable(vec![problem]),
+            EngineError::KeyTaken,
+            EngineError::NotFound,
+            EngineError::WrongState { state: AlertState::Done.name(), verb: Steer::RetryFailed.name() },
+            EngineError::WrongState { state: "standing", verb: Steer::Cancel.name() },
+            EngineError::DiskFull,
+            EngineError::Busy("later".into()),
+            EngineError::Internal("broken".into()),
+        ];
+        for error in errors {
+            let answered = Answered { id: 1, said: Err(error.clone().into()) };
+            let heard = Answered::decode(&answered.encode()).unwrap();
+            assert_eq!(EngineError::from(heard.said.unwrap_err()), error);
+        }
+    }
+}
