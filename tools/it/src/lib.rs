@@ -1,6 +1,7 @@
 //! The harness of the tests that cross crates: the real program as a child process, and the world around it.
 //!
 //! - [`Server`]: `campanile serve` with a configuration and a data folder of its own; it can be killed and started again.
+//! - [`Constellation`]: several of them over a JetStream cluster and a PostgreSQL that they share.
 //! - [`Api`]: what a client says to it.
 //! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`OpenSmtpd`]: peers that nobody here wrote, as children too.
 //! - [`wire`]: SMPP by the octet, for what no library would say.
@@ -14,6 +15,7 @@
 
 mod api;
 mod callbacks;
+mod constellation;
 mod esme;
 mod foreign_smsc;
 mod kannel;
@@ -29,6 +31,7 @@ mod witness;
 
 pub use api::{Api, Reply};
 pub use callbacks::{Call, Callbacks};
+pub use constellation::{Constellation, Plan};
 pub use esme::{Esme, EsmeBy, Login};
 pub use foreign_smsc::{ForeignSmsc, ForeignSmscOptions, SmscBy};
 pub use kannel::Kannel;

@@ -105,6 +105,11 @@ impl Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// The port it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The administrator's token.
     pub fn token(&self) -> &str {
         &self.token
