@@ -12,6 +12,7 @@
 #[cfg(test)]
 mod conformance;
 pub mod embedded;
+pub mod nats;
 
 use futures_util::future::BoxFuture;
 use std::sync::Arc;

@@ -269,7 +269,7 @@ impl Cluster {
         let me = &self.nodes[node];
         let store = self.folder.path().join(&me.name);
         let mut config = format!(
-            "server_name: {}\nlisten: \"127.0.0.1:{}\"\njetstream {{ store_dir: \"{}\", max_memory_store: 1GB, \
+            "server_name: {}\nlisten: \"127.0.0.1:{}\"\nmax_payload: 8MB\njetstream {{ store_dir: \"{}\", max_memory_store: 1GB, \
              max_file_store: 16GB }}\n",
             me.name,
             me.client.number(),

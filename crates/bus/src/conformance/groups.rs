@@ -151,7 +151,9 @@ pub(crate) async fn acknowledgements_survive_a_crash_after_a_flush(ground: &dyn 
     ground.crash();
     let bus = ground.bus();
     let group = bus.group("t", "g").unwrap();
-    until("what is open is known", || group.low_water() == 2 && group.unacknowledged(9) == [2, 4]).await;
+    until("the low-water mark is known", || group.low_water() == 2).await;
+    let open = group.unacknowledged(9);
+    assert!(open == [2, 4] || !ground.knows_gaps() && open == [2, 3, 4, 5], "{open:?}");
     assert_eq!(indexes(&take(&*group, 2, LONG).await), [2, 4]);
     append_each(&*bus.topic("t").unwrap(), &["6"]).await;
     assert_eq!(indexes(&take(&*group, 1, LONG).await), [6], "nothing else comes again");

@@ -30,6 +30,11 @@ pub(crate) trait Ground: Send + Sync {
     fn bus(&self) -> Arc<dyn Bus>;
     /// All processes die without a word, the servers behind the bus too, and begin again. What was opened before is not used after.
     fn crash(&self);
+    /// After a crash it is known at once which records above the low-water mark were acknowledged; else they may be told as open
+    /// until they turn out not to come again.
+    fn knows_gaps(&self) -> bool {
+        true
+    }
 }
 
 /// One test for each case; `$ground` is evaluated in each.

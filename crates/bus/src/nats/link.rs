@@ -1,0 +1,352 @@
+//! The way to the servers: one connection of many, kept up by the client, with an eye on whether anybody answers.
+
+use super::api::{self, Fault};
+use super::{Credentials, Options, SERVER_VERSION_MIN, lock};
+use crate::BusError;
+use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, Request, RequestErrorKind, ServerAddr};
+use bytes::Bytes;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+/// One try to connect.
+const CONNECT_TRY_WITHIN: Duration = Duration::from_secs(5);
+/// A server that stands still is noticed after two of these without a sign, and another is taken.
+const PING_EVERY: Duration = Duration::from_secs(2);
+/// How often the servers are asked whether they serve.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// So many looks without an answer, and the servers count as gone.
+const LOOKS_LOST_MAX: usize = 2;
+/// Between two tries to connect again.
+const RECONNECT_AFTER: Duration = Duration::from_millis(100);
+/// Messages of one subscription that wait for us.
+const SUBSCRIPTION_MESSAGES_MAX: usize = 65_536;
+/// Of how many appends the time is known.
+const APPEND_TIMES_MAX: usize = 1_000;
+
+/// The connection and what all topics share.
+pub struct Link {
+    pub options: Options,
+    pub client: Client,
+    handle: Handle,
+    /// Raised with every new connection.
+    epoch: watch::Receiver<u64>,
+    closed: watch::Sender<bool>,
+    answers: AtomicBool,
+    /// Appends that were tried in vain and are tried again.
+    pub struggling: AtomicUsize,
+    /// This bus's part of the keys it gives to appends.
+    nonce: String,
+    number: AtomicU64,
+    append_us: Mutex<VecDeque<u64>>,
+}
+
+impl Link {
+    /// Connects and looks who is there.
+    pub fn open(handle: &Handle, url: &str, options: Options) -> Result<Arc<Link>, BusError> {
+        let servers = addresses(url)?;
+        let (answer, answered) = mpsc::channel();
+        let own = handle.clone();
+        handle.spawn(async move {
+            // Nobody listens any more only if the caller is gone.
+            let _ = answer.send(connect(own, servers, options).await);
+        });
+        answered.recv().map_err(|_| BusError::Closed)?
+    }
+
+    /// Runs something on the bus's own threads and waits for it on this one. Not to be called from them.
+    pub fn block<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, BusError>> + Send + 'static,
+    ) -> Result<T, BusError> {
+        let (answer, answered) = mpsc::channel();
+        self.handle.spawn(async move {
+            let _ = answer.send(work.await);
+        });
+        // The other end is dropped unsent when the bus closes.
+        answered.recv().unwrap_or(Err(BusError::Closed))
+    }
+
+    /// The same for a caller that can wait without a thread, on whatever runtime it has.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, BusError>> + Send + 'static,
+    ) -> Result<T, BusError> {
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        self.handle.spawn(async move {
+            let _ = answer.send(work.await);
+        });
+        answered.await.unwrap_or(Err(BusError::Closed))
+    }
+
+    /// Starts something that goes on by itself.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.handle.spawn(work);
+    }
+
+    /// One request.
+    pub async fn request(
+        &self,
+        subject: &str,
+        headers: HeaderMap,
+        payload: Bytes,
+        within: Duration,
+    ) -> Result<Message, Fault> {
+        if self.is_closed() {
+            return Err(Fault::Closed);
+        }
+        let mut request = Request::new().payload(payload).timeout(Some(within));
+        if !headers.is_empty() {
+            request = request.headers(headers);
+        }
+        // The client's own limit counts from when the request is on its way; while there is no connection it is not.
+        let sent = self.client.send_request(subject.to_owned(), request);
+        match tokio::time::timeout(within + within, sent).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
+                Err(Fault::Silent("no server is responsible at the moment".to_owned()))
+            }
+            Ok(Err(error)) => Err(Fault::Silent(error.to_string())),
+            Err(_) => Err(Fault::Silent("no connection".to_owned())),
+        }
+    }
+
+    /// A key that no append ever had.
+    pub fn own_key(&self) -> String {
+        format!("{}-{}", self.nonce, self.number.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Raised with every new connection.
+    pub fn epoch(&self) -> watch::Receiver<u64> {
+        self.epoch.clone()
+    }
+
+    /// Becomes true once, at the end.
+    pub fn closed(&self) -> watch::Receiver<bool> {
+        self.closed.subscribe()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        *self.closed.borrow()
+    }
+
+    pub fn close(&self) {
+        self.closed.send_replace(true);
+    }
+
+    pub fn is_reachable(&self) -> bool {
+        self.answers.load(Ordering::Relaxed)
+            && self.struggling.load(Ordering::Relaxed) == 0
+            && self.client.connection_state() == async_nats::connection::State::Connected
+            && !self.is_closed()
+    }
+
+    /// Notes how long an append took.
+    pub fn took(&self, time: Duration) {
+        let mut times = lock(&self.append_us);
+        if times.len() == APPEND_TIMES_MAX {
+            times.pop_front();
+        }
+        times.push_back(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    /// The median of the last appends: here the servers sync.
+    pub fn append_us_p50(&self) -> u64 {
+        let mut times: Vec<u64> = lock(&self.append_us).iter().copied().collect();
+        let middle = times.len() / 2;
+        if times.is_empty() { 0 } else { *times.select_nth_unstable(middle).1 }
+    }
+}
+
+/// `nats://user:password@a:4222,b:4222`: what stands before the first `@` counts for all.
+fn addresses(url: &str) -> Result<Vec<ServerAddr>, BusError> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
+    let (who, hosts) = rest.rsplit_once('@').map_or((None, rest), |(who, hosts)| (Some(who), hosts));
+    let who = who.map(|who| who.to_owned() + "@").unwrap_or_default();
+    let mut servers = Vec::new();
+    for host in hosts.trim_end_matches('/').split(',') {
+        let host = host.trim();
+        // The address without its secret is what may be shown.
+        let bad = || BusError::Unreachable {
+            why: format!("{host:?} is no address of a server: nats://host:port[,host:port…] is expected"),
+        };
+        if host.is_empty() {
+            return Err(bad());
+        }
+        servers.push(format!("{scheme}://{who}{host}").parse().map_err(|_| bad())?);
+    }
+    Ok(servers)
+}
+
+async fn connect(handle: Handle, servers: Vec<ServerAddr>, options: Options) -> Result<Arc<Link>, BusError> {
+    let (epoch_sender, epoch) = watch::channel(0);
+    let until = Instant::now() + options.connected_within;
+    let client = loop {
+        let tried = asked_of_client(&options, epoch_sender.clone()).await?.connect(servers.clone()).await;
+        match tried {
+            Ok(client) => break client,
+            Err(error) => {
+                // A refusal of who we are does not pass.
+                let is_final = matches!(
+                    error.kind(),
+                    async_nats::ConnectErrorKind::Authentication
+                        | async_nats::ConnectErrorKind::AuthorizationViolation
+                        | async_nats::ConnectErrorKind::ServerParse
+                );
+                if is_final || Instant::now() >= until {
+                    return Err(BusError::Unreachable { why: format!("connecting: {}", whole(&error)) });
+                }
+                tokio::time::sleep(RECONNECT_AFTER).await;
+            }
+        }
+    };
+    check_server(&client)?;
+    let (closed, _) = watch::channel(false);
+    let link = Arc::new(Link {
+        options,
+        // What the client names its inboxes by is random: no two processes, and no two openings of one, have the same.
+        nonce: client.new_inbox().replace("_INBOX.", ""),
+        client,
+        handle,
+        epoch,
+        closed,
+        answers: AtomicBool::new(true),
+        struggling: AtomicUsize::new(0),
+        number: AtomicU64::new(0),
+        append_us: Mutex::default(),
+    });
+    // A server that has just started does not answer yet.
+    let asked = api::ask(&link, "$JS.API.INFO", &Value::Null).await;
+    asked.map_err(|fault| fault.into_error("asking whether JetStream is on"))?;
+    link.spawn(look(Arc::downgrade(&link)));
+    Ok(link)
+}
+
+/// An error with what caused it.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+async fn asked_of_client(options: &Options, epoch: watch::Sender<u64>) -> Result<ConnectOptions, BusError> {
+    let unreadable =
+        |error: std::io::Error| BusError::Unreachable { why: format!("reading the credentials: {error}") };
+    let mut asked = ConnectOptions::new()
+        .name("campanile")
+        .connection_timeout(CONNECT_TRY_WITHIN)
+        .ping_interval(PING_EVERY)
+        .subscription_capacity(SUBSCRIPTION_MESSAGES_MAX)
+        .max_reconnects(None)
+        .reconnect_delay_callback(|tries| if tries == 0 { Duration::ZERO } else { RECONNECT_AFTER })
+        .event_callback(move |event| {
+            let epoch = epoch.clone();
+            async move {
+                match event {
+                    Event::Connected => epoch.send_modify(|epoch| *epoch += 1),
+                    Event::Disconnected => tracing::warn!(
+                        "The connection to the servers behind the bus is lost; another is tried."
+                    ),
+                    other => tracing::debug!(event = %other, "The client of the bus says something."),
+                }
+            }
+        });
+    asked = match &options.credentials {
+        Credentials::Address => asked,
+        Credentials::User { name, password } => asked.user_and_password(name.clone(), password.clone()),
+        Credentials::Token(token) => asked.token(token.clone()),
+        Credentials::Nkey(seed) => asked.nkey(seed.clone()),
+        Credentials::File(path) => asked.credentials_file(path).await.map_err(unreadable)?,
+    };
+    let tls = &options.tls;
+    if tls.required {
+        asked = asked.require_tls(true);
+    }
+    if let Some(roots) = &tls.roots {
+        asked = asked.add_root_certificates(roots.clone());
+    }
+    if let Some((certificate, key)) = &tls.identity {
+        asked = asked.add_client_certificate(certificate.clone(), key.clone());
+    }
+    Ok(asked)
+}
+
+/// The version that the server told when the connection was made.
+fn check_server(client: &Client) -> Result<(), BusError> {
+    let Some(info) = client.try_server_info() else {
+        return Err(BusError::Unreachable { why: "the server told nothing of itself".to_owned() });
+    };
+    let (major, minor) = SERVER_VERSION_MIN;
+    if version(&info.version).is_none_or(|found| found < SERVER_VERSION_MIN) {
+        let found = &info.version;
+        let why = format!(
+            "nats-server {major}.{minor} or newer is needed, and {}:{} is {found}: install a newer one",
+            info.host, info.port
+        );
+        return Err(BusError::Unfit { why });
+    }
+    Ok(())
+}
+
+/// Major and minor.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.trim_start_matches('v').split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// Looks every second whether the servers serve: a connection says nothing of a cluster without a leader.
+async fn look(link: Weak<Link>) {
+    let mut lost = 0;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(link) = link.upgrade() else { return };
+        if link.is_closed() {
+            return;
+        }
+        match api::ask_once(&link, "$JS.API.INFO", &Value::Null).await {
+            Ok(_) => lost = 0,
+            Err(_) => lost += 1,
+        }
+        let answers = lost < LOOKS_LOST_MAX;
+        let before = link.answers.swap(answers, Ordering::Relaxed);
+        match (before, answers) {
+            (true, false) => tracing::warn!("The servers behind the bus do not answer; they are asked on."),
+            (false, true) => tracing::info!("The servers behind the bus answer again."),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_name_several_servers_and_one_secret_for_all() {
+        let found = addresses("nats://me:secret@a:4222,b,127.0.0.1:4224").expect("three servers");
+        let hosts: Vec<(String, u16)> = found.iter().map(|one| (one.host().to_owned(), one.port())).collect();
+        assert_eq!(hosts, [("a".to_owned(), 4222), ("b".to_owned(), 4222), ("127.0.0.1".to_owned(), 4224)]);
+        assert!(found.iter().all(|one| one.username() == Some("me") && one.password() == Some("secret")));
+        assert!(addresses("nats://me:secret@a,,b").is_err_and(|error| !error.to_string().contains("secret")));
+    }
+
+    #[test]
+    fn a_version_is_read_as_servers_tell_it() {
+        assert_eq!(version("2.15.2"), Some((2, 15)));
+        assert_eq!(version("v2.12.0-RC.1"), Some((2, 12)));
+        assert_eq!(version("2"), None);
+        assert!(version("2.9.10") < Some(SERVER_VERSION_MIN));
+    }
+}

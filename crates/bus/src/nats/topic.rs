@@ -1,0 +1,213 @@
+//! A topic: a stream, what is known here of its ends, and its newest records while somebody waits for them.
+
+use super::append::Queue;
+use super::follow::{self, Tail};
+use super::link::Link;
+use super::stream::{self, Limits};
+use super::{lock, name, read};
+use crate::{BusError, Keyed, Record, Topic, TopicSettings};
+use futures_util::future::BoxFuture;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use tokio::sync::watch;
+
+/// What who waits at a topic's end must know.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// The index the next record will have, as far as this process has heard.
+    pub head: u64,
+    /// The topic was removed, or the bus is closing.
+    pub closed: bool,
+}
+
+/// A topic.
+pub struct NatsTopic {
+    pub link: Arc<Link>,
+    /// Its name on the bus.
+    pub name: String,
+    /// Its stream and subject.
+    pub names: name::Stream,
+    pub queue: Queue,
+    pub tail: Mutex<Tail>,
+    /// Who waits at its end now.
+    pub waiters: AtomicUsize,
+    progress: watch::Sender<Progress>,
+    low: AtomicU64,
+    /// The greatest trim that is under way or done.
+    trimmed: AtomicU64,
+    me: Weak<NatsTopic>,
+}
+
+impl NatsTopic {
+    /// Opens a topic or makes it. `before` is its handle, if it was open already: that one goes on.
+    pub fn open(
+        link: &Arc<Link>,
+        name: &str,
+        settings: Option<&TopicSettings>,
+        before: Option<Arc<NatsTopic>>,
+    ) -> Result<Arc<NatsTopic>, BusError> {
+        let names = name::topic(&link.options.prefix, name)?;
+        let wanted = stream::of_topic(link, &names, name, settings.unwrap_or(&TopicSettings::default()));
+        let limits = if settings.is_some() { Limits::Change } else { Limits::Stay };
+        let own = link.clone();
+        let state = link.block(async move { stream::open(&own, &wanted, limits).await })?;
+        if let Some(before) = before {
+            before.heard(state);
+            return Ok(before);
+        }
+        let progress = Progress { head: state.head(), closed: false };
+        Ok(Arc::new_cyclic(|me| NatsTopic {
+            link: link.clone(),
+            name: name.to_owned(),
+            names,
+            queue: Queue::default(),
+            tail: Mutex::default(),
+            waiters: AtomicUsize::new(0),
+            progress: watch::Sender::new(progress),
+            low: AtomicU64::new(state.low()),
+            trimmed: AtomicU64::new(0),
+            me: me.clone(),
+        }))
+    }
+
+    /// Nobody waits for it any more.
+    pub fn close(&self) {
+        self.progress.send_modify(|progress| progress.closed = true);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.progress.borrow().closed || self.link.is_closed()
+    }
+
+    /// There are records below `head`.
+    pub fn reached(&self, head: u64) {
+        self.progress.send_if_modified(|progress| {
+            let is_news = progress.head < head;
+            progress.head = progress.head.max(head);
+            is_news
+        });
+    }
+
+    /// There is nothing below `low`.
+    pub fn begins_at(&self, low: u64) {
+        self.low.fetch_max(low, Ordering::Relaxed);
+    }
+
+    /// What the servers say of its ends.
+    pub fn heard(&self, state: stream::State) {
+        self.begins_at(state.low());
+        self.reached(state.head());
+    }
+
+    /// Itself, shared. Nothing if it is being dropped.
+    pub fn shared(&self) -> Result<Arc<NatsTopic>, BusError> {
+        self.me.upgrade().ok_or(BusError::Closed)
+    }
+
+    /// Asks where its ends are.
+    pub async fn look(&self) -> Result<u64, BusError> {
+        let state = stream::state(&self.link, &self.names.stream, &self.name).await?;
+        self.heard(state);
+        Ok(state.head())
+    }
+}
+
+impl Topic for NatsTopic {
+    fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
+        Box::pin(async move { Ok(self.put(None, None, records).await?.first) })
+    }
+
+    fn append_keyed<'a>(
+        &'a self,
+        key: &'a [u8],
+        records: &'a [&'a [u8]],
+    ) -> BoxFuture<'a, Result<Keyed, BusError>> {
+        Box::pin(self.put(Some(key), None, records))
+    }
+
+    fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
+        Box::pin(async move { Ok(self.put(None, Some(head), records).await?.first) })
+    }
+
+    fn read(&self, from: u64, records_max: usize, octets_max: usize) -> Result<Vec<Record>, BusError> {
+        if let Some(found) = self.at_hand(from, records_max, octets_max) {
+            return Ok(found);
+        }
+        let topic = self.shared()?;
+        self.link.block(async move { read::from_servers(&topic, from, records_max, octets_max).await })
+    }
+
+    fn fetch(
+        &self,
+        from: u64,
+        records_max: usize,
+        octets_max: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, BusError>> {
+        Box::pin(async move {
+            if let Some(found) = self.at_hand(from, records_max, octets_max) {
+                return Ok(found);
+            }
+            let topic = self.shared()?;
+            self.link
+                .run(async move { read::from_servers(&topic, from, records_max, octets_max).await })
+                .await
+        })
+    }
+
+    fn readable(&self, index: u64) -> BoxFuture<'static, ()> {
+        let Some(topic) = self.me.upgrade() else {
+            return Box::pin(std::future::ready(()));
+        };
+        Box::pin(async move { follow::wait(&topic, index).await })
+    }
+
+    fn low(&self) -> u64 {
+        self.low.load(Ordering::Relaxed)
+    }
+
+    fn head(&self) -> u64 {
+        self.progress.borrow().head
+    }
+
+    fn latest(&self) -> BoxFuture<'_, Result<u64, BusError>> {
+        Box::pin(async move {
+            let topic = self.shared()?;
+            self.link.run(async move { topic.look().await }).await
+        })
+    }
+
+    fn trim(&self, below: u64) -> Result<(), BusError> {
+        // What is not there yet cannot be let go of.
+        let below = below.min(self.head());
+        if below <= self.low() || self.trimmed.fetch_max(below, Ordering::Relaxed) >= below {
+            return Ok(());
+        }
+        // Seen here at once; the servers hear of it while the caller goes on: a failover would hold it up for seconds.
+        self.begins_at(below);
+        lock(&self.tail).forget_below(below);
+        let topic = self.shared()?;
+        self.link.spawn(async move {
+            if let Err(error) = stream::trim(&topic.link, &topic.names.stream, &topic.name, below).await {
+                tracing::warn!(topic = topic.name, below, %error, "Records could not be let go of; the next trim will.");
+                // So that a trim as far as this one is tried again.
+                topic.trimmed.store(0, Ordering::Relaxed);
+            }
+        });
+        Ok(())
+    }
+}
+
+impl NatsTopic {
+    /// What who waits here watches.
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    /// Records from memory; nothing if the servers must be asked.
+    fn at_hand(&self, from: u64, records_max: usize, octets_max: usize) -> Option<Vec<Record>> {
+        if records_max == 0 {
+            return Some(Vec::new());
+        }
+        lock(&self.tail).read(from.max(self.low()), self.head(), records_max, octets_max)
+    }
+}
