@@ -85,13 +85,14 @@ impl Default for GroupSettings {
 
 /// Anything that can carry topics.
 pub trait Bus: Send + Sync {
-    /// Opens a topic, or makes it.
+    /// Opens a topic, or makes it. One that is open in this process stays as it is.
     fn topic(&self, name: &str) -> Result<Arc<dyn Topic>, BusError> {
         self.topic_with(name, &TopicSettings::default())
     }
     /// The same, kept in a way of its own.
     fn topic_with(&self, name: &str, settings: &TopicSettings) -> Result<Arc<dyn Topic>, BusError>;
-    /// Opens a consumer group of a topic, or makes it; a new group starts at the topic's low end.
+    /// Opens a consumer group of a topic, or makes it; a new group starts at the topic's low end. One that is open in this process
+    /// stays as it is.
     fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError> {
         self.group_with(topic, group, &GroupSettings::default())
     }

@@ -1,7 +1,8 @@
 //! Consumer groups.
 
 use super::{Ground, LONG, SHORT, append_each, indexes, soon, take, until};
-use crate::BusError;
+use crate::{BusError, DeadLetter, GroupSettings};
+use std::time::Duration;
 
 pub(crate) async fn each_record_goes_to_one_member_and_an_acknowledged_one_never_again(ground: &dyn Ground) {
     let (bus, other) = (ground.bus(), ground.bus());
@@ -168,4 +169,111 @@ pub(crate) async fn what_a_dead_member_held_goes_to_another(ground: &dyn Ground)
     ground.crash();
     let again = ground.bus().group("t", "g").unwrap();
     assert_eq!(indexes(&take(&*again, 2, LONG).await), [0, 1]);
+}
+
+pub(crate) async fn nothing_new_is_given_out_while_too_much_is_acknowledged_above_a_gap(ground: &dyn Ground) {
+    let bus = ground.bus();
+    let topic = bus.topic("t").unwrap();
+    for n in 0..100u8 {
+        soon("an append", topic.append(&[&[n]])).await.unwrap();
+    }
+    let settings = GroupSettings { out_of_order_max: 8, ..GroupSettings::default() };
+    let group = bus.group_with("t", "g", &settings).unwrap();
+    assert_eq!(indexes(&take(&*group, 1, LONG).await), [0]);
+    let mut above = 0;
+    loop {
+        match group.take(1, LONG).unwrap().first() {
+            Some(leased) => {
+                group.ack(leased.record.index).unwrap();
+                above += 1;
+            }
+            // Whether anything comes cannot be awaited; what comes too late is within the bound all the same.
+            None if tokio::time::timeout(Duration::from_millis(500), group.ready()).await.is_err() => break,
+            None => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+        assert!(above <= 9, "{above} were acknowledged above the gap");
+        if above == 8 && group.take(1, LONG).unwrap().is_empty() {
+            break;
+        }
+    }
+    group.ack(0).unwrap();
+    soon("all the others", async {
+        while group.low_water() < 100 {
+            group.ready().await;
+            for leased in group.take(10, LONG).unwrap() {
+                group.ack(leased.record.index).unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            if group.unacknowledged(1).is_empty() {
+                break;
+            }
+        }
+    })
+    .await;
+    until("all is acknowledged", || group.low_water() == 100).await;
+}
+
+pub(crate) async fn a_record_given_out_too_often_becomes_a_dead_letter(ground: &dyn Ground) {
+    let bus = ground.bus();
+    let settings = GroupSettings {
+        deliveries_max: 3,
+        dead_letters: Some("dead/t".to_owned()),
+        ..GroupSettings::default()
+    };
+    let topic = bus.topic("t").unwrap();
+    append_each(&*topic, &["good", "bad", "also good"]).await;
+    let group = bus.group_with("t", "g", &settings).unwrap();
+    let dead = bus.topic("dead/t").unwrap();
+    for leased in take(&*group, 3, LONG).await {
+        if leased.record.octets != "bad" {
+            group.ack(leased.record.index).unwrap();
+        }
+    }
+    for times in 1..3 {
+        group.release(1).unwrap();
+        let again = take(&*group, 1, LONG).await;
+        assert_eq!((again[0].record.index, again[0].redelivered), (1, times));
+    }
+    assert_eq!(dead.head(), 0, "three times are not too often yet");
+    group.release(1).unwrap();
+    soon("the dead letter", dead.readable(0)).await;
+    let letters = dead.read(0, 10, 1000).unwrap();
+    let letter = DeadLetter::decode(&letters[0].octets).unwrap();
+    assert_eq!(letter, DeadLetter { index: 1, deliveries: 3, octets: "bad".into() });
+    assert_eq!(letters.len(), 1);
+    until("all is done with", || group.low_water() == 3).await;
+    append_each(&*topic, &["next"]).await;
+    assert_eq!(indexes(&take(&*group, 1, LONG).await), [3]);
+}
+
+pub(crate) async fn a_record_whose_lease_ends_too_often_becomes_a_dead_letter(ground: &dyn Ground) {
+    let bus = ground.bus();
+    let settings = GroupSettings {
+        deliveries_max: 2,
+        dead_letters: Some("dead".to_owned()),
+        ..GroupSettings::default()
+    };
+    append_each(&*bus.topic("t").unwrap(), &["bad"]).await;
+    let group = bus.group_with("t", "g", &settings).unwrap();
+    for _ in 0..2 {
+        assert_eq!(take(&*group, 1, SHORT).await[0].record.octets, "bad");
+    }
+    let dead = bus.topic("dead").unwrap();
+    soon("the dead letter", dead.readable(0)).await;
+    let letter = DeadLetter::decode(&dead.read(0, 1, 100).unwrap()[0].octets).unwrap();
+    assert_eq!((letter.index, &letter.octets[..]), (0, &b"bad"[..]));
+    assert!(letter.deliveries >= 2);
+    until("it is done with", || group.low_water() == 1).await;
+}
+
+pub(crate) async fn without_a_place_for_dead_letters_a_record_is_given_out_on_and_on(ground: &dyn Ground) {
+    let bus = ground.bus();
+    append_each(&*bus.topic("t").unwrap(), &["bad"]).await;
+    let settings = GroupSettings { deliveries_max: 2, ..GroupSettings::default() };
+    let group = bus.group_with("t", "g", &settings).unwrap();
+    for times in 0..6 {
+        let leased = take(&*group, 1, LONG).await;
+        assert_eq!(leased[0].redelivered, times);
+        group.release(0).unwrap();
+    }
 }

@@ -142,5 +142,9 @@ pub(crate) async fn settings_of_the_last_opening_hold(ground: &dyn Ground) {
         assert_eq!(texts(&all_from(&*topic, head)), ["next"]);
     }
     let same = bus.topic("t").unwrap();
-    assert_eq!(same.head(), 6002);
+    let low = same.low();
+    for _ in 0..60 {
+        soon("an append", same.append(&[&[b'r'; 100][..]; 100])).await.unwrap();
+    }
+    until("an opening without settings changes nothing", || same.low() > low).await;
 }

@@ -292,7 +292,7 @@ impl Chore for Memory {
         let mut inner = lock(&self.inner);
         inner.is_raising = false;
         match raised {
-            Ok(ceiling) => (inner.ceiling, inner.failed) = (ceiling, None),
+            Ok(ceiling) => (inner.ceiling, inner.failed) = (ceiling.max(inner.ceiling), None),
             Err(error) => inner.failed = Some(error),
         }
         drop(inner);
@@ -315,6 +315,15 @@ impl Source for Memory {
 
     fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
+    }
+
+    fn append_now(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
+        loop {
+            if let Done::At(keyed) = self.try_append(rule, records)? {
+                return Ok(keyed.first);
+            }
+            self.run();
+        }
     }
 }
 

@@ -364,14 +364,27 @@ impl Bus for Embedded {
         Ok(self.held(name, Some(settings))?.topic())
     }
 
+    /// Without settings, it is as it was opened before.
+    fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError> {
+        let held = self.held(topic, None)?;
+        Ok(self.open_group(topic, group, &held)?)
+    }
+
     fn group_with(
         &self,
         topic: &str,
         group: &str,
-        _settings: &GroupSettings,
+        settings: &GroupSettings,
     ) -> Result<Arc<dyn Group>, BusError> {
+        let dead_letters = match &settings.dead_letters {
+            Some(name) if name == topic => return Err(BusError::BadName { name: name.clone() }),
+            Some(name) => Some(self.held(name, None)?.source()),
+            None => None,
+        };
         let held = self.held(topic, None)?;
-        Ok(self.open_group(topic, group, &held)?)
+        let group = self.open_group(topic, group, &held)?;
+        group.set(settings, dead_letters);
+        Ok(group)
     }
 
     fn retained(&self, name: &str) -> Result<Arc<dyn Retained>, BusError> {

@@ -8,6 +8,8 @@ pub(super) trait Source: Topic {
     fn name(&self) -> &str;
     /// It has stopped for good.
     fn is_stopped(&self) -> bool;
+    /// Appends on this thread; on return it is as durable as was promised.
+    fn append_now(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<u64, BusError>;
 }
 
 impl Source for Log {
@@ -17,6 +19,14 @@ impl Source for Log {
 
     fn is_stopped(&self) -> bool {
         Log::is_stopped(self)
+    }
+
+    fn append_now(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
+        let (written, _) = self.write_promised(rule, records)?;
+        if Log::head(self) < written.end {
+            self.sync()?;
+        }
+        Ok(written.first)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A consumer group: leases in memory, acknowledgements in a small log of its own, written lazily.
 
+mod bury;
 mod saved;
 pub(super) mod state;
 #[cfg(test)]
@@ -12,6 +13,7 @@ use super::timer::Sleeper;
 use super::topic::Source;
 use crate::{BusError, Group, Leased};
 use futures_util::future::{BoxFuture, select};
+use saved::Saved;
 use state::{Acked, State, add_span};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
@@ -48,6 +50,12 @@ struct Inner {
     write_due: Option<Instant>,
     /// The next moment the timer wakes it.
     alarm: Option<Instant>,
+    /// Where dead records go.
+    dead_letters: Option<Arc<dyn Source>>,
+    /// They are on their way there.
+    is_burying: bool,
+    /// They could not go there, and are tried again then.
+    bury_due: Option<Instant>,
 }
 
 impl LogGroup {
@@ -61,6 +69,7 @@ impl LogGroup {
         let head = topic.head();
         let mut from = saved.low();
         let mut is_ahead = false;
+        let mut given: Vec<(u64, u32)> = Vec::new();
         loop {
             let records = saved.read(from, usize::MAX, TAKE_OCTETS_MAX)?;
             let Some(last) = records.last() else {
@@ -68,10 +77,17 @@ impl LogGroup {
             };
             from = last.index + 1;
             for record in &records {
-                let Some((low, spans)) = saved::decode(&record.octets) else {
-                    let what =
-                        format!("{}: record {} is no group's state", saved.folder().display(), record.index);
-                    return Err(BusError::Damaged { what });
+                let (low, spans) = match saved::decode(&record.octets) {
+                    Some(Saved::Acked(low, spans)) => (low, spans),
+                    Some(Saved::Given(more)) => {
+                        given.extend(more.into_iter().filter(|(index, _)| *index < head));
+                        continue;
+                    }
+                    None => {
+                        let place = saved.folder().display();
+                        let what = format!("{place}: record {} is no group's state", record.index);
+                        return Err(BusError::Damaged { what });
+                    }
                 };
                 // A weaker `fsync` may lose the topic's end and not what was acknowledged of it: the indexes are
                 // given to other records then, and those are not done.
@@ -82,7 +98,17 @@ impl LogGroup {
                 }
             }
         }
-        let inner = Inner { state, unwritten: Vec::new(), changed: false, write_due: None, alarm: None };
+        given.into_iter().for_each(|(index, given)| state.was_given(index, given));
+        let inner = Inner {
+            state,
+            unwritten: Vec::new(),
+            changed: false,
+            write_due: None,
+            alarm: None,
+            dead_letters: None,
+            is_burying: false,
+            bury_due: None,
+        };
         let group = Arc::new_cyclic(|me| LogGroup {
             topic,
             shared: shared.clone(),
@@ -141,16 +167,19 @@ impl LogGroup {
         let begin = self.saved.roll()?;
         let record = {
             let inner = lock(&self.inner);
-            saved::encode(inner.state.low(), &inner.state.acked_spans())
+            let acked = saved::encode(inner.state.low(), &inner.state.acked_spans());
+            let given = inner.dead_letters.as_ref().map(|_| saved::encode_given(&inner.state.given()));
+            [Some(acked), given]
         };
-        self.saved.write(&[&record])?;
+        let records: Vec<&[u8]> = record.iter().flatten().map(Vec::as_slice).collect();
+        self.saved.write(&records)?;
         self.saved.sync()?;
         self.saved.trim(begin)
     }
 
     /// Sets the timer to the next moment there is something to do.
     fn set_alarm(&self, inner: &mut Inner) {
-        let next = [inner.state.next_end(), inner.write_due].into_iter().flatten().min();
+        let next = [inner.state.next_end(), inner.write_due, inner.bury_due].into_iter().flatten().min();
         if let Some(next) = next
             && inner.alarm.is_none_or(|alarm| next < alarm)
         {
@@ -164,9 +193,15 @@ impl LogGroup {
         inner.changed |= inner.state.skip_to(self.topic.low());
     }
 
+    fn expire(&self, inner: &mut Inner, now: Instant) -> bool {
+        let any = inner.state.expire(now);
+        self.bury_soon(inner);
+        any
+    }
+
     fn has_work(&self) -> bool {
         let mut inner = lock(&self.inner);
-        inner.state.expire(self.shared.clock.now());
+        self.expire(&mut inner, self.shared.clock.now());
         inner.state.has_work(self.topic.head())
     }
 
@@ -180,7 +215,7 @@ impl Group for LogGroup {
         let now = self.shared.clock.now();
         let mut inner = lock(&self.inner);
         self.follow_low(&mut inner);
-        inner.state.expire(now);
+        self.expire(&mut inner, now);
         let offer = inner.state.offer(max, self.topic.head());
         let mut taken = Vec::with_capacity(offer.len());
         let mut octets_left = TAKE_OCTETS_MAX;
@@ -202,6 +237,11 @@ impl Group for LogGroup {
             }
         }
         self.set_alarm(&mut inner);
+        let counts = inner.dead_letters.is_some() && !taken.is_empty();
+        drop(inner);
+        if counts {
+            self.save_given(&taken);
+        }
         Ok(taken)
     }
 
@@ -259,9 +299,12 @@ impl Group for LogGroup {
     }
 
     fn release(&self, index: u64) -> Result<(), BusError> {
-        if !lock(&self.inner).state.release(index) {
+        let mut inner = lock(&self.inner);
+        if !inner.state.release(index) {
             return Err(self.not_leased(index));
         }
+        self.bury_soon(&mut inner);
+        drop(inner);
         self.bell.notify_waiters();
         Ok(())
     }
@@ -294,7 +337,11 @@ impl Sleeper for LogGroup {
         let (rings, writes) = {
             let mut inner = lock(&self.inner);
             inner.alarm = None;
-            let rings = inner.state.expire(now);
+            let rings = self.expire(&mut inner, now);
+            if inner.bury_due.is_some_and(|due| due <= now) {
+                inner.bury_due = None;
+                self.bury_soon(&mut inner);
+            }
             (rings, inner.write_due.is_some_and(|due| due <= now))
         };
         if rings {

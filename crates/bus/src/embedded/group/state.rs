@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// From the lowest index that is not acknowledged, a group gives out records at most so far ahead.
+/// From the lowest index that is not acknowledged, a group gives out records at most so far ahead, whatever its settings.
 pub(crate) const SPAN_MAX: u64 = 262_144;
 
 /// The state of a group. Indexes from `low` to `low + slots.len()` have been given out once or acknowledged; what
@@ -17,6 +17,24 @@ pub(super) struct State {
     /// When leases may end. Some entries are out of date: the slot decides.
     ends: BinaryHeap<Reverse<(Instant, u64)>>,
     leased: usize,
+    /// Given out too often: nobody gets them any more.
+    dead: BTreeSet<u64>,
+    limits: Limits,
+}
+
+/// What a group's settings come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// How far above the low-water mark records are given out.
+    pub span: u64,
+    /// A record that was given out so often is dead; 0: never.
+    pub deliveries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { span: SPAN_MAX, deliveries: 0 }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +46,10 @@ enum Slot {
     /// Given out, for the `given`-th time.
     Leased {
         until: Instant,
+        given: u32,
+    },
+    /// Given out so often that nobody gets it any more.
+    Dead {
         given: u32,
     },
     Acked,
@@ -50,7 +72,79 @@ pub(super) enum Acked {
 impl State {
     /// Everything below `low` is done.
     pub fn new(low: u64) -> State {
-        State { low, slots: VecDeque::new(), free: BTreeSet::new(), ends: BinaryHeap::new(), leased: 0 }
+        State {
+            low,
+            slots: VecDeque::new(),
+            free: BTreeSet::new(),
+            ends: BinaryHeap::new(),
+            leased: 0,
+            dead: BTreeSet::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Holds to other limits from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+        let waiting: Vec<u64> = self.free.iter().chain(&self.dead).copied().collect();
+        for index in waiting {
+            if let Some(Slot::Free { given } | Slot::Dead { given }) = self.slot(index) {
+                self.give_back(index, given);
+            }
+        }
+    }
+
+    /// Records that are dead, with how often each was given out, at most `max`.
+    pub fn dead(&self, max: usize) -> Vec<(u64, u32)> {
+        let given = |&index: &u64| match self.slot(index) {
+            Some(Slot::Dead { given }) => Some((index, given)),
+            _ => None,
+        };
+        self.dead.iter().filter_map(given).take(max).collect()
+    }
+
+    /// There is one that is dead.
+    pub fn has_dead(&self) -> bool {
+        !self.dead.is_empty()
+    }
+
+    /// A dead one is given out again as if it never was.
+    pub fn revive(&mut self, index: u64) {
+        if let Some(Slot::Dead { .. }) = self.slot(index) {
+            self.set(index, Slot::Free { given: 0 });
+        }
+    }
+
+    /// It was given out so often before this state began.
+    pub fn was_given(&mut self, index: u64, given: u32) {
+        if index < self.low || index - self.low >= SPAN_MAX {
+            return;
+        }
+        self.reach(index);
+        if let Some(Slot::Free { given: before } | Slot::Dead { given: before }) = self.slot(index) {
+            self.give_back(index, given.max(before));
+        }
+    }
+
+    /// What was given out and not acknowledged, with how often.
+    pub fn given(&self) -> Vec<(u64, u32)> {
+        let given = |(index, slot): (u64, &Slot)| match *slot {
+            Slot::Free { given } | Slot::Leased { given, .. } | Slot::Dead { given } if given > 0 => {
+                Some((index, given))
+            }
+            _ => None,
+        };
+        (self.low..).zip(&self.slots).filter_map(given).collect()
+    }
+
+    fn give_back(&mut self, index: u64, given: u32) {
+        let is_dead = self.limits.deliveries > 0 && given >= self.limits.deliveries;
+        self.set(index, if is_dead { Slot::Dead { given } } else { Slot::Free { given } });
+    }
+
+    /// Nothing new is given out.
+    fn is_full(&self) -> bool {
+        self.slots.len() as u64 >= self.limits.span
     }
 
     /// Everything below was acknowledged.
@@ -65,7 +159,7 @@ impl State {
 
     /// Something can be given out of a topic that ends at `head`.
     pub fn has_work(&self, head: u64) -> bool {
-        !self.free.is_empty() || (self.next() < head && (self.slots.len() as u64) < SPAN_MAX)
+        !self.free.is_empty() || (self.next() < head && !self.is_full())
     }
 
     /// Free what was leased until now or before; says whether there was any.
@@ -79,7 +173,7 @@ impl State {
             if let Some(Slot::Leased { until: end, given }) = self.slot(index)
                 && end <= now
             {
-                self.set(index, Slot::Free { given });
+                self.give_back(index, given);
                 any = true;
             }
         }
@@ -107,7 +201,7 @@ impl State {
             _ => (index, 0),
         });
         let mut offer: Vec<(u64, u32)> = returned.collect();
-        let new_end = head.min(self.low + SPAN_MAX);
+        let new_end = head.min(self.low + self.limits.span);
         offer.extend((self.next()..new_end).take(max - offer.len()).map(|index| (index, 0)));
         offer
     }
@@ -132,10 +226,10 @@ impl State {
             return Acked::TooFar;
         }
         self.reach(index);
-        let was_full = self.slots.len() as u64 >= SPAN_MAX;
+        let was_full = self.is_full();
         self.set(index, Slot::Acked);
         self.settle();
-        Acked::Now { opens: was_full && (self.slots.len() as u64) < SPAN_MAX }
+        Acked::Now { opens: was_full && !self.is_full() }
     }
 
     /// Extends a lease; says whether there was one.
@@ -154,7 +248,7 @@ impl State {
         let Some(Slot::Leased { given, .. }) = self.slot(index) else {
             return false;
         };
-        self.set(index, Slot::Free { given });
+        self.give_back(index, given);
         true
     }
 
@@ -201,11 +295,13 @@ impl State {
         match self.slots[place] {
             Slot::Free { .. } => drop(self.free.remove(&index)),
             Slot::Leased { .. } => self.leased -= 1,
+            Slot::Dead { .. } => drop(self.dead.remove(&index)),
             Slot::Acked => {}
         }
         match slot {
             Slot::Free { .. } => drop(self.free.insert(index)),
             Slot::Leased { .. } => self.leased += 1,
+            Slot::Dead { .. } => drop(self.dead.insert(index)),
             Slot::Acked => {}
         }
         self.slots[place] = slot;

@@ -1,7 +1,7 @@
 use super::super::simulated::{Dice, Moved, SimulatedDisk, root, seeds};
 use super::super::{Embedded, Fsync, Options};
 use super::*;
-use crate::Topic;
+use crate::{Bus, DeadLetter, GroupSettings, Topic};
 use std::collections::{BTreeMap, BTreeSet};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -218,6 +218,53 @@ fn the_log_of_acknowledgements_stays_small() {
     }
     let again = Stage::on(stage.disk.power_cut_without_loss(), Fsync::Os);
     assert_eq!(again.group.unacknowledged(usize::MAX).len(), 15_000);
+}
+
+fn with_dead_letters(stage: &Stage, deliveries_max: u32) -> Arc<dyn Topic> {
+    let settings =
+        GroupSettings { deliveries_max, dead_letters: Some("dead".to_owned()), ..GroupSettings::default() };
+    stage.bus.group_with("t", "g", &settings).unwrap();
+    stage.bus.topic("dead").unwrap()
+}
+
+#[test]
+fn deliveries_are_counted_over_restarts() {
+    let mut stage = Stage::new(3);
+    for round in 0..3 {
+        let dead = with_dead_letters(&stage, 3);
+        let expected = [(0, round), (1, round), (2, round)];
+        assert_eq!(stage.take(3), expected, "round {round}");
+        assert_eq!(dead.head(), 0);
+        // It dies with them in hand.
+        stage = Stage::on(stage.disk.power_cut_without_loss(), Fsync::Always);
+    }
+    let dead = with_dead_letters(&stage, 3);
+    now(dead.readable(2));
+    assert_eq!(stage.take(3), []);
+    let letters = dead.read(0, 9, 999).unwrap();
+    let letters = letters.iter().map(|record| DeadLetter::decode(&record.octets).unwrap());
+    assert!(letters.map(|letter| (letter.index, letter.deliveries)).eq((0..3).map(|index| (index, 3))));
+}
+
+#[test]
+fn dead_letters_that_find_no_room_are_tried_again_and_stand_there_once() {
+    let stage = Stage::new(2);
+    let dead = with_dead_letters(&stage, 1);
+    stage.take(2);
+    stage.disk.fault(|faults| faults.room = Some(0));
+    stage.group.release(0).unwrap();
+    stage.group.release(1).unwrap();
+    let begun = Instant::now();
+    while lock(&stage.group.inner).bury_due.is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "it was never tried");
+        std::thread::yield_now();
+    }
+    assert_eq!(stage.take(2), [], "they are dead all the same");
+    assert_eq!(stage.group.unacknowledged(9), [0, 1]);
+    stage.disk.fault(|faults| faults.room = None);
+    stage.forward(Duration::from_secs(1));
+    now(dead.readable(1));
+    assert_eq!(dead.head(), 2);
 }
 
 #[test]
