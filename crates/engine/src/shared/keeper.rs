@@ -101,7 +101,8 @@ impl Keeper {
             self.let_go().await;
             return lease / REST_PART;
         }
-        if self.term.is_none() && self.reached.elapsed() > lease / LOOKS {
+        let can_lead = self.node.leads && self.reached.elapsed() <= lease / LOOKS;
+        if self.term.is_none() && !can_lead {
             return self.look_on().await;
         }
         let asked = Instant::now();
@@ -141,12 +142,16 @@ impl Keeper {
             self.holder = holder(&self.node);
         }
         self.tell(Leader::There { address: held.holder.address.clone() });
+        self.follow();
+        (held.remaining + AFTER).min(self.node.lease / LOOKS)
+    }
+
+    fn follow(&self) {
         self.turns.send_if_modified(|turn| {
             let news = !matches!(turn, Turn::Theirs);
             *turn = Turn::Theirs;
             news
         });
-        (held.remaining + AFTER).min(self.node.lease / LOOKS)
     }
 
     /// The store does not answer: who leads goes on until its own count is over.
@@ -161,7 +166,7 @@ impl Keeper {
         lease / (LOOKS * LOOKS)
     }
 
-    /// This process cannot lead, since it does not reach the bus: it only looks who does.
+    /// This process cannot lead, since it does not reach the bus, or may not: it only looks who does.
     async fn look_on(&mut self) -> Duration {
         let lease = self.node.lease;
         let looking = self.store.lease_holder(LEASE);
@@ -169,7 +174,11 @@ impl Keeper {
             Ok(Ok(Some(held))) => {
                 self.is_theirs(&held);
             }
-            Ok(Ok(None)) => self.tell(Leader::Nobody),
+            Ok(Ok(None)) => {
+                self.heard = Instant::now();
+                self.tell(Leader::Nobody);
+                self.follow();
+            }
             Ok(Err(error)) => return self.not_heard(&error.to_string()),
             Err(_) => return self.not_heard("no answer in time"),
         }

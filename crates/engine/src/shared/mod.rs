@@ -44,6 +44,8 @@ pub struct Node {
     pub name: String,
     /// Where others reach its HTTP door, as `host:port`; empty: nowhere.
     pub address: String,
+    /// It may lead. One that may not takes alerts and platforms' messages all the same.
+    pub leads: bool,
     /// Who leads is taken to be gone after so long without a word; 300 ms at least.
     pub lease: Duration,
 }
