@@ -2,14 +2,14 @@
 
 use crate::api::{Draft, Links, Parts, Report, Settings, Submitted, Weigher};
 use crate::run::{Engine, GATEWAYS};
+use crate::shared::Node;
 use crate::testing::{request, route};
 use records::{
     Account, Alert, AlertNo, AlertRequest, AttemptRef, AttemptResult, Body, Channel, Device, EndpointNo,
-    Entry, Intent, Lane, NotTried, Origin, Outcome, Receipt, ReceiptState, Recipient, Route, RouteHealth,
-    Segment, Timestamp, encode_outcomes, segment_topic,
+    Entry, Intent, Lane, NodeHealth, NotTried, Origin, Outcome, Receipt, ReceiptState, Recipient, Route,
+    RouteHealth, Segment, Timestamp, encode_outcomes, health_key, segment_topic,
 };
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The tests' clock starts here.
 pub const START: Timestamp = Timestamp(1_800_000_000_000_000);
 /// Longer than anything a test waits for.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct House {
     pub engine: Engine,
@@ -40,36 +40,66 @@ impl Links for NoLinks {
     }
 }
 
-impl House {
-    /// Over a folder; two routes, `sms` and `mail`, both up.
-    pub async fn open(dir: &Path) -> House {
-        House::open_at(dir, START).await
-    }
+/// What an engine of these tests is made of, and its routes.
+pub fn parts(
+    bus: Arc<dyn bus::Bus>,
+    store: store::SharedStore,
+    clock: Arc<AtomicI64>,
+) -> (Parts, Vec<Route>) {
+    let routes =
+        vec![route("sms", Channel::Sms, |_| {}), route("mail", Channel::Mail, |r| r.receipts = false)];
+    let parts = Parts {
+        bus,
+        store,
+        routes: routes.clone(),
+        weigher: Arc::new(OneUnit),
+        links: Arc::new(NoLinks),
+        clock: Arc::new(move || Timestamp(clock.load(Ordering::SeqCst))),
+        settings: Settings::default(),
+        parties: Vec::new(),
+    };
+    (parts, routes)
+}
 
-    pub async fn open_at(dir: &Path, now: Timestamp) -> House {
-        let options = bus::embedded::Options { fsync: bus::embedded::Fsync::Os, ..Default::default() };
-        let bus = bus::embedded::open(dir.join("bus"), options).unwrap();
-        let store = store::sqlite::open(&dir.join("db"), &store::sqlite::Options::default()).unwrap();
-        let routes =
-            vec![route("sms", Channel::Sms, |_| {}), route("mail", Channel::Mail, |r| r.receipts = false)];
+/// Every record of a topic, as it is now.
+pub async fn all_of(topic: &dyn bus::Topic) -> Vec<bus::Record> {
+    let end = topic.latest().await.unwrap();
+    let (mut all, mut from) = (Vec::new(), topic.low());
+    while from < end {
+        let records = topic.fetch(from, 1_000, 1 << 20).await.unwrap();
+        let Some(last) = records.last() else { break };
+        from = last.index + 1;
+        all.extend(records);
+    }
+    all
+}
+
+impl House {
+    /// Two routes, `sms` and `mail`, both up; one of several processes if it has a node.
+    pub async fn on(
+        bus: Arc<dyn bus::Bus>,
+        store: store::SharedStore,
+        now: Timestamp,
+        node: Option<Node>,
+    ) -> House {
+        let clock = Arc::new(AtomicI64::new(now.0));
+        let (parts, routes) = parts(bus.clone(), store.clone(), clock.clone());
         let health = bus.retained(records::ROUTES).unwrap();
         for route in &routes {
             let up = RouteHealth { up: true, since: now, sessions: 1, rate_now: 0.0, note: String::new() };
-            health.set(&route.name, &up.encode()).await.unwrap();
+            let (key, value) = match &node {
+                None => (route.name.clone(), up.encode()),
+                Some(node) => {
+                    let up = NodeHealth { beat: now.0 as u64, lasts_ms: u32::MAX, health: up };
+                    (health_key(&node.name, &route.name), up.encode())
+                }
+            };
+            health.set(&key, &value).await.unwrap();
         }
-        let clock = Arc::new(AtomicI64::new(now.0));
-        let for_engine = clock.clone();
-        let parts = Parts {
-            bus: bus.clone(),
-            store: store.clone(),
-            routes: routes.clone(),
-            weigher: Arc::new(OneUnit),
-            links: Arc::new(NoLinks),
-            clock: Arc::new(move || Timestamp(for_engine.load(Ordering::SeqCst))),
-            settings: Settings::default(),
-            parties: Vec::new(),
+        let engine = match node {
+            None => Engine::start(parts).await.unwrap(),
+            Some(node) => Engine::join(parts, node).await.unwrap(),
         };
-        let engine = Engine::start(parts).await.unwrap();
         House { engine, bus, store, clock, routes }
     }
 
@@ -154,10 +184,14 @@ async fn serve(
 ) {
     let group = bus.group(&topic, GATEWAYS).unwrap();
     let outcomes = bus.topic(records::OUTCOMES).unwrap();
-    let written = written_before(&*outcomes);
+    let written = written_before(&*outcomes).await;
     loop {
         for leased in group.take(16, Duration::from_secs(60)).unwrap() {
             let mut segment = Segment::decode(&leased.record.octets).unwrap();
+            if segment.is_seat() {
+                group.ack(leased.record.index).unwrap();
+                continue;
+            }
             // As gateways do: what was written by an earlier life is not written again.
             segment
                 .entries
@@ -186,9 +220,9 @@ async fn serve(
     }
 }
 
-fn written_before(outcomes: &dyn bus::Topic) -> HashSet<(AlertNo, EndpointNo, u8)> {
+async fn written_before(outcomes: &dyn bus::Topic) -> HashSet<(AlertNo, EndpointNo, u8)> {
     let mut written = HashSet::new();
-    for record in outcomes.read(0, usize::MAX, usize::MAX).unwrap() {
+    for record in all_of(outcomes).await {
         for outcome in records::decode_outcomes(&record.octets).unwrap() {
             if let Outcome::Intent(intent) = outcome {
                 written.extend(

@@ -1,6 +1,7 @@
 //! Platforms' messages, from intake to what their parties are told.
 
-use super::house::{House, START, accepted, receipt, refused};
+use super::ground::{Ground, over_both};
+use super::house::{House, PATIENCE, START, accepted, all_of, receipt, refused};
 use crate::messages::{MessageView, Steered};
 use records::{
     Account, DeliveryState, FateState, Intake, Lane, Message, MessageId, Mode, Notice, Party, ReceiptState,
@@ -51,43 +52,41 @@ pub async fn until(house: &House, id: MessageId, state: FateState) -> MessageVie
         if let Some(view) = view.as_ref().filter(|view| view.state == state) {
             return view.clone();
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "waited in vain for {state:?}: {view:?}");
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {state:?}: {view:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 /// What a client was told so far.
-pub fn told(house: &House, party: &str) -> Vec<Told> {
+pub async fn told(house: &House, party: &str) -> Vec<Told> {
     let topic = house.bus.topic(&told_topic(party)).unwrap();
-    let records = topic.read(0, usize::MAX, usize::MAX).unwrap();
+    let records = all_of(&*topic).await;
     records.iter().map(|record| Told::decode(&record.octets).unwrap()).collect()
 }
 
 /// What was told of a client's messages: id and event.
-pub fn fates(house: &House) -> Vec<(MessageId, u8)> {
+pub async fn fates(house: &House) -> Vec<(MessageId, u8)> {
     let fate = |told: Told| match told {
         Told::Fate(fate) => Some((fate.id, fate.event)),
         Told::Inbound(_) => None,
     };
-    told(house, PARTY).into_iter().filter_map(fate).collect()
+    told(house, PARTY).await.into_iter().filter_map(fate).collect()
 }
 
 pub async fn until_told(house: &House, count: usize) -> Vec<(MessageId, u8)> {
     let begun = std::time::Instant::now();
     loop {
-        let fates = fates(house);
+        let fates = fates(house).await;
         if fates.len() >= count {
             return fates;
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "waited in vain for {count}: {fates:?}");
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {count}: {fates:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-#[tokio::test]
-async fn a_message_goes_out_as_it_was_given_and_its_party_hears_what_became_of_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_message_goes_out_as_it_was_given_and_its_party_hears_what_became_of_it(ground: Ground) {
+    let house = ground.house().await;
     let carrier = house.carrier(|segment, entry| match entry.address.as_str() {
         "+461" => [accepted(segment, entry), vec![receipt(segment, entry, ReceiptState::Delivered)]].concat(),
         "+462" => [accepted(segment, entry), vec![receipt(segment, entry, ReceiptState::Expired)]].concat(),
@@ -104,8 +103,10 @@ async fn a_message_goes_out_as_it_was_given_and_its_party_hears_what_became_of_i
     fates.sort_unstable();
     let expected = [(0, 1), (0, 8), (1, 2), (1, 8), (2, 16)];
     assert_eq!(fates, expected.map(|(place, event)| (ids[place], event)));
-    let Some(Told::Fate(fate)) =
-        told(&house, PARTY).into_iter().find(|told| matches!(told, Told::Fate(fate) if fate.event == 16))
+    let Some(Told::Fate(fate)) = told(&house, PARTY)
+        .await
+        .into_iter()
+        .find(|told| matches!(told, Told::Fate(fate) if fate.event == 16))
     else {
         panic!("nothing was told")
     };
@@ -120,10 +121,8 @@ async fn a_message_goes_out_as_it_was_given_and_its_party_hears_what_became_of_i
     assert!(house.engine.messages().message("other", ids[0]).await.unwrap().is_none());
 }
 
-#[tokio::test]
-async fn a_platform_of_the_old_way_is_told_at_its_address() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_platform_of_the_old_way_is_told_at_its_address(ground: Ground) {
+    let house = ground.house().await;
     let _carrier = house.carrier(accepted);
     let url = "http://platform/dlr?id=%I&d=%d&to=%p&from=%P&smsc=%i&u=%n&o=%o".into();
     let tell = Tell { mask: Tell::ACCEPTED, url: Some(url), values: vec![('o', "acc".into())] };
@@ -142,10 +141,8 @@ async fn a_platform_of_the_old_way_is_told_at_its_address() {
     assert_eq!((notice.verb, notice.id), (records::NoticeVerb::Fetch, format!("{id}-8")));
 }
 
-#[tokio::test]
-async fn what_nobody_takes_and_what_comes_too_late_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn what_nobody_takes_and_what_comes_too_late_is_refused(ground: Ground) {
+    let house = ground.house().await;
     let _carrier = house.carrier(accepted);
     let named = Message { route: Some("none".into()), ..message("+461") };
     let late = Message { expires: START, ..message("+462") };
@@ -161,10 +158,8 @@ async fn what_nobody_takes_and_what_comes_too_late_is_refused() {
     assert_eq!(fates, [(ids[0], 16), (ids[1], 16), (ids[2], 16)]);
 }
 
-#[tokio::test]
-async fn a_message_that_waits_is_taken_back_replaced_or_lapses() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_message_that_waits_is_taken_back_replaced_or_lapses(ground: Ground) {
+    let house = ground.house().await;
     let carrier = house.carrier(accepted);
     let later = |to: &str| Message { not_before: Some(START.plus_s(60)), ..message(to) };
     let short_lived = Message { expires: START.plus_s(30), ..later("+464") };
@@ -194,10 +189,8 @@ async fn a_message_that_waits_is_taken_back_replaced_or_lapses() {
     assert_eq!(sent, [("+462".into(), text("something else")), ("+465".into(), text("to +465"))]);
 }
 
-#[tokio::test]
-async fn every_class_has_a_standing_alert_and_a_report() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn every_class_has_a_standing_alert_and_a_report(ground: Ground) {
+    let house = ground.house().await;
     let _carrier = house.carrier(accepted);
     let urgent = Message { lane: Lane::Urgent, ..message("+461") };
     let other = Message { account: "other".into(), ..message("+462") };
@@ -228,3 +221,11 @@ async fn every_class_has_a_standing_alert_and_a_report() {
     };
     assert_eq!(page.iter().map(|delivery| delivery.address.as_str()).collect::<Vec<_>>(), ["+463", "+464"]);
 }
+
+over_both!(
+    a_message_goes_out_as_it_was_given_and_its_party_hears_what_became_of_it,
+    a_platform_of_the_old_way_is_told_at_its_address,
+    what_nobody_takes_and_what_comes_too_late_is_refused,
+    a_message_that_waits_is_taken_back_replaced_or_lapses,
+    every_class_has_a_standing_alert_and_a_report,
+);

@@ -1,22 +1,24 @@
 //! The engine as a whole: real bus, real store, a carrier that does as it is told, and time in the test's hand.
 
+mod ground;
 mod house;
 mod messages;
 mod parties;
 mod replay;
+mod several;
 mod steering;
+mod still;
 mod survival;
 
 use crate::api::{EngineError, Event};
-use house::{House, accepted, crowd, draft, person, receipt, refused, unknown};
+use ground::{Ground, over_both};
+use house::{accepted, crowd, draft, person, receipt, refused, unknown};
 use records::{
     Account, Choice, DeliveryState, EndpointNo, Inbound, OnUnknown, Outcome, ReceiptState, Strategy, Terminal,
 };
 
-#[tokio::test]
-async fn an_alert_to_all_reaches_everyone_once_and_is_done() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn an_alert_to_all_reaches_everyone_once_and_is_done(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(1_500)).await;
     let carrier = house.carrier(accepted);
     let submitted = house.submit(|_| {}).await;
@@ -30,10 +32,8 @@ async fn an_alert_to_all_reaches_everyone_once_and_is_done() {
     assert_eq!((sent.len(), carrier.addresses().len()), (1_500, 1_500));
 }
 
-#[tokio::test]
-async fn duplicates_are_merged_and_every_exclusion_keeps_its_reason() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn duplicates_are_merged_and_every_exclusion_keeps_its_reason(ground: Ground) {
+    let house = ground.house().await;
     let mut off = person("off", &["sms:+46700000003"]);
     off.devices[0].enabled = false;
     let people = vec![
@@ -71,10 +71,8 @@ async fn duplicates_are_merged_and_every_exclusion_keeps_its_reason() {
     assert_eq!(reason("off"), "left out: the device is switched off");
 }
 
-#[tokio::test]
-async fn what_a_network_without_receipts_took_does_not_keep_an_alert_open() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn what_a_network_without_receipts_took_does_not_keep_an_alert_open(ground: Ground) {
+    let house = ground.house().await;
     house.people(vec![person("anna", &["sms:+46700000001", "mail:a@b.se"])]).await;
     let carrier = house.carrier(|segment, entry| match segment.route.as_str() {
         "mail" => accepted(segment, entry),
@@ -94,10 +92,8 @@ async fn what_a_network_without_receipts_took_does_not_keep_an_alert_open() {
     assert_eq!(report.state, "running");
 }
 
-#[tokio::test]
-async fn receipts_and_answers_find_their_delivery() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn receipts_and_answers_find_their_delivery(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(3)).await;
     let _carrier = house.carrier(|segment, entry| {
         let mut out = accepted(segment, entry);
@@ -139,10 +135,8 @@ async fn receipts_and_answers_find_their_delivery() {
     assert_eq!(page.await.unwrap().0[0].answer.as_ref().unwrap().text, "I am safe");
 }
 
-#[tokio::test]
-async fn a_temporary_refusal_is_tried_again_later_and_a_permanent_one_is_not() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_temporary_refusal_is_tried_again_later_and_a_permanent_one_is_not(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(2)).await;
     let carrier = house.carrier(|segment, entry| match (entry.endpoint.0, entry.attempt) {
         (0, _) => refused(segment, entry, true),
@@ -161,11 +155,10 @@ async fn a_temporary_refusal_is_tried_again_later_and_a_permanent_one_is_not() {
     assert_eq!(reason, "refused by the carrier");
 }
 
-#[tokio::test]
-async fn an_unknown_outcome_is_sent_again_or_held_as_the_alert_says() {
+async fn an_unknown_outcome_is_sent_again_or_held_as_the_alert_says(ground: Ground) {
     for (rule, copies, state) in [(OnUnknown::Resend, 2, "accepted"), (OnUnknown::Hold, 1, "unknown")] {
-        let dir = tempfile::tempdir().unwrap();
-        let house = House::open(dir.path()).await;
+        let ground = ground.another().await;
+        let house = ground.house().await;
         house.people(crowd(1)).await;
         let carrier = house.carrier(|segment, entry| match entry.attempt {
             1 => unknown(segment, entry),
@@ -178,10 +171,8 @@ async fn an_unknown_outcome_is_sent_again_or_held_as_the_alert_says() {
     }
 }
 
-#[tokio::test]
-async fn the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers(ground: Ground) {
+    let house = ground.house().await;
     house
         .people(vec![
             person("anna", &["sms:+46700000001", "mail:a@b.se"]),
@@ -208,10 +199,8 @@ async fn the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delive
     assert_eq!(sent, ["+46700000001", "+46700000002", "a@b.se"]);
 }
 
-#[tokio::test]
-async fn who_does_not_answer_in_time_is_called_on_the_next_device() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn who_does_not_answer_in_time_is_called_on_the_next_device(ground: Ground) {
+    let house = ground.house().await;
     house
         .people(vec![
             person("anna", &["sms:+46700000001", "mail:a@b.se"]),
@@ -242,10 +231,8 @@ async fn who_does_not_answer_in_time_is_called_on_the_next_device() {
     assert!(!carrier.addresses().contains(&"b@b.se".to_owned()));
 }
 
-#[tokio::test]
-async fn a_request_that_cannot_be_carried_out_is_refused_field_by_field() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_request_that_cannot_be_carried_out_is_refused_field_by_field(ground: Ground) {
+    let house = ground.house().await;
     let mut wrong = crate::testing::request("Dear {{name");
     wrong.audience = vec![
         records::AudienceEntry { to: "group:nobody".into(), strategy: None, expires: None },
@@ -270,10 +257,8 @@ async fn a_request_that_cannot_be_carried_out_is_refused_field_by_field() {
     assert_eq!(problems[0].field, "audience[0]");
 }
 
-#[tokio::test]
-async fn the_same_key_gives_the_same_alert_and_another_body_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn the_same_key_gives_the_same_alert_and_another_body_is_refused(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(1)).await;
     let mut request = crate::testing::request("x");
     request.expires = house.now().plus_s(60);
@@ -287,10 +272,8 @@ async fn the_same_key_gives_the_same_alert_and_another_body_is_refused() {
     assert!(matches!(house.engine.submit(with(2)).await, Err(EngineError::KeyTaken)));
 }
 
-#[tokio::test]
-async fn a_live_view_sees_progress_answers_and_the_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_live_view_sees_progress_answers_and_the_end(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(2)).await;
     let submitted = house.submit(|request| request.require_answer = true).await;
     let mut events = house.engine.watch(Account::DEFAULT, submitted.alert.id).await.unwrap().unwrap();
@@ -314,10 +297,8 @@ async fn a_live_view_sees_progress_answers_and_the_end() {
     assert_eq!(answers, 2);
 }
 
-#[tokio::test]
-async fn a_forecast_tells_who_and_which_way_and_sends_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_forecast_tells_who_and_which_way_and_sends_nothing(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(10)).await;
     let carrier = house.carrier(accepted);
     let mut request = crate::testing::request("x");
@@ -326,3 +307,18 @@ async fn a_forecast_tells_who_and_which_way_and_sends_nothing() {
     assert_eq!((forecast.endpoints, forecast.recipients, forecast.routes["sms"].endpoints), (10, 10, 10));
     assert!(carrier.addresses().is_empty());
 }
+
+over_both!(
+    an_alert_to_all_reaches_everyone_once_and_is_done,
+    duplicates_are_merged_and_every_exclusion_keeps_its_reason,
+    what_a_network_without_receipts_took_does_not_keep_an_alert_open,
+    receipts_and_answers_find_their_delivery,
+    a_temporary_refusal_is_tried_again_later_and_a_permanent_one_is_not,
+    an_unknown_outcome_is_sent_again_or_held_as_the_alert_says,
+    the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers,
+    who_does_not_answer_in_time_is_called_on_the_next_device,
+    a_request_that_cannot_be_carried_out_is_refused_field_by_field,
+    the_same_key_gives_the_same_alert_and_another_body_is_refused,
+    a_live_view_sees_progress_answers_and_the_end,
+    a_forecast_tells_who_and_which_way_and_sends_nothing,
+);

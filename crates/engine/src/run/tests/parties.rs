@@ -1,6 +1,7 @@
 //! What people say to platforms, keywords, and opt-outs.
 
-use super::house::{House, START, accepted};
+use super::ground::{Ground, over_both};
+use super::house::{House, PATIENCE, START, accepted};
 use super::messages::{PARTY, accept, message, told, until};
 use crate::api::{Keyword, KeywordAction, Keywords, PartySettings};
 use records::{Account, FateState, Inbound, Message, Mode, Notice, Outcome, Party, Told, encode_outcomes};
@@ -55,14 +56,12 @@ async fn says(house: &House, from: &str, to: &str, text: &str) {
 /// Waits for the `n`-th record of a topic.
 async fn record(house: &House, topic: &str, n: u64) -> Vec<u8> {
     let topic = house.bus.topic(topic).unwrap();
-    tokio::time::timeout(Duration::from_secs(20), topic.readable(n)).await.unwrap();
-    topic.read(n, 1, 1 << 20).unwrap().pop().unwrap().octets.to_vec()
+    tokio::time::timeout(PATIENCE, topic.readable(n)).await.unwrap();
+    topic.fetch(n, 1, 1 << 20).await.unwrap().pop().unwrap().octets.to_vec()
 }
 
-#[tokio::test]
-async fn what_people_say_goes_to_who_hears_that_number_most_exactly() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn what_people_say_goes_to_who_hears_that_number_most_exactly(ground: Ground) {
+    let house = ground.house().await;
     let parties = vec![
         party(Party::Smpp("any".into()), &[]),
         party(Party::Smpp("range".into()), &["717"]),
@@ -92,7 +91,7 @@ async fn what_people_say_goes_to_who_hears_that_number_most_exactly() {
         assert_eq!(heard(Told::decode(&octets).unwrap()), text);
     }
     loop {
-        let inbound = told(&house, PARTY).into_iter().find(|told| matches!(told, Told::Inbound(_)));
+        let inbound = told(&house, PARTY).await.into_iter().find(|told| matches!(told, Told::Inbound(_)));
         if let Some(inbound) = inbound {
             assert_eq!(heard(inbound), "an answer");
             break;
@@ -101,10 +100,8 @@ async fn what_people_say_goes_to_who_hears_that_number_most_exactly() {
     }
 }
 
-#[tokio::test]
-async fn stop_is_confirmed_once_and_honoured_until_start() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn stop_is_confirmed_once_and_honoured_until_start(ground: Ground) {
+    let house = ground.house().await;
     let parties = vec![party(Party::Smpp(PARTY.into()), &[])];
     house.engine.change_parties(parties, keywords()).await.unwrap();
     let carrier = house.carrier(accepted);
@@ -134,10 +131,8 @@ async fn stop_is_confirmed_once_and_honoured_until_start() {
     assert!(house.store.opt_outs(Account::DEFAULT).await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn a_stop_to_one_number_holds_for_that_number_alone() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_stop_to_one_number_holds_for_that_number_alone(ground: Ground) {
+    let house = ground.house().await;
     house.engine.change_parties(vec![party(Party::Smpp(PARTY.into()), &[])], keywords()).await.unwrap();
     let _carrier = house.carrier(accepted);
     says(&house, "+461", "+72000", "stop").await;
@@ -161,3 +156,9 @@ async fn a_stop_to_one_number_holds_for_that_number_alone() {
     let help = until(&house, records::MessageId(ids[1].0 + 1), FateState::Accepted).await;
     assert_eq!(help.message.at, START.plus_s(1));
 }
+
+over_both!(
+    what_people_say_goes_to_who_hears_that_number_most_exactly,
+    stop_is_confirmed_once_and_honoured_until_start,
+    a_stop_to_one_number_holds_for_that_number_alone,
+);

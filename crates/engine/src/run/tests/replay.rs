@@ -1,8 +1,8 @@
 //! Kills: what a start makes of messages, whatever was done and not yet in SQL.
 
-use super::house::{House, START, accepted, not_tried, receipt, refused, unknown};
+use super::ground::{Ground, over_both};
+use super::house::{House, PATIENCE, START, accepted, not_tried, receipt, refused, unknown};
 use super::messages::{accept, fates, message, until, until_told, view};
-use super::survival::copy_as_killed;
 use crate::messages::Steered;
 use records::{
     Account, Entry, FateState, Lane, Message, MessageId, NotTried, Outcome, ReceiptState, Segment, Short,
@@ -11,37 +11,28 @@ use records::{
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-#[tokio::test]
-async fn messages_are_sent_once_and_stay_where_they_were_over_kills() {
-    let dir = tempfile::tempdir().unwrap();
-    let (taken, sent) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let house = House::open(dir.path()).await;
+async fn messages_are_sent_once_and_stay_where_they_were_over_kills(ground: Ground) {
     let messages: Vec<Message> = (0..700).map(|i| message(&format!("+4670{i:04}"))).collect();
+    // In segments that nobody took, and in no fold.
+    let house = ground.house().await;
     let ids = accept(&house, &messages).await;
     until(&house, ids[699], FateState::Enroute).await;
-    // In segments that nobody took, and in no fold.
-    copy_as_killed(dir.path(), taken.path());
+    let ground = ground.killed(house).await;
+    let house = ground.house_at(START.plus_s(60)).await;
     let carrier = house.carrier(accepted);
     for id in &ids {
-        until(&house, *id, FateState::Accepted).await;
+        let view = until(&house, *id, FateState::Accepted).await;
+        assert_eq!(view.to, messages[(id.0 - ids[0].0) as usize].to);
     }
-    assert_eq!(carrier.addresses().len(), 700);
+    assert_eq!(carrier.addresses().len(), 700, "each once");
     until_told(&house, 700).await;
+    drop(carrier);
     // A gateway would read in the outcomes what it has written; this one knows by what it has acknowledged.
     let topic = records::segment_topic("sms", Lane::Routine);
     house.bus.group(&topic, crate::run::GATEWAYS).unwrap().flush().await.unwrap();
-    copy_as_killed(dir.path(), sent.path());
-    let second = House::open_at(taken.path(), START.plus_s(60)).await;
-    let carrier = second.carrier(accepted);
-    for id in &ids {
-        assert_eq!(
-            until(&second, *id, FateState::Accepted).await.to,
-            messages[(id.0 - ids[0].0) as usize].to
-        );
-    }
-    assert_eq!(carrier.addresses().len(), 700, "each once");
     // What was sent before is not sent again, and goes on behind.
-    let third = House::open_at(sent.path(), START.plus_s(60)).await;
+    let ground = ground.killed(house).await;
+    let third = ground.house_at(START.plus_s(60)).await;
     let carrier = third.carrier(accepted);
     let more = accept(&third, &[message("+471")]).await;
     until(&third, more[0], FateState::Accepted).await;
@@ -54,10 +45,8 @@ async fn messages_are_sent_once_and_stay_where_they_were_over_kills() {
     assert_eq!(third.store.unfinished_alerts().await.unwrap().len(), 1);
 }
 
-#[tokio::test]
-async fn a_message_of_long_ago_is_still_known() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn a_message_of_long_ago_is_still_known(ground: Ground) {
+    let house = ground.house().await;
     let _carrier = house.carrier(|segment, entry| match entry.address.as_str() {
         "+4670599" => refused(segment, entry, true),
         _ => accepted(segment, entry),
@@ -70,12 +59,12 @@ async fn a_message_of_long_ago_is_still_known() {
     house.pass_s(86_401);
     let begun = std::time::Instant::now();
     while !house.store.unfinished_alerts().await.unwrap().is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(begun.elapsed() < PATIENCE);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     house.pass_s(700);
     while house.engine.health().await.unwrap().deliveries > 0 {
-        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(begun.elapsed() < PATIENCE);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     for (place, state) in [(0, FateState::Accepted), (512, FateState::Accepted), (599, FateState::Rejected)] {
@@ -146,7 +135,10 @@ async fn settle(house: &House) {
     while same < 5 {
         house.engine.health().await.unwrap();
         let topics = house.bus.topics("").unwrap();
-        let heads: Vec<u64> = topics.iter().map(|name| house.bus.topic(name).unwrap().head()).collect();
+        let mut heads = Vec::new();
+        for name in topics {
+            heads.push(house.bus.topic(&name).unwrap().latest().await.unwrap());
+        }
         same = if heads == before { same + 1 } else { 0 };
         before = heads;
         tokio::time::sleep(Duration::from_millis(4)).await;
@@ -196,29 +188,27 @@ async fn act(house: &House, dice: &mut Dice, done: &mut Done, serial: &mut u64) 
     }
 }
 
-#[tokio::test]
-async fn whatever_is_done_and_killed_every_message_ends_in_its_one_state() {
+async fn whatever_is_done_and_killed_every_message_ends_in_its_one_state(ground: Ground) {
     // `SEEDS=100` looks longer.
     let seeds = std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     for seed in 0..seeds {
         let dice = &mut Dice(seed);
-        let mut dirs = vec![tempfile::tempdir().unwrap()];
+        let mut ground = ground.another().await;
         let (mut done, mut serial) = (Done::default(), 0);
         for life in 0..4 {
-            let house = House::open_at(dirs[life].path(), START.plus_s(life as i64 * 100)).await;
+            let house = ground.house_at(START.plus_s(life * 100)).await;
             let carrier = house.carrier(by_address);
             act(&house, dice, &mut done, &mut serial).await;
             drop(carrier);
             settle(&house).await;
-            dirs.push(tempfile::tempdir().unwrap());
-            copy_as_killed(dirs[life].path(), dirs[life + 1].path());
+            ground = ground.killed(house).await;
         }
-        check(dirs[4].path(), &done, seed).await;
+        check(&ground, &done, seed).await;
     }
 }
 
-async fn check(dir: &std::path::Path, done: &Done, seed: u64) {
-    let house = House::open_at(dir, START.plus_s(2_000)).await;
+async fn check(ground: &Ground, done: &Done, seed: u64) {
+    let house = ground.house_at(START.plus_s(2_000)).await;
     let carrier = house.carrier(by_address);
     house.pass_s(40);
     for (id, message) in &done.messages {
@@ -231,11 +221,7 @@ async fn check(dir: &std::path::Path, done: &Done, seed: u64) {
             if view.state == wanted || (view.state == FateState::Unknown && !done.cancelled.contains(id)) {
                 break;
             }
-            assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "seed {seed}: {id:?} {message:?} is {:?}",
-                view.state
-            );
+            assert!(begun.elapsed() < PATIENCE, "seed {seed}: {id:?} {message:?} is {:?}", view.state);
             house.pass_s(1);
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -251,11 +237,8 @@ async fn check(dir: &std::path::Path, done: &Done, seed: u64) {
             _ => continue,
         };
         let begun = std::time::Instant::now();
-        while !fates(&house).contains(&(*id, event)) {
-            assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "seed {seed}: {message:?} is {state:?}: not told"
-            );
+        while !fates(&house).await.contains(&(*id, event)) {
+            assert!(begun.elapsed() < PATIENCE, "seed {seed}: {message:?} is {state:?}: not told");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -271,28 +254,35 @@ async fn check(dir: &std::path::Path, done: &Done, seed: u64) {
     }
 }
 
-#[tokio::test]
-async fn a_full_standing_alert_is_followed_by_another_and_each_message_stays_in_its_own() {
+async fn a_full_standing_alert_is_followed_by_another_and_each_message_stays_in_its_own(ground: Ground) {
     const FULL: u64 = 65_536;
-    let dir = tempfile::tempdir().unwrap();
-    let killed = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+    let house = ground.house().await;
     let all: Vec<Message> = (0..FULL + 20).map(|i| message(&format!("+4670{i:06}"))).collect();
     let mut ids = Vec::new();
-    for batch in all.chunks(8_192) {
+    for batch in all.chunks(1_000) {
         ids.extend(accept(&house, batch).await);
     }
     until(&house, ids[all.len() - 1], FateState::Enroute).await;
     settle(&house).await;
-    copy_as_killed(dir.path(), killed.path());
-    let second = House::open_at(killed.path(), START.plus_s(60)).await;
-    for house in [&house, &second] {
-        for place in [0, FULL as usize - 1, FULL as usize, all.len() - 1] {
-            assert_eq!(view(house, ids[place]).await.unwrap().to, all[place].to);
-        }
-        let alerts = house.store.unfinished_alerts().await.unwrap();
-        let from: Vec<records::Origin> = alerts.into_iter().map(|alert| alert.origin).collect();
-        assert_eq!(from, [0, FULL].map(|intake_from| records::Origin::Standing { intake_from }));
-    }
+    each_in_its_own(&house, &all, &ids, FULL).await;
+    let ground = ground.killed(house).await;
+    let second = ground.house_at(START.plus_s(60)).await;
+    each_in_its_own(&second, &all, &ids, FULL).await;
     assert_eq!(second.engine.health().await.unwrap().deliveries, all.len());
 }
+
+async fn each_in_its_own(house: &House, all: &[Message], ids: &[MessageId], full: u64) {
+    for place in [0, full as usize - 1, full as usize, all.len() - 1] {
+        assert_eq!(view(house, ids[place]).await.unwrap().to, all[place].to);
+    }
+    let alerts = house.store.unfinished_alerts().await.unwrap();
+    let from: Vec<records::Origin> = alerts.into_iter().map(|alert| alert.origin).collect();
+    assert_eq!(from, [0, full].map(|intake_from| records::Origin::Standing { intake_from }));
+}
+
+over_both!(
+    messages_are_sent_once_and_stay_where_they_were_over_kills,
+    a_message_of_long_ago_is_still_known,
+    whatever_is_done_and_killed_every_message_ends_in_its_one_state,
+    a_full_standing_alert_is_followed_by_another_and_each_message_stays_in_its_own,
+);

@@ -1,13 +1,12 @@
 //! The sender's hand on a running alert.
 
-use super::house::{House, accepted, crowd, not_tried, refused};
+use super::ground::{Ground, over_both};
+use super::house::{accepted, crowd, not_tried, refused};
 use crate::api::{EngineError, Steer};
 use records::{Account, AlertState, NotTried};
 
-#[tokio::test]
-async fn pause_gives_back_what_is_not_written_and_resume_sends_it_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn pause_gives_back_what_is_not_written_and_resume_sends_it_once(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(50)).await;
     let submitted = house.submit(|_| {}).await;
     let id = submitted.alert.id;
@@ -24,10 +23,8 @@ async fn pause_gives_back_what_is_not_written_and_resume_sends_it_once() {
     drop(carrier);
 }
 
-#[tokio::test]
-async fn cancel_ends_what_is_not_yet_sent_and_says_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn cancel_ends_what_is_not_yet_sent_and_says_so(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(5)).await;
     let submitted = house.submit(|request| request.not_before = Some(house.now().plus_s(3_600))).await;
     let cancelled = house.engine.steer(Account::DEFAULT, submitted.alert.id, Steer::Cancel).await.unwrap();
@@ -38,10 +35,8 @@ async fn cancel_ends_what_is_not_yet_sent_and_says_so() {
     assert!(matches!(again, Err(EngineError::WrongState { state: "cancelled", .. })));
 }
 
-#[tokio::test]
-async fn retry_failed_tries_what_failed_and_nothing_else() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn retry_failed_tries_what_failed_and_nothing_else(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(10)).await;
     let carrier = house.carrier(|segment, entry| match (entry.endpoint.0 % 2, entry.attempt) {
         (1, 1) => refused(segment, entry, true),
@@ -54,10 +49,8 @@ async fn retry_failed_tries_what_failed_and_nothing_else() {
     assert_eq!(carrier.addresses().len(), 15);
 }
 
-#[tokio::test]
-async fn retry_failed_with_nothing_failed_changes_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn retry_failed_with_nothing_failed_changes_nothing(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(3)).await;
     let carrier = house.carrier(accepted);
     let submitted = house.submit(|_| {}).await;
@@ -69,10 +62,8 @@ async fn retry_failed_with_nothing_failed_changes_nothing() {
     assert_eq!(carrier.addresses().len(), 3);
 }
 
-#[tokio::test]
-async fn an_alert_ends_when_its_time_runs_out() {
-    let dir = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn an_alert_ends_when_its_time_runs_out(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(5)).await;
     let submitted = house.submit(|request| request.not_before = Some(house.now().plus_s(3_600))).await;
     house.until(&submitted.alert, |report| report.state == "running").await;
@@ -80,3 +71,11 @@ async fn an_alert_ends_when_its_time_runs_out() {
     let report = house.until(&submitted.alert, |report| report.state == "expired").await;
     assert_eq!(report.reasons["not sent: the alert's time ran out"], 5);
 }
+
+over_both!(
+    pause_gives_back_what_is_not_written_and_resume_sends_it_once,
+    cancel_ends_what_is_not_yet_sent_and_says_so,
+    retry_failed_tries_what_failed_and_nothing_else,
+    retry_failed_with_nothing_failed_changes_nothing,
+    an_alert_ends_when_its_time_runs_out,
+);

@@ -1,35 +1,19 @@
 //! What a start finds: rows, outcomes after them, segments nobody acknowledged.
 
-use super::house::{House, START, accepted, crowd, receipt};
+use super::ground::{Ground, over_both};
+use super::house::{START, accepted, all_of, crowd, receipt};
 use records::{Channel, Inbound, Outcome, ReceiptState, Segment};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-/// What kill -9 leaves: the files as they are, while everything still runs.
-pub fn copy_as_killed(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target: PathBuf = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_as_killed(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_alert_goes_on_after_a_crash_and_nobody_is_left_out() {
-    let dir = tempfile::tempdir().unwrap();
-    let killed = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn an_alert_goes_on_after_a_crash_and_nobody_is_left_out(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(2_000)).await;
     // All stand in segments that nobody has acknowledged.
     let submitted = house.submit(|_| {}).await;
     house.until(&submitted.alert, |report| report.state == "running" && report.counts.planned == 2_000).await;
-    copy_as_killed(dir.path(), killed.path());
-    let second = House::open_at(killed.path(), START.plus_s(60)).await;
+    let ground = ground.killed(house).await;
+    let second = ground.house_at(START.plus_s(60)).await;
     let carrier = second.carrier(accepted);
     let report = second.until(&submitted.alert, |report| report.state == "done").await;
     assert_eq!(report.counts.accepted, 2_000);
@@ -40,45 +24,34 @@ async fn an_alert_goes_on_after_a_crash_and_nobody_is_left_out() {
     assert_eq!(sent.len(), 2_000);
 }
 
-#[tokio::test]
-async fn receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash() {
-    let dir = tempfile::tempdir().unwrap();
-    let (killed, ended) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let submitted;
-    let late: Arc<Mutex<Vec<Outcome>>> = Arc::default();
-    {
-        let house = House::open(dir.path()).await;
+async fn receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash(ground: Ground) {
+    for in_order in [true, false] {
+        let ground = ground.another().await;
+        let late: Arc<Mutex<Vec<Outcome>>> = Arc::default();
+        let house = ground.house().await;
         house.people(crowd(20)).await;
         let keep = late.clone();
-        let _carrier = house.carrier(move |segment: &Segment, entry| {
+        let carrier = house.carrier(move |segment: &Segment, entry| {
             keep.lock().unwrap().push(receipt(segment, entry, ReceiptState::Delivered));
             accepted(segment, entry)
         });
-        submitted = house.submit(|_| {}).await;
+        let submitted = house.submit(|_| {}).await;
         house.until(&submitted.alert, |report| report.state == "done").await;
-        copy_as_killed(dir.path(), killed.path());
-        house.engine.stop().await;
-        house.store.close().await.unwrap();
-        copy_as_killed(dir.path(), ended.path());
-    }
-    for dir in [ended.path(), killed.path()] {
-        let again = House::open_at(dir, START.plus_s(60)).await;
+        drop(carrier);
+        let ground = if in_order { ground.ended(house).await } else { ground.killed(house).await };
+        let again = ground.house_at(START.plus_s(60)).await;
         let receipts = late.lock().unwrap().clone();
         let topic = again.bus.topic(records::OUTCOMES).unwrap();
         topic.append(&[&records::encode_outcomes(&receipts)]).await.unwrap();
         let report = again.until(&submitted.alert, |report| report.counts.delivered == 20).await;
         assert_eq!(report.counts.endpoints, 20);
-        again.engine.stop().await;
     }
 }
 
-#[tokio::test]
-async fn the_report_after_a_start_is_the_one_before() {
-    let dir = tempfile::tempdir().unwrap();
-    let killed = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn the_report_after_a_start_is_the_one_before(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(700)).await;
-    let _carrier = house.carrier(|segment, entry| {
+    let carrier = house.carrier(|segment, entry| {
         let mut out = accepted(segment, entry);
         if entry.endpoint.0.is_multiple_of(3) {
             out.push(receipt(segment, entry, ReceiptState::Failed));
@@ -88,8 +61,9 @@ async fn the_report_after_a_start_is_the_one_before() {
     let submitted = house.submit(|_| {}).await;
     let before =
         house.until(&submitted.alert, |report| report.state == "done" && report.counts.failed == 234).await;
-    copy_as_killed(dir.path(), killed.path());
-    let second = House::open_at(killed.path(), START.plus_s(60)).await;
+    drop(carrier);
+    let ground = ground.killed(house).await;
+    let second = ground.house_at(START.plus_s(60)).await;
     let after = second
         .until(&submitted.alert, |report| report.counts == before.counts && report.state == "done")
         .await;
@@ -112,50 +86,63 @@ fn reply(from: &str) -> Outcome {
     })
 }
 
-#[tokio::test]
-async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing() {
-    let dir = tempfile::tempdir().unwrap();
-    let (in_segments, over) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let unfolded = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
-    house.people(crowd(20)).await;
-    let submitted = house.submit(|request| request.require_answer = true).await;
-    house.until(&submitted.alert, |report| report.state == "running" && report.counts.planned == 20).await;
-    // In segments, in outcomes that are not folded, and in an alert that is over.
-    let segments = house.bus.topic(&records::segment_topic("sms", records::Lane::Routine)).unwrap();
-    segments.readable(0).await;
-    copy_as_killed(dir.path(), in_segments.path());
-    let carrier = house.carrier(accepted);
-    house.until(&submitted.alert, |report| report.state == "done").await;
-    copy_as_killed(dir.path(), unfolded.path());
-    let who = carrier.addresses()[7].clone();
-    house.engine.stop().await;
-    house.store.close().await.unwrap();
-    copy_as_killed(dir.path(), over.path());
-    for dir in [in_segments.path(), unfolded.path(), over.path()] {
-        let again = House::open_at(dir, START.plus_s(60)).await;
+/// What an alert was doing when its engine ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Doing {
+    InSegments,
+    NotFolded,
+    Over,
+}
+
+async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing(ground: Ground) {
+    for doing in [Doing::InSegments, Doing::NotFolded, Doing::Over] {
+        let ground = ground.another().await;
+        let house = ground.house().await;
+        house.people(crowd(20)).await;
+        let submitted = house.submit(|request| request.require_answer = true).await;
+        let planned = |report: &crate::Report| report.state == "running" && report.counts.planned == 20;
+        house.until(&submitted.alert, planned).await;
+        let segments = house.bus.topic(&records::segment_topic("sms", records::Lane::Routine)).unwrap();
+        while all_of(&*segments).await.iter().all(|it| Segment::decode(&it.octets).unwrap().is_seat()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        if doing != Doing::InSegments {
+            let carrier = house.carrier(accepted);
+            house.until(&submitted.alert, |report| report.state == "done").await;
+            drop(carrier);
+        }
+        let ground = match doing {
+            Doing::Over => ground.ended(house).await,
+            _ => ground.killed(house).await,
+        };
+        let again = ground.house_at(START.plus_s(60)).await;
         let topic = again.bus.topic(records::OUTCOMES).unwrap();
-        topic.append(&[&records::encode_outcomes(&[reply(&who)])]).await.unwrap();
+        topic.append(&[&records::encode_outcomes(&[reply("+46700000007")])]).await.unwrap();
         let report = again.until(&submitted.alert, |report| report.counts.answered == 1).await;
-        assert_eq!(report.counts.endpoints, 20);
-        again.engine.stop().await;
+        assert_eq!(report.counts.endpoints, 20, "{doing:?}");
     }
 }
 
-#[tokio::test]
-async fn an_answer_that_came_just_before_a_crash_is_folded_by_the_start() {
-    let dir = tempfile::tempdir().unwrap();
-    let killed = tempfile::tempdir().unwrap();
-    let house = House::open(dir.path()).await;
+async fn an_answer_that_came_just_before_a_crash_is_folded_by_the_start(ground: Ground) {
+    let house = ground.house().await;
     house.people(crowd(20)).await;
     let submitted = house.submit(|request| request.require_answer = true).await;
-    let _carrier = house.carrier(|segment, entry| {
+    let carrier = house.carrier(|segment, entry| {
         let mut out = accepted(segment, entry);
         out.push(reply(&entry.address));
         out
     });
     house.until(&submitted.alert, |report| report.counts.answered == 20).await;
-    copy_as_killed(dir.path(), killed.path());
-    let again = House::open_at(killed.path(), START.plus_s(60)).await;
+    drop(carrier);
+    let ground = ground.killed(house).await;
+    let again = ground.house_at(START.plus_s(60)).await;
     again.until(&submitted.alert, |report| report.counts.answered == 20).await;
 }
+
+over_both!(
+    an_alert_goes_on_after_a_crash_and_nobody_is_left_out,
+    receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash,
+    the_report_after_a_start_is_the_one_before,
+    whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing,
+    an_answer_that_came_just_before_a_crash_is_folded_by_the_start,
+);

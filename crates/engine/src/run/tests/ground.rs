@@ -1,0 +1,142 @@
+//! What a house stands on: a folder of one process alone, or servers that several share. The same is asked of both.
+
+use super::house::{House, START};
+use crate::shared::Node;
+use records::Timestamp;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use store::SharedStore;
+use tempfile::TempDir;
+
+/// No test waits until this has run out by itself.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// Runs each test over both.
+macro_rules! over_both {
+    ($($name:ident),* $(,)?) => {
+        mod files {
+            $(
+                #[tokio::test]
+                async fn $name() {
+                    super::$name(super::Ground::files()).await;
+                }
+            )*
+        }
+        mod shared {
+            $(
+                #[tokio::test]
+                async fn $name() {
+                    super::$name(super::Ground::shared().await).await;
+                }
+            )*
+        }
+    };
+}
+pub(crate) use over_both;
+
+/// See the module.
+pub enum Ground {
+    /// A log on disk and SQLite, of one process alone.
+    Files(Folder),
+    /// The same, of a process that could be one of several.
+    Shared(Folder),
+}
+
+/// A folder, and what is open of it: one bus and one store for all who ask.
+pub struct Folder {
+    dir: TempDir,
+    open: OnceLock<(Arc<dyn bus::Bus>, SharedStore)>,
+}
+
+impl From<TempDir> for Folder {
+    fn from(dir: TempDir) -> Folder {
+        Folder { dir, open: OnceLock::new() }
+    }
+}
+
+impl Ground {
+    pub fn files() -> Ground {
+        Ground::Files(tempfile::tempdir().unwrap().into())
+    }
+
+    pub async fn shared() -> Ground {
+        Ground::Shared(tempfile::tempdir().unwrap().into())
+    }
+
+    /// A new one of the same kind.
+    pub async fn another(&self) -> Ground {
+        match self {
+            Ground::Files(_) => Ground::files(),
+            Ground::Shared(_) => Ground::shared().await,
+        }
+    }
+
+    /// Bus and store, as a process opens them.
+    pub async fn open(&self) -> (Arc<dyn bus::Bus>, SharedStore) {
+        match self {
+            Ground::Files(folder) | Ground::Shared(folder) => {
+                folder.open.get_or_init(|| files(folder.dir.path())).clone()
+            }
+        }
+    }
+
+    pub async fn house(&self) -> House {
+        self.house_at(START).await
+    }
+
+    pub async fn house_at(&self, now: Timestamp) -> House {
+        let node = match self {
+            Ground::Files(_) => None,
+            Ground::Shared(_) => Some(Node { name: "a".into(), address: String::new(), lease: LEASE }),
+        };
+        let (bus, store) = self.open().await;
+        House::on(bus, store, now, node).await
+    }
+
+    /// What kill -9 leaves of a house, whatever it was about to do.
+    pub async fn killed(self, house: House) -> Ground {
+        match self {
+            Ground::Files(folder) => Ground::Files(copied(&folder, house)),
+            Ground::Shared(folder) => Ground::Shared(copied(&folder, house)),
+        }
+    }
+
+    /// What an orderly end leaves.
+    pub async fn ended(self, house: House) -> Ground {
+        house.engine.stop().await;
+        house.store.close().await.unwrap();
+        match self {
+            Ground::Files(folder) => Ground::Files(copied(&folder, house)),
+            Ground::Shared(folder) => Ground::Shared(copied(&folder, house)),
+        }
+    }
+}
+
+fn files(dir: &Path) -> (Arc<dyn bus::Bus>, SharedStore) {
+    let options = bus::embedded::Options { fsync: bus::embedded::Fsync::Os, ..Default::default() };
+    let bus = bus::embedded::open(dir.join("bus"), options).unwrap();
+    let store = store::sqlite::open(&dir.join("db"), &store::sqlite::Options::default()).unwrap();
+    (bus, store)
+}
+
+/// The files as they are, while everything still runs.
+fn copied(from: &Folder, house: House) -> Folder {
+    let to = tempfile::tempdir().unwrap();
+    copy(from.dir.path(), to.path());
+    drop(house);
+    to.into()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target: PathBuf = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
