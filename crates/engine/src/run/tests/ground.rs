@@ -88,7 +88,9 @@ impl Ground {
     pub async fn house_at(&self, now: Timestamp) -> House {
         let node = match self {
             Ground::Files(_) => None,
-            Ground::Shared(_) => Some(Node { name: "a".into(), address: String::new(), lease: LEASE }),
+            Ground::Shared(_) => {
+                Some(Node { name: "a".into(), address: String::new(), lease: LEASE, leads: true })
+            }
         };
         let (bus, store) = self.open().await;
         House::on(bus, store, now, node).await

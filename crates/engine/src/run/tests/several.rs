@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const LEASE: Duration = Duration::from_secs(12);
 
 fn node(name: &str) -> Node {
-    Node { name: name.into(), address: format!("{name}.example:80"), lease: LEASE }
+    Node { name: name.into(), address: format!("{name}.example:80"), lease: LEASE, leads: true }
 }
 
 /// A house of one of several processes on this ground.
