@@ -3,12 +3,14 @@
 //! - [`World`], [`Running`]: what every gateway is given, and what starting one gives back.
 //! - [`feed`]: from segments on the bus to entries that may be written, and what an earlier process left half done.
 //! - [`journal`]: what became of them, on the topic of outcomes, before anybody acts on it.
+//! - [`peers`]: what gateways of several processes tell each other.
 //! - [`sms`]: SMPP. [`mail`]: SMTP. [`notice`]: what we tell platforms and observers, by HTTP.
 
 pub mod feed;
 pub mod journal;
 pub mod mail;
 pub mod notice;
+pub mod peers;
 pub mod sms;
 pub mod world;
 

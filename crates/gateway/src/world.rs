@@ -3,15 +3,16 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use bus::Bus;
+use bus::{Bus, BusError};
 use net::Cores;
 use records::Timestamp;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::feed::Recovery;
+use crate::peers::Shared;
 use crate::sms::{Change, SmsRoute};
 
 /// The wall clock as a function, so that tests own time.
@@ -36,6 +37,8 @@ pub struct World {
     pub behind: Behind,
     /// Who wants to see the writes; nobody by default.
     pub witness: Option<Witness>,
+    /// Other processes may serve the same routes; nothing by default: this one is alone.
+    pub shared: Option<Arc<Shared>>,
     /// What earlier processes left half done, found once for all routes.
     pub(crate) recovery: Arc<Recovery>,
 }
@@ -44,7 +47,18 @@ impl World {
     /// A world over a bus that was just opened.
     pub fn new(bus: Arc<dyn Bus>, clock: Clock, cores: Arc<Cores>) -> World {
         let recovery = Arc::new(Recovery::new(Arc::clone(&bus)));
-        World { bus, clock, cores, behind: Arc::new(|| false), witness: None, recovery }
+        World { bus, clock, cores, behind: Arc::new(|| false), witness: None, shared: None, recovery }
+    }
+
+    /// From now on other processes serve the same routes over the same bus. `node` is this process's name, another at every start;
+    /// `lease` is how long a segment is a process's without a word: as the bus was told, and the same in all of them. May ask
+    /// servers, and take its time.
+    ///
+    /// # Errors
+    /// The bus's.
+    pub fn share(&mut self, node: &str, lease: Duration) -> Result<(), BusError> {
+        self.shared = Some(Shared::open(&self.bus, &self.cores, node, lease)?);
+        Ok(())
     }
 
     /// The wall clock's time.

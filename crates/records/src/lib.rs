@@ -20,6 +20,7 @@ mod recipient;
 mod roster;
 mod route;
 mod segment;
+mod share;
 mod time;
 mod topics;
 
@@ -46,10 +47,11 @@ pub use recipient::{Device, Position, QuietHours, Recipient};
 pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage, RosterSheet};
 pub use route::{Lane, NodeHealth, Route, RouteHealth};
 pub use segment::{Body, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
+pub use share::{RateAsk, RateAsks, RateGrant, RateGrants};
 pub use time::Timestamp;
 pub use topics::{
-    ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, ROUTES, TOLD_TAIL,
-    answers_topic, health_key, health_of, segment_topic, told_topic,
+    ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, RATES_ASKED,
+    RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, health_key, health_of, segment_topic, told_topic,
 };
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage

@@ -55,6 +55,8 @@ pub struct Claim {
     pub lane: Lane,
     /// The segment's index in its topic.
     pub segment: u64,
+    /// How many entries it has: when all of them are over, so is the segment.
+    pub entries: u32,
     /// The process's name, another at every start.
     pub node: String,
     /// When.

@@ -20,6 +20,10 @@ pub const ROUTES: &str = "routes";
 pub const ACCEPTED: &str = "accepted";
 /// What processes that do not lead ask the one that does.
 pub const ASKS: &str = "asks";
+/// What processes that share routes ask of their rates: records are [`crate::RateAsks`].
+pub const RATES_ASKED: &str = "rates/asked";
+/// What they are granted, each time all of it: records are [`crate::RateGrants`].
+pub const RATES_GRANTED: &str = "rates/granted";
 
 /// The topic on which the process with this name hears answers to what it asked.
 pub fn answers_topic(node: &str) -> String {

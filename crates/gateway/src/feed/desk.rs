@@ -5,14 +5,16 @@
 //! at most `slots`. Freed slots may be used by the very append that carries the outcomes that free them, since it is
 //! there as a whole or not at all.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
-use records::{AttemptResult, AttemptResultRef, Intent, Lane, NotTried, Outcome, Timestamp};
+use records::{AttemptResult, AttemptResultRef, Claim, Entry, Intent, Lane, NotTried, Outcome, Timestamp};
 
 use super::held::{Craft, Held, Job};
-use super::recovery::{Progress, RouteProgress};
+use super::recovery::Progress;
 use crate::journal::{Batch, Pending, Tag};
+use crate::peers::Tenure;
 
 /// What follows from an outcome once it is on disk.
 #[derive(Debug)]
@@ -41,6 +43,10 @@ struct Hand<P> {
 
 pub(super) struct Desk<P> {
     route: String,
+    /// Our name, where other processes have segments of the route too: what is intended says whose it is.
+    node: Option<String>,
+    /// Segments to be claimed, and those whose claim is on its way.
+    unclaimed: [Vec<Arc<Held<P>>>; 2],
     /// Units that may be out at a time: sessions x window.
     slots: u32,
     /// Units that may be ready at a time: what is intended should be written soon.
@@ -52,8 +58,8 @@ pub(super) struct Desk<P> {
     ready_units: [u32; 3],
     hands: [VecDeque<Hand<P>>; 3],
     ready: [VecDeque<Job<P>>; 3],
-    /// Everything whose lease we have.
-    leased: BTreeSet<(Lane, u64)>,
+    /// Everything whose lease we have; where there are other processes, whether we still do.
+    leased: BTreeMap<(Lane, u64), Option<Arc<Tenure>>>,
     done: Vec<Arc<Held<P>>>,
     pub(super) pending: Pending<Settled<P>>,
 }
@@ -63,21 +69,25 @@ pub(super) struct Desk<P> {
 pub(super) struct Intended<P> {
     /// Among them that nothing is intended of an entry whose own end has come.
     pub(super) intents: Vec<Outcome>,
+    /// Segments that are claimed by it.
+    pub(super) claimed: Vec<Arc<Held<P>>>,
     jobs: Vec<Job<P>>,
     over: Vec<Settled<P>>,
 }
 
 impl<P> Default for Intended<P> {
     fn default() -> Intended<P> {
-        Intended { intents: Vec::new(), jobs: Vec::new(), over: Vec::new() }
+        Intended { intents: Vec::new(), claimed: Vec::new(), jobs: Vec::new(), over: Vec::new() }
     }
 }
 
 impl<P> Intended<P> {
     /// The next entry in hand is too late: it is passed over, by the append that intends those before it.
     fn expired(&mut self, route: &str, hand: &mut Hand<P>, from: u32, now: Timestamp) {
-        if hand.next > from {
-            self.intents.push(intent(route, &hand.held, from, hand.next, now));
+        // Other processes have to know how far the segment got.
+        let to = hand.next + u32::from(hand.held.tenure.is_some());
+        if to > from {
+            self.intents.push(intent(route, &hand.held, from, to, now));
         }
         hand.held.opened(1);
         let job = Job { held: Arc::clone(&hand.held), place: hand.next, units: 1 };
@@ -89,9 +99,11 @@ impl<P> Intended<P> {
 }
 
 impl<P> Desk<P> {
-    pub(super) fn new(route: &str, slots: u32) -> Desk<P> {
+    pub(super) fn new(route: &str, node: Option<&str>, slots: u32) -> Desk<P> {
         Desk {
             route: route.to_owned(),
+            node: node.map(str::to_owned),
+            unclaimed: Default::default(),
             slots: slots.max(1),
             ahead: slots.max(1),
             wanted_ahead: u32::MAX,
@@ -99,7 +111,7 @@ impl<P> Desk<P> {
             ready_units: [0; 3],
             hands: Default::default(),
             ready: Default::default(),
-            leased: BTreeSet::new(),
+            leased: BTreeMap::new(),
             done: Vec::new(),
             pending: Pending::default(),
         }
@@ -134,17 +146,19 @@ impl<P> Desk<P> {
     }
 
     pub(super) fn holds(&self, lane: Lane, index: u64) -> bool {
-        self.leased.contains(&(lane, index))
+        self.leased.contains_key(&(lane, index))
     }
 
-    pub(super) fn leased(&self) -> impl Iterator<Item = (Lane, u64)> + '_ {
-        self.leased.iter().copied()
+    pub(super) fn leased(&self) -> impl Iterator<Item = (Lane, u64, Option<&Arc<Tenure>>)> + '_ {
+        self.leased.iter().map(|(&(lane, index), tenure)| (lane, index, tenure.as_ref()))
     }
 
     /// Entries in hand of a lane that are not intended yet.
     pub(super) fn left(&self, lane: Lane) -> usize {
         let left = |hand: &Hand<P>| hand.held.segment.entries.len() - hand.next as usize;
-        self.hands[lane as usize].iter().map(left).sum()
+        let unclaimed = self.unclaimed.iter().flatten().filter(|held| held.lane() == lane);
+        self.hands[lane as usize].iter().map(left).sum::<usize>()
+            + unclaimed.map(|held| held.segment.entries.len()).sum::<usize>()
     }
 
     /// Every segment that may still be written, for a look at what the sender says now.
@@ -153,20 +167,64 @@ impl<P> Desk<P> {
         hands.chain(self.ready.iter().flatten().map(|job| &job.held))
     }
 
+    /// A segment has to be claimed before it is admitted.
+    pub(super) fn expect(&mut self, held: Arc<Held<P>>) {
+        self.leased.insert((held.lane(), held.index), held.tenure.clone());
+        self.unclaimed[0].push(held);
+    }
+
+    /// There are segments to be claimed.
+    pub(super) fn has_claims(&self) -> bool {
+        !self.unclaimed[0].is_empty()
+    }
+
+    /// Claims what has to be claimed, by the append that is being made.
+    pub(super) fn claim(&mut self, intended: &mut Intended<P>, now: Timestamp) {
+        let Some(node) = &self.node else { return };
+        for held in &self.unclaimed[0] {
+            intended.intents.push(Outcome::Claim(Claim {
+                route: self.route.clone(),
+                lane: held.lane(),
+                segment: held.index,
+                entries: held.segment.entries.len() as u32,
+                node: node.clone(),
+                at: now,
+            }));
+        }
+        let [to_claim, under_way] = &mut self.unclaimed;
+        intended.claimed.extend(to_claim.iter().cloned());
+        under_way.append(to_claim);
+    }
+
+    /// Claims are on record: each segment is admitted now, or let go of.
+    pub(super) fn claims_end(&mut self) {
+        self.unclaimed[1].clear();
+    }
+
+    /// A segment that was claimed is over, or another's.
+    pub(super) fn pass_over(&mut self, held: Arc<Held<P>>, is_over: bool) {
+        match is_over {
+            true => self.done.push(held),
+            false => {
+                self.leased.remove(&(held.lane(), held.index));
+            }
+        }
+    }
+
     /// Takes a segment in, goes on where an earlier process stopped, and says of what that left open that it is unknown.
     pub(super) fn admit<C: Craft<Prepared = P>>(
         &mut self,
         craft: &C,
         held: Arc<Held<P>>,
-        earlier: &mut RouteProgress,
+        progress: &Progress,
+        gave_back: impl Fn(&Entry) -> bool,
         now: Timestamp,
     ) {
-        self.leased.insert((held.lane(), held.index));
-        let progress = earlier.take(held.lane(), held.index).unwrap_or_default();
-        self.note_unknown(craft, &held, &progress, now);
+        self.leased.insert((held.lane(), held.index), held.tenure.clone());
+        self.note_unknown(craft, &held, progress, now);
         let entries = &held.segment.entries;
         let mut next = progress.intended_to.min(entries.len() as u32);
-        while entries.get(next as usize).is_some_and(|entry| earlier.gave_back(&held.segment, entry)) {
+        while entries.get(next as usize).is_some_and(&gave_back) {
             next += 1;
         }
         let lane = held.lane() as usize;
@@ -247,6 +305,11 @@ impl<P> Desk<P> {
     pub(super) fn clear(&mut self, intended: Intended<P>) {
         self.settle(intended.over);
         for job in intended.jobs {
+            if job.held.is_lost() {
+                // Another's claim came before: what was intended is void.
+                self.forget(&job);
+                continue;
+            }
             let lane = job.held.lane() as usize;
             self.ready_units[lane] += u32::from(job.units);
             self.ready[lane].push_back(job);
@@ -272,6 +335,10 @@ impl<P> Desk<P> {
         for lane in 0..=up_to as usize {
             while let Some(job) = self.ready[lane].pop_front() {
                 self.ready_units[lane] -= u32::from(job.units);
+                if job.held.is_lost() {
+                    self.forget(&job);
+                    continue;
+                }
                 match refusal_of(&job, now) {
                     None => return Some(job),
                     Some(why) => self.give_back(&job, why, now),
@@ -283,6 +350,9 @@ impl<P> Desk<P> {
 
     /// An entry that was not written after all: it is the next of its lane.
     pub(super) fn put_back(&mut self, job: Job<P>) {
+        if job.held.is_lost() {
+            return self.forget(&job);
+        }
         let lane = job.held.lane() as usize;
         self.ready_units[lane] += u32::from(job.units);
         self.ready[lane].push_front(job);
@@ -301,9 +371,65 @@ impl<P> Desk<P> {
 
     /// What became of an attempt as a whole, whatever its parts.
     pub(super) fn note_whole(&mut self, job: &Job<P>, now: Timestamp, result: AttemptResultRef<'_>) {
+        if matches!(result, AttemptResultRef::NotTried { .. }) && job.held.is_lost() {
+            // Whoever has it now says what becomes of it.
+            return self.forget(job);
+        }
         let units = u32::from(job.units);
         let settled = Settled { held: Arc::clone(&job.held), units, slots: units };
         self.pending.note_attempt(job.whole(), &self.route, now, result, Some(settled));
+    }
+
+    /// Something that was intended and will not be written, of a segment that is another's now: nothing is said of it.
+    fn forget(&mut self, job: &Job<P>) {
+        self.out -= u32::from(job.units);
+        // What is lost is never over here, so that it is not acknowledged.
+    }
+
+    /// Lets go of segments that are another's now, or may be; says which.
+    pub(super) fn drop_lost(&mut self, now: Instant) -> Vec<(Lane, u64)> {
+        let is_lost =
+            |tenure: &Option<Arc<Tenure>>| tenure.as_ref().is_some_and(|tenure| tenure.is_lost(now));
+        let lost: BTreeSet<(Lane, u64)> =
+            self.leased.iter().filter(|(_, tenure)| is_lost(tenure)).map(|(place, _)| *place).collect();
+        if lost.is_empty() {
+            return Vec::new();
+        }
+        let has = |held: &Held<P>| lost.contains(&(held.lane(), held.index));
+        for lane in 0..Lane::ALL.len() {
+            self.hands[lane].retain(|hand| !has(&hand.held));
+            let before = std::mem::take(&mut self.ready[lane]);
+            for job in before {
+                match has(&job.held) {
+                    false => self.ready[lane].push_back(job),
+                    true => {
+                        self.ready_units[lane] -= u32::from(job.units);
+                        self.forget(&job);
+                    }
+                }
+            }
+        }
+        self.unclaimed[0].retain(|held| !has(held));
+        self.leased.retain(|place, _| !lost.contains(place));
+        lost.into_iter().collect()
+    }
+
+    /// Lets go of segments of which nothing is under way: others may have them. Says which.
+    pub(super) fn hand_over(&mut self) -> Vec<(Lane, u64)> {
+        let mut handed = Vec::new();
+        for lane in 0..Lane::ALL.len() {
+            self.hands[lane].retain(|hand| {
+                let rests = hand.held.is_at_rest();
+                if rests {
+                    handed.push((hand.held.lane(), hand.held.index));
+                }
+                !rests
+            });
+        }
+        handed.iter().for_each(|place| {
+            self.leased.remove(place);
+        });
+        handed
     }
 
     /// Gives back everything that is not written yet: the route is down, or is closing.
@@ -328,15 +454,22 @@ impl<P> Desk<P> {
     /// Lets go of all segments that are not over, without a word: they go on elsewhere from where they are.
     pub(super) fn let_go(&mut self) -> Vec<(Lane, u64)> {
         self.hands.iter_mut().for_each(VecDeque::clear);
-        std::mem::take(&mut self.leased).into_iter().collect()
+        self.unclaimed.iter_mut().for_each(Vec::clear);
+        let leased = std::mem::take(&mut self.leased).into_iter();
+        let ours = |tenure: &Option<Arc<Tenure>>| {
+            tenure.as_ref().is_none_or(|tenure| !tenure.is_lost(Instant::now()))
+        };
+        leased.filter(|(_, tenure)| ours(tenure)).map(|(place, _)| place).collect()
     }
 
     /// Segments that are over and on disk: to be acknowledged.
     pub(super) fn take_done(&mut self) -> Vec<Arc<Held<P>>> {
-        let done = std::mem::take(&mut self.done);
+        let mut done = std::mem::take(&mut self.done);
         for held in &done {
             self.leased.remove(&(held.lane(), held.index));
         }
+        // What is another's now is for that one to acknowledge.
+        done.retain(|held| !held.is_lost());
         done
     }
 
@@ -370,12 +503,11 @@ impl<P> Desk<P> {
 
     fn give_back_rest(&mut self, hand: Hand<P>, why: NotTried, now: Timestamp) {
         let Hand { held, next } = hand;
-        for place in next..held.segment.entries.len() as u32 {
-            held.opened(1);
-            let job = Job { held: Arc::clone(&held), place, units: 1 };
-            let settled = Settled { held: Arc::clone(&held), units: 1, slots: 0 };
-            let result = AttemptResultRef::NotTried { why };
-            self.pending.note_attempt(job.whole(), &self.route, now, result, Some(settled));
+        let places = next..held.segment.entries.len() as u32;
+        for from in places.clone().step_by(TOGETHER_MAX as usize) {
+            let (node, route) = (self.node.as_deref(), &self.route);
+            let places = from..places.end.min(from + TOGETHER_MAX);
+            self.pending.note_together(|batch| give_back_places(batch, node, route, &held, places, why, now));
         }
         if held.closed(1) {
             self.done.push(held);
@@ -391,6 +523,31 @@ impl<P> Desk<P> {
                 self.done.push(hand.held);
             }
         }
+    }
+}
+
+/// Entries that are given back together, in one record.
+const TOGETHER_MAX: u32 = 1_000;
+
+/// Notes that entries were never tried. Other processes have to know how far the segment got: they are intended by the same record.
+fn give_back_places<P>(
+    batch: &mut Batch<Settled<P>>,
+    node: Option<&str>,
+    route: &str,
+    held: &Arc<Held<P>>,
+    places: std::ops::Range<u32>,
+    why: NotTried,
+    now: Timestamp,
+) {
+    if let Some(node) = node {
+        batch.note(&Outcome::By { node: node.to_owned() }, None);
+        batch.note(&intent(route, held, places.start, places.end, now), None);
+    }
+    for place in places {
+        held.opened(1);
+        let job = Job { held: Arc::clone(held), place, units: 1 };
+        let settled = Settled { held: Arc::clone(held), units: 1, slots: 0 };
+        batch.note_attempt(job.whole(), route, now, AttemptResultRef::NotTried { why }, Some(settled));
     }
 }
 

@@ -110,6 +110,11 @@ impl Health {
         }
     }
 
+    /// What was told is no longer known.
+    pub(super) fn tell_again(&mut self) {
+        self.told = None;
+    }
+
     /// What to tell now, if it is news.
     pub(super) fn news(&mut self, instant: Instant) -> Option<RouteHealth> {
         if self.news_at(instant)? > instant {

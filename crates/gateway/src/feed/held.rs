@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::time::Instant;
 
+use crate::peers::Tenure;
 use records::{AttemptRef, ControlState, Entry, Lane, NotTried, Segment};
 
 /// What a channel knows of segments.
@@ -32,12 +34,30 @@ pub struct Held<P> {
     /// What keeps it from being acknowledged: units without a durable outcome, and one while entries are left.
     open: AtomicU32,
     verdict: AtomicU8,
+    /// Where several processes share the route: whether it is still ours.
+    pub(super) tenure: Option<Arc<Tenure>>,
 }
 
 impl<P> Held<P> {
     /// The lane is that of the topic it came by, whatever the segment itself says.
     pub(crate) fn new(index: u64, octets: u32, lane: Lane, segment: Segment, prepared: P) -> Held<P> {
-        Held { index, segment, prepared, octets, lane, open: AtomicU32::new(1), verdict: AtomicU8::new(0) }
+        let (open, verdict) = (AtomicU32::new(1), AtomicU8::new(0));
+        Held { index, segment, prepared, octets, lane, open, verdict, tenure: None }
+    }
+
+    /// One that other processes may take over.
+    pub(super) fn under(self, tenure: Option<Arc<Tenure>>) -> Held<P> {
+        Held { tenure, ..self }
+    }
+
+    /// Another process has it, or may have: nothing more of it is written or said.
+    pub(super) fn is_lost(&self) -> bool {
+        self.tenure.as_ref().is_some_and(|tenure| tenure.is_lost(Instant::now()))
+    }
+
+    /// Nothing is without a durable outcome but what is not begun.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.open.load(Ordering::Relaxed) == 1
     }
 
     /// The lane it came by.

@@ -24,11 +24,13 @@ mod supply;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::AtomicU64;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bus::{BusError, Group, Retained};
+use pace::share::Need;
 use records::{
     AttemptResult, AttemptResultRef, CONTROL, Control, ControlState, Lane, NotTried, Outcome, ROUTES,
     Timestamp, segment_topic,
@@ -36,17 +38,18 @@ use records::{
 use tokio::sync::Notify;
 
 pub use held::{Craft, Held, Job};
-pub(crate) use recovery::Recovery;
+pub(crate) use recovery::{Progress, Recovery, Seen};
 
 use crate::World;
 use crate::journal::{Batch, Journal, Ticket};
+use crate::peers::{Claimed, Outlook};
 use desk::{Desk, Intended, Settled};
 use health::Health;
 use meter::Meter;
 use recovery::RouteProgress;
 
 /// The consumer group of all gateways.
-const GROUP: &str = "gateway";
+pub(crate) const GROUP: &str = "gateway";
 /// What is ready to be written is at most so much of the route's rate: what is intended is written soon, and an
 /// emergency does not wait for more.
 const AHEAD: Duration = Duration::from_millis(100);
@@ -87,6 +90,9 @@ pub struct Feed<C: Craft> {
     listeners: Mutex<Vec<Arc<Notify>>>,
     /// See [`FeedSettings::down_after`].
     down_after: Duration,
+    /// Appends so far, and when it began, for their keys.
+    appends: AtomicU64,
+    opened: i64,
     /// Acknowledged segments since that was last made durable.
     acked: AtomicU64,
     acked_octets: AtomicU64,
@@ -100,6 +106,12 @@ struct State<P> {
     phase: Phase,
     /// Nothing is intended before: it could not be written yet, and a crash would leave it unknown.
     begins: Instant,
+    /// The limit gives no credit, and nobody knows when it will: another process has it.
+    without_share: bool,
+    /// Another process can send, and this one cannot: that one shall have what there is.
+    leaves_it_to_others: bool,
+    /// Since when that is so.
+    unable_since: Option<Instant>,
     /// It is known that the route is down.
     down_told: bool,
     /// The journal is gone: nothing can be done any more.
@@ -109,7 +121,12 @@ struct State<P> {
 impl<P> State<P> {
     /// What is intended must be about to be written: a session can send, and the limit gives credit.
     fn may_intend(&self, now: Instant) -> bool {
-        self.phase == Phase::Open && self.health.can_send() && now >= self.begins
+        self.phase == Phase::Open && self.health.can_send() && now >= self.begins && !self.without_share
+    }
+
+    /// Nothing can be sent from here for now.
+    fn is_unable(&self, now: Instant) -> bool {
+        self.without_share || self.health.down_since().is_some_and(|since| since <= now)
     }
 }
 
@@ -128,6 +145,9 @@ impl<P> Notes<P> {
         self.0.is_empty()
     }
 }
+
+/// A segment that was claimed, and what that came to.
+type Settlement<P> = (Arc<Held<P>>, Claimed);
 
 /// What is appended together, and what may be written after it.
 type Gathered<P> = (Batch<Settled<P>>, Intended<P>);
@@ -150,14 +170,22 @@ impl<C: Craft> Feed<C> {
         let FeedSettings { route, slots, rate, rests, down_after } = settings;
         let group = |lane| world.bus.group(&segment_topic(&route, lane), GROUP);
         let lanes = [group(Lane::Emergency)?, group(Lane::Urgent)?, group(Lane::Routine)?];
-        let earlier = world.recovery.of(&route, world.now()).await?;
+        let earlier = match &world.shared {
+            None => world.recovery.of(&route, world.now()).await?,
+            // Another process may be at work: what was half done is known by the time a segment is claimed.
+            Some(_) => RouteProgress::default(),
+        };
+        let node = world.shared.as_ref().map(|shared| shared.node.as_str());
         let state = State {
-            desk: Desk::new(&route, slots),
+            desk: Desk::new(&route, node, slots),
             health: Health::new(rate, rests, world.now(), Instant::now()),
             earlier,
             control_seen: 0,
             phase: Phase::Open,
             begins: Instant::now(),
+            without_share: false,
+            leaves_it_to_others: false,
+            unable_since: None,
             down_told: false,
             lost: false,
         };
@@ -176,6 +204,8 @@ impl<C: Craft> Feed<C> {
             went_down: Notify::new(),
             listeners: Mutex::new(Vec::new()),
             down_after,
+            appends: AtomicU64::new(0),
+            opened: world.now().0,
             acked: AtomicU64::new(0),
             acked_octets: AtomicU64::new(0),
         };
@@ -304,6 +334,9 @@ impl<C: Craft> Feed<C> {
 
     /// Why an entry may not be written any more, though it was handed out; `None`: it may.
     pub fn refusal(&self, job: &Job<C::Prepared>) -> Option<NotTried> {
+        if job.held.is_lost() {
+            return Some(NotTried::Closing);
+        }
         let mut state = self.state();
         self.review(&mut state);
         desk::refusal_of(job, self.world.now())
@@ -331,6 +364,15 @@ impl<C: Craft> Feed<C> {
     pub fn begin_at(&self, at: Instant) {
         self.state().begins = at;
         self.supply.notify_one();
+    }
+
+    /// This process has a share of the route's rate, or none: then it intends nothing, and others have what there is.
+    pub(crate) fn set_share(&self, outlook: &Outlook) {
+        self.set_rate(outlook.rate);
+        self.state().without_share = outlook.begins.is_none();
+        self.begin_at(outlook.begins.unwrap_or_else(Instant::now));
+        self.work.notify_one();
+        self.signal();
     }
 
     /// A session can send.
@@ -373,6 +415,15 @@ impl<C: Craft> Feed<C> {
     /// Something waits to be written. Who [listens](Feed::listen) is told when something comes.
     pub fn has_work(&self) -> bool {
         self.state().desk.has_work()
+    }
+
+    /// What of the route's rate it needs.
+    pub(crate) fn need(&self, has_work: bool) -> Need {
+        match self.state().health.down_since() {
+            Some(_) => Need::Unable,
+            None if has_work => Need::Busy,
+            None => Need::Idle,
+        }
     }
 
     /// A session can send, or will be there when it is needed.
@@ -428,9 +479,15 @@ impl<C: Craft> Feed<C> {
                 self.work.notified().await;
                 continue;
             };
-            let appended = self.journal.insist(batch.record(), |trouble| self.journal_trouble(trouble)).await;
+            let key = self.world.shared.as_ref().map(|shared| self.append_key(&shared.node));
+            let key = key.as_ref().map(String::as_bytes);
+            let appended =
+                self.journal.insist(batch.record(), key, |trouble| self.journal_trouble(trouble)).await;
             match appended {
-                Ok(()) => self.appended(batch, intended),
+                Ok(record) => {
+                    let claims = self.read_back(record, &intended).await;
+                    self.appended(batch, intended, claims);
+                }
                 Err(error) => {
                     tracing::error!(route = self.route, %error, "the journal is gone: the route stops");
                     self.state().lost = true;
@@ -443,13 +500,43 @@ impl<C: Craft> Feed<C> {
         self.signal();
     }
 
+    /// Another for each append, over all processes and routes.
+    fn append_key(&self, node: &str) -> String {
+        let number = self.appends.fetch_add(1, Ordering::Relaxed);
+        // A key is short, and a name may be long.
+        let mut hash = rustc_hash::FxHasher::default();
+        (node, &self.route).hash(&mut hash);
+        format!("{node:.64}/{:x}/{}/{number}", hash.finish(), self.opened)
+    }
+
+    /// Where there are other processes: waits until this one has read what it wrote, so that it knows who claimed what before, and
+    /// what its own claims came to.
+    async fn read_back(&self, record: u64, intended: &Intended<C::Prepared>) -> Vec<Settlement<C::Prepared>> {
+        let Some(shared) = &self.world.shared else { return Vec::new() };
+        if intended.intents.is_empty() {
+            return Vec::new();
+        }
+        let mut claims = Vec::with_capacity(intended.claimed.len());
+        let reads = shared.follower.pass(record).await;
+        for held in &intended.claimed {
+            let claimed = match reads {
+                true => shared.follower.settle(&held.segment, held.lane(), held.index, record).await,
+                false => Claimed::Lost,
+            };
+            claims.push((Arc::clone(held), claimed));
+        }
+        claims
+    }
+
     /// What is appended next, if there is something.
     fn gather(&self) -> Option<Gathered<C::Prepared>> {
+        self.drop_lost();
         let now = self.world.now();
         let mut state = self.state();
         self.review(&mut state);
         let intends = state.may_intend(Instant::now());
-        if state.desk.pending.is_empty() && !(intends && state.desk.wants_more()) {
+        let claims = state.phase == Phase::Open && state.desk.has_claims();
+        if state.desk.pending.is_empty() && !claims && !(intends && state.desk.wants_more()) {
             self.acknowledge(state.desk.take_done());
             return None;
         }
@@ -459,7 +546,13 @@ impl<C: Craft> Feed<C> {
             true => state.desk.intend(&self.craft, now),
             false => Intended::default(),
         };
-        intended.intents.drain(..).for_each(|intent| batch.add(&intent));
+        if claims {
+            state.desk.claim(&mut intended, now);
+        }
+        if let Some(shared) = self.world.shared.as_ref().filter(|_| !intended.intents.is_empty()) {
+            batch.add(&Outcome::By { node: shared.node.clone() });
+        }
+        intended.intents.iter().for_each(|intent| batch.add(intent));
         if batch.is_empty() {
             state.desk.pending.done(batch);
             return None;
@@ -467,10 +560,16 @@ impl<C: Craft> Feed<C> {
         Some((batch, intended))
     }
 
-    fn appended(&self, mut batch: Batch<Settled<C::Prepared>>, intended: Intended<C::Prepared>) {
+    fn appended(
+        &self,
+        mut batch: Batch<Settled<C::Prepared>>,
+        intended: Intended<C::Prepared>,
+        claims: Vec<Settlement<C::Prepared>>,
+    ) {
         self.meter.count(&batch.tally);
         let now = self.world.now();
         let mut state = self.state();
+        self.settle_claims(&mut state, claims, now);
         state.desk.settle(batch.tags.drain(..));
         state.desk.pending.done(batch);
         state.desk.clear(intended);
@@ -482,6 +581,29 @@ impl<C: Craft> Feed<C> {
         self.acknowledge(done);
         self.supply.notify_one();
         self.signal();
+    }
+
+    fn settle_claims(
+        &self,
+        state: &mut State<C::Prepared>,
+        claims: Vec<Settlement<C::Prepared>>,
+        now: Timestamp,
+    ) {
+        if self.world.shared.is_none() {
+            return;
+        }
+        state.desk.claims_end();
+        for (held, claimed) in claims {
+            match claimed {
+                Claimed::Ours(progress) => {
+                    held.set_verdict(self.verdict(&held));
+                    state.desk.admit(&self.craft, held, &progress, |_| false, now);
+                    self.work.notify_one();
+                }
+                Claimed::Over => state.desk.pass_over(held, true),
+                Claimed::Lost => state.desk.pass_over(held, false),
+            }
+        }
     }
 
     fn journal_trouble(&self, trouble: Option<&BusError>) {

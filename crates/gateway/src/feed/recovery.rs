@@ -28,25 +28,25 @@ const READ_RECORDS: usize = 10_000;
 
 /// How far a segment got.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     /// Entries below this place were (perhaps) written.
-    pub(super) intended_to: u32,
+    pub(crate) intended_to: u32,
     /// Places below that without a complete outcome, and which of their parts have one.
-    pub(super) unresolved: Vec<(u32, Seen)>,
+    pub(crate) unresolved: Vec<(u32, Seen)>,
 }
 
 /// A set of part numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Seen([u64; 4]);
+pub(crate) struct Seen([u64; 4]);
 
 impl Seen {
-    pub(super) fn has(self, part: u8) -> bool {
+    pub(crate) fn has(self, part: u8) -> bool {
         self.0[usize::from(part) / 64] & (1 << (part % 64)) != 0
     }
-    pub(super) fn add(&mut self, part: u8) {
+    pub(crate) fn add(&mut self, part: u8) {
         self.0[usize::from(part) / 64] |= 1 << (part % 64);
     }
-    pub(super) fn has_all(self, parts: u8) -> bool {
+    pub(crate) fn has_all(self, parts: u8) -> bool {
         (1..=parts).all(|part| self.has(part))
     }
 }
@@ -99,7 +99,7 @@ impl Recovery {
         Recovery { bus, found: Mutex::new(None) }
     }
 
-    /// What a route has to go on with. Nothing of the route may be running.
+    /// What a route has to go on with. Nothing of the route may be running, in whatever process.
     pub(super) async fn of(&self, route: &str, now: Timestamp) -> Result<RouteProgress, BusError> {
         let mut found = self.found.lock().await;
         let found = match &mut *found {

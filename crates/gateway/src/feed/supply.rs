@@ -4,16 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use bus::Leased;
+use bus::{BusError, Leased};
 use futures_util::future::{BoxFuture, select_all};
-use records::{Lane, NotTried, Segment};
+use records::{Lane, NotTried, Segment, health_key};
 
-use super::{Craft, Feed, Held, Phase};
+use super::recovery::RouteProgress;
+use super::{Craft, Feed, Held, Phase, State};
+use crate::peers::Tenure;
 
-/// A segment is ours for so long without a word.
+/// A segment is ours for so long without a word, where there is one process.
 const LEASE: Duration = Duration::from_secs(30);
-/// It is renewed this often.
-const RENEW_EVERY: Duration = Duration::from_secs(10);
+/// So often in its time a lease is renewed, and where there are other processes how the route is.
+const RENEWALS: u32 = 3;
+/// Who may not send for so long, while others may, has segments go to them.
+const HAND_OVER_AFTER: Duration = Duration::from_secs(3);
 /// Acknowledgements are made durable this often, and whether record is behind is looked at.
 const TICK: Duration = Duration::from_secs(1);
 /// A lane takes another segment when it has fewer entries left than this, or than twice what may be ready.
@@ -34,15 +38,18 @@ impl<C: Craft> Feed<C> {
             if phase == Phase::Finishing || self.state().lost {
                 return;
             }
+            self.drop_lost();
             if phase == Phase::Open {
                 self.give_back_if_down();
+                self.hand_over();
                 self.take();
             }
-            self.tell().await;
-            if renewed.elapsed() >= RENEW_EVERY {
+            if renewed.elapsed() >= self.renew_every() {
                 renewed = Instant::now();
                 self.renew();
+                self.tell_again();
             }
+            self.tell().await;
             let acked = self.acked.load(Ordering::Relaxed);
             let octets = self.acked_octets.load(Ordering::Relaxed);
             if acked > 0 && (flushed.elapsed() >= TICK || acked >= ACKED_MAX || octets >= ACKED_OCTETS_MAX) {
@@ -82,7 +89,9 @@ impl<C: Craft> Feed<C> {
         [
             behind.then(|| now + TICK),
             acked.then(|| flushed + TICK),
-            state.desk.leased().next().map(|_| renewed + RENEW_EVERY),
+            (state.desk.leased().next().is_some() || self.world.shared.is_some())
+                .then(|| renewed + self.renew_every()),
+            state.unable_since.map(|since| since + HAND_OVER_AFTER).filter(|due| *due > now),
             state.health.news_at(now),
             down.filter(|_| untold),
             (state.begins > now).then_some(state.begins),
@@ -112,8 +121,77 @@ impl<C: Craft> Feed<C> {
             return false;
         }
         let state = self.state();
+        if state.leaves_it_to_others {
+            return false;
+        }
         let low = ENTRIES_LOW.max(2 * state.desk.ahead() as usize);
         state.desk.left(lane) < low
+    }
+
+    /// Whether this process may not send while another can: then that one shall have what there is.
+    fn look_elsewhere(&self) {
+        let Some(shared) = &self.world.shared else { return };
+        let now = Instant::now();
+        let unable = self.state().is_unable(now);
+        let leaves = unable && shared.elsewhere.is_up(&self.route, now);
+        let mut state = self.state();
+        state.leaves_it_to_others = leaves;
+        state.unable_since = match leaves {
+            true => Some(state.unable_since.unwrap_or(now)),
+            false => None,
+        };
+    }
+
+    /// Segments that others can send while this process may not.
+    fn hand_over(&self) {
+        self.look_elsewhere();
+        let now = Instant::now();
+        let mut state = self.state();
+        if state.unable_since.is_none_or(|since| now < since + HAND_OVER_AFTER) {
+            return;
+        }
+        state.desk.give_back_ready(NotTried::RouteDown, self.world.now());
+        let handed = state.desk.hand_over();
+        drop(state);
+        for (lane, index) in handed {
+            self.let_go(lane, index);
+            if let Err(error) = self.lanes[lane as usize].release(index) {
+                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not handed over");
+            }
+        }
+        self.work.notify_one();
+    }
+
+    /// Segments that are another's now: by its claim, or since our lease ran out.
+    pub(super) fn drop_lost(&self) {
+        if self.world.shared.is_none() {
+            return;
+        }
+        let lost = self.state().desk.drop_lost(Instant::now());
+        for (lane, index) in lost {
+            tracing::warn!(
+                route = self.route,
+                lane = lane.name(),
+                index,
+                "a segment is another process's now"
+            );
+            self.let_go(lane, index);
+        }
+    }
+
+    /// The ledger need not watch it any more.
+    fn let_go(&self, lane: Lane, index: u64) {
+        if let Some(shared) = &self.world.shared {
+            shared.follower.let_go(&self.route, lane, index);
+        }
+    }
+
+    fn lease(&self) -> Duration {
+        self.world.shared.as_ref().map_or(LEASE, |shared| shared.lease)
+    }
+
+    fn renew_every(&self) -> Duration {
+        self.lease() / RENEWALS
     }
 
     fn take(&self) {
@@ -123,11 +201,12 @@ impl<C: Craft> Feed<C> {
                 if !self.wants(lane) {
                     break;
                 }
-                match self.lanes[lane as usize].take(1, LEASE) {
+                let before = Instant::now();
+                match self.lanes[lane as usize].take(1, self.lease()) {
                     Ok(leased) if leased.is_empty() => break,
                     Ok(leased) => {
                         came = true;
-                        leased.into_iter().for_each(|leased| self.admit(lane, leased));
+                        leased.into_iter().for_each(|leased| self.admit(lane, leased, before));
                     }
                     Err(error) => {
                         tracing::error!(route = self.route, lane = lane.name(), %error, "no segments can be taken");
@@ -142,7 +221,7 @@ impl<C: Craft> Feed<C> {
         }
     }
 
-    fn admit(&self, lane: Lane, leased: Leased) {
+    fn admit(&self, lane: Lane, leased: Leased, before: Instant) {
         let index = leased.record.index;
         if self.state().desk.holds(lane, index) {
             // Its lease ran out while we had it, as when the machine slept. It is leased to us again.
@@ -156,13 +235,35 @@ impl<C: Craft> Feed<C> {
                 return;
             }
         };
+        if segment.is_seat() {
+            self.acknowledge_seat(lane, index);
+            return;
+        }
         let prepared = self.craft.prepare(&segment);
-        let held = Arc::new(Held::new(index, leased.record.octets.len() as u32, lane, segment, prepared));
+        let held = Held::new(index, leased.record.octets.len() as u32, lane, segment, prepared);
+        if let Some(shared) = &self.world.shared {
+            let tenure = Arc::new(Tenure::new(before, shared.lease));
+            shared.follower.expect(&self.route, lane, index, Arc::clone(&tenure));
+            self.state().desk.expect(Arc::new(held.under(Some(tenure))));
+            return;
+        }
+        let held = Arc::new(held);
         held.set_verdict(self.verdict(&held));
         let now = self.world.now();
         let mut state = self.state();
-        let state = &mut *state;
-        state.desk.admit(&self.craft, held, &mut state.earlier, now);
+        let State { desk, earlier, .. } = &mut *state;
+        let progress = earlier.take(lane, index).unwrap_or_default();
+        let earlier: &RouteProgress = earlier;
+        let gave_back = |entry: &records::Entry| earlier.gave_back(&held.segment, entry);
+        desk.admit(&self.craft, Arc::clone(&held), &progress, gave_back, now);
+    }
+
+    /// It moved the topic's head, and says nothing.
+    fn acknowledge_seat(&self, lane: Lane, index: u64) {
+        if let Err(error) = self.lanes[lane as usize].ack(index) {
+            tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a seat was not acknowledged");
+        }
+        self.acked.fetch_add(1, Ordering::Relaxed);
     }
 
     fn give_back_if_down(&self) {
@@ -171,9 +272,12 @@ impl<C: Craft> Feed<C> {
             return;
         }
         let now = self.world.now();
+        self.look_elsewhere();
         let mut state = self.state();
         state.desk.give_back_ready(NotTried::RouteDown, now);
-        state.desk.give_back_hands(NotTried::RouteDown, now);
+        if !state.leaves_it_to_others {
+            state.desk.give_back_hands(NotTried::RouteDown, now);
+        }
         let told = std::mem::replace(&mut state.down_told, true);
         drop(state);
         self.work.notify_one();
@@ -183,11 +287,31 @@ impl<C: Craft> Feed<C> {
     }
 
     fn renew(&self) {
-        let leased: Vec<(Lane, u64)> = self.state().desk.leased().collect();
-        for (lane, index) in leased {
-            if let Err(error) = self.lanes[lane as usize].renew(index, LEASE) {
-                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a lease was not renewed");
+        let leased: Vec<_> =
+            self.state().desk.leased().map(|(lane, index, tenure)| (lane, index, tenure.cloned())).collect();
+        let lease = self.lease();
+        for (lane, index, tenure) in leased {
+            let before = Instant::now();
+            if tenure.as_ref().is_some_and(|tenure| tenure.is_lost(before)) {
+                continue;
             }
+            match (self.lanes[lane as usize].renew(index, lease), tenure) {
+                (Ok(()), Some(tenure)) => tenure.renewed(before, lease),
+                (Ok(()), None) => {}
+                (Err(error), tenure) => {
+                    tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a lease was not renewed");
+                    if let (BusError::NotLeased { .. }, Some(tenure)) = (error, tenure) {
+                        tenure.end();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where there are other processes, what was told lasts for a lease.
+    fn tell_again(&self) {
+        if self.world.shared.is_some() {
+            self.state().health.tell_again();
         }
     }
 
@@ -196,7 +320,14 @@ impl<C: Craft> Feed<C> {
         let news = self.state().health.news(Instant::now());
         let Some(health) = news else { return };
         self.meter.tell(&health);
-        if let Err(error) = self.routes.set(&self.route, &health.encode()).await {
+        let told = match &self.world.shared {
+            None => self.routes.set(&self.route, &health.encode()).await,
+            Some(shared) => {
+                let key = health_key(&shared.node, &self.route);
+                self.routes.set(&key, &shared.elsewhere.say(&health, shared.lease)).await
+            }
+        };
+        if let Err(error) = told {
             tracing::warn!(route = self.route, %error, "the route's health could not be told");
         }
     }
@@ -206,6 +337,7 @@ impl<C: Craft> Feed<C> {
             if let Err(error) = self.lanes[held.lane() as usize].ack(held.index) {
                 tracing::warn!(route = self.route, index = held.index, %error, "a segment was not acknowledged");
             }
+            self.let_go(held.lane(), held.index);
             self.acked.fetch_add(1, Ordering::Relaxed);
             self.acked_octets.fetch_add(u64::from(held.octets), Ordering::Relaxed);
         }
@@ -225,12 +357,22 @@ impl<C: Craft> Feed<C> {
     pub(super) async fn wind_up(&self) {
         let leased = self.state().desk.let_go();
         for (lane, index) in leased {
+            self.let_go(lane, index);
             if let Err(error) = self.lanes[lane as usize].release(index) {
                 tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not given back");
             }
         }
         self.flush().await;
         self.tell().await;
+        self.take_back_health().await;
+    }
+
+    /// Where there are other processes, one that ends says no more of its route.
+    async fn take_back_health(&self) {
+        let Some(shared) = &self.world.shared else { return };
+        if let Err(error) = self.routes.set(&health_key(&shared.node, &self.route), &[]).await {
+            tracing::warn!(route = self.route, %error, "the route's health could not be taken back");
+        }
     }
 }
 

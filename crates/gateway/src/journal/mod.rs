@@ -193,6 +193,14 @@ impl<T: Tag> Pending<T> {
         self.noted += 1;
     }
 
+    /// Takes in what belongs together: it stands in one record.
+    pub fn note_together(&mut self, note: impl FnOnce(&mut Batch<T>)) {
+        let batch = self.filling();
+        let before = batch.noted;
+        note(batch);
+        self.noted += batch.noted - before;
+    }
+
     /// Takes in what was noted elsewhere, which is empty then.
     pub fn absorb(&mut self, batch: &mut Batch<T>) {
         if batch.is_empty() {
@@ -254,23 +262,29 @@ impl Journal {
     }
 
     /// Appends a record of outcomes, again and again until it is durable: what happened must not be lost because the disk is
-    /// full just now. `trouble` is told of each failure, and with `None` of the end of it.
+    /// full just now. `trouble` is told of each failure, and with `None` of the end of it. With a key it stands there once, though a
+    /// failed append may have been none. Says where.
     ///
     /// # Errors
     /// The bus is closing: there is nothing more to hope for.
     pub async fn insist(
         &self,
         record: &[u8],
+        key: Option<&[u8]>,
         mut trouble: impl FnMut(Option<&BusError>) + Send,
-    ) -> Result<(), BusError> {
+    ) -> Result<u64, BusError> {
         let mut failed = false;
         loop {
-            match self.topic.append(&[record]).await {
-                Ok(_) => {
+            let appended = match key {
+                None => self.topic.append(&[record]).await,
+                Some(key) => self.topic.append_keyed(key, &[record]).await.map(|keyed| keyed.first),
+            };
+            match appended {
+                Ok(index) => {
                     if failed {
                         trouble(None);
                     }
-                    return Ok(());
+                    return Ok(index);
                 }
                 Err(BusError::Closed) => return Err(BusError::Closed),
                 Err(error) => {

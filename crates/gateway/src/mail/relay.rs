@@ -6,8 +6,10 @@ use super::machine::Verdict;
 use super::outcome;
 use crate::World;
 use crate::feed::{Craft, Feed, Job};
+use crate::peers::Metered;
 use net::TlsClient;
 use pace::Limiter;
+use pace::share::Need;
 use records::{AttemptRef, Entry, NotTried, Segment};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,6 +46,8 @@ pub(super) struct Relay {
     pub(super) feed: Arc<Feed<MailCraft>>,
     pub(super) tls: Option<TlsClient>,
     limiter: Mutex<Limiter>,
+    /// This process's part of the rate, where there are others.
+    metered: Mutex<Metered>,
     /// How often the connection was lost with a mail that was not through.
     lost: Mutex<FxHashMap<AttemptRef, u8>>,
     /// Sessions that could take another mail at once.
@@ -65,7 +69,43 @@ impl Relay {
             feed.begin_at(at);
         }
         let (limiter, lost) = (Mutex::new(limiter), Mutex::new(FxHashMap::default()));
-        Relay { config, world, feed, tls, limiter, lost, with_room: AtomicUsize::new(0) }
+        let (metered, with_room) = (Mutex::default(), AtomicUsize::new(0));
+        Relay { config, world, feed, tls, limiter, metered, lost, with_room }
+    }
+
+    /// Where other processes have the same route: from now on only this one's share of its rate is used.
+    pub(super) fn begin_sharing(self: &Arc<Self>) {
+        let Some(shared) = &self.world.shared else { return };
+        let (needs, news) = (Arc::downgrade(self), Arc::downgrade(self));
+        let needs =
+            move || needs.upgrade().map_or(Need::Unable, |relay| relay.feed.need(relay.feed.has_work()));
+        let news = move || {
+            if let Some(relay) = news.upgrade() {
+                relay.tell_share();
+            }
+        };
+        let share = shared.rates.share(&self.config.name, self.config.rate, Box::new(needs), Box::new(news));
+        let mut limiter = locked(&self.limiter);
+        locked(&self.metered).begin(share, &mut limiter, Instant::now());
+        drop(limiter);
+        self.tell_share();
+    }
+
+    /// The feed intends what may be written by our share.
+    fn tell_share(&self) {
+        let mut limiter = locked(&self.limiter);
+        let outlook = locked(&self.metered).outlook(&mut limiter, self.config.rate, Instant::now());
+        drop(limiter);
+        self.feed.set_share(&outlook);
+    }
+
+    /// The limiter, by what may be used now.
+    fn limiter(&self, now: Instant) -> MutexGuard<'_, Limiter> {
+        let mut limiter = locked(&self.limiter);
+        if self.world.shared.is_some() {
+            locked(&self.metered).keep(&mut limiter, self.config.rate, now);
+        }
+        limiter
     }
 
     /// A mail for a session that would have to be opened for it; nothing while an open one has room.
@@ -124,7 +164,7 @@ impl Relay {
     }
 
     pub(super) fn grant(&self, now: Instant) -> bool {
-        locked(&self.limiter).grant(now, 1) == 1
+        self.limiter(now).grant(now, 1) == 1
     }
 
     pub(super) fn unused(&self) {

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use ::pace::share::Need;
 use arc_swap::ArcSwap;
 use bus::BusError;
 use records::{AttemptRef, AttemptResult, Lane, NotTried, Outcome, Timestamp};
@@ -19,6 +20,7 @@ use super::pace::{Heard, Pace};
 use super::submit::{Sending, incomplete};
 use crate::World;
 use crate::feed::Feed;
+use crate::peers::Share;
 
 /// A carrier account at work.
 pub(super) struct Carrier {
@@ -30,6 +32,8 @@ pub(super) struct Carrier {
     ids: Mutex<Ids>,
     inbox: Mutex<Inbox>,
     reference: AtomicU16,
+    /// See [`begin_sharing`](Carrier::begin_sharing).
+    share: OnceLock<Arc<Share>>,
 }
 
 impl Carrier {
@@ -50,11 +54,35 @@ impl Carrier {
             inbox: Mutex::new(inbox),
             // Not the same after each start, since phones may still wait for parts of the messages before it.
             reference: AtomicU16::new(world.now().0 as u16),
+            share: OnceLock::new(),
             name: config.name.clone(),
             config: ArcSwap::from_pointee(config),
             world,
             feed,
         })
+    }
+
+    /// Where other processes have the same route: from now on only this one's share of its rate is used.
+    pub(super) fn begin_sharing(self: &Arc<Self>) {
+        let Some(shared) = &self.world.shared else { return };
+        let (needs, news) = (Arc::downgrade(self), Arc::downgrade(self));
+        let needs =
+            move || needs.upgrade().map_or(Need::Unable, |carrier| carrier.feed.need(carrier.has_work()));
+        let news = move || {
+            if let Some(carrier) = news.upgrade() {
+                carrier.tell_share();
+            }
+        };
+        let share = shared.rates.share(&self.name, self.config().rate, Box::new(needs), Box::new(news));
+        locked(&self.pace).share(Arc::clone(&share), Instant::now());
+        let _ = self.share.set(share);
+        self.tell_share();
+    }
+
+    /// The feed intends what may be written by our share.
+    fn tell_share(&self) {
+        let outlook = locked(&self.pace).outlook(Instant::now());
+        self.feed.set_share(&outlook);
     }
 
     /// The route's name.

@@ -111,7 +111,9 @@ async fn open_now(config: &SmsRoute, world: &World) -> Result<Arc<Carrier>, BusE
         down_after: ROUTE_DOWN_AFTER,
     };
     let feed = Feed::open(world, settings, SmsCraft::new(config)).await?;
-    Ok(Arc::new(Carrier::new(config.clone(), world.clone(), feed)?))
+    let carrier = Arc::new(Carrier::new(config.clone(), world.clone(), feed)?);
+    carrier.begin_sharing();
+    Ok(carrier)
 }
 
 /// Until the route is stopped, or until settings come that it has to be opened anew for.

@@ -1,11 +1,13 @@
 //! One limit for all sessions of a route, and what waits because the carrier wants less speed.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pace::{Aimd, Limiter, Strain};
 
 use super::submit::Sending;
+use crate::peers::{Metered, Outlook, Share, rate_here};
 
 /// A throttled part is tried again after so long, times how often that happened …
 const THROTTLE_PAUSE: Duration = Duration::from_secs(1);
@@ -23,6 +25,10 @@ const METER: Duration = Duration::from_secs(1);
 /// Limit, slow-down and retries of a route.
 pub(super) struct Pace {
     limiter: Limiter,
+    /// What was agreed with the carrier.
+    agreed: f64,
+    /// This process's part of it, where there are others.
+    metered: Metered,
     aimd: Aimd,
     strain: Strain,
     retries: VecDeque<(Instant, Sending)>,
@@ -73,11 +79,24 @@ impl Pace {
         }
         let meter = Meter { from: now, count: 0, last: 0.0 };
         let (aimd, strain) = (Aimd::new(rate), Strain::new());
-        Pace { limiter, aimd, strain, retries: VecDeque::new(), meter, looked: now }
+        let metered = Metered::default();
+        Pace { limiter, agreed: rate, metered, aimd, strain, retries: VecDeque::new(), meter, looked: now }
+    }
+
+    /// Other processes have the same route: nothing is granted but what the share says.
+    pub(super) fn share(&mut self, share: Arc<Share>, now: Instant) {
+        self.metered.begin(share, &mut self.limiter, now);
+    }
+
+    /// What this process may use of the rate now, or will after a moment, parts per second; and when something may be granted, if it
+    /// may use any.
+    pub(super) fn outlook(&mut self, now: Instant) -> Outlook {
+        self.metered.outlook(&mut self.limiter, self.agreed, now)
     }
 
     /// How many parts may be written now; each is then told by `wrote` or `unused`.
     pub(super) fn grant(&mut self, now: Instant, want: usize) -> usize {
+        self.metered.keep(&mut self.limiter, self.agreed, now);
         self.limiter.grant(now, want)
     }
 
@@ -105,6 +124,7 @@ impl Pace {
     pub(super) fn throttled(&mut self, mut sending: Sending, now: Instant) -> (Option<Sending>, f64) {
         let rate = self.aimd.throttled(now, self.measured());
         self.limiter.learn(rate, now);
+        let rate = rate_here(&self.limiter);
         sending.tries = sending.tries.saturating_add(1);
         if sending.tries >= THROTTLE_TRIES_MAX {
             return (Some(sending), rate);
@@ -124,24 +144,28 @@ impl Pace {
             _ if strained => self.aimd.strained(now, self.measured()),
             _ => return None,
         };
-        if rate == self.limiter.rate() {
+        if rate == self.limiter.whole_rate() {
             return None;
         }
         self.limiter.learn(rate, now);
-        Some(rate)
+        Some(rate_here(&self.limiter))
     }
 
     /// Another rate was agreed with the carrier; the one in force now.
     pub(super) fn set_configured(&mut self, rate: f64, now: Instant) -> f64 {
+        self.agreed = rate;
+        self.metered.set_rate(rate);
         self.aimd.set_configured(rate, now);
         let rate = self.aimd.rate(now);
         self.limiter.set_rate(rate, now);
-        rate
+        rate_here(&self.limiter)
     }
 
-    /// Parts per second of late.
+    /// Parts per second of late, as if all of the route were here.
     fn measured(&self) -> f64 {
-        self.meter.last.max(self.meter.count as f64)
+        let measured = self.meter.last.max(self.meter.count as f64);
+        let share = self.limiter.share();
+        if share > 0.0 { measured / share } else { measured }
     }
 
     /// A part that was not written after all goes first, by whatever session.
@@ -171,11 +195,11 @@ impl Pace {
         }
         self.looked = now;
         let rate = self.aimd.rate(now);
-        if rate == self.limiter.rate() {
+        if rate == self.limiter.whole_rate() {
             return None;
         }
         self.limiter.learn(rate, now);
-        Some(rate)
+        Some(rate_here(&self.limiter))
     }
 }
 

@@ -94,9 +94,19 @@ impl Limiter {
         self.configured * self.share
     }
 
+    /// The whole route's rate, messages per second, of which [`share`](Self::share) is ours; 0 = unlimited.
+    pub fn whole_rate(&self) -> f64 {
+        self.configured
+    }
+
     /// The part of the route's rate that is ours, 0 to 1.
     pub fn share(&self) -> f64 {
         self.share
+    }
+
+    /// What [`share`](Self::share) will be when all that is awaited has come.
+    pub fn coming_share(&self) -> f64 {
+        self.pending_shares.back().map_or(self.share, |(_, share)| *share)
     }
 
     /// Granted and neither reported as written nor as unused.
@@ -204,7 +214,7 @@ impl Limiter {
         while let Some((at, _)) = self.pending_shares.pop_back_if(|(_, pending)| *pending > share) {
             cut = Some(at);
         }
-        let awaited = self.pending_shares.back().map_or(self.share, |(_, pending)| *pending);
+        let awaited = self.coming_share();
         if share > awaited {
             // What was awaited already need not be awaited again.
             let wait = Limit::new(self.configured, share, now).map_or(Duration::ZERO, |limit| limit.span);

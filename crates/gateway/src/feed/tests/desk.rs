@@ -2,18 +2,18 @@
 
 use super::*;
 use crate::feed::desk::{Desk, Intended};
-use crate::feed::recovery::RouteProgress;
+use crate::feed::recovery::Progress;
 use crate::feed::{Job, Lane};
 use crate::journal::Batch;
 use records::{ControlState, NotTried};
 use std::collections::BTreeMap;
 
 fn desk(slots: u32) -> Desk<()> {
-    Desk::new(ROUTE, slots)
+    Desk::new(ROUTE, None, slots)
 }
 
 fn admit(desk: &mut Desk<()>, held: &Arc<Held<()>>) {
-    desk.admit(&ByAddress, Arc::clone(held), &mut RouteProgress::default(), NOW);
+    desk.admit(&ByAddress, Arc::clone(held), &Progress::default(), |_| false, NOW);
 }
 
 /// One append: what was noted, and what is intended with it.

@@ -1,0 +1,258 @@
+//! Who has which segment, and how far it got: what the topic of outcomes says, record by record. Knows no bus and no clock.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use records::{AlertNo, AttemptRef, AttemptResult, Claim, EndpointNo, Intent, Lane, Outcome, Segment};
+use rustc_hash::FxHashMap;
+
+use super::tenure::Tenure;
+use crate::feed::{Progress, Seen};
+
+/// A segment: its route, lane, and index.
+pub(crate) type Place = (Arc<str>, Lane, u64);
+
+/// An attempt.
+type Key = (AlertNo, EndpointNo, u8);
+
+/// What is known of all segments that were begun and are not over.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// Our name.
+    node: String,
+    /// From which record on it knows everything.
+    pub(crate) began: u64,
+    names: HashMap<String, Arc<str>>,
+    accounts: FxHashMap<Place, Account>,
+    /// Intended, and not yet seen to be over.
+    open: FxHashMap<Key, (Place, u32)>,
+    over: HashMap<(Arc<str>, Lane), Ranges>,
+    /// What we claimed, or are about to.
+    tenures: FxHashMap<Place, Arc<Tenure>>,
+}
+
+#[derive(Debug, Default)]
+struct Account {
+    /// Who claimed it last, and by which record.
+    owner: Option<(String, u64)>,
+    /// Entries, once somebody has said how many.
+    entries: Option<u32>,
+    intended_to: u32,
+    unresolved: BTreeMap<u32, Seen>,
+}
+
+/// Whose a segment is after our claim.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Claimed {
+    /// Ours, to go on from here.
+    Ours(Progress),
+    /// All of it is over: it is only to be acknowledged.
+    Over,
+    /// Another has claimed it since.
+    Lost,
+}
+
+impl Ledger {
+    pub(crate) fn new(node: &str, began: u64) -> Ledger {
+        Ledger {
+            node: node.to_owned(),
+            began,
+            names: HashMap::new(),
+            accounts: FxHashMap::default(),
+            open: FxHashMap::default(),
+            over: HashMap::new(),
+            tenures: FxHashMap::default(),
+        }
+    }
+
+    /// Our name.
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// A segment's place; each route's name is kept once.
+    pub(crate) fn place(&mut self, route: &str, lane: Lane, index: u64) -> Place {
+        if let Some(name) = self.names.get(route) {
+            return (Arc::clone(name), lane, index);
+        }
+        let name: Arc<str> = Arc::from(route);
+        self.names.insert(route.to_owned(), Arc::clone(&name));
+        (name, lane, index)
+    }
+
+    /// We are about to claim it.
+    pub(crate) fn expect(&mut self, place: Place, tenure: Arc<Tenure>) {
+        self.tenures.insert(place, tenure);
+    }
+
+    /// We have nothing to do with it any more.
+    pub(crate) fn let_go(&mut self, place: &Place) {
+        self.tenures.remove(place);
+    }
+
+    /// Takes a record in.
+    pub(crate) fn see(&mut self, index: u64, outcomes: &[Outcome]) {
+        let mut by = None;
+        for outcome in outcomes {
+            match outcome {
+                Outcome::By { node } => by = Some(node.as_str()),
+                Outcome::Claim(claim) => self.claimed(index, claim),
+                Outcome::Intent(intent) => self.intended(intent, by),
+                Outcome::Attempt { of, result, .. } => self.ended(of, result),
+                Outcome::Receipt(_) | Outcome::Inbound(_) | Outcome::Answer { .. } => {}
+            }
+        }
+    }
+
+    /// What our claim by this record came to.
+    pub(crate) fn settle(&self, place: &Place, record: u64) -> Claimed {
+        if self.is_over(place) {
+            return Claimed::Over;
+        }
+        match self.accounts.get(place) {
+            Some(account)
+                if account.owner.as_ref().is_some_and(|(node, at)| *node == self.node && *at == record) =>
+            {
+                Claimed::Ours(account.progress())
+            }
+            _ => Claimed::Lost,
+        }
+    }
+
+    /// What was said of it before may be gone: all of it counts as intended.
+    pub(crate) fn presume_written(&mut self, place: &Place, segment: &Segment) {
+        let account = self.accounts.entry(place.clone()).or_default();
+        account.intended_to = segment.entries.len() as u32;
+        for (at, entry) in segment.entries.iter().enumerate() {
+            account.unresolved.insert(at as u32, Seen::default());
+            self.open.insert((segment.alert, entry.endpoint, entry.attempt), (place.clone(), at as u32));
+        }
+    }
+
+    fn is_over(&self, place: &Place) -> bool {
+        let (route, lane, index) = place;
+        self.over.get(&(Arc::clone(route), *lane)).is_some_and(|over| over.has(*index))
+    }
+
+    fn claimed(&mut self, index: u64, claim: &Claim) {
+        let place = self.place(&claim.route, claim.lane, claim.segment);
+        let ours = claim.node == self.node;
+        match self.tenures.get(&place) {
+            Some(tenure) if ours => tenure.begin(),
+            Some(tenure) => tenure.claimed_by_another(),
+            None => {}
+        }
+        if self.is_over(&place) {
+            return;
+        }
+        let account = self.accounts.entry(place.clone()).or_default();
+        account.owner = Some((claim.node.clone(), index));
+        account.entries = Some(claim.entries);
+        self.close_if_over(&place);
+    }
+
+    fn intended(&mut self, intent: &Intent, by: Option<&str>) {
+        let place = self.place(&intent.route, intent.lane, intent.segment);
+        if self.is_over(&place) {
+            return;
+        }
+        let account = self.accounts.entry(place.clone()).or_default();
+        // Behind another's claim it is void: who said it has seen that too, and wrote nothing.
+        if let (Some((owner, _)), Some(by)) = (&account.owner, by)
+            && owner != by
+        {
+            return;
+        }
+        let to = intent.from + intent.attempts.len() as u32;
+        account.intended_to = account.intended_to.max(to);
+        for (at, (endpoint, attempt)) in (intent.from..to).zip(&intent.attempts) {
+            account.unresolved.entry(at).or_default();
+            self.open.insert((intent.alert, *endpoint, *attempt), (place.clone(), at));
+        }
+    }
+
+    fn ended(&mut self, of: &AttemptRef, _result: &AttemptResult) {
+        let key = (of.alert, of.endpoint, of.attempt);
+        let Some((place, at)) = self.open.get(&key) else { return };
+        let (place, at) = (place.clone(), *at);
+        let Some(account) = self.accounts.get_mut(&place) else {
+            self.open.remove(&key);
+            return;
+        };
+        let over = match account.unresolved.get_mut(&at) {
+            Some(seen) => {
+                seen.add(of.part);
+                seen.has_all(of.parts)
+            }
+            None => true,
+        };
+        if over {
+            account.unresolved.remove(&at);
+            self.open.remove(&key);
+            self.close_if_over(&place);
+        }
+    }
+
+    fn close_if_over(&mut self, place: &Place) {
+        let is_over = self.accounts.get(place).is_some_and(|account| {
+            account.unresolved.is_empty()
+                && account.entries.is_some_and(|entries| account.intended_to >= entries)
+        });
+        if is_over {
+            self.accounts.remove(place);
+            let (route, lane, index) = place;
+            self.over.entry((Arc::clone(route), *lane)).or_default().add(*index);
+        }
+    }
+}
+
+impl Account {
+    fn progress(&self) -> Progress {
+        let unresolved = self.unresolved.iter().map(|(at, seen)| (*at, *seen)).collect();
+        Progress { intended_to: self.intended_to, unresolved }
+    }
+}
+
+/// A set of numbers that are nearly all of them: by where its runs begin, and where each ends.
+#[derive(Debug, Default)]
+struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    fn has(&self, number: u64) -> bool {
+        self.0.range(..=number).next_back().is_some_and(|(_, last)| number <= *last)
+    }
+
+    fn add(&mut self, number: u64) {
+        if self.has(number) {
+            return;
+        }
+        let mut from = number;
+        if let Some((&first, &last)) = self.0.range(..number).next_back()
+            && last.checked_add(1) == Some(number)
+        {
+            from = first;
+        }
+        let behind = number.checked_add(1).and_then(|next| self.0.remove(&next));
+        self.0.insert(from, behind.unwrap_or(number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_grow_together_in_whatever_order_their_numbers_come() {
+        let mut numbers: Vec<u64> = (0..200).map(|number| number * 77 % 200).collect();
+        numbers.push(u64::MAX);
+        let mut ranges = Ranges::default();
+        for (count, number) in numbers.iter().enumerate() {
+            assert!(!ranges.has(*number));
+            ranges.add(*number);
+            ranges.add(*number);
+            assert!(numbers[..=count].iter().all(|number| ranges.has(*number)));
+        }
+        assert_eq!(ranges.0, BTreeMap::from([(0, 199), (u64::MAX, u64::MAX)]));
+        assert!(!ranges.has(200));
+    }
+}
