@@ -1,6 +1,11 @@
 use crate::StoreError;
 use futures_util::future::BoxFuture;
-use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, RosterBlock, Timestamp};
+use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Lane, Mode, RosterBlock, Timestamp};
+
+/// How long an idempotency key is kept, seconds.
+pub(crate) const KEY_KEPT_S: i64 = 24 * 60 * 60;
+/// Keys past their time removed by each alert that brings one.
+pub(crate) const OLD_KEYS_REMOVED: i64 = 4;
 
 /// Alerts.
 pub trait Alerts {
@@ -113,4 +118,22 @@ pub enum Accepted {
     Before(Alert),
     /// The key came before with another body.
     KeyTaken,
+}
+
+/// The class of a standing alert, as stored.
+pub(crate) fn class(mode: Mode, lane: Lane) -> u8 {
+    mode as u8 * Lane::ALL.len() as u8 + lane as u8
+}
+
+/// The state with this name.
+pub(crate) fn state_named(name: &str) -> Option<AlertState> {
+    use AlertState::{Accepted, AwaitingApproval, Cancelled, Done, Expired, Paused, Running, Solving};
+    [Accepted, Solving, AwaitingApproval, Running, Paused, Done, Cancelled, Expired]
+        .into_iter()
+        .find(|state| state.name() == name)
+}
+
+/// What we made ourselves can be written as JSON; the error is for maps with odd keys.
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Conflict { why: error.to_string() })
 }

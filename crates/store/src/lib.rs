@@ -1,4 +1,4 @@
-//! What is kept in SQL: a trait per aggregate, SQLite behind all of them.
+//! What is kept in SQL: a trait per aggregate, SQLite behind all of them for one process, PostgreSQL for several.
 //!
 //! Invariants worth naming:
 //! - Every row has its account from the first migration.
@@ -21,10 +21,14 @@ pub mod import;
 mod leases;
 mod observers;
 mod opt_outs;
+pub mod postgres;
 mod recipients;
 pub mod rule;
+mod spool;
 pub mod sqlite;
+mod staged;
 mod tokens;
+mod visible;
 
 pub use alerts::{Accepted, Alerts, IdempotencyKey};
 pub use audit::{Act, Audit};

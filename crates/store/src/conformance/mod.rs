@@ -14,6 +14,95 @@ use records::{
     Origin, Priority, Recipient, Strategy, Terminal, Texts, Timestamp,
 };
 
+/// Hands every case but the one that needs the store for itself to a macro: `$cases! { MODULE: CASE, CASE, ... }`.
+macro_rules! all_cases {
+    ($cases:ident) => {
+        $cases! { recipients:
+            a_put_recipient_is_found_with_its_version,
+            a_second_put_replaces_and_raises_the_version,
+            of_two_with_one_id_in_a_put_the_later_stays,
+            a_replace_needs_the_version_it_saw,
+            accounts_do_not_see_each_other,
+            pages_follow_each_other_in_key_order,
+            asked_by_ids_they_come_in_the_order_asked,
+            members_of_several_groups_are_named_once,
+            a_deleted_recipient_is_gone_from_everywhere,
+            a_scan_ends_when_told,
+        }
+
+        $cases! { imports:
+            nobody_sees_a_staged_row,
+            publishing_shows_all_rows_at_once,
+            the_import_published_last_wins,
+            an_import_replaces_what_was_put_while_it_was_staged,
+            what_is_put_or_deleted_after_a_publication_stands,
+            an_abandoned_import_leaves_nothing,
+            an_import_is_published_once,
+            of_two_staged_rows_with_one_id_the_later_stays,
+        }
+
+        $cases! { alerts:
+            an_accepted_alert_is_found_as_it_was,
+            numbers_are_dense_and_never_reused,
+            alerts_are_listed_newest_first,
+            states_move_and_final_ones_are_not_unfinished,
+            who_asks_is_known_until_its_time_is_over,
+            an_older_version_does_not_overwrite_a_newer,
+            the_same_key_and_body_give_the_earlier_alert,
+            a_key_is_free_again_after_a_day,
+            many_at_once_with_one_key_make_one_alert,
+            a_cap_message_names_its_alerts,
+            old_alerts_go_with_all_they_have,
+        }
+
+        $cases! { rosters:
+            a_roster_is_read_by_block,
+            the_blocks_of_an_interrupted_solve_are_replaced,
+            a_roster_is_refused_when_the_alert_is_not_being_solved,
+            an_empty_roster_can_end_an_alert,
+        }
+
+        $cases! { deliveries:
+            folded_deliveries_are_read_in_key_order,
+            a_later_fold_replaces,
+            deliveries_are_found_by_state,
+            a_large_fold_is_whole_before_it_is_noted,
+            nothing_is_folded_at_first,
+            what_belongs_to_no_alert_is_left_out,
+        }
+
+        $cases! { standing:
+            standing_alerts_are_found_by_index_and_are_in_no_list,
+            a_roster_grows_by_folds_with_how_far_intake_is,
+            blocks_beyond_one_transaction_are_all_there_before_the_positions,
+            a_standing_alert_goes_with_its_roster_and_nothing_is_folded_into_it,
+            an_opt_out_of_one_sender_leaves_the_others,
+        }
+
+        $cases! { others:
+            a_token_is_found_by_its_hash_until_revoked,
+            groups_are_put_replaced_listed_and_deleted,
+            a_group_exists_when_a_recipient_names_it,
+            an_opt_out_stands_until_it_is_taken_back,
+            observers_belong_to_their_alert,
+            acts_are_listed_newest_first,
+        }
+
+        $cases! { leases:
+            a_lease_is_one_holders_until_it_lets_go,
+            a_lease_that_ran_out_is_the_next_ones,
+            a_lease_that_ran_out_and_nobody_took_is_renewed_at_its_epoch,
+            of_many_who_take_a_lease_at_once_one_has_it,
+            a_fenced_store_writes_while_its_lease_is_held,
+            a_fenced_store_changes_nothing_once_its_lease_is_anothers,
+            a_lease_that_was_let_go_fences_off_its_holder,
+            a_house_is_the_same_whoever_asks,
+            of_many_first_tokens_one_is_put,
+        }
+    };
+}
+pub(crate) use all_cases;
+
 /// The account of all cases that need but one.
 pub(crate) const ACCOUNT: &str = "a";
 

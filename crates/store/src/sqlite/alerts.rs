@@ -1,13 +1,10 @@
 use super::{Lane, Sqlite, Step, Tx, account_no, as_i64, as_limit, as_u64, roster};
+use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, class, state_named, to_json};
 use crate::{Accepted, Alerts, IdempotencyKey, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Mode, Origin, RosterBlock, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
-/// How long an idempotency key is kept, seconds.
-const KEY_KEPT_S: i64 = 24 * 60 * 60;
-/// Keys past their time removed by each alert that brings one.
-const OLD_KEYS_REMOVED: i64 = 4;
 /// Columns of an alert, in the order `alert` reads them.
 const COLUMNS: &str = "alerts.no, alerts.id, (SELECT accounts.id FROM accounts WHERE accounts.no = alerts.account), \
      token, created, state, version, request, origin, note";
@@ -277,11 +274,6 @@ fn accept(
     Ok(Accepted::New(Alert { no: AlertNo(as_u64(no)), ..alert.clone() }))
 }
 
-/// The class of a standing alert, as stored.
-fn class(mode: Mode, lane: records::Lane) -> u8 {
-    mode as u8 * records::Lane::ALL.len() as u8 + lane as u8
-}
-
 fn earlier(
     tx: &Tx<'_>,
     account: i64,
@@ -386,16 +378,4 @@ fn alert(row: &Row<'_>) -> Result<Alert, StoreError> {
         origin: serde_json::from_str(&origin).map_err(|error| damaged(error.to_string()))?,
         note: row.get(9)?,
     })
-}
-
-fn state_named(name: &str) -> Option<AlertState> {
-    use AlertState::{Accepted, AwaitingApproval, Cancelled, Done, Expired, Paused, Running, Solving};
-    [Accepted, Solving, AwaitingApproval, Running, Paused, Done, Cancelled, Expired]
-        .into_iter()
-        .find(|state| state.name() == name)
-}
-
-/// What we made ourselves can be written as JSON; the error is for maps with odd keys.
-pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Conflict { why: error.to_string() })
 }

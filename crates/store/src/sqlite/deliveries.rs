@@ -1,5 +1,5 @@
-use super::alerts::to_json;
 use super::{Lane, Sqlite, Step, Tx, as_i64, as_limit, as_u64};
+use crate::alerts::to_json;
 use crate::{Deliveries, Fold, StoreError};
 use futures_util::future::BoxFuture;
 use records::{AlertNo, Answer, Delivery, DeliveryState, EndpointNo, Reason, Timestamp};

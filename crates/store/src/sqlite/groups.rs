@@ -1,6 +1,6 @@
-use super::alerts::to_json;
-use super::visible::Visible;
+use super::visible;
 use super::{Sqlite, Tx, account_no, as_limit, as_u64, recipients};
+use crate::alerts::to_json;
 use crate::{Groups, StoreError};
 use futures_util::future::BoxFuture;
 use records::Group;
@@ -88,7 +88,7 @@ impl Groups for Sqlite {
                     return Ok(true);
                 }
                 let Some(account) = account_no(connection, &account)? else { return Ok(false) };
-                let visible = Visible::load(connection, account)?;
+                let visible = visible::load(connection, account)?;
                 let mut members = Vec::new();
                 recipients::members(connection, &visible, account, &id, "", 1, &mut members)?;
                 Ok(!members.is_empty())

@@ -12,7 +12,6 @@ mod queue;
 mod readers;
 mod recipients;
 mod roster;
-mod spool;
 mod staging;
 mod sweep;
 #[cfg(test)]
@@ -22,12 +21,12 @@ mod visible;
 mod wal;
 mod writer;
 
+use crate::staged::Staging;
 use crate::{Fence, SharedStore, Store, StoreError};
 use futures_util::future::BoxFuture;
 use queue::{Lane, Queue, Step};
 use readers::Readers;
 use rusqlite::{Connection, OptionalExtension};
-use staging::Staging;
 use std::fs::{File, TryLockError};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};

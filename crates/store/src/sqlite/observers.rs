@@ -1,5 +1,5 @@
-use super::alerts::to_json;
 use super::{Sqlite, Tx, as_i64, as_u64};
+use crate::alerts::to_json;
 use crate::{Observers, StoreError};
 use futures_util::future::BoxFuture;
 use records::{AlertNo, CallbackRequest};

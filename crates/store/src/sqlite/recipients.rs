@@ -36,7 +36,7 @@ impl Recipients for Sqlite {
             let row = Row::of(&recipient);
             let replace = move |tx: &Tx<'_>| {
                 let no = tx.account(&account)?;
-                let visible = Visible::load(tx, no)?;
+                let visible = visible::load(tx, no)?;
                 match visible::find(tx, &visible, no, &row.id)? {
                     Some((now, _)) if as_u64(now) == version => {
                         Ok(put(tx, &account, std::slice::from_ref(&row))?.pop())
@@ -57,7 +57,7 @@ impl Recipients for Sqlite {
             let (account, id) = (account.to_owned(), id.to_owned());
             let find = move |connection: &rusqlite::Connection| {
                 let Some(no) = account_no(connection, &account)? else { return Ok(None) };
-                let visible = Visible::load(connection, no)?;
+                let visible = visible::load(connection, no)?;
                 let found = visible::find(connection, &visible, no, &id)?;
                 found.map(|(version, body)| Ok((Recipient::decode(&body)?, as_u64(version)))).transpose()
             };
@@ -74,7 +74,7 @@ impl Recipients for Sqlite {
             let (account, ids) = (account.to_owned(), ids.to_vec());
             let find = move |connection: &rusqlite::Connection| {
                 let Some(no) = account_no(connection, &account)? else { return Ok(Vec::new()) };
-                let visible = Visible::load(connection, no)?;
+                let visible = visible::load(connection, no)?;
                 let mut found = Vec::with_capacity(ids.len());
                 for id in &ids {
                     if let Some((_, body)) = visible::find(connection, &visible, no, id)? {
@@ -122,7 +122,7 @@ impl Recipients for Sqlite {
             let (account, groups, after) = (account.to_owned(), groups.to_vec(), after.to_owned());
             let find = move |connection: &rusqlite::Connection| {
                 let Some(no) = account_no(connection, &account)? else { return Ok(Vec::new()) };
-                let visible = Visible::load(connection, no)?;
+                let visible = visible::load(connection, no)?;
                 let mut ids = Vec::new();
                 for group in &groups {
                     members(connection, &visible, no, group, &after, limit, &mut ids)?;
@@ -145,7 +145,7 @@ impl Recipients for Sqlite {
             let (account, id) = (account.to_owned(), id.to_owned());
             let delete = move |tx: &Tx<'_>| {
                 let Some(no) = account_no(tx, &account)? else { return Ok(false) };
-                let visible = Visible::load(tx, no)?;
+                let visible = visible::load(tx, no)?;
                 remove_visible(tx, &visible, no, &id)
             };
             self.write(delete).await
@@ -228,7 +228,7 @@ impl Row {
 /// Puts rows in place of whatever is visible under their ids.
 fn put(tx: &Tx<'_>, account: &str, rows: &[Row]) -> Result<Vec<u64>, StoreError> {
     let no = tx.account(account)?;
-    let visible = Visible::load(tx, no)?;
+    let visible = visible::load(tx, no)?;
     let last = tx.raise_version(rows.len())?;
     let first = last - as_limit(rows.len()) + 1;
     for (row, version) in rows.iter().zip(first..) {
@@ -315,7 +315,7 @@ pub(super) fn remove(
 }
 
 fn count(connection: &rusqlite::Connection, account: i64) -> Result<u64, StoreError> {
-    if Visible::load(connection, account)?.is_plain() {
+    if visible::load(connection, account)?.is_plain() {
         let mut count = connection.prepare_cached("SELECT count(*) FROM recipients WHERE account = ?1")?;
         return Ok(as_u64(count.query_row([account], |row| row.get(0))?));
     }

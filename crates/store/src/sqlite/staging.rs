@@ -5,93 +5,23 @@
 //! a spool; publishing first writes them, unseen, in key order, then the memberships in theirs, and then flips one row.
 
 use super::recipients::{Row, insert};
-use super::spool::{Merge, Spool};
 use super::visible::{ABANDONED, PUBLISHED, STAGING};
 use super::{Lane, Queue, Sqlite, Step, Tx, as_i64, as_u64, leases};
+use crate::spool::{Merge, Spool};
+use crate::staged::not_staged;
 use crate::{Fence, ImportNo, Recipients, StoreError};
 use records::{Recipient, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
-use rustc_hash::FxHashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Imports that are staged at a time; each holds some 10 MB of memory.
-const STAGED_MAX: usize = 16;
-/// An import begun so many seconds ago may be given up to make room for another.
-const FORGOTTEN_S: i64 = 6 * 60 * 60;
 /// Rows of one slice, one transaction.
 const SLICE_ROWS_MAX: usize = 2_000;
 /// Rows between two looks whether somebody has more haste: some 4 ms, as long as a commit may take.
 const HURRY_ROWS: usize = 512;
 /// Between a group and an id in a key; ids have no control characters.
 const KEY_SEPARATOR: u8 = 0;
-
-/// What is staged.
-pub(super) struct Staging {
-    path: PathBuf,
-    imports: Mutex<FxHashMap<ImportNo, Arc<Staged>>>,
-}
-
-struct Staged {
-    /// Gone when publishing began.
-    spool: tokio::sync::Mutex<Option<Spool>>,
-    begun: Timestamp,
-    staged: AtomicU64,
-    written: AtomicU64,
-}
-
-impl Staging {
-    /// Spools go beside the database.
-    pub(super) fn new(path: &Path) -> Staging {
-        Staging { path: path.to_owned(), imports: Mutex::default() }
-    }
-
-    /// Rows staged so far, and rows written so far.
-    pub(super) fn progress(&self, import: ImportNo) -> Option<(u64, u64)> {
-        let import = self.lock().get(&import).cloned()?;
-        Some((import.staged.load(Ordering::Relaxed), import.written.load(Ordering::Relaxed)))
-    }
-
-    /// The imports that have to be given up before another may begin.
-    fn forgotten(&self, now: Timestamp) -> Result<Vec<ImportNo>, StoreError> {
-        let imports = self.lock();
-        if imports.len() < STAGED_MAX {
-            return Ok(Vec::new());
-        }
-        let old = imports.iter().filter(|(_, import)| import.begun.plus_s(FORGOTTEN_S) < now);
-        let forgotten: Vec<ImportNo> = old.map(|(import, _)| *import).collect();
-        if forgotten.is_empty() {
-            let why = format!("{STAGED_MAX} imports are being staged: wait for one to end");
-            return Err(StoreError::Conflict { why });
-        }
-        Ok(forgotten)
-    }
-
-    fn add(&self, import: ImportNo, begun: Timestamp) {
-        let spool = tokio::sync::Mutex::new(Some(Spool::new(self.file(import, "people"))));
-        let staged = Staged { spool, begun, staged: AtomicU64::new(0), written: AtomicU64::new(0) };
-        self.lock().insert(import, Arc::new(staged));
-    }
-
-    fn find(&self, import: ImportNo) -> Result<Arc<Staged>, StoreError> {
-        self.lock().get(&import).cloned().ok_or_else(|| not_staged(import))
-    }
-
-    fn remove(&self, import: ImportNo) {
-        self.lock().remove(&import);
-    }
-
-    fn file(&self, import: ImportNo, of: &str) -> PathBuf {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(format!(".import-{}-{of}", import.0));
-        PathBuf::from(name)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FxHashMap<ImportNo, Arc<Staged>>> {
-        self.imports.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Imports that were staged when the process ended are nobody's. They are swept up like those given up.
 pub(super) fn abandon_orphans(connection: &Connection) -> Result<(), StoreError> {
@@ -125,16 +55,7 @@ pub(super) async fn stage(
     recipients: Vec<Recipient>,
 ) -> Result<(), StoreError> {
     let staged = store.staging.find(import)?;
-    let spooling = off_thread(move || {
-        let mut spool = staged.spool.blocking_lock();
-        let spool = spool.as_mut().ok_or_else(|| not_staged(import))?;
-        for recipient in &recipients {
-            spool.push(recipient.id.as_bytes(), &recipient.encode())?;
-            staged.staged.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(())
-    });
-    spooling.await
+    off_thread(move || staged.push(import, &recipients)).await
 }
 
 /// Resolves to the rows it has and the version they got. If it fails, the import is given up.
@@ -143,7 +64,7 @@ pub(super) async fn publish(store: &Sqlite, import: ImportNo) -> Result<(u64, u6
     let (queue, memberships) = (Arc::clone(&store.queue), store.staging.file(import, "groups"));
     let (sweep, fence) = (Arc::clone(&store.sweep), store.fence.clone());
     let published = off_thread(move || {
-        let spool = staged.spool.blocking_lock().take().ok_or_else(|| not_staged(import))?;
+        let spool = staged.take(import)?;
         let writing = Writing { queue: &queue, fence, import, written: &staged.written };
         let published = writing.publish(spool, memberships);
         if published.is_err() {
@@ -283,10 +204,6 @@ fn give_up(tx: &Tx<'_>, import: ImportNo) -> Result<(), StoreError> {
     tx.prepare_cached("UPDATE imports SET state = ?2 WHERE generation = ?1")?
         .execute((as_i64(import.0), ABANDONED))?;
     Ok(())
-}
-
-fn not_staged(import: ImportNo) -> StoreError {
-    StoreError::Conflict { why: format!("import {} is not being staged", import.0) }
 }
 
 fn text(octets: Vec<u8>) -> Result<String, StoreError> {

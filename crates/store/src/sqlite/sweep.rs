@@ -108,7 +108,7 @@ fn sweep_all(readers: &Readers, sweep: &Sweep, queue: &Queue) -> Result<(), Stor
 /// One pass over an account's recipients for the imports that were published or given up before it; then they need not
 /// be listed any more.
 fn sweep_account(readers: &Readers, sweep: &Sweep, queue: &Queue, account: i64) -> Result<(), StoreError> {
-    let imports = readers.here(|connection| Ok(Visible::load(connection, account)?.to_sweep()))?;
+    let imports = readers.here(|connection| Ok(visible::load(connection, account)?.to_sweep()))?;
     if imports.is_empty() {
         return Ok(());
     }
@@ -140,7 +140,7 @@ fn look(
     account: i64,
     after: &str,
 ) -> Result<(Vec<String>, Option<String>), StoreError> {
-    let visible = Visible::load(connection, account)?;
+    let visible = visible::load(connection, account)?;
     let mut select = connection.prepare_cached(
         "SELECT id, generation FROM recipients WHERE account = ?1 AND id > ?2 ORDER BY id, generation",
     )?;
@@ -168,7 +168,7 @@ fn look(
 fn sweep_ids(queue: &Queue, account: i64, ids: Vec<String>) -> Result<(), StoreError> {
     let mut next = 0;
     queue.submit_here(Lane::Later, move |tx| {
-        let visible = Visible::load(tx, account)?;
+        let visible = visible::load(tx, account)?;
         let begun = next;
         while next < ids.len() && next - begun < SLICE_IDS_MAX {
             sweep_id(tx, &visible, account, &ids[next])?;

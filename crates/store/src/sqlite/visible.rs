@@ -1,58 +1,15 @@
-//! Which versions of a recipient are seen.
-//!
-//! Rows of an import that is staged or abandoned are not there. Among the others of one id, the one whose import was
-//! published last is the recipient; those whose import is no longer listed (or that were put one by one) rank 0, and
-//! there is at most one of them: a put removes all others that are visible, and so does the sweep before it takes a
-//! published import off the list.
+//! Which versions of a recipient are seen: see [`crate::visible`].
 
 use crate::StoreError;
+pub(super) use crate::visible::{ABANDONED, PUBLISHED, STAGING, Visible};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-/// States of an import, as stored.
-pub(super) const STAGING: i64 = 0;
-pub(super) const PUBLISHED: i64 = 1;
-pub(super) const ABANDONED: i64 = 2;
-
-/// What must be known of an account's imports to read its recipients; of the same snapshot as the rows.
-pub(super) struct Visible {
-    imports: Vec<(i64, i64, i64)>,
-}
-
-impl Visible {
-    pub(super) fn load(connection: &Connection, account: i64) -> Result<Visible, StoreError> {
-        let mut listed =
-            connection.prepare_cached("SELECT generation, state, rank FROM imports WHERE account = ?1")?;
-        let rows = listed.query_map([account], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        Ok(Visible { imports: rows.collect::<Result<_, _>>()? })
-    }
-
-    /// The rank of a version, or nothing if nobody sees it.
-    pub(super) fn rank(&self, generation: i64) -> Option<i64> {
-        match self.imports.iter().find(|(listed, ..)| *listed == generation) {
-            Some((_, PUBLISHED, rank)) => Some(*rank),
-            Some(_) => None,
-            None => Some(0),
-        }
-    }
-
-    /// Rows of it are to be removed.
-    pub(super) fn is_abandoned(&self, generation: i64) -> bool {
-        self.imports.iter().any(|(listed, state, _)| *listed == generation && *state == ABANDONED)
-    }
-
-    /// Each id has one version, and it is seen.
-    pub(super) fn is_plain(&self) -> bool {
-        self.imports.is_empty()
-    }
-
-    /// The imports on the list whose rows the sweep has to look at.
-    pub(super) fn to_sweep(&self) -> Vec<i64> {
-        self.imports
-            .iter()
-            .filter(|(_, state, _)| *state != STAGING)
-            .map(|(generation, ..)| *generation)
-            .collect()
-    }
+/// What must be known of an account's imports.
+pub(super) fn load(connection: &Connection, account: i64) -> Result<Visible, StoreError> {
+    let mut listed =
+        connection.prepare_cached("SELECT generation, state, rank FROM imports WHERE account = ?1")?;
+    let rows = listed.query_map([account], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(Visible::new(rows.collect::<Result<_, _>>()?))
 }
 
 /// A recipient as found.
@@ -69,7 +26,7 @@ pub(super) fn walk(
     after: &str,
     each: &mut dyn FnMut(Found<'_>) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
-    let visible = Visible::load(connection, account)?;
+    let visible = load(connection, account)?;
     let mut select = connection.prepare_cached(
         "SELECT id, generation, version, body FROM recipients WHERE account = ?1 AND id > ?2 ORDER BY id, generation",
     )?;

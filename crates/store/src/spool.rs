@@ -21,7 +21,7 @@ const HEAD_OCTETS: usize = 8;
 type Pair = (Vec<u8>, Vec<u8>);
 
 /// Takes records in any order.
-pub(super) struct Spool {
+pub(crate) struct Spool {
     path: PathBuf,
     octets: Vec<u8>,
     records: Vec<Record>,
@@ -49,12 +49,12 @@ impl Record {
 
 impl Spool {
     /// A spool whose file, if it comes to that, is made at `path` and at once unlinked.
-    pub(super) fn new(path: PathBuf) -> Spool {
+    pub(crate) fn new(path: PathBuf) -> Spool {
         Spool { path, octets: Vec::new(), records: Vec::new(), file: None, runs: Vec::new() }
     }
 
     /// Adds a record. Of two with one key the later stays.
-    pub(super) fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         let start = self.octets.len();
         self.octets.extend_from_slice(key);
         self.octets.extend_from_slice(value);
@@ -63,7 +63,7 @@ impl Spool {
     }
 
     /// All records in key order, each key once.
-    pub(super) fn merge(mut self) -> Result<Merge, StoreError> {
+    pub(crate) fn merge(mut self) -> Result<Merge, StoreError> {
         self.sort();
         let mut heads = BinaryHeap::with_capacity(self.runs.len() + 1);
         let mut sources = Vec::with_capacity(self.runs.len() + 1);
@@ -141,7 +141,7 @@ fn failed(error: &std::io::Error) -> StoreError {
 }
 
 /// The merge over all runs.
-pub(super) struct Merge {
+pub(crate) struct Merge {
     spool: Spool,
     sources: Vec<Source>,
     heads: BinaryHeap<Head>,
@@ -184,7 +184,7 @@ impl PartialOrd for Head {
 
 impl Merge {
     /// The next record's key and value.
-    pub(super) fn next(&mut self) -> Result<Option<Pair>, StoreError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Pair>, StoreError> {
         while let Some(head) = self.heads.pop() {
             let next = self.read(head.run)?;
             self.heads.extend(next);

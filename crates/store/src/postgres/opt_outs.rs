@@ -1,0 +1,98 @@
+use super::error::Trouble;
+use super::link::{Link, get};
+use super::{Postgres, Work, account, account_no, kept};
+use crate::{OptOut, OptOuts, StoreError};
+use futures_util::future::BoxFuture;
+use records::{Channel, Timestamp};
+
+/// Stops that hold for whatever we send, first; then those of one number or name of ours.
+const ALL: &str =
+    "SELECT channel, address, sender, at FROM opt_outs WHERE account = $1 ORDER BY sender, channel, address";
+const SET: &str = "INSERT INTO opt_outs (account, channel, address, sender, at) VALUES ($1, $2, $3, $4, $5) \
+     ON CONFLICT (account, channel, address, sender) DO NOTHING";
+const REMOVE: &str =
+    "DELETE FROM opt_outs WHERE account = $1 AND channel = $2 AND address = $3 AND sender = $4";
+
+struct Set {
+    account: String,
+    channel: i16,
+    address: String,
+    /// Empty: all.
+    sender: String,
+    out: bool,
+    now: i64,
+}
+
+impl OptOuts for Postgres {
+    fn set_opt_out<'a>(
+        &'a self,
+        account: &'a str,
+        channel: Channel,
+        address: &'a str,
+        out: bool,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.set_sender_opt_out(account, channel, address, "", out, now)
+    }
+
+    fn set_sender_opt_out<'a>(
+        &'a self,
+        account: &'a str,
+        channel: Channel,
+        address: &'a str,
+        sender: &'a str,
+        out: bool,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let args = Set {
+            account: account.to_owned(),
+            channel: i16::from(channel as u8),
+            address: kept(address),
+            sender: kept(sender),
+            out,
+            now: now.0,
+        };
+        Box::pin(self.write(Work::new(args, |link, args| Box::pin(set(link, args))).again()))
+    }
+
+    fn all_opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<OptOut>, StoreError>> {
+        Box::pin(self.read(Work::new(account.to_owned(), |link, account| Box::pin(all(link, account)))))
+    }
+
+    fn opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<(Channel, String)>, StoreError>> {
+        Box::pin(async move {
+            let all = self.all_opt_outs(account).await?;
+            let of_all = all.into_iter().filter(|out| out.sender.is_none());
+            Ok(of_all.map(|out| (out.channel, out.address)).collect())
+        })
+    }
+}
+
+async fn set(link: &Link, args: &Set) -> Result<(), Trouble> {
+    let Set { channel, address, sender, now, .. } = args;
+    let no = account(link, &args.account).await?;
+    if args.out {
+        link.execute(SET, &[&no, channel, address, sender, now]).await?;
+    } else {
+        link.execute(REMOVE, &[&no, channel, address, sender]).await?;
+    }
+    Ok(())
+}
+
+async fn all(link: &Link, account: &str) -> Result<Vec<OptOut>, Trouble> {
+    let Some(no) = account_no(link, account).await? else { return Ok(Vec::new()) };
+    let rows = link.all(ALL, &[&no]).await?;
+    let out = |row| -> Result<OptOut, Trouble> {
+        let number: i16 = get(row, 0)?;
+        let channel = Channel::ALL.into_iter().find(|channel| i16::from(*channel as u8) == number);
+        let damaged = || StoreError::Damaged { what: format!("opt-out: channel {number} is unknown") };
+        let sender: String = get(row, 2)?;
+        Ok(OptOut {
+            channel: channel.ok_or_else(damaged)?,
+            address: get(row, 1)?,
+            sender: (!sender.is_empty()).then_some(sender),
+            at: Timestamp(get(row, 3)?),
+        })
+    };
+    rows.iter().map(out).collect()
+}

@@ -1,0 +1,35 @@
+//! The conformance cases over PostgreSQL, and what only PostgreSQL can be asked.
+
+use super::{Options, open};
+use crate::{SharedStore, conformance};
+use peers::postgres::Server;
+
+/// A test for each conformance case, on a fresh database, twice: what imports left behind is swept up beside it, or never.
+macro_rules! cases {
+    ($module:ident: $($case:ident,)*) => {
+        mod $module {
+            $(#[tokio::test]
+            async fn $case() {
+                for sweep in [true, false] {
+                    let store = super::fresh(&super::Options { sweep, ..super::Options::default() });
+                    super::conformance::$module::$case(&*store).await;
+                    store.close().await.unwrap();
+                }
+            })*
+        }
+    };
+}
+
+conformance::all_cases!(cases);
+
+#[tokio::test]
+async fn a_reader_sees_an_import_whole_or_not_at_all() {
+    for sweep in [true, false] {
+        let store = fresh(&Options { sweep, ..Options::default() });
+        conformance::imports::a_reader_sees_an_import_whole_or_not_at_all(store.clone()).await;
+    }
+}
+
+fn fresh(options: &Options) -> SharedStore {
+    open(&Server::shared().create_database(), options).unwrap()
+}

@@ -1,0 +1,268 @@
+//! Where the server is, and how it is spoken to.
+
+use super::error::{Trouble, words};
+use super::{CONNECT_WITHIN, Options};
+use crate::StoreError;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::AbortHandle;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// What is known to be sent and not answered by a dead machine for so long ends the connection.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// A connection that is idle for so long is looked after by the kernel.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
+const KEEPALIVES: u32 = 3;
+/// What others see of us in `pg_stat_activity`.
+const APPLICATION: &str = "campanile";
+
+/// A server, or several of which one takes writes.
+#[derive(Clone)]
+pub(super) struct Server {
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+}
+
+impl Server {
+    /// Reads `postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`.
+    ///
+    /// `sslmode`: `disable`, `prefer` and `require` as everywhere (the last two do not look whose certificate it is, but `require` does with
+    /// `sslrootcert`), `verify-full`: by `sslrootcert`, else by the roots that browsers trust, and by name.
+    pub(super) fn parse(url: &str, options: &Options) -> Result<Server, StoreError> {
+        let (url, own) = take_own(url)?;
+        // The library's words may hold the password, so they are not told.
+        let mut config = Config::from_str(&url).map_err(|error| conflict(&why_unread(&error)))?;
+        config.application_name(APPLICATION).connect_timeout(CONNECT_WITHIN).tcp_user_timeout(SILENCE_MAX);
+        config.keepalives(true).keepalives_idle(KEEPALIVE_AFTER).keepalives_interval(KEEPALIVE_EVERY);
+        config.keepalives_retries(KEEPALIVES).target_session_attrs(TargetSessionAttrs::ReadWrite);
+        if let Some(password) = &options.password {
+            config.password(password);
+        }
+        let roots = own.roots.as_deref().map(roots_of).transpose()?;
+        let tls = match own.mode {
+            Mode::Disable => None,
+            Mode::Prefer => Some(ClientTls::Anybody),
+            Mode::Require => Some(roots.map_or(ClientTls::Anybody, ClientTls::Chain)),
+            Mode::VerifyCa => {
+                Some(ClientTls::Chain(roots.ok_or_else(|| conflict("sslmode=verify-ca needs sslrootcert"))?))
+            }
+            Mode::VerifyFull => Some(ClientTls::Name(
+                roots.unwrap_or_else(|| RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }),
+            )),
+        };
+        config.ssl_mode(match own.mode {
+            Mode::Disable => SslMode::Disable,
+            Mode::Prefer => SslMode::Prefer,
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+        });
+        let tls = tls.map(ClientTls::config).transpose()?.map(MakeRustlsConnect::new);
+        Ok(Server { config, tls })
+    }
+
+    /// Connects, and spawns what moves octets.
+    pub(super) async fn connect(&self) -> Result<(Client, AbortHandle), Trouble> {
+        let Some(tls) = self.tls.clone() else {
+            let (client, connection) = self.config.connect(NoTls).await.map_err(refused)?;
+            return Ok((client, pump(connection)));
+        };
+        let (client, connection) = self.config.connect(tls).await.map_err(refused)?;
+        Ok((client, pump(connection)))
+    }
+}
+
+fn pump(connection: impl Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static) -> AbortHandle {
+    let pump = async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(error = words(&error), "a connection to the database ended");
+        }
+    };
+    tokio::spawn(pump).abort_handle()
+}
+
+/// Without a connection nothing was changed; what is not the server's own no may be different another time.
+fn refused(error: tokio_postgres::Error) -> Trouble {
+    match Trouble::from(error) {
+        Trouble::Refused(StoreError::Database { why }) if !why.ends_with(']') => Trouble::Lost(why),
+        other => other,
+    }
+}
+
+/// Parts of the URL that the library does not know.
+struct Own {
+    mode: Mode,
+    roots: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Disable,
+    Prefer,
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+/// Takes them out.
+fn take_own(url: &str) -> Result<(String, Own), StoreError> {
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(conflict("it begins with postgres://"));
+    }
+    let mut own = Own { mode: Mode::Prefer, roots: None };
+    let Some((front, query)) = url.split_once('?') else { return Ok((url.to_owned(), own)) };
+    let mut rest = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("sslmode", mode)) => own.mode = mode_named(mode)?,
+            Some(("sslrootcert", file)) => own.roots = Some(unescaped(file)?),
+            _ => rest.push(pair),
+        }
+    }
+    let rest = rest.join("&");
+    Ok((if rest.is_empty() { front.to_owned() } else { format!("{front}?{rest}") }, own))
+}
+
+fn mode_named(name: &str) -> Result<Mode, StoreError> {
+    Ok(match name {
+        "disable" => Mode::Disable,
+        "prefer" => Mode::Prefer,
+        "require" => Mode::Require,
+        "verify-ca" => Mode::VerifyCa,
+        "verify-full" => Mode::VerifyFull,
+        _ => {
+            return Err(conflict("sslmode is one of disable, prefer, require, verify-ca, verify-full"));
+        }
+    })
+}
+
+/// `%2F` and the like (RFC 3986, section 2.1).
+fn unescaped(text: &str) -> Result<String, StoreError> {
+    let mut octets = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'%' {
+            octets.push(*first);
+            continue;
+        }
+        let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let octet = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        octets.push(octet.ok_or_else(|| conflict("a % in it is not followed by two digits"))?);
+        rest = &rest[2..];
+    }
+    String::from_utf8(octets).map_err(|_| conflict("it is not UTF-8"))
+}
+
+fn roots_of(file: &str) -> Result<RootCertStore, StoreError> {
+    let failed = |why: String| conflict(&format!("sslrootcert {file:?} cannot be read: {why}"));
+    let mut roots = RootCertStore::empty();
+    let certificates =
+        CertificateDer::pem_file_iter(Path::new(file)).map_err(|error| failed(error.to_string()))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| failed(error.to_string()))?;
+        roots.add(certificate).map_err(|error| failed(error.to_string()))?;
+    }
+    if roots.is_empty() { Err(failed("it has no certificate".to_owned())) } else { Ok(roots) }
+}
+
+fn why_unread(error: &tokio_postgres::Error) -> String {
+    let source = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    // Of these none has more of the URL than the name of a part.
+    if source.starts_with("unknown") || source.starts_with("invalid") {
+        source
+    } else {
+        "it cannot be read".to_owned()
+    }
+}
+
+fn conflict(why: &str) -> StoreError {
+    StoreError::Conflict { why: format!("the database's URL: {why}") }
+}
+
+/// Whom we believe to be the server.
+enum ClientTls {
+    Anybody,
+    Chain(RootCertStore),
+    Name(RootCertStore),
+}
+
+impl ClientTls {
+    fn config(self) -> Result<ClientConfig, StoreError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let failed = |error: &dyn std::fmt::Display| StoreError::Database { why: format!("TLS: {error}") };
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| failed(&error))?;
+        let verifier = match self {
+            ClientTls::Name(roots) => return Ok(builder.with_root_certificates(roots).with_no_client_auth()),
+            ClientTls::Anybody => Lenient { provider, chain: None },
+            ClientTls::Chain(roots) => {
+                let chain = rustls::client::WebPkiServerVerifier::builder_with_provider(
+                    Arc::new(roots),
+                    Arc::clone(&provider),
+                );
+                Lenient { provider, chain: Some(chain.build().map_err(|error| failed(&error))?) }
+            }
+        };
+        Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
+    }
+}
+
+/// Does not ask for the name; with a chain, asks who signed.
+#[derive(Debug)]
+struct Lenient {
+    provider: Arc<CryptoProvider>,
+    chain: Option<Arc<rustls::client::WebPkiServerVerifier>>,
+}
+
+impl ServerCertVerifier for Lenient {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        // The name is looked at last, when all else was found good.
+        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

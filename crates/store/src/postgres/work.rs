@@ -1,0 +1,164 @@
+//! Doing something on a connection, again if need be.
+
+use super::Base;
+use super::error::Trouble;
+use super::link::{Link, Pool, lend};
+use crate::{Fence, StoreError};
+use futures_util::future::BoxFuture;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// Between two tries, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// A transaction is undone within this, or its connection given up.
+const UNDONE_WITHIN: Duration = Duration::from_secs(5);
+const WRITE: &str = "BEGIN";
+pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// What is done: a function, so that it can be done again, and what it needs.
+pub(super) struct Work<A, T> {
+    args: A,
+    run: Run<A, T>,
+    fence: Option<Fence>,
+    again: bool,
+}
+
+type Run<A, T> = for<'a> fn(&'a Link, &'a A) -> BoxFuture<'a, Result<T, Trouble>>;
+
+impl<A, T> Work<A, T> {
+    pub(super) fn new(args: A, run: Run<A, T>) -> Work<A, T> {
+        Work { args, run, fence: None, again: false }
+    }
+
+    /// Doing it twice is doing it once: so it is done again where nobody knows whether it was.
+    pub(super) fn again(mut self) -> Self {
+        self.again = true;
+        self
+    }
+
+    /// It is done only while a lease is held.
+    pub(super) fn behind(mut self, fence: Option<Fence>) -> Self {
+        self.fence = fence;
+        self
+    }
+}
+
+/// An attempt that failed, and whether it may have been committed all the same.
+struct Failed {
+    trouble: Trouble,
+    unsure: bool,
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Failed {
+        Failed { trouble, unsure: false }
+    }
+}
+
+impl Base {
+    /// In a transaction.
+    pub(super) async fn change<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
+        self.persist(&self.pool, Some(WRITE), work).await
+    }
+
+    /// In a transaction, on the connection of the leases.
+    pub(super) async fn change_lease<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
+        self.persist(&self.lease_pool, Some(WRITE), work).await
+    }
+
+    /// Reading alone, each statement for itself.
+    pub(super) async fn look<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
+        self.persist(&self.pool, None, work).await
+    }
+
+    /// Reading alone, all of one moment.
+    pub(super) async fn look_at_once<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
+        self.persist(&self.pool, Some(SNAPSHOT), work).await
+    }
+
+    async fn persist<A, T>(
+        &self,
+        pool: &Pool,
+        begin: Option<&'static str>,
+        work: &Work<A, T>,
+    ) -> Result<T, StoreError> {
+        let until = Instant::now() + self.patience;
+        let mut pause = PAUSE_MIN;
+        loop {
+            let failed = match self.attempt(pool, begin, work).await {
+                Ok(value) => return Ok(value),
+                Err(failed) => failed,
+            };
+            let why = match failed.trouble {
+                Trouble::Refused(error) => return Err(error),
+                Trouble::Lost(why) => {
+                    // The others of the pool are most likely gone the same way.
+                    pool.retain(|_, _| false);
+                    why
+                }
+                Trouble::Undone(why) => why,
+            };
+            if (failed.unsure && !work.again) || Instant::now() + pause > until {
+                return Err(StoreError::Unreachable { why });
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    async fn attempt<A, T>(
+        &self,
+        pool: &Pool,
+        begin: Option<&'static str>,
+        work: &Work<A, T>,
+    ) -> Result<T, Failed> {
+        let link = lend(pool).await?;
+        let Some(begin) = begin else {
+            return self.bounded(&link, (work.run)(&link, &work.args)).await.map_err(Failed::from);
+        };
+        let inside = async {
+            link.begin(begin, work.fence.as_ref()).await?;
+            (work.run)(&link, &work.args).await
+        };
+        match self.bounded(&link, inside).await {
+            Ok(value) => {
+                let committed = self.bounded(&link, link.simple("COMMIT")).await;
+                committed
+                    .map(|()| value)
+                    .map_err(|trouble| Failed { unsure: matches!(trouble, Trouble::Lost(_)), trouble })
+            }
+            Err(trouble) => {
+                undo(&link, &trouble).await;
+                Err(trouble.into())
+            }
+        }
+    }
+
+    pub(super) async fn bounded<T>(
+        &self,
+        link: &Link,
+        run: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Trouble> {
+        match timeout(self.answer_within, run).await {
+            Ok(done) => done,
+            Err(_) => {
+                link.spend();
+                Err(Trouble::Lost(format!("no answer within {} s", self.answer_within.as_secs_f32())))
+            }
+        }
+    }
+}
+
+/// Ends a transaction that failed.
+pub(super) async fn undo(link: &Link, trouble: &Trouble) {
+    let undone = match trouble {
+        Trouble::Lost(_) => false,
+        Trouble::Undone(_) | Trouble::Refused(_) => {
+            matches!(timeout(UNDONE_WITHIN, link.simple("ROLLBACK")).await, Ok(Ok(())))
+        }
+    };
+    if !undone {
+        link.spend();
+    }
+}
