@@ -15,6 +15,8 @@ pub const EARLY_MAX: usize = 100_000;
 const PART_SHIFT: u32 = 24;
 /// One id on the topic: key, alert, endpoint and part.
 const OCTETS: usize = 16;
+/// Ids in one record: far from the largest that any bus takes.
+const RECORD_IDS_MAX: usize = 16_384;
 
 /// The map. Deliveries are packed into eight octets: alert numbers above 2^32 are refused when they are given out.
 #[derive(Default)]
@@ -74,15 +76,11 @@ impl CarrierIds {
         }
     }
 
-    /// What the topic lacks, as one record; nothing if it lacks nothing.
-    pub fn take_unsaved(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        if self.unsaved.is_empty() {
-            return None;
-        }
-        let mut record = Vec::with_capacity(8 + self.unsaved.len());
-        record.extend_from_slice(&now.0.to_le_bytes());
-        record.append(&mut self.unsaved);
-        Some(record)
+    /// What the topic lacks, as records.
+    pub fn take_unsaved(&mut self, now: Timestamp) -> Vec<Vec<u8>> {
+        let unsaved = std::mem::take(&mut self.unsaved);
+        let slices = unsaved.chunks(RECORD_IDS_MAX * OCTETS);
+        slices.map(|ids| [&now.0.to_le_bytes()[..], ids].concat()).collect()
     }
 
     /// Reads a record of the topic back. Answers with its moment.
@@ -157,14 +155,30 @@ mod tests {
         let mut ids = CarrierIds::default();
         ids.add(11, OF, Timestamp(5));
         ids.add(12, OF, Timestamp(5));
-        let record = ids.take_unsaved(Timestamp(6)).unwrap();
-        assert_eq!(ids.take_unsaved(Timestamp(6)), None);
+        let records = ids.take_unsaved(Timestamp(6));
+        assert!(ids.take_unsaved(Timestamp(6)).is_empty());
         let mut again = CarrierIds::default();
-        assert_eq!(again.load(&record), Some(Timestamp(6)));
+        assert_eq!(again.load(&records[0]), Some(Timestamp(6)));
         for ids in [ids, again] {
             assert_eq!(ids.find(&[99, 12]), Some(OF));
             assert_eq!(ids.find(&[99]), None);
         }
+    }
+
+    #[test]
+    fn many_ids_are_saved_in_several_records() {
+        let mut ids = CarrierIds::default();
+        for key in 1..=RECORD_IDS_MAX as u64 + 1 {
+            ids.add(key, OF, Timestamp(5));
+        }
+        let records = ids.take_unsaved(Timestamp(6));
+        assert_eq!(
+            records.iter().map(Vec::len).collect::<Vec<_>>(),
+            [8 + RECORD_IDS_MAX * OCTETS, 8 + OCTETS]
+        );
+        let mut again = CarrierIds::default();
+        records.iter().for_each(|record| _ = again.load(record));
+        assert_eq!(again.len(), RECORD_IDS_MAX + 1);
     }
 
     #[test]

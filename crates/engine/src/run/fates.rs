@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Words that wait for the bus at most; beyond, outcomes and intake wait.
 const WAITING_MAX: u64 = 200_000;
-/// Words of one append.
-const AT_ONCE: usize = 4_096;
+/// Words of one append: what any bus takes as one.
+const AT_ONCE: usize = 1_000;
 /// After a failure (a full disk) the next try waits so long, in microseconds.
 const PAUSE_US: i64 = 1_000_000;
 /// A platform is told for so long, in seconds.

@@ -32,6 +32,8 @@ pub struct FoldState {
     pub intake_to: u64,
     /// Alerts whose final state is written once their deliveries are.
     pub finished: Vec<Change>,
+    /// Carrier ids of a fold that failed: perhaps not on their topic.
+    ids_left: Vec<Vec<u8>>,
 }
 
 /// A change of state to be written.
@@ -49,7 +51,9 @@ struct UnderWay {
     intake_to: u64,
     blocks: Vec<Key>,
     /// What is ready to be written once parties' words up to this one are on the bus.
-    ready: Option<(u64, store::Fold, Option<Vec<u8>>)>,
+    ready: Option<(u64, store::Fold, Arc<Vec<Vec<u8>>>)>,
+    /// The carrier ids that are saved before its first slice.
+    ids: Arc<Vec<Vec<u8>>>,
     alerts: Vec<AlertNo>,
     changes: Vec<Change>,
     slice: Vec<(AlertNo, EndpointNo)>,
@@ -66,6 +70,7 @@ impl FoldState {
             folded_to: 0,
             intake_to: 0,
             finished: Vec::new(),
+            ids_left: Vec::new(),
         })
     }
 
@@ -106,7 +111,11 @@ impl Owner {
         }
         let changes = std::mem::take(&mut self.folding.finished);
         let (blocks, keys) = self.blocks.take_dirty();
+        let mut ids = std::mem::take(&mut self.folding.ids_left);
+        ids.extend(self.ids.take_unsaved(now));
+        let ids = Arc::new(ids);
         self.folding.under_way = Some(UnderWay {
+            ids: ids.clone(),
             position: self.next_outcome,
             intake_to: self.intake.next,
             blocks: keys,
@@ -116,11 +125,10 @@ impl Owner {
             slice: Vec::new(),
             last: false,
         });
-        let ids = self.ids.take_unsaved(now);
         self.fold_slice(blocks, ids);
     }
 
-    fn fold_slice(&mut self, blocks: Vec<store::FoldedBlock>, ids: Option<Vec<u8>>) {
+    fn fold_slice(&mut self, blocks: Vec<store::FoldedBlock>, ids: Arc<Vec<Vec<u8>>>) {
         self.tell_what_happened();
         let Some(fold) = &mut self.folding.under_way else { return };
         let mut rows: Vec<Delivery> = Vec::new();
@@ -157,10 +165,10 @@ impl Owner {
                     why: Guard::passed().to_string(),
                 }));
             }
-            if let Some(ids) = ids
-                && let Err(error) = topic.append(&[&ids]).await
-            {
-                return Errand::Folded(Err(store::StoreError::Database { why: error.to_string() }));
+            for record in ids.iter() {
+                if let Err(error) = topic.append(&[record]).await {
+                    return Errand::Folded(Err(store::StoreError::Database { why: error.to_string() }));
+                }
             }
             Errand::Folded(store.fold_all(slice).await)
         }));
@@ -179,7 +187,7 @@ impl Owner {
             Some(fold) if fold.last => self.fold_done(fold),
             unfinished => {
                 self.folding.under_way = unfinished;
-                self.fold_slice(Vec::new(), None);
+                self.fold_slice(Vec::new(), Arc::default());
             }
         }
     }
@@ -209,6 +217,7 @@ impl Owner {
         tracing::error!(%error, "a fold failed; nothing is lost, it will be tried again");
         let Some(fold) = self.folding.under_way.take() else { return };
         self.blocks.folded(&fold.blocks, false);
+        self.folding.ids_left = Arc::unwrap_or_clone(fold.ids);
         for (no, endpoint) in fold.slice {
             if let Some(live) = self.lives.get_mut(&no) {
                 live.redirty(endpoint);

@@ -22,10 +22,14 @@ pub struct MessageLook {
     pub entry: Option<RosterEntry>,
 }
 
-/// A message is taken back, or says something else: that is on disk, or could not be put there.
+/// Changes of one append: what any bus takes as one.
+const CHANGES_AT_ONCE: usize = 1_000;
+
+/// Messages are taken back, or say something else: that is on disk, or could not be put there.
 pub struct Steering {
-    changes: Vec<Intake>,
-    result: Result<u64, bus::BusError>,
+    /// With their indexes; nothing: it is not there.
+    changes: Vec<(Intake, Option<u64>)>,
+    failed: Option<bus::BusError>,
     reply: Steerer,
 }
 
@@ -144,38 +148,27 @@ impl Owner {
             }
             kept.push(change);
         }
-        let topic = self.intake.topic.clone();
-        let guard = self.guard();
-        self.errands.push(Box::pin(async move {
-            let records: Vec<Vec<u8>> = kept.iter().map(Intake::encode).collect();
-            let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
-            let result = match guard.holds() {
-                true => topic.append(&slices).await,
-                false => Err(Guard::passed()),
-            };
-            // Only what was there before another could lead is known to it before it plans.
-            let result =
-                result.and_then(|first| if guard.holds() { Ok(first) } else { Err(Guard::passed()) });
-            Errand::Steered(Steering { changes: kept, result, reply })
-        }));
+        let (topic, guard) = (self.intake.topic.clone(), self.guard());
+        self.errands
+            .push(Box::pin(async move { Errand::Steered(put_down(kept, &*topic, &guard, reply).await) }));
     }
 
     /// It is on disk, or could not be put there.
     pub fn steered(&mut self, steering: Steering) {
-        let Steering { changes, result, reply } = steering;
+        let Steering { changes, failed, reply } = steering;
         let count = changes.len() as u64;
-        for (place, change) in changes.into_iter().enumerate() {
-            match &result {
+        for (change, index) in changes {
+            match index {
                 // Intake may have come to it before we heard that it is there.
-                Ok(first) if first + (place as u64) < self.intake.next => {}
-                Ok(first) => {
-                    self.intake.carried_out.insert(first + place as u64);
+                Some(index) if index < self.intake.next => {}
+                Some(index) => {
+                    self.intake.carried_out.insert(index);
                     self.take_change(change);
                 }
-                Err(_) => self.let_go_of(&change),
+                None => self.let_go_of(&change),
             }
         }
-        let failed = result.err().map(bus_error);
+        let failed = failed.map(bus_error);
         match (reply, failed) {
             (Steerer::One(reply), None) => _ = reply.send(Ok(Steered::Done)),
             (Steerer::All(reply), None) => _ = reply.send(Ok(count)),
@@ -257,6 +250,34 @@ impl Owner {
             }
         });
     }
+}
+
+/// Appends changes until all are there, or one append failed.
+async fn put_down(kept: Vec<Intake>, topic: &dyn bus::Topic, guard: &Guard, reply: Steerer) -> Steering {
+    let (mut changes, mut failed) = (Vec::with_capacity(kept.len()), None);
+    let mut left = kept.into_iter().peekable();
+    while left.peek().is_some() {
+        let slice: Vec<Intake> = left.by_ref().take(CHANGES_AT_ONCE).collect();
+        let records: Vec<Vec<u8>> = slice.iter().map(Intake::encode).collect();
+        let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+        let mut first = None;
+        if failed.is_none() {
+            match guard.holds() {
+                true => match topic.append(&slices).await {
+                    Ok(at) => first = Some(at),
+                    Err(error) => failed = Some(error),
+                },
+                false => failed = Some(Guard::passed()),
+            }
+        }
+        let index = |place: usize| first.map(|first| first + place as u64);
+        changes.extend(slice.into_iter().enumerate().map(|(place, change)| (change, index(place))));
+    }
+    // Only what was there before another could lead is known to it before it plans.
+    if !guard.holds() {
+        failed.get_or_insert(Guard::passed());
+    }
+    Steering { changes, failed, reply }
 }
 
 fn is_wanted(entry: &RosterEntry, wanted: &Wanted) -> bool {

@@ -4,6 +4,7 @@ use super::house::{House, START};
 use crate::shared::Node;
 use records::Timestamp;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use store::SharedStore;
@@ -39,8 +40,8 @@ pub(crate) use over_both;
 pub enum Ground {
     /// A log on disk and SQLite, of one process alone.
     Files(Folder),
-    /// The same, of a process that could be one of several.
-    Shared(Folder),
+    /// nats-server under a prefix of its own, and the store; of a process that could be one of several.
+    Shared(String, Folder),
 }
 
 /// A folder, and what is open of it: one bus and one store for all who ask.
@@ -61,22 +62,26 @@ impl Ground {
     }
 
     pub async fn shared() -> Ground {
-        Ground::Shared(tempfile::tempdir().unwrap().into())
+        static GROUNDS: AtomicU64 = AtomicU64::new(0);
+        let prefix = format!("ground-{}", GROUNDS.fetch_add(1, Ordering::Relaxed));
+        Ground::Shared(prefix, tempfile::tempdir().unwrap().into())
     }
 
     /// A new one of the same kind.
     pub async fn another(&self) -> Ground {
         match self {
             Ground::Files(_) => Ground::files(),
-            Ground::Shared(_) => Ground::shared().await,
+            Ground::Shared(..) => Ground::shared().await,
         }
     }
 
     /// Bus and store, as a process opens them.
     pub async fn open(&self) -> (Arc<dyn bus::Bus>, SharedStore) {
         match self {
-            Ground::Files(folder) | Ground::Shared(folder) => {
-                folder.open.get_or_init(|| files(folder.dir.path())).clone()
+            Ground::Files(folder) => folder.open.get_or_init(|| files(folder.dir.path())).clone(),
+            Ground::Shared(prefix, folder) => {
+                let (_, store) = folder.open.get_or_init(|| files(folder.dir.path())).clone();
+                (nats(prefix).await, store)
             }
         }
     }
@@ -88,7 +93,7 @@ impl Ground {
     pub async fn house_at(&self, now: Timestamp) -> House {
         let node = match self {
             Ground::Files(_) => None,
-            Ground::Shared(_) => {
+            Ground::Shared(..) => {
                 Some(Node { name: "a".into(), address: String::new(), lease: LEASE, leads: true })
             }
         };
@@ -100,7 +105,7 @@ impl Ground {
     pub async fn killed(self, house: House) -> Ground {
         match self {
             Ground::Files(folder) => Ground::Files(copied(&folder, house)),
-            Ground::Shared(folder) => Ground::Shared(copied(&folder, house)),
+            Ground::Shared(prefix, folder) => Ground::Shared(prefix, copied(&folder, house)),
         }
     }
 
@@ -110,9 +115,21 @@ impl Ground {
         house.store.close().await.unwrap();
         match self {
             Ground::Files(folder) => Ground::Files(copied(&folder, house)),
-            Ground::Shared(folder) => Ground::Shared(copied(&folder, house)),
+            Ground::Shared(prefix, folder) => Ground::Shared(prefix, copied(&folder, house)),
         }
     }
+}
+
+/// The one server of this test process; it ends with it.
+async fn nats(prefix: &str) -> Arc<dyn bus::Bus> {
+    static SERVER: OnceLock<peers::nats::Server> = OnceLock::new();
+    let prefix = prefix.to_owned();
+    let open = move || {
+        let server = SERVER.get_or_init(peers::nats::Server::start);
+        let options = bus::nats::Options { prefix, lease: Duration::from_secs(10), ..Default::default() };
+        bus::nats::open(&server.url(), options).unwrap()
+    };
+    tokio::task::spawn_blocking(open).await.unwrap()
 }
 
 fn files(dir: &Path) -> (Arc<dyn bus::Bus>, SharedStore) {
