@@ -7,8 +7,9 @@ use std::time::Duration;
 use bus::{Bus, BusError, Topic};
 use records::{AttemptRef, AttemptResultRef, OUTCOMES, Outcome, OutcomeBatch, Timestamp};
 
-/// One append holds about so many octets at most: well below the bus's limit on a record.
-const BATCH_OCTETS_MAX: usize = 1024 * 1024;
+/// One append holds about so many octets at most, and what sessions noted meanwhile: well below what a bus takes as one record (a
+/// nats-server 1 MiB, unless it is told otherwise).
+const BATCH_OCTETS_MAX: usize = 256 * 1024;
 /// After a failed append wait so long before it is tried again.
 const APPEND_PAUSE: Duration = Duration::from_secs(1);
 
@@ -365,11 +366,11 @@ mod tests {
     #[test]
     fn a_batch_stays_near_its_octets_but_is_never_empty_while_something_waits() {
         let mut pending = Pending::<Vec<u32>>::default();
-        let long = "x".repeat(600_000);
+        let long = "x".repeat(150_000);
         for text in [&long, &long, &long[..1]] {
             pending.note(&answer(text), None);
         }
-        pending.note(&answer(&"y".repeat(1_100_000)), None);
+        pending.note(&answer(&"y".repeat(275_000)), None);
         pending.note(&answer("z"), None);
         let sizes: Vec<usize> = (0..3).map(|_| pending.take().len()).collect();
         assert_eq!((sizes, pending.is_empty()), (vec![2, 2, 1], true));

@@ -21,11 +21,15 @@ mod elsewhere;
 mod follower;
 mod ledger;
 mod tenure;
+#[cfg(test)]
+mod tests;
 
 pub use allotting::Allocator;
 pub(crate) use asking::{Metered, Outlook, Share, rate_here};
 pub(crate) use follower::Follower;
 pub(crate) use ledger::Claimed;
+#[cfg(test)]
+use ledger::Place;
 pub(crate) use tenure::Tenure;
 
 use std::sync::Arc;

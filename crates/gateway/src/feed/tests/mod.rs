@@ -1,6 +1,7 @@
 mod desk;
 mod flow;
 mod recovery;
+mod several;
 
 use std::sync::Arc;
 
