@@ -33,6 +33,8 @@ pub struct House {
     pub smtp: Option<SocketAddr>,
     /// Where the SMPP door listens, in the clear and by TLS.
     pub smpp: (Option<SocketAddr>, Option<SocketAddr>),
+    /// Where the topic door listens, in the clear and by TLS.
+    pub topics: (Option<SocketAddr>, Option<SocketAddr>),
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
     doors: Doors,
@@ -58,6 +60,7 @@ struct Doors {
     http: Option<doors::http::Running>,
     smtp: Option<doors::smtp::SmtpRunning>,
     smpp: Option<doors::smpp::SmppRunning>,
+    topics: Option<doors::topic::TopicsRunning>,
 }
 
 /// Everything in this process that speaks TLS does so by ring. A second call changes nothing.
@@ -119,6 +122,7 @@ impl House {
             http: None,
             smtp: None,
             smpp: (None, None),
+            topics: (None, None),
             admin_token: None,
             doors: Doors::default(),
             gateways: BTreeMap::new(),
@@ -172,6 +176,8 @@ impl House {
                 gateway::mail::start(mail, self.tags.clone(), &self.world)
                     .map_err(|problems| said(&name, &problems))?
             }
+            CarrierSetup::Topic(topic) => gateway::topic::start((**topic).clone(), &self.world)
+                .map_err(|problems| said(&name, &problems))?,
         };
         self.gateways.insert(name.clone(), running);
         self.ways.insert(name, way.clone());
@@ -227,7 +233,30 @@ impl House {
             self.smpp = (door.address(), door.tls_address());
             self.doors.smpp = Some(door);
         }
+        if let Some(topics) = setup.topics {
+            let deps = doors::topic::TopicsDeps {
+                bus: self.bus.clone(),
+                doorkeeper: doors::topic::by_tokens(self.store.clone()),
+                cores: self.cores.clone(),
+            };
+            let door = doors::topic::start(topics, deps).await.map_err(|error| error.to_string())?;
+            self.topics = (door.address(), door.tls_address());
+            self.doors.topics = Some(door);
+        }
         Ok(())
+    }
+
+    /// Resolves when somebody ends the server by a door: EXIT, where that is configured to.
+    pub fn ended(&self) -> impl Future<Output = ()> + use<> {
+        let exit = self.doors.topics.as_ref().map(|door| door.exit());
+        async move {
+            if let Some(mut exit) = exit
+                && exit.wait_for(|exit| *exit).await.is_ok()
+            {
+                return;
+            }
+            std::future::pending().await
+        }
     }
 
     /// The simulators, to be asked what came.
@@ -244,6 +273,9 @@ impl House {
             door.stop().await;
         }
         if let Some(door) = self.doors.smpp {
+            door.stop().await;
+        }
+        if let Some(door) = self.doors.topics {
             door.stop().await;
         }
         let stopping: Vec<_> = self.gateways.into_values().map(Running::stop).collect();

@@ -112,6 +112,7 @@ mod tests {
         };
         Setup {
             smpp: None,
+            topics: None,
             platforms: Vec::new(),
             parties: Vec::new(),
             data: data.to_owned(),

@@ -26,8 +26,10 @@ pub async fn run(file: Option<PathBuf>, data: PathBuf) -> Result<(), String> {
         eprintln!("campanile listens on http://{address}; data is in {}", data.display());
     }
     let mut signals = Signals::new().map_err(|error| format!("signals cannot be heard: {error}"))?;
+    let mut ended = std::pin::pin!(house.ended());
     loop {
         tokio::select! {
+            () = &mut ended => break,
             _ = signals.terminate.recv() => break,
             _ = signals.interrupt.recv() => break,
             _ = signals.hangup.recv() => said(&reload(&mut house, file.as_deref(), &data).await),

@@ -2,9 +2,11 @@
 
 use doors::http::{CapSender, HttpConfig, PlatformSettings};
 use doors::smpp::{SmppClient, SmppConfig};
+use doors::topic::TopicsConfig;
 use engine::PartySettings;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
+use gateway::topic::TopicRoute;
 use records::Route;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,6 +30,8 @@ pub struct Setup {
     pub routes: Vec<Way>,
     /// The SMPP door.
     pub smpp: Option<SmppDoor>,
+    /// The topic door.
+    pub topics: Option<TopicsConfig>,
     /// Who may call the platform's old way.
     pub platforms: Vec<PlatformSettings>,
     /// Whom messages from people are for.
@@ -59,6 +63,7 @@ impl Setup {
             ("[http]", http(self) != http(new)),
             ("[smtp]", self.smtp != new.smtp),
             ("[smpp]", smpp(self) != smpp(new)),
+            ("[topics]", self.topics != new.topics),
             ("store.url", self.database != new.database),
             ("bus.url", self.bus != new.bus),
             ("bus.fsync", self.fsync != new.fsync),
@@ -118,6 +123,8 @@ pub enum CarrierSetup {
     Sms(Box<SmsRoute>),
     /// By SMTP.
     Mail(Box<MailRoute>),
+    /// Onto text topics.
+    Topic(Box<TopicRoute>),
 }
 
 /// The simulator behind a route.

@@ -3,3 +3,4 @@
 pub mod http;
 pub mod smpp;
 pub mod smtp;
+pub mod topic;

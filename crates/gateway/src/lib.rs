@@ -4,7 +4,7 @@
 //! - [`feed`]: from segments on the bus to entries that may be written, and what an earlier process left half done.
 //! - [`journal`]: what became of them, on the topic of outcomes, before anybody acts on it.
 //! - [`peers`]: what gateways of several processes tell each other.
-//! - [`sms`]: SMPP. [`mail`]: SMTP. [`notice`]: what we tell platforms and observers, by HTTP.
+//! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`notice`]: what we tell platforms and observers, by HTTP.
 
 pub mod feed;
 pub mod journal;
@@ -12,6 +12,7 @@ pub mod mail;
 pub mod notice;
 pub mod peers;
 pub mod sms;
+pub mod topic;
 pub mod world;
 
 pub use world::{Behind, Changed, Clock, Problem, Running, Secret, Stop, Witness, World};

@@ -9,20 +9,23 @@ pub enum Channel {
     Sms = 0,
     /// Mail, by SMTP.
     Mail = 1,
+    /// Text topics, for displays and scripts, by the topic protocol.
+    Topic = 2,
 }
 
 /// Channels the design names that a later version builds. They are refused by name.
-const PLANNED: [&str; 8] = ["pager", "voice", "fax", "im", "edge", "webhook", "push", "topic"];
+const PLANNED: [&str; 7] = ["pager", "voice", "fax", "im", "edge", "webhook", "push"];
 
 impl Channel {
     /// All channels that exist, in the order a recipient without an order of their own is tried.
-    pub const ALL: [Channel; 2] = [Channel::Sms, Channel::Mail];
+    pub const ALL: [Channel; 3] = [Channel::Sms, Channel::Mail, Channel::Topic];
 
     /// The channel's name, as in `sms:+46701234567`.
     pub fn name(self) -> &'static str {
         match self {
             Channel::Sms => "sms",
             Channel::Mail => "mail",
+            Channel::Topic => "topic",
         }
     }
 }
@@ -39,8 +42,9 @@ impl std::str::FromStr for Channel {
         match text {
             "sms" => Ok(Channel::Sms),
             "mail" => Ok(Channel::Mail),
+            "topic" => Ok(Channel::Topic),
             planned if PLANNED.contains(&planned) => Err(format!("channel {planned} is not built yet")),
-            other => Err(format!("channel {other:?} is unknown; channels are sms, mail")),
+            other => Err(format!("channel {other:?} is unknown; channels are sms, mail, topic")),
         }
     }
 }

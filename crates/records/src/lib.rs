@@ -21,6 +21,7 @@ mod roster;
 mod route;
 mod segment;
 mod share;
+mod text_topic;
 mod time;
 mod topics;
 
@@ -48,6 +49,9 @@ pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, Roste
 pub use route::{Lane, NodeHealth, Route, RouteHealth};
 pub use segment::{Body, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
 pub use share::{RateAsk, RateAsks, RateGrant, RateGrants};
+pub use text_topic::{
+    TEXT_TOPIC_OCTETS_MAX, TEXT_TOPICS, checked_text_topic, text_topic_of_bus, text_topic_on_bus,
+};
 pub use time::Timestamp;
 pub use topics::{
     ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, RATES_ASKED,

@@ -49,7 +49,7 @@ pub struct Entry {
     pub endpoint: EndpointNo,
     /// Which attempt, from 1.
     pub attempt: u8,
-    /// E.164 or addr-spec.
+    /// E.164, addr-spec, or a topic without its `@`.
     pub address: String,
     /// Which of the segment's bodies, unless `own` is there.
     pub body: u16,
@@ -80,6 +80,11 @@ pub enum Body {
     },
     /// A platform's own short message, with what it said of sender, coding and headers.
     Short(Box<Short>),
+    /// Text for a text topic; the gateway makes messages of it.
+    Topic {
+        /// Text.
+        text: String,
+    },
 }
 
 impl Segment {

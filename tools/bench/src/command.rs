@@ -5,6 +5,7 @@ use crate::http::{self, Amount, HttpOptions};
 use crate::measured::{Measured, csv, table};
 use crate::plot::{self, Curve, Scale};
 use crate::smpp::{self, Amount as Messages, CarriersOptions, PartArgs, Peer, Side, SmppOptions};
+use crate::topics::{self, TopicsOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use records::Channel;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,19 @@ Examples:
   campanile bench smpp --paper --out figures"
     )]
     Smpp(Box<SmppArgs>),
+    /// The topic protocol: requests a second of posters and readers, every reply looked at.
+    #[command(
+        after_help = "Readers read among the newest 10,000 messages of a topic; posters check that indexes rise. Ranges make several runs.
+With --floor a bare blocking server (a thread per connection, a parser by hand) is measured in turns with ours.
+
+Examples:
+  campanile bench topics --posters 1,3 --readers 1,3 --floor --rounds 5
+  campanile bench topics --posters 3 --readers 3 --depth 64 --durability memory,os
+  campanile bench topics --posters 64,256 --readers 0 --durability disk --folder /var/tmp
+  campanile bench topics --posters 2 --readers 2 --connections 10000
+  campanile bench topics --paper --time-scale 10 --out figures"
+    )]
+    Topics(TopicsArgs),
     /// A process of a bench's own, that a measurement is made against
     #[command(hide = true)]
     Part(PartArgs),
@@ -178,6 +192,43 @@ pub struct SmppArgs {
     common: Common,
 }
 
+/// `bench topics`.
+#[derive(Debug, Args)]
+pub struct TopicsArgs {
+    /// Threads that post
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1",
+        value_parser = clap::value_parser!(u16).range(0..=1_000))]
+    posters: Vec<u16>,
+    /// Threads that read; as many numbers as posters, or one for all
+    #[arg(long, value_name = "M", value_delimiter = ',', default_value = "1",
+        value_parser = clap::value_parser!(u16).range(0..=1_000))]
+    readers: Vec<u16>,
+    /// Requests in flight on each connection
+    #[arg(long, value_name = "D", value_delimiter = ',', default_value = "1",
+        value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    depth: Vec<u16>,
+    /// Connections, spread over the threads [default: one each]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=60_000))]
+    connections: u32,
+    /// How safe a message is when it is answered: memory, os, disk
+    #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "memory")]
+    durability: Vec<String>,
+    /// How long
+    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    seconds: f64,
+    /// Runs, of which the middle one counts
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=101))]
+    rounds: u16,
+    /// Measures a bare blocking server in turns with ours
+    #[arg(long)]
+    floor: bool,
+    /// Divides the ten seconds of the published attempts
+    #[arg(long, value_name = "X", default_value_t = 1.0, requires = "paper")]
+    time_scale: f64,
+    #[command(flatten)]
+    common: Common,
+}
+
 impl Command {
     /// Runs the bench; `program` is the campanile whose server and simulators run.
     ///
@@ -194,6 +245,7 @@ impl Command {
                 Command::Alert(args) => args.run(program).await,
                 Command::Http(args) => args.run(program).await,
                 Command::Smpp(args) => args.run(program).await,
+                Command::Topics(args) => args.run(program).await,
                 // Above.
                 Command::Part(_) => Ok(()),
             }
@@ -387,6 +439,94 @@ impl SmppArgs {
             plot::draw_bars(&path, title, ["messages in a second", "seconds of all runs"], &bars)?;
         }
         judged(&measured)
+    }
+}
+
+impl TopicsArgs {
+    async fn run(self, program: &Path) -> Result<(), String> {
+        let common = &self.common;
+        if !(self.seconds.is_finite() && self.seconds > 0.0) {
+            return Err("--seconds: a positive number".to_owned());
+        }
+        let all = self.options(program)?;
+        if common.paper {
+            return self.run_paper(all).await;
+        }
+        let mut measured = Vec::new();
+        for options in all {
+            measured.extend(topics::run(&options).await?);
+        }
+        let curves = topics::curves(&measured);
+        let axes = ["connections", "requests/s"];
+        let figure = Figure { title: "Topics", axes, scale: Scale::Logarithmic, curves };
+        common.show("topics", &measured, topics::rows(&measured), figure)
+    }
+
+    /// A run for each combination.
+    fn options(&self, program: &Path) -> Result<Vec<TopicsOptions>, String> {
+        let common = &self.common;
+        if self.readers.len() != 1 && self.readers.len() != self.posters.len() {
+            return Err("--readers: as many numbers as --posters, or one".to_owned());
+        }
+        let mut all = Vec::new();
+        for durability in &self.durability {
+            if !["memory", "os", "disk"].contains(&durability.as_str()) {
+                return Err(format!("--durability: {durability:?} is none of memory, os, disk"));
+            }
+            for (place, posters) in self.posters.iter().enumerate() {
+                let readers = self.readers.get(place).unwrap_or(&self.readers[0]);
+                if posters + readers == 0 {
+                    return Err("--posters, --readers: there must be somebody".to_owned());
+                }
+                for depth in &self.depth {
+                    let token = (!common.token.is_empty()).then(|| common.token.clone());
+                    all.push(TopicsOptions {
+                        program: program.to_owned(),
+                        folder: common.folder.clone(),
+                        server: common.server.clone().map(|server| (server, token)),
+                        fsync: common.fsync.clone(),
+                        posters: (*posters).into(),
+                        readers: (*readers).into(),
+                        depth: (*depth).into(),
+                        connections: self.connections as usize,
+                        durability: durability.clone(),
+                        time: Duration::from_secs_f64(self.seconds),
+                        rounds: self.rounds.into(),
+                        floor: self.floor,
+                    });
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    async fn run_paper(&self, all: Vec<TopicsOptions>) -> Result<(), String> {
+        let common = &self.common;
+        if !(self.time_scale >= 1.0 && self.time_scale.is_finite()) {
+            return Err("--time-scale: a number from 1 on".to_owned());
+        }
+        let options = all.first().ok_or("--durability: memory, os or disk")?;
+        let paper = topics::run_paper(options, self.time_scale).await?;
+        let (attempts, statistics) = (paper.attempts_rows(), paper.statistics_rows());
+        if common.format == Format::Table {
+            if self.time_scale > 1.0 {
+                println!("The published attempts (10 s) are divided by {}.", self.time_scale);
+            }
+            println!("Requests/s of one thread in each attempt (published: table 3.1)\n");
+            print!("{}", table(&attempts.0, &attempts.1));
+            println!("\nTheir mean, variance and standard deviation (published: table 3.2)\n");
+            print!("{}", table(&statistics.0, &statistics.1));
+        } else {
+            common.print(paper.measured(), (&attempts.0, &attempts.1))?;
+        }
+        if let Some(folder) = common.folder_out()? {
+            common.write("topics-paper-attempts.csv", &csv(&attempts.0, &attempts.1))?;
+            common.write("topics-paper-statistics.csv", &csv(&statistics.0, &statistics.1))?;
+            let title = "Posters and readers, ours and published";
+            let axes = ["experiment: 1+1, 1+2, 1+3, 2+1, … 3+3", "requests/s of one thread"];
+            plot::draw_bars(&folder.join("topics-paper.svg"), title, axes, &paper.bars())?;
+        }
+        judged(paper.measured())
     }
 }
 

@@ -6,6 +6,7 @@
 //! - [`alert`]: one alert to many.
 //! - [`http`]: submission alone.
 //! - [`smpp`]: client, server and gateway, and many carriers.
+//! - `topics`: the topic protocol, beside a bare blocking server.
 //! - [`Command`]: all of it on the command line.
 
 pub mod alert;
@@ -16,8 +17,9 @@ mod plot;
 mod published;
 pub mod smpp;
 mod statistics;
+mod topics;
 mod world;
 
-pub use command::{AlertArgs, Command, HttpArgs, SmppArgs};
+pub use command::{AlertArgs, Command, HttpArgs, SmppArgs, TopicsArgs};
 pub use measured::{Cpu, Measured};
 pub use smpp::PartArgs;

@@ -29,6 +29,8 @@ pub(crate) struct Curve {
 pub(crate) struct Bars {
     pub(crate) name: String,
     pub(crate) bars: Vec<(f64, f64)>,
+    /// How far each reaches up and down from its height; those that are missing are not drawn.
+    pub(crate) deviations: Vec<f64>,
 }
 
 /// How an axis is divided.
@@ -160,6 +162,18 @@ fn draw_bars_into(svg: &mut String, title: &str, axes: [&str; 2], bars: &[Bars])
         drawn
             .label(&bars.name)
             .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 18, y + 5)], colour.filled()));
+        let middle = left + width / 2.0;
+        let errors = bars.bars.iter().zip(&bars.deviations).map(|((at, height), deviation)| {
+            let ends = [(height - deviation).max(0.0), height + deviation];
+            PathElement::new(ends.map(|end| (at + middle, end)), BLACK.stroke_width(2))
+        });
+        chart.draw_series(errors).map_err(|error| said(&error))?;
+        let tips = bars
+            .bars
+            .iter()
+            .zip(&bars.deviations)
+            .map(|((at, height), _)| Circle::new((at + middle, *height), 3, BLACK.filled()));
+        chart.draw_series(tips).map_err(|error| said(&error))?;
     }
     let mut labels = chart.configure_series_labels();
     let labels = labels.position(SeriesLabelPosition::UpperRight).background_style(WHITE.mix(0.8));
@@ -226,6 +240,7 @@ mod tests {
         let bars = |name: &str, by: f64| Bars {
             name: name.to_owned(),
             bars: (20..30).map(|place| (f64::from(place), by * f64::from(place))).collect(),
+            deviations: if by < 1.0 { vec![1.5; 10] } else { Vec::new() },
         };
         let axes = ["messages in a second", "seconds"];
         draw_bars(&path, "Five carriers", axes, &[bars("ours", 1.0), bars("published", 0.5)]).unwrap();
@@ -234,6 +249,7 @@ mod tests {
             assert!(svg.contains(word), "{word}");
         }
         assert!(svg.matches("<rect").count() >= 20);
+        assert!(svg.matches("<circle").count() >= 10, "the middles of error bars");
         assert_eq!((step(&[3.0, 1.0, 1.5, 1.5]), step(&[4.0])), (0.5, 1.0));
     }
 }

@@ -1,4 +1,4 @@
-//! The published figures of M1 and M5, as data.
+//! The published figures of M1, M4 and M5, as data.
 
 /// A row of table 2: submission alone over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,6 +44,25 @@ pub(crate) struct FiveCarriers {
     pub(crate) seconds: Vec<f64>,
     /// Of seconds 1 to 8.
     pub(crate) median: f64,
+}
+
+/// A row of the topic server's table 3.1: means of ten attempts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TopicAttempts {
+    pub(crate) posters: usize,
+    pub(crate) readers: usize,
+    /// Of one thread.
+    pub(crate) per_thread_per_s: Vec<f64>,
+}
+
+/// A row of its table 3.2.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TopicStatistics {
+    pub(crate) posters: usize,
+    pub(crate) readers: usize,
+    pub(crate) mean: f64,
+    pub(crate) variance: f64,
+    pub(crate) deviation: f64,
 }
 
 /// Figures 2 to 5 have no numbers but these words: 8,192 endpoints not split took under 1,000 s without acknowledgements.
@@ -105,6 +124,26 @@ pub(crate) fn five_carriers() -> Vec<FiveCarriers> {
     })
 }
 
+/// Table 3.1 of the topic server.
+pub(crate) fn topic_attempts() -> Vec<TopicAttempts> {
+    rows(include_str!("../published/m4_table_3_1_attempts.csv"), |row| TopicAttempts {
+        posters: row[1] as usize,
+        readers: row[2] as usize,
+        per_thread_per_s: row[3..].to_vec(),
+    })
+}
+
+/// Table 3.2 of the topic server.
+pub(crate) fn topic_statistics() -> Vec<TopicStatistics> {
+    rows(include_str!("../published/m4_table_3_2_statistics.csv"), |row| TopicStatistics {
+        posters: row[1] as usize,
+        readers: row[2] as usize,
+        mean: row[3],
+        variance: row[4],
+        deviation: row[5],
+    })
+}
+
 /// The rows of a file we ship; the tests read them all. A cell that is no number is `NAN`.
 fn rows<T>(text: &str, read: impl Fn(&[f64]) -> T) -> Vec<T> {
     let numbers =
@@ -130,6 +169,20 @@ mod tests {
         for run in &runs {
             let first = crate::statistics::Summary::of(&run.seconds[..8]).map(|summary| summary.median);
             assert_eq!(first, Some(run.median), "{run:?}");
+        }
+    }
+
+    #[test]
+    fn the_topic_server_s_tables_are_whole_and_agree() {
+        let (attempts, statistics) = (topic_attempts(), topic_statistics());
+        assert_eq!((attempts.len(), statistics.len()), (9, 9));
+        for (row, expected) in attempts.iter().zip(&statistics) {
+            assert_eq!((row.posters, row.readers), (expected.posters, expected.readers));
+            assert_eq!(row.per_thread_per_s.len(), 10);
+            let summary = crate::statistics::Summary::of(&row.per_thread_per_s).unwrap();
+            assert!((summary.mean - expected.mean).abs() < 0.02, "{summary:?} {expected:?}");
+            assert!((summary.deviation - expected.deviation).abs() < 0.5, "{summary:?} {expected:?}");
+            assert!((expected.variance.sqrt() - expected.deviation).abs() < 0.5, "{expected:?}");
         }
     }
 

@@ -167,6 +167,13 @@ impl Server {
         self.ready().await;
     }
 
+    /// The same, when it has ended by itself, in order.
+    pub async fn restart_after_its_end(&mut self) {
+        let status = self.child.take().expect("it was started").wait().unwrap();
+        assert!(status.success(), "it ended with {status}:\n{}", self.log());
+        self.restart().await;
+    }
+
     /// Starts it again on the same data and port, and does not wait.
     pub fn spawn_again(&mut self) {
         assert!(self.child.is_none(), "it runs already");

@@ -26,4 +26,5 @@ mod rate;
 mod relay;
 mod steering;
 mod submitting;
+mod topics;
 mod world;

@@ -403,9 +403,6 @@ pub(crate) enum Bench {
     Diameter(Anything),
     /// Not built yet
     #[command(hide = true)]
-    Topics(Anything),
-    /// Not built yet
-    #[command(hide = true)]
     Udp(Anything),
 }
 
@@ -414,7 +411,6 @@ impl Bench {
         match self {
             Bench::Built(_) => "built",
             Bench::Diameter(_) => "diameter",
-            Bench::Topics(_) => "topics",
             Bench::Udp(_) => "udp",
         }
     }

@@ -40,6 +40,7 @@ impl Check<'_> {
         self.rest();
         self.routes();
         self.smpp();
+        self.topics();
         self.platforms();
         self.keywords();
         self.cap(&self.config.cap.sender);
@@ -69,7 +70,6 @@ impl Check<'_> {
         let config = self.config;
         let charging = config.charging.as_ref().is_some_and(|charging| charging.mode != ChargingMode::Off);
         for (path, is_there, what) in [
-            ("topics", config.topics.is_some(), "the topic protocol is"),
             ("diameter", config.diameter.is_some(), "the Diameter server is"),
             ("charging", charging, "charging is"),
         ] {
@@ -196,13 +196,14 @@ impl Check<'_> {
         self.check(&at("name"), wrong_name(&route.name));
         // A channel or mode that is wrong was a problem when it was read.
         if route.channel.is_none() && !self.places.contains_key(&at("channel")) {
-            self.add(&at("channel"), "is needed: sms or mail");
+            self.add(&at("channel"), "is needed: sms, mail or topic");
         }
         if route.mode.is_none() && !self.places.contains_key(&at("mode")) {
             self.add(&at("mode"), "is needed: live or drill");
         }
         let has_address = self.places.contains_key(&at("address"));
-        match (has_address, route.sim) {
+        let is_here = route.channel == Some(Channel::Topic);
+        match (has_address || is_here, route.sim && !is_here) {
             (true, true) => self.add(&at("sim"), "excludes address: the simulator has its own"),
             (false, false) => self.add(&at("address"), "is needed, or sim = true"),
             _ => {}
@@ -235,6 +236,9 @@ impl Check<'_> {
         }
         if let Some(mail) = route.mail(self.data, simulator, door) {
             found.extend(mail.problems().into_iter().map(|problem| (problem.field, problem.reason)));
+        }
+        if self.config.topics.is_none() && route.channel == Some(Channel::Topic) {
+            found.push(("channel", "topic needs a section [topics]: nobody could read them".to_owned()));
         }
         for (field, reason) in found {
             // Said already, in the words of the config.

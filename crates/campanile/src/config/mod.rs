@@ -15,6 +15,7 @@ mod sections;
 mod setup;
 #[cfg(test)]
 mod tests;
+mod topics;
 mod values;
 
 pub use node::ENVIRONMENT_PREFIX;
@@ -22,6 +23,7 @@ pub use platforms::{Keyword, Platform, Smpp, SmppClient};
 pub use problem::{Place, Problem, Problems};
 pub use route::Route;
 pub use sections::*;
+pub use topics::Topics;
 pub(crate) use values::parse_duration;
 
 use check::Check;

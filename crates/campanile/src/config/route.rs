@@ -2,10 +2,12 @@
 
 use super::read::section;
 use super::values::TlsChoice;
+use doors::topic::TopicsConfig;
 use gateway::Secret;
 use gateway::mail::{MailRoute, Tls};
 use gateway::sms::SmsRoute;
 use gateway::sms::config::{Binding, Numbering, Source as SmsSource, Standing};
+use gateway::topic::TopicRoute;
 use net::TlsClientSettings;
 use records::{Channel, Mode};
 use smpp::pdu::Version;
@@ -228,6 +230,17 @@ impl Route {
         })
     }
 
+    /// What the topic gateway is told; nothing for another channel. `kept`: as the door keeps text topics.
+    pub fn topic(&self, kept: &TopicsConfig) -> Option<TopicRoute> {
+        (self.channel == Some(Channel::Topic)).then(|| TopicRoute {
+            name: self.name.clone(),
+            rate: self.rate,
+            settings: kept.settings(),
+            topic_octets_max: kept.topic_octets_max,
+            message_octets_max: kept.message_octets_max,
+        })
+    }
+
     /// Keys that are set and belong to another channel.
     pub(super) fn strangers(&self) -> Vec<&'static str> {
         let sms = [
@@ -258,12 +271,24 @@ impl Route {
             ("from", self.from.is_some()),
             ("hello", self.hello.is_some()),
         ];
-        let others: &[(&'static str, bool)] = match self.channel {
-            Some(Channel::Sms) => &mail,
-            Some(Channel::Mail) => &sms,
-            None => &[],
+        // A text topic is in this house: there is nobody to connect to.
+        let carriers = [
+            ("address", self.address.is_some()),
+            ("sim", self.sim),
+            ("password", self.password.is_some()),
+            ("tls", self.tls.is_some()),
+            ("ca_file", self.ca_file.is_some()),
+            ("server_name", self.server_name.is_some()),
+            ("sessions", self.sessions.is_some()),
+            ("window", self.window.is_some()),
+        ];
+        let others: Vec<(&'static str, bool)> = match self.channel {
+            Some(Channel::Sms) => mail.to_vec(),
+            Some(Channel::Mail) => sms.to_vec(),
+            Some(Channel::Topic) => [&sms[..], &mail, &carriers].concat(),
+            None => Vec::new(),
         };
-        others.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| *key).collect()
+        others.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
     }
 
     fn peer(&self, simulator: Option<&str>) -> String {

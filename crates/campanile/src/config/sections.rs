@@ -3,6 +3,7 @@
 use super::platforms::{Keyword, Platform, Smpp};
 use super::read::{section, words};
 use super::route::Route;
+use super::topics::Topics;
 use bus::embedded::Fsync;
 use engine::Settings;
 use gateway::Secret;
@@ -185,44 +186,6 @@ section! {
 }
 
 // What follows is read, so that a config for a later version is checked for slips, and then refused by name.
-
-section! {
-    /// `[topics]`
-    Topics {
-        /// Address and port.
-        listen: SocketAddr = loopback(12345),
-        /// How safe a message is when it is answered.
-        durability: Durability = Durability::Os,
-        /// Octets of a topic.
-        max_topic: usize = 140,
-        /// Octets of a message.
-        max_message: usize = 140,
-        /// What EXIT ends.
-        exit: Exit = Exit::Close,
-    }
-}
-
-words! {
-    /// How safe a message is.
-    Durability {
-        /// As long as the process lives.
-        Memory = "memory",
-        /// As long as the machine lives.
-        Os = "os",
-        /// Through a power cut.
-        Disk = "disk",
-    }
-}
-
-words! {
-    /// What EXIT ends.
-    Exit {
-        /// The connection.
-        Close = "close",
-        /// The server.
-        Stop = "stop",
-    }
-}
 
 section! {
     /// `[diameter]`

@@ -33,6 +33,7 @@ impl Config {
                 .smpp
                 .as_ref()
                 .map(|smpp| SmppDoor { config: smpp.door(data), clients: smpp.clients() }),
+            topics: self.topics.as_ref().map(|topics| topics.door(data, self.shares_topics())),
             platforms: self.platforms(),
             parties: self.parties(),
             routes: self.route.iter().filter_map(|route| self.way(route, data)).collect(),
@@ -42,6 +43,12 @@ impl Config {
             webhook_secret: self.callback.secret.clone(),
             retention,
         })
+    }
+
+    /// Not only the topic door makes text topics: other processes do, or routes of channel topic.
+    fn shares_topics(&self) -> bool {
+        let publishes = |route: &Route| route.channel == Some(records::Channel::Topic);
+        self.bus.url.starts_with("nats") || self.route.iter().any(publishes)
     }
 
     fn http_config(&self, data: &Path) -> Result<HttpConfig, String> {
@@ -58,7 +65,9 @@ impl Config {
         let sms = route.sms(data, None).map(|sms| CarrierSetup::Sms(Box::new(sms)));
         let mail = || route.mail(data, None, door).map(|mail| CarrierSetup::Mail(Box::new(mail)));
         let simulator = route.sim.then(Simulator::default);
-        Some(Way { route: route.record()?, carrier: sms.or_else(mail)?, simulator })
+        let kept = self.topics.clone().unwrap_or_default().door(data, false);
+        let topic = || route.topic(&kept).map(|topic| CarrierSetup::Topic(Box::new(topic)));
+        Some(Way { route: route.record()?, carrier: sms.or_else(mail).or_else(topic)?, simulator })
     }
 }
 

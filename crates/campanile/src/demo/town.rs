@@ -6,6 +6,7 @@ use gateway::Secret;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
 use gateway::sms::config::Source;
+use gateway::topic::TopicRoute;
 use records::{Channel, Mode, Route};
 use serde_json::{Value, json};
 use sim::town::{Expected, Town};
@@ -36,6 +37,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
     let public_url = Some(format!("http://{listen}"));
     Ok(Setup {
         smpp: None,
+        topics: None,
         platforms: Vec::new(),
         parties: Vec::new(),
         data: folder.to_owned(),
@@ -70,6 +72,9 @@ fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
             rate,
             ..MailRoute::default()
         })),
+        Channel::Topic => {
+            CarrierSetup::Topic(Box::new(TopicRoute { name: name.to_owned(), rate, ..TopicRoute::default() }))
+        }
     };
     let route = Route {
         name: name.to_owned(),
@@ -112,7 +117,7 @@ pub fn counts(expected: &Expected) -> BTreeMap<&'static str, u64> {
         // A mailbox that takes a mail says nothing more of it: no receipt means accepted, not delivered.
         let (arrived, unheard) = match channel {
             Channel::Sms => (fates.silent, fates.unheard),
-            Channel::Mail => (0, fates.unheard + fates.silent),
+            Channel::Mail | Channel::Topic => (0, fates.unheard + fates.silent),
         };
         *counts.entry("failed").or_default() += fates.refused + fates.lost;
         *counts.entry("accepted").or_default() += unheard;

@@ -62,7 +62,8 @@ fn meaning(name: &str) -> Meaning {
         Err(reason) if reason.ends_with("is not built yet") => Meaning::Wrong(reason),
         Err(_) if is_language(name) => Meaning::Language(name.to_lowercase()),
         Err(_) => Meaning::Wrong(
-            "is neither a channel (sms, mail) nor a language tag such as sv or zh-Hant".to_owned(),
+            "is neither a channel with texts of its own (sms, mail) nor a language tag such as sv or zh-Hant"
+                .to_owned(),
         ),
     }
 }

@@ -74,6 +74,7 @@ pub fn address(channel: Channel, text: &str, defaults: Defaults) -> Result<Strin
     match channel {
         Channel::Sms => forms::phone(text, defaults),
         Channel::Mail => forms::mail(text),
+        Channel::Topic => records::checked_text_topic(text.trim()),
     }
 }
 

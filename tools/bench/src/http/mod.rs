@@ -199,6 +199,7 @@ impl Client {
         let address = |place: u64| match channel {
             Channel::Mail => format!("mail:r{round}.{number}.{place}@town.example"),
             Channel::Sms => format!("sms:{}", phone_number(number * endpoints + place)),
+            Channel::Topic => format!("topic:r{round}.{number}.{place}"),
         };
         let audience: Vec<String> = (0..endpoints).map(address).collect();
         let text = "Water is off until noon.";

@@ -279,14 +279,15 @@ impl Paper {
                 }
             }
             let bars = counts.into_iter().map(|(count, seconds)| (count as f64, seconds)).collect();
-            Bars { name: name.to_owned(), bars }
+            Bars { name: name.to_owned(), bars, deviations: Vec::new() }
         };
         vec![bars("published", "published_seconds"), bars("ours", "seconds")]
     }
 
     /// Our cycle times with a window of 1, microseconds: how many of them fell into each bar.
     pub(crate) fn cycle_bars(&self) -> Vec<Bars> {
-        vec![Bars { name: "window 1, all runs".to_owned(), bars: bars_of(&self.cycles_us) }]
+        let name = "window 1, all runs".to_owned();
+        vec![Bars { name, bars: bars_of(&self.cycles_us), deviations: Vec::new() }]
     }
 }
 

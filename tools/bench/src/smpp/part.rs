@@ -44,6 +44,8 @@ enum Kind {
     Door,
     /// Simulated SMSCs
     Carriers,
+    /// A bare blocking server of topics
+    Floor,
 }
 
 impl PartArgs {
@@ -60,6 +62,10 @@ impl PartArgs {
             Kind::Front => run_front(),
             Kind::Door => self.run_door(),
             Kind::Carriers => self.run_carriers(),
+            Kind::Floor => {
+                let address = crate::topics::start_floor().map_err(|error| format!("the floor: {error}"))?;
+                talk(&[address.to_string()], || Ok(()))
+            }
         }
     }
 

@@ -145,6 +145,8 @@ fn conduct(habits: &super::Habits, device: &records::Device) -> Conduct {
     match device.channel {
         Channel::Sms => habits.phone(&device.address),
         Channel::Mail => habits.mailbox(&device.address),
+        // Nobody answers on a text topic.
+        Channel::Topic => Conduct::Silent,
     }
 }
 

@@ -187,6 +187,7 @@ impl Town {
             let broken = match devices[0].channel {
                 Channel::Sms => "+46-12",
                 Channel::Mail => "nobody@",
+                Channel::Topic => "#",
             };
             devices[0].address = broken.to_owned();
         }

@@ -1,0 +1,339 @@
+//! Listens, gives each connection a thread or a place on a core, and stops in order.
+
+use super::config::TopicsConfig;
+use super::meter::Meter;
+use super::shelf::{NoTopic, Shelf};
+use super::threads::{self, Seat};
+use super::turn::Talk;
+use super::{Doorkeeper, TopicsDeps, reactor};
+use bus::Topic;
+use net::{Cores, HANDSHAKE_MAX, Stream, TlsServer};
+use records::Role;
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinHandle;
+
+/// Up to so many connections have a thread each; with more, all go to the cores.
+const THREADS_MAX: usize = 16;
+/// When there are so few again, those on cores get threads.
+const THREADS_AGAIN: usize = 8;
+/// Connections the system keeps waiting for `accept`.
+const BACKLOG: u32 = 4096;
+/// After an error of `accept` (no file descriptors left, mostly) wait so long before the next.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Threads' clients are looked at so often, whether they have been silent for too long.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Topics that others made are looked for so often.
+const FOLLOW_EVERY: Duration = Duration::from_secs(1);
+/// Connections get so long to end when the door closes.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Why the door could not be opened.
+#[derive(Debug)]
+pub struct TopicsError {
+    /// Which key of `[topics]`.
+    pub field: String,
+    /// In words.
+    pub why: String,
+}
+
+impl std::fmt::Display for TopicsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[topics] {}: {}", self.field, self.why)
+    }
+}
+impl std::error::Error for TopicsError {}
+
+/// What all connections have in common.
+pub(super) struct Door {
+    pub(super) config: TopicsConfig,
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) meter: Meter,
+    pub(super) cores: Arc<Cores>,
+    doorkeeper: Doorkeeper,
+    /// Where what blocks is done, and tokens are looked up.
+    runtime: Handle,
+    begin: Instant,
+    /// Connections that there are.
+    live: AtomicUsize,
+    seats: Mutex<HashMap<u64, Arc<Seat>>>,
+    next_seat: AtomicU64,
+    stop: watch::Sender<bool>,
+    exit: watch::Sender<bool>,
+}
+
+impl Door {
+    /// More connections than threads can be given to.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.live.load(Ordering::Relaxed) > THREADS_MAX
+    }
+
+    /// So few connections that each can have a thread.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.live.load(Ordering::Relaxed) <= THREADS_AGAIN
+    }
+
+    /// True: the door closes.
+    pub(super) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+
+    /// Somebody said EXIT, and that ends the server.
+    pub(super) fn stop_server(&self) {
+        tracing::info!("EXIT at the topic door stops the server");
+        self.exit.send_replace(true);
+    }
+
+    /// Milliseconds from the door's opening to an instant, at least 1; 0 for never.
+    pub(super) fn due_ms(&self, due: Option<Instant>) -> u64 {
+        due.map_or(0, |due| (due.saturating_duration_since(self.begin).as_millis() as u64).max(1))
+    }
+
+    /// A topic that is there now.
+    pub(super) async fn make(&self, topic: &[u8]) -> Result<Arc<dyn Topic>, NoTopic> {
+        let (shelf, topic) = (Arc::clone(&self.shelf), topic.to_vec());
+        let made = self.runtime.spawn_blocking(move || shelf.make(&topic)).await;
+        made.unwrap_or(Err(NoTopic::Bus(bus::BusError::Closed)))
+    }
+
+    /// Who has this token.
+    pub(super) async fn role_of(&self, token: String) -> Option<Role> {
+        let asked = (self.doorkeeper)(token);
+        self.runtime.spawn(asked).await.ok().flatten()
+    }
+
+    /// Notes a thread's connection.
+    pub(super) fn seat(&self, seat: &Arc<Seat>) -> u64 {
+        let number = self.next_seat.fetch_add(1, Ordering::Relaxed);
+        self.seats().insert(number, Arc::clone(seat));
+        self.meter.threads.increment(1);
+        if *self.stop.borrow() {
+            seat.close();
+        }
+        number
+    }
+
+    /// Its thread is done with it.
+    pub(super) fn unseat(&self, number: u64) {
+        if self.seats().remove(&number).is_some() {
+            self.meter.threads.decrement(1);
+        }
+    }
+
+    fn seats(&self) -> MutexGuard<'_, HashMap<u64, Arc<Seat>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the threads' clients until the door closes, then wakes the threads.
+    async fn watch_seats(&self) {
+        let mut stopping = self.stopping();
+        loop {
+            tokio::select! {
+                _ = stopping.wait_for(|stop| *stop) => break,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            let now_ms = self.due_ms(Some(Instant::now()));
+            self.seats().values().for_each(|seat| seat.look(now_ms));
+        }
+        self.seats().values().for_each(|seat| seat.close());
+    }
+
+    /// Finds what others make, until the door closes.
+    async fn follow(&self) {
+        let mut stopping = self.stopping();
+        loop {
+            tokio::select! {
+                _ = stopping.wait_for(|stop| *stop) => return,
+                () = tokio::time::sleep(FOLLOW_EVERY) => {}
+            }
+            let shelf = Arc::clone(&self.shelf);
+            match self.runtime.spawn_blocking(move || shelf.look()).await {
+                Ok(Ok(())) | Err(_) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "topics that others made cannot be looked for"),
+            }
+        }
+    }
+}
+
+/// Counts a connection for as long as it is.
+pub(super) struct Place {
+    door: Arc<Door>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    fn new(door: &Arc<Door>, permit: OwnedSemaphorePermit) -> Place {
+        door.live.fetch_add(1, Ordering::Relaxed);
+        door.meter.connections.increment(1);
+        Place { door: Arc::clone(door), _permit: permit }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.door.live.fetch_sub(1, Ordering::Relaxed);
+        self.door.meter.connections.decrement(1);
+    }
+}
+
+/// A door that is open.
+pub struct TopicsRunning {
+    address: Option<SocketAddr>,
+    tls_address: Option<SocketAddr>,
+    door: Arc<Door>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl TopicsRunning {
+    /// Where it listens in the clear.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Where it listens by TLS.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls_address
+    }
+
+    /// Turns true when somebody who may has said EXIT and that stops the server.
+    pub fn exit(&self) -> watch::Receiver<bool> {
+        self.door.exit.subscribe()
+    }
+
+    /// Listens no more, ends every connection once what it is about is answered, and returns when they are gone, or a little later.
+    pub async fn stop(self) {
+        self.door.stop.send_replace(true);
+        for task in self.tasks {
+            let _ = task.await;
+        }
+        let begin = Instant::now();
+        while self.door.live.load(Ordering::Relaxed) > 0 {
+            if begin.elapsed() > GRACE {
+                tracing::warn!("connections of the topic door did not end in time");
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Opens the door.
+///
+/// # Errors
+/// A setting that cannot be, an address that cannot be listened on, a bus that cannot be read.
+pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunning, TopicsError> {
+    if let Some(problem) = config.problems().into_iter().next() {
+        let field = problem.field.strip_prefix("topics.").unwrap_or(&problem.field).to_owned();
+        return Err(TopicsError { field, why: problem.reason });
+    }
+    let failed = |field: &str, why: String| TopicsError { field: field.to_owned(), why };
+    let tls = config.tls.as_ref().map(TlsServer::new).transpose();
+    let tls = tls.map_err(|error| failed(error.field, error.why))?;
+    let runtime = Handle::current();
+    let (bus, settings, topics_max) = (deps.bus, config.settings(), config.topics_max);
+    let shelf = runtime.spawn_blocking(move || Shelf::open(bus, settings, topics_max)).await;
+    let shelf = shelf.map_err(|error| failed("bus", error.to_string()))?;
+    let shelf = shelf.map_err(|error| failed("bus", error.to_string()))?;
+    let door = Arc::new(Door {
+        config,
+        shelf: Arc::new(shelf),
+        meter: Meter::new(),
+        cores: deps.cores,
+        doorkeeper: deps.doorkeeper,
+        runtime,
+        begin: Instant::now(),
+        live: AtomicUsize::new(0),
+        seats: Mutex::default(),
+        next_seat: AtomicU64::new(0),
+        stop: watch::Sender::new(false),
+        exit: watch::Sender::new(false),
+    });
+    let mut running =
+        TopicsRunning { address: None, tls_address: None, door: Arc::clone(&door), tasks: Vec::new() };
+    for (field, listen, tls) in
+        [("listen", door.config.listen, None), ("listen_tls", door.config.tls_listen, tls)]
+    {
+        let Some(listen) = listen else { continue };
+        let cannot = |error: io::Error| failed(field, format!("cannot listen on {listen}: {error}"));
+        let listener = bind(listen).map_err(cannot)?;
+        let address = Some(listener.local_addr().map_err(cannot)?);
+        match field {
+            "listen" => running.address = address,
+            _ => running.tls_address = address,
+        }
+        let needs_auth = !listen.ip().is_loopback();
+        running.tasks.push(tokio::spawn(serve(Arc::clone(&door), listener, tls, needs_auth)));
+    }
+    let watching = Arc::clone(&door);
+    running.tasks.push(tokio::spawn(async move { watching.watch_seats().await }));
+    if door.config.is_shared {
+        running.tasks.push(tokio::spawn(async move { door.follow().await }));
+    }
+    Ok(running)
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Accepts until the door closes.
+async fn serve(door: Arc<Door>, listener: TcpListener, tls: Option<TlsServer>, needs_auth: bool) {
+    let mut stopping = door.stopping();
+    let permits = Arc::new(Semaphore::new(door.config.connections_max.min(Semaphore::MAX_PERMITS)));
+    let accepting = async {
+        loop {
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((tcp, _)) => admit(&door, tcp, tls.clone(), needs_auth, Place::new(&door, permit)),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = accepting => {}
+        _ = stopping.wait_for(|stop| *stop) => {}
+    }
+}
+
+fn admit(door: &Arc<Door>, tcp: TcpStream, tls: Option<TlsServer>, needs_auth: bool, place: Place) {
+    let talk = Talk::new(door, needs_auth, place);
+    let moved = tcp.set_nodelay(true).and_then(|()| tcp.into_std());
+    let tcp = match moved {
+        Ok(tcp) => tcp,
+        Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
+    };
+    match tls {
+        None if door.is_crowded() => reactor::start(door, tcp, talk),
+        None => threads::start(door, tcp, talk),
+        Some(tls) => {
+            let at = Arc::clone(door);
+            door.cores.spawn_on(door.cores.next(), async move {
+                match shake_hands(tcp, tls).await {
+                    Ok(stream) => reactor::run(&at, stream, talk).await,
+                    Err(error) => tracing::info!(%error, "a connection ended before it began"),
+                }
+            });
+        }
+    }
+}
+
+async fn shake_hands(tcp: std::net::TcpStream, tls: TlsServer) -> io::Result<Stream> {
+    let stream = Stream::plain(TcpStream::from_std(tcp)?)?;
+    match tokio::time::timeout(HANDSHAKE_MAX, stream.into_tls_server(&tls)).await {
+        Ok(result) => result,
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake in time")),
+    }
+}

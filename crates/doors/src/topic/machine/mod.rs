@@ -1,0 +1,230 @@
+//! One connection's side of the protocol, without a socket and without a clock: octets in, requests out; replies in, octets out.
+//!
+//! The first terminator fixes the framing: NUL for programs, LF or CRLF for people. Requests come out as places in the input, so
+//! that nothing is copied between the wire and the log.
+
+mod request;
+#[cfg(test)]
+mod tests;
+
+pub use request::{Cut, Request, TOKEN_OCTETS_MAX};
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// While so much waits to be written, no further request is looked at.
+pub const OUTPUT_OCTETS_MAX: usize = 256 * 1024;
+/// A buffer that grew beyond this is given back when it is empty.
+const KEPT_OCTETS: usize = 16 * 1024;
+/// A begun request takes so many octets more than its topic and message, before it is shortened.
+const SLACK_OCTETS: usize = 4 * 1024;
+
+/// What ends a request and its reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// NUL: programs.
+    Nul,
+    /// LF: people.
+    Lf,
+    /// CRLF: people elsewhere.
+    CrLf,
+}
+
+/// What holds for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Lengths that are cut.
+    pub cut: Cut,
+    /// Silence after which a connection ends; nothing: never.
+    pub idle: Option<Duration>,
+    /// From a request's first octet to its last.
+    pub request: Duration,
+    /// From the beginning to a good token, where one is needed.
+    pub auth: Option<Duration>,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Conversation {
+    limits: Limits,
+    framing: Option<Framing>,
+    input: Vec<u8>,
+    /// Requests before are done with.
+    at: usize,
+    /// No terminator before.
+    scanned: usize,
+    output: Vec<u8>,
+    /// Octets of `output` that are gone.
+    sent: usize,
+    heard: Instant,
+    /// When the request that is not whole began.
+    begun: Option<Instant>,
+    auth_by: Option<Instant>,
+    ended: bool,
+}
+
+impl Conversation {
+    /// A connection that was just made.
+    pub fn new(limits: Limits, now: Instant) -> Conversation {
+        Conversation {
+            limits,
+            framing: None,
+            input: Vec::new(),
+            at: 0,
+            scanned: 0,
+            output: Vec::new(),
+            sent: 0,
+            heard: now,
+            begun: None,
+            auth_by: limits.auth.map(|within| now + within),
+            ended: false,
+        }
+    }
+
+    /// Octets from the peer, not more than one read brings. Places handed out before are void.
+    pub fn handle_input(&mut self, now: Instant, octets: &[u8]) {
+        self.heard = now;
+        if self.ended {
+            return;
+        }
+        self.drop_past();
+        self.input.extend_from_slice(octets);
+    }
+
+    /// The next whole request; nothing until more comes, or until what waits was written. A bare terminator is none.
+    pub fn poll_event(&mut self) -> Option<Request> {
+        while !self.ended && self.output.len() - self.sent < OUTPUT_OCTETS_MAX {
+            let Some(end) = self.terminator() else {
+                self.scanned = self.input.len();
+                self.begun = if self.waiting() == 0 { None } else { self.begun.or(Some(self.heard)) };
+                return None;
+            };
+            let begin = std::mem::replace(&mut self.at, end + 1);
+            self.scanned = end + 1;
+            let mut text = &self.input[begin..end];
+            let framing = *self.framing.get_or_insert(match (self.input[end], text.last()) {
+                (0, _) => Framing::Nul,
+                (_, Some(b'\r')) => Framing::CrLf,
+                _ => Framing::Lf,
+            });
+            if framing != Framing::Nul {
+                text = text.strip_suffix(b"\r").unwrap_or(text);
+            }
+            if !text.is_empty() {
+                return Some(request::parse(text, begin, &self.limits.cut));
+            }
+        }
+        None
+    }
+
+    /// What stands at a place, until the next input.
+    pub fn text(&self, place: &Range<usize>) -> &[u8] {
+        self.input.get(place.clone()).unwrap_or_default()
+    }
+
+    /// Answers the request that is next in turn.
+    pub fn reply(&mut self, text: &[u8]) {
+        self.output.extend_from_slice(text);
+        self.output.extend_from_slice(match self.framing {
+            None | Some(Framing::Nul) => b"\0",
+            Some(Framing::Lf) => b"\n",
+            Some(Framing::CrLf) => b"\r\n",
+        });
+    }
+
+    /// The same with a number.
+    pub fn reply_number(&mut self, number: u64) {
+        let (mut digits, mut at, mut left) = ([0; 20], 20, number);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        self.reply(&digits[at..]);
+    }
+
+    /// What is to be written.
+    pub fn poll_transmit(&self) -> &[u8] {
+        &self.output[self.sent..]
+    }
+
+    /// The system took so many octets of it. When it has all, places handed out before are void.
+    pub fn handle_sent(&mut self, octets: usize) {
+        self.sent += octets;
+        if self.sent < self.output.len() {
+            return;
+        }
+        self.output.clear();
+        self.sent = 0;
+        // Most connections are idle most of the time.
+        if self.output.capacity() > KEPT_OCTETS {
+            self.output.shrink_to(KEPT_OCTETS);
+        }
+        if self.input.capacity() > KEPT_OCTETS {
+            self.drop_past();
+            self.input.shrink_to(KEPT_OCTETS);
+        }
+    }
+
+    /// A good token came.
+    pub fn authenticated(&mut self) {
+        self.auth_by = None;
+    }
+
+    /// Nothing more is understood: what waits is written, then the connection ends.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout). May change with any other call.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let idle = self.limits.idle.map(|idle| self.heard + idle);
+        let request = self.begun.map(|begun| begun + self.limits.request);
+        [idle, request, self.auth_by].into_iter().flatten().min()
+    }
+
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come: who is silent, or slow, is done with.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_some_and(|due| due <= now) {
+            self.end();
+        }
+    }
+
+    /// Once what waits is written, the connection ends.
+    pub fn is_finished(&self) -> bool {
+        self.ended
+    }
+
+    /// Octets of a begun request that wait for the rest of it.
+    pub fn waiting(&self) -> usize {
+        self.input.len() - self.at
+    }
+
+    fn terminator(&self) -> Option<usize> {
+        let rest = &self.input[self.scanned..];
+        let found = match self.framing {
+            None => memchr::memchr2(0, b'\n', rest),
+            Some(Framing::Nul) => memchr::memchr(0, rest),
+            Some(Framing::Lf | Framing::CrLf) => memchr::memchr(b'\n', rest),
+        };
+        found.map(|place| self.scanned + place)
+    }
+
+    /// Forgets the requests that are done with; keeps what a begun one needs, and no more.
+    fn drop_past(&mut self) {
+        let Limits { cut, .. } = &self.limits;
+        let is_begun = self.scanned == self.input.len();
+        if is_begun && self.waiting() > cut.topic_octets_max + cut.message_octets_max + SLACK_OCTETS {
+            let is_line = self.framing != Some(Framing::Nul);
+            self.input = request::shortened(&self.input[self.at..], is_line, cut);
+            self.scanned = self.input.len();
+        } else {
+            self.input.drain(..self.at);
+            self.scanned -= self.at;
+        }
+        self.at = 0;
+    }
+}

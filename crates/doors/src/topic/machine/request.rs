@@ -1,0 +1,186 @@
+//! The grammar of a request: whole, without its terminator.
+
+use std::ops::Range;
+
+/// What a request's parts may be long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Octets of a topic with its `@`; what is longer is cut.
+    pub topic_octets_max: usize,
+    /// Octets of a message; what is longer is cut.
+    pub message_octets_max: usize,
+}
+
+/// A request as it lies in the input: places of its parts, cut where they are too long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// `POST@topic#message`.
+    Post {
+        /// With its `@`.
+        topic: Range<usize>,
+        /// What is to be kept.
+        message: Range<usize>,
+    },
+    /// `READ@topic#index`.
+    Read {
+        /// With its `@`.
+        topic: Range<usize>,
+        /// Nothing: a number too large to be an index.
+        index: Option<u64>,
+    },
+    /// `COUNT@topic`.
+    Count {
+        /// With its `@`.
+        topic: Range<usize>,
+    },
+    /// `LIST`.
+    List,
+    /// `EXIT`.
+    Exit,
+    /// `AUTH@token`.
+    Auth {
+        /// Without the `@`; may be empty.
+        token: Range<usize>,
+    },
+    /// Anything else.
+    Garbage,
+}
+
+/// A token is looked at up to so many octets.
+pub const TOKEN_OCTETS_MAX: usize = 512;
+
+/// What is never part of a request: the terminators, and the line end of CRLF.
+fn is_broken(text: &[u8]) -> bool {
+    memchr::memchr3(0, b'\n', b'\r', text).is_some()
+}
+
+/// Reads a request that begins at `base` of its input.
+pub fn parse(text: &[u8], base: usize, cut: &Cut) -> Request {
+    if is_broken(text) {
+        return Request::Garbage;
+    }
+    let found = match text {
+        [b'P', b'O', b'S', b'T', rest @ ..] => post(rest, base + 4, cut),
+        [b'R', b'E', b'A', b'D', rest @ ..] => read(rest, base + 4, cut),
+        [b'C', b'O', b'U', b'N', b'T', rest @ ..] => {
+            is_topic(rest).then(|| Request::Count { topic: topic_at(rest, base + 5, cut) })
+        }
+        [b'A', b'U', b'T', b'H', b'@', rest @ ..] => {
+            Some(Request::Auth { token: base + 5..base + 5 + rest.len() })
+        }
+        b"LIST" => Some(Request::List),
+        b"EXIT" => Some(Request::Exit),
+        _ => None,
+    };
+    found.unwrap_or(Request::Garbage)
+}
+
+/// `(@[^@#]*)#(.+)`
+fn post(rest: &[u8], base: usize, cut: &Cut) -> Option<Request> {
+    let hash = memchr::memchr(b'#', rest)?;
+    let (topic, message) = (&rest[..hash], &rest[hash + 1..]);
+    if !is_topic(topic) || message.is_empty() {
+        return None;
+    }
+    let begin = base + hash + 1;
+    Some(Request::Post {
+        topic: topic_at(topic, base, cut),
+        message: begin..begin + kept(message, cut.message_octets_max),
+    })
+}
+
+/// `(@[^@#]*)#([0-9]+)`
+fn read(rest: &[u8], base: usize, cut: &Cut) -> Option<Request> {
+    let hash = memchr::memchr(b'#', rest)?;
+    let (topic, digits) = (&rest[..hash], &rest[hash + 1..]);
+    if !is_topic(topic) || digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let index = digits
+        .iter()
+        .try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
+    Some(Request::Read { topic: topic_at(topic, base, cut), index })
+}
+
+/// `@[^@#]*`
+fn is_topic(text: &[u8]) -> bool {
+    text.first() == Some(&b'@') && memchr::memchr2(b'@', b'#', &text[1..]).is_none()
+}
+
+fn topic_at(topic: &[u8], base: usize, cut: &Cut) -> Range<usize> {
+    base..base + kept(topic, cut.topic_octets_max)
+}
+
+/// How much of a text is kept: at most `max` octets, and no character of UTF-8 is cut in two. What is no UTF-8 is cut at `max`.
+fn kept(text: &[u8], max: usize) -> usize {
+    if text.len() <= max {
+        return text.len();
+    }
+    for back in 0..4.min(max + 1) {
+        let at = max - back;
+        let width = match text[at] {
+            0x80..=0xBF => continue,
+            0xC2..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF4 => 4,
+            _ => 1,
+        };
+        return if width > back { at } else { max };
+    }
+    max
+}
+
+/// A shorter beginning of a request that means the same however it goes on: a request of any length takes bounded room.
+pub fn shortened(begun: &[u8], is_line: bool, cut: &Cut) -> Vec<u8> {
+    // A last CR may belong to the terminator.
+    let (body, end) = match begun.split_last() {
+        Some((b'\r', body)) if is_line => (body, &b"\r"[..]),
+        _ => (begun, &b""[..]),
+    };
+    let mut short = essence(body, cut).unwrap_or_else(|| b"!".to_vec());
+    short.extend_from_slice(end);
+    short
+}
+
+/// Nothing: it is garbage, however it goes on.
+fn essence(body: &[u8], cut: &Cut) -> Option<Vec<u8>> {
+    if is_broken(body) {
+        return None;
+    }
+    // It may be the beginning of anything.
+    if body.len() <= b"COUNT@".len() {
+        return Some(body.to_vec());
+    }
+    let (verb, rest) = body.split_at(memchr::memchr(b'@', body)?);
+    let (topic, behind) = match memchr::memchr(b'#', rest) {
+        Some(hash) => (&rest[..hash], Some(&rest[hash + 1..])),
+        None => (rest, None),
+    };
+    let mut short = verb.to_vec();
+    match verb {
+        b"AUTH" => short.extend_from_slice(&rest[..rest.len().min(TOKEN_OCTETS_MAX + 2)]),
+        b"POST" | b"READ" | b"COUNT" if is_topic(topic) => {
+            short.extend_from_slice(&topic[..topic.len().min(cut.topic_octets_max + 1)]);
+            let Some(behind) = behind else { return Some(short) };
+            short.push(b'#');
+            match verb {
+                b"POST" => short.extend_from_slice(&behind[..behind.len().min(cut.message_octets_max + 1)]),
+                b"READ" => short.extend_from_slice(digits(behind)?),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    }
+    Some(short)
+}
+
+/// The same number in few digits; what is too large stays so.
+fn digits(text: &[u8]) -> Option<&[u8]> {
+    if !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let zeros = text.iter().take_while(|digit| **digit == b'0').count().min(text.len().saturating_sub(1));
+    let number = &text[zeros..];
+    // One digit more than the largest u64 has.
+    Some(&number[..number.len().min(21)])
+}

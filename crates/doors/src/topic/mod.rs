@@ -1,0 +1,65 @@
+//! The topic door: a text protocol on topics of the bus, for displays, scripts and `nc`.
+//!
+//! What one wake-up of a connection brings is parsed where it lies, its messages are appended together, and all replies leave in one
+//! write. With few connections the thread that the system wakes for a client does all of that by itself; with many, those of a core share
+//! one. A connection moves between the two as others come and go.
+//!
+//! ```text
+//! machine   framing, grammar and limits, without a socket
+//! shelf     the topics, in memory                    turn     a wake-up's requests carried out
+//! door      listens, stops
+//! threads   few connections                          reactor  many
+//! ```
+//!
+//! Invariant: text topics live below a prefix of their own and can never name an internal one.
+
+mod config;
+mod door;
+pub mod machine;
+mod meter;
+mod reactor;
+mod shelf;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod turn;
+
+pub use config::{Exit, TopicsConfig};
+pub use door::{TopicsError, TopicsRunning, start};
+
+use bus::Bus;
+use futures_util::future::BoxFuture;
+use net::Cores;
+use records::Role;
+use std::sync::Arc;
+use store::SharedStore;
+
+/// Says who has a token; nothing: nobody.
+pub type Doorkeeper = Arc<dyn Fn(String) -> BoxFuture<'static, Option<Role>> + Send + Sync>;
+
+/// What the door is given.
+#[derive(Clone)]
+pub struct TopicsDeps {
+    /// Where the topics are.
+    pub bus: Arc<dyn Bus>,
+    /// Who may come in from beyond this machine.
+    pub doorkeeper: Doorkeeper,
+    /// Where connections live when there are many.
+    pub cores: Arc<Cores>,
+}
+
+/// The doorkeeper that knows the API's tokens.
+pub fn by_tokens(store: SharedStore) -> Doorkeeper {
+    Arc::new(move |token| {
+        let store = store.clone();
+        Box::pin(async move {
+            match store.token_by_hash(crate::http::token_hash(&token)).await {
+                Ok(found) => found.map(|token| token.role),
+                Err(error) => {
+                    tracing::error!(%error, "a token cannot be looked up: it is denied");
+                    None
+                }
+            }
+        })
+    })
+}

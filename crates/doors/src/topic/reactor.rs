@@ -1,0 +1,196 @@
+//! Many connections: those of a core share its thread.
+
+use super::door::Door;
+use super::machine::Conversation;
+use super::threads::{self, LAST_READS, LAST_WORDS, READ_OCTETS};
+use super::turn::Talk;
+use net::Stream;
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::{sleep_until, timeout};
+
+/// Without any deadline it is still looked so often.
+const LOOK_EVERY: Duration = Duration::from_secs(3_600);
+
+thread_local! {
+    /// One buffer for a core's thread, not one for a connection.
+    static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Hands a plain connection to a core.
+pub(super) fn start(door: &Arc<Door>, stream: std::net::TcpStream, talk: Talk) {
+    let at = Arc::clone(door);
+    door.cores.spawn_on(door.cores.next(), async move {
+        let stream = stream
+            .set_nonblocking(true)
+            .and_then(|()| tokio::net::TcpStream::from_std(stream))
+            .and_then(Stream::plain);
+        match stream {
+            Ok(stream) => run(&at, stream, talk).await,
+            Err(error) => tracing::debug!(%error, "a connection of the topic door broke"),
+        }
+    });
+}
+
+/// One connection, until either side ends it, or a thread of its own is free.
+pub(super) async fn run(door: &Arc<Door>, mut stream: Stream, mut talk: Talk) {
+    match converse(door, &mut stream, &mut talk).await {
+        Ok(End::Gone) => {}
+        Ok(End::Finished) => hang_up(&mut stream).await,
+        Ok(End::Quiet) => {
+            if let Stream::Plain(tcp) = stream
+                && let Ok(tcp) = tcp.into_std()
+            {
+                threads::start(door, tcp, talk);
+            }
+        }
+        Err(error) => tracing::debug!(%error, "a connection of the topic door broke"),
+    }
+}
+
+enum End {
+    /// The client or the door closed.
+    Gone,
+    /// We do.
+    Finished,
+    /// There are few connections: this one gets a thread.
+    Quiet,
+}
+
+async fn converse(door: &Arc<Door>, stream: &mut Stream, talk: &mut Talk) -> io::Result<End> {
+    let mut stopping = door.stopping();
+    let mut stopped = pin!(stopping.wait_for(|stop| *stop));
+    let mut timer = pin!(sleep_until(due(&talk.machine).into()));
+    loop {
+        tokio::select! {
+            biased;
+            read = poll_fn(|cx| read(stream, cx, &mut talk.machine)) => {
+                if read? == 0 {
+                    return Ok(End::Gone);
+                }
+            }
+            // It is set anew only when it fires: most requests come long before.
+            () = &mut timer => {
+                talk.machine.handle_timeout(Instant::now());
+                if talk.machine.is_finished() {
+                    return Ok(End::Gone);
+                }
+                timer.as_mut().reset(due(&talk.machine).into());
+                continue;
+            }
+            _ = &mut stopped => return Ok(End::Gone),
+        }
+        loop {
+            talk.turn(door).await;
+            if talk.machine.poll_transmit().is_empty() {
+                break;
+            }
+            write(stream, &mut talk.machine, door.config.write_stall).await?;
+        }
+        if talk.machine.is_finished() {
+            return Ok(End::Finished);
+        }
+        if due(&talk.machine) < timer.deadline().into_std() {
+            timer.as_mut().reset(due(&talk.machine).into());
+        }
+        if matches!(stream, Stream::Plain(_)) && door.is_quiet() {
+            return Ok(End::Quiet);
+        }
+    }
+}
+
+fn due(machine: &Conversation) -> Instant {
+    machine.poll_timeout().unwrap_or_else(|| Instant::now() + LOOK_EVERY)
+}
+
+/// Reads what there is into the machine; 0 at the end.
+fn read(stream: &mut Stream, cx: &mut Context<'_>, machine: &mut Conversation) -> Poll<io::Result<usize>> {
+    INPUT.with_borrow_mut(|buffer| {
+        buffer.resize(READ_OCTETS, 0);
+        let mut octets = ReadBuf::new(buffer);
+        match Pin::new(stream).poll_read(cx, &mut octets) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(())) => {
+                let read = octets.filled().len();
+                if read > 0 {
+                    machine.handle_input(Instant::now(), octets.filled());
+                }
+                Poll::Ready(Ok(read))
+            }
+        }
+    })
+}
+
+/// Writes all that waits. A client that does not read for too long has gone.
+async fn write(stream: &mut Stream, machine: &mut Conversation, stall: Duration) -> io::Result<()> {
+    // Nearly always the system takes all at once, and no timer is needed.
+    let mut at_once = Ok(());
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = poll_write_all(stream, cx, machine) {
+            at_once = result;
+        }
+        Poll::Ready(())
+    })
+    .await;
+    at_once?;
+    if machine.poll_transmit().is_empty() {
+        return Ok(());
+    }
+    loop {
+        let before = machine.poll_transmit().len();
+        let some = poll_fn(|cx| match poll_write_all(stream, cx, machine) {
+            Poll::Pending if machine.poll_transmit().len() < before => Poll::Ready(Ok(())),
+            other => other,
+        });
+        match timeout(stall, some).await {
+            Ok(result) => result?,
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+        if machine.poll_transmit().is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+fn poll_write_all(
+    stream: &mut Stream,
+    cx: &mut Context<'_>,
+    machine: &mut Conversation,
+) -> Poll<io::Result<()>> {
+    while !machine.poll_transmit().is_empty() {
+        match Pin::new(&mut *stream).poll_write(cx, machine.poll_transmit()) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            Poll::Ready(Ok(written)) => machine.handle_sent(written),
+        }
+    }
+    // Records of TLS may wait inside; those go out with the next write, or now.
+    match Pin::new(stream).poll_flush(cx) {
+        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+        _ => Poll::Ready(Ok(())),
+    }
+}
+
+/// Says goodbye, so that the last words arrive.
+async fn hang_up(stream: &mut Stream) {
+    let mut rest = [0; 4096];
+    // Whoever is gone already hears nothing.
+    let _ = timeout(LAST_WORDS, async {
+        stream.shutdown().await?;
+        for _ in 0..LAST_READS {
+            if stream.read(&mut rest).await? == 0 {
+                break;
+            }
+        }
+        Ok::<(), io::Error>(())
+    })
+    .await;
+}

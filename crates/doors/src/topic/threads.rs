@@ -1,0 +1,156 @@
+//! Few connections: each has a thread, which reads, answers and writes by itself. The system wakes it where its client ran, and
+//! nothing is handed over on the way: three times what a reactor does at two connections.
+
+use super::door::Door;
+use super::reactor;
+use super::turn::Talk;
+use std::future::Future;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// One read takes so many octets at most.
+pub(super) const READ_OCTETS: usize = 64 * 1024;
+/// After our last words what the client still sends is heard for so long: a reset would take them back.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
+/// And so many reads at most.
+pub(super) const LAST_READS: usize = 16;
+
+/// What the door knows of a thread's connection while the thread waits for its client.
+pub(super) struct Seat {
+    stream: TcpStream,
+    /// Milliseconds after the door opened, when the client has been silent for too long; 0: never.
+    due_ms: AtomicU64,
+}
+
+impl Seat {
+    /// Wakes the thread: nothing more comes.
+    pub(super) fn close(&self) {
+        // It may be gone already.
+        let _ = self.stream.shutdown(Shutdown::Read);
+    }
+
+    /// Closes it if its client has been silent for too long.
+    pub(super) fn look(&self, now_ms: u64) {
+        let due = self.due_ms.load(Ordering::Relaxed);
+        if due != 0 && due <= now_ms {
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Gives a connection a thread; without one it goes to a reactor.
+pub(super) fn start(door: &Arc<Door>, stream: TcpStream, talk: Talk) {
+    let ready = stream
+        .set_nonblocking(false)
+        .and_then(|()| stream.set_write_timeout(Some(door.config.write_stall)))
+        .and_then(|()| stream.try_clone());
+    let Ok(twin) = ready else { return };
+    let seat = Arc::new(Seat { stream, due_ms: AtomicU64::new(door.due_ms(talk.machine.poll_timeout())) });
+    let number = door.seat(&seat);
+    // What the thread takes with it comes back if there is no thread.
+    let baggage = Arc::new(std::sync::Mutex::new(Some((twin, talk))));
+    let (theirs, at) = (Arc::clone(&baggage), Arc::clone(door));
+    let spawned = std::thread::Builder::new().name("topic".to_owned()).spawn(move || {
+        let taken = theirs.lock().ok().and_then(|mut baggage| baggage.take());
+        let Some((stream, mut talk)) = taken else { return };
+        let end = run(&at, &stream, &seat, &mut talk);
+        at.unseat(number);
+        match end {
+            Ok(End::Crowded) => {
+                drop(seat);
+                reactor::start(&at, stream, talk);
+            }
+            Ok(End::Finished) => hang_up(&stream),
+            Ok(End::Gone) => {}
+            Err(error) => tracing::debug!(%error, "a connection of the topic door broke"),
+        }
+    });
+    if let Err(error) = spawned {
+        tracing::warn!(%error, "no thread for a connection: it is served with others");
+        door.unseat(number);
+        let left = baggage.lock().ok().and_then(|mut baggage| baggage.take());
+        if let Some((stream, talk)) = left {
+            reactor::start(door, stream, talk);
+        }
+    }
+}
+
+enum End {
+    /// The client closed.
+    Gone,
+    /// We do.
+    Finished,
+    /// There are too many connections for threads.
+    Crowded,
+}
+
+fn run(door: &Door, mut stream: &TcpStream, seat: &Seat, talk: &mut Talk) -> io::Result<End> {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut buffer = vec![0; READ_OCTETS];
+    loop {
+        let read = match stream.read(&mut buffer) {
+            Ok(0) => return Ok(End::Gone),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        talk.machine.handle_input(Instant::now(), &buffer[..read]);
+        loop {
+            wait(&waker, talk.turn(door));
+            let output = talk.machine.poll_transmit();
+            if output.is_empty() {
+                break;
+            }
+            stream.write_all(output)?;
+            let written = output.len();
+            talk.machine.handle_sent(written);
+        }
+        if talk.machine.is_finished() {
+            return Ok(End::Finished);
+        }
+        if door.is_crowded() {
+            return Ok(End::Crowded);
+        }
+        seat.due_ms.store(door.due_ms(talk.machine.poll_timeout()), Ordering::Relaxed);
+    }
+}
+
+/// Says goodbye, so that the last words arrive.
+fn hang_up(mut stream: &TcpStream) {
+    if stream.shutdown(Shutdown::Write).is_err() || stream.set_read_timeout(Some(LAST_WORDS)).is_err() {
+        return;
+    }
+    let mut rest = [0; 4096];
+    for _ in 0..LAST_READS {
+        match stream.read(&mut rest) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits on this thread.
+fn wait<F: Future>(waker: &Waker, future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What one wake-up of a connection brought is carried out: its appends together, its replies in order.
+
+use super::config::Exit;
+use super::door::{Door, Place};
+use super::machine::{Conversation, Request};
+use bus::{BusError, Topic};
+use futures_util::future::join_all;
+use records::Role;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Messages of one append at most.
+const MESSAGES_MAX: usize = 512;
+/// Topics that messages are gathered for at a time; a search through them must be short.
+const TOPICS_MAX: usize = 32;
+/// Wrong tokens after which a connection ends.
+const WRONG_TOKENS_MAX: u32 = 3;
+
+/// One connection, whoever drives it.
+pub(super) struct Talk {
+    pub(super) machine: Conversation,
+    /// Whoever comes here must show a token.
+    needs_auth: bool,
+    role: Option<Role>,
+    wrong_tokens: u32,
+    posts: Posts,
+    counts: Counts,
+    /// Its place among the door's connections.
+    _place: Place,
+}
+
+/// Messages that were not appended yet.
+#[derive(Default)]
+struct Posts {
+    topics: Vec<Arc<dyn Topic>>,
+    /// In the order they came: which topic, and where the message stands.
+    messages: Vec<(usize, Range<usize>)>,
+}
+
+/// Requests since the last look at the meter.
+#[derive(Default)]
+struct Counts {
+    posts: u64,
+    reads: u64,
+    others: u64,
+    garbage: u64,
+    denied: u64,
+}
+
+impl Talk {
+    pub(super) fn new(door: &Door, needs_auth: bool, place: Place) -> Talk {
+        Talk {
+            machine: Conversation::new(door.config.limits(needs_auth), Instant::now()),
+            needs_auth,
+            role: None,
+            wrong_tokens: 0,
+            posts: Posts::default(),
+            counts: Counts::default(),
+            _place: place,
+        }
+    }
+
+    /// Carries out all whole requests, until too much waits to be written.
+    pub(super) async fn turn(&mut self, door: &Door) {
+        while let Some(request) = self.machine.poll_event() {
+            if let Request::Post { topic, message } = request {
+                self.post(door, &topic, message).await;
+            } else {
+                self.append(door).await;
+                self.other(door, request).await;
+            }
+        }
+        self.append(door).await;
+        self.count(door);
+    }
+
+    fn count(&mut self, door: &Door) {
+        let counts = std::mem::take(&mut self.counts);
+        for (counter, count) in [
+            (&door.meter.posts, counts.posts),
+            (&door.meter.reads, counts.reads),
+            (&door.meter.others, counts.others),
+            (&door.meter.garbage, counts.garbage),
+            (&door.meter.denied, counts.denied),
+        ] {
+            if count > 0 {
+                counter.increment(count);
+            }
+        }
+    }
+
+    /// Gathers a message. Its reply comes with the append.
+    async fn post(&mut self, door: &Door, topic: &Range<usize>, message: Range<usize>) {
+        if !self.may(|role| role != Role::Viewer) {
+            self.append(door).await;
+            return self.deny();
+        }
+        let found = match door.shelf.find(self.machine.text(topic)) {
+            Some(found) => Ok(found),
+            None => door.make(self.machine.text(topic)).await,
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.append(door).await;
+                door.meter.trouble(1, &error);
+                return self.machine.reply(b"");
+            }
+        };
+        self.counts.posts += 1;
+        let known = self.posts.topics.iter().position(|known| Arc::ptr_eq(known, &found));
+        let place = known.unwrap_or_else(|| {
+            self.posts.topics.push(found);
+            self.posts.topics.len() - 1
+        });
+        self.posts.messages.push((place, message));
+        if self.posts.messages.len() >= MESSAGES_MAX || self.posts.topics.len() >= TOPICS_MAX {
+            self.append(door).await;
+        }
+    }
+
+    /// Appends what was gathered, each topic's messages as one, and replies.
+    async fn append(&mut self, door: &Door) {
+        let Posts { topics, messages } = &mut self.posts;
+        match &messages[..] {
+            [] => return,
+            [(_, message)] => {
+                let first = topics[0].append(&[self.machine.text(message)]).await;
+                match first {
+                    Ok(index) => self.machine.reply_number(index),
+                    Err(error) => {
+                        door.meter.trouble(1, &error);
+                        self.machine.reply(b"");
+                    }
+                }
+            }
+            all => {
+                let mut next = append_all(&self.machine, topics, all).await;
+                for (place, _) in all {
+                    match &mut next[*place] {
+                        Ok(index) => {
+                            self.machine.reply_number(*index);
+                            *index += 1;
+                        }
+                        Err(error) => {
+                            door.meter.trouble(1, error);
+                            self.machine.reply(b"");
+                        }
+                    }
+                }
+            }
+        }
+        topics.clear();
+        messages.clear();
+    }
+
+    async fn other(&mut self, door: &Door, request: Request) {
+        match request {
+            Request::Exit => return self.exit(door),
+            Request::Auth { token } => return self.auth(door, &token).await,
+            Request::Garbage => self.counts.garbage += 1,
+            Request::Read { .. } => self.counts.reads += 1,
+            Request::Count { .. } | Request::List | Request::Post { .. } => self.counts.others += 1,
+        }
+        if !self.may(|_| true) {
+            return self.deny();
+        }
+        match request {
+            Request::Read { topic, index: Some(index) } => self.read(door, &topic, index).await,
+            Request::Count { topic } => self.count_of(door, &topic).await,
+            Request::List => door.shelf.list(|list| self.machine.reply(list)),
+            _ => self.machine.reply(b""),
+        }
+    }
+
+    async fn read(&mut self, door: &Door, topic: &Range<usize>, index: u64) {
+        let Some(topic) = door.shelf.find(self.machine.text(topic)) else {
+            return self.machine.reply(b"");
+        };
+        match topic.fetch(index, 1, 1).await {
+            // Without a record at the index, one above it comes.
+            Ok(records) => match records.first() {
+                Some(record) if record.index == index => self.machine.reply(&record.octets),
+                _ => self.machine.reply(b""),
+            },
+            Err(error) => {
+                door.meter.trouble(1, &error);
+                self.machine.reply(b"");
+            }
+        }
+    }
+
+    async fn count_of(&mut self, door: &Door, topic: &Range<usize>) {
+        let count = match door.shelf.find(self.machine.text(topic)) {
+            None => Ok(0),
+            Some(topic) if door.config.is_shared => topic.latest().await,
+            Some(topic) => Ok(topic.head()),
+        };
+        match count {
+            Ok(count) => self.machine.reply_number(count),
+            Err(error) => {
+                door.meter.trouble(1, &error);
+                self.machine.reply(b"");
+            }
+        }
+    }
+
+    async fn auth(&mut self, door: &Door, token: &Range<usize>) {
+        self.counts.others += 1;
+        let role = match std::str::from_utf8(self.machine.text(token)) {
+            Ok(token) => door.role_of(token.to_owned()).await,
+            Err(_) => None,
+        };
+        self.role = role.or(self.role);
+        match role {
+            Some(_) => {
+                self.machine.authenticated();
+                self.machine.reply(b"OK");
+            }
+            None => {
+                self.machine.reply(b"DENIED");
+                self.wrong_tokens += 1;
+                if self.wrong_tokens >= WRONG_TOKENS_MAX {
+                    self.machine.end();
+                }
+            }
+        }
+    }
+
+    fn exit(&mut self, door: &Door) {
+        self.counts.others += 1;
+        self.machine.reply(b"EXIT");
+        self.machine.end();
+        if door.config.exit == Exit::Stop && self.may(|role| role == Role::Admin) {
+            door.stop_server();
+        }
+    }
+
+    /// Where no token is needed everybody may.
+    fn may(&self, what: impl FnOnce(Role) -> bool) -> bool {
+        !self.needs_auth || self.role.is_some_and(what)
+    }
+
+    fn deny(&mut self) {
+        self.counts.denied += 1;
+        self.machine.reply(b"DENIED");
+    }
+}
+
+/// The first index of each topic's messages.
+async fn append_all(
+    machine: &Conversation,
+    topics: &[Arc<dyn Topic>],
+    messages: &[(usize, Range<usize>)],
+) -> Vec<Result<u64, BusError>> {
+    let mut batches: Vec<Vec<&[u8]>> = topics.iter().map(|_| Vec::new()).collect();
+    for (place, message) in messages {
+        batches[*place].push(machine.text(message));
+    }
+    match (topics, &batches[..]) {
+        ([topic], [batch]) => vec![topic.append(batch).await],
+        _ => join_all(topics.iter().zip(&batches).map(|(topic, batch)| topic.append(batch))).await,
+    }
+}

@@ -1,0 +1,176 @@
+//! Text topics: an alert's text is published where displays and scripts read it by the topic protocol.
+//!
+//! ```text
+//! config    what a route is told
+//! encode    from a text to messages
+//! publish   onto a topic, once
+//! ```
+
+mod config;
+mod encode;
+mod publish;
+#[cfg(test)]
+mod tests;
+
+pub use config::TopicRoute;
+
+use crate::feed::{Craft, Feed, FeedSettings, Job};
+use crate::world::{Problem, Running, Stop, World};
+use ::pace::Limiter;
+use futures_util::future::join_all;
+use publish::Topics;
+use records::{AttemptResult, Entry, Segment};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Entries published at a time.
+const AT_ONCE: usize = 64;
+/// A route whose topics cannot be opened tries again after so long.
+const REOPEN: Duration = Duration::from_secs(5);
+/// Its session is this process: it does not go down, but a stop.
+const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
+/// It is looked for work at least so often.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// There is nothing to make of a segment once.
+struct TopicCraft;
+
+impl Craft for TopicCraft {
+    type Prepared = ();
+
+    fn prepare(&self, _segment: &Segment) {}
+
+    fn units(&self, _segment: &Segment, (): &(), _entry: &Entry) -> u8 {
+        1
+    }
+}
+
+type TopicJob = Job<()>;
+
+/// Starts a route.
+///
+/// # Errors
+/// Everything that is wrong with its settings.
+pub fn start(config: TopicRoute, world: &World) -> Result<Running, Vec<Problem>> {
+    let problems = config.problems();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let (name, core, given) = (config.name.clone(), world.cores.next(), world.clone());
+    Ok(Running::start(&name, world, core, move |stop| run(config, given, stop)))
+}
+
+async fn run(config: TopicRoute, world: World, mut stop: Stop) {
+    let feed = loop {
+        let settings = FeedSettings {
+            route: config.name.clone(),
+            slots: AT_ONCE as u32,
+            rate: config.rate,
+            rests: false,
+            down_after: ROUTE_DOWN_AFTER,
+        };
+        match Feed::open(&world, settings, TopicCraft).await {
+            Ok(feed) => break feed,
+            Err(error) => tracing::error!(route = config.name, %error, "the route cannot start yet"),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(REOPEN) => {}
+            () = stop.wait() => return,
+        }
+    };
+    let feeding = tokio::spawn({
+        let feed = Arc::clone(&feed);
+        async move { feed.run().await }
+    });
+    Board::new(&config, &world, &feed).publish(&mut stop).await;
+    feed.finish();
+    let _ = feeding.await;
+}
+
+/// A route at work.
+struct Board<'a> {
+    config: &'a TopicRoute,
+    world: &'a World,
+    feed: &'a Arc<Feed<TopicCraft>>,
+    limiter: Limiter,
+    topics: Topics,
+}
+
+impl<'a> Board<'a> {
+    fn new(config: &'a TopicRoute, world: &'a World, feed: &'a Arc<Feed<TopicCraft>>) -> Board<'a> {
+        let now = Instant::now();
+        // The process before us may have published until a moment ago: a second passes without credit.
+        let mut limiter = Limiter::new(config.rate, now);
+        limiter.start(now);
+        if let Some(at) = limiter.next(now) {
+            feed.begin_at(at);
+        }
+        Board { config, world, feed, limiter, topics: Topics::default() }
+    }
+
+    /// Until it is time to stop.
+    async fn publish(&mut self, stop: &mut Stop) {
+        let work = self.feed.listen();
+        self.feed.session_up();
+        while !stop.is_set() {
+            let jobs = self.take();
+            if !jobs.is_empty() {
+                self.carry_out(jobs).await;
+                continue;
+            }
+            let now = Instant::now();
+            let credit = self.limiter.next(now).filter(|_| self.feed.has_work());
+            tokio::select! {
+                () = work.notified() => {}
+                () = tokio::time::sleep_until(credit.unwrap_or(now + LOOK_EVERY).into()) => {}
+                () = stop.wait() => {}
+            }
+        }
+        self.feed.close();
+    }
+
+    /// What may be published now.
+    fn take(&mut self) -> Vec<TopicJob> {
+        let mut jobs = Vec::new();
+        while jobs.len() < AT_ONCE && self.limiter.grant(Instant::now(), 1) == 1 {
+            match self.feed.next() {
+                Some(job) => jobs.push(job),
+                None => {
+                    self.limiter.unused(1);
+                    break;
+                }
+            }
+        }
+        jobs
+    }
+
+    async fn carry_out(&mut self, jobs: Vec<TopicJob>) {
+        let mut ready = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            if let Some(why) = self.feed.refusal(&job) {
+                self.limiter.unused(1);
+                self.feed.whole(&job, &AttemptResult::NotTried { why });
+                continue;
+            }
+            match self.topics.find(self.world, self.config, &job.entry().address).await {
+                Ok(topic) => ready.push((job, topic)),
+                Err(error) => {
+                    self.limiter.unused(1);
+                    self.feed.whole(&job, &publish::refused(&error));
+                }
+            }
+        }
+        let before = Instant::now();
+        let config = self.config;
+        let results =
+            join_all(ready.iter().map(|(job, topic)| publish::publish(&**topic, config, job))).await;
+        let after = Instant::now();
+        self.limiter.wrote(after, ready.len());
+        if let Some(witness) = self.world.witness.as_ref().filter(|_| !ready.is_empty()) {
+            witness(&config.name, ready.len(), before, after);
+        }
+        for ((job, _), result) in ready.iter().zip(&results) {
+            self.feed.whole(job, result);
+        }
+    }
+}
