@@ -32,6 +32,7 @@ mod name;
 mod reserve;
 mod retained;
 mod shared;
+mod slowed;
 mod sync;
 mod tail;
 mod timer;
@@ -54,6 +55,7 @@ use log::{Log, Opening};
 use memory::Memory;
 use retained::LogRetained;
 use shared::Shared;
+use slowed::SlowedDisk;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -184,8 +186,14 @@ impl Held {
 
 impl Embedded {
     /// Opens the bus in a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`BusError::Io`] if the folder cannot be used, or another process has it open.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Embedded, BusError> {
-        let dir = dir.as_ref();
+        Embedded::open_on(Arc::new(OsDisk), dir.as_ref(), &options)
+    }
+
+    fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options) -> Result<Embedded, BusError> {
         let fails =
             |what: &str, error: &io::Error| log::failed("(all)", &format!("{what} {}", dir.display()), error);
         std::fs::create_dir_all(dir).map_err(|error| fails("making", &error))?;
@@ -193,13 +201,30 @@ impl Embedded {
         OsDisk.sync_folder(parent).map_err(|error| fails("syncing the folder above", &error))?;
         let held = std::fs::File::create(dir.join(LOCK)).map_err(|error| fails("opening", &error))?;
         held.try_lock().map_err(|error| fails("locking (does another process use it?)", &error.into()))?;
-        let mut bus = Embedded::on(Arc::new(OsDisk), Arc::new(Monotonic), dir, &options)?;
+        let mut bus = Embedded::on(disk, Arc::new(Monotonic), dir, options)?;
         let timer = bus.shared.clone();
         let run = move || timer.timer.run(&*timer.clock);
         let thread = std::thread::Builder::new().name("bus-timer".to_owned()).spawn(run);
         bus.threads.push(thread.map_err(|error| fails("starting a thread for", &error))?);
         bus._lock = Some(held);
         Ok(bus)
+    }
+
+    /// The same where each sync of a file takes at least so long: for measurements that are to be the same on any disk.
+    ///
+    /// # Errors
+    /// As [`Embedded::open`].
+    pub fn open_slowed(
+        dir: impl AsRef<Path>,
+        options: Options,
+        sync_takes: Duration,
+    ) -> Result<Embedded, BusError> {
+        Embedded::open_on(Arc::new(SlowedDisk { sync_takes }), dir.as_ref(), &options)
+    }
+
+    /// How long the last 1,000 syncs took in the mean, in microseconds.
+    pub fn sync_us_mean(&self) -> u64 {
+        self.shared.pool.us_mean()
     }
 
     /// On any disk, by any clock, without the timer's thread. The folder exists.

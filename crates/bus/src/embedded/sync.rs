@@ -143,6 +143,13 @@ impl SyncPool {
         u64::from(*micros.select_nth_unstable(middle).1)
     }
 
+    /// The mean of the last syncs in microseconds; 0 before the first.
+    pub fn us_mean(&self) -> u64 {
+        let times = lock(&self.times);
+        let sum: u64 = times.micros.iter().map(|micros| u64::from(*micros)).sum();
+        sum.checked_div(times.micros.len() as u64).unwrap_or(0)
+    }
+
     /// Has the threads look at the clock.
     #[cfg(test)]
     pub fn look(&self) {

@@ -119,7 +119,7 @@ impl Log {
                 }
             }
             // Full files are synced in the background, so that recovery need not read them all.
-            Fsync::Os if rolled => self.request_sync(),
+            Fsync::Os if rolled && read(&self.files).len() > 1 => self.request_sync(),
             Fsync::Os => {}
         }
         if rolled {
