@@ -41,6 +41,10 @@ mod unsynced;
 mod window;
 
 #[cfg(test)]
+mod power;
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod simulated;
 #[cfg(test)]
 mod tests;

@@ -106,7 +106,7 @@ impl SimulatedDisk {
     pub fn wait_for_sync(&self, count: usize) {
         let state = self.state();
         let waited =
-            self.turn.wait_timeout_while(state, Duration::from_secs(10), |state| state.syncs < count);
+            self.turn.wait_timeout_while(state, Duration::from_secs(60), |state| state.syncs < count);
         assert!(!waited.unwrap().1.timed_out(), "no sync number {count} came");
     }
 
@@ -115,10 +115,19 @@ impl SimulatedDisk {
         let state = self.state();
         let mut after: BTreeMap<PathBuf, Node> = BTreeMap::new();
         let paths: BTreeSet<&PathBuf> = state.now.keys().chain(state.safe.keys()).collect();
+        // Folders that were moved or removed and are back, with all that is in them.
+        let mut back: Vec<&PathBuf> = Vec::new();
         for path in paths {
             let (now, safe) = (state.now.get(path), state.safe.get(path));
-            let same = now.is_some() == safe.is_some();
-            let node = if same || dice.one_in(2) { now } else { safe };
+            let same = match (now, safe) {
+                (Some(now), Some(safe)) => now.is(safe),
+                (now, safe) => now.is_some() == safe.is_some(),
+            };
+            let is_back = back.iter().any(|folder| path.starts_with(folder));
+            let node = if !is_back && (same || dice.one_in(2)) { now } else { safe };
+            if now.is_none() && matches!(node, Some(Node::Folder)) {
+                back.push(path);
+            }
             let parent_is_there =
                 path == &root() || path.parent().is_some_and(|parent| after.contains_key(parent));
             if let Some(node) = node
@@ -186,6 +195,15 @@ impl SimulatedDisk {
 }
 
 impl Node {
+    /// They are the same file, or both a folder.
+    fn is(&self, other: &Node) -> bool {
+        match (self, other) {
+            (Node::File(one), Node::File(other)) => Arc::ptr_eq(one, other),
+            (Node::Folder, Node::Folder) => true,
+            _ => false,
+        }
+    }
+
     fn copy(&self) -> Node {
         match self {
             Node::Folder => Node::Folder,
@@ -219,9 +237,40 @@ pub(super) fn root() -> PathBuf {
     PathBuf::from("/bus")
 }
 
-struct SimulatedFile {
+pub(super) struct SimulatedFile {
     disk: Arc<SimulatedDisk>,
     content: Arc<Mutex<Content>>,
+}
+
+/// What a sync that has begun will have made safe at its end.
+pub(super) struct BegunSync {
+    now: Vec<u8>,
+    writes: usize,
+}
+
+impl SimulatedFile {
+    /// A sync begins. What is written from now on is not part of it.
+    pub fn begin_sync(&self) -> BegunSync {
+        let content = self.content.lock().unwrap();
+        BegunSync { now: content.now.clone(), writes: content.dirty.len() }
+    }
+
+    /// It has ended.
+    pub fn end_sync(&self, begun: BegunSync) {
+        let mut content = self.content.lock().unwrap();
+        content.safe = begun.now;
+        content.dirty.drain(..begun.writes);
+    }
+}
+
+impl SimulatedDisk {
+    /// A file that is there.
+    pub fn file(self: &Arc<Self>, path: &Path) -> Option<SimulatedFile> {
+        match self.state().now.get(path) {
+            Some(Node::File(content)) => Some(SimulatedFile { disk: self.clone(), content: content.clone() }),
+            _ => None,
+        }
+    }
 }
 
 impl Disk for Arc<SimulatedDisk> {
@@ -349,21 +398,15 @@ impl File for SimulatedFile {
         Ok(len)
     }
     fn sync(&self) -> io::Result<()> {
-        // What is written while it runs is not part of it.
-        let (now, count) = {
-            let content = self.content.lock().unwrap();
-            (content.now.clone(), content.dirty.len())
-        };
+        let begun = self.begin_sync();
         let mut state = self.disk.state();
         state.syncs += 1;
         self.disk.turn.notify_all();
-        let waited = self.disk.turn.wait_timeout_while(state, Duration::from_secs(10), |state| state.held);
+        let waited = self.disk.turn.wait_timeout_while(state, Duration::from_secs(60), |state| state.held);
         if waited.unwrap().0.faults.sync {
             return Err(io::Error::other("injected"));
         }
-        let mut content = self.content.lock().unwrap();
-        content.safe = now;
-        content.dirty.drain(..count);
+        self.end_sync(begun);
         Ok(())
     }
     fn allocate(&self, octets: u64) -> io::Result<()> {

@@ -173,7 +173,7 @@ struct Scan {
 }
 
 fn scan(file: &dyn File, first: u64) -> io::Result<Scan> {
-    let mut window = Window::new(file, SCAN_OCTETS);
+    let mut window = Window::new(file, SCAN_OCTETS)?;
     let head = window.octets(0, FILE_HEADER)?;
     let Some(header) = FileHeader::decode(head).filter(|header| header.first == first) else {
         let blank = head.len() < FILE_HEADER || head.iter().all(|octet| *octet == 0);
@@ -271,7 +271,7 @@ pub(super) fn keys_of(file: &dyn File, log_file: &LogFile, end: u64) -> io::Resu
     let Some(salt) = log_file.salt(file)? else {
         return Ok(mentions);
     };
-    let mut window = Window::new(file, SCAN_OCTETS);
+    let mut window = Window::new(file, SCAN_OCTETS)?;
     let mut offset = FILE_HEADER as u64;
     while offset < end {
         let Some(batch) = BatchHeader::decode(window.octets(offset, BATCH_HEADER)?, salt) else {

@@ -323,6 +323,100 @@ fn under_a_weaker_fsync_a_record_is_readable_before_it_is_synced() {
     }
 }
 
+fn emergency() -> TopicSettings {
+    TopicSettings { emergency: true, ..TopicSettings::default() }
+}
+
+#[test]
+fn on_a_full_disk_emergencies_go_on_within_the_reserve_and_others_wait_until_it_is_whole_again() {
+    const RESERVE: usize = 4 * 1024 * 1024;
+    let disk = SimulatedDisk::new();
+    let clock = Moved::new();
+    let options = Options { reserve_octets: RESERVE as u64, ..Options::default() };
+    let bus = Embedded::on(Arc::new(disk.clone()), clock.clone(), &root(), &options).unwrap();
+    let routine = bus.topic("routine").unwrap();
+    now(routine.append(&[b"there is room"])).unwrap();
+    disk.fault(|faults| faults.room = Some(RESERVE + 1_000_000));
+    let urgent = bus.topic_with("urgent", &emergency()).unwrap();
+    let record = [7; 100_000];
+    let until_full = |topic: &dyn Topic| {
+        let fits = |_: &u32| match now(topic.append(&[&record])) {
+            Ok(_) => true,
+            Err(BusError::DiskFull { .. }) => false,
+            Err(other) => panic!("{other}"),
+        };
+        (0..1000).take_while(fits).count()
+    };
+    assert_eq!(until_full(&*routine), 9);
+    for _ in 0..20 {
+        now(urgent.append(&[&record])).unwrap();
+        let refused = now(routine.append(&[b"small"]));
+        assert!(matches!(refused, Err(BusError::DiskFull { .. })), "what is given is for emergencies alone");
+    }
+    assert!(until_full(&*urgent) >= 18, "all of the reserve is used");
+    // Room comes back, but not enough for the reserve.
+    disk.fault(|faults| *faults.room.as_mut().unwrap() += RESERVE / 2);
+    clock.forward(Duration::from_secs(1));
+    assert!(matches!(now(routine.append(&[b"small"])), Err(BusError::DiskFull { .. })));
+    now(urgent.append(&[&record])).unwrap();
+    disk.fault(|faults| faults.room = None);
+    clock.forward(Duration::from_secs(1));
+    now(routine.append(&[b"room again"])).unwrap();
+    let again = Embedded::on(Arc::new(disk.power_cut(&mut Dice(5))), clock, &root(), &options).unwrap();
+    assert_eq!(all(&*again.topic("routine").unwrap()).last().unwrap(), b"room again");
+    assert_eq!(again.topic("urgent").unwrap().head(), urgent.head());
+}
+
+#[test]
+fn an_emergency_is_synced_while_others_hold_every_thread_they_may() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let others: Vec<_> = (0..4).map(|n| bus.log(&format!("other-{n}")).unwrap()).collect();
+    bus.topic_with("urgent", &emergency()).unwrap();
+    let urgent = bus.log("urgent").unwrap();
+    let before = disk.syncs();
+    disk.hold_syncs(true);
+    others.iter().for_each(|log| drop(log.write_promised(Rule::Any, &[b"waits"]).unwrap()));
+    disk.wait_for_sync(before + 3);
+    urgent.write_promised(Rule::Any, &[b"goes"]).unwrap();
+    disk.wait_for_sync(before + 4);
+    assert_eq!(*lock(&urgent.phase), Phase::Running);
+    let waiting = others.iter().filter(|log| *lock(&log.phase) == Phase::Queued).count();
+    assert_eq!(waiting, 1, "the fourth of the others has no thread");
+    disk.hold_syncs(false);
+    now(urgent.promised(1)).unwrap();
+    others.iter().for_each(|log| now(log.promised(1)).unwrap());
+}
+
+#[test]
+fn keys_are_found_again_in_files_of_any_age_and_after_their_records_are_gone() {
+    let disk = SimulatedDisk::new();
+    let mut dice = Dice(11);
+    for round in 0..4u8 {
+        drop_after(&disk, small_files(), |bus| {
+            let topic = bus.topic("t").unwrap();
+            for n in 0..30u8 {
+                let keyed = now(topic.append_keyed(&[round, n], &[&[n; 90]])).unwrap();
+                assert!(!keyed.repeated);
+                now(topic.append(&[&[0; 50]])).unwrap();
+            }
+            if round % 2 == 1 {
+                topic.trim(dice.roll(topic.head())).unwrap();
+            }
+        });
+        drop_after(&disk.power_cut(&mut dice), small_files(), |bus| {
+            let topic = bus.topic("t").unwrap();
+            let head = topic.head();
+            for (round, n) in (0..=round).flat_map(|round| (0..30u8).map(move |n| (round, n))) {
+                let keyed = now(topic.append_keyed(&[round, n], &[b"again"])).unwrap();
+                let first = u64::from(round) * 60 + u64::from(n) * 2;
+                assert_eq!((keyed.first, keyed.repeated), (first, true), "round {round}, {n}");
+            }
+            assert_eq!(topic.head(), head);
+        });
+    }
+}
+
 #[test]
 fn too_much_is_refused_with_its_limit() {
     let disk = SimulatedDisk::new();

@@ -1,0 +1,214 @@
+//! The operating system's disk, with everything it is asked for put on record in its order, so that a power cut can be played at each
+//! moment of a real run.
+
+use super::disk::{Disk, File, Found, OsDisk};
+use super::lock::lock;
+use super::simulated::{BegunSync, SimulatedDisk, SimulatedFile};
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What the disk was asked for, or what was promised by then.
+pub(super) enum Op<P> {
+    Create(PathBuf, u64),
+    CreateFolder(PathBuf),
+    SyncFolder(PathBuf),
+    Rename(PathBuf, PathBuf),
+    RemoveFile(PathBuf),
+    RemoveFolder(PathBuf),
+    Write(u64, u64, Vec<u8>),
+    SetLen(u64, u64),
+    BeginSync(u64),
+    EndSync(u64),
+    Promise(P),
+}
+
+struct Record<P> {
+    ops: Vec<Op<P>>,
+    /// Files by path, as it is now.
+    numbers: HashMap<PathBuf, u64>,
+    next: u64,
+}
+
+/// The disk. Paths are on record as they would be below another root.
+pub(super) struct RecordedDisk<P> {
+    root: PathBuf,
+    as_root: PathBuf,
+    record: Arc<Mutex<Record<P>>>,
+}
+
+impl<P> Clone for RecordedDisk<P> {
+    fn clone(&self) -> RecordedDisk<P> {
+        RecordedDisk { root: self.root.clone(), as_root: self.as_root.clone(), record: self.record.clone() }
+    }
+}
+
+impl<P: Send + 'static> RecordedDisk<P> {
+    pub fn new(root: &Path, as_root: PathBuf) -> RecordedDisk<P> {
+        let record = Record { ops: Vec::new(), numbers: HashMap::new(), next: 0 };
+        RecordedDisk { root: root.to_owned(), as_root, record: Arc::new(Mutex::new(record)) }
+    }
+
+    /// Puts on record what is promised from here on.
+    pub fn promise(&self, promise: P) {
+        lock(&self.record).ops.push(Op::Promise(promise));
+    }
+
+    /// The record.
+    pub fn take(&self) -> Vec<Op<P>> {
+        std::mem::take(&mut lock(&self.record).ops)
+    }
+
+    fn path(&self, path: &Path) -> PathBuf {
+        self.as_root.join(path.strip_prefix(&self.root).unwrap())
+    }
+
+    fn file(&self, file: Arc<dyn File>, number: u64) -> Arc<dyn File> {
+        Arc::new(RecordedFile { file, number, record: self.record.clone() })
+    }
+}
+
+struct RecordedFile<P> {
+    file: Arc<dyn File>,
+    number: u64,
+    record: Arc<Mutex<Record<P>>>,
+}
+
+impl<P: Send + 'static> Disk for RecordedDisk<P> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let record = lock(&self.record);
+        let file = OsDisk.open(path)?;
+        let number = record.numbers[path];
+        drop(record);
+        Ok(self.file(file, number))
+    }
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let mut record = lock(&self.record);
+        let file = OsDisk.create(path)?;
+        let number = record.next;
+        record.next += 1;
+        record.numbers.insert(path.to_owned(), number);
+        record.ops.push(Op::Create(self.path(path), number));
+        drop(record);
+        Ok(self.file(file, number))
+    }
+    fn list(&self, folder: &Path) -> io::Result<Vec<Found>> {
+        OsDisk.list(folder)
+    }
+    fn create_folder(&self, folder: &Path) -> io::Result<bool> {
+        let mut record = lock(&self.record);
+        let made = OsDisk.create_folder(folder)?;
+        if made {
+            record.ops.push(Op::CreateFolder(self.path(folder)));
+        }
+        Ok(made)
+    }
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        let mut record = lock(&self.record);
+        OsDisk.sync_folder(folder)?;
+        record.ops.push(Op::SyncFolder(self.path(folder)));
+        Ok(())
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut record = lock(&self.record);
+        OsDisk.rename(from, to)?;
+        let moved: Vec<PathBuf> =
+            record.numbers.keys().filter(|path| path.starts_with(from)).cloned().collect();
+        for path in moved {
+            let number = record.numbers.remove(&path).unwrap();
+            record.numbers.insert(to.join(path.strip_prefix(from).unwrap()), number);
+        }
+        record.ops.push(Op::Rename(self.path(from), self.path(to)));
+        Ok(())
+    }
+    fn written_before(&self, path: &Path) -> io::Result<Duration> {
+        OsDisk.written_before(path)
+    }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let mut record = lock(&self.record);
+        OsDisk.remove_file(path)?;
+        record.numbers.remove(path);
+        record.ops.push(Op::RemoveFile(self.path(path)));
+        Ok(())
+    }
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        let mut record = lock(&self.record);
+        OsDisk.remove_folder(folder)?;
+        record.ops.push(Op::RemoveFolder(self.path(folder)));
+        Ok(())
+    }
+}
+
+impl<P: Send + 'static> File for RecordedFile<P> {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(into, offset)
+    }
+    fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize> {
+        let mut record = lock(&self.record);
+        let written = self.file.write_at(octets, offset)?;
+        record.ops.push(Op::Write(self.number, offset, octets[..written].to_vec()));
+        Ok(written)
+    }
+    fn sync(&self) -> io::Result<()> {
+        lock(&self.record).ops.push(Op::BeginSync(self.number));
+        self.file.sync()?;
+        lock(&self.record).ops.push(Op::EndSync(self.number));
+        Ok(())
+    }
+    fn allocate(&self, octets: u64) -> io::Result<()> {
+        self.set_len(octets)
+    }
+    fn set_len(&self, octets: u64) -> io::Result<()> {
+        let mut record = lock(&self.record);
+        self.file.set_len(octets)?;
+        record.ops.push(Op::SetLen(self.number, octets));
+        Ok(())
+    }
+    fn octets(&self) -> io::Result<u64> {
+        self.file.octets()
+    }
+}
+
+/// A record played on a disk in memory, one step after the other.
+pub(super) struct Replay {
+    pub disk: Arc<SimulatedDisk>,
+    files: HashMap<u64, SimulatedFile>,
+    syncs: HashMap<u64, BegunSync>,
+}
+
+impl Replay {
+    pub fn new() -> Replay {
+        Replay { disk: SimulatedDisk::new(), files: HashMap::new(), syncs: HashMap::new() }
+    }
+
+    /// Plays one step.
+    pub fn step<P>(&mut self, op: &Op<P>) {
+        let disk = &self.disk;
+        match op {
+            Op::Create(path, number) => {
+                disk.create(path).unwrap();
+                self.files.insert(*number, disk.file(path).unwrap());
+            }
+            Op::CreateFolder(path) => drop(disk.create_folder(path).unwrap()),
+            Op::SyncFolder(path) => disk.sync_folder(path).unwrap(),
+            Op::Rename(from, to) => disk.rename(from, to).unwrap(),
+            Op::RemoveFile(path) => disk.remove_file(path).unwrap(),
+            Op::RemoveFolder(path) => disk.remove_folder(path).unwrap(),
+            Op::Write(number, offset, octets) => {
+                assert_eq!(self.files[number].write_at(octets, *offset).unwrap(), octets.len());
+            }
+            Op::SetLen(number, octets) => self.files[number].set_len(*octets).unwrap(),
+            Op::BeginSync(number) => {
+                let before = self.syncs.insert(*number, self.files[number].begin_sync());
+                assert!(before.is_none(), "two syncs of one file at once");
+            }
+            Op::EndSync(number) => {
+                let begun = self.syncs.remove(number).unwrap();
+                self.files[number].end_sync(begun);
+            }
+            Op::Promise(_) => {}
+        }
+    }
+}
