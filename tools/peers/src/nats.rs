@@ -72,6 +72,11 @@ impl Server {
         self.cluster.nodes[0].client.number()
     }
 
+    /// See [`Cluster::ask`].
+    pub fn ask(&self, subject: &str, payload: &str) -> Option<String> {
+        self.cluster.ask(0, subject, payload)
+    }
+
     /// Kills it (SIGKILL) and waits until it is gone.
     pub fn kill(&mut self) {
         self.cluster.kill(0);
@@ -201,7 +206,7 @@ impl Cluster {
             }
         }
         // With rules about who may connect, nobody without a secret can ask more.
-        if self.extra.contains("authorization") || self.extra.contains("tls") {
+        if ["authorization", "tls", "disabled"].iter().any(|rule| self.extra.contains(rule)) {
             return;
         }
         let running: Vec<usize> = (0..self.nodes.len()).filter(|&i| self.nodes[i].child.is_some()).collect();

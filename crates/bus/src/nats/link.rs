@@ -48,8 +48,11 @@ pub struct Link {
 
 impl Link {
     /// Connects and looks who is there.
-    pub fn open(handle: &Handle, url: &str, options: Options) -> Result<Arc<Link>, BusError> {
-        let servers = addresses(url)?;
+    pub fn open(handle: &Handle, url: &str, mut options: Options) -> Result<Arc<Link>, BusError> {
+        let (servers, who) = addresses(url)?;
+        if let (Credentials::Address, Some(who)) = (&options.credentials, who) {
+            options.credentials = who;
+        }
         let (answer, answered) = mpsc::channel();
         let own = handle.clone();
         handle.spawn(async move {
@@ -163,11 +166,14 @@ impl Link {
     }
 }
 
-/// `nats://user:password@a:4222,b:4222`: what stands before the first `@` counts for all.
-fn addresses(url: &str) -> Result<Vec<ServerAddr>, BusError> {
+/// `nats://user:password@a:4222,b:4222`: the servers, and who we are to all of them (`user:password`, or a token alone).
+fn addresses(url: &str) -> Result<(Vec<ServerAddr>, Option<Credentials>), BusError> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
     let (who, hosts) = rest.rsplit_once('@').map_or((None, rest), |(who, hosts)| (Some(who), hosts));
-    let who = who.map(|who| who.to_owned() + "@").unwrap_or_default();
+    let who = who.map(|who| match who.split_once(':') {
+        Some((name, password)) => Credentials::User { name: decoded(name), password: decoded(password) },
+        None => Credentials::Token(decoded(who)),
+    });
     let mut servers = Vec::new();
     for host in hosts.trim_end_matches('/').split(',') {
         let host = host.trim();
@@ -178,9 +184,26 @@ fn addresses(url: &str) -> Result<Vec<ServerAddr>, BusError> {
         if host.is_empty() {
             return Err(bad());
         }
-        servers.push(format!("{scheme}://{who}{host}").parse().map_err(|_| bad())?);
+        servers.push(format!("{scheme}://{host}").parse().map_err(|_| bad())?);
     }
-    Ok(servers)
+    Ok((servers, who))
+}
+
+/// Without percent-escapes, as an address needs them for `@` or `:` in a secret.
+fn decoded(text: &str) -> String {
+    let mut octets = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&octet, after)) = rest.split_first() {
+        rest = after;
+        let digits = after.first_chunk::<2>().filter(|_| octet == b'%');
+        let escaped =
+            digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        octets.push(escaped.unwrap_or(octet));
+        if escaped.is_some() {
+            rest = after.get(2..).unwrap_or_default();
+        }
+    }
+    String::from_utf8_lossy(&octets).into_owned()
 }
 
 async fn connect(handle: Handle, servers: Vec<ServerAddr>, options: Options) -> Result<Arc<Link>, BusError> {
@@ -288,6 +311,11 @@ fn check_server(client: &Client) -> Result<(), BusError> {
     let Some(info) = client.try_server_info() else {
         return Err(BusError::Unreachable { why: "the server told nothing of itself".to_owned() });
     };
+    // In a cluster another server may have it.
+    if !info.jetstream && info.cluster.is_none() {
+        let why = format!("{}:{} runs without JetStream: switch it on there", info.host, info.port);
+        return Err(BusError::Unfit { why });
+    }
     let (major, minor) = SERVER_VERSION_MIN;
     if version(&info.version).is_none_or(|found| found < SERVER_VERSION_MIN) {
         let found = &info.version;
@@ -335,11 +363,17 @@ mod tests {
 
     #[test]
     fn an_address_may_name_several_servers_and_one_secret_for_all() {
-        let found = addresses("nats://me:secret@a:4222,b,127.0.0.1:4224").expect("three servers");
+        let (found, who) = addresses("nats://me:a%40b%@a:4222,b,127.0.0.1:4224").expect("three servers");
         let hosts: Vec<(String, u16)> = found.iter().map(|one| (one.host().to_owned(), one.port())).collect();
         assert_eq!(hosts, [("a".to_owned(), 4222), ("b".to_owned(), 4222), ("127.0.0.1".to_owned(), 4224)]);
-        assert!(found.iter().all(|one| one.username() == Some("me") && one.password() == Some("secret")));
-        assert!(addresses("nats://me:secret@a,,b").is_err_and(|error| !error.to_string().contains("secret")));
+        assert!(
+            matches!(who, Some(Credentials::User { name, password }) if name == "me" && password == "a@b%")
+        );
+        assert!(
+            matches!(addresses("nats://t%3Ak@a"), Ok((_, Some(Credentials::Token(token)))) if token == "t:k")
+        );
+        let error = addresses("nats://me:secret@a,,b").expect_err("no host");
+        assert!(!error.to_string().contains("secret"), "{error}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub async fn from_servers(
         if topic.is_closed() {
             return Err(BusError::Closed);
         }
-        let from = from.max(crate::Topic::low(topic));
+        let from = from.max(topic.low_known());
         match one_batch(topic, from, records_max, octets_max).await {
             Ok(records) => {
                 if let Some(last) = records.last() {

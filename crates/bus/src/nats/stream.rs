@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Keys of appends are remembered for so long, unless the topic keeps its records shorter.
 pub const KEYS_REMEMBERED: Duration = Duration::from_secs(120);
+/// Servers keep no record shorter.
+const AGE_MIN: Duration = Duration::from_millis(100);
 /// Where a stream says whose it is.
 const METADATA_NAME: &str = "campanile";
 /// Names come in pages; so many pages are asked for at most: a million topics.
@@ -44,7 +46,7 @@ pub fn of_topic(link: &Link, names: &name::Stream, topic: &str, settings: &Topic
     let Retention { age, octets, records } = settings.retention;
     let limit =
         |value: Option<u64>| value.map_or(-1, |value| i64::try_from(value.max(1)).unwrap_or(i64::MAX));
-    let age = age.map(|age| age.max(Duration::from_secs(1)));
+    let age = age.map(|age| age.max(AGE_MIN));
     json!({
         "name": names.stream,
         "subjects": [names.subject],
@@ -220,7 +222,12 @@ pub async fn remove(link: &Link, stream: &str) -> Result<(), BusError> {
 pub async fn trim(link: &Link, stream: &str, topic: &str, below: u64) -> Result<(), BusError> {
     let question = json!({ "seq": below + 1 });
     let asked = api::ask(link, &format!("$JS.API.STREAM.PURGE.{stream}"), &question).await;
-    asked.map(|_| ()).map_err(|fault| fault.into_error(topic))
+    match asked {
+        Ok(_) => Ok(()),
+        // With all that was in it.
+        Err(fault) if fault.is(code::STREAM_NOT_FOUND) => Ok(()),
+        Err(fault) => Err(fault.into_error(topic)),
+    }
 }
 
 /// The names of all topics that exist.

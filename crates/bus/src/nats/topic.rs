@@ -7,8 +7,10 @@ use super::stream::{self, Limits};
 use super::{lock, name, read};
 use crate::{BusError, Keyed, Record, Topic, TopicSettings};
 use futures_util::future::BoxFuture;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// What who waits at a topic's end must know.
@@ -18,6 +20,22 @@ pub struct Progress {
     pub head: u64,
     /// The topic was removed, or the bus is closing.
     pub closed: bool,
+}
+
+/// Its lowest record may go by itself, or by another's trim: who asks for it again and again hears of that after so long.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A server that starts again learns the keys of appends from the records that are there. So those that are let go of stay on the
+/// servers until their keys may be forgotten.
+const TRIMMED_AFTER: Duration = stream::KEYS_REMEMBERED;
+/// Trims within this go together.
+const TRIMS_TOGETHER: Duration = Duration::from_secs(5);
+
+/// What is let go of here and still there on the servers.
+#[derive(Default)]
+struct Trims {
+    /// From when on what is below an index may go: at most `TRIMMED_AFTER / TRIMS_TOGETHER` and one more.
+    due: VecDeque<(Instant, u64)>,
+    is_running: bool,
 }
 
 /// A topic.
@@ -33,8 +51,9 @@ pub struct NatsTopic {
     pub waiters: AtomicUsize,
     progress: watch::Sender<Progress>,
     low: AtomicU64,
-    /// The greatest trim that is under way or done.
-    trimmed: AtomicU64,
+    /// When its ends were last asked for because somebody wanted to know the low one.
+    looked: Mutex<Option<Instant>>,
+    trims: Mutex<Trims>,
     me: Weak<NatsTopic>,
 }
 
@@ -65,7 +84,8 @@ impl NatsTopic {
             waiters: AtomicUsize::new(0),
             progress: watch::Sender::new(progress),
             low: AtomicU64::new(state.low()),
-            trimmed: AtomicU64::new(0),
+            looked: Mutex::default(),
+            trims: Mutex::default(),
             me: me.clone(),
         }))
     }
@@ -162,7 +182,18 @@ impl Topic for NatsTopic {
     }
 
     fn low(&self) -> u64 {
-        self.low.load(Ordering::Relaxed)
+        let now = Instant::now();
+        let mut looked = lock(&self.looked);
+        if looked.is_none_or(|looked| now.saturating_duration_since(looked) >= LOOK_EVERY)
+            && let Some(topic) = self.me.upgrade()
+        {
+            *looked = Some(now);
+            self.link.spawn(async move {
+                // Unanswered it is asked again when somebody wants to know again.
+                let _ = topic.look().await;
+            });
+        }
+        self.low_known()
     }
 
     fn head(&self) -> u64 {
@@ -179,25 +210,57 @@ impl Topic for NatsTopic {
     fn trim(&self, below: u64) -> Result<(), BusError> {
         // What is not there yet cannot be let go of.
         let below = below.min(self.head());
-        if below <= self.low() || self.trimmed.fetch_max(below, Ordering::Relaxed) >= below {
+        if below <= self.low_known() {
             return Ok(());
         }
-        // Seen here at once; the servers hear of it while the caller goes on: a failover would hold it up for seconds.
+        // Seen here at once, and by the others when the servers have let go of it.
         self.begins_at(below);
         lock(&self.tail).forget_below(below);
         let topic = self.shared()?;
-        self.link.spawn(async move {
-            if let Err(error) = stream::trim(&topic.link, &topic.names.stream, &topic.name, below).await {
-                tracing::warn!(topic = topic.name, below, %error, "Records could not be let go of; the next trim will.");
-                // So that a trim as far as this one is tried again.
-                topic.trimmed.store(0, Ordering::Relaxed);
+        let now = Instant::now();
+        let mut trims = lock(&self.trims);
+        match trims.due.back_mut() {
+            Some((due, last))
+                if *due < now + TRIMMED_AFTER + TRIMS_TOGETHER && *due > now + TRIMMED_AFTER =>
+            {
+                *last = below;
             }
-        });
+            _ => trims.due.push_back((now + TRIMMED_AFTER + TRIMS_TOGETHER, below)),
+        }
+        if !std::mem::replace(&mut trims.is_running, true) {
+            self.link.spawn(async move { topic.let_go().await });
+        }
         Ok(())
     }
 }
 
 impl NatsTopic {
+    /// Lets the servers let go of what is due, until nothing is.
+    async fn let_go(&self) {
+        loop {
+            let next = {
+                let mut trims = lock(&self.trims);
+                let next = trims.due.front().copied();
+                trims.is_running = next.is_some() && !self.is_closed();
+                next.filter(|_| trims.is_running)
+            };
+            let Some((due, below)) = next else { return };
+            tokio::time::sleep_until(due.into()).await;
+            match stream::trim(&self.link, &self.names.stream, &self.name, below).await {
+                Ok(()) => drop(lock(&self.trims).due.pop_front()),
+                Err(error) => {
+                    tracing::warn!(topic = self.name, below, %error, "Records could not be let go of; tried again.");
+                    tokio::time::sleep(TRIMS_TOGETHER).await;
+                }
+            }
+        }
+    }
+
+    /// The lowest index that is still there, as far as this process has heard.
+    pub fn low_known(&self) -> u64 {
+        self.low.load(Ordering::Relaxed)
+    }
+
     /// What who waits here watches.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
@@ -208,6 +271,6 @@ impl NatsTopic {
         if records_max == 0 {
             return Some(Vec::new());
         }
-        lock(&self.tail).read(from.max(self.low()), self.head(), records_max, octets_max)
+        lock(&self.tail).read(from.max(self.low_known()), self.head(), records_max, octets_max)
     }
 }

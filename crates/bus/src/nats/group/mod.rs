@@ -39,6 +39,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// How often the servers are asked how far they are, while something is acknowledged.
 const FLOOR_EVERY: Duration = Duration::from_secs(1);
+/// An acknowledgement that the servers do not speak of is told again after so long, this time to be confirmed: it may have been lost
+/// with a server that was asked to pass it on.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// So many at once.
+const TOLD_AGAIN_MAX: usize = 1_024;
 /// Messages handled before looking around.
 const MESSAGES_AT_ONCE: usize = 512;
 /// Requests under way at once, of a group.
@@ -208,6 +213,19 @@ impl NatsGroup {
         Ok(())
     }
 
+    /// Tells again of what was acknowledged a while ago and is not known to have been heard.
+    async fn confirm(&self) {
+        let now = Instant::now();
+        let Some(before) = now.checked_sub(TOLD_AGAIN_AFTER) else { return };
+        let again = lock(&self.inner).state.told_again(before, TOLD_AGAIN_MAX, now);
+        stream::iter(again)
+            .for_each_concurrent(REQUESTS_AT_ONCE, |(index, reply)| async move {
+                // Unconfirmed it is told again.
+                let _ = tell_surely(self, index, &reply).await;
+            })
+            .await;
+    }
+
     fn order(&self, order: Option<Order>) {
         if let Some(order) = order {
             lock(&self.inner).orders.push(order);
@@ -225,7 +243,7 @@ impl Group for NatsGroup {
         let mut inner = lock(&self.inner);
         inner.asked = max.clamp(1, ASKED_MAX);
         inner.taken = Some(now);
-        inner.state.skip_to(self.topic.low());
+        inner.state.skip_to(self.topic.low_known());
         let (taken, dead) = inner.state.take(max, lease, now);
         let grave = inner.dead_letters.clone();
         drop(inner);
@@ -263,7 +281,7 @@ impl Group for NatsGroup {
         if index >= self.topic.head() {
             return Err(self.not_leased(index));
         }
-        let order = lock(&self.inner).state.ack(index);
+        let order = lock(&self.inner).state.ack(index, Instant::now());
         self.order(order);
         // It may have been what held up others.
         self.bell.notify_waiters();
@@ -288,7 +306,7 @@ impl Group for NatsGroup {
 
     fn low_water(&self) -> u64 {
         let mut inner = lock(&self.inner);
-        inner.state.skip_to(self.topic.low());
+        inner.state.skip_to(self.topic.low_known());
         // What others acknowledge is heard of soon, not now.
         inner.floor_wanted = true;
         self.wake.notify_one();
@@ -297,7 +315,7 @@ impl Group for NatsGroup {
 
     fn unacknowledged(&self, max: usize) -> Vec<u64> {
         let mut inner = lock(&self.inner);
-        inner.state.skip_to(self.topic.low());
+        inner.state.skip_to(self.topic.low_known());
         inner.floor_wanted = true;
         self.wake.notify_one();
         inner.state.unacknowledged(max, self.topic.head())
@@ -327,16 +345,16 @@ async fn flush(group: &NatsGroup) -> Result<(), BusError> {
     }
     let until = Instant::now() + ANSWERED_WITHIN;
     group.ask_floor().await?;
-    let replies = lock(&group.inner).state.told_again();
-    let mut answers = stream::iter(replies)
-        .map(|reply| async move {
+    let now = Instant::now();
+    let again = lock(&group.inner).state.told_again(now, usize::MAX, now);
+    let mut answers = stream::iter(again)
+        .map(|(index, reply)| async move {
             loop {
-                let answer = group.link().request(&reply, HeaderMap::new(), ACK, api::TRY_WITHIN).await;
-                match answer {
+                match tell_surely(group, index, &reply).await {
                     Err(fault) if fault.passes() && Instant::now() < until => {
                         tokio::time::sleep(api::TRY_AGAIN_AFTER).await;
                     }
-                    answer => return answer.map_err(|fault| fault.into_error(&group.topic.name)),
+                    told => return told.map_err(|fault| fault.into_error(&group.topic.name)),
                 }
             }
         })
@@ -345,6 +363,13 @@ async fn flush(group: &NatsGroup) -> Result<(), BusError> {
         answer?;
     }
     group.ask_floor().await
+}
+
+/// Tells of an acknowledgement and waits until the servers have confirmed it.
+async fn tell_surely(group: &NatsGroup, index: u64, reply: &str) -> Result<(), api::Fault> {
+    group.link().request(reply, HeaderMap::new(), ACK, api::TRY_WITHIN).await?;
+    lock(&group.inner).state.ack_confirmed(index);
+    Ok(())
 }
 
 const ACK: Bytes = Bytes::from_static(b"+ACK");
@@ -413,9 +438,10 @@ impl Task {
     fn connected_anew(&mut self) {
         self.pull = None;
         self.rests_until = None;
+        let now = Instant::now();
         let mut inner = lock(&self.group.inner);
-        let again = inner.state.told_again();
-        inner.orders.extend(again.into_iter().map(Order::Ack));
+        let again = inner.state.told_again(now, usize::MAX, now);
+        inner.orders.extend(again.into_iter().map(|(_, reply)| Order::Ack(reply)));
     }
 
     fn heard_all(&mut self, message: Message) {
@@ -500,7 +526,9 @@ impl Task {
         if asks_floor {
             self.group.link().spawn(async move {
                 // Unanswered it is asked again.
-                let _ = group.ask_floor().await;
+                if group.ask_floor().await.is_ok() {
+                    group.confirm().await;
+                }
             });
         }
         due

@@ -59,12 +59,20 @@ enum Holder {
     Grave,
 }
 
+#[derive(Debug)]
+struct Acked {
+    /// How to tell it. Nothing: it never came, or the servers have confirmed it.
+    reply: Option<String>,
+    /// When it was last told.
+    told: Instant,
+}
+
 /// A member's view of a group.
 #[derive(Debug)]
 pub struct State {
     entries: BTreeMap<u64, Entry>,
-    /// Acknowledged here, at or above `floor`; with the reply subject as long as it may have to be told again.
-    acked: BTreeMap<u64, Option<String>>,
+    /// Acknowledged here, at or above `floor`.
+    acked: BTreeMap<u64, Acked>,
     /// The servers know that everything below was acknowledged.
     floor: u64,
     /// Everything below was acknowledged or let go of, as far as is known here.
@@ -103,7 +111,7 @@ impl State {
         if index < self.floor || self.acked.contains_key(&index) {
             // Told before; it got lost on its way.
             if let Some(known) = self.acked.get_mut(&index) {
-                *known = Some(reply.clone());
+                *known = Acked { reply: Some(reply.clone()), told: now };
             }
             return Some(Order::Ack(reply));
         }
@@ -163,7 +171,7 @@ impl State {
     }
 
     /// Done with it. Nothing if the servers cannot be told (yet): they are when it comes.
-    pub fn ack(&mut self, index: u64) -> Option<Order> {
+    pub fn ack(&mut self, index: u64, now: Instant) -> Option<Order> {
         if index < self.floor || self.acked.contains_key(&index) {
             return None;
         }
@@ -172,7 +180,7 @@ impl State {
             // The oldest was told long ago; should that be lost, it comes again, which a group may do.
             self.acked.pop_first();
         }
-        self.acked.insert(index, reply.clone());
+        self.acked.insert(index, Acked { reply: reply.clone(), told: now });
         self.advance();
         reply.map(Order::Ack)
     }
@@ -293,9 +301,28 @@ impl State {
         }
     }
 
-    /// What the servers may not have heard: after a new connection it is told again.
-    pub fn told_again(&self) -> Vec<String> {
-        self.acked.values().flatten().cloned().collect()
+    /// What the servers may not have heard, told no later than `before`, at most `max`; each by its index. It counts as told now.
+    pub fn told_again(&mut self, before: Instant, max: usize, now: Instant) -> Vec<(u64, String)> {
+        let mut again = Vec::new();
+        for (index, acked) in &mut self.acked {
+            if again.len() == max {
+                break;
+            }
+            if let Some(reply) = &acked.reply
+                && acked.told <= before
+            {
+                again.push((*index, reply.clone()));
+                acked.told = now;
+            }
+        }
+        again
+    }
+
+    /// The servers have confirmed that it is done.
+    pub fn ack_confirmed(&mut self, index: u64) {
+        if let Some(acked) = self.acked.get_mut(&index) {
+            acked.reply = None;
+        }
     }
 
     /// Something was acknowledged that the servers are not known to have noted.
@@ -420,18 +447,21 @@ mod tests {
         let now = Instant::now();
         let mut state = filled(3, now);
         state.take(3, LEASE, now);
-        assert_eq!(state.ack(1), Some(Order::Ack("r1".into())));
-        assert_eq!(state.ack(1), None);
+        assert_eq!(state.ack(1, now), Some(Order::Ack("r1".into())));
+        assert_eq!(state.ack(1, now), None);
         assert_eq!((state.low_water(), state.unacknowledged(9, 5)), (0, vec![0, 2, 3, 4]));
         let again = state.arrive(1, Bytes::new(), "again".into(), 2, now, now);
         assert_eq!(again, Some(Order::Ack("again".into())));
-        assert_eq!(state.told_again(), ["again"]);
-        state.ack(0);
+        assert_eq!(state.told_again(now, 9, now), [(1, "again".to_owned())]);
+        state.ack_confirmed(1);
+        assert_eq!(state.told_again(now, 9, now), []);
+        assert!(state.is_ahead(), "until the servers say so of all before it");
+        state.ack(0, now);
         assert_eq!(state.low_water(), 2);
         state.reached(2);
         assert!(!state.is_ahead());
         // Acknowledged before it came: when it comes.
-        assert_eq!(state.ack(4), None);
+        assert_eq!(state.ack(4, now), None);
         assert_eq!(state.arrive(4, Bytes::new(), "r4".into(), 1, now, now), Some(Order::Ack("r4".into())));
     }
 
@@ -441,10 +471,10 @@ mod tests {
         let mut state = filled(6, now);
         state.out_of_order_max = 2;
         assert_eq!(indexes(&state.take(9, LEASE, now)), [0, 1, 2]);
-        state.ack(1);
-        state.ack(2);
+        state.ack(1, now);
+        state.ack(2, now);
         assert_eq!((indexes(&state.take(9, LEASE, now)), state.at_hand(now)), (vec![], 0));
-        state.ack(0);
+        state.ack(0, now);
         assert_eq!(indexes(&state.take(9, LEASE, now)), [3, 4, 5]);
     }
 
@@ -464,7 +494,7 @@ mod tests {
         assert!(taken.is_empty() && dead.is_empty(), "on its way");
         state.not_buried(0);
         assert_eq!(state.take(1, LEASE, now).1.len(), 1);
-        assert_eq!(state.ack(0), Some(Order::Ack("r0".into())));
+        assert_eq!(state.ack(0, now), Some(Order::Ack("r0".into())));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 use super::*;
 use crate::conformance::{Ground, PATIENCE};
-use peers::nats::Server;
+use peers::nats::{Cluster, Server};
+
+mod cluster;
+mod servers;
 
 mod conformance {
     crate::conformance::conform!(super::OneServer::new());
