@@ -33,7 +33,7 @@ struct OnDisk {
 }
 
 impl OnDisk {
-    fn new(lease: Duration) -> Arc<dyn Ground> {
+    fn ground(lease: Duration) -> Arc<dyn Ground> {
         let dir = tempfile::tempdir().unwrap();
         let options = Options { fsync: Fsync::Os, ..Options::default() };
         let bus = bus::embedded::open(dir.path(), options).unwrap();
@@ -57,7 +57,7 @@ struct OverNats {
 }
 
 impl OverNats {
-    fn new(lease: Duration) -> Arc<dyn Ground> {
+    fn ground(lease: Duration) -> Arc<dyn Ground> {
         Arc::new(OverNats { server: Mutex::new(peers::nats::Server::start()), lease })
     }
 }
@@ -436,23 +436,23 @@ const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn processes_share_the_segments_of_a_route() {
-    shared(OnDisk::new(LONG)).await;
+    shared(OnDisk::ground(LONG)).await;
 }
 
 #[tokio::test]
 async fn what_a_process_had_in_hand_when_it_died_another_goes_on_with_and_calls_unknown_what_was_under_way() {
-    killed(OnDisk::new(SHORT)).await;
+    killed(OnDisk::ground(SHORT)).await;
 }
 
 #[tokio::test]
 async fn a_process_that_stood_still_until_its_lease_was_over_writes_nothing_of_it_any_more() {
-    paused(OnDisk::new(SHORT)).await;
+    paused(OnDisk::ground(SHORT)).await;
 }
 
 #[tokio::test]
 async fn whatever_happens_to_processes_everybody_is_accounted_for_and_nobody_is_written_to_twice() {
     for seed in [1, 2] {
-        story(OnDisk::new(SHORT), seed, 24).await;
+        story(OnDisk::ground(SHORT), seed, 24).await;
     }
 }
 
@@ -464,28 +464,28 @@ mod over_nats {
 
     #[tokio::test]
     async fn processes_share_the_segments_of_a_route() {
-        shared(OverNats::new(LONG)).await;
+        shared(OverNats::ground(LONG)).await;
     }
 
     #[tokio::test]
     async fn what_a_process_had_in_hand_when_it_died_another_goes_on_with() {
-        killed(OverNats::new(SHORT)).await;
+        killed(OverNats::ground(SHORT)).await;
     }
 
     #[tokio::test]
     async fn a_process_that_stood_still_until_its_lease_was_over_writes_nothing_of_it_any_more() {
-        paused(OverNats::new(SHORT)).await;
+        paused(OverNats::ground(SHORT)).await;
     }
 
     #[tokio::test]
     async fn whatever_happens_to_processes_everybody_is_accounted_for_and_nobody_is_written_to_twice() {
-        story(OverNats::new(SHORT), 3, 12).await;
+        story(OverNats::ground(SHORT), 3, 12).await;
     }
 }
 
 #[tokio::test]
 async fn what_a_process_gives_back_is_over_for_all_of_them() {
-    let ground = OnDisk::new(LONG);
+    let ground = OnDisk::ground(LONG);
     let (bus, written) = (ground.bus(), Written::default());
     let past = Segment { expires: Timestamp(NOW.0 - 1), ..segment(1, Lane::Routine, 0, &[1; 2_500]) };
     append(&bus, &past).await;

@@ -1,6 +1,7 @@
 //! A route against a server on a real socket, over a real bus.
 
 mod server;
+mod several;
 mod speed;
 
 use std::collections::BTreeMap;

@@ -3,6 +3,7 @@ mod crash;
 mod demand;
 mod inbound;
 mod rate;
+mod several;
 mod short;
 mod smsc;
 mod submit;
