@@ -376,7 +376,9 @@ fn an_emergency_is_synced_while_others_hold_every_thread_they_may() {
     let urgent = bus.log("urgent").unwrap();
     let before = disk.syncs();
     disk.hold_syncs(true);
-    others.iter().for_each(|log| drop(log.write_promised(Rule::Any, &[b"waits"]).unwrap()));
+    for log in &others {
+        log.write_promised(Rule::Any, &[b"waits"]).unwrap();
+    }
     disk.wait_for_sync(before + 3);
     urgent.write_promised(Rule::Any, &[b"goes"]).unwrap();
     disk.wait_for_sync(before + 4);
