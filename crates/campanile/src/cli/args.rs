@@ -147,7 +147,7 @@ pub(crate) enum Recipients {
   campanile recipients import people.ndjson.gz
   zcat people.csv.gz | campanile recipients import - --type csv
 
-CSV has a header row: id, name, language, time_zone, groups (several with ;), a column for each channel (sms, mail;
+CSV has a header row: id, name, language, time_zone, groups (several with ;), a column for each channel (sms, mail, topic;
 several addresses with ;), lat, lon; any other column is an attribute. An id that is there already is replaced.")]
     Import(Import),
     /// Write all recipients to a file or standard output

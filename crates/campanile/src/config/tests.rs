@@ -158,6 +158,15 @@ fn rules_that_a_key_alone_cannot_tell() {
         ("[topics]\ntls_cert = \"c\"".into(), "topics.tls_cert: needs tls_key beside it"),
         ("[topics]\nidle = \"500ms\"".into(), "topics.idle: must be at least 1s"),
         ("[topics]\ndurability = \"ram\"".into(), "topics.durability: \"ram\" is none of memory, os, disk"),
+        (
+            "[[route]]\nname = \"b\"\nchannel = \"topic\"\nmode = \"live\"".into(),
+            "route[0].channel: topic needs a section [topics]: nobody could read them",
+        ),
+        (
+            "[topics]\n[[route]]\nname = \"b\"\nchannel = \"topic\"\nmode = \"live\"\naddress = \"x:1\""
+                .into(),
+            "route[0].address: is no key of channel topic",
+        ),
         ("[charging]\nmode = \"ledger\"".into(), "charging: charging is not built yet"),
         (
             "banana = 1".into(),
