@@ -40,8 +40,14 @@ pub(crate) use over_both;
 pub enum Ground {
     /// A log on disk and SQLite, of one process alone.
     Files(Folder),
-    /// nats-server under a prefix of its own, and the store; of a process that could be one of several.
-    Shared(String, Folder),
+    /// nats-server and PostgreSQL, a prefix and a database of its own; of a process that could be one of several.
+    Shared(Servers),
+}
+
+/// What is its own on the servers of this test process.
+pub struct Servers {
+    prefix: String,
+    database: String,
 }
 
 /// A folder, and what is open of it: one bus and one store for all who ask.
@@ -64,7 +70,9 @@ impl Ground {
     pub async fn shared() -> Ground {
         static GROUNDS: AtomicU64 = AtomicU64::new(0);
         let prefix = format!("ground-{}", GROUNDS.fetch_add(1, Ordering::Relaxed));
-        Ground::Shared(prefix, tempfile::tempdir().unwrap().into())
+        let make = || peers::postgres::Server::shared().create_database();
+        let database = tokio::task::spawn_blocking(make).await.unwrap();
+        Ground::Shared(Servers { prefix, database })
     }
 
     /// A new one of the same kind.
@@ -79,10 +87,7 @@ impl Ground {
     pub async fn open(&self) -> (Arc<dyn bus::Bus>, SharedStore) {
         match self {
             Ground::Files(folder) => folder.open.get_or_init(|| files(folder.dir.path())).clone(),
-            Ground::Shared(prefix, folder) => {
-                let (_, store) = folder.open.get_or_init(|| files(folder.dir.path())).clone();
-                (nats(prefix).await, store)
-            }
+            Ground::Shared(servers) => (nats(&servers.prefix).await, postgres(&servers.database).await),
         }
     }
 
@@ -105,7 +110,15 @@ impl Ground {
     pub async fn killed(self, house: House) -> Ground {
         match self {
             Ground::Files(folder) => Ground::Files(copied(&folder, house)),
-            Ground::Shared(prefix, folder) => Ground::Shared(prefix, copied(&folder, house)),
+            Ground::Shared(servers) => {
+                drop(house);
+                // Its lease would run out by itself; nobody need wait for that here.
+                let store = postgres(&servers.database).await;
+                if let Some(held) = store.lease_holder("engine").await.unwrap() {
+                    store.release_lease("engine", held.epoch).await.unwrap();
+                }
+                Ground::Shared(servers)
+            }
         }
     }
 
@@ -115,9 +128,15 @@ impl Ground {
         house.store.close().await.unwrap();
         match self {
             Ground::Files(folder) => Ground::Files(copied(&folder, house)),
-            Ground::Shared(prefix, folder) => Ground::Shared(prefix, copied(&folder, house)),
+            shared @ Ground::Shared(_) => shared,
         }
     }
+}
+
+async fn postgres(database: &str) -> SharedStore {
+    let database = database.to_owned();
+    let open = move || store::postgres::open(&database, &store::postgres::Options::default()).unwrap();
+    tokio::task::spawn_blocking(open).await.unwrap()
 }
 
 /// The one server of this test process; it ends with it.
