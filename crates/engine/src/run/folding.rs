@@ -46,14 +46,17 @@ pub struct Change {
     pub at: Timestamp,
 }
 
+/// Records of carrier ids.
+type Ids = Arc<Vec<Vec<u8>>>;
+
 struct UnderWay {
     position: u64,
     intake_to: u64,
     blocks: Vec<Key>,
     /// What is ready to be written once parties' words up to this one are on the bus.
-    ready: Option<(u64, store::Fold, Arc<Vec<Vec<u8>>>)>,
+    ready: Option<(u64, store::Fold, Ids)>,
     /// The carrier ids that are saved before its first slice.
-    ids: Arc<Vec<Vec<u8>>>,
+    ids: Ids,
     alerts: Vec<AlertNo>,
     changes: Vec<Change>,
     slice: Vec<(AlertNo, EndpointNo)>,
@@ -128,7 +131,7 @@ impl Owner {
         self.fold_slice(blocks, ids);
     }
 
-    fn fold_slice(&mut self, blocks: Vec<store::FoldedBlock>, ids: Arc<Vec<Vec<u8>>>) {
+    fn fold_slice(&mut self, blocks: Vec<store::FoldedBlock>, ids: Ids) {
         self.tell_what_happened();
         let Some(fold) = &mut self.folding.under_way else { return };
         let mut rows: Vec<Delivery> = Vec::new();

@@ -70,8 +70,8 @@ impl Asking {
         })
     }
 
-    /// Asks what a command asks; what cannot be asked of another process is given back.
-    pub fn ask(&mut self, command: Command) -> Result<(), Command> {
+    /// Asks what a command asks; what cannot be asked of another process comes back.
+    pub fn ask(&mut self, command: Command) -> Option<Command> {
         let (question, waiting) = match command {
             Command::Accepted { alert, solved: Some(reply) } => {
                 (Question::Solve { no: alert.no }, Waiting::Solved(reply))
@@ -93,13 +93,13 @@ impl Asking {
             Command::ReplaceMessage { account, id, change, reply } => {
                 (Question::ReplaceMessage { account, id, change }, Waiting::Steered(reply))
             }
-            other => return Err(other),
+            other => return Some(other),
         };
         if self.waiting.len() >= WAITING_MAX {
             waiting.refuse(EngineError::Busy(
                 "too many questions wait for the process that leads; try again later".into(),
             ));
-            return Ok(());
+            return None;
         }
         self.id = self.id.wrapping_add(1);
         let wait = if matches!(waiting, Waiting::Solved(_)) { WAIT_SOLVED } else { WAIT };
@@ -107,7 +107,7 @@ impl Asking {
             self.waiting.insert(self.id, (waiting, Instant::now() + wait));
         }
         self.ready.push(Ask { from: self.node.clone(), id: self.id, question });
-        Ok(())
+        None
     }
 
     /// What is to be appended now: their numbers, and the records.

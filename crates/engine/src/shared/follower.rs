@@ -121,24 +121,23 @@ impl Follower {
         if let Command::Accepted { alert, .. } = &command {
             self.tell_accepted(alert.no);
         }
-        match self.asking.ask(command) {
-            Ok(()) => {}
+        match self.asking.ask(command)? {
             // From SQL, then: a second behind at most.
-            Err(Command::Look { reply, .. }) => _ = reply.send(None),
-            Err(Command::Deliveries { reply, .. }) => _ = reply.send(None),
-            Err(Command::Routes { routes, reply }) => {
+            Command::Look { reply, .. } => _ = reply.send(None),
+            Command::Deliveries { reply, .. } => _ = reply.send(None),
+            Command::Routes { routes, reply } => {
                 self.parts.routes = routes;
                 let _ = reply.send(Ok(()));
             }
-            Err(Command::Parties { parties, keywords, reply }) => {
+            Command::Parties { parties, keywords, reply } => {
                 self.parts.parties = parties;
                 self.parts.settings.keywords = keywords;
                 let _ = reply.send(());
             }
-            Err(Command::Health { reply }) => _ = reply.send(self.how_it_stands()),
-            Err(Command::Stop { reply }) => return Some(reply),
+            Command::Health { reply } => _ = reply.send(self.how_it_stands()),
+            Command::Stop { reply } => return Some(reply),
             // A live view is the leader's; whoever waits for one hears that it is not to be had here.
-            Err(_) => {}
+            _ => {}
         }
         None
     }
