@@ -58,8 +58,8 @@ impl House {
     }
 
     async fn apply_routes(&mut self, setup: &Setup, told: &mut Vec<String>) -> Result<(), String> {
-        let wanted: BTreeMap<&str, &Way> =
-            setup.routes.iter().map(|way| (way.route.name.as_str(), way)).collect();
+        let driven: Vec<&Way> = setup.routes.iter().filter(|way| self.drives(&way.route.name)).collect();
+        let wanted: BTreeMap<&str, &Way> = driven.iter().map(|way| (way.route.name.as_str(), *way)).collect();
         let gone: Vec<String> =
             self.ways.keys().filter(|name| !wanted.contains_key(name.as_str())).cloned().collect();
         for name in gone {
@@ -69,7 +69,7 @@ impl House {
         self.scales.replace(&setup.routes);
         let routes = setup.routes.iter().map(|way| way.route.clone()).collect();
         self.engine.change_routes(routes).await.map_err(|error| error.to_string())?;
-        for way in &setup.routes {
+        for way in driven {
             if let Some(what) = self.apply_route(way).await? {
                 told.push(format!("route {} {what}", way.route.name));
             }

@@ -1,7 +1,8 @@
 //! The wiring: store, bus, engine, gateways, doors, from the ground floor up; and down again in the opposite order.
 
 use crate::keys::Keys;
-use crate::setup::{CarrierSetup, Setup, Way};
+use crate::servers::Opened;
+use crate::setup::{CarrierSetup, NodeSetup, Setup, Way};
 use crate::weigh::Scales;
 use arc_swap::ArcSwap;
 use doors::http::{AnswerLinks, CapSender, Platforms};
@@ -16,6 +17,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::SharedStore;
 
+/// What tells one start of a process from another, behind its name.
+const START_CHARS: usize = 12;
 /// The notice gateway has no route; no route can have this name.
 const NOTICES: &str = "(notices)";
 
@@ -53,6 +56,10 @@ pub struct House {
     cores: Arc<net::Cores>,
     pub(crate) simulators: crate::simulate::Simulators,
     keeper: tokio::task::JoinHandle<()>,
+    /// Among others that share store and bus.
+    node: Option<NodeSetup>,
+    lead: Option<crate::lead::Lead>,
+    forwarding: Option<doors::http::Forwarding>,
 }
 
 #[derive(Default)]
@@ -80,13 +87,7 @@ impl House {
         choose_cryptography();
         std::fs::create_dir_all(&setup.data)
             .map_err(|error| format!("the data folder {} cannot be made: {error}", setup.data.display()))?;
-        let keys = Keys::open(&setup.data)?;
-        let options = bus::embedded::Options { fsync: setup.fsync, ..bus::embedded::Options::default() };
-        let bus =
-            bus::embedded::open(setup.data.join(&setup.bus), options).map_err(|error| error.to_string())?;
-        let store =
-            store::sqlite::open(&setup.data.join(&setup.database), &store::sqlite::Options::default())
-                .map_err(|error| error.to_string())?;
+        let Opened { store, bus, keys, node } = crate::servers::open(&setup).await?;
         let clock: Clock = Arc::new(wall_clock);
         let public_url = setup.http.as_ref().and_then(|http| http.public_url.clone());
         let links = Arc::new(AnswerLinks::new(&keys.links, public_url.as_deref()));
@@ -94,7 +95,7 @@ impl House {
             net::Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?,
         );
         let scales = Arc::new(Scales::new(&setup.routes));
-        let engine = Engine::start(Parts {
+        let parts = Parts {
             bus: bus.clone(),
             store: store.clone(),
             routes: setup.routes.iter().map(|way| way.route.clone()).collect(),
@@ -103,18 +104,23 @@ impl House {
             clock: clock.clone(),
             settings: setup.engine.clone(),
             parties: setup.parties.clone(),
-        })
-        .await
+        };
+        let member = member(node.as_ref(), &setup);
+        let engine = match member.clone() {
+            None => Engine::start(parts).await,
+            Some(member) => Engine::join(parts, member).await,
+        }
         .map_err(|error| error.to_string())?;
         let platforms = Platforms::new(setup.platforms.clone()).map_err(|problems| listed(&problems))?;
         let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
         let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
-        let behind = engine.behind();
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
-        world.behind = Arc::new(move || behind.load(Ordering::Relaxed));
-        world.witness = crate::stamps::witness()?;
+        let lead = furnish(&mut world, &engine, member.as_ref())?;
         let mut house = House {
+            lead,
+            forwarding: forwarding(&setup, &keys, node.is_some())?,
+            node,
             keeper: tokio::spawn(crate::keep::keep(setup.clone(), store.clone(), engine.clone())),
             engine,
             store,
@@ -147,9 +153,17 @@ impl House {
         Ok(house)
     }
 
+    /// This process drives the route of this name.
+    pub(crate) fn drives(&self, route: &str) -> bool {
+        let named = self.node.as_ref().and_then(|node| node.gateways.as_ref());
+        named.is_none_or(|names| names.iter().any(|name| name == route))
+    }
+
     fn open_gateways(&mut self, setup: &Setup, keys: &Keys) -> Result<(), String> {
         for way in &setup.routes {
-            self.open_gateway(way)?;
+            if self.drives(&way.route.name) {
+                self.open_gateway(way)?;
+            }
         }
         let secrets = vec![setup.webhook_secret.clone().unwrap_or_else(|| keys.webhook_secret())];
         let settings = gateway::notice::NoticeSettings { secrets, ..Default::default() };
@@ -203,12 +217,14 @@ impl House {
                 defaults: setup.defaults,
                 reload,
                 metrics: crate::metering::handle(),
+                forwarding: self.forwarding.clone(),
             };
             let door = doors::http::serve(http, deps).await.map_err(|error| error.to_string())?;
             self.http = Some(door.address());
             self.doors.http = Some(door);
         }
-        if let Some(smtp) = setup.smtp {
+        let doors = self.node.as_ref().is_none_or(|node| node.doors);
+        if let Some(smtp) = setup.smtp.filter(|_| doors) {
             let config = doors::smtp::SmtpConfig { listen: smtp.listen.to_string(), domain: smtp.domain };
             let deps = doors::smtp::SmtpDeps {
                 bus: self.bus.clone(),
@@ -221,7 +237,7 @@ impl House {
             self.smtp = Some(door.address());
             self.doors.smtp = Some(door);
         }
-        if let Some(smpp) = setup.smpp {
+        if let Some(smpp) = setup.smpp.filter(|_| doors) {
             let deps = doors::smpp::SmppDeps {
                 intake: Arc::new(self.engine.messages()),
                 clients: self.clients.clone(),
@@ -283,12 +299,45 @@ impl House {
             stopped.await;
         }
         self.keeper.abort();
+        if let Some(lead) = self.lead {
+            lead.stop().await;
+        }
         self.engine.stop().await;
         if let Err(error) = self.store.close().await {
             tracing::error!(%error, "the store did not close in order");
         }
         self.cores.stop();
     }
+}
+
+/// What gateways know beside the bus: how far behind the engine is, and the other processes.
+fn furnish(
+    world: &mut World,
+    engine: &Engine,
+    member: Option<&engine::Node>,
+) -> Result<Option<crate::lead::Lead>, String> {
+    let behind = engine.behind();
+    world.behind = Arc::new(move || behind.load(Ordering::Relaxed));
+    world.witness = crate::stamps::witness()?;
+    member.map(|member| crate::lead::share(world, &member.name, member.lease, engine)).transpose()
+}
+
+/// This process, as the others see it: under another name at every start, so that nothing of the one before is taken for its own.
+fn member(node: Option<&NodeSetup>, setup: &Setup) -> Option<engine::Node> {
+    let node = node?;
+    let listens = setup.http.as_ref().map(|http| http.listen.to_string()).unwrap_or_default();
+    let start = uuid::Uuid::now_v7().as_simple().to_string();
+    Some(engine::Node {
+        name: format!("{}-{}", node.name, &start[start.len() - START_CHARS..]),
+        address: node.address.clone().unwrap_or(listens),
+        lease: node.lease,
+        leads: node.engine,
+    })
+}
+
+fn forwarding(setup: &Setup, keys: &Keys, shared: bool) -> Result<Option<doors::http::Forwarding>, String> {
+    let tls = setup.http.as_ref().is_some_and(|http| http.tls.is_some());
+    shared.then(|| doors::http::Forwarding::new(&keys.forwarding(), tls)).transpose()
 }
 
 /// Problems as lines.

@@ -23,7 +23,10 @@ pub async fn keep(setup: Setup, store: SharedStore, engine: Engine) {
         return;
     }
     loop {
-        if let Err(error) = look(&setup.data, &setup.retention, &store, &engine).await {
+        // Of several processes one does it.
+        if engine.leader() == engine::Leader::Here
+            && let Err(error) = look(&setup.data, &setup.retention, &store, &engine).await
+        {
             tracing::error!(error, "old alerts are kept: they could not be exported or removed");
         }
         tokio::time::sleep(LOOK_EVERY).await;
@@ -116,9 +119,11 @@ mod tests {
             platforms: Vec::new(),
             parties: Vec::new(),
             data: data.to_owned(),
-            database: "db".into(),
-            bus: "bus".into(),
-            fsync: bus::embedded::Fsync::Os,
+            kept: crate::setup::Kept::Here {
+                database: "db".into(),
+                bus: "bus".into(),
+                fsync: bus::embedded::Fsync::Os,
+            },
             http: None,
             smtp: None,
             routes: vec![Way {

@@ -27,7 +27,7 @@ impl Keys {
                 format!("{} is damaged: it should hold {} octets; put the right one back, or remove it (links and addresses in messages already sent will no longer work)", path.display(), 3 * SECRET_OCTETS)
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let octets = random(3 * SECRET_OCTETS)?;
+                let octets = Keys::random()?;
                 write_private(&path, &octets).map_err(says)?;
                 Keys::of(&octets).ok_or_else(|| "no secrets could be made".to_owned())
             }
@@ -42,7 +42,22 @@ impl Keys {
         gateway::Secret::from(format!("whsec_{secret}"))
     }
 
-    fn of(octets: &[u8]) -> Option<Keys> {
+    /// What processes vouch with for a caller they pass on: made of another, for it needs to be remembered nowhere.
+    pub fn forwarding(&self) -> [u8; SECRET_OCTETS] {
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &self.links);
+        let made = ring::hmac::sign(&key, b"campanile: callers passed on between processes");
+        let mut secret = [0; SECRET_OCTETS];
+        secret.copy_from_slice(made.as_ref());
+        secret
+    }
+
+    /// New ones, as octets.
+    pub fn random() -> Result<Vec<u8>, String> {
+        random(3 * SECRET_OCTETS)
+    }
+
+    /// From octets.
+    pub fn of(octets: &[u8]) -> Option<Keys> {
         let (links, rest) = octets.split_first_chunk::<SECRET_OCTETS>()?;
         let (tags, rest) = rest.split_first_chunk::<SECRET_OCTETS>()?;
         let webhooks: &[u8; SECRET_OCTETS] = rest.try_into().ok()?;

@@ -16,12 +16,8 @@ use std::path::PathBuf;
 pub struct Setup {
     /// Where everything is kept.
     pub data: PathBuf,
-    /// The SQLite file, below `data` if relative.
-    pub database: PathBuf,
-    /// The folder of the bus, below `data` if relative.
-    pub bus: PathBuf,
-    /// When an append is done.
-    pub fsync: bus::embedded::Fsync,
+    /// SQL and topics.
+    pub kept: Kept,
     /// The HTTP door.
     pub http: Option<HttpConfig>,
     /// The SMTP door.
@@ -64,9 +60,10 @@ impl Setup {
             ("[smtp]", self.smtp != new.smtp),
             ("[smpp]", smpp(self) != smpp(new)),
             ("[topics]", self.topics != new.topics),
-            ("store.url", self.database != new.database),
-            ("bus.url", self.bus != new.bus),
-            ("bus.fsync", self.fsync != new.fsync),
+            ("store.url", self.kept.store() != new.kept.store()),
+            ("bus.url", self.kept.bus() != new.kept.bus()),
+            ("bus.fsync", self.kept.fsync() != new.kept.fsync()),
+            ("[store], [bus] or [node]", self.kept.shared() != new.kept.shared()),
             ("[engine]", engine(self) != engine(new)),
             ("[retention]", self.retention != new.retention),
             ("[recipients]", self.defaults != new.defaults),
@@ -76,6 +73,72 @@ impl Setup {
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
     }
+}
+
+/// Where what outlives the process is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kept {
+    /// On this machine's disk, for this process alone.
+    Here {
+        /// The SQLite file, below `data` if relative.
+        database: PathBuf,
+        /// The folder of the bus, below `data` if relative.
+        bus: PathBuf,
+        /// When an append is done.
+        fsync: bus::embedded::Fsync,
+    },
+    /// On PostgreSQL and NATS, with other processes.
+    Shared(Box<SharedServers>),
+}
+
+impl Kept {
+    fn store(&self) -> Option<&PathBuf> {
+        if let Kept::Here { database, .. } = self { Some(database) } else { None }
+    }
+
+    fn bus(&self) -> Option<&PathBuf> {
+        if let Kept::Here { bus, .. } = self { Some(bus) } else { None }
+    }
+
+    fn fsync(&self) -> Option<bus::embedded::Fsync> {
+        if let Kept::Here { fsync, .. } = self { Some(*fsync) } else { None }
+    }
+
+    fn shared(&self) -> Option<&SharedServers> {
+        if let Kept::Shared(servers) = self { Some(servers) } else { None }
+    }
+}
+
+/// What several processes share, and which of them this is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedServers {
+    /// `postgres://…`
+    pub store: gateway::Secret,
+    /// How it is spoken to.
+    pub postgres: store::postgres::Options,
+    /// `nats://…`
+    pub bus: String,
+    /// How it is spoken to.
+    pub nats: bus::nats::Options,
+    /// This process.
+    pub node: NodeSetup,
+}
+
+/// One process among several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSetup {
+    /// Its name.
+    pub name: String,
+    /// Where others reach its HTTP door; nothing: where it listens.
+    pub address: Option<String>,
+    /// How long others wait before they take over what a silent process had.
+    pub lease: std::time::Duration,
+    /// It may lead.
+    pub engine: bool,
+    /// It opens the doors of its config.
+    pub doors: bool,
+    /// The routes it drives; nothing: all.
+    pub gateways: Option<Vec<String>>,
 }
 
 /// The door that takes replies and bounces.

@@ -49,7 +49,7 @@ pub const APPEND_RECORDS_MAX: usize = 1_000;
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// Who we are to the servers. `Debug` shows which kind, never a secret.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub enum Credentials {
     /// As the address says (`nats://user:password@host`), else nobody.
     #[default]
@@ -82,7 +82,7 @@ impl std::fmt::Debug for Credentials {
 }
 
 /// How the way to the servers is protected.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
     /// Nothing goes over the wire in the clear. A server that asks for TLS gets it anyway.
     pub required: bool,
@@ -93,7 +93,7 @@ pub struct Tls {
 }
 
 /// How a bus over NATS is opened.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// On how many servers each record is: 1, 3 or 5.
     pub replicas: usize,

@@ -31,7 +31,7 @@ impl Check<'_> {
     pub fn run(&mut self) {
         self.unbuilt();
         self.http(&self.config.http);
-        self.urls();
+        self.servers();
         self.smtp();
         let secret = self.config.callback.secret.as_slice();
         let signs = secret.is_empty() || gateway::notice::Signer::new(secret).is_ok();
@@ -103,24 +103,6 @@ impl Check<'_> {
         self.check("http.body_octets_max", (http.body_octets_max == 0).then_some(none));
         self.check("http.connections_max", (http.connections_max == 0).then_some(none));
         self.check("http.burst", (http.requests_per_s > 0 && http.burst == 0).then_some(none));
-    }
-
-    fn urls(&mut self) {
-        let store = match self.config.store.url.split_once(':') {
-            Some(("sqlite", file)) if !file.is_empty() => None,
-            Some(("postgres" | "postgresql", _)) => {
-                Some("PostgreSQL is not built yet: use sqlite:FILE".to_owned())
-            }
-            // The whole might hold a password.
-            _ => Some("must be sqlite:FILE".to_owned()),
-        };
-        self.check("store.url", store);
-        let bus = match self.config.bus.url.split_once(':') {
-            Some(("file", folder)) if !folder.is_empty() => None,
-            Some(("nats", _)) => Some("NATS is not built yet: use file:FOLDER".to_owned()),
-            _ => Some("must be file:FOLDER".to_owned()),
-        };
-        self.check("bus.url", bus);
     }
 
     fn smtp(&mut self) {

@@ -5,6 +5,7 @@
 
 mod check;
 mod check_platforms;
+mod check_servers;
 mod nearest;
 mod node;
 mod platforms;

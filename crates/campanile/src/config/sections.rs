@@ -11,6 +11,9 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Connections to PostgreSQL: one writes what is urgent, one what is bulk, the rest read.
+const CONNECTIONS: u32 = 8;
+
 section! {
     /// Everything.
     Config {
@@ -20,6 +23,8 @@ section! {
         store: Store = Store::default(),
         /// Topics.
         bus: Bus = Bus::default(),
+        /// This process among others that share the store and the bus.
+        node: Node = Node::default(),
         /// The door that takes replies and bounces.
         smtp: Option<Smtp> = None,
         /// Ways out.
@@ -76,18 +81,54 @@ section! {
 section! {
     /// `[store]`
     Store {
-        /// `sqlite:FILE`.
-        url: String = "sqlite:campanile.db".to_owned(),
+        /// `sqlite:FILE` or `postgres://USER:PASSWORD@HOST/DATABASE`: a secret.
+        url: Secret = Secret::from("sqlite:campanile.db"),
+        /// PostgreSQL: connections of this process.
+        connections: u32 = CONNECTIONS,
     }
 }
 
 section! {
     /// `[bus]`
     Bus {
-        /// `file:FOLDER`.
+        /// `file:FOLDER` or `nats://HOST:PORT,HOST:PORT`.
         url: String = "file:bus".to_owned(),
-        /// When segments and outcomes are safe.
+        /// When segments and outcomes are safe, in a folder.
         fsync: Fsync = Fsync::Always,
+        /// NATS: copies of each stream.
+        replicas: u32 = 1,
+        /// NATS: what names of streams begin with.
+        prefix: String = "campanile".to_owned(),
+        /// NATS: who we are.
+        username: Option<String> = None,
+        /// And its password.
+        password: Option<Secret> = None,
+        /// NATS: a token instead.
+        token: Option<Secret> = None,
+        /// NATS: a file of credentials instead.
+        credentials: Option<PathBuf> = None,
+        /// NATS: speak TLS.
+        tls: bool = false,
+        /// NATS: who may have signed the servers' certificates, PEM, beside the world's roots.
+        ca_file: Option<PathBuf> = None,
+    }
+}
+
+section! {
+    /// `[node]`
+    Node {
+        /// What it is called; nothing: the machine's name.
+        name: Option<String> = None,
+        /// Where the others reach its HTTP door, `host:port`; nothing: where it listens.
+        address: Option<String> = None,
+        /// How long the others wait before they take over what a silent process had.
+        lease: Duration = Duration::from_secs(10),
+        /// It may lead: plan, dispatch, keep account.
+        engine: bool = true,
+        /// It opens the doors of its config; the HTTP door is open in any case.
+        doors: bool = true,
+        /// Routes it drives; `*`: all.
+        gateways: Vec<String> = vec!["*".to_owned()],
     }
 }
 

@@ -1,7 +1,11 @@
 //! What the wiring is told of a config.
 
+use super::check_servers::{Where, bus_kept, store_kept};
 use super::{Config, Route};
-use crate::setup::{CarrierSetup, Retention, Setup, Simulator, SmppDoor, SmtpDoor, Way};
+use crate::setup::{
+    CarrierSetup, Kept, NodeSetup, Retention, Setup, SharedServers, Simulator, SmppDoor, SmtpDoor, Way,
+};
+use bus::nats::Credentials;
 use doors::http::HttpConfig;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -24,9 +28,7 @@ impl Config {
         });
         Ok(Setup {
             data: data.to_owned(),
-            database: after_scheme(&self.store.url),
-            bus: after_scheme(&self.bus.url),
-            fsync: self.bus.fsync,
+            kept: self.kept(data),
             http: Some(self.http_config(data)?),
             smtp,
             smpp: self
@@ -48,7 +50,60 @@ impl Config {
     /// Not only the topic door makes text topics: other processes do, or routes of channel topic.
     fn shares_topics(&self) -> bool {
         let publishes = |route: &Route| route.channel == Some(records::Channel::Topic);
-        self.bus.url.starts_with("nats") || self.route.iter().any(publishes)
+        bus_kept(&self.bus.url) == Some(Where::Shared) || self.route.iter().any(publishes)
+    }
+
+    fn kept(&self, data: &Path) -> Kept {
+        let url = self.store.url.reveal();
+        if store_kept(url) != Some(Where::Shared) {
+            let (database, bus) = (after_scheme(url), after_scheme(&self.bus.url));
+            return Kept::Here { database, bus, fsync: self.bus.fsync };
+        }
+        let bus = &self.bus;
+        let below = |file: &Option<PathBuf>| file.as_ref().map(|file| data.join(file));
+        Kept::Shared(Box::new(SharedServers {
+            store: self.store.url.clone(),
+            postgres: store::postgres::Options {
+                connections: self.store.connections as usize,
+                spool: data.to_owned(),
+                ..store::postgres::Options::default()
+            },
+            bus: bus.url.clone(),
+            nats: bus::nats::Options {
+                prefix: bus.prefix.clone(),
+                replicas: bus.replicas as usize,
+                lease: self.node.lease,
+                credentials: self.nats_credentials(data),
+                tls: bus::nats::Tls { required: bus.tls, roots: below(&bus.ca_file), ..Default::default() },
+                ..bus::nats::Options::default()
+            },
+            node: self.node_setup(),
+        }))
+    }
+
+    fn nats_credentials(&self, data: &Path) -> Credentials {
+        let bus = &self.bus;
+        match (&bus.username, &bus.password, &bus.token, &bus.credentials) {
+            (Some(name), Some(password), _, _) => {
+                Credentials::User { name: name.clone(), password: password.reveal().to_owned() }
+            }
+            (_, _, Some(token), _) => Credentials::Token(token.reveal().to_owned()),
+            (_, _, _, Some(file)) => Credentials::File(data.join(file)),
+            _ => Credentials::Address,
+        }
+    }
+
+    fn node_setup(&self) -> NodeSetup {
+        let node = &self.node;
+        let all = node.gateways.iter().any(|name| name == "*");
+        NodeSetup {
+            name: node.name.clone().unwrap_or_else(machine_name),
+            address: node.address.clone(),
+            lease: node.lease,
+            engine: node.engine,
+            doors: node.doors,
+            gateways: (!all).then(|| node.gateways.clone()),
+        }
     }
 
     fn http_config(&self, data: &Path) -> Result<HttpConfig, String> {
@@ -69,6 +124,14 @@ impl Config {
         let topic = || route.topic(&kept).map(|topic| CarrierSetup::Topic(Box::new(topic)));
         Some(Way { route: route.record()?, carrier: sms.or_else(mail).or_else(topic)?, simulator })
     }
+}
+
+/// The machine's name, in the letters a node's name may have.
+fn machine_name() -> String {
+    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let name: String = told.trim().chars().filter(fits).take(40).collect();
+    if name.is_empty() { "node".to_owned() } else { name }
 }
 
 /// `FILE` of `sqlite:FILE`.

@@ -66,7 +66,14 @@ fn collect(path: &str, value: &toml::Value, keys: &mut std::collections::BTreeSe
 #[test]
 fn the_manuals_examples_have_no_problem_but_what_is_not_built_and_not_there() {
     let found = problems(&whole_manual());
-    let expected = ["not built yet", "No such file", "sim: excludes", "no key of channel"];
+    let expected = [
+        "not built yet",
+        "No such file",
+        "sim: excludes",
+        "no key of channel",
+        "is of no use",
+        "exclude each other",
+    ];
     let other: Vec<_> =
         found.iter().filter(|line| !expected.iter().any(|known| line.contains(known))).collect();
     assert!(other.is_empty(), "{other:#?}");
@@ -135,8 +142,6 @@ fn rules_that_a_key_alone_cannot_tell() {
             "[http]\npublic_url = \"alerts.example\"".into(),
             "http.public_url: \"alerts.example\" does not begin with https:// or http://",
         ),
-        ("[store]\nurl = \"postgres://x\"".into(), "store.url: PostgreSQL is not built yet: use sqlite:FILE"),
-        ("[bus]\nurl = \"nats://x\"".into(), "bus.url: NATS is not built yet: use file:FOLDER"),
         ("[smtp]".into(), "smtp.domain: is needed: replies come to answers+TAG@domain"),
         ("[engine]\nretry_after = [\"0s\"]".into(), "engine.retry_after[0]: must be at least 1s"),
         ("[retention]\nexport_dir = \"x\"".into(), "retention.export_dir: is of no use without days"),
@@ -148,6 +153,19 @@ fn rules_that_a_key_alone_cannot_tell() {
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"areas\"]".into(),
             "cap.sender[0].audience[0]: \"areas\" is none of all, area, group:NAME, recipient:ID, CHANNEL:ADDRESS",
         ),
+        ("[charging]\nmode = \"ledger\"".into(), "charging: charging is not built yet"),
+        (
+            "banana = 1".into(),
+            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, log, cap, smpp, platform, keyword, topics, diameter, charging",
+        ),
+    ];
+    each_alone(cases);
+    assert_eq!(parsed("[charging]\nmode = \"off\"").unwrap().charging.unwrap().mode, ChargingMode::Off);
+}
+
+#[test]
+fn topics_and_routes_to_them_must_make_sense() {
+    let cases: Vec<(String, &str)> = vec![
         ("[topics]\nmax_topic = 4".into(), "topics.max_topic: 4 is outside 5 to 150"),
         ("[topics]\nmax_message = 3".into(), "topics.max_message: 3 is outside 4 to 65536"),
         ("[topics]\ntls_only = true".into(), "topics.listen: listen or listen_tls is needed"),
@@ -166,11 +184,6 @@ fn rules_that_a_key_alone_cannot_tell() {
             "[topics]\n[[route]]\nname = \"b\"\nchannel = \"topic\"\nmode = \"live\"\naddress = \"x:1\""
                 .into(),
             "route[0].address: is no key of channel topic",
-        ),
-        ("[charging]\nmode = \"ledger\"".into(), "charging: charging is not built yet"),
-        (
-            "banana = 1".into(),
-            "banana: is unknown; known are http, store, bus, smtp, route, engine, recipients, retention, callback, log, cap, smpp, platform, keyword, topics, diameter, charging",
         ),
     ];
     each_alone(cases);
@@ -203,7 +216,48 @@ fn platforms_clients_and_keywords_must_make_sense() {
     each_alone(cases);
 }
 
-/// Each text has one problem, and a place.
+#[test]
+fn rules_for_servers_that_several_processes_share() {
+    let shared = |bus: &str, node: &str| {
+        format!("[store]\nurl = \"postgres://x\"\n[bus]\nurl = \"nats://x\"\n{bus}\n[node]\n{node}\n")
+    };
+    let cases: Vec<(String, &str)> = vec![
+        (
+            "[store]\nurl = \"postgres:x\"".into(),
+            "store.url: must be sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE",
+        ),
+        ("[bus]\nurl = \"amqp://x\"".into(), "bus.url: must be file:FOLDER or nats://HOST:PORT"),
+        (
+            "[store]\nurl = \"postgres://x\"".into(),
+            "store.url: PostgreSQL and NATS belong together: one process keeps both on its own disk (sqlite:FILE, file:FOLDER), several share both (postgres://…, nats://…)",
+        ),
+        (
+            "[bus]\nurl = \"nats://x\"".into(),
+            "bus.url: PostgreSQL and NATS belong together: one process keeps both on its own disk (sqlite:FILE, file:FOLDER), several share both (postgres://…, nats://…)",
+        ),
+        (shared("replicas = 2", ""), "bus.replicas: 2 is none of 1, 3, 5"),
+        (shared("username = \"u\"", ""), "bus.username: username and password belong together"),
+        (
+            shared("token = \"t\"\ncredentials = \"c\"", ""),
+            "bus.token: username, token and credentials exclude each other",
+        ),
+        (
+            shared("prefix = \"a.b\"", ""),
+            "bus.prefix: \"a.b\" is no name: letters, digits, - and _, at most 40",
+        ),
+        (shared("", "lease = \"1s\""), "node.lease: 1s is not 2s to 2m"),
+        (shared("", "address = \"here\""), "node.address: \"here\" is not host:port"),
+        (shared("", "gateways = [\"c\"]"), "node.gateways[0]: there is no route \"c\""),
+        (
+            "[node]\nlease = \"10s\"".into(),
+            "node.lease: is of no use to a process that shares no PostgreSQL and NATS with others",
+        ),
+        ("[bus]\nreplicas = 3".into(), "bus.replicas: is of no use without bus.url = \"nats://…\""),
+    ];
+    each_alone(cases);
+}
+
+/// Each text has this problem, with its place, and no other.
 fn each_alone(cases: Vec<(String, &str)>) {
     for (text, expected) in cases {
         let found = problems(&text);
@@ -212,7 +266,6 @@ fn each_alone(cases: Vec<(String, &str)>) {
         assert_eq!(reason, expected, "{text}");
         assert!(place.starts_with("c.toml:"), "{place}");
     }
-    assert_eq!(parsed("[charging]\nmode = \"off\"").unwrap().charging.unwrap().mode, ChargingMode::Off);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::links::AnswerLinks;
 use super::problem::{Kind, Outcome, Problem};
 use super::sendsms::SendSms;
 use super::sessions::Sessions;
-use super::{Deps, HttpConfig, Limits, Reload};
+use super::{Deps, Forwarding, HttpConfig, Limits, Reload};
 use arc_swap::ArcSwap;
 use engine::{Clock, Engine};
 use governor::clock::{Clock as _, DefaultClock};
@@ -53,6 +53,7 @@ pub(crate) struct Shared {
     pub defaults: Defaults,
     pub reload: Option<Reload>,
     pub metrics: Option<PrometheusHandle>,
+    pub forwarding: Option<Forwarding>,
     pub limits: Limits,
     /// Cookies are for TLS alone.
     pub secure: bool,
@@ -84,6 +85,7 @@ impl App {
             defaults: deps.defaults,
             reload: deps.reload,
             metrics: deps.metrics,
+            forwarding: deps.forwarding,
             limiter: Limiter::new(limits.requests_per_s, limits.burst),
             limits,
             secure,

@@ -1,6 +1,7 @@
 //! Who is calling, and may they: bearer tokens, their cache, and the table of needs applied to each request.
 
 use super::app::App;
+use super::forward;
 use super::problem::{Kind, Outcome, Problem};
 use super::routes::{self, Need};
 use super::sessions;
@@ -92,6 +93,9 @@ async fn admit(app: &App, method: &Method, headers: &HeaderMap, need: Need) -> O
 }
 
 async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Outcome<Caller> {
+    if let Some(caller) = forward::vouched(app, headers)? {
+        return Ok(caller);
+    }
     if let Some(value) = headers.get(AUTHORIZATION) {
         let value = value.to_str().unwrap_or_default();
         let secret = match value.split_once(' ') {

@@ -16,6 +16,7 @@ mod cap_api;
 mod cap_in;
 mod cap_out;
 mod fields;
+mod forward;
 mod group_body;
 mod groups;
 mod json;
@@ -42,6 +43,7 @@ mod tokens;
 pub use auth::ensure_admin_token;
 pub(crate) use auth::hash as token_hash;
 pub use cap_in::CapSender;
+pub use forward::Forwarding;
 pub use links::{AnswerLinks, LINK_KEY_OCTETS};
 pub use sendsms::{MessageIntake, PLATFORMS_MAX, PlatformSettings, Platforms};
 pub use server::{Running, ServeError, serve};
@@ -108,6 +110,8 @@ pub struct Deps {
     pub reload: Option<Reload>,
     /// Renders metrics.
     pub metrics: Option<PrometheusHandle>,
+    /// Passes on what another process must answer; nothing: this is the only one.
+    pub forwarding: Option<Forwarding>,
 }
 
 /// Reads the config again: what changed, in words, or what is wrong with it, line by line.

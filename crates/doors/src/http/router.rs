@@ -5,8 +5,8 @@ use super::problem::{Kind, Problem};
 use super::rest_of_body::read_away;
 use super::routes::ROWS;
 use super::{
-    alert_events, alerts, answer_page, auth, cap_api, fields, groups, openapi, ops, pages, recipients,
-    recipients_stream, tokens,
+    alert_events, alerts, answer_page, auth, cap_api, fields, forward, groups, openapi, ops, pages,
+    recipients, recipients_stream, tokens,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -22,6 +22,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(api_alerts())
         .merge(api_rest())
         .merge(pages())
+        .route_layer(from_fn_with_state(app.clone(), forward::pass_on))
         .route_layer(from_fn_with_state(app.clone(), auth::guard))
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_path)

@@ -2,6 +2,7 @@
 
 use super::app::App;
 use super::auth::{Caller, hash, random_text};
+use super::forward;
 use super::links::same;
 use super::problem::Outcome;
 use axum::http::header::COOKIE;
@@ -79,6 +80,9 @@ impl Sessions {
 
 /// Whose session these headers carry; nobody's if it ended or its token was revoked.
 pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Outcome<Option<Caller>> {
+    if let Some(caller) = forward::vouched(app, headers)? {
+        return Ok(Some(caller));
+    }
     let Some(session) = app.sessions.session(headers) else { return Ok(None) };
     let token = app.tokens.find(&app.store, session.token_hash).await?;
     Ok(token.map(|token| Caller { token }))

@@ -1,0 +1,49 @@
+//! What a process among several does beside its rooms: it has its share of the rates, and hands them out while it leads.
+
+use engine::{Engine, Leader};
+use gateway::World;
+use gateway::peers::Allocator;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// Rates, shared with other processes.
+pub struct Lead {
+    allocator: Arc<Allocator>,
+    watching: JoinHandle<()>,
+}
+
+/// Lets the gateways of this world share segments and rates with those of other processes. Asks servers, and takes its time: to be called
+/// on a thread of a runtime with several.
+///
+/// # Errors
+/// The bus's, in words.
+pub fn share(world: &mut World, node: &str, lease: Duration, engine: &Engine) -> Result<Lead, String> {
+    let opened = tokio::task::block_in_place(|| {
+        world.share(node, lease)?;
+        Allocator::start(&*world.bus, &world.cores, node, lease)
+    });
+    let allocator = Arc::new(opened.map_err(|error| error.to_string())?);
+    let (told, mut leader) = (allocator.clone(), engine.term_changed());
+    let watching = tokio::spawn(async move {
+        loop {
+            told.lead(*leader.borrow_and_update() == Leader::Here);
+            if leader.changed().await.is_err() {
+                told.lead(false);
+                return;
+            }
+        }
+    });
+    Ok(Lead { allocator, watching })
+}
+
+impl Lead {
+    /// Hands nothing out any more.
+    pub async fn stop(self) {
+        self.watching.abort();
+        let _ = self.watching.await;
+        if let Some(allocator) = Arc::into_inner(self.allocator) {
+            allocator.stop().await;
+        }
+    }
+}

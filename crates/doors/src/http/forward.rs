@@ -1,0 +1,219 @@
+//! What only the leading process can answer is asked there: a request that came to another process is passed on, streams and
+//! all, and its answer is passed back. Who calls was looked up here; the leader is told so under a key that all processes share.
+//!
+//! Accepting an alert is never passed on: any process does that by itself, whoever leads.
+
+use super::app::App;
+use super::auth::Caller;
+use super::problem::{Kind, Outcome, Problem};
+use super::sessions;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, HOST, TRANSFER_ENCODING, UPGRADE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use engine::Leader;
+use records::{Role, Timestamp, Token};
+use ring::hmac;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Who calls, as another process found out.
+const CALLER: HeaderName = HeaderName::from_static("campanile-caller");
+/// What a caller's line is good for, either way: clocks of the processes may differ by so much.
+const GOOD_FOR_US: i64 = 60_000_000;
+/// Characters of the longest such line.
+const LINE_CHARS_MAX: usize = 1_024;
+/// A leader that cannot be connected to within this is not there.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+/// When a client may try again where nobody leads, or the leader does not answer.
+const RETRY_S: u64 = 2;
+
+/// What passing on needs.
+#[derive(Clone)]
+pub struct Forwarding {
+    key: Arc<hmac::Key>,
+    scheme: &'static str,
+    client: reqwest::Client,
+}
+
+impl Forwarding {
+    /// `key` is the same in all processes, and secret. With `tls` the others' doors speak it.
+    ///
+    /// # Errors
+    /// In words, if there can be no client.
+    pub fn new(key: &[u8; 32], tls: bool) -> Result<Forwarding, String> {
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_MAX)
+            .redirect(reqwest::redirect::Policy::none())
+            .tcp_nodelay(true)
+            .no_proxy()
+            .build()
+            .map_err(|error| format!("no client to ask other processes with: {error}"))?;
+        let scheme = if tls { "https" } else { "http" };
+        Ok(Forwarding { key: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key)), scheme, client })
+    }
+
+    /// A caller as one line: the fields, the moment, and the proof that one of us wrote it.
+    fn sealed(&self, caller: &Caller, now: Timestamp) -> Option<HeaderValue> {
+        let (token, role) = (&caller.token, caller.token.role.name());
+        let line = format!("{}\n{role}\n{}\n{}", now.0, token.id, token.account);
+        let proof = hmac::sign(&self.key, line.as_bytes());
+        let line = format!("{}.{}", URL_SAFE_NO_PAD.encode(&line), URL_SAFE_NO_PAD.encode(proof.as_ref()));
+        HeaderValue::from_str(&line).ok().filter(|line| line.len() <= LINE_CHARS_MAX)
+    }
+
+    /// The caller of such a line; nothing if it is none of ours or too old.
+    fn opened(&self, line: &HeaderValue, now: Timestamp) -> Option<Caller> {
+        let (line, proof) =
+            line.to_str().ok().filter(|line| line.len() <= LINE_CHARS_MAX)?.split_once('.')?;
+        let line = URL_SAFE_NO_PAD.decode(line).ok()?;
+        hmac::verify(&self.key, &line, &URL_SAFE_NO_PAD.decode(proof).ok()?).ok()?;
+        let line = String::from_utf8(line).ok()?;
+        let mut fields = line.splitn(4, '\n');
+        let at: i64 = fields.next()?.parse().ok()?;
+        if now.0.saturating_sub(at).saturating_abs() > GOOD_FOR_US {
+            return None;
+        }
+        let role: Role = fields.next()?.parse().ok()?;
+        let (id, account) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+        let name = "asked through another process".to_owned();
+        let token = Token { id, hash: [0; 32], role, account, name, created: Timestamp(at), revoked: None };
+        Some(Caller { token: Arc::new(token) })
+    }
+}
+
+/// The caller that another process vouches for; nothing: none does.
+pub(crate) fn vouched(app: &App, headers: &HeaderMap) -> Outcome<Option<Caller>> {
+    let (Some(forwarding), Some(line)) = (&app.forwarding, headers.get(CALLER)) else { return Ok(None) };
+    let caller = forwarding.opened(line, app.now());
+    let refused = || {
+        Problem::new(Kind::BadToken, "this caller was vouched for by none of our processes, or too long ago")
+    };
+    caller.map(Some).ok_or_else(refused)
+}
+
+/// Passes on what only the leader can answer; everything else goes its way here.
+pub(crate) async fn pass_on(State(app): State<App>, request: Request, next: Next) -> Response {
+    let Some(forwarding) = app.forwarding.clone().filter(|_| is_the_leaders(&request)) else {
+        return next.run(request).await;
+    };
+    match app.engine.leader() {
+        Leader::There { address } if request.headers().contains_key(CALLER) => {
+            // It has changed hands on the way; to pass it on again might go in circles.
+            unavailable(&format!("the process at {address} has just taken over"))
+        }
+        Leader::There { address } => {
+            asked(&app, &forwarding, &address, request).await.unwrap_or_else(IntoResponse::into_response)
+        }
+        Leader::Here | Leader::Nobody => next.run(request).await,
+    }
+}
+
+/// Whether only the leader can answer: what is under way, and what changes it.
+fn is_the_leaders(request: &Request) -> bool {
+    let Some(path) = request.extensions().get::<MatchedPath>() else { return false };
+    let (method, query) = (request.method(), request.uri().query().unwrap_or_default());
+    match path.as_str() {
+        "/api/v1/alerts" => *method == Method::POST && query.split('&').any(|pair| pair == "mode=sync"),
+        "/api/v1/alerts/{id}/cap" => false,
+        "/api/v1/answers" | "/api/v1/cap" | "/alerts/{id}" => true,
+        path => path.starts_with("/api/v1/alerts/{id}"),
+    }
+}
+
+async fn asked(app: &App, forwarding: &Forwarding, address: &str, request: Request) -> Outcome<Response> {
+    let caller = match request.extensions().get::<Caller>() {
+        Some(caller) => Some(caller.clone()),
+        None => sessions::caller(app, request.headers()).await?,
+    };
+    let (head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let uri: Uri = format!("{}://{address}{path}", forwarding.scheme)
+        .parse()
+        .map_err(|_| Problem::new(Kind::Internal, format!("the leader's address {address:?} is none")))?;
+    let mut headers = head.headers;
+    for name in [AUTHORIZATION, COOKIE, HOST, CONNECTION, UPGRADE, TRANSFER_ENCODING] {
+        headers.remove(name);
+    }
+    if let Some(line) = caller.and_then(|caller| forwarding.sealed(&caller, app.now())) {
+        headers.insert(CALLER, line);
+    }
+    let mut asking = forwarding.client.request(head.method, uri.to_string()).headers(headers);
+    if !axum::body::HttpBody::is_end_stream(&body) {
+        asking = asking.body(reqwest::Body::wrap_stream(body.into_data_stream()));
+    }
+    let answer = match asking.send().await {
+        Ok(answer) => answer,
+        Err(error) => {
+            tracing::warn!(address, %error, "the leading process did not answer");
+            return Ok(unavailable(&format!("the process at {address}, which leads, does not answer")));
+        }
+    };
+    let (status, mut headers) = (answer.status(), answer.headers().clone());
+    for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
+        headers.remove(name);
+    }
+    Ok((status, headers, Body::from_stream(answer.bytes_stream())).into_response())
+}
+
+fn unavailable(why: &str) -> Response {
+    let detail = format!("{why}; try again in a moment");
+    Problem::new(Kind::Busy, detail).retry_after(RETRY_S).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
+
+    fn forwarding(key: u8) -> Forwarding {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Forwarding::new(&[key; 32], false).unwrap()
+    }
+
+    fn caller(account: &str) -> Caller {
+        let token = Token {
+            id: "t_1".into(),
+            hash: [7; 32],
+            role: Role::Viewer,
+            account: account.into(),
+            name: "n".into(),
+            created: NOW,
+            revoked: None,
+        };
+        Caller { token: Arc::new(token) }
+    }
+
+    #[test]
+    fn a_caller_is_vouched_for_with_role_token_and_account_and_without_the_secret() {
+        let sealed = forwarding(1).sealed(&caller("city\nadmin"), NOW).unwrap();
+        let opened = forwarding(1).opened(&sealed, NOW).unwrap();
+        assert_eq!((opened.token.id.as_str(), opened.account()), ("t_1", "city\nadmin"));
+        assert_eq!(opened.token.role, Role::Viewer);
+        assert_eq!(opened.token.hash, [0; 32]);
+    }
+
+    #[test]
+    fn a_line_of_another_key_an_old_one_and_a_changed_one_vouch_for_nobody() {
+        let sealed = forwarding(1).sealed(&caller("city"), NOW).unwrap();
+        assert!(forwarding(2).opened(&sealed, NOW).is_none());
+        assert!(forwarding(1).opened(&sealed, Timestamp(NOW.0 + GOOD_FOR_US + 1)).is_none());
+        assert!(forwarding(1).opened(&sealed, Timestamp(NOW.0 - GOOD_FOR_US - 1)).is_none());
+        let text = sealed.to_str().unwrap();
+        for at in 0..text.len() {
+            let mut changed = text.as_bytes().to_vec();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            let changed = HeaderValue::from_bytes(&changed).unwrap();
+            let same = |opened: Caller| opened.token.role == Role::Viewer && opened.account() == "city";
+            assert!(forwarding(1).opened(&changed, NOW).is_none_or(same), "octet {at}");
+        }
+        for line in ["", ".", "a.b", "AAAA", &"A".repeat(LINE_CHARS_MAX + 1)] {
+            assert!(forwarding(1).opened(&HeaderValue::from_str(line).unwrap(), NOW).is_none(), "{line}");
+        }
+    }
+}
