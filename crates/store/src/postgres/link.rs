@@ -148,15 +148,21 @@ impl Links {
         let (client, pump) = self.server.connect().await?;
         let link = Link { client, statements: Mutex::default(), pump, spent: AtomicBool::new(false) };
         let version = link.client.query_one_scalar::<String, _>("SHOW server_version_num", &[]).await?;
-        let major = version.parse::<u32>().unwrap_or(0) / 10_000;
-        if major < VERSION_MIN {
-            let why = format!("the server is PostgreSQL {major}: {VERSION_MIN} or later is needed");
-            return Err(StoreError::Conflict { why }.into());
-        }
+        new_enough(&version)?;
         let session = format!("{SESSION}; SET statement_timeout = {}", self.statement_timeout.as_millis());
         link.simple(&session).await?;
         Ok(link)
     }
+}
+
+/// By `server_version_num`, such as 150018.
+fn new_enough(version: &str) -> Result<(), StoreError> {
+    let major = version.parse::<u32>().unwrap_or(0) / 10_000;
+    if major < VERSION_MIN {
+        let why = format!("the server is PostgreSQL {major}: {VERSION_MIN} or later is needed");
+        return Err(StoreError::Conflict { why });
+    }
+    Ok(())
 }
 
 impl managed::Manager for Links {
@@ -194,4 +200,19 @@ pub(super) async fn lend(pool: &Pool) -> Result<managed::Object<Links>, Trouble>
             Trouble::Lost("the pool gives no connection".to_owned())
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_too_old_is_refused() {
+        for old in ["120022", "90624", "?"] {
+            assert!(matches!(new_enough(old), Err(StoreError::Conflict { .. })), "{old}");
+        }
+        for new in ["130000", "150018", "180001"] {
+            assert_eq!(new_enough(new), Ok(()), "{new}");
+        }
+    }
 }

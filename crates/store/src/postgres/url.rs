@@ -91,9 +91,9 @@ fn pump(connection: impl Future<Output = Result<(), tokio_postgres::Error>> + Se
 
 /// Without a connection nothing was changed; what is not the server's own no may be different another time.
 fn refused(error: tokio_postgres::Error) -> Trouble {
-    match Trouble::from(error) {
-        Trouble::Refused(StoreError::Database { why }) if !why.ends_with(']') => Trouble::Lost(why),
-        other => other,
+    match error.code() {
+        Some(_) => error.into(),
+        None => Trouble::Lost(words(&error)),
     }
 }
 
@@ -264,5 +264,50 @@ impl ServerCertVerifier for Lenient {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_cannot_be_read_is_refused_in_words_without_its_password() {
+        let cases = [
+            ("mysql://u:secret@h/d", "begins with postgres://"),
+            ("postgres://u:secret@h/d?sslmode=maybe", "sslmode is one of disable, prefer"),
+            ("postgres://u:secret@h/d?sslmode=verify-ca", "verify-ca needs sslrootcert"),
+            (
+                "postgres://u:secret@h/d?sslmode=verify-full&sslrootcert=%2Fno%2Fsuch.pem",
+                "\"/no/such.pem\" cannot be read",
+            ),
+            ("postgres://u:secret@h/d?sslrootcert=%2", "not followed by two digits"),
+            ("postgres://u:secret@h/d?colour=red", "unknown option"),
+            ("postgres://u:secret@h:port/d", "the database's URL"),
+        ];
+        for (url, expected) in cases {
+            match Server::parse(url, &Options::default()).err() {
+                Some(StoreError::Conflict { why }) => {
+                    assert!(why.contains(expected) && !why.contains("secret"), "{url}: {why}");
+                }
+                other => panic!("{url}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_url_may_name_several_servers_and_how_to_speak_to_them() {
+        for url in [
+            "postgres://u@h/d",
+            "postgresql://u:p%40@a:5432,b:5433/d?sslmode=verify-full&connect_timeout=3",
+            "postgres://u@[::1]:5432/d?sslmode=disable",
+        ] {
+            assert!(Server::parse(url, &Options::default()).is_ok(), "{url}");
+        }
+        let server = Server::parse("postgres://u@a,b/d?sslmode=require", &Options::default());
+        let config = server.map(|server| server.config);
+        let config = config.unwrap();
+        assert_eq!((config.get_hosts().len(), config.get_ssl_mode()), (2, SslMode::Require));
+        assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
     }
 }

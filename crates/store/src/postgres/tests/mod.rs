@@ -4,13 +4,18 @@ use super::{Options, open};
 use crate::{SharedStore, conformance};
 use peers::postgres::Server;
 
-/// A test for each conformance case, on a fresh database, twice: what imports left behind is swept up beside it, or never.
+mod away;
+mod own;
+mod tls;
+
+/// A test for each conformance case, on a fresh database. Where versions of recipients matter twice: what imports left behind is swept up
+/// beside it, or never.
 macro_rules! cases {
     ($module:ident: $($case:ident,)*) => {
         mod $module {
             $(#[tokio::test]
             async fn $case() {
-                for sweep in [true, false] {
+                for sweep in super::sweeps(stringify!($module)) {
                     let store = super::fresh(&super::Options { sweep, ..super::Options::default() });
                     super::conformance::$module::$case(&*store).await;
                     store.close().await.unwrap();
@@ -28,6 +33,11 @@ async fn a_reader_sees_an_import_whole_or_not_at_all() {
         let store = fresh(&Options { sweep, ..Options::default() });
         conformance::imports::a_reader_sees_an_import_whole_or_not_at_all(store.clone()).await;
     }
+}
+
+fn sweeps(module: &str) -> impl Iterator<Item = bool> {
+    let matters = ["recipients", "imports"].contains(&module);
+    [true, false].into_iter().filter(move |sweep| matters || *sweep)
 }
 
 fn fresh(options: &Options) -> SharedStore {
