@@ -29,14 +29,14 @@ mod topic;
 #[cfg(test)]
 mod tests;
 
-use crate::{Bus, BusError, Group, GroupSettings, Retained, Topic, TopicSettings};
+use crate::{Bus, BusError, Durability, Group, GroupSettings, Retained, Topic, TopicSettings};
 use group::NatsGroup;
 use link::Link;
 use retained::NatsRetained;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use topic::NatsTopic;
 
 /// The oldest nats-server that has what is used: atomic batches (2.12), time to live of a message and batched reads (2.11).
@@ -45,6 +45,8 @@ pub const SERVER_VERSION_MIN: (u32, u32) = (2, 12);
 pub const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 /// An append is at most so many records: what one atomic batch may hold.
 pub const APPEND_RECORDS_MAX: usize = 1_000;
+/// At the end of a bus what is held goes to others; nobody waits longer for that.
+const HAND_IN_WITHIN: Duration = Duration::from_secs(1);
 /// A consumer's lease, where nothing else is said.
 pub const LEASE: Duration = Duration::from_secs(30);
 
@@ -102,6 +104,9 @@ pub struct Options {
     pub prefix: String,
     /// After so long without a sign of life from its taker a record is given to another. Whoever makes a group first decides.
     pub lease: Duration,
+    /// How often the servers sync, which their operator says to them and here: [`Durability::Disk`] where they run with
+    /// `sync_interval: always`. What waits together then goes together, since each message costs a sync.
+    pub durability: Durability,
     /// Who we are to the servers.
     pub credentials: Credentials,
     /// How the way to them is protected.
@@ -116,6 +121,7 @@ impl Default for Options {
             replicas: 1,
             prefix: "campanile".to_owned(),
             lease: LEASE,
+            durability: Durability::Os,
             credentials: Credentials::default(),
             tls: Tls::default(),
             connected_within: ANSWERED_WITHIN,
@@ -277,8 +283,10 @@ impl Bus for Nats {
 
 impl Drop for Nats {
     fn drop(&mut self) {
-        for group in lock(&self.groups).values() {
-            group.hand_in();
+        let told: Vec<_> = lock(&self.groups).values().filter_map(|group| group.hand_in()).collect();
+        let until = Instant::now() + HAND_IN_WITHIN;
+        for told in told {
+            let _ = told.recv_timeout(until.saturating_duration_since(Instant::now()));
         }
         self.link.close();
         if let Some(runtime) = self.runtime.take() {

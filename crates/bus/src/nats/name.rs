@@ -3,7 +3,7 @@
 use crate::{BusError, TOPIC_NAME_OCTETS_MAX};
 
 /// A prefix is at most so many octets.
-pub const PREFIX_OCTETS_MAX: usize = 48;
+pub const PREFIX_OCTETS_MAX: usize = 64;
 /// A group's name is at most so many octets.
 const GROUP_NAME_OCTETS_MAX: usize = 128;
 /// A key of a retained topic is at most so many octets: escaped it must fit into a server's line of control (4,096 octets).

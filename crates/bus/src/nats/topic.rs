@@ -5,7 +5,7 @@ use super::follow::{self, Tail};
 use super::link::Link;
 use super::stream::{self, Limits};
 use super::{lock, name, read};
-use crate::{BusError, Keyed, Record, Topic, TopicSettings};
+use crate::{BusError, Durability, Keyed, Record, Topic, TopicSettings};
 use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -46,6 +46,9 @@ pub struct NatsTopic {
     /// Its stream and subject.
     pub names: name::Stream,
     pub queue: Queue,
+    /// Each message costs its servers a sync or a word among each other: then what waits together goes as one batch. A server alone
+    /// that syncs when it likes stages a batch on its disk first, which costs more than it saves.
+    pub is_joined: bool,
     pub tail: Mutex<Tail>,
     /// Who waits at its end now.
     pub waiters: AtomicUsize,
@@ -75,11 +78,14 @@ impl NatsTopic {
             return Ok(before);
         }
         let progress = Progress { head: state.head(), closed: false };
+        let durability = settings.and_then(|settings| settings.durability).unwrap_or(link.options.durability);
         Ok(Arc::new_cyclic(|me| NatsTopic {
             link: link.clone(),
             name: name.to_owned(),
             names,
             queue: Queue::default(),
+            is_joined: link.options.replicas > 1
+                || link.options.durability == Durability::Disk && durability == Durability::Disk,
             tail: Mutex::default(),
             waiters: AtomicUsize::new(0),
             progress: watch::Sender::new(progress),

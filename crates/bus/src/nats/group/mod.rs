@@ -48,9 +48,6 @@ const TOLD_AGAIN_MAX: usize = 1_024;
 const MESSAGES_AT_ONCE: usize = 512;
 /// Requests under way at once, of a group.
 const REQUESTS_AT_ONCE: usize = 64;
-/// At the end of a bus what is held is given back; nobody waits longer for it.
-const HAND_IN_WITHIN: Duration = Duration::from_secs(1);
-
 /// A group.
 pub struct NatsGroup {
     topic: Arc<NatsTopic>,
@@ -141,8 +138,9 @@ impl NatsGroup {
         self.bell.notify_waiters();
     }
 
-    /// At the end: what is held goes to others at once, and what was acknowledged is told.
-    pub fn hand_in(&self) {
+    /// At the end: what is held goes to others at once, and what was acknowledged is told. Tells when that has been said; until then the
+    /// bus must not close.
+    pub fn hand_in(&self) -> Option<mpsc::Receiver<()>> {
         let orders = {
             let mut inner = lock(&self.inner);
             let mut orders = std::mem::take(&mut inner.orders);
@@ -151,20 +149,20 @@ impl NatsGroup {
         };
         self.close();
         if orders.is_empty() {
-            return;
+            return None;
         }
         let client = self.link().client.clone();
         let (done, is_done) = mpsc::channel();
         self.link().spawn(async move {
             for order in orders {
                 let (subject, word) = words(order);
+                // Not told, it is given to others when its lease is over.
                 let _ = client.publish(subject, word).await;
             }
             let _ = client.flush().await;
             let _ = done.send(());
         });
-        // Not told in time, it is given to others when its lease is over.
-        let _ = is_done.recv_timeout(HAND_IN_WITHIN);
+        Some(is_done)
     }
 
     fn link(&self) -> &Link {
@@ -186,8 +184,12 @@ impl NatsGroup {
     }
 
     /// What cannot be dealt with goes where the dead are, once; then it is done.
-    fn bury(&self, dead: Vec<Dead>, grave: Option<Arc<NatsTopic>>) {
-        let (Some(grave), Some(group)) = (grave, self.me.upgrade()) else { return };
+    fn bury(&self, inner: &mut Inner, now: Instant) {
+        let dead = inner.state.dead(now);
+        if dead.is_empty() {
+            return;
+        }
+        let (Some(grave), Some(group)) = (inner.dead_letters.clone(), self.me.upgrade()) else { return };
         self.link().spawn(async move {
             let whose = name::hash(&format!("{}/{}", group.consumer.stream, group.consumer.name));
             for dead in dead {
@@ -244,12 +246,9 @@ impl Group for NatsGroup {
         inner.asked = max.clamp(1, ASKED_MAX);
         inner.taken = Some(now);
         inner.state.skip_to(self.topic.low_known());
-        let (taken, dead) = inner.state.take(max, lease, now);
-        let grave = inner.dead_letters.clone();
+        self.bury(&mut inner, now);
+        let taken = inner.state.take(max, lease, now);
         drop(inner);
-        if !dead.is_empty() {
-            self.bury(dead, grave);
-        }
         self.wake.notify_one();
         Ok(taken)
     }
@@ -502,6 +501,7 @@ impl Task {
             if inner.state.expire(now) {
                 group.bell.notify_waiters();
             }
+            group.bury(inner, now);
             let mut orders = std::mem::take(&mut inner.orders);
             orders.extend(inner.state.orders(is_wanted, now));
             let asks = self.wants(inner, is_wanted, now);

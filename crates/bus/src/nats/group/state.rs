@@ -132,10 +132,10 @@ impl State {
         None
     }
 
-    /// Takes up to `max` records, lowest index first. What is dead is set aside.
-    pub fn take(&mut self, max: usize, lease: Duration, now: Instant) -> (Vec<Leased>, Vec<Dead>) {
+    /// Takes up to `max` records, lowest index first.
+    pub fn take(&mut self, max: usize, lease: Duration, now: Instant) -> Vec<Leased> {
         self.expire(now);
-        let (mut taken, mut dead) = (Vec::new(), Vec::new());
+        let mut taken = Vec::new();
         let mut room = self.out_of_order_room();
         let lowest = self.low;
         for (&index, entry) in &mut self.entries {
@@ -148,18 +148,29 @@ impl State {
             if index > lowest && room == 0 {
                 break;
             }
-            if self.deliveries_max > 0 && entry.given >= self.deliveries_max {
-                entry.holder = Holder::Grave;
-                dead.push(Dead { index, deliveries: entry.given, octets: entry.octets.clone() });
-                continue;
-            }
             room = room.saturating_sub(usize::from(index > lowest));
             entry.holder = Holder::Member(now + lease);
             let record = Record { index, octets: entry.octets.clone() };
             taken.push(Leased { record, redelivered: entry.given });
             entry.given = entry.given.saturating_add(1);
         }
-        (taken, dead)
+        taken
+    }
+
+    /// Sets aside what nobody holds and was given out too often: it is to be put away, and then acknowledged.
+    pub fn dead(&mut self, now: Instant) -> Vec<Dead> {
+        self.expire(now);
+        if self.deliveries_max == 0 {
+            return Vec::new();
+        }
+        let mut dead = Vec::new();
+        for (&index, entry) in &mut self.entries {
+            if entry.holder == Holder::Nobody && entry.given >= self.deliveries_max {
+                entry.holder = Holder::Grave;
+                dead.push(Dead { index, deliveries: entry.given, octets: entry.octets.clone() });
+            }
+        }
+        dead
     }
 
     /// How many records may still be acknowledged above the lowest that is not.
@@ -270,7 +281,7 @@ impl State {
         }
     }
 
-    /// A dead record could not be put away: it is tried again when it is taken next.
+    /// A dead record could not be put away: it is tried again.
     pub fn not_buried(&mut self, index: u64) {
         if let Some(entry) = self.entries.get_mut(&index)
             && entry.holder == Holder::Grave
@@ -392,8 +403,8 @@ mod tests {
         state
     }
 
-    fn indexes(taken: &(Vec<Leased>, Vec<Dead>)) -> Vec<u64> {
-        taken.0.iter().map(|leased| leased.record.index).collect()
+    fn indexes(taken: &[Leased]) -> Vec<u64> {
+        taken.iter().map(|leased| leased.record.index).collect()
     }
 
     #[test]
@@ -403,7 +414,7 @@ mod tests {
         assert_eq!(indexes(&state.take(2, seconds(3), now)), [0, 1]);
         assert!(state.release(1, now) && !state.release(1, now));
         let again = state.take(1, LEASE, now);
-        assert_eq!((indexes(&again), again.0[0].redelivered), (vec![1], 1));
+        assert_eq!((indexes(&again), again[0].redelivered), (vec![1], 1));
         assert!(state.expire(now + seconds(3)), "the lease of 0 has ended");
         assert!(!state.renew(0, LEASE, now + seconds(3)));
         assert_eq!(indexes(&state.take(9, LEASE, now + seconds(3))), [0, 2, 3]);
@@ -484,16 +495,15 @@ mod tests {
         let mut state = filled(1, now);
         state.deliveries_max = 2;
         for _ in 0..2 {
-            assert_eq!(state.take(1, LEASE, now).0.len(), 1);
+            assert_eq!(state.dead(now), []);
+            assert_eq!(state.take(1, LEASE, now).len(), 1);
+            assert_eq!(state.dead(now), [], "it is held");
             assert!(state.release(0, now));
         }
-        let (taken, dead) = state.take(1, LEASE, now);
-        assert!(taken.is_empty());
-        assert_eq!(dead, [Dead { index: 0, deliveries: 2, octets: Bytes::from_static(b"x") }]);
-        let (taken, dead) = state.take(1, LEASE, now);
-        assert!(taken.is_empty() && dead.is_empty(), "on its way");
+        assert_eq!(state.dead(now), [Dead { index: 0, deliveries: 2, octets: Bytes::from_static(b"x") }]);
+        assert!(state.take(1, LEASE, now).is_empty() && state.dead(now).is_empty(), "on its way");
         state.not_buried(0);
-        assert_eq!(state.take(1, LEASE, now).1.len(), 1);
+        assert_eq!(state.dead(now).len(), 1);
         assert_eq!(state.ack(0, now), Some(Order::Ack("r0".into())));
     }
 
@@ -502,6 +512,6 @@ mod tests {
         let now = Instant::now();
         let mut state = State::new(0, WAIT);
         state.arrive(0, Bytes::new(), "r".into(), 4, now, now);
-        assert_eq!(state.take(1, LEASE, now).0[0].redelivered, 3);
+        assert_eq!(state.take(1, LEASE, now)[0].redelivered, 3);
     }
 }
