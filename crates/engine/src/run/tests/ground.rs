@@ -83,6 +83,14 @@ impl Ground {
         }
     }
 
+    /// How many courses of things a test of chance looks at: servers take their time for each kill.
+    pub fn seeds(&self) -> u64 {
+        match self {
+            Ground::Files(_) => 4,
+            Ground::Shared(_) => 2,
+        }
+    }
+
     /// Bus and store, as a process opens them.
     pub async fn open(&self) -> (Arc<dyn bus::Bus>, SharedStore) {
         match self {

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The tests' clock starts here.
 pub const START: Timestamp = Timestamp(1_800_000_000_000_000);
 /// Longer than anything a test waits for.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 pub struct House {
     pub engine: Engine,
