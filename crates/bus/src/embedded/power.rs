@@ -98,7 +98,7 @@ fn member(group: &dyn Group, disk: &RecordedDisk<Promise>, rounds: u64) {
 fn counter(bus: &Embedded, disk: &RecordedDisk<Promise>) {
     let settings = TopicSettings { durability: Some(Durability::Memory), ..TopicSettings::default() };
     let topic = bus.topic_with("memory", &settings).unwrap();
-    for _ in 0..40 {
+    for _ in 0..20 {
         let first = now(topic.append(&[&b"m"[..]; 100])).unwrap();
         disk.promise(Promise::Given { topic: "memory".to_owned(), below: first + 100 });
     }
@@ -114,12 +114,12 @@ fn run() -> Vec<Op<Promise>> {
     std::thread::scope(|scope| {
         for number in 0..4 {
             let name = if number < 2 { "a" } else { "segments/b" };
-            scope.spawn(move || appender(bus, disk_of, name, number, 30));
+            scope.spawn(move || appender(bus, disk_of, name, number, 16));
         }
-        scope.spawn(move || remover(bus, disk_of, 6));
+        scope.spawn(move || remover(bus, disk_of, 4));
         scope.spawn(move || counter(bus, disk_of));
         let group = &group;
-        scope.spawn(move || member(&**group, disk_of, 12));
+        scope.spawn(move || member(&**group, disk_of, 8));
     });
     disk.take()
 }

@@ -114,7 +114,7 @@ impl LogRetained {
             });
         }
         let record = encode(key, value);
-        let (written, _) = self.log.write_promised(Rule::Any, &[&record])?;
+        let written = self.log.write_promised(Rule::Any, &[&record])?.written;
         sizes.log += record.len() as u64 + RECORD_COST;
         self.apply(&mut sizes, key, Bytes::copy_from_slice(value));
         self.version.send_modify(|version| *version += 1);
@@ -176,7 +176,7 @@ impl Retained for LogRetained {
     fn set<'a>(&'a self, key: &'a str, value: &'a [u8]) -> BoxFuture<'a, Result<(), BusError>> {
         Box::pin(async move {
             let written = self.write(key, value)?;
-            self.log.promised(written.end).await
+            self.log.promised(written.end, None).await
         })
     }
 

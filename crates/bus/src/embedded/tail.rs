@@ -116,6 +116,14 @@ impl Tail {
         lock(&self.batches).push_back(batch);
     }
 
+    /// Lets go of batches from an index on: they were taken back.
+    pub fn drop_from(&self, first: u64) {
+        let mut batches = lock(&self.batches);
+        while batches.back().is_some_and(|batch| batch.first >= first) {
+            batches.pop_back();
+        }
+    }
+
     /// The index behind the oldest batch.
     pub fn oldest_end(&self) -> Option<u64> {
         lock(&self.batches).front().map(Batch::end)

@@ -1,4 +1,4 @@
-use super::log::{Log, Rule};
+use super::log::{Log, Promised, Rule};
 use crate::{BusError, Keyed, Record, Topic};
 use futures_util::future::BoxFuture;
 
@@ -22,22 +22,29 @@ impl Source for Log {
     }
 
     fn append_now(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
-        let (written, _) = self.write_promised(rule, records)?;
+        let Promised { written, fate, .. } = self.write_promised(rule, records)?;
         if Log::head(self) < written.end {
             self.sync()?;
         }
-        Ok(written.first)
+        match fate.as_ref().and_then(|fate| fate.get()) {
+            Some(error) => Err(error.clone()),
+            None => Ok(written.first),
+        }
+    }
+}
+
+impl Log {
+    async fn append_by(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<Keyed, BusError> {
+        let Promised { written, repeated, fate } = self.write_promised(rule, records)?;
+        self.promised(written.end, fate.as_ref()).await?;
+        Ok(Keyed { first: written.first, repeated })
     }
 }
 
 /// A topic is a log, and the log itself is shared.
 impl Topic for Log {
     fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
-        Box::pin(async move {
-            let (written, _) = self.write_promised(Rule::Any, records)?;
-            self.promised(written.end).await?;
-            Ok(written.first)
-        })
+        Box::pin(async move { Ok(self.append_by(Rule::Any, records).await?.first) })
     }
 
     fn append_keyed<'a>(
@@ -45,19 +52,11 @@ impl Topic for Log {
         key: &'a [u8],
         records: &'a [&'a [u8]],
     ) -> BoxFuture<'a, Result<Keyed, BusError>> {
-        Box::pin(async move {
-            let (written, repeated) = self.write_promised(Rule::Key(key), records)?;
-            self.promised(written.end).await?;
-            Ok(Keyed { first: written.first, repeated })
-        })
+        Box::pin(async move { self.append_by(Rule::Key(key), records).await })
     }
 
     fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
-        Box::pin(async move {
-            let (written, _) = self.write_promised(Rule::Head(head), records)?;
-            self.promised(written.end).await?;
-            Ok(written.first)
-        })
+        Box::pin(async move { Ok(self.append_by(Rule::Head(head), records).await?.first) })
     }
 
     fn fetch(
@@ -91,9 +90,14 @@ impl Topic for Log {
 
     fn latest(&self) -> BoxFuture<'_, Result<u64, BusError>> {
         Box::pin(async move {
-            let end = self.end();
-            self.promised(end).await?;
-            Ok(end)
+            loop {
+                let (end, fate) = self.end();
+                match self.promised(end, fate.as_ref()).await {
+                    // What was taken back was never there.
+                    Err(_) if fate.is_some_and(|fate| fate.get().is_some()) => {}
+                    reached => return reached.map(|()| end),
+                }
+            }
         })
     }
 

@@ -1,6 +1,6 @@
 //! Group commit: who waits is synced together.
 
-use super::{Log, Progress, Stopped};
+use super::{Fate, Log, Progress, Stopped};
 use crate::BusError;
 use crate::embedded::disk::File;
 use crate::embedded::lock::lock;
@@ -57,22 +57,29 @@ impl Log {
         self.waits.store(false, Ordering::Release);
     }
 
-    /// Waits until records below `end` are as durable as was promised.
-    pub async fn promised(&self, end: u64) -> Result<(), BusError> {
-        self.reached(|progress| progress.head >= end).await
+    /// Waits until records below `end` are as durable as was promised, or their fate is another.
+    pub async fn promised(&self, end: u64, fate: Option<&Fate>) -> Result<(), BusError> {
+        self.reached(fate, |progress| progress.head >= end).await
     }
 
     /// Waits until records below `end` are synced, whatever was promised.
     pub async fn synced(&self, end: u64) -> Result<(), BusError> {
-        self.reached(|progress| progress.durable >= end).await
+        self.reached(None, |progress| progress.durable >= end).await
     }
 
-    async fn reached(&self, enough: impl Fn(&Progress) -> bool) -> Result<(), BusError> {
-        if enough(&self.progress.borrow()) {
+    async fn reached(&self, fate: Option<&Fate>, enough: impl Fn(&Progress) -> bool) -> Result<(), BusError> {
+        // First: an index that was taken back is given to another.
+        let lost = || fate.and_then(|fate| fate.get());
+        if lost().is_none() && enough(&self.progress.borrow()) {
             return Ok(());
         }
         let mut progress = self.progress.subscribe();
-        let progress = progress.wait_for(|progress| enough(progress) || progress.stopped.is_some()).await;
+        let is_over =
+            |progress: &Progress| lost().is_some() || enough(progress) || progress.stopped.is_some();
+        let progress = progress.wait_for(is_over).await;
+        if let Some(error) = lost() {
+            return Err(error.clone());
+        }
         match progress {
             Ok(progress) if enough(&progress) => Ok(()),
             Ok(progress) => Err(self.stop_error(progress.stopped.as_ref())),
@@ -121,6 +128,8 @@ impl Log {
         let (end, files, folders, listed) = {
             let mut writer = lock(&self.writer);
             self.check_running()?;
+            // Those it cannot write are told; what was written before is synced all the same.
+            let _ = self.write_staged(&mut writer);
             cohort.carry(self.appends.load(Ordering::SeqCst));
             writer.last_unsynced = false;
             let listed = writer.listed.take();

@@ -166,6 +166,11 @@ impl LogFile {
         }
     }
 
+    /// Forgets places from an offset on: what stood there was taken back.
+    pub fn forget_marks(&self, offset: u64) {
+        lock(&self.marks).retain(|mark| mark.offset < offset);
+    }
+
     /// Remembers a place if it is far enough from the last one.
     pub fn note(&self, mark: Mark) {
         note(&mut lock(&self.marks), mark);

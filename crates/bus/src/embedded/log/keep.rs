@@ -54,6 +54,8 @@ impl Log {
                 at => files[at].first,
             }
         };
+        // One at a time: of two, the one with the later files could be done first, and a power cut leave a gap.
+        let _one = lock(&self.trimming);
         self.carry_keys(keep_from)?;
         // The file that carries the count on must be on disk before those that carried it go.
         self.sync()?;
@@ -142,7 +144,7 @@ impl Log {
     /// Has the timer wake it when something may be too old.
     fn set_alarm(&self) {
         let age = lock(&self.retention).age;
-        let is_empty = self.low() == self.end();
+        let is_empty = self.low() == self.end().0;
         if let Some(age) = age
             && !is_empty
             && !self.has_alarm.swap(true, Ordering::AcqRel)

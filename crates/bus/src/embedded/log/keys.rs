@@ -49,6 +49,16 @@ impl Keys {
         self.places.get(key).map(|mention| Written { first: mention.first, end: mention.end })
     }
 
+    /// Forgets those of records from an index on: they were taken back.
+    pub fn forget_from(&mut self, first: u64) {
+        while let Some(newest) = self.order.back()
+            && self.places.get(newest).is_none_or(|mention| mention.first >= first)
+            && let Some(newest) = self.order.pop_back()
+        {
+            self.places.remove(&newest);
+        }
+    }
+
     /// Remembers the newest key.
     pub fn remember(&mut self, mention: Mention) {
         self.any = true;

@@ -1,8 +1,8 @@
 //! One append-only log in a folder of files. Topics, groups and retained topics all stand on it.
 //!
-//! An append encodes its records into one reused buffer and writes it with one call under the writer's lock.
-//! What was written becomes durable when a thread of the pool syncs it, together with everything that was
-//! written by then; under [`Durability::Disk`] it is readable only after that.
+//! An append encodes its records into one reused buffer and writes it with one call under the writer's lock; one that waits for its sync
+//! is gathered with others that do, and written with them. What was written becomes durable when a thread of the pool syncs it, together
+//! with everything that was written by then; under [`Durability::Disk`] it is readable only after that.
 
 mod commit;
 mod file;
@@ -10,12 +10,14 @@ mod keep;
 mod keys;
 mod read;
 mod recover;
+mod stage;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub(super) use file::LogFile;
-pub(super) use write::{Rule, Written, check_sizes};
+pub(super) use stage::Fate;
+pub(super) use write::{Promised, Rule, Written, check_sizes};
 
 use super::Fsync;
 use super::disk::{File, is_full};
@@ -27,6 +29,7 @@ use crate::{BusError, Durability, Record, Retention, TopicSettings};
 use bytes::BytesMut;
 use commit::Cohort;
 use keys::Keys;
+use stage::Staged;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -54,6 +57,8 @@ pub(super) struct Log {
     tail: Arc<Tail>,
     /// Held by whoever syncs.
     syncing: Mutex<Cohort>,
+    /// Held by whoever removes files.
+    trimming: Mutex<()>,
     /// How many appends were written since it was opened.
     appends: AtomicU64,
     gathering: commit::Gathering,
@@ -108,8 +113,10 @@ struct Writer {
     offset: u64,
     salt: u64,
     buffer: BytesMut,
-    /// A failed write left octets behind `offset` that could not be cut yet.
-    cut: bool,
+    /// A failed write left octets from here on that could not be cut yet.
+    cut: Option<u64>,
+    /// Appends that are written with the next sync.
+    staged: Staged,
     /// Files written to since the last sync, held open so that its error is not lost.
     unsynced: Vec<Arc<dyn File>>,
     /// The last file is among them.
@@ -141,7 +148,8 @@ impl Log {
             offset: found.offset,
             salt: salt.unwrap_or_default(),
             buffer: BytesMut::new(),
-            cut: false,
+            cut: None,
+            staged: Staged::default(),
             unsynced: Vec::new(),
             last_unsynced: false,
             listed: None,
@@ -164,6 +172,7 @@ impl Log {
             progress,
             tail: Arc::default(),
             syncing: Mutex::default(),
+            trimming: Mutex::default(),
             appends: AtomicU64::new(0),
             gathering: commit::Gathering::default(),
             phase: Mutex::default(),
@@ -182,6 +191,10 @@ impl Log {
         self.durability.store(durability, Ordering::Release);
         self.set_emergency(settings.emergency);
         *lock(&self.retention) = settings.retention;
+        if self.fsync() != Fsync::Always && self.is_dirty() {
+            // Those that wait were promised more than is asked for from now on.
+            self.request_sync();
+        }
         self.keep_soon();
     }
 
@@ -241,9 +254,10 @@ impl Log {
         self.progress.borrow().head
     }
 
-    /// Index behind the last record, readable or not yet.
-    pub fn end(&self) -> u64 {
-        lock(&self.writer).next
+    /// Index behind the last record, readable or not yet, and what becomes of those that are not written yet.
+    pub fn end(&self) -> (u64, Option<Fate>) {
+        let writer = lock(&self.writer);
+        (writer.next, writer.staged.fate(writer.next))
     }
 
     /// How far it is, to wait on.

@@ -323,6 +323,58 @@ fn under_a_weaker_fsync_a_record_is_readable_before_it_is_synced() {
     }
 }
 
+#[test]
+fn appends_that_are_written_together_and_find_no_room_are_all_taken_back_and_told() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let topic = bus.log("t").unwrap();
+    now(Topic::append(&*topic, &[b"kept"])).unwrap();
+    // The next sync waits, so that what follows is gathered behind it.
+    let before = disk.syncs();
+    disk.hold_syncs(true);
+    let held = topic.write_promised(Rule::Any, &[b"held"]).unwrap();
+    disk.wait_for_sync(before + 1);
+    let lost: Vec<Promised> =
+        (0..5u8).map(|n| topic.write_promised(Rule::Key(&[n]), &[&[n; 40], &[n; 40]]).unwrap()).collect();
+    assert_eq!(topic.end().0, 12);
+    disk.fault(|faults| faults.room = Some(100));
+    disk.hold_syncs(false);
+    now(topic.promised(held.written.end, held.fate.as_ref())).unwrap();
+    for promised in &lost {
+        let told = now(topic.promised(promised.written.end, promised.fate.as_ref()));
+        assert!(matches!(told, Err(BusError::DiskFull { .. })), "{told:?}");
+    }
+    assert_eq!((topic.head(), topic.end().0), (2, 2));
+    disk.fault(|faults| faults.room = None);
+    for n in 0..5u8 {
+        let keyed = now(Topic::append_keyed(&*topic, &[n], &[b"again"])).unwrap();
+        assert_eq!((keyed.first, keyed.repeated), (2 + u64::from(n), false), "the key was taken back too");
+    }
+    for promised in &lost {
+        let told = now(topic.promised(promised.written.end, promised.fate.as_ref()));
+        assert!(told.is_err(), "also when others have its index by now");
+    }
+    let expected = ["kept", "held", "again", "again", "again", "again", "again"];
+    assert_eq!(all(&*topic), expected.map(|text| text.as_bytes().to_vec()));
+    let after = self::bus(&disk.power_cut(&mut Dice(2)), Options::default());
+    assert_eq!(all(&*after.topic("t").unwrap()), expected.map(|text| text.as_bytes().to_vec()));
+}
+
+#[test]
+fn who_was_promised_a_sync_gets_it_when_the_topic_asks_for_less_meanwhile() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let topic = bus.log("t").unwrap();
+    for n in 0..50u64 {
+        let durability = Some(if n % 2 == 0 { Durability::Os } else { Durability::Disk });
+        let promised = topic.write_promised(Rule::Any, &[b"x"]).unwrap();
+        bus.topic_with("t", &TopicSettings { durability, ..TopicSettings::default() }).unwrap();
+        now(topic.promised(promised.written.end, promised.fate.as_ref())).unwrap();
+        assert_eq!(now(topic.latest()).unwrap(), n + 1);
+    }
+    assert_eq!(all(&*topic).len(), 50);
+}
+
 fn emergency() -> TopicSettings {
     TopicSettings { emergency: true, ..TopicSettings::default() }
 }
@@ -386,8 +438,8 @@ fn an_emergency_is_synced_while_others_hold_every_thread_they_may() {
     let waiting = others.iter().filter(|log| *lock(&log.phase) == Phase::Queued).count();
     assert_eq!(waiting, 1, "the fourth of the others has no thread");
     disk.hold_syncs(false);
-    now(urgent.promised(1)).unwrap();
-    others.iter().for_each(|log| now(log.promised(1)).unwrap());
+    now(urgent.promised(1, None)).unwrap();
+    others.iter().for_each(|log| now(log.promised(1, None)).unwrap());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Writing: one append is one batch, whole or not at all.
 
 use super::keys::{Mention, PLACES_OCTETS_MAX};
+use super::stage::Fate;
 use super::{Fsync, Log, LogFile, Writer, failed};
 use crate::embedded::disk::{File, write_all_at};
 use crate::embedded::frame::{
@@ -20,7 +21,7 @@ pub(in super::super) const APPEND_OCTETS_MAX: usize = 64 * 1024 * 1024;
 /// The buffer of appends begins with so many octets, and shrinks back to about so many.
 const BUFFER_OCTETS: usize = 16 * 1024;
 /// An append that finds the disk full asks the reserve for room at most so often.
-const RESERVE_TRIES: usize = 4;
+pub(super) const RESERVE_TRIES: usize = 4;
 
 /// What an append got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +32,24 @@ pub(in super::super) struct Written {
     pub end: u64,
 }
 
+/// An append that may not be as durable yet as was promised.
+pub(in super::super) struct Promised {
+    /// Where it stands.
+    pub written: Written,
+    /// It was there before.
+    pub repeated: bool,
+    /// What becomes of it if it is not written yet.
+    pub fate: Option<Fate>,
+}
+
 /// Where a batch was written.
 struct Placed {
     last: Arc<LogFile>,
     file: Arc<dyn File>,
     /// The file was begun for it.
     rolled: bool,
+    /// Index of its first record.
+    first: u64,
 }
 
 /// On which condition an append is done.
@@ -58,8 +71,8 @@ impl<'a> Rule<'a> {
 }
 
 impl Log {
-    /// Writes records as one unit and asks for the sync that was promised. Says also whether they were there before.
-    pub fn write_promised(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<(Written, bool), BusError> {
+    /// Writes records as one unit and asks for the sync that was promised.
+    pub fn write_promised(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<Promised, BusError> {
         let octets = check_sizes(rule.key(), records)?;
         let mut writer = lock(&self.writer);
         match rule {
@@ -71,12 +84,19 @@ impl Log {
                 self.check_running()?;
                 self.load_keys(&mut writer)?;
                 if let Some(written) = writer.keys.place(key) {
-                    return Ok((written, true));
+                    let fate = writer.staged.fate(written.end);
+                    return Ok(Promised { written, repeated: true, fate });
                 }
             }
             Rule::Any | Rule::Head(_) => {}
         }
-        let (written, rolled) = self.write_locked(&mut writer, rule.key(), records, octets)?;
+        let stages = self.cached && self.fsync() == Fsync::Always;
+        let (written, rolled) = self.write_locked(&mut writer, stages, rule.key(), records, octets)?;
+        let fate = writer.staged.fate(written.end);
+        if writer.staged.is_large() {
+            // An error is this append's fate.
+            let _ = self.write_staged(&mut writer);
+        }
         let is_synced_later = self.fsync() != Fsync::Always;
         if is_synced_later {
             self.list(&mut writer);
@@ -86,14 +106,14 @@ impl Log {
         if is_synced_later {
             self.shared.unsynced.relieve();
         }
-        Ok((written, false))
+        Ok(Promised { written, repeated: false, fate })
     }
 
     /// Writes records as one unit; they become durable with the next sync. Says also whether a file was begun.
     pub fn write(&self, records: &[&[u8]]) -> Result<(Written, bool), BusError> {
         let octets = check_sizes(None, records)?;
         let mut writer = lock(&self.writer);
-        let written = self.write_locked(&mut writer, None, records, octets)?;
+        let written = self.write_locked(&mut writer, false, None, records, octets)?;
         self.list(&mut writer);
         drop(writer);
         self.shared.unsynced.relieve();
@@ -130,18 +150,19 @@ impl Log {
     fn write_locked(
         &self,
         writer: &mut Writer,
+        stages: bool,
         key: Option<&[u8]>,
         records: &[&[u8]],
         octets: u64,
     ) -> Result<(Written, bool), BusError> {
         self.check_running()?;
-        let first = writer.next;
         if records.is_empty() {
-            return Ok((Written { first, end: first }, false));
+            return Ok((Written { first: writer.next, end: writer.next }, false));
         }
-        let Placed { last, file, rolled } = self.write_batch(writer, octets, |buffer, place| {
+        let placed = self.write_batch(writer, stages, octets, |buffer, place| {
             encode_batch(buffer, place, key, records);
         })?;
+        let Placed { last, file, rolled, first } = placed;
         let skip = batch_skip(key);
         last.note_batch(first, writer.offset - octets, skip, records);
         writer.next += records.len() as u64;
@@ -156,7 +177,7 @@ impl Log {
         }
         writer.buffer.clear();
         self.count_append();
-        if self.fsync() != Fsync::Always {
+        if !stages && self.fsync() != Fsync::Always {
             self.progress.send_modify(|progress| progress.head = end);
         }
         Ok((Written { first, end }, rolled))
@@ -172,7 +193,7 @@ impl Log {
         debug_assert!(sized.len() <= PLACES_OCTETS_MAX);
         let octets = sized.len() as u64;
         let Placed { last, file, .. } =
-            self.write_batch(writer, octets, |buffer, place| encode_places(buffer, place, &places))?;
+            self.write_batch(writer, false, octets, |buffer, place| encode_places(buffer, place, &places))?;
         self.mark_unsynced(writer, file);
         writer.buffer.clear();
         Ok(last.first)
@@ -189,6 +210,7 @@ impl Log {
     fn write_batch(
         &self,
         writer: &mut Writer,
+        stages: bool,
         octets: u64,
         encode: impl Fn(&mut BytesMut, Place),
     ) -> Result<Placed, BusError> {
@@ -196,17 +218,17 @@ impl Log {
         if !self.is_emergency() && !reserve.leaves_room(&self.shared) {
             return Err(BusError::DiskFull { topic: self.name.clone() });
         }
-        let mut tries = 0;
+        if !stages {
+            self.write_staged(writer)?;
+        }
+        let (next, mut tries) = (writer.next, 0);
         loop {
-            let wrote = self.try_batch(writer, octets, &encode);
-            if !matches!(wrote, Err(BusError::DiskFull { .. }))
-                || !self.is_emergency()
-                || tries >= RESERVE_TRIES
-            {
-                return wrote;
-            }
+            let wrote = self.try_batch(writer, stages, octets, &encode);
+            let is_full = matches!(wrote, Err(BusError::DiskFull { .. }));
+            // Where others were taken back, the condition it was appended on may no longer hold.
+            let may_try = is_full && self.is_emergency() && writer.next == next && tries < RESERVE_TRIES;
             tries += 1;
-            if !reserve.give(octets) {
+            if !may_try || !reserve.give(octets) {
                 return wrote;
             }
         }
@@ -215,6 +237,7 @@ impl Log {
     fn try_batch(
         &self,
         writer: &mut Writer,
+        stages: bool,
         octets: u64,
         encode: impl Fn(&mut BytesMut, Place),
     ) -> Result<Placed, BusError> {
@@ -231,24 +254,29 @@ impl Log {
             writer.buffer.reserve(BUFFER_OCTETS);
         }
         let durable = self.progress.borrow().durable;
-        encode(&mut writer.buffer, Place { salt: writer.salt, first: writer.next, durable });
-        write_all_at(&*file, &writer.buffer, writer.offset).map_err(|error| {
-            writer.buffer.clear();
-            writer.cut = file.set_len(writer.offset).is_err();
-            failed(&self.name, "write", &error)
-        })?;
+        let first = writer.next;
+        encode(&mut writer.buffer, Place { salt: writer.salt, first, durable });
+        if stages {
+            writer.staged.push(&writer.buffer, first, writer.offset);
+        } else {
+            write_all_at(&*file, &writer.buffer, writer.offset).map_err(|error| {
+                writer.buffer.clear();
+                writer.cut = file.set_len(writer.offset).is_err().then_some(writer.offset);
+                failed(&self.name, "write", &error)
+            })?;
+        }
         writer.offset += octets;
-        Ok(Placed { last, file, rolled })
+        Ok(Placed { last, file, rolled, first })
     }
 
     /// Removes what a failed write left behind the last whole batch.
-    fn cut_leftover(&self, writer: &mut Writer) -> Result<(), BusError> {
-        if writer.cut
+    pub(super) fn cut_leftover(&self, writer: &mut Writer) -> Result<(), BusError> {
+        if let Some(offset) = writer.cut
             && let Some(last) = read(&self.files).last().cloned()
         {
-            let cut = last.open(&self.shared).and_then(|file| file.set_len(writer.offset));
+            let cut = last.open(&self.shared).and_then(|file| file.set_len(offset));
             cut.map_err(|error| failed(&self.name, "cutting a failed write", &error))?;
-            writer.cut = false;
+            writer.cut = None;
         }
         Ok(())
     }
@@ -267,6 +295,7 @@ impl Log {
 
     /// Makes the file for the record that comes next.
     fn begin_file(&self, writer: &mut Writer) -> Result<Arc<LogFile>, BusError> {
+        self.write_staged(writer)?;
         // A file must not outlive the one before it: recovery could not tell what was lost.
         let before = writer.folders.iter().try_for_each(|folder| self.shared.disk.sync_folder(folder));
         before.map_err(|error| failed(&self.name, "syncing its folder", &error))?;
