@@ -196,7 +196,7 @@ async fn take_turn(office: &Office, mut turn: Turn) -> (Turn, Ended) {
     let notice = match turn.notice.take() {
         Some(notice) => Some(*notice),
         // Trimmed away: too old to be told.
-        None => office.read(turn.index),
+        None => office.read(turn.index).await,
     };
     let Some(notice) = notice else { return (turn, Ended::Over) };
     if office.world.now() > notice.expires {

@@ -36,7 +36,7 @@ pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
         if stop.is_set() {
             return;
         }
-        let Some(notice) = office.read(index) else {
+        let Some(notice) = office.read(index).await else {
             // Trimmed away: too old to be told.
             office.done(&url, index);
             continue;

@@ -34,6 +34,8 @@ const GROUP: &str = "notice";
 const TAKE_MAX: usize = 256;
 /// Notices whose places are held in memory at most; more stay on the bus until some are gone.
 const HELD_MAX: usize = 1_000_000;
+/// Where other processes tell notices too, one has at most so many: the others shall have theirs.
+const HELD_SHARED_MAX: usize = 10_000;
 /// A notice is ours for so long without a word: long, since there may be many.
 const LEASE: Duration = Duration::from_secs(600);
 /// Leases are renewed this often.
@@ -165,7 +167,7 @@ impl Office {
 
     /// Takes what is there, and opens a line for each address that has none.
     fn take(self: &Arc<Self>, tasks: &mut JoinSet<()>, stop: &Stop) {
-        while self.lines().held < HELD_MAX {
+        while self.lines().held < self.held_max() {
             let leased = match self.group.take(TAKE_MAX, LEASE) {
                 Ok(leased) if leased.is_empty() => return,
                 Ok(leased) => leased,
@@ -287,7 +289,7 @@ impl Office {
             tracing::warn!(index, %error, "a notice was not acknowledged: it will be told again");
         }
         let mut lines = self.lines();
-        let was_full = lines.held >= HELD_MAX;
+        let was_full = lines.held >= self.held_max();
         lines.held -= 1;
         lines.acked = true;
         drop(lines);
@@ -296,15 +298,25 @@ impl Office {
         }
     }
 
-    /// What stands at a place of the topic.
-    fn read(&self, index: u64) -> Option<Notice> {
-        let records = self.topic.read(index, 1, 1).ok()?;
+    fn held_max(&self) -> usize {
+        if self.world.shared.is_some() { HELD_SHARED_MAX } else { HELD_MAX }
+    }
+
+    /// What stands at a place of the topic; nothing if it was trimmed away. Servers that do not answer are asked again.
+    async fn read(&self, index: u64) -> Option<Notice> {
+        let records = loop {
+            match self.topic.fetch(index, 1, 1).await {
+                Ok(records) => break records,
+                Err(BusError::Unreachable { .. }) => tokio::time::sleep(FLUSH_EVERY).await,
+                Err(_) => return None,
+            }
+        };
         let record = records.into_iter().find(|record| record.index == index)?;
         Notice::decode(&record.octets).ok()
     }
 
     async fn ready(&self) {
-        let has_room = self.lines().held < HELD_MAX;
+        let has_room = self.lines().held < self.held_max();
         if !has_room {
             std::future::pending::<()>().await;
         }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 const ROUTE: &str = "route";
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 const LEASE: Duration = Duration::from_secs(60);
 
 fn claim(node: &str, entries: u32) -> Outcome {

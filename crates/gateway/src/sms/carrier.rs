@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::config::SmsRoute;
 use super::encode::{SmsCraft, Unsendable};
-use super::inbound::{Arrived, Inbox, Keep, Kept, Message};
+use super::inbound::{Arrived, ELSEWHERE_MAX, Inbox, Keep, Kept, Message};
 use super::outcome::Ids;
 use super::pace::{Heard, Pace};
 use super::submit::{Sending, incomplete};
@@ -43,7 +43,8 @@ impl Carrier {
         feed: Arc<Feed<SmsCraft>>,
     ) -> Result<Carrier, BusError> {
         let now = Instant::now();
-        let inbox = Inbox::open(&*world.bus, &config.name, config.charset, now)?;
+        let is_shared = world.shared.is_some();
+        let inbox = Inbox::open(&*world.bus, &config.name, config.charset, is_shared, now)?;
         let pace = Pace::new(config.rate, feed.was_quiet(), now);
         if let Some(at) = pace.next_grant(now) {
             feed.begin_at(at);
@@ -252,6 +253,28 @@ impl Carrier {
 
     pub(super) fn arrive(&self, message: &Message<'_>, at: Timestamp, now: Instant) -> Arrived {
         locked(&self.inbox).arrive(message, at, now)
+    }
+
+    /// Where other processes hear parts of messages too: puts together what is there, until the route ends.
+    pub(super) async fn meet_parts(self: Arc<Self>) {
+        let kept = locked(&self.inbox).elsewhere();
+        let Some(kept) = kept else { return std::future::pending().await };
+        let listener = self.feed.listen();
+        loop {
+            let seen = kept.version();
+            let (whole, more) = locked(&self.inbox).meet(self.world.now(), Instant::now());
+            for (outcome, keys) in whole {
+                let ticket = self.feed.note(&outcome);
+                while !self.feed.is_durable(ticket) {
+                    listener.notified().await;
+                }
+                self.forget(keys);
+            }
+            tokio::select! {
+                () = kept.changed(seen) => {}
+                () = tokio::time::sleep(ELSEWHERE_MAX), if more => {}
+            }
+        }
     }
 
     pub(super) fn keep(&self, keep: Keep, listener: Arc<Notify>) -> Kept {

@@ -1,8 +1,9 @@
 //! Messages from people: long ones put together, none answered before it is on disk.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bus::{Bus, BusError, Retained};
 use records::{Channel, Inbound, InboundOctets, Outcome, Timestamp};
@@ -22,6 +23,8 @@ const INTERNATIONAL_DIGITS_MIN: usize = 9;
 const CONCATENATION: [u8; 2] = [0x00, 0x08];
 /// And those that say how a text is to be read (TS 23.038 §6.2.1.2.4).
 const SHIFTS: [u8; 2] = [0x24, 0x25];
+/// Who has the first part of a message may be so slow to put it together; then another does.
+pub(super) const ELSEWHERE_MAX: Duration = Duration::from_secs(5);
 /// Before the keys of parts that are kept with their header.
 const WITH_HEADER: &str = "h/";
 
@@ -125,6 +128,24 @@ pub(super) struct Inbox {
     charset: Charset,
     joiner: Joiner<Piece>,
     kept: Arc<dyn Retained>,
+    /// Where other processes hear parts too.
+    apart: Option<Apart>,
+}
+
+/// Parts of a message that come to several processes: each keeps what comes to it, and who has the first part puts them together.
+#[derive(Default)]
+struct Apart {
+    /// Messages of which parts came here, and whether the first one did.
+    ours: HashMap<Set, bool>,
+    /// Since when all parts of one are there, whose first part came elsewhere.
+    whole: HashMap<Set, Instant>,
+}
+
+/// Sender, recipient, reference, whether that is wide, number of parts.
+type Set = (String, String, u16, bool, u8);
+
+fn set_of(from: &str, to: &str, place: Concatenation) -> Set {
+    (from.to_owned(), to.to_owned(), place.reference, place.wide, place.total)
 }
 
 impl Inbox {
@@ -133,13 +154,19 @@ impl Inbox {
         bus: &dyn Bus,
         route: &str,
         charset: Charset,
+        is_shared: bool,
         now: Instant,
     ) -> Result<Inbox, BusError> {
         let kept = bus.retained(&format!("joins/{route}"))?;
-        let mut inbox = Inbox { route: route.to_owned(), charset, joiner: Joiner::default(), kept };
+        let apart = is_shared.then(Apart::default);
+        let mut inbox = Inbox { route: route.to_owned(), charset, joiner: Joiner::default(), kept, apart };
         for (key, value) in inbox.kept.all() {
             let Some((source, destination, place)) = read_key(&key) else { continue };
             let Some(piece) = Piece::read(&key, &value) else { continue };
+            if let Some(apart) = &mut inbox.apart {
+                // Whoever heard it may be gone.
+                apart.ours.entry(set_of(source, destination, place)).or_default();
+            }
             inbox.joiner.insert(source.as_bytes(), destination.as_bytes(), place, piece, now);
         }
         Ok(inbox)
@@ -154,10 +181,16 @@ impl Inbox {
         };
         let piece = Piece::new(message, write_key(&from, &to, place));
         let keep = Keep { key: piece.key.clone(), value: piece.value() };
+        if let Some(apart) = &mut self.apart {
+            *apart.ours.entry(set_of(&from, &to, place)).or_default() |= place.number == 1;
+        }
         match self.joiner.insert(from.as_bytes(), to.as_bytes(), place, piece, now) {
             Joined::Complete(pieces) => {
                 let all: Vec<Option<&Piece>> = pieces.iter().map(Some).collect();
-                let outcome = self.outcome(from, to, &all, at);
+                let outcome = self.outcome(from.clone(), to.clone(), &all, at);
+                if let Some(apart) = &mut self.apart {
+                    apart.ours.remove(&set_of(&from, &to, place));
+                }
                 Arrived::Whole(outcome, pieces.into_iter().map(|piece| piece.key).collect())
             }
             // A repeated part is kept again: the first try may have failed.
@@ -170,6 +203,17 @@ impl Inbox {
         self.joiner.handle_timeout(now);
         let mut given_up = Vec::new();
         while let Some(incomplete) = self.joiner.poll_incomplete() {
+            let pieces_of = || incomplete.parts.iter().flatten();
+            if let Some(apart) = &mut self.apart {
+                let key = &incomplete.key;
+                let (from, to) =
+                    (String::from_utf8_lossy(&key.source), String::from_utf8_lossy(&key.destination));
+                apart.ours.remove(&(from.into_owned(), to.into_owned(), key.reference, key.wide, key.total));
+                if pieces_of().all(|piece| self.kept.value(&piece.key).is_none()) {
+                    // Another process has put it together.
+                    continue;
+                }
+            }
             let pieces: Vec<Option<&Piece>> = incomplete.parts.iter().map(Option::as_ref).collect();
             let from = String::from_utf8_lossy(&incomplete.key.source).into_owned();
             let to = String::from_utf8_lossy(&incomplete.key.destination).into_owned();
@@ -178,6 +222,45 @@ impl Inbox {
             given_up.push((outcome, keys));
         }
         given_up
+    }
+
+    /// Where parts are kept, if other processes hear some.
+    pub(super) fn elsewhere(&self) -> Option<Arc<dyn Retained>> {
+        self.apart.as_ref().map(|_| Arc::clone(&self.kept))
+    }
+
+    /// Messages whose parts are all there, though some came to other processes, if it is for this one to say so; and whether to look
+    /// again in a while.
+    pub(super) fn meet(&mut self, at: Timestamp, now: Instant) -> (Vec<(Outcome, Vec<String>)>, bool) {
+        let Some(apart) = &mut self.apart else { return (Vec::new(), false) };
+        let mut sets: HashMap<Set, BTreeMap<u8, Piece>> = HashMap::new();
+        for (key, value) in self.kept.all() {
+            let Some((from, to, place)) = read_key(&key) else { continue };
+            let set = set_of(from, to, place);
+            if apart.ours.contains_key(&set)
+                && let Some(piece) = Piece::read(&key, &value)
+            {
+                sets.entry(set).or_default().insert(place.number, piece);
+            }
+        }
+        sets.retain(|(.., total), pieces| pieces.len() == usize::from(*total));
+        apart.whole.retain(|set, _| sets.contains_key(set));
+        let mut due = Vec::new();
+        for (set, pieces) in sets {
+            let since = *apart.whole.entry(set.clone()).or_insert(now);
+            if apart.ours.get(&set) == Some(&true) || now >= since + ELSEWHERE_MAX {
+                apart.whole.remove(&set);
+                apart.ours.remove(&set);
+                due.push((set, pieces));
+            }
+        }
+        let more = !apart.whole.is_empty();
+        let told = due.into_iter().map(|((from, to, ..), pieces)| {
+            let all: Vec<Option<&Piece>> = pieces.values().map(Some).collect();
+            let outcome = self.outcome(from, to, &all, at);
+            (outcome, pieces.into_values().map(|piece| piece.key).collect())
+        });
+        (told.collect(), more)
     }
 
     /// When [`give_up`](Inbox::give_up) has something to do.
@@ -342,5 +425,81 @@ mod tests {
         let before = Piece::read("9/0/2/1/1/ab", &[8, 0, 65]).unwrap();
         assert_eq!((before.data_coding, before.octets.as_slice(), before.udh.len()), (8, &[0, 65][..], 0));
         assert!(Piece::read("h/9/0/2/1/1/ab", &[8, 9, 65]).is_none(), "a header longer than its part");
+    }
+
+    /// A part of a text in two, as it comes.
+    fn part(inbox: &mut Inbox, number: u8, text: &str) -> Keep {
+        let octets = [&[5, 0, 3, 9, 2, number][..], text.as_bytes()].concat();
+        let data = UserData::new(&octets, true, smpp::Tlvs::NONE).unwrap();
+        let (source, destination) = (Address::default(), Address::default());
+        // Latin 1.
+        let message = Message { source, destination, data_coding: 3, data };
+        match inbox.arrive(&message, Timestamp(0), Instant::now()) {
+            Arrived::Part(keep) => keep,
+            Arrived::Whole(outcome, _) => panic!("{outcome:?}"),
+        }
+    }
+
+    async fn keep(inbox: &Inbox, keep: Keep) {
+        let listener = Arc::new(Notify::new());
+        let kept = inbox.keep(keep, Arc::clone(&listener));
+        listener.notified().await;
+        assert_eq!(kept.result(), Some(true));
+    }
+
+    fn texts(told: &[(Outcome, Vec<String>)]) -> Vec<String> {
+        let inbound = |(outcome, _): &(Outcome, Vec<String>)| match outcome {
+            Outcome::Inbound(inbound) => inbound.text.clone(),
+            other => panic!("{other:?}"),
+        };
+        told.iter().map(inbound).collect()
+    }
+
+    #[tokio::test]
+    async fn parts_that_come_to_two_processes_are_put_together_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let bus = bus::embedded::open(dir.path(), bus::embedded::Options::default()).unwrap();
+        let now = Instant::now();
+        let open = || Inbox::open(&*bus, "r", Charset::Gsm7, true, now).unwrap();
+        let (mut one, mut two) = (open(), open());
+        let (second, first) = (part(&mut two, 2, "world"), part(&mut one, 1, "hello "));
+        keep(&two, second).await;
+        assert!(two.meet(Timestamp(0), now).0.is_empty());
+        keep(&one, first).await;
+        // Who has the first part says it; the other only if nobody has after a while.
+        let (told, more) = two.meet(Timestamp(0), now);
+        assert!(told.is_empty() && more);
+        let (told, more) = one.meet(Timestamp(0), now);
+        assert_eq!((texts(&told), more), (vec!["hello world".to_owned()], false));
+        assert!(one.meet(Timestamp(0), now).0.is_empty(), "said once");
+        let version = one.kept.version();
+        told.into_iter().for_each(|(_, keys)| one.forget(keys));
+        while !one.kept.all().is_empty() {
+            one.kept.changed(version).await;
+            tokio::task::yield_now().await;
+        }
+        assert!(two.meet(Timestamp(0), now + ELSEWHERE_MAX).0.is_empty());
+        let late = now + Duration::from_secs(3_600);
+        assert!(one.give_up(Timestamp(0), late).is_empty() && two.give_up(Timestamp(0), late).is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_has_any_part_says_a_message_whose_first_part_went_to_a_process_that_died() {
+        let dir = tempfile::tempdir().unwrap();
+        let bus = bus::embedded::open(dir.path(), bus::embedded::Options::default()).unwrap();
+        let now = Instant::now();
+        let open = || Inbox::open(&*bus, "r", Charset::Gsm7, true, now).unwrap();
+        let (mut dead, mut two) = (open(), open());
+        let (first, second) = (part(&mut dead, 1, "hello "), part(&mut two, 2, "world"));
+        keep(&dead, first).await;
+        keep(&two, second).await;
+        drop(dead);
+        assert!(two.meet(Timestamp(0), now).1);
+        let later = now + ELSEWHERE_MAX;
+        assert_eq!(texts(&two.meet(Timestamp(0), later).0), ["hello world"]);
+        // One that starts finds all of it as well.
+        let mut new = open();
+        new.meet(Timestamp(0), now);
+        assert_eq!(texts(&new.meet(Timestamp(0), later).0), ["hello world"]);
     }
 }

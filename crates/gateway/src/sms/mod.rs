@@ -127,6 +127,7 @@ async fn serve(
     let mut feeding = tokio::spawn(async move { feed.run().await });
     let mut fleet = Fleet::new(Arc::clone(carrier), tls);
     fleet.fill();
+    let meeting = tokio::spawn(Arc::clone(carrier).meet_parts());
     let other = loop {
         tokio::select! {
             () = stop.wait() => break None,
@@ -150,6 +151,7 @@ async fn serve(
     };
     carrier.feed.close();
     fleet.end().await;
+    meeting.abort();
     carrier.give_up_all(NotTried::Closing);
     carrier.feed.finish();
     if !feeding.is_finished()

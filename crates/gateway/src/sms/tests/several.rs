@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Longer than any machine stands still.
 const LEASE: Duration = Duration::from_secs(60);
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The house as another process sees it.
 fn process(house: &House, name: &str) -> World {
