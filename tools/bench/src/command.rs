@@ -51,7 +51,7 @@ Examples:
   campanile bench topics --posters 2 --readers 2 --connections 10000
   campanile bench topics --paper --time-scale 10 --out figures"
     )]
-    Topics(TopicsArgs),
+    Topics(Box<TopicsArgs>),
     /// A process of a bench's own, that a measurement is made against
     #[command(hide = true)]
     Part(PartArgs),

@@ -47,7 +47,7 @@ pub(crate) struct TopicsOptions {
 /// What is measured.
 enum Subject {
     Ours { server: Box<Server>, address: String, folder: TempDir },
-    Floor(Part),
+    Floor(Box<Part>),
     Foreign { address: String, token: Option<String> },
 }
 
@@ -80,7 +80,7 @@ impl Subject {
     }
 
     async fn floor(options: &TopicsOptions) -> Result<Subject, String> {
-        Ok(Subject::Floor(Part::start(&options.program, &["floor"]).await?))
+        Ok(Subject::Floor(Box::new(Part::start(&options.program, &["floor"]).await?)))
     }
 
     fn name(&self) -> &'static str {
