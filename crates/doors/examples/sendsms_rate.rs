@@ -72,6 +72,7 @@ async fn measure(seconds: u64, connections: usize, through_engine: bool, fsync: 
         defaults: store::import::Defaults::default(),
         reload: None,
         metrics: None,
+        forwarding: None,
     };
     let config = HttpConfig {
         listen: ([127, 0, 0, 1], 0).into(),

@@ -89,6 +89,7 @@ impl House {
             defaults: store::import::Defaults::default(),
             reload,
             metrics: None,
+            forwarding: None,
         };
         let config = HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls, public_url: None, limits };
         let door = serve(config, deps).await.unwrap();
