@@ -1,6 +1,8 @@
 //! Measures the store: an import while alerts arrive, a scan, a fold.
 //!
-//! `cargo run --profile perf -p store --example import_million -- [ROWS] [sorted|shuffled] [again]`
+//! `cargo run --profile perf -p store --example import_million -- [ROWS] [sorted|shuffled] [again] [postgres]`
+//!
+//! With `postgres` it is the store on a PostgreSQL of its own, which syncs as a server does; its folder is in TMPDIR.
 
 use records::{
     Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Delivery, DeliveryState, EndpointNo,
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store::import::{Defaults, Format, Reader};
-use store::{Accepted, SharedStore, sqlite};
+use store::{Accepted, SharedStore, postgres, sqlite};
 
 const ACCOUNT: &str = "default";
 const ALERT_EVERY: Duration = Duration::from_millis(5);
@@ -22,20 +24,28 @@ const STAGE_ROWS: usize = 2_000;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut rows: u64 = 1_000_000;
-    let (mut shuffled, mut again) = (false, false);
+    let (mut shuffled, mut again, mut on_server) = (false, false, false);
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "sorted" => shuffled = false,
             "shuffled" => shuffled = true,
             "again" => again = true,
+            "postgres" => on_server = true,
             number => rows = number.parse()?,
         }
     }
     let folder = tempfile::tempdir_in(std::env::var("TMPDIR").unwrap_or_else(|_| ".".to_owned()))?;
     let file = folder.path().join("bench.db");
-    let store = sqlite::open(&file, &sqlite::Options::default())?;
+    let server = on_server.then(|| peers::postgres::Server::start_with(&["fsync=on", "full_page_writes=on"]));
+    let store = match &server {
+        Some(server) => postgres::open(&server.create_database(), &postgres::Options::default())?,
+        None => sqlite::open(&file, &sqlite::Options::default())?,
+    };
     import(&store, rows, shuffled).await?;
-    report_files(&file, &store).await?;
+    count(&store).await?;
+    if !on_server {
+        report_files(&file);
+    }
     scan(&store)?;
     if again {
         import(&store, rows, shuffled).await?;
@@ -164,13 +174,16 @@ async fn fold(store: &SharedStore, rows: u32) -> Result<(), Box<dyn std::error::
     Ok(())
 }
 
-async fn report_files(file: &std::path::Path, store: &SharedStore) -> Result<(), Box<dyn std::error::Error>> {
-    let mb = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len() / 1_000_000);
+async fn count(store: &SharedStore) -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let count = store.recipient_count(ACCOUNT).await?;
     println!("count: {count} in {:.0} ms", begun.elapsed().as_secs_f64() * 1e3);
-    println!("files: {} MB database, {} MB log", mb(file), mb(&file.with_extension("db-wal")));
     Ok(())
+}
+
+fn report_files(file: &std::path::Path) {
+    let mb = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len() / 1_000_000);
+    println!("files: {} MB database, {} MB log", mb(file), mb(&file.with_extension("db-wal")));
 }
 
 fn alert() -> Alert {
