@@ -76,7 +76,7 @@ mod tests {
         let words = Words::new("");
         assert!(words.messages.iter().all(|message| words.has(message.as_bytes())));
         assert!(words.messages.iter().all(|message| (8..=140).contains(&message.len())));
-        for wrong in [&b""[..], b"0", b"00", b"99 x", b"xx water", words.messages[3][1..].as_bytes()] {
+        for wrong in [&b""[..], b"0", b"00", b"99 x", b"xx water", &words.messages[3].as_bytes()[1..]] {
             assert!(!words.has(wrong), "{wrong:?}");
         }
     }
