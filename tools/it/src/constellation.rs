@@ -12,6 +12,8 @@ use tokio::task::block_in_place;
 const UP_MAX: Duration = Duration::from_secs(180);
 /// One process is asked for so long, then the next: it may stand still, or be cut off.
 const ONE_ASKED_MAX: Duration = Duration::from_secs(15);
+/// Between two looks at who leads.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Names of processes.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 /// What names the bus's streams begin with.
@@ -151,15 +153,17 @@ impl Constellation {
                 }
                 said.extend(process.said());
             }
-            Ok(said)
+            // What was said may still be on its way to us.
+            if said.is_empty() { Err("no process said a token".to_owned()) } else { Ok(said) }
         })
         .await;
-        assert_eq!(said.len(), 1, "exactly one process makes the first token: {said:?}");
         said[0].strip_prefix("admin token: ").unwrap().trim().clone_into(&mut self.token);
         for process in &mut self.processes {
             process.set_token(&self.token);
             process.ready().await;
         }
+        let said: Vec<String> = self.processes.iter().flat_map(Server::said).collect();
+        assert_eq!(said.len(), 1, "exactly one process makes the first token: {said:?}");
     }
 
     /// Puts an empty database in the place of the one that the processes share; they find it when they start again.
@@ -183,12 +187,12 @@ impl Constellation {
         self.processes[place].api()
     }
 
-    /// Asks one process after another, until one answers with this status.
+    /// Asks these processes one after another, until one answers with this status: who leads may just be changing.
     ///
     /// # Panics
     /// None does within `limit`.
-    pub async fn ask(&self, path: &str, status: u16, limit: Duration) -> Value {
-        let apis: Vec<Api> = (0..self.processes.len()).map(|place| self.api(place)).collect();
+    pub async fn ask(&self, among: &[usize], path: &str, status: u16, limit: Duration) -> Value {
+        let apis: Vec<Api> = among.iter().map(|place| self.api(*place)).collect();
         let mut turn = 0;
         eventually(&format!("an answer to {path}"), limit, async || {
             let api = &apis[turn % apis.len()];
@@ -202,24 +206,37 @@ impl Constellation {
         .await
     }
 
-    /// An alert's report, by any process.
-    pub async fn report(&self, id: &str, limit: Duration) -> Value {
-        self.ask(&format!("/api/v1/alerts/{id}/report"), 200, limit).await
+    /// An alert's report, by one of these processes.
+    pub async fn report(&self, among: &[usize], id: &str, limit: Duration) -> Value {
+        self.ask(among, &format!("/api/v1/alerts/{id}/report"), 200, limit).await
     }
 
-    /// All deliveries of an alert, each page by any process.
-    pub async fn deliveries(&self, id: &str, limit: Duration) -> Vec<Value> {
+    /// All deliveries of an alert, each page by one of these processes.
+    pub async fn deliveries(&self, among: &[usize], id: &str, limit: Duration) -> Vec<Value> {
         let mut items = Vec::new();
         let mut cursor = String::new();
         loop {
             let path = format!("/api/v1/alerts/{id}/deliveries?limit=1000{cursor}");
-            let page = self.ask(&path, 200, limit).await;
+            let page = self.ask(among, &path, 200, limit).await;
             items.extend(page["items"].as_array().unwrap().iter().cloned());
             match page["next"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => return items,
             }
         }
+    }
+
+    /// Waits until nothing more will be sent of an alert, as these processes say.
+    pub async fn done(&self, among: &[usize], id: &str, limit: Duration) -> Value {
+        eventually("the alert is done", limit, async || {
+            let report = self.report(among, id, limit).await;
+            if report["state"] == "done" {
+                return Ok(report);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+            Err(report)
+        })
+        .await
     }
 
     /// The process that leads, by the database: it may be dead already. None while the lease is nobody's.
@@ -234,7 +251,11 @@ impl Constellation {
     pub async fn leads(&self, among: &[usize], limit: Duration) -> usize {
         eventually("one of them leads", limit, async || match self.leader() {
             Some(place) if among.contains(&place) => Ok(place),
-            other => Err(format!("{other:?} of {among:?}")),
+            other => {
+                // Each look starts a program.
+                tokio::time::sleep(LOOK_AGAIN).await;
+                Err(format!("{other:?} of {among:?}"))
+            }
         })
         .await
     }
