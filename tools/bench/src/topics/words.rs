@@ -10,7 +10,7 @@ pub(super) const NEWEST: u64 = 10_000;
 const SYLLABLES: [&str; 8] = [
     "water ",
     "is rising ",
-    "near ",
+    "nearby ",
     "the old bridge ",
     "keep away ",
     "at noon ",
