@@ -1,7 +1,7 @@
 //! Which delivery a carrier's id belongs to: a map in memory, backed by a topic, forgotten by age. Never in SQL:
 //! an index on random keys costs ten times the row.
 
-use records::{AlertNo, EndpointNo, Receipt, Timestamp};
+use records::{AlertNo, EndpointNo, Outcome, Receipt, Timestamp, decode_outcomes, encode_outcomes};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -17,6 +17,8 @@ const PART_SHIFT: u32 = 24;
 const OCTETS: usize = 16;
 /// Ids in one record: far from the largest that any bus takes.
 const RECORD_IDS_MAX: usize = 16_384;
+/// Early receipts in one record.
+const RECORD_EARLY_MAX: usize = 1_024;
 
 /// The map. Deliveries are packed into eight octets: alert numbers above 2^32 are refused when they are given out.
 #[derive(Default)]
@@ -25,6 +27,8 @@ pub struct CarrierIds {
     unsaved: Vec<u8>,
     early: FxHashMap<u64, (Receipt, Timestamp)>,
     early_order: VecDeque<(u64, Timestamp)>,
+    /// Early ones that the topic lacks: the place from which outcomes are read again may be behind them.
+    early_unsaved: Vec<(Receipt, Timestamp)>,
     /// Receipts that belong to nothing we know.
     pub unmatched: u64,
 }
@@ -60,6 +64,11 @@ impl CarrierIds {
             self.unmatched += 1;
             return;
         }
+        self.early_unsaved.push((receipt.clone(), now));
+        self.await_id(&receipt, now);
+    }
+
+    fn await_id(&mut self, receipt: &Receipt, now: Timestamp) {
         for &key in &receipt.keys {
             self.early.insert(key, (receipt.clone(), now));
             self.early_order.push_back((key, now));
@@ -76,25 +85,53 @@ impl CarrierIds {
         }
     }
 
-    /// What the topic lacks, as records.
+    /// What the topic lacks, as records: the moment, then ids; or the moment's complement, then receipts that wait for theirs.
     pub fn take_unsaved(&mut self, now: Timestamp) -> Vec<Vec<u8>> {
         let unsaved = std::mem::take(&mut self.unsaved);
         let slices = unsaved.chunks(RECORD_IDS_MAX * OCTETS);
-        slices.map(|ids| [&now.0.to_le_bytes()[..], ids].concat()).collect()
+        let ids = slices.map(|ids| [&now.0.to_le_bytes()[..], ids].concat());
+        let mut early = std::mem::take(&mut self.early_unsaved);
+        early.retain(|(receipt, _)| receipt.keys.iter().any(|key| self.early.contains_key(key)));
+        let early = early.chunks(RECORD_EARLY_MAX).map(|early| {
+            let receipts: Vec<Outcome> =
+                early.iter().map(|(receipt, _)| Outcome::Receipt(receipt.clone())).collect();
+            [&(!early[0].1.0).to_le_bytes()[..], &encode_outcomes(&receipts)].concat()
+        });
+        ids.chain(early).collect()
     }
 
-    /// Reads a record of the topic back. Answers with its moment.
-    pub fn load(&mut self, record: &[u8]) -> Option<Timestamp> {
-        let (at, rest) = record.split_first_chunk::<8>()?;
-        let at = Timestamp(i64::from_le_bytes(*at));
-        let map = self.span(at);
-        for id in rest.chunks_exact(OCTETS) {
-            let (key, of) = id.split_first_chunk::<8>()?;
-            let (alert, endpoint) = of.split_first_chunk::<4>()?;
-            let endpoint = u32::from_le_bytes(endpoint.try_into().ok()?);
-            map.insert(u64::from_le_bytes(*key), (u32::from_le_bytes(*alert), endpoint));
+    /// When a record of the topic was made.
+    pub fn moment(record: &[u8]) -> Option<Timestamp> {
+        let at = record.first_chunk::<8>().map(|at| i64::from_le_bytes(*at))?;
+        Some(Timestamp(if at < 0 { !at } else { at }))
+    }
+
+    /// Reads a record of the topic back. Receipts wait on, whether their id is known or not: if what told the id was not
+    /// folded, it is read again.
+    pub fn load(&mut self, record: &[u8], now: Timestamp) {
+        let (Some(at), Some((sign, rest))) = (CarrierIds::moment(record), record.split_first_chunk::<8>())
+        else {
+            return;
+        };
+        if i64::from_le_bytes(*sign) >= 0 {
+            self.load_ids(at, rest);
+        } else if now.us_since(at) <= EARLY_S * 1_000_000 {
+            for outcome in decode_outcomes(rest).unwrap_or_default() {
+                if let Outcome::Receipt(receipt) = outcome {
+                    self.await_id(&receipt, now);
+                }
+            }
         }
-        Some(at)
+    }
+
+    fn load_ids(&mut self, at: Timestamp, rest: &[u8]) {
+        let map = self.span(at);
+        for id in rest.as_chunks::<OCTETS>().0 {
+            let [k0, k1, k2, k3, k4, k5, k6, k7, a0, a1, a2, a3, e0, e1, e2, e3] = *id;
+            let key = u64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]);
+            let of = (u32::from_le_bytes([a0, a1, a2, a3]), u32::from_le_bytes([e0, e1, e2, e3]));
+            map.insert(key, of);
+        }
     }
 
     /// Forgets ids noted before `before`.
@@ -158,7 +195,8 @@ mod tests {
         let records = ids.take_unsaved(Timestamp(6));
         assert!(ids.take_unsaved(Timestamp(6)).is_empty());
         let mut again = CarrierIds::default();
-        assert_eq!(again.load(&records[0]), Some(Timestamp(6)));
+        assert_eq!(CarrierIds::moment(&records[0]), Some(Timestamp(6)));
+        again.load(&records[0], Timestamp(6));
         for ids in [ids, again] {
             assert_eq!(ids.find(&[99, 12]), Some(OF));
             assert_eq!(ids.find(&[99]), None);
@@ -177,7 +215,7 @@ mod tests {
             [8 + RECORD_IDS_MAX * OCTETS, 8 + OCTETS]
         );
         let mut again = CarrierIds::default();
-        records.iter().for_each(|record| _ = again.load(record));
+        records.iter().for_each(|record| again.load(record, Timestamp(6)));
         assert_eq!(again.len(), RECORD_IDS_MAX + 1);
     }
 
@@ -187,6 +225,25 @@ mod tests {
         ids.wait(receipt(&[11]), Timestamp(0));
         assert_eq!(ids.add(11, OF, Timestamp(1)), Some(receipt(&[11])));
         assert_eq!(ids.add(11, OF, Timestamp(1)), None);
+    }
+
+    #[test]
+    fn a_receipt_before_its_response_waits_for_it_also_after_a_start() {
+        let mut ids = CarrierIds::default();
+        (0..RECORD_EARLY_MAX as u64 + 2).for_each(|key| ids.wait(receipt(&[key]), Timestamp(5)));
+        ids.add(1, OF, Timestamp(6));
+        let records = ids.take_unsaved(Timestamp(7));
+        assert_eq!(records.len(), 3, "the ids, and two of receipts");
+        assert!(ids.take_unsaved(Timestamp(8)).is_empty(), "once");
+        let mut again = CarrierIds::default();
+        records.iter().for_each(|record| again.load(record, Timestamp(9)));
+        assert_eq!(again.add(2, OF, Timestamp(10)), Some(receipt(&[2])));
+        assert_eq!(again.add(1, OF, Timestamp(10)), None, "its id came before");
+        assert!(again.take_unsaved(Timestamp(11)).len() == 1, "the topic has the receipts");
+        let mut late = CarrierIds::default();
+        let at = Timestamp(5).plus_s(EARLY_S + 1);
+        records.iter().for_each(|record| late.load(record, at));
+        assert_eq!((late.add(2, OF, at), late.find(&[1])), (None, Some(OF)), "it waits no longer");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Outcomes folded into deliveries. Monotonic: what is known to have arrived never goes back, whatever comes late or twice.
 
-use super::hot::{Hot, IN_SEGMENT, LAPSED, NO_ROUTE, Words, offset};
+use super::hot::{BEGUN, Hot, IN_SEGMENT, LAPSED, NO_ROUTE, Words, offset};
 use super::live::{Live, answer_key};
 use records::{
     AlertState, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, NotTried, OnUnknown, Reason,
@@ -41,12 +41,16 @@ impl Folding<'_> {
         let created = live.alert.created;
         let is_message = live.slips.is_some();
         live.edit(endpoint, at, |hot| {
-            let fresh = attempt > hot.last || (attempt == hot.last && hot.state == DeliveryState::Planned);
-            if !fresh || has_arrived(hot.state) {
+            if hot.has_begun(attempt) {
                 return;
             }
             hot.last = attempt;
+            hot.flags |= BEGUN;
             hot.tries = hot.tries.saturating_add(1);
+            // A late yes to an attempt that was given up came before this one: two were made, and the carrier has it.
+            if has_arrived(hot.state) || hot.state == DeliveryState::Accepted {
+                return;
+            }
             // A start takes in what its party took back before it takes in the attempts that went before.
             if is_message && hot.state == DeliveryState::Failed && hot.reason == Reason::Cancelled {
                 return;
@@ -283,14 +287,15 @@ fn not_tried(live: &mut Live, endpoint: EndpointNo, why: NotTried, at: Timestamp
         _ => Reason::Cancelled,
     };
     live.edit(endpoint, at, |hot| {
-        if !matches!(hot.state, DeliveryState::Planned | DeliveryState::Submitted) {
-            return;
-        }
-        if hot.state == DeliveryState::Submitted {
+        let under_way = hot.flags & IN_SEGMENT != 0 && hot.flags & BEGUN != 0;
+        if hot.state == DeliveryState::Submitted || under_way {
             hot.tries = hot.tries.saturating_sub(1);
             if hot.tries == 0 {
                 hot.submitted = 0;
             }
+        }
+        if !matches!(hot.state, DeliveryState::Planned | DeliveryState::Submitted) {
+            return;
         }
         hot.route = NO_ROUTE;
         match why {

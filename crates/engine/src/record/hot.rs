@@ -20,6 +20,8 @@ pub const ESCALATED: u8 = 2;
 pub const LAPSED: u8 = 4;
 /// Its party takes it back or replaces it, and that is not on disk yet.
 pub const STEERED: u8 = 8;
+/// A gateway has said that it is about to write its last attempt. Each attempt is begun once.
+pub const BEGUN: u8 = 16;
 
 /// A delivery. Times are milliseconds after the alert's acceptance, plus one; 0 is "not yet".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub struct Hot {
     pub channel: u8,
     /// Which routes may take it: a class of the classifier.
     pub class: u16,
-    /// [`IN_SEGMENT`], [`ESCALATED`], [`LAPSED`], [`STEERED`].
+    /// [`IN_SEGMENT`], [`ESCALATED`], [`LAPSED`], [`STEERED`], [`BEGUN`].
     pub flags: u8,
     /// Attempts begun.
     pub tries: u8,
@@ -89,6 +91,11 @@ impl Hot {
         self.state == DeliveryState::Planned && self.flags & (IN_SEGMENT | STEERED) == 0
     }
 
+    /// An attempt was begun, or a later one was.
+    pub fn has_begun(&self, attempt: u8) -> bool {
+        attempt < self.last || (attempt == self.last && self.flags & BEGUN != 0)
+    }
+
     /// The channel, if there is one.
     pub fn channel(&self) -> Option<Channel> {
         Channel::ALL.into_iter().find(|channel| *channel as u8 == self.channel)
@@ -109,7 +116,7 @@ impl Hot {
         answers: &[Answer],
     ) -> Delivery {
         let at = |offset: u32| moment(alert.created, offset);
-        let begun = self.state == DeliveryState::Submitted || self.flags & IN_SEGMENT == 0;
+        let begun = self.flags & BEGUN != 0 || self.flags & IN_SEGMENT == 0;
         Delivery {
             alert: alert.no,
             endpoint,
@@ -137,6 +144,7 @@ impl Hot {
         self.reason = row.reason;
         self.tries = row.attempts;
         self.last = row.last_attempt;
+        self.flags |= if row.last_attempt > 0 { BEGUN } else { 0 };
         self.parts = row.parts;
         self.parts_accepted = row.parts_accepted;
         self.parts_delivered = row.parts_delivered;

@@ -1,6 +1,6 @@
 //! One alert in memory: its deliveries, their counts, what of them is not yet in SQL, and where dispatch stands.
 
-use super::hot::{Hot, IN_SEGMENT, NO_CHANNEL, Words, offset};
+use super::hot::{BEGUN, Hot, IN_SEGMENT, NO_CHANNEL, Words, offset};
 use super::slips::{Slip, Slips};
 use super::tally::Tally;
 use crate::dispatch::Wording;
@@ -430,7 +430,7 @@ impl Live {
     pub fn dispatched(&mut self, endpoint: EndpointNo, route: u16, now: Timestamp) -> u8 {
         self.change(endpoint, now, |hot| {
             hot.last = hot.last.saturating_add(1);
-            hot.flags |= IN_SEGMENT;
+            hot.flags = hot.flags & !BEGUN | IN_SEGMENT;
             hot.route = route;
             hot.parts = 0;
             hot.parts_accepted = 0;

@@ -141,6 +141,32 @@ fn whatever_comes_in_whatever_order_nothing_goes_back_and_every_count_is_right()
 }
 
 #[test]
+fn an_attempt_made_after_a_late_yes_to_the_one_before_is_counted_though_nothing_changes() {
+    for (result, tries) in [
+        (AttemptResult::Accepted { keys: vec![2], id: String::new() }, 2),
+        (AttemptResult::Unknown { text: String::new() }, 2),
+        (AttemptResult::NotTried { why: NotTried::Closing }, 1),
+    ] {
+        let mut live = live(OnUnknown::Resend);
+        let (mut words, mut effects) = (Words::default(), Vec::new());
+        let mut folding = Folding { words: &mut words, retry_after_s: &RETRY_AFTER_S, effects: &mut effects };
+        let (endpoint, now, alert) = (EndpointNo(0), Timestamp(0), live.alert.no);
+        let of = |attempt| AttemptRef { alert, endpoint, attempt, part: 1, parts: 1 };
+        let accepted = AttemptResult::Accepted { keys: vec![1], id: String::new() };
+        live.dispatched(endpoint, 0, now);
+        folding.intent(&mut live, endpoint, 1, 0, now);
+        folding.attempt(&mut live, of(1), 0, now, &AttemptResult::Unknown { text: String::new() });
+        live.dispatched(endpoint, 0, now);
+        folding.attempt(&mut live, of(1), 0, now, &accepted);
+        folding.intent(&mut live, endpoint, 2, 0, now);
+        folding.intent(&mut live, endpoint, 2, 0, now);
+        folding.attempt(&mut live, of(2), 0, now, &result);
+        let hot = live.hot(endpoint).unwrap();
+        assert_eq!((hot.state, hot.tries, hot.flags & IN_SEGMENT), (DeliveryState::Accepted, tries, 0));
+    }
+}
+
+#[test]
 fn what_sql_lacks_is_given_once_and_read_back_the_same() {
     for seed in 1..=SEEDS {
         let mut dice = Dice(seed);

@@ -7,12 +7,30 @@ use records::{
     AlertNo, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, Inbound, Intent, Outcome, Reason,
     Receipt, Timestamp, decode_outcomes,
 };
+use rustc_hash::FxHashSet;
+
+/// What a record of one of several processes says of attempts that another had begun before: a segment of its own became
+/// that one's, which alone says from then on that something of it will not be written.
+#[derive(Default)]
+struct Claims {
+    shared: bool,
+    void: FxHashSet<(AlertNo, EndpointNo, u8)>,
+}
+
+impl Claims {
+    fn is_void(&self, of: &AttemptRef) -> bool {
+        !self.void.is_empty() && self.void.contains(&(of.alert, of.endpoint, of.attempt))
+    }
+}
 
 impl Owner {
     /// Folds one record of the topic.
     pub fn take_batch(&mut self, octets: &[u8]) {
         match decode_outcomes(octets) {
-            Ok(outcomes) => outcomes.into_iter().for_each(|outcome| self.take(outcome)),
+            Ok(outcomes) => {
+                let mut claims = Claims::default();
+                outcomes.into_iter().for_each(|outcome| self.take(outcome, &mut claims));
+            }
             Err(error) => tracing::error!(%error, "a record of outcomes is skipped"),
         }
     }
@@ -21,11 +39,12 @@ impl Owner {
     pub fn replay_batch(&mut self, octets: &[u8]) {
         match decode_outcomes(octets) {
             Ok(outcomes) => {
+                let mut claims = Claims::default();
                 for outcome in outcomes {
                     if let Outcome::Intent(intent) = &outcome {
                         self.note_asked_before(intent);
                     }
-                    self.take(outcome);
+                    self.take(outcome, &mut claims);
                 }
             }
             Err(error) => tracing::error!(%error, "a record of outcomes is skipped"),
@@ -47,19 +66,33 @@ impl Owner {
         }
     }
 
-    fn take(&mut self, outcome: Outcome) {
+    fn take(&mut self, outcome: Outcome, claims: &mut Claims) {
         self.outcome_at.1 += 1;
         match outcome {
-            Outcome::Intent(intent) => self.take_intent(&intent),
+            Outcome::Intent(intent) => {
+                self.find_void(&intent, claims);
+                self.take_intent(&intent);
+            }
+            Outcome::Attempt { of, result: AttemptResult::NotTried { .. }, .. } if claims.is_void(&of) => {}
             Outcome::Attempt { of, route, at, result } => self.take_attempt(of, &route, at, &result),
             Outcome::Receipt(receipt) => self.take_receipt(receipt),
             Outcome::Inbound(inbound) => self.take_inbound(inbound),
             Outcome::Answer { alert, endpoint, text, via, at } => {
                 self.take_answer(alert, endpoint, &text, via, at)
             }
+            Outcome::By { .. } => claims.shared = true,
             // Between gateways.
-            Outcome::Claim(_) | Outcome::By { .. } => {}
+            Outcome::Claim(_) => {}
         }
+    }
+
+    fn find_void(&self, intent: &Intent, claims: &mut Claims) {
+        let Some(live) = self.lives.get(&intent.alert).filter(|_| claims.shared) else { return };
+        let begun = intent
+            .attempts
+            .iter()
+            .filter(|(endpoint, attempt)| live.hot(*endpoint).is_some_and(|hot| hot.has_begun(*attempt)));
+        claims.void.extend(begun.map(|&(endpoint, attempt)| (intent.alert, endpoint, attempt)));
     }
 
     fn take_intent(&mut self, intent: &Intent) {

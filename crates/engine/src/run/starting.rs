@@ -6,7 +6,8 @@ use super::solving::has_order;
 use crate::api::{EngineError, Parts};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
-use crate::record::hot::{IN_SEGMENT, NO_ROUTE};
+use crate::record::CarrierIds;
+use crate::record::hot::{BEGUN, IN_SEGMENT, NO_ROUTE};
 use crate::record::{Live, Words};
 use crate::shared::latest;
 use records::{
@@ -201,13 +202,10 @@ fn load_carrier_ids(owner: &mut Owner, to: u64) -> Result<(), EngineError> {
         let Some(last) = records.last() else { break };
         from = last.index + 1;
         for record in &records {
-            let moment = record
-                .octets
-                .first_chunk::<8>()
-                .map_or(Timestamp(0), |at| Timestamp(i64::from_le_bytes(*at)));
+            let moment = CarrierIds::moment(&record.octets).unwrap_or_default();
             if moment >= oldest {
                 needed.get_or_insert(record.index);
-                owner.ids.load(&record.octets);
+                owner.ids.load(&record.octets, owner.now());
             }
         }
     }
@@ -273,6 +271,9 @@ fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segmen
         }
         live.edit(entry.endpoint, now, |hot| {
             hot.flags |= IN_SEGMENT;
+            if hot.last < entry.attempt {
+                hot.flags &= !BEGUN;
+            }
             hot.last = entry.attempt;
             if hot.route == NO_ROUTE {
                 hot.route = no;

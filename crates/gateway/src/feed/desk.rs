@@ -81,7 +81,15 @@ impl<P> Default for Intended<P> {
     }
 }
 
+/// Places that are passed over: a segment's lane and index, and the place there.
+pub(super) type PassedOver = BTreeSet<(Lane, u64, u32)>;
+
 impl<P> Intended<P> {
+    /// The segments of which something is intended.
+    pub(super) fn segments(&self) -> BTreeSet<(Lane, u64)> {
+        self.jobs.iter().map(|job| (job.held.lane(), job.held.index)).collect()
+    }
+
     /// The next entry in hand is too late: it is passed over, by the append that intends those before it.
     fn expired(&mut self, route: &str, hand: &mut Hand<P>, from: u32, now: Timestamp) {
         // Other processes have to know how far the segment got.
@@ -301,13 +309,17 @@ impl<P> Desk<P> {
         room && lane.is_some_and(|lane| self.ready_before(lane) <= self.ahead / 2)
     }
 
-    /// The append with these intents is on disk.
-    pub(super) fn clear(&mut self, intended: Intended<P>) {
+    /// The append with these intents is on disk. What another process gave back before it is not to be written.
+    pub(super) fn clear(&mut self, intended: Intended<P>, given_back: &PassedOver, now: Timestamp) {
         self.settle(intended.over);
         for job in intended.jobs {
             if job.held.is_lost() {
                 // Another's claim came before: what was intended is void.
                 self.forget(&job);
+                continue;
+            }
+            if given_back.contains(&(job.held.lane(), job.held.index, job.place)) {
+                self.give_back(&job, NotTried::Closing, now);
                 continue;
             }
             let lane = job.held.lane() as usize;

@@ -43,7 +43,7 @@ pub(crate) use recovery::{Progress, Recovery, Seen};
 use crate::World;
 use crate::journal::{Batch, Journal, Ticket};
 use crate::peers::{Claimed, Outlook};
-use desk::{Desk, Intended, Settled};
+use desk::{Desk, Intended, PassedOver, Settled};
 use health::Health;
 use meter::Meter;
 use recovery::RouteProgress;
@@ -148,6 +148,9 @@ impl<P> Notes<P> {
 
 /// A segment that was claimed, and what that came to.
 type Settlement<P> = (Arc<Held<P>>, Claimed);
+
+/// What was known once our own append was read: what claims came to, and what others had given back.
+type ReadBack<P> = (Vec<Settlement<P>>, PassedOver);
 
 /// What is appended together, and what may be written after it.
 type Gathered<P> = (Batch<Settled<P>>, Intended<P>);
@@ -485,8 +488,8 @@ impl<C: Craft> Feed<C> {
                 self.journal.insist(batch.record(), key, |trouble| self.journal_trouble(trouble)).await;
             match appended {
                 Ok(record) => {
-                    let claims = self.read_back(record, &intended).await;
-                    self.appended(batch, intended, claims);
+                    let read = self.read_back(record, &intended).await;
+                    self.appended(batch, intended, read);
                 }
                 Err(error) => {
                     tracing::error!(route = self.route, %error, "the journal is gone: the route stops");
@@ -511,13 +514,16 @@ impl<C: Craft> Feed<C> {
 
     /// Where there are other processes: waits until this one has read what it wrote, so that it knows who claimed what before, and
     /// what its own claims came to.
-    async fn read_back(&self, record: u64, intended: &Intended<C::Prepared>) -> Vec<Settlement<C::Prepared>> {
-        let Some(shared) = &self.world.shared else { return Vec::new() };
-        if intended.intents.is_empty() {
-            return Vec::new();
-        }
-        let mut claims = Vec::with_capacity(intended.claimed.len());
+    async fn read_back(&self, record: u64, intended: &Intended<C::Prepared>) -> ReadBack<C::Prepared> {
+        let (mut claims, mut given_back) = (Vec::new(), PassedOver::new());
+        let Some(shared) = self.world.shared.as_ref().filter(|_| !intended.intents.is_empty()) else {
+            return (claims, given_back);
+        };
         let reads = shared.follower.pass(record).await;
+        for (lane, index) in intended.segments() {
+            let places = shared.follower.given_back(&self.route, lane, index);
+            given_back.extend(places.into_iter().map(|place| (lane, index, place)));
+        }
         for held in &intended.claimed {
             let claimed = match reads {
                 true => shared.follower.settle(&held.segment, held.lane(), held.index, record).await,
@@ -525,7 +531,7 @@ impl<C: Craft> Feed<C> {
             };
             claims.push((Arc::clone(held), claimed));
         }
-        claims
+        (claims, given_back)
     }
 
     /// What is appended next, if there is something.
@@ -564,7 +570,7 @@ impl<C: Craft> Feed<C> {
         &self,
         mut batch: Batch<Settled<C::Prepared>>,
         intended: Intended<C::Prepared>,
-        claims: Vec<Settlement<C::Prepared>>,
+        (claims, given_back): ReadBack<C::Prepared>,
     ) {
         self.meter.count(&batch.tally);
         let now = self.world.now();
@@ -572,7 +578,7 @@ impl<C: Craft> Feed<C> {
         self.settle_claims(&mut state, claims, now);
         state.desk.settle(batch.tags.drain(..));
         state.desk.pending.done(batch);
-        state.desk.clear(intended);
+        state.desk.clear(intended, &given_back, now);
         if state.phase > Phase::Open {
             state.desk.give_back_ready(NotTried::Closing, now);
         }

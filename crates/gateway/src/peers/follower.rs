@@ -1,5 +1,6 @@
 //! Reads the topic of outcomes as it grows, whoever writes to it.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -62,6 +63,13 @@ impl Follower {
         ledger.let_go(&place);
     }
 
+    /// Places of a segment of ours that another has given back before we came to them.
+    pub(crate) fn given_back(&self, route: &str, lane: Lane, index: u64) -> BTreeSet<u32> {
+        let mut ledger = self.ledger();
+        let place = ledger.place(route, lane, index);
+        ledger.given_back(&place)
+    }
+
     /// Resolves when a record, and all before it, are known. False: it reads no more.
     pub(crate) async fn pass(&self, record: u64) -> bool {
         self.passed.clone().wait_for(|passed| *passed > record).await.is_ok()
@@ -82,12 +90,15 @@ impl Follower {
         let older = Older {
             node: self.ledger().node().to_owned(),
             topic: Arc::clone(&self.topic),
-            place,
+            place: place.clone(),
             segment: segment.clone(),
             record,
         };
         match tokio::task::spawn_blocking(move || older.read()).await {
-            Ok(Ok(claimed)) => claimed,
+            Ok(Ok((claimed, given_back))) => {
+                self.ledger().give_back(&place, given_back);
+                claimed
+            }
             Ok(Err(error)) => {
                 tracing::error!(route = segment.route, index, %error, "a segment is left alone: its past cannot be read");
                 Claimed::Lost
@@ -177,7 +188,8 @@ struct Older {
 }
 
 impl Older {
-    fn read(&self) -> Result<Claimed, BusError> {
+    /// What the claim came to, and what others gave back behind it.
+    fn read(&self) -> Result<(Claimed, BTreeSet<u32>), BusError> {
         let low = self.topic.low();
         let mut ledger = Ledger::new(&self.node, low);
         let place = ledger.place(&self.place.0, self.place.1, self.place.2);
@@ -196,6 +208,6 @@ impl Older {
                 }
             }
         }
-        Ok(ledger.settle(&place, self.record))
+        Ok((ledger.settle(&place, self.record), ledger.given_back(&place)))
     }
 }

@@ -1,6 +1,6 @@
 //! Who has which segment, and how far it got: what the topic of outcomes says, record by record. Knows no bus and no clock.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use records::{AlertNo, AttemptRef, AttemptResult, Claim, EndpointNo, Intent, Lane, Outcome, Segment};
@@ -29,6 +29,8 @@ pub(crate) struct Ledger {
     over: HashMap<(Arc<str>, Lane), Ranges>,
     /// What we claimed, or are about to.
     tenures: FxHashMap<Place, Arc<Tenure>>,
+    /// Intended by the record that is being taken in, behind another's claim.
+    void: FxHashMap<Key, (Place, u32)>,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +41,9 @@ struct Account {
     entries: Option<u32>,
     intended_to: u32,
     unresolved: BTreeMap<u32, Seen>,
+    /// Said to be not tried by a process that did not know yet that it had lost the segment, before the owner came to them:
+    /// they are planned again, so that the owner passes them over.
+    given_back: BTreeSet<u32>,
 }
 
 /// Whose a segment is after our claim.
@@ -62,6 +67,7 @@ impl Ledger {
             open: FxHashMap::default(),
             over: HashMap::new(),
             tenures: FxHashMap::default(),
+            void: FxHashMap::default(),
         }
     }
 
@@ -101,6 +107,19 @@ impl Ledger {
                 Outcome::Attempt { of, result, .. } => self.ended(of, result),
                 Outcome::Receipt(_) | Outcome::Inbound(_) | Outcome::Answer { .. } => {}
             }
+        }
+        self.void.clear();
+    }
+
+    /// Places of a segment that its owner passes over. See [`Account::given_back`].
+    pub(crate) fn given_back(&self, place: &Place) -> BTreeSet<u32> {
+        self.accounts.get(place).map_or_else(BTreeSet::new, |account| account.given_back.clone())
+    }
+
+    /// More of them, that were read elsewhere.
+    pub(crate) fn give_back(&mut self, place: &Place, places: BTreeSet<u32>) {
+        if let Some(account) = self.accounts.get_mut(place) {
+            account.given_back.extend(places);
         }
     }
 
@@ -161,6 +180,13 @@ impl Ledger {
         if let (Some((owner, _)), Some(by)) = (&account.owner, by)
             && owner != by
         {
+            let open = intent.from.max(account.intended_to);
+            let places = (intent.from..).zip(&intent.attempts).filter(|(at, _)| *at >= open);
+            self.void.extend(
+                places.map(|(at, &(endpoint, attempt))| {
+                    ((intent.alert, endpoint, attempt), (place.clone(), at))
+                }),
+            );
             return;
         }
         let to = intent.from + intent.attempts.len() as u32;
@@ -171,8 +197,15 @@ impl Ledger {
         }
     }
 
-    fn ended(&mut self, of: &AttemptRef, _result: &AttemptResult) {
+    fn ended(&mut self, of: &AttemptRef, result: &AttemptResult) {
         let key = (of.alert, of.endpoint, of.attempt);
+        if matches!(result, AttemptResult::NotTried { .. })
+            && let Some((place, at)) = self.void.get(&key)
+            && let Some(account) = self.accounts.get_mut(place)
+        {
+            account.given_back.insert(*at);
+            return;
+        }
         let Some((place, at)) = self.open.get(&key) else { return };
         let (place, at) = (place.clone(), *at);
         let Some(account) = self.accounts.get_mut(&place) else {

@@ -12,10 +12,12 @@ mod survival;
 
 use crate::api::{EngineError, Event};
 use ground::{Ground, over_both};
-use house::{accepted, crowd, draft, person, receipt, refused, unknown};
+use house::{START, accepted, crowd, draft, not_tried, person, receipt, refused, unknown};
 use records::{
-    Account, Choice, DeliveryState, EndpointNo, Inbound, OnUnknown, Outcome, ReceiptState, Strategy, Terminal,
+    Account, Choice, DeliveryState, EndpointNo, Inbound, Intent, NotTried, OnUnknown, Outcome, ReceiptState,
+    Strategy, Terminal,
 };
+use std::sync::{Arc, Mutex};
 
 async fn an_alert_to_all_reaches_everyone_once_and_is_done(ground: Ground) {
     let house = ground.house().await;
@@ -171,6 +173,36 @@ async fn an_unknown_outcome_is_sent_again_or_held_as_the_alert_says(ground: Grou
     }
 }
 
+async fn what_a_process_says_of_an_attempt_that_another_had_begun_is_void(ground: Ground) {
+    let house = ground.house().await;
+    house.people(crowd(1)).await;
+    let held: Arc<Mutex<Vec<Outcome>>> = Arc::default();
+    let keep = held.clone();
+    let carrier = house.carrier(move |segment, entry| {
+        if segment.alert.0 > 1 {
+            return accepted(segment, entry);
+        }
+        keep.lock().unwrap().extend(accepted(segment, entry));
+        // It gives back what it had in hand, and has not heard yet that the segment is another's.
+        let attempts = vec![(entry.endpoint, entry.attempt)];
+        let (route, lane, alert) = (segment.route.clone(), segment.lane, segment.alert);
+        let intent = Intent { route, lane, segment: 0, alert, from: 0, attempts, at: START };
+        let mut record = vec![Outcome::By { node: "late".into() }, Outcome::Intent(intent)];
+        record.extend(not_tried(segment, entry, NotTried::RouteDown));
+        record
+    });
+    let first = house.submit(|_| {}).await;
+    house.until(&first.alert, |report| report.counts.submitted == 1).await;
+    // Whatever follows from it has followed when a later alert is done.
+    let second = house.submit(|_| {}).await;
+    house.until(&second.alert, |report| report.state == "done").await;
+    let answers = held.lock().unwrap().clone();
+    let topic = house.bus.topic(records::OUTCOMES).unwrap();
+    topic.append(&[&records::encode_outcomes(&answers)]).await.unwrap();
+    house.until(&first.alert, |report| report.state == "done" && report.counts.accepted == 1).await;
+    assert_eq!(carrier.addresses().len(), 2, "one of each alert");
+}
+
 async fn the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers(ground: Ground) {
     let house = ground.house().await;
     house
@@ -315,6 +347,7 @@ over_both!(
     receipts_and_answers_find_their_delivery,
     a_temporary_refusal_is_tried_again_later_and_a_permanent_one_is_not,
     an_unknown_outcome_is_sent_again_or_held_as_the_alert_says,
+    what_a_process_says_of_an_attempt_that_another_had_begun_is_void,
     the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers,
     who_does_not_answer_in_time_is_called_on_the_next_device,
     a_request_that_cannot_be_carried_out_is_refused_field_by_field,

@@ -1,7 +1,7 @@
 //! What a start finds: rows, outcomes after them, segments nobody acknowledged.
 
 use super::ground::{Ground, over_both};
-use super::house::{START, accepted, all_of, crowd, receipt};
+use super::house::{House, START, accepted, all_of, crowd, receipt};
 use records::{Channel, Inbound, Outcome, ReceiptState, Segment};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -45,6 +45,38 @@ async fn receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash(g
         topic.append(&[&records::encode_outcomes(&receipts)]).await.unwrap();
         let report = again.until(&submitted.alert, |report| report.counts.delivered == 20).await;
         assert_eq!(report.counts.endpoints, 20);
+    }
+}
+
+async fn receipts_that_came_before_their_answer_wait_for_it_over_an_end_and_a_crash(ground: Ground) {
+    for in_order in [true, false] {
+        let ground = ground.another().await;
+        let late: Arc<Mutex<(Vec<Outcome>, Vec<Outcome>)>> = Arc::default();
+        let house = ground.house().await;
+        house.people(crowd(20)).await;
+        let keep = late.clone();
+        let carrier = house.carrier(move |segment: &Segment, entry| {
+            let (receipts, answers) = &mut *keep.lock().unwrap();
+            receipts.push(receipt(segment, entry, ReceiptState::Delivered));
+            answers.extend(accepted(segment, entry));
+            Vec::new()
+        });
+        let submitted = house.submit(|_| {}).await;
+        house.until(&submitted.alert, |report| report.counts.submitted == 20).await;
+        drop(carrier);
+        let (receipts, answers) = late.lock().unwrap().clone();
+        let append = async |house: &House, outcomes: &[Outcome]| {
+            let topic = house.bus.topic(records::OUTCOMES).unwrap();
+            topic.append(&[&records::encode_outcomes(outcomes)]).await.unwrap();
+        };
+        append(&house, &receipts).await;
+        // Taken in as its number says, and what was read is behind them when this one ends.
+        append(&house, &answers[..1]).await;
+        house.until(&submitted.alert, |report| report.counts.delivered == 1).await;
+        let ground = if in_order { ground.ended(house).await } else { ground.killed(house).await };
+        let again = ground.house_at(START.plus_s(10)).await;
+        append(&again, &answers[1..]).await;
+        again.until(&submitted.alert, |report| report.counts.delivered == 20).await;
     }
 }
 
@@ -142,6 +174,7 @@ async fn an_answer_that_came_just_before_a_crash_is_folded_by_the_start(ground: 
 over_both!(
     an_alert_goes_on_after_a_crash_and_nobody_is_left_out,
     receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash,
+    receipts_that_came_before_their_answer_wait_for_it_over_an_end_and_a_crash,
     the_report_after_a_start_is_the_one_before,
     whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing,
     an_answer_that_came_just_before_a_crash_is_folded_by_the_start,

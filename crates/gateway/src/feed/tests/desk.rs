@@ -1,7 +1,7 @@
 //! What is intended next, and what a crash could leave unknown.
 
 use super::*;
-use crate::feed::desk::{Desk, Intended};
+use crate::feed::desk::{Desk, Intended, PassedOver};
 use crate::feed::recovery::Progress;
 use crate::feed::{Job, Lane};
 use crate::journal::Batch;
@@ -30,7 +30,7 @@ fn append(desk: &mut Desk<()>) -> Vec<Outcome> {
 fn on_disk(desk: &mut Desk<()>, mut batch: Batch<crate::feed::desk::Settled<()>>, intended: Intended<()>) {
     desk.settle(batch.tags.drain(..));
     desk.pending.done(batch);
-    desk.clear(intended);
+    desk.clear(intended, &PassedOver::new(), NOW);
 }
 
 fn pop_all(desk: &mut Desk<()>) -> Vec<Job<()>> {

@@ -7,7 +7,7 @@ use crate::feed::{Feed, FeedSettings};
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use net::Cores;
-use records::{NotTried, OUTCOMES, decode_outcomes, segment_topic};
+use records::{AttemptRef, Intent, NotTried, OUTCOMES, decode_outcomes, segment_topic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -481,6 +481,39 @@ mod over_nats {
     async fn whatever_happens_to_processes_everybody_is_accounted_for_and_nobody_is_written_to_twice() {
         story(OverNats::ground(SHORT), 3, 12).await;
     }
+}
+
+#[tokio::test]
+async fn what_another_gives_back_behind_our_claim_is_not_written_since_it_is_planned_again() {
+    let ground = OnDisk::ground(LONG);
+    let (bus, written) = (ground.bus(), Written::default());
+    let segment = segment(1, Lane::Routine, 0, &[1; 40]);
+    let index = append(&bus, &segment).await;
+    let one = Process::start("one", &ground, &written, 3);
+    wait_for("the first are written", || written.lock().unwrap().len() == 3).await;
+    let attempts: Vec<_> =
+        segment.entries[20..].iter().map(|entry| (entry.endpoint, entry.attempt)).collect();
+    let (route, lane, alert) = (ROUTE.to_owned(), Lane::Routine, segment.alert);
+    let late = Intent { route, lane, segment: index, alert, from: 20, attempts, at: NOW };
+    let mut record = vec![Outcome::By { node: "late".to_owned() }, Outcome::Intent(late.clone())];
+    record.extend(late.attempts.iter().map(|&(endpoint, attempt)| {
+        let of = AttemptRef { alert, endpoint, attempt, part: 1, parts: 1 };
+        let result = AttemptResult::NotTried { why: NotTried::RouteDown };
+        Outcome::Attempt { of, route: ROUTE.to_owned(), at: NOW, result }
+    }));
+    bus.topic(OUTCOMES).unwrap().append(&[&records::encode_outcomes(&record)]).await.unwrap();
+    one.allow(u32::MAX);
+    let said = |account: &Account, from: usize| {
+        segment.entries[from..]
+            .iter()
+            .map(|entry| account.results.get(&entry.endpoint).map_or(0, Vec::len))
+            .min()
+    };
+    wait_for("the owner passes over them", || said(&Account::read(&bus), 20) == Some(2)).await;
+    let account = Account::read(&bus);
+    assert_eq!(said(&account, 0), Some(1));
+    assert_eq!(account.count(|result| matches!(result, AttemptResult::NotTried { .. })), 20);
+    assert_eq!(written.lock().unwrap().len(), 20);
 }
 
 #[tokio::test]
