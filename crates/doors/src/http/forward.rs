@@ -29,6 +29,8 @@ const GOOD_FOR_US: i64 = 60_000_000;
 const LINE_CHARS_MAX: usize = 1_024;
 /// A leader that cannot be connected to within this is not there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
+/// A leader whose answer has not begun within this stands still, or is cut off: longer than the slowest answer takes to begin.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// When a client may try again where nobody leads, or the leader does not answer.
 const RETRY_S: u64 = 2;
 
@@ -38,6 +40,7 @@ pub struct Forwarding {
     key: Arc<hmac::Key>,
     scheme: &'static str,
     client: reqwest::Client,
+    answer_max: Duration,
 }
 
 impl Forwarding {
@@ -54,7 +57,26 @@ impl Forwarding {
             .build()
             .map_err(|error| format!("no client to ask other processes with: {error}"))?;
         let scheme = if tls { "https" } else { "http" };
-        Ok(Forwarding { key: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key)), scheme, client })
+        let key = Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key));
+        Ok(Forwarding { key, scheme, client, answer_max: ANSWER_MAX })
+    }
+
+    async fn answered(&self, address: &str, asking: reqwest::RequestBuilder) -> Response {
+        match tokio::time::timeout(self.answer_max, asking.send()).await {
+            Ok(Ok(answer)) => passed_back(answer),
+            Ok(Err(error)) => {
+                tracing::warn!(address, %error, "the leading process did not answer");
+                unavailable(&format!("the process at {address}, which leads, does not answer"))
+            }
+            Err(_) => {
+                tracing::warn!(address, within = ?self.answer_max, "the leading process did not begin to answer");
+                let seconds = self.answer_max.as_secs();
+                unavailable(&format!(
+                    "the process at {address}, which leads, has not begun to answer within {seconds} s; \
+                     whether it did what was asked is not known: look before you ask for it again"
+                ))
+            }
+        }
     }
 
     /// A caller as one line: the fields, the moment, and the proof that one of us wrote it.
@@ -146,18 +168,16 @@ async fn asked(app: &App, forwarding: &Forwarding, address: &str, request: Reque
     if !axum::body::HttpBody::is_end_stream(&body) {
         asking = asking.body(reqwest::Body::wrap_stream(body.into_data_stream()));
     }
-    let answer = match asking.send().await {
-        Ok(answer) => answer,
-        Err(error) => {
-            tracing::warn!(address, %error, "the leading process did not answer");
-            return Ok(unavailable(&format!("the process at {address}, which leads, does not answer")));
-        }
-    };
+    Ok(forwarding.answered(address, asking).await)
+}
+
+/// The leader's answer, as it comes.
+fn passed_back(answer: reqwest::Response) -> Response {
     let (status, mut headers) = (answer.status(), answer.headers().clone());
     for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
         headers.remove(name);
     }
-    Ok((status, headers, Body::from_stream(answer.bytes_stream())).into_response())
+    (status, headers, Body::from_stream(answer.bytes_stream())).into_response()
 }
 
 fn unavailable(why: &str) -> Response {
@@ -196,6 +216,18 @@ mod tests {
         assert_eq!((opened.token.id.as_str(), opened.account()), ("t_1", "city\nadmin"));
         assert_eq!(opened.token.role, Role::Viewer);
         assert_eq!(opened.token.hash, [0; 32]);
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_stands_still_is_not_waited_for_without_end() {
+        let still = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = still.local_addr().unwrap().to_string();
+        let forwarding = Forwarding { answer_max: Duration::from_millis(100), ..forwarding(1) };
+        let asking = forwarding.client.get(format!("http://{address}/api/v1/alerts/a_1"));
+        let answer = forwarding.answered(&address, asking).await;
+        assert_eq!(answer.status(), 503);
+        assert!(answer.headers().contains_key("retry-after"));
+        drop(still);
     }
 
     #[test]
