@@ -4,7 +4,6 @@ use super::{ALL, AT_LAST, Story, What};
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "it held once, and nothing less than many runs will do"]
 async fn whoever_is_cut_off_from_the_others_stops_and_what_it_had_is_sent_once() {
     let lease = Duration::from_secs(6);
     let plan = What { people: 3_000, rate: 100, on_unknown: "hold", lease, cuttable: true };

@@ -47,7 +47,6 @@ async fn kill_all(story: &mut Story) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "takes minutes; it held once, and nothing less than many runs will do"]
 async fn kills_of_each_and_of_all_leave_nobody_of_50_000_out_and_no_second_copy() {
     let lease = Duration::from_secs(10);
     let plan = What { people: 50_000, rate: 1_000, on_unknown: "hold", lease, cuttable: false };

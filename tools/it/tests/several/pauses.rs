@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::task::block_in_place;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "found a second copy when the JetStream leader of outcomes stands still"]
 async fn whoever_stands_still_longer_than_its_lease_leaves_nobody_out_and_repeats_only_the_unknown() {
     let lease = Duration::from_secs(6);
     let plan = What { people: 4_000, rate: 100, on_unknown: "resend", lease, cuttable: false };

@@ -13,7 +13,6 @@ fn plan(config: String) -> Plan {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "each held once; not run often enough to judge every change"]
 async fn any_process_takes_an_alert_any_reports_it_and_platforms_hear_of_theirs_wherever_they_are_bound() {
     let carrier = carrier().await;
     let config = sms_route("carrier", carrier.address(), "") + &smpp_client("platform", "");
@@ -95,7 +94,6 @@ async fn platforms_anywhere(all: &Constellation) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "each held once; not run often enough to judge every change"]
 async fn a_limit_of_50_a_second_holds_over_all_processes_and_they_share_the_work() {
     const RATE: u64 = 50;
     const PEOPLE: u64 = 1_000;
@@ -116,7 +114,6 @@ async fn a_limit_of_50_a_second_holds_over_all_processes_and_they_share_the_work
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "each held once; not run often enough to judge every change"]
 async fn a_database_and_a_bus_that_do_not_belong_together_are_refused() {
     let mut all = Constellation::start(Plan { processes: 1, ..plan(String::new()) }).await;
     all.api(0).get("/api/v1/alerts").await.expect(200);
