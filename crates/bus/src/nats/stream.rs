@@ -103,6 +103,9 @@ pub enum Limits {
     Stay,
 }
 
+/// Where another process has just made a stream, one node may say that it is there, and the next that it is not.
+const HEARD_OF_WITHIN: Duration = Duration::from_secs(5);
+
 /// What says how long records are kept.
 const LIMITS: [&str; 4] = ["max_msgs", "max_bytes", "max_age", "duplicate_window"];
 
@@ -204,7 +207,13 @@ fn check(topic: &str, wanted: &Value, found: &Value, limits: Limits) -> Result<(
 
 /// How a stream stands now, as its leader says.
 pub async fn state(link: &Link, stream: &str, topic: &str) -> Result<State, BusError> {
-    let asked = api::ask(link, &format!("$JS.API.STREAM.INFO.{stream}"), &Value::Null).await;
+    let subject = format!("$JS.API.STREAM.INFO.{stream}");
+    let until = Instant::now() + HEARD_OF_WITHIN;
+    let mut asked = api::ask(link, &subject, &Value::Null).await;
+    while asked.as_ref().is_err_and(|fault| fault.is(code::STREAM_NOT_FOUND)) && Instant::now() < until {
+        tokio::time::sleep(api::TRY_AGAIN_AFTER).await;
+        asked = api::ask(link, &subject, &Value::Null).await;
+    }
     let mut answer = asked.map_err(|fault| fault.into_error(topic))?;
     api::read(answer["state"].take()).map_err(|fault| fault.into_error(topic))
 }

@@ -202,6 +202,26 @@ async fn every_server_dies_at_once_and_what_was_acknowledged_is_there_again() {
     soon("the reader", woken).await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn topics_that_processes_make_side_by_side_answer_to_each_of_them_at_once() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let cluster = Cluster::start(3);
+    let buses: Vec<Arc<dyn Bus>> = (0..3).map(|_| open(&cluster.url(), options(3)).expect("a bus")).collect();
+    for round in 0..12 {
+        let asked: Vec<_> = buses
+            .iter()
+            .map(|bus| {
+                let (bus, name) = (Arc::clone(bus), format!("t{round}"));
+                let opened = tokio::task::spawn_blocking(move || bus.topic(&name));
+                tokio::spawn(async move { opened.await.expect("no panic")?.latest().await })
+            })
+            .collect();
+        for asked in asked {
+            assert_eq!(soon("an answer", asked).await.expect("no panic").expect("an answer"), 0);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_of_a_group_go_on_when_its_leader_dies_and_none_is_left_out() {
     let _one = ONE_AT_A_TIME.lock().await;
