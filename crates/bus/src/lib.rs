@@ -141,6 +141,11 @@ pub trait Topic: Send + Sync {
         records_max: usize,
         octets_max: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, BusError>>;
+    /// Shows the record at an index, or that none is there, without a copy and without waiting; `show` must be short. False, and nothing
+    /// is shown: it is not at hand, and to be [fetched](Topic::fetch).
+    fn glance(&self, _index: u64, _show: &mut dyn FnMut(Option<&[u8]>)) -> bool {
+        false
+    }
     /// Resolves when there is a readable record at `index` or above.
     fn readable(&self, index: u64) -> BoxFuture<'static, ()>;
     /// Lowest index still there.

@@ -87,7 +87,7 @@ impl House {
         choose_cryptography();
         std::fs::create_dir_all(&setup.data)
             .map_err(|error| format!("the data folder {} cannot be made: {error}", setup.data.display()))?;
-        let Opened { store, bus, keys, node } = crate::servers::open(&setup).await?;
+        let Opened { store, bus, keys, node, outbox } = crate::servers::open(&setup).await?;
         let clock: Clock = Arc::new(wall_clock);
         let public_url = setup.http.as_ref().and_then(|http| http.public_url.clone());
         let links = Arc::new(AnswerLinks::new(&keys.links, public_url.as_deref()));
@@ -116,6 +116,7 @@ impl House {
         let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
+        world.outbox = outbox;
         let lead = furnish(&mut world, &engine, member.as_ref())?;
         let mut house = House {
             lead,

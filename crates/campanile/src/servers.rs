@@ -2,6 +2,8 @@
 
 use crate::keys::Keys;
 use crate::setup::{Kept, NodeSetup, Setup, SharedServers};
+use bus::embedded::Fsync;
+use std::path::Path;
 use std::sync::Arc;
 use store::SharedStore;
 
@@ -20,6 +22,8 @@ pub struct Opened {
     pub keys: Keys,
     /// This process, if others share all this.
     pub node: Option<NodeSetup>,
+    /// Topics of this machine alone, beside those that are shared.
+    pub outbox: Option<Arc<dyn bus::Bus>>,
 }
 
 /// Opens what the setup names.
@@ -35,13 +39,13 @@ pub async fn open(setup: &Setup) -> Result<Opened, String> {
                 bus::embedded::open(setup.data.join(bus), options).map_err(|error| error.to_string())?;
             let store = store::sqlite::open(&setup.data.join(database), &store::sqlite::Options::default())
                 .map_err(|error| error.to_string())?;
-            Ok(Opened { store, bus, keys, node: None })
+            Ok(Opened { store, bus, keys, node: None, outbox: None })
         }
-        Kept::Shared(servers) => shared(servers).await,
+        Kept::Shared(servers) => shared(servers, &setup.data).await,
     }
 }
 
-async fn shared(servers: &SharedServers) -> Result<Opened, String> {
+async fn shared(servers: &SharedServers, data: &Path) -> Result<Opened, String> {
     let (url, options) = (servers.store.reveal().to_owned(), servers.postgres.clone());
     let store = aside(move || store::postgres::open(&url, &options).map_err(|error| error.to_string()))
         .await
@@ -51,7 +55,11 @@ async fn shared(servers: &SharedServers) -> Result<Opened, String> {
         .await
         .map_err(|why| format!("[bus]: {why}"))?;
     let keys = belonging(&store, &bus).await?;
-    Ok(Opened { store, bus, keys, node: Some(servers.node.clone()) })
+    // A kill of the process takes nothing of it; a power cut may, and then it is unknown what carriers said.
+    let options =
+        bus::embedded::Options { fsync: Fsync::Os, reserve_octets: 0, ..bus::embedded::Options::default() };
+    let outbox = bus::embedded::open(data.join("outbox"), options).map_err(|error| error.to_string())?;
+    Ok(Opened { store, bus, keys, node: Some(servers.node.clone()), outbox: Some(outbox) })
 }
 
 /// Servers are asked on a thread that may wait.

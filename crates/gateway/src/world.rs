@@ -39,6 +39,8 @@ pub struct World {
     pub witness: Option<Witness>,
     /// Other processes may serve the same routes; nothing by default: this one is alone.
     pub shared: Option<Arc<Shared>>,
+    /// A bus of this machine alone, for what cannot be told while that of all processes is out of reach; nothing by default.
+    pub outbox: Option<Arc<dyn Bus>>,
     /// What earlier processes left half done, found once for all routes.
     pub(crate) recovery: Arc<Recovery>,
 }
@@ -47,7 +49,16 @@ impl World {
     /// A world over a bus that was just opened.
     pub fn new(bus: Arc<dyn Bus>, clock: Clock, cores: Arc<Cores>) -> World {
         let recovery = Arc::new(Recovery::new(Arc::clone(&bus)));
-        World { bus, clock, cores, behind: Arc::new(|| false), witness: None, shared: None, recovery }
+        World {
+            bus,
+            clock,
+            cores,
+            behind: Arc::new(|| false),
+            witness: None,
+            shared: None,
+            outbox: None,
+            recovery,
+        }
     }
 
     /// From now on other processes serve the same routes over the same bus. `node` is this process's name, another at every start;

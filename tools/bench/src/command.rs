@@ -207,6 +207,9 @@ pub struct TopicsArgs {
     #[arg(long, value_name = "D", value_delimiter = ',', default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=1_000))]
     depth: Vec<u16>,
+    /// Topics that they are spread over
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=8))]
+    topics: u8,
     /// Connections, spread over the threads [default: one each]
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=60_000))]
     connections: u32,
@@ -487,6 +490,7 @@ impl TopicsArgs {
                         fsync: common.fsync.clone(),
                         posters: (*posters).into(),
                         readers: (*readers).into(),
+                        topics: self.topics.into(),
                         depth: (*depth).into(),
                         connections: self.connections as usize,
                         durability: durability.clone(),

@@ -43,6 +43,7 @@ macro_rules! conform {
         $crate::conformance::conform! { @ $ground;
             topics: what_was_appended_is_read_back_in_its_order,
             topics: a_read_keeps_to_its_budget_and_gives_at_least_one_record,
+            topics: a_glance_shows_what_a_read_gives_or_leaves_it_to_a_fetch,
             topics: a_reader_that_waits_is_woken_by_the_append,
             topics: appenders_at_once_get_dense_indexes_and_their_records_stay_together,
             topics: an_append_of_nothing_takes_no_index,

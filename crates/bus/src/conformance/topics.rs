@@ -1,7 +1,7 @@
 //! Appending and reading.
 
 use super::{Ground, all_from, append_each, soon, take, texts};
-use crate::{BusError, RECORD_OCTETS_MAX, TOPIC_NAME_OCTETS_MAX};
+use crate::{BusError, Durability, RECORD_OCTETS_MAX, TOPIC_NAME_OCTETS_MAX, TopicSettings};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -32,6 +32,28 @@ pub(crate) async fn a_read_keeps_to_its_budget_and_gives_at_least_one_record(gro
     let some = topic.read(0, usize::MAX, 1000).unwrap();
     assert!((5..=10).contains(&some.len()), "about so many octets: {} records", some.len());
     assert!(topic.read(0, 0, 1000).unwrap().is_empty());
+}
+
+pub(crate) async fn a_glance_shows_what_a_read_gives_or_leaves_it_to_a_fetch(ground: &dyn Ground) {
+    let bus = ground.bus();
+    let memory = TopicSettings { durability: Some(Durability::Memory), ..TopicSettings::default() };
+    for topic in [bus.topic("t").unwrap(), bus.topic_with("m", &memory).unwrap()] {
+        let records: Vec<Vec<u8>> = (0..200u8).map(|n| vec![n; usize::from(n)]).collect();
+        for batch in [&records[..1], &records[1..150], &records[150..]] {
+            let batch: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
+            soon("an append", topic.append(&batch)).await.unwrap();
+        }
+        topic.trim(1).unwrap();
+        for index in 0..203 {
+            let mut shown = None;
+            let was = topic.glance(index, &mut |record| shown = Some(record.map(<[u8]>::to_vec)));
+            assert_eq!(was, shown.is_some(), "{index}");
+            let read = topic.read(index, 1, 1).unwrap().into_iter().find(|record| record.index == index);
+            if let Some(shown) = shown {
+                assert_eq!(shown.as_deref(), read.as_ref().map(|record| &record.octets[..]), "{index}");
+            }
+        }
+    }
 }
 
 pub(crate) async fn a_reader_that_waits_is_woken_by_the_append(ground: &dyn Ground) {

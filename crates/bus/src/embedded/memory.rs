@@ -374,6 +374,17 @@ impl Topic for Memory {
         Box::pin(async move { self.read(from, records_max, octets_max) })
     }
 
+    fn glance(&self, index: u64, show: &mut dyn FnMut(Option<&[u8]>)) -> bool {
+        if self.is_stopped() {
+            return false;
+        }
+        if index < self.low() || index >= self.head() {
+            show(None);
+            return true;
+        }
+        self.tail.show(index, show)
+    }
+
     fn readable(&self, index: u64) -> BoxFuture<'static, ()> {
         let Some(me) = self.me.upgrade() else {
             return Box::pin(std::future::ready(()));

@@ -74,7 +74,7 @@ impl Tail {
     /// Records from `from` on; nothing at all if the first is not in memory.
     pub fn read(&self, from: u64, mut budget: Budget) -> Option<Vec<Record>> {
         let batches = lock(&self.batches);
-        let mut at = batches.partition_point(|batch| batch.end() <= from);
+        let mut at = place_of(&batches, from);
         if batches.get(at)?.first > from {
             return None;
         }
@@ -99,6 +99,22 @@ impl Tail {
             at += 1;
         }
         Some(out)
+    }
+
+    /// Shows a record; false if it is not in memory.
+    pub fn show(&self, index: u64, show: &mut dyn FnMut(Option<&[u8]>)) -> bool {
+        let batches = lock(&self.batches);
+        let found = || {
+            let batch = batches.get(place_of(&batches, index)).filter(|batch| batch.first <= index)?;
+            let at = batch.offset(index)?;
+            let (len, _) = record_header(batch.octets.get(at..)?)?;
+            batch.octets.get(at + RECORD_HEADER..)?.get(..len)
+        };
+        let found = found();
+        if found.is_some() {
+            show(found);
+        }
+        found.is_some()
     }
 
     /// Adds the newest batch, whose first record stands behind `skip` octets.
@@ -133,6 +149,39 @@ impl Tail {
     pub fn drop_oldest(&self) -> Option<(u64, usize)> {
         lock(&self.batches).pop_front().map(|batch| (batch.end(), batch.octets.len()))
     }
+}
+
+/// The place of the first batch that ends behind an index. Batches are mostly of one size: it is guessed from the ends, and what is left
+/// of the way found by doubled steps. A plain binary search would touch memory all over a long tail for every read.
+fn place_of(batches: &VecDeque<Batch>, index: u64) -> usize {
+    let (Some(oldest), Some(newest)) = (batches.front(), batches.back()) else { return 0 };
+    if index >= newest.end() {
+        return batches.len();
+    }
+    let (into, all) = (index.saturating_sub(oldest.first), newest.end() - oldest.first);
+    let guess = (u128::from(into) * batches.len() as u128 / u128::from(all.max(1))) as usize;
+    let is_behind = |place: usize| batches.get(place).is_none_or(|batch| batch.end() > index);
+    // It lies in `low..=high`.
+    let (mut low, mut high, mut step) = (guess, guess, 1);
+    while !is_behind(high) {
+        low = high + 1;
+        high = (high + step).min(batches.len());
+        step *= 2;
+    }
+    step = 1;
+    while low > 0 && is_behind(low - 1) {
+        high = low - 1;
+        low = low.saturating_sub(step);
+        step *= 2;
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match is_behind(middle) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    low
 }
 
 /// The bound over all tails.
@@ -185,6 +234,28 @@ mod tests {
 
     fn all(end: u64) -> Budget {
         Budget { records: usize::MAX, octets: usize::MAX, end }
+    }
+
+    #[test]
+    fn the_batch_of_an_index_is_found_however_their_sizes_are_spread() {
+        for sizes in [vec![], vec![5], vec![1; 300], (1..60).collect::<Vec<_>>(), (1..60).rev().collect(), {
+            let mut sizes = vec![1; 50];
+            sizes.extend([1_000, 1, 1, 500]);
+            sizes.extend(vec![1; 90]);
+            sizes
+        }] {
+            let mut batches = VecDeque::new();
+            let mut first = 7;
+            for count in sizes {
+                let (octets, steps) = (Bytes::new(), Box::default());
+                batches.push_back(Batch { first, count, octets, skip: 0, steps });
+                first += u64::from(count);
+            }
+            for index in 0..first + 3 {
+                let wanted = batches.partition_point(|batch| batch.end() <= index);
+                assert_eq!(place_of(&batches, index), wanted, "{index}");
+            }
+        }
     }
 
     #[test]

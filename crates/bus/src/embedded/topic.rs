@@ -72,6 +72,10 @@ impl Topic for Log {
         Log::read(self, from, records_max, octets_max)
     }
 
+    fn glance(&self, index: u64, show: &mut dyn FnMut(Option<&[u8]>)) -> bool {
+        Log::glance(self, index, show)
+    }
+
     fn readable(&self, index: u64) -> BoxFuture<'static, ()> {
         let mut progress = self.progress();
         Box::pin(async move {

@@ -178,6 +178,9 @@ impl Talk {
         let Some(topic) = door.shelf.find(self.machine.text(topic)) else {
             return self.machine.reply(b"");
         };
+        if topic.glance(index, &mut |record| self.machine.reply(record.unwrap_or_default())) {
+            return;
+        }
         match topic.fetch(index, 1, 1).await {
             // Without a record at the index, one above it comes.
             Ok(records) => match records.first() {

@@ -19,6 +19,7 @@ mod desk;
 mod health;
 mod held;
 mod meter;
+mod outbox;
 mod recovery;
 mod supply;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use crate::peers::{Claimed, Outlook};
 use desk::{Desk, Intended, PassedOver, Settled};
 use health::Health;
 use meter::Meter;
+use outbox::Outbox;
 use recovery::RouteProgress;
 
 /// The consumer group of all gateways.
@@ -53,6 +55,8 @@ pub(crate) const GROUP: &str = "gateway";
 /// What is ready to be written is at most so much of the route's rate: what is intended is written soon, and an
 /// emergency does not wait for more.
 const AHEAD: Duration = Duration::from_millis(100);
+/// What the bus has not taken within this is kept on this machine meanwhile, and looked at again so often.
+const KEPT_AFTER: Duration = Duration::from_millis(500);
 /// But always so many units, so that the route need not wait for the disk.
 const AHEAD_UNITS_MIN: u32 = 2;
 /// What a feed must know of its route.
@@ -76,6 +80,7 @@ pub struct Feed<C: Craft> {
     world: World,
     craft: C,
     journal: Journal,
+    outbox: Option<Outbox>,
     meter: Meter,
     control: Arc<dyn Retained>,
     routes: Arc<dyn Retained>,
@@ -194,6 +199,7 @@ impl<C: Craft> Feed<C> {
         };
         let feed = Feed {
             journal: Journal::open(&*world.bus)?,
+            outbox: world.outbox.as_ref().map(|local| Outbox::open(&**local, &route)).transpose()?,
             meter: Meter::new(&route),
             control: world.bus.retained(CONTROL)?,
             routes: world.bus.retained(ROUTES)?,
@@ -213,6 +219,7 @@ impl<C: Craft> Feed<C> {
             acked_octets: AtomicU64::new(0),
         };
         feed.set_rate(rate);
+        feed.tell_what_was_left().await?;
         Ok(Arc::new(feed))
     }
 
@@ -483,10 +490,7 @@ impl<C: Craft> Feed<C> {
                 continue;
             };
             let key = self.world.shared.as_ref().map(|shared| self.append_key(&shared.node));
-            let key = key.as_ref().map(String::as_bytes);
-            let appended =
-                self.journal.insist(batch.record(), key, |trouble| self.journal_trouble(trouble)).await;
-            match appended {
+            match self.told(batch.record(), key.as_ref().map(String::as_bytes)).await {
                 Ok(record) => {
                     let read = self.read_back(record, &intended).await;
                     self.appended(batch, intended, read);
@@ -501,6 +505,53 @@ impl<C: Craft> Feed<C> {
         }
         self.supply.notify_one();
         self.signal();
+    }
+
+    /// Appends a record. What the bus does not take soon is kept on this machine until it does.
+    async fn told(&self, record: &[u8], key: Option<&[u8]>) -> Result<u64, BusError> {
+        let told = self.journal.insist(record, key, |trouble| self.journal_trouble(trouble));
+        let Some(outbox) = &self.outbox else { return told.await };
+        let mut told = std::pin::pin!(told);
+        let mut kept = None;
+        loop {
+            tokio::select! {
+                told = &mut told => {
+                    if kept.is_some() && told.is_ok() {
+                        self.outbox_trouble(outbox.clear().await);
+                    }
+                    return told;
+                }
+                () = tokio::time::sleep(KEPT_AFTER) => {}
+            }
+            let (noted, waiting) = self.state().desk.pending.copies();
+            if kept.replace(noted) != Some(noted) {
+                let waiting = waiting.iter().map(Vec::as_slice);
+                let records: Vec<&[u8]> = std::iter::once(record).chain(waiting).collect();
+                self.outbox_trouble(outbox.keep(&records).await);
+            }
+        }
+    }
+
+    /// Tells what an earlier process on this machine could not.
+    async fn tell_what_was_left(&self) -> Result<(), BusError> {
+        let Some((outbox, shared)) = self.outbox.as_ref().zip(self.world.shared.as_ref()) else {
+            return Ok(());
+        };
+        let Some(record) = outbox.left().await? else { return Ok(()) };
+        tracing::info!(
+            route = self.route,
+            octets = record.len(),
+            "what could not be told before is told now"
+        );
+        let key = self.append_key(&shared.node);
+        self.journal.insist(&record, Some(key.as_bytes()), |trouble| self.journal_trouble(trouble)).await?;
+        outbox.clear().await
+    }
+
+    fn outbox_trouble(&self, kept: Result<(), BusError>) {
+        if let Err(error) = kept {
+            tracing::warn!(route = self.route, %error, "outcomes that cannot be told are not kept on this machine either");
+        }
     }
 
     /// Another for each append, over all processes and routes.

@@ -226,6 +226,11 @@ impl<T: Tag> Pending<T> {
         ticket.0 <= self.durable
     }
 
+    /// What waits, as it will be appended, and a number that is another when more waits.
+    pub fn copies(&mut self) -> (u64, Vec<Vec<u8>>) {
+        (self.noted, self.waiting.iter_mut().map(|batch| batch.record().to_vec()).collect())
+    }
+
     /// Takes the next batch out.
     pub fn take(&mut self) -> Batch<T> {
         self.waiting.pop_front().or_else(|| self.spare.take()).unwrap_or_default()

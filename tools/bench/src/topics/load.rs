@@ -23,6 +23,8 @@ pub(super) struct Load {
     pub(super) token: Option<String>,
     pub(super) posters: usize,
     pub(super) readers: usize,
+    /// So many of the topics are used, at least one.
+    pub(super) topics: u64,
     /// Requests in flight on each connection.
     pub(super) depth: usize,
     /// Connections, spread over the threads; at least one each.
@@ -129,6 +131,8 @@ struct Connection {
     filled: usize,
     /// Topics of the requests in flight.
     asked: Vec<usize>,
+    /// The last index each topic gave to it.
+    last: [Option<u64>; TOPICS],
 }
 
 impl Connection {
@@ -137,7 +141,7 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let input = vec![0; if load.connections > 1_000 { 1024 } else { READ_OCTETS }];
-        let mut connection = Connection { stream, input, filled: 0, asked: Vec::new() };
+        let mut connection = Connection { stream, input, filled: 0, asked: Vec::new(), last: [None; TOPICS] };
         if let Some(token) = &load.token {
             connection.stream.write_all(format!("AUTH@{token}\0").as_bytes())?;
             let mut good = false;
@@ -179,8 +183,6 @@ struct Thread {
     posts: bool,
     chance: Chance,
     output: Vec<u8>,
-    /// The last index each topic gave to this thread.
-    last: [Option<u64>; TOPICS],
     requests: u64,
     errors: u64,
     spread: Spread,
@@ -195,7 +197,6 @@ impl Thread {
             posts: number < shared.load.posters,
             chance: Chance::new(number as u64 + 1),
             output: Vec::new(),
-            last: [None; TOPICS],
             requests: 0,
             errors: 0,
             spread: Spread::new(),
@@ -233,7 +234,7 @@ impl Thread {
         self.output.clear();
         connection.asked.clear();
         for _ in 0..shared.load.depth {
-            let topic = self.chance.below(TOPICS as u64) as usize;
+            let topic = self.chance.below(shared.load.topics) as usize;
             connection.asked.push(topic);
             if self.posts {
                 let message = &words.messages[self.chance.below(MESSAGES as u64) as usize];
@@ -258,24 +259,24 @@ impl Thread {
 
     fn hear(&mut self, connection: &mut Connection, shared: &Shared) -> io::Result<()> {
         let asked = std::mem::take(&mut connection.asked);
+        let mut last = connection.last;
         connection.read(asked.len(), |place, reply| {
             let topic = asked[place];
-            let good =
-                if self.posts { self.posted(topic, reply, shared) } else { shared.load.words.has(reply) };
+            let good = match self.posts {
+                true => posted(topic, reply, &mut last[topic], shared),
+                false => shared.load.words.has(reply),
+            };
             self.errors += u64::from(!good);
             self.requests += 1;
         })?;
-        connection.asked = asked;
+        (connection.asked, connection.last) = (asked, last);
         Ok(())
     }
+}
 
-    /// An index that was never given to this thread before, and is above the last one.
-    fn posted(&mut self, topic: usize, reply: &[u8], shared: &Shared) -> bool {
-        let Some(index) = number(reply) else { return false };
-        shared.known[topic].fetch_max(index + 1, Ordering::Relaxed);
-        // Of many connections at once the replies may be heard in another order than they were given.
-        let rises = self.last[topic].is_none_or(|last| index > last) || shared.load.connections > 1_000;
-        self.last[topic] = Some(index);
-        rises
-    }
+/// An index above all that the topic gave to this connection before.
+fn posted(topic: usize, reply: &[u8], last: &mut Option<u64>, shared: &Shared) -> bool {
+    let Some(index) = number(reply) else { return false };
+    shared.known[topic].fetch_max(index + 1, Ordering::Relaxed);
+    last.replace(index).is_none_or(|last| index > last)
 }

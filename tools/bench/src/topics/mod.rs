@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
-use words::Words;
+use words::{TOPICS, Words};
 
 /// The topic door opens so long after the HTTP door.
 const DOOR_MAX: Duration = Duration::from_secs(30);
@@ -35,6 +35,8 @@ pub(crate) struct TopicsOptions {
     pub(crate) fsync: String,
     pub(crate) posters: usize,
     pub(crate) readers: usize,
+    /// Topics that requests are spread over.
+    pub(crate) topics: usize,
     pub(crate) depth: usize,
     pub(crate) connections: usize,
     pub(crate) durability: String,
@@ -159,6 +161,7 @@ async fn measure(subject: &Subject, options: &TopicsOptions) -> Result<Measured,
         token,
         posters: options.posters,
         readers: options.readers,
+        topics: options.topics.clamp(1, TOPICS) as u64,
         depth: options.depth,
         connections: options.connections,
         time: options.time,
@@ -192,6 +195,7 @@ fn line(subject: &Subject, options: &TopicsOptions, done: &Done) -> Measured {
         .with("server", subject.name())
         .with("posters", options.posters)
         .with("readers", options.readers)
+        .with("topics", options.topics)
         .with("depth", options.depth)
         .with("connections", options.connections.max(options.posters + options.readers))
         .with("durability", options.durability.as_str())
@@ -213,6 +217,7 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
         "durability",
         "posters",
         "readers",
+        "topics",
         "depth",
         "connections",
         "requests/s",
@@ -240,6 +245,7 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
             text("durability"),
             text("posters"),
             text("readers"),
+            text("topics"),
             text("depth"),
             text("connections"),
             shown(line.rate_per_s),

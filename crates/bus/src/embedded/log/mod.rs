@@ -244,6 +244,23 @@ impl Log {
         }
     }
 
+    /// Shows a durable record that is in memory, or that there is none.
+    pub fn glance(&self, index: u64, show: &mut dyn FnMut(Option<&[u8]>)) -> bool {
+        let end = {
+            let progress = self.progress.borrow();
+            if progress.stopped.is_some() {
+                return false;
+            }
+            progress.head
+        };
+        if index >= end {
+            show(None);
+            return true;
+        }
+        // What was trimmed may still be in memory.
+        index >= self.low() && self.tail.show(index, show)
+    }
+
     /// Lowest index that is there.
     pub fn low(&self) -> u64 {
         read(&self.files).first().map_or(self.begin, |file| file.first)

@@ -24,6 +24,10 @@ trait Ground: Send + Sync {
     /// The bus as another process has it.
     fn bus(&self) -> Arc<dyn Bus>;
     fn lease(&self) -> Duration;
+    /// A bus of the machine alone.
+    fn outbox(&self) -> Option<Arc<dyn Bus>> {
+        None
+    }
 }
 
 struct OnDisk {
@@ -33,11 +37,15 @@ struct OnDisk {
 }
 
 impl OnDisk {
-    fn ground(lease: Duration) -> Arc<dyn Ground> {
+    fn on_disk(lease: Duration) -> OnDisk {
         let dir = tempfile::tempdir().unwrap();
         let options = Options { fsync: Fsync::Os, ..Options::default() };
         let bus = bus::embedded::open(dir.path(), options).unwrap();
-        Arc::new(OnDisk { _dir: dir, bus, lease })
+        OnDisk { _dir: dir, bus, lease }
+    }
+
+    fn ground(lease: Duration) -> Arc<dyn Ground> {
+        Arc::new(OnDisk::on_disk(lease))
     }
 }
 
@@ -122,7 +130,7 @@ impl Process {
         let gate = Arc::new(Gate::default());
         let allowance = Arc::new(AtomicU32::new(allowance));
         let tells = Arc::new(AtomicBool::new(true));
-        let (bus, lease) = (ground.bus(), ground.lease());
+        let (bus, lease, outbox) = (ground.bus(), ground.lease(), ground.outbox());
         let hand = Hand {
             name: name.to_owned(),
             written: Arc::clone(written),
@@ -133,7 +141,7 @@ impl Process {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
-                let feed = open(&named, bus, lease).await;
+                let feed = open(&named, bus, lease, outbox).await;
                 let running = Arc::clone(&feed);
                 tokio::spawn(async move { running.run().await });
                 tokio::spawn(hand.work(Arc::clone(&feed)));
@@ -193,10 +201,16 @@ impl Drop for Process {
     }
 }
 
-async fn open(name: &str, bus: Arc<dyn Bus>, lease: Duration) -> Arc<Feed<ByAddress>> {
+async fn open(
+    name: &str,
+    bus: Arc<dyn Bus>,
+    lease: Duration,
+    outbox: Option<Arc<dyn Bus>>,
+) -> Arc<Feed<ByAddress>> {
     let cores = Arc::new(Cores::from_handles(Vec::new()));
     let mut world = World::new(bus, Arc::new(|| NOW), cores);
     world.share(name, lease).unwrap();
+    world.outbox = outbox;
     let settings = FeedSettings {
         route: ROUTE.to_owned(),
         slots: SLOTS,
@@ -481,6 +495,57 @@ mod over_nats {
     async fn whatever_happens_to_processes_everybody_is_accounted_for_and_nobody_is_written_to_twice() {
         story(OverNats::ground(SHORT), 3, 12).await;
     }
+}
+
+/// Servers, and a disk of the machine's own.
+struct WithOutbox {
+    over: OverNats,
+    own: OnDisk,
+}
+
+impl Ground for WithOutbox {
+    fn bus(&self) -> Arc<dyn Bus> {
+        self.over.bus()
+    }
+    fn lease(&self) -> Duration {
+        self.over.lease()
+    }
+    fn outbox(&self) -> Option<Arc<dyn Bus>> {
+        Some(self.own.bus())
+    }
+}
+
+#[tokio::test]
+async fn what_a_carrier_answered_while_no_server_did_is_told_by_the_next_process_of_the_machine() {
+    let lease = Duration::from_secs(5);
+    let server = Mutex::new(peers::nats::Server::start());
+    let own = OnDisk::on_disk(LONG);
+    let ground = Arc::new(WithOutbox { over: OverNats { server, lease }, own });
+    let (as_ground, written): (Arc<dyn Ground>, _) = (ground.clone(), Written::default());
+    let bus = ground.bus();
+    append(&bus, &segment(1, Lane::Routine, 0, &[1; 5])).await;
+    let one = Process::start("one", &as_ground, &written, 0);
+    wait_for("all are ready to be written", || one.feed.has_work()).await;
+    ground.over.server.lock().unwrap().pause();
+    one.allow(u32::MAX);
+    let kept = ground.own.bus().topic(&format!("outbox/{ROUTE}")).unwrap();
+    let facts = || {
+        let records = kept.read(0, 10, usize::MAX).unwrap();
+        records.last().map_or(0, |record| decode_outcomes(&record.octets).unwrap().len())
+    };
+    wait_for("what the carrier said is kept", || facts() == 5).await;
+    one.kill();
+    ground.over.server.lock().unwrap().resume();
+    let _two = Process::start("two", &as_ground, &written, u32::MAX);
+    // Some of it may stand there twice, as the server may have heard the first process too: that changes nothing.
+    let accepted = |result: &AttemptResult| matches!(result, AttemptResult::Accepted { .. });
+    wait_for("all of it is told", || Account::read(&bus).count(accepted) == 5).await;
+    wait_for("nothing is left to tell", || facts() == 0).await;
+    let topic = bus.topic(&segment_topic(ROUTE, Lane::Routine)).unwrap();
+    let group = bus.group(&segment_topic(ROUTE, Lane::Routine), crate::feed::GROUP).unwrap();
+    wait_for("the segment is over", || group.low_water() == topic.head()).await;
+    assert_eq!(Account::read(&bus).unknown(), 0);
+    assert_eq!(written.lock().unwrap().len(), 5);
 }
 
 #[tokio::test]
