@@ -13,21 +13,34 @@ use std::time::{Duration, Instant};
 /// A sync waits for those the last ones carried at most this part of a sync's time.
 const GATHER_PART: u32 = 10;
 
-/// How many appends the last syncs carried.
+/// Whom the last sync carried, and who came meanwhile.
 #[derive(Default)]
 pub(super) struct Cohort {
-    /// All of them together.
+    /// Appends that all syncs together carried.
     carried: u64,
-    /// The last two.
-    sizes: [u64; 2],
-    /// The last one's time.
+    /// Those of the last one.
+    released: u64,
+    /// Those that came while it ran.
+    came: u64,
+    /// Its time.
     took: Duration,
 }
 
 impl Cohort {
     fn carry(&mut self, appends: u64) {
-        self.sizes = [self.sizes[1], appends - self.carried];
+        self.released = appends - self.carried;
         self.carried = appends;
+    }
+
+    fn over(&mut self, appends: u64, took: Duration) {
+        self.came = appends - self.carried;
+        self.took = took;
+    }
+
+    /// How many appends there are once all have come again that the last sync carried. Without those that wait already two halves would
+    /// take turns, and each wait for two syncs.
+    fn expected(&self) -> u64 {
+        self.carried + self.came + self.released
     }
 }
 
@@ -97,13 +110,12 @@ impl Log {
         }
     }
 
-    /// Before a sync: waits a part of a sync's time for those who were carried by the last ones to come again. A few
+    /// Before a sync: waits a part of a sync's time for those who were carried by the last one to come again. A few
     /// that are woken first would otherwise start the next sync alone, and all others wait for the one after.
     pub fn gather(&self) {
         let (wanted, at_most) = {
             let cohort = lock(&self.syncing);
-            let largest = cohort.sizes[0].max(cohort.sizes[1]);
-            (cohort.carried + largest, cohort.took / GATHER_PART)
+            (cohort.expected(), cohort.took / GATHER_PART)
         };
         if self.appends.load(Ordering::SeqCst) >= wanted {
             return;
@@ -137,7 +149,7 @@ impl Log {
         };
         let begun = Instant::now();
         let result = self.sync_files(&files, &folders);
-        cohort.took = begun.elapsed();
+        cohort.over(self.appends.load(Ordering::SeqCst), begun.elapsed());
         drop(files);
         if let Some(listed) = listed {
             self.shared.unsynced.leave(listed);
@@ -171,5 +183,26 @@ impl Log {
     pub fn is_dirty(&self) -> bool {
         let writer = lock(&self.writer);
         !writer.unsynced.is_empty() || !writer.folders.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_who_take_part_are_waited_for_whichever_sync_carried_them() {
+        let mut cohort = Cohort::default();
+        let ms = Duration::from_millis;
+        cohort.carry(1);
+        cohort.over(1, ms(1));
+        assert_eq!(cohort.expected(), 2, "one alone comes again, and is not waited for longer");
+        // Of 64 half came while the other half was synced.
+        cohort.carry(33);
+        cohort.over(65, ms(1));
+        assert_eq!(cohort.expected(), 33 + 64);
+        cohort.carry(97);
+        cohort.over(97, ms(1));
+        assert_eq!(cohort.expected(), 97 + 64, "from then on all go together");
     }
 }

@@ -37,7 +37,7 @@ struct OnDisk {
 }
 
 impl OnDisk {
-    fn on_disk(lease: Duration) -> OnDisk {
+    fn with(lease: Duration) -> OnDisk {
         let dir = tempfile::tempdir().unwrap();
         let options = Options { fsync: Fsync::Os, ..Options::default() };
         let bus = bus::embedded::open(dir.path(), options).unwrap();
@@ -45,7 +45,7 @@ impl OnDisk {
     }
 
     fn ground(lease: Duration) -> Arc<dyn Ground> {
-        Arc::new(OnDisk::on_disk(lease))
+        Arc::new(OnDisk::with(lease))
     }
 }
 
@@ -519,7 +519,7 @@ impl Ground for WithOutbox {
 async fn what_a_carrier_answered_while_no_server_did_is_told_by_the_next_process_of_the_machine() {
     let lease = Duration::from_secs(5);
     let server = Mutex::new(peers::nats::Server::start());
-    let own = OnDisk::on_disk(LONG);
+    let own = OnDisk::with(LONG);
     let ground = Arc::new(WithOutbox { over: OverNats { server, lease }, own });
     let (as_ground, written): (Arc<dyn Ground>, _) = (ground.clone(), Written::default());
     let bus = ground.bus();
