@@ -213,13 +213,15 @@ async fn every_class_has_a_standing_alert_and_a_report(ground: Ground) {
             .await
             .unwrap()
             .0;
-        if !page.is_empty() {
+        let addresses: Vec<&str> = page.iter().map(|delivery| delivery.address.as_str()).collect();
+        assert!(["+463", "+464"].starts_with(&addresses), "a page has no gaps: {addresses:?}");
+        if page.len() == 2 {
             break page;
         }
         house.pass_s(1);
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
-    assert_eq!(page.iter().map(|delivery| delivery.address.as_str()).collect::<Vec<_>>(), ["+463", "+464"]);
+    assert!(page.iter().all(|delivery| delivery.state == DeliveryState::Accepted));
 }
 
 over_both!(
