@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A sync waits for those the last ones carried at most this part of a sync's time.
+/// A sync waits for those the last one carried at most this part of a sync's time.
 const GATHER_PART: u32 = 10;
 
 /// Whom the last sync carried, and who came meanwhile.
