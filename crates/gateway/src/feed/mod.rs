@@ -516,7 +516,8 @@ impl<C: Craft> Feed<C> {
         loop {
             tokio::select! {
                 told = &mut told => {
-                    if kept.is_some() && told.is_ok() {
+                    // What came meanwhile is kept as well, and told by the appends that follow.
+                    if outbox.holds() && told.is_ok() && self.state().desk.pending.is_empty() {
                         self.outbox_trouble(outbox.clear().await);
                     }
                     return told;

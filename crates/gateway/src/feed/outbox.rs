@@ -5,6 +5,7 @@
 //! said need no place here: their carrier brings them again until somebody has taken them durably.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bus::{Bus, BusError, Topic};
 use records::{AttemptResult, Outcome, decode_outcomes, encode_outcomes};
@@ -15,12 +16,13 @@ const READ_OCTETS: usize = 64 * 1024 * 1024;
 /// One route's.
 pub(super) struct Outbox {
     topic: Arc<dyn Topic>,
+    holds: AtomicBool,
 }
 
 impl Outbox {
     /// Opens it, on a bus of this machine alone.
     pub fn open(local: &dyn Bus, route: &str) -> Result<Outbox, BusError> {
-        Ok(Outbox { topic: local.topic(&format!("outbox/{route}"))? })
+        Ok(Outbox { topic: local.topic(&format!("outbox/{route}"))?, holds: AtomicBool::new(false) })
     }
 
     /// What an earlier process could not tell, as a record of outcomes.
@@ -32,16 +34,24 @@ impl Outbox {
         Ok(octets.filter(|octets| decode_outcomes(octets).is_ok_and(|outcomes| !outcomes.is_empty())))
     }
 
+    /// Something is kept that may not have been told.
+    pub fn holds(&self) -> bool {
+        self.holds.load(Ordering::Relaxed)
+    }
+
     /// Keeps what these records say, in the place of all that was kept before.
     pub async fn keep(&self, records: &[&[u8]]) -> Result<(), BusError> {
         let outcomes = records.iter().flat_map(|record| decode_outcomes(record).unwrap_or_default());
         let facts: Vec<Outcome> = outcomes.filter(is_fact).collect();
+        self.holds.store(true, Ordering::Relaxed);
         self.put(&facts).await
     }
 
     /// All of it was told.
     pub async fn clear(&self) -> Result<(), BusError> {
-        self.put(&[]).await
+        self.put(&[]).await?;
+        self.holds.store(false, Ordering::Relaxed);
+        Ok(())
     }
 
     async fn put(&self, facts: &[Outcome]) -> Result<(), BusError> {
