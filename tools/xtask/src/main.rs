@@ -1,6 +1,8 @@
-//! What a program can check of the house: `cargo xtask tidy` its rules, `cargo xtask test` its tests.
+//! What a program can check of the house: `cargo xtask tidy` its rules, `cargo xtask test` its tests. And what it can write:
+//! `cargo xtask dictionary` the tables of Diameter.
 
 mod again;
+mod dictionary;
 mod edges;
 mod scan;
 mod tidy;
@@ -12,15 +14,18 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask tidy
        cargo xtask test [ARGUMENTS]
+       cargo xtask dictionary
 
   tidy    compares the crates' dependencies with the allowed edges, and checks lengths, bans, names and docstrings
   test    cargo test with these arguments; of the tests that fail, a few are run once more, alone, and named
+  dictionary  compiles libs/diameter/dictionary into the library's tables
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
+        ["dictionary"] => run_dictionary(),
         ["test", ref arguments @ ..] => run_test(arguments),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");
@@ -44,9 +49,26 @@ fn run_test(arguments: &[&str]) -> ExitCode {
     }
 }
 
+/// Two floors above tools/xtask.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run_dictionary() -> ExitCode {
+    match dictionary::run(&root()) {
+        Ok(changed) => {
+            println!("{}: {}", dictionary::GENERATED, if changed { "written" } else { "fresh already" });
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("dictionary: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn run_tidy() -> ExitCode {
-    // Two floors above tools/xtask.
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root();
     match tidy::run(&root) {
         Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
         Ok(findings) => {

@@ -11,6 +11,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::dictionary;
 use crate::scan::Source;
 
 /// Where our Rust code stands.
@@ -67,12 +68,20 @@ impl File {
 pub fn run(root: &Path) -> Result<Vec<Finding>, String> {
     let files = read_all(root)?;
     let mut findings = edges::check(root)?;
+    findings.extend(generated(root)?);
     for file in &files {
         findings.extend(check(file));
     }
     findings.sort();
     findings.dedup();
     Ok(findings)
+}
+
+/// What is compiled from data files must be what they say.
+fn generated(root: &Path) -> Result<Option<Finding>, String> {
+    let message = "stale: run `cargo xtask dictionary`".to_string();
+    let finding = Finding { path: dictionary::GENERATED.to_string(), line: 1, message };
+    Ok((!dictionary::is_fresh(root)?).then_some(finding))
 }
 
 fn check(file: &File) -> Vec<Finding> {

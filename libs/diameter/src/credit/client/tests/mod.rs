@@ -1,0 +1,3 @@
+mod answers;
+mod one_time;
+mod session;
