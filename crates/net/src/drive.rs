@@ -129,11 +129,14 @@ where
     if !writable {
         return Ok(());
     }
-    link.fill(machine);
-    if !link.is_empty() && poll_fn(|cx| now_or_never(link.poll_write(cx))).await? {
+    // A machine may hand its output out in pieces, so that what is urgent overtakes the rest: it is asked again until nothing is left.
+    loop {
+        link.fill(machine);
+        if link.is_empty() || !poll_fn(|cx| now_or_never(link.poll_write(cx))).await? {
+            return Ok(());
+        }
         worker.wrote(Instant::now());
     }
-    Ok(())
 }
 
 fn hand_out<M: Machine, W: Worker<M>>(machine: &mut M, worker: &mut W, now: Instant) {
@@ -152,10 +155,13 @@ fn now_or_never(poll: Poll<io::Result<()>>) -> Poll<io::Result<bool>> {
 
 async fn last_words<M: Machine>(link: &mut Link, machine: &mut M) -> io::Result<End> {
     let written = tokio::time::timeout(LAST_WORDS, async {
-        poll_fn(|cx| link.poll_write(cx)).await?;
-        link.fill(machine);
-        poll_fn(|cx| link.poll_write(cx)).await?;
-        link.close().await
+        loop {
+            poll_fn(|cx| link.poll_write(cx)).await?;
+            link.fill(machine);
+            if link.is_empty() {
+                return link.close().await;
+            }
+        }
     });
     match written.await {
         Ok(Err(error)) => Err(error),

@@ -14,7 +14,7 @@ pub trait Machine {
     fn handle_timeout(&mut self, now: Instant);
     /// Nothing more will come from the peer, and nothing more reaches it.
     fn handle_eof(&mut self, now: Instant);
-    /// Appends all octets that wait for the peer to `output`.
+    /// Appends octets that wait for the peer to `output`: all of them, or a piece; it is called again once those are written.
     fn poll_transmit(&mut self, output: &mut Vec<u8>);
     /// When to call [`handle_timeout`](Self::handle_timeout). May change with any other call.
     fn poll_timeout(&self) -> Option<Instant>;

@@ -21,6 +21,8 @@ struct Lines {
     tick: Option<Instant>,
     ticks: usize,
     eof: bool,
+    /// So many octets of output are handed out at a time; 0: all.
+    piece: usize,
 }
 
 const LINES_OUTPUT_MAX: usize = 64 * 1024;
@@ -51,7 +53,8 @@ impl Machine for Lines {
         self.eof = true;
     }
     fn poll_transmit(&mut self, output: &mut Vec<u8>) {
-        output.append(&mut self.output);
+        let octets = if self.piece == 0 { self.output.len() } else { self.piece.min(self.output.len()) };
+        output.extend(self.output.drain(..octets));
     }
     fn poll_timeout(&self) -> Option<Instant> {
         self.tick
@@ -145,6 +148,25 @@ async fn many_messages_read_together_are_answered_by_one_write() {
     let (end, worker, machine) = served.await.unwrap();
     assert!(matches!(end, End::Finished), "{end:?}");
     assert!(machine.eof && worker.wrote <= 10, "{} writes", worker.wrote);
+}
+
+#[tokio::test]
+async fn a_machine_that_hands_its_output_out_in_pieces_is_asked_until_nothing_is_left() {
+    let (ours, mut peer) = pair().await;
+    let served = tokio::spawn(async move {
+        let mut machine = Lines { piece: 100, ..Lines::default() };
+        drive(&mut Link::new(ours), &mut machine, &mut Echo::default()).await
+    });
+    peer.write_all(&b"0123456789\n".repeat(1_000)).await.unwrap();
+    let mut back = vec![0; 11_000];
+    // The peer says nothing more before it has all.
+    within(peer.read_exact(&mut back)).await.unwrap();
+    assert_eq!(back, b"0123456789\n".repeat(1_000));
+    peer.write_all(&[&b"x".repeat(1_000)[..], b"\nbye\n"].concat()).await.unwrap();
+    let mut rest = Vec::new();
+    within(peer.read_to_end(&mut rest)).await.unwrap();
+    assert_eq!(rest.len(), 1_000 + 1 + 4, "the last words are whole");
+    assert!(matches!(within(served).await.unwrap(), End::Finished));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! `[smpp]` and `[[smpp.client]]`.
 
-use super::allowed::AllowedIp;
 use engine::Problem;
+use net::AllowedIp;
 use net::TlsServerSettings;
 use records::{Lane, Mode};
 use smpp::limits::{self, Field};

@@ -15,7 +15,7 @@
 //! ```
 
 mod address;
-mod allowed;
+
 mod batch;
 mod binding;
 mod bucket;
@@ -38,7 +38,6 @@ mod telling;
 mod tests;
 mod times;
 
-pub use allowed::AllowedIp;
 pub use clients::{ClientChanges, Clients};
 pub use config::{
     CLIENT_CONNECTIONS, CLIENT_WINDOW, CLIENTS_MAX, CONNECTIONS_MAX, Long, Secret, SmppClient, SmppConfig,
@@ -46,6 +45,7 @@ pub use config::{
 };
 pub use door::{SmppError, SmppRunning, start};
 pub use intake::Intake;
+pub use net::AllowedIp;
 
 use bus::Bus;
 use engine::Clock;
