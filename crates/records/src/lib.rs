@@ -9,6 +9,7 @@
 mod account;
 mod alert;
 mod batch;
+mod bill;
 mod channel;
 mod delivery;
 mod group;
@@ -31,6 +32,7 @@ pub use alert::{
     ChannelTexts, Choice, MailText, Mode, OnUnknown, Origin, Priority, Strategy, Terminal, Texts,
 };
 pub use batch::{AttemptResultRef, OutcomeBatch};
+pub use bill::{Bill, BillItem, Funding, Unpaid};
 pub use channel::Channel;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
 pub use group::{Group, Rule, Test};

@@ -1,0 +1,202 @@
+//! Accounts: an index of eight octets a slot, and beside it one cache line for each account. Looking one up costs two independent
+//! reads, which a pass over a batch makes overlap.
+
+use super::hash::HashKey;
+use super::key::PackedKey;
+
+/// An account's number in its shard: its place in the arena, given in the order in which accounts were opened.
+pub type AccountNumber = u32;
+
+/// No shard holds more accounts than this; the next one is refused as unknown (5030).
+pub const ACCOUNTS_MAX: usize = 1 << 30;
+
+/// One account's money, in minor units. Exactly one cache line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+pub struct Account {
+    pub key: PackedKey,
+    /// What was paid in less what was taken.
+    pub posted: i64,
+    /// What is reserved and neither taken nor free.
+    pub pending: i64,
+    /// How far below zero `posted - pending` may go. Never negative.
+    pub limit: i64,
+    /// What emergencies cost, apart from the balance.
+    pub debt: i64,
+    /// What was taken for good, less refunds: never less than what `posted` lost.
+    pub used: i64,
+    pub is_blocked: bool,
+    /// Whether there are bundles of messages for it.
+    pub has_bundles: bool,
+}
+
+impl Account {
+    /// What can be spent or reserved. Never below zero for what the ledger itself did; a limit that was lowered can leave it there.
+    pub fn available(&self) -> i64 {
+        self.posted.saturating_sub(self.pending).saturating_add(self.limit)
+    }
+}
+
+/// All accounts of a shard.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    hash: HashKey,
+    /// Tag in the upper half, number plus one in the lower; zero is free. At most half full.
+    index: Vec<u64>,
+    /// A slot is the tag's first bits.
+    shift: u32,
+    arena: Vec<Account>,
+    /// The octets of keys that do not fit their packed form.
+    long_keys: std::collections::HashMap<AccountNumber, Box<[u8]>>,
+}
+
+const INDEX_BITS_MIN: u32 = 10;
+
+impl Accounts {
+    pub fn new(hash: HashKey) -> Accounts {
+        Accounts {
+            hash,
+            index: vec![0; 1 << INDEX_BITS_MIN],
+            shift: 64 - INDEX_BITS_MIN,
+            arena: Vec::new(),
+            long_keys: std::collections::HashMap::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.arena.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.arena.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (AccountNumber, &Account)> {
+        self.arena.iter().enumerate().map(|(number, account)| (number as AccountNumber, account))
+    }
+
+    /// Reads the slot of a key without a look at what is there: so many misses of a batch overlap.
+    #[inline]
+    pub fn touch_index(&self, hash: u64) -> u64 {
+        self.index[(hash >> self.shift) as usize]
+    }
+
+    /// Reads the account that a slot points to.
+    #[inline]
+    pub fn touch_account(&self, slot: u64) -> i64 {
+        self.arena.get((slot as u32).wrapping_sub(1) as usize).map_or(0, |account| account.posted)
+    }
+
+    /// The number behind a key.
+    #[inline]
+    pub fn find(&self, hash: u64, key: &PackedKey) -> Option<AccountNumber> {
+        let tag = hash >> 32;
+        let mask = self.index.len() - 1;
+        let mut at = (hash >> self.shift) as usize;
+        loop {
+            let slot = self.index[at];
+            if slot == 0 {
+                return None;
+            }
+            if slot >> 32 == tag {
+                let number = slot as u32 - 1;
+                if self.arena[number as usize].key == *key {
+                    return Some(number);
+                }
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    pub fn find_key(&self, key: &PackedKey) -> Option<AccountNumber> {
+        self.find(key.hash(self.hash), key)
+    }
+
+    /// Opens an account; the caller knows that there is none with this key. The next number.
+    pub fn open(&mut self, key: PackedKey, octets: &[u8]) -> AccountNumber {
+        if (self.arena.len() + 1) * 2 > self.index.len() {
+            self.grow();
+        }
+        let number = self.arena.len() as AccountNumber;
+        self.arena.push(Account {
+            key,
+            posted: 0,
+            pending: 0,
+            limit: 0,
+            debt: 0,
+            used: 0,
+            is_blocked: false,
+            has_bundles: false,
+        });
+        if key.is_hashed() {
+            self.long_keys.insert(number, octets.into());
+        }
+        let hash = key.hash(self.hash);
+        Self::insert(&mut self.index, self.shift, hash >> 32 << 32 | u64::from(number + 1));
+        number
+    }
+
+    fn insert(index: &mut [u64], shift: u32, slot: u64) {
+        let mask = index.len() - 1;
+        let mut at = (slot >> shift) as usize;
+        while index[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        index[at] = slot;
+    }
+
+    /// Twice the slots. Tags hold all bits that a place needs, so the accounts themselves are not read.
+    fn grow(&mut self) {
+        let mut index = vec![0; self.index.len() * 2];
+        super::pages::ask_for_large(&mut index);
+        self.shift -= 1;
+        for &slot in self.index.iter().filter(|slot| **slot != 0) {
+            Self::insert(&mut index, self.shift, slot);
+        }
+        self.index = index;
+    }
+
+    #[inline]
+    pub fn account(&self, number: AccountNumber) -> Option<&Account> {
+        self.arena.get(number as usize)
+    }
+
+    #[inline]
+    pub fn account_mut(&mut self, number: AccountNumber) -> Option<&mut Account> {
+        self.arena.get_mut(number as usize)
+    }
+
+    /// The octets of an account's key.
+    pub fn octets(&self, number: AccountNumber) -> Vec<u8> {
+        let packed = self.arena.get(number as usize).and_then(|account| account.key.octets());
+        packed.or_else(|| self.long_keys.get(&number).map(|octets| octets.to_vec())).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::KeyKind;
+    use super::*;
+
+    #[test]
+    fn an_account_fills_one_cache_line() {
+        assert_eq!((size_of::<Account>(), align_of::<Account>()), (64, 64));
+    }
+
+    #[test]
+    fn accounts_are_found_by_their_keys_after_the_index_grew() {
+        let hash = HashKey([5, 6]);
+        let mut accounts = Accounts::new(hash);
+        let names: Vec<String> = (0..5_000).map(|i| format!("{i}@a-rather-long-realm.example")).collect();
+        for name in &names {
+            let key = PackedKey::new(hash, KeyKind::Nai, name.as_bytes());
+            assert_eq!(accounts.find_key(&key), None);
+            accounts.open(key, name.as_bytes());
+        }
+        for (number, name) in names.iter().enumerate() {
+            let key = PackedKey::new(hash, KeyKind::Nai, name.as_bytes());
+            assert_eq!(accounts.find_key(&key), Some(number as u32));
+            assert_eq!(accounts.octets(number as u32), name.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a ledger is told: limits, windows, and what unknown accounts begin with. Nothing of it is needed to read the past.
+
+use super::request::Units;
+use super::tariff::Tariffs;
+
+/// What an unknown account is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultAccount {
+    /// In minor units.
+    pub balance: i64,
+    /// How far below zero it may go, in minor units.
+    pub limit: i64,
+}
+
+/// What a refund may be that names no debit, or one that nobody remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreferenced {
+    /// Nothing: 4010.
+    Refuse,
+    /// At most so many minor units each.
+    UpTo(i64),
+}
+
+/// What is granted where a request leaves it to the server (RFC 8506 8.18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    pub units: Units,
+}
+
+/// The rules of a shard.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// None: an unknown account is refused with 5030.
+    pub default_account: Option<DefaultAccount>,
+    pub tariffs: Tariffs,
+    pub quota: Quota,
+    /// Validity-Time of grants; 0: none.
+    pub validity_s: u32,
+    /// Tcc where no validity is granted.
+    pub tcc_s: u32,
+    /// What is asked of a session whose end user has no money: true grants zero units with a final unit indication (redirect, restrict),
+    /// false refuses with 4012.
+    pub zero_grant: bool,
+    pub unreferenced_refund: Unreferenced,
+    /// How long a session's requests are known again; at least 240 s.
+    pub session_window_s: u32,
+    /// How long an event is known again.
+    pub event_window_s: u32,
+    /// Addresses for each of the two first tables of duplicates, of events and of sessions: 22 octets for each request of a window at
+    /// the usual rate. They become memory as far as they are used; a larger table follows where they do not last.
+    pub duplicates_octets_first: usize,
+    /// The most for each of the two tables of duplicates; over it the oldest requests are forgotten, and counted.
+    pub duplicates_octets_max: usize,
+    pub sessions_max: usize,
+    pub messages_max: usize,
+    pub accounts_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            default_account: None,
+            tariffs: Tariffs::default(),
+            quota: Quota { units: Units { present: Units::SPECIFIC, specific: 1, ..Units::default() } },
+            validity_s: 3_600,
+            tcc_s: 7_200,
+            zero_grant: false,
+            unreferenced_refund: Unreferenced::UpTo(100_000),
+            session_window_s: 240,
+            event_window_s: 60,
+            duplicates_octets_first: 32 << 20,
+            duplicates_octets_max: 256 << 20,
+            sessions_max: 4_000_000,
+            messages_max: 16_000_000,
+            accounts_max: super::account::ACCOUNTS_MAX,
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What becomes of a session's requests (RFC 8506 5): each report of used units is taken, then new units are reserved.
+
+use super::account::Account;
+use super::entry::{Deed, Entry, ServiceEntry};
+use super::event::conclude;
+use super::expiry::Due;
+use super::request::{Request, Service, ServiceContext, Units, result};
+use super::session::{Reservation, Session};
+use super::shard::{Funds, Shard, Turn};
+use super::tariff::{Rates, Target};
+
+/// What is left for the services of one request that are not decided yet.
+struct Left {
+    money: i64,
+    bundled: u64,
+    target: Target,
+    /// Whether new units may be granted.
+    may_grant: bool,
+}
+
+impl Shard {
+    pub(super) fn decide_initial(&self, request: &Request<'_>, funds: Funds, entry: &mut Entry) {
+        if funds.is_blocked {
+            entry.result = result::END_USER_SERVICE_DENIED;
+            return;
+        }
+        if has_twins(request.services) || request.session == [0, 0] {
+            entry.result = result::INVALID_AVP_VALUE;
+            return;
+        }
+        let earlier = self.sessions.find(&request.session);
+        if earlier.is_some_and(|session| Some(session.account) != entry.account) {
+            // Another account's session: nobody but its own client may begin it again.
+            entry.result = result::END_USER_SERVICE_DENIED;
+            return;
+        }
+        if earlier.is_none() && self.sessions.len() >= self.config.sessions_max {
+            entry.result = result::UNABLE_TO_COMPLY;
+            return;
+        }
+        // A session that is begun again lets go of what it held before.
+        let (freed, freed_bundled) = earlier.map_or((0, 0), |s| (s.reserved(), s.bundle_reserved()));
+        entry.moved.pending = -freed;
+        let target = Shard::target(entry);
+        let bundled = self.bundled(entry.account, target.context).saturating_add(freed_bundled);
+        let mut left =
+            Left { money: funds.available.saturating_add(freed), bundled, target, may_grant: true };
+        self.decide_services(request, &Session::default(), &mut left, entry);
+        conclude(entry);
+        if entry.result != result::SUCCESS {
+            // The session does not begin, but what an earlier one held stays as it was.
+            entry.moved.pending = 0;
+            entry.services.iter_mut().for_each(|service| service.reserved = 0);
+        }
+    }
+
+    pub(super) fn decide_open_session(&self, request: &Request<'_>, entry: &mut Entry) {
+        let session = self.sessions.find(&request.session);
+        let account = session.and_then(|session| self.accounts.account(session.account));
+        let (Some(session), Some(account)) = (session, account) else {
+            entry.result = result::UNKNOWN_SESSION_ID;
+            return;
+        };
+        entry.account = Some(session.account);
+        if request.number <= session.number || has_twins(request.services) {
+            // Not known as a duplicate any more, and not a new request either.
+            entry.result = result::INVALID_AVP_VALUE;
+            return;
+        }
+        let target =
+            if Shard::target(entry) == Target::default() { session.target } else { Shard::target(entry) };
+        let bundled = self.bundled(entry.account, target.context);
+        let may_grant = entry.deed == Deed::Update && !account.is_blocked;
+        let mut left = Left { money: account.available(), bundled, target, may_grant };
+        self.decide_services(request, session, &mut left, entry);
+        conclude(entry);
+        if entry.deed == Deed::Terminate {
+            // What no service named is free too.
+            entry.moved.pending = -session.reserved();
+        }
+        conclude(entry);
+    }
+
+    fn bundled(&self, account: Option<u32>, context: ServiceContext) -> u64 {
+        let bundles = account.and_then(|number| self.bundles.get(&number));
+        bundles.map_or(0, |bundles| bundles.available(context, self.now_us / 1_000_000))
+    }
+
+    fn decide_services(&self, request: &Request<'_>, session: &Session, left: &mut Left, entry: &mut Entry) {
+        for service in request.services {
+            let nothing = Reservation::default();
+            let before = session.find(service.rating_group, service.service_id).unwrap_or(&nothing);
+            let rated = self.config.tariffs.find(&left.target, service.rating_group, self.now_us);
+            let Some((tariff, rates)) = rated else {
+                left.money = left.money.saturating_add(before.reserved);
+                entry.moved.pending -= before.reserved;
+                entry.services.push(ServiceEntry { result: result::RATING_FAILED, ..named(service) });
+                continue;
+            };
+            let decided = self.decide_service(service, before, (tariff, *rates), left);
+            entry.moved.posted -= decided.cost;
+            entry.moved.pending += decided.reserved - before.reserved;
+            entry.services.push(decided);
+        }
+        let tcc_s = if self.config.validity_s == 0 {
+            self.config.tcc_s
+        } else {
+            self.config.validity_s.saturating_mul(2)
+        };
+        entry.until_us = self.now_us + u64::from(tcc_s) * 1_000_000;
+        if entry.deed == Deed::Terminate {
+            entry.until_us = 0;
+        }
+    }
+
+    fn decide_service(
+        &self,
+        service: &Service,
+        before: &Reservation,
+        (tariff, rates): (u16, Rates),
+        left: &mut Left,
+    ) -> ServiceEntry {
+        let mut decided = ServiceEntry { tariff, ..named(service) };
+        let mut totals = if before.tariff == tariff { before.totals } else { Units::default() };
+        left.money = left.money.saturating_add(before.reserved);
+        left.bundled = left.bundled.saturating_add(before.bundle_reserved);
+        if let Some(used) = service.used.filter(|used| !used.is_empty()) {
+            decided.bundled = used.specific.min(left.bundled);
+            let paid = Units { specific: used.specific - decided.bundled, ..used };
+            let (Some(price), Some(sum)) = (rates.price_of_more(&totals, &paid), totals.plus(&paid)) else {
+                decided.bundled = 0;
+                decided.result = result::RATING_FAILED;
+                return decided;
+            };
+            totals = sum;
+            // What was used over what can be paid goes on record and not into the balance.
+            decided.used = paid;
+            decided.cost = price.min(left.money.max(0));
+            decided.shortfall = price - decided.cost;
+            left.money -= decided.cost;
+            left.bundled -= decided.bundled;
+        }
+        if let Some(requested) = service.requested
+            && left.may_grant
+        {
+            self.grant(&requested, &totals, rates, left, &mut decided);
+        } else if service.requested.is_some() {
+            decided.result = result::END_USER_SERVICE_DENIED;
+        }
+        decided
+    }
+
+    /// Grants as much as was asked for and can be paid; less than that is the final unit indication.
+    fn grant(
+        &self,
+        requested: &Units,
+        totals: &Units,
+        rates: Rates,
+        left: &mut Left,
+        decided: &mut ServiceEntry,
+    ) {
+        let wanted = if requested.is_empty() { self.config.quota.units } else { *requested };
+        let bundled = wanted.specific.min(left.bundled);
+        let paid = Units { specific: wanted.specific - bundled, ..wanted };
+        let Some((granted, cost)) = rates.affordable(totals, &paid, left.money.max(0)) else {
+            decided.result = result::RATING_FAILED;
+            return;
+        };
+        decided.granted = Units { specific: granted.specific + bundled, ..granted };
+        decided.is_final = decided.granted != wanted;
+        if decided.granted.is_zero() && !wanted.is_zero() && !self.config.zero_grant {
+            decided.result = result::CREDIT_LIMIT_REACHED;
+            decided.granted = Units::default();
+            decided.is_final = false;
+            return;
+        }
+        decided.validity_s = self.config.validity_s;
+        decided.reserved = cost;
+        decided.bundle_reserved = bundled;
+        left.money -= cost;
+        left.bundled -= bundled;
+    }
+
+    /// Ends what is over at this time: at most `most` entries. Says how many were written.
+    pub fn expire(&mut self, turn: &mut Turn<'_>, most: usize) -> usize {
+        let mut written = 0;
+        while written < most {
+            let Some(due) = self.expiry.pop(self.now_us) else {
+                break;
+            };
+            let entry = match due {
+                Due::Session(id) => self.expire_session(id),
+                Due::Message(key) => self.expire_message(key),
+                Due::Bundles(account) => self.bundles.contains_key(&account).then(|| Entry {
+                    deed: Deed::BundleExpired,
+                    account: Some(account),
+                    ..Entry::default()
+                }),
+            };
+            if let Some(entry) = entry {
+                self.append(Entry { time_us: self.now_us, result: result::SUCCESS, ..entry }, turn);
+                written += 1;
+            }
+        }
+        written
+    }
+
+    /// When `expire` has something to look at.
+    pub fn next_expiry_us(&self) -> Option<u64> {
+        self.expiry.next_us()
+    }
+
+    fn expire_session(&mut self, id: [u64; 2]) -> Option<Entry> {
+        let session = self.sessions.find(&id)?;
+        if session.until_us > self.now_us {
+            self.expiry.push(session.until_us, Due::Session(id));
+            return None;
+        }
+        let mut entry = Entry {
+            deed: Deed::SessionExpired,
+            session: id,
+            number: session.number,
+            account: Some(session.account),
+            context: session.target.context,
+            class: session.target.class,
+            destination: session.target.destination,
+            ..Entry::default()
+        };
+        entry.moved.pending = -session.reserved();
+        Some(entry)
+    }
+
+    /// What the accounts hold for sessions and messages, counted from those: it is what `pending` says, or something is wrong.
+    pub fn reserved(&self, number: u32) -> i64 {
+        let sessions = self.sessions.iter().filter(|(_, session)| session.account == number);
+        let messages = self.messages.iter().filter(|(_, message)| message.account == number);
+        sessions.map(|(_, s)| s.reserved()).sum::<i64>() + messages.map(|(_, m)| m.pending()).sum::<i64>()
+    }
+
+    /// An account by its number.
+    pub fn account_of(&self, number: u32) -> Option<&Account> {
+        self.accounts.account(number)
+    }
+}
+
+/// Whether a service stands there twice: it has one reservation, so it can have one report and one quota.
+fn has_twins(services: &[Service]) -> bool {
+    let key = |service: &Service| (service.rating_group, service.service_id);
+    services
+        .iter()
+        .enumerate()
+        .any(|(at, service)| services[..at].iter().any(|other| key(other) == key(service)))
+}
+
+fn named(service: &Service) -> ServiceEntry {
+    ServiceEntry {
+        rating_group: service.rating_group,
+        service_id: service.service_id,
+        result: result::SUCCESS,
+        ..ServiceEntry::default()
+    }
+}

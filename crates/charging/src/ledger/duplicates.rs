@@ -1,0 +1,330 @@
+//! Which requests came before, in eight octets each: 28 bits of the request's hash and 36 of the position of its entry in the log. Seven of
+//! them and a mark fill one cache line, so looking costs one miss. Nothing is ever deleted: an entry is over when its position is below
+//! what was current one window ago. A find is only a guess; who asks reads the log at that position, where the whole hash stands.
+
+use std::collections::VecDeque;
+
+/// Entries in a line.
+const WAYS: usize = 7;
+/// How many lines from its own an entry may stand.
+const LINES_MAX: usize = 8;
+/// Positions are kept without what is above 64 GiB: a window has less log than that, and what looks young though it is very old is found
+/// out when the log is read.
+const POSITION_BITS: u32 = 36;
+const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
+
+/// One cache line: seven entries, and the position (plus one) until which entries of this line stand in the next one.
+type Line = [u64; WAYS + 1];
+const LINE_WORDS: usize = WAYS + 1;
+
+#[inline]
+fn entry_of(hash: u64, position: u64) -> u64 {
+    hash >> POSITION_BITS << POSITION_BITS | position & POSITION_MASK
+}
+
+/// The place of the oldest entry.
+fn oldest(line: &mut Line, newest: u64) -> &mut u64 {
+    let [first, rest @ .., _] = line;
+    let age = |entry: u64| newest.wrapping_sub(entry) & POSITION_MASK;
+    rest.iter_mut().fold(first, |oldest, entry| if age(*entry) > age(*oldest) { entry } else { oldest })
+}
+
+#[derive(Clone, Debug)]
+struct Table {
+    /// Zeros that the system gives when they are first touched, so that a new table costs nothing at once.
+    words: Vec<u64>,
+    /// The first word that begins a cache line.
+    first: usize,
+    mask: usize,
+    /// Entries written since the table was made.
+    written: u64,
+    /// The newest position in it.
+    newest: u64,
+}
+
+impl Table {
+    fn new(lines: usize) -> Table {
+        let mut words = vec![0; (lines + 1) * LINE_WORDS];
+        super::pages::ask_for_large(&mut words);
+        // Without the address there is only a slower table.
+        let first = match words.as_ptr().align_offset(LINE_WORDS * 8) {
+            first if first < LINE_WORDS => first,
+            _ => 0,
+        };
+        Table { words, first, mask: lines - 1, written: 0, newest: 0 }
+    }
+
+    fn lines(&self) -> usize {
+        self.mask + 1
+    }
+
+    #[inline]
+    fn line(&self, at: usize) -> &Line {
+        let from = self.first + (at & self.mask) * LINE_WORDS;
+        self.words[from..].first_chunk().expect("there is a line more than lines are used")
+    }
+
+    #[inline]
+    fn line_mut(&mut self, at: usize) -> &mut Line {
+        let from = self.first + (at & self.mask) * LINE_WORDS;
+        self.words[from..].first_chunk_mut().expect("there is a line more than lines are used")
+    }
+
+    #[inline]
+    fn find(&self, hash: u64, newest: u64, floor: u64, mut is_it: impl FnMut(u64) -> bool) -> Option<u64> {
+        for step in 0..LINES_MAX {
+            let line = self.line((hash as usize).wrapping_add(step));
+            // Nearly always no print is the same: one look at all of them, without a branch for each.
+            let nearest = line[..WAYS].iter().fold(u64::MAX, |nearest, entry| nearest.min(entry ^ hash));
+            if nearest <= POSITION_MASK
+                && let Some(position) = Table::find_in(line, hash, newest, floor, &mut is_it)
+            {
+                return Some(position);
+            }
+            if line[WAYS] <= floor {
+                break;
+            }
+        }
+        None
+    }
+
+    #[cold]
+    fn find_in(
+        line: &Line,
+        hash: u64,
+        newest: u64,
+        floor: u64,
+        is_it: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<u64> {
+        let same = line[..WAYS].iter().filter(|entry| *entry ^ hash <= POSITION_MASK && **entry != 0);
+        let positions = same.map(|entry| newest.wrapping_sub(newest.wrapping_sub(*entry) & POSITION_MASK));
+        positions.filter(|position| *position >= floor).find(|position| is_it(*position))
+    }
+
+    /// Says whether a place was found that was free or over.
+    #[inline]
+    fn insert(&mut self, hash: u64, position: u64, floor: u64) -> bool {
+        self.written += 1;
+        self.newest = position;
+        for step in 0..LINES_MAX {
+            let line = self.line_mut((hash as usize).wrapping_add(step));
+            let young = position.saturating_sub(floor);
+            let is_over = |entry: &u64| *entry == 0 || position.wrapping_sub(*entry) & POSITION_MASK > young;
+            if let Some(place) = line[..WAYS].iter_mut().find(|entry| is_over(entry)) {
+                *place = entry_of(hash, position);
+                return true;
+            }
+            if step + 1 < LINES_MAX {
+                line[WAYS] = position + 1;
+            }
+        }
+        false
+    }
+
+    /// Takes the place of the oldest entry in the hash's own line.
+    fn insert_over(&mut self, hash: u64, position: u64) {
+        let line = self.line_mut(hash as usize);
+        *oldest(line, position) = entry_of(hash, position);
+    }
+
+    fn is_full(&self) -> bool {
+        self.written * FULL.1 > (self.lines() * WAYS) as u64 * FULL.0
+    }
+
+    /// How many entries are live, by a sample of the lines: so many of so many.
+    fn live(&self, floor: u64) -> (u64, u64) {
+        let sample = self.lines().min(256);
+        let is_live = |entry: u64| {
+            entry != 0
+                && self.newest.wrapping_sub(entry) & POSITION_MASK <= self.newest - floor.min(self.newest)
+        };
+        let live =
+            (0..sample).flat_map(|line| &self.line(line)[..WAYS]).filter(|entry| is_live(**entry)).count();
+        (live as u64, (sample * WAYS) as u64)
+    }
+}
+
+/// From this part on lines overflow often, and a larger table is better.
+const FULL: (u64, u64) = (7, 10);
+
+/// Requests of one window of time.
+#[derive(Clone, Debug)]
+pub struct Duplicates {
+    window_us: u64,
+    lines_max: usize,
+    /// New entries go there.
+    newest: Table,
+    /// The tables before it, the newest last: they are only looked into, until their newest entry is over.
+    older: Vec<Table>,
+    /// Where the log was at about each 64th of a window.
+    past: VecDeque<(u64, u64)>,
+    floor: u64,
+    /// Entries that had to give way before their time.
+    pub forgotten: u64,
+}
+
+/// Each table after the first has eight times the room, so that there are never many to look into.
+const GROWTH: usize = 8;
+
+impl Duplicates {
+    /// `octets_first`: addresses for the first table, which become memory as far as they are used. `octets_max`: those of the newest one; the ones before it, which only a growing rate brings, add at most as much again.
+    pub fn new(window_us: u64, octets_first: usize, octets_max: usize) -> Duplicates {
+        let lines = |octets: usize| 1_usize << (octets / size_of::<Line>()).max(1).ilog2();
+        let lines_max = lines(octets_max);
+        Duplicates {
+            window_us,
+            lines_max,
+            newest: Table::new(lines(octets_first).min(lines_max)),
+            older: Vec::new(),
+            past: VecDeque::new(),
+            floor: 1,
+            forgotten: 0,
+        }
+    }
+
+    /// Moves the window. Below the floor nothing is found any more.
+    pub fn advance(&mut self, now_us: u64, position: u64) {
+        let step = self.window_us / 64;
+        if self.past.back().is_none_or(|(at, _)| now_us >= at + step) {
+            self.past.push_back((now_us, position));
+        }
+        while let Some(&(_, next)) = self.past.get(1).filter(|(at, _)| at + self.window_us <= now_us) {
+            self.past.pop_front();
+            self.floor = next.max(1);
+        }
+        while self.older.first().is_some_and(|table| table.newest < self.floor) {
+            self.older.remove(0);
+        }
+    }
+
+    /// From where on the log is needed to make this table again.
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Reads the line of a hash, so that the misses of a batch overlap.
+    #[inline]
+    pub fn touch(&self, hash: u64) -> u64 {
+        let newest = self.newest.line(hash as usize)[0];
+        self.older.iter().fold(newest, |sum, table| sum ^ table.line(hash as usize)[0])
+    }
+
+    /// The position of the request with this hash, if `is_it` says of the entry there that it is.
+    #[inline]
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(u64) -> bool) -> Option<u64> {
+        let newest = self.newest.newest;
+        let found = self.newest.find(hash, newest, self.floor, &mut is_it);
+        if found.is_some() || self.older.is_empty() {
+            return found;
+        }
+        self.older.iter().rev().find_map(|table| table.find(hash, newest, self.floor, &mut is_it))
+    }
+
+    /// Notes a request. Positions only grow.
+    #[inline]
+    pub fn insert(&mut self, hash: u64, position: u64) {
+        if !self.newest.insert(hash, position, self.floor) {
+            self.insert_crowded(hash, position);
+        } else if self.newest.is_full() {
+            // So many were written; some may be over.
+            self.look_ahead();
+        }
+    }
+
+    #[cold]
+    fn insert_crowded(&mut self, hash: u64, position: u64) {
+        let is_grown = self.grow();
+        if !is_grown || !self.newest.insert(hash, position, self.floor) {
+            self.newest.insert_over(hash, position);
+            self.forgotten += 1;
+        }
+    }
+
+    #[cold]
+    fn look_ahead(&mut self) {
+        if !self.is_crowded() || !self.grow() {
+            self.newest.written = 0;
+        }
+    }
+
+    fn grow(&mut self) -> bool {
+        let before = self.newest.lines();
+        let lines = (before * GROWTH).min(self.lines_max);
+        let may_grow = lines > before;
+        if may_grow {
+            let next = Table { newest: self.newest.newest, ..Table::new(lines) };
+            self.older.push(std::mem::replace(&mut self.newest, next));
+        }
+        may_grow
+    }
+
+    fn is_crowded(&self) -> bool {
+        let (live, of) = self.newest.live(self.floor);
+        live * FULL.1 >= of * FULL.0
+    }
+
+    /// Octets of memory.
+    #[cfg(test)]
+    pub fn octets(&self) -> usize {
+        self.older.iter().chain([&self.newest]).map(|table| table.lines() * size_of::<Line>()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hash::HashKey;
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+    const FIRST: usize = 1 << 20;
+
+    fn hash(i: u64) -> u64 {
+        HashKey([1, 2]).words([i, 0])[0]
+    }
+
+    #[test]
+    fn what_is_in_the_window_is_found_and_what_is_over_is_not() {
+        let mut seen = Duplicates::new(60 * SECOND, FIRST, 16 << 20);
+        let mut position = 64;
+        for i in 0..100_000 {
+            let now = i * SECOND / 10;
+            seen.advance(now, position);
+            seen.insert(hash(i), position);
+            position += 70;
+            let young = i.saturating_sub(590);
+            assert!(seen.find(hash(young), |_| true).is_some(), "{young} of {i}");
+            if i > 700 {
+                assert_eq!(seen.find(hash(i - 700), |_| true), None);
+            }
+        }
+        assert_eq!((seen.forgotten, seen.octets()), (0, FIRST));
+    }
+
+    #[test]
+    fn the_table_grows_with_the_rate_and_forgets_nothing_below_its_bound() {
+        let mut seen = Duplicates::new(60 * SECOND, FIRST, 16 << 20);
+        for i in 0..400_000_u64 {
+            seen.advance(i, 64 + i * 70);
+            seen.insert(hash(i), 64 + i * 70);
+        }
+        assert_eq!(seen.forgotten, 0);
+        assert!((0..400_000).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+        // A window later nothing is left, and neither is the memory of the smaller tables.
+        for i in 0..3 {
+            seen.advance(61 * SECOND * (i + 1), 64 + 400_000 * 70);
+        }
+        assert_eq!((0..400_000).filter(|i| seen.find(hash(*i), |_| true).is_some()).count(), 0);
+        assert!(seen.octets() <= 16 << 20);
+    }
+
+    #[test]
+    fn over_its_bound_it_forgets_the_oldest_and_counts_it() {
+        let mut seen = Duplicates::new(60 * SECOND, FIRST, 64 * 16);
+        for i in 0..1_000_u64 {
+            seen.advance(i, 64 + i * 70);
+            seen.insert(hash(i), 64 + i * 70);
+        }
+        assert!(seen.forgotten > 0 && seen.octets() == 64 * 16);
+        assert!((990..1_000).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+    }
+}

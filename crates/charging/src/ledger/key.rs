@@ -1,0 +1,153 @@
+//! What names an account: a kind and octets (RFC 8506 8.47, Subscription-Id), in a form of 16 octets that is compared at once.
+
+use super::hash::HashKey;
+
+/// RFC 8506 8.47, Subscription-Id-Type, and a kind of our own for the accounts of our clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum KeyKind {
+    E164 = 0,
+    Imsi = 1,
+    Sip = 2,
+    Nai = 3,
+    Private = 4,
+    /// A client of ours, by its name.
+    Name = 5,
+}
+
+impl KeyKind {
+    /// The kind behind a Subscription-Id-Type, or behind our own number of it.
+    pub fn of(value: u32) -> Option<KeyKind> {
+        use KeyKind::*;
+        [E164, Imsi, Sip, Nai, Private, Name].into_iter().find(|kind| *kind as u32 == value)
+    }
+
+    /// Its name in exports and in the API.
+    pub fn name(self) -> &'static str {
+        ["e164", "imsi", "sip", "nai", "private", "name"][self as usize]
+    }
+}
+
+/// The most octets that a key may have; a longer Subscription-Id is refused by the caller.
+pub const KEY_OCTETS_MAX: usize = 255;
+const INLINE_OCTETS: usize = 14;
+const DIGITS_MAX: usize = 28;
+
+const FORM_DIGITS: u8 = 0;
+const FORM_OCTETS: u8 = 1;
+const FORM_HASHED: u8 = 2;
+
+/// A key in 16 octets: kind and form, length, and then the digits in halves of octets, or up to 14 octets as they are, or 14 octets of
+/// the keyed hash of a longer key (112 bits, so that two keys never share one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PackedKey([u8; 16]);
+
+/// The digits in halves of octets, the first one lower; none where there are too many, or others. Loops of one length have no branches.
+#[inline]
+fn digits(octets: &[u8]) -> Option<[u8; INLINE_OCTETS]> {
+    let mut all = [b'0'; DIGITS_MAX];
+    all.get_mut(..octets.len())?.copy_from_slice(octets);
+    let mut are_digits = true;
+    for digit in &mut all {
+        *digit = digit.wrapping_sub(b'0');
+        are_digits &= *digit < 10;
+    }
+    let mut halves = [0; INLINE_OCTETS];
+    for (half, pair) in halves.iter_mut().zip(all.chunks_exact(2)) {
+        *half = pair[0] | pair[1] << 4;
+    }
+    are_digits.then_some(halves)
+}
+
+impl PackedKey {
+    /// Packs a key. `hash` is the ledger's. Octets over `KEY_OCTETS_MAX` are for the caller to refuse; here they are hashed too.
+    pub fn new(hash: HashKey, kind: KeyKind, octets: &[u8]) -> PackedKey {
+        let mut packed = [0; 16];
+        packed[1] = octets.len().min(255) as u8;
+        if let Some(digits) = digits(octets) {
+            packed[0] = kind as u8 | FORM_DIGITS << 4;
+            packed[2..].copy_from_slice(&digits);
+        } else if octets.len() <= INLINE_OCTETS {
+            packed[0] = kind as u8 | FORM_OCTETS << 4;
+            packed[2..2 + octets.len()].copy_from_slice(octets);
+        } else {
+            packed[0] = kind as u8 | FORM_HASHED << 4;
+            let [low, high] = hash.octets(octets);
+            packed[2..10].copy_from_slice(&low.to_le_bytes());
+            packed[10..16].copy_from_slice(&high.to_le_bytes()[..6]);
+        }
+        PackedKey(packed)
+    }
+
+    /// The kind of account that it names.
+    pub fn kind(&self) -> KeyKind {
+        KeyKind::of(u32::from(self.0[0] & 0xf)).unwrap_or(KeyKind::Private)
+    }
+
+    /// Whether the octets of the key do not stand in its packed form.
+    pub fn is_hashed(&self) -> bool {
+        self.0[0] >> 4 == FORM_HASHED
+    }
+
+    /// The octets that it stands for, unless it is hashed.
+    pub fn octets(&self) -> Option<Vec<u8>> {
+        let len = usize::from(self.0[1]);
+        match self.0[0] >> 4 {
+            FORM_DIGITS if len <= DIGITS_MAX => {
+                Some((0..len).map(|at| b'0' + (self.0[2 + at / 2] >> (4 * (at % 2)) & 0xf)).collect())
+            }
+            FORM_OCTETS if len <= INLINE_OCTETS => Some(self.0[2..2 + len].to_vec()),
+            _ => None,
+        }
+    }
+
+    /// How it stands on disk.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// Back from disk.
+    pub fn from_bytes(bytes: [u8; 16]) -> PackedKey {
+        PackedKey(bytes)
+    }
+
+    /// Spreads accounts over shards and tables.
+    #[inline]
+    pub fn hash(&self, key: HashKey) -> u64 {
+        let low = u64::from_le_bytes(self.0[..8].try_into().expect("eight octets"));
+        let high = u64::from_le_bytes(self.0[8..].try_into().expect("eight octets"));
+        key.words([low, high])[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: HashKey = HashKey([3, 4]);
+
+    #[test]
+    fn short_keys_give_their_octets_back() {
+        let keys: [&[u8]; 5] = [b"46701234567", b"", b"0", b"alice@x", b"1234567890123456789012345678"];
+        for octets in keys {
+            let packed = PackedKey::new(KEY, KeyKind::Nai, octets);
+            assert_eq!((packed.octets().as_deref(), packed.kind()), (Some(octets), KeyKind::Nai));
+        }
+    }
+
+    #[test]
+    fn keys_of_other_kinds_lengths_and_forms_never_meet() {
+        let mut seen = std::collections::HashSet::new();
+        let long = [b'x'; KEY_OCTETS_MAX];
+        for kind in
+            [KeyKind::E164, KeyKind::Imsi, KeyKind::Sip, KeyKind::Nai, KeyKind::Private, KeyKind::Name]
+        {
+            for len in 0..KEY_OCTETS_MAX {
+                assert!(seen.insert(PackedKey::new(KEY, kind, &long[..len])));
+            }
+            for len in 1..40 {
+                assert!(seen.insert(PackedKey::new(KEY, kind, &[b'0'; 40][..len])));
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The ledger: accounts, reservations, sessions and our own messages' money, in memory, behind a log.
+//!
+//! A `Shard` is a pure state machine: time and the log's buffer come with each request. What became of a request is one `Entry`, and the
+//! state moves by entries alone, so that what is read back from the log makes the same state. The shell around it (`Owner`) has one thread
+//! for each shard and answers only when the entries are as safe on disk as the configuration says.
+
+pub mod account;
+pub mod audit;
+pub mod batch;
+pub mod block;
+mod bundle;
+pub mod config;
+mod credit;
+mod duplicates;
+pub mod entry;
+mod event;
+mod expiry;
+pub mod hash;
+mod held;
+pub mod key;
+pub mod log;
+mod message;
+pub mod owner;
+mod pages;
+pub mod recovery;
+pub mod request;
+mod session;
+pub mod shard;
+pub mod snapshot;
+pub mod tariff;
+#[cfg(test)]
+mod tests;
+mod varint;
+
+pub use audit::audit;
+pub use batch::{Batch, NewRequest};
+pub use config::Config;
+pub use hash::{Hash128, HashKey, OriginHost};
+pub use key::{KeyKind, PackedKey};
+pub use log::Fsync;
+pub use owner::{Ledger, Options, Receiver, Refused};
+pub use recovery::Refusal;
+pub use request::{Answer, Kind, Request, Service, ServiceAnswer, Units};
+pub use shard::Shard;

@@ -1,0 +1,509 @@
+//! The shell around shards: one thread each. Batches gather in a queue while the last turn's log is synced; each turn takes all of them,
+//! applies them, writes their entries with one write, syncs once, and only then gives the answers back.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::oneshot;
+
+use super::batch::{Batch, NewRequest, account_hash};
+use super::block;
+use super::config::Config;
+use super::hash::HashKey;
+use super::log::{Fsync, Log, Segments};
+use super::recovery::{Refusal, recover};
+use super::request::result;
+use super::shard::{Shard, Turn};
+
+/// Who gets a batch back.
+pub trait Receiver: Send + Sync {
+    /// The batch has its answers. Called on the owner's thread: it hands over and returns at once.
+    fn answered(&self, shard: usize, batch: Batch);
+}
+
+struct Once(Mutex<Option<oneshot::Sender<Batch>>>);
+
+impl Receiver for Once {
+    fn answered(&self, _shard: usize, batch: Batch) {
+        if let Some(waits) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // Who waited may have gone: what was done is on record.
+            let _ = waits.send(batch);
+        }
+    }
+}
+
+/// A receiver for one batch, and where it is awaited.
+pub fn once() -> (Arc<dyn Receiver>, oneshot::Receiver<Batch>) {
+    let (tell, told) = oneshot::channel();
+    (Arc::new(Once(Mutex::new(Some(tell)))), told)
+}
+
+/// How a ledger is kept.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub folder: PathBuf,
+    /// For a new ledger; one that is there keeps its number.
+    pub shards: usize,
+    pub fsync: Fsync,
+    pub segment_octets: u64,
+    /// Requests that may wait for one shard.
+    pub queue_max: usize,
+    /// A snapshot is written when the log has grown by so much.
+    pub snapshot_octets: u64,
+    pub config: Config,
+}
+
+impl Options {
+    pub fn new(folder: &Path) -> Options {
+        Options {
+            folder: folder.to_owned(),
+            shards: 1,
+            fsync: Fsync::Always,
+            segment_octets: 64 << 20,
+            queue_max: 65_536,
+            snapshot_octets: 256 << 20,
+            config: Config::default(),
+        }
+    }
+}
+
+struct Submission {
+    batch: Batch,
+    to: Arc<dyn Receiver>,
+}
+
+type Ask = Box<dyn FnOnce(&mut Shard) + Send>;
+
+#[derive(Default)]
+struct Waiting {
+    batches: Vec<Submission>,
+    asks: Vec<Ask>,
+    requests: usize,
+    is_asleep: bool,
+    is_over: bool,
+}
+
+struct Queue {
+    waiting: Mutex<Waiting>,
+    bell: Condvar,
+    failed: AtomicBool,
+    why: Mutex<Option<String>>,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Why a batch came back at once.
+#[derive(Debug)]
+pub enum Refused {
+    /// Too many requests wait for this shard: 3004.
+    Busy(Batch),
+    /// The shard's disk failed, or the ledger ends: 5012.
+    Stopped(Batch),
+}
+
+/// A running ledger. Cloned freely; it ends with `stop`.
+#[derive(Clone)]
+pub struct Ledger {
+    queues: Arc<[Arc<Queue>]>,
+    threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
+    lock: Arc<Mutex<Option<File>>>,
+    key: HashKey,
+    queue_max: usize,
+}
+
+impl Ledger {
+    /// Recovers all shards and starts their threads.
+    ///
+    /// # Errors
+    ///
+    /// The files cannot be read or made, or are damaged: the words say what to do.
+    pub fn open(options: &Options) -> Result<Ledger, Refusal> {
+        let (key, shards) = identity(&options.folder, options.shards)?;
+        let lock = lock(&options.folder)?;
+        let config = Arc::new(options.config.clone());
+        let mut owners = Vec::new();
+        for shard in 0..shards {
+            let folder = shard_folder(&options.folder, shard);
+            std::fs::create_dir_all(&folder)?;
+            let recovered = recover(&folder, key, config.clone())?;
+            let log = Log::open(&folder, options.segment_octets, recovered.end)?;
+            let queue = Arc::new(Queue {
+                waiting: Mutex::default(),
+                bell: Condvar::new(),
+                failed: AtomicBool::new(false),
+                why: Mutex::default(),
+            });
+            tracing::info!(
+                shard,
+                entries = recovered.entries,
+                torn = recovered.torn,
+                "the ledger's shard is recovered"
+            );
+            owners.push(Owner {
+                number: shard,
+                shard: recovered.shard,
+                past: log.segments(),
+                log,
+                fsync: options.fsync,
+                folder,
+                snapshot_octets: options.snapshot_octets,
+                snapshot_at: recovered.end,
+                snapshot: None,
+                queue,
+                block: Vec::new(),
+                taken: Vec::new(),
+                synced_at_us: 0,
+            });
+        }
+        let queues = owners.iter().map(|owner| owner.queue.clone()).collect();
+        let mut threads = Vec::new();
+        for owner in owners {
+            let name = format!("ledger-{}", owner.number);
+            threads.push(std::thread::Builder::new().name(name).spawn(move || owner.run())?);
+        }
+        let (threads, lock) = (Arc::new(Mutex::new(threads)), Arc::new(Mutex::new(Some(lock))));
+        Ok(Ledger { queues, threads, lock, key, queue_max: options.queue_max })
+    }
+
+    /// A ledger of one shard without an owner: who made it takes what was submitted, and does the owner's work.
+    pub(crate) fn by_hand(key: HashKey) -> Ledger {
+        let queue = Queue {
+            waiting: Mutex::default(),
+            bell: Condvar::new(),
+            failed: AtomicBool::new(false),
+            why: Mutex::default(),
+        };
+        let (threads, lock) = (Arc::default(), Arc::default());
+        Ledger { queues: Arc::new([Arc::new(queue)]), threads, lock, key, queue_max: 65_536 }
+    }
+
+    /// What was submitted to the only shard of such a ledger.
+    pub(crate) fn submitted(&self) -> Vec<(Batch, Arc<dyn Receiver>)> {
+        let mut waiting = self.queues[0].lock();
+        waiting.requests = 0;
+        waiting.batches.drain(..).map(|submission| (submission.batch, submission.to)).collect()
+    }
+
+    /// The key of this ledger's hashes: of sessions and origins too.
+    pub fn key(&self) -> HashKey {
+        self.key
+    }
+
+    pub fn shards(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// The shard of an account's hash.
+    #[inline]
+    pub fn shard_of(&self, hash: u64) -> usize {
+        // The upper bits place accounts in their index; the lower ones choose the shard.
+        (((hash & 0xffff_ffff) * self.queues.len() as u64) >> 32) as usize
+    }
+
+    /// Puts a request into the batch of its shard; `batches` has one for each.
+    #[inline]
+    pub fn push(&self, batches: &mut [Batch], request: &NewRequest<'_>) -> usize {
+        let (packed, hash) = account_hash(self.key, request.account_kind, request.account);
+        let shard = self.shard_of(hash);
+        batches[shard].push(packed, hash, request);
+        shard
+    }
+
+    /// Puts a request into the batch of a shard that the caller chose: one of a session whose account it does not name, which each shard is
+    /// asked for until one does not answer 5002.
+    pub fn push_to(&self, batch: &mut Batch, request: &NewRequest<'_>) {
+        let (packed, hash) = account_hash(self.key, request.account_kind, request.account);
+        batch.push(packed, hash, request);
+    }
+
+    // A refused batch goes back as it is, without a box of its own.
+    #[allow(clippy::result_large_err)]
+    /// Hands a batch to a shard's owner; it comes back to `to` with its answers.
+    ///
+    /// # Errors
+    ///
+    /// The batch, where the queue is full or the shard has stopped. Nothing of it was done.
+    pub fn try_submit(&self, shard: usize, batch: Batch, to: &Arc<dyn Receiver>) -> Result<(), Refused> {
+        let queue = &self.queues[shard];
+        let mut waiting = queue.lock();
+        if waiting.is_over || queue.failed.load(Ordering::Relaxed) {
+            return Err(Refused::Stopped(batch));
+        }
+        if waiting.requests > 0 && waiting.requests + batch.len() > self.queue_max {
+            return Err(Refused::Busy(batch));
+        }
+        waiting.requests += batch.len();
+        waiting.batches.push(Submission { batch, to: to.clone() });
+        let must_wake = std::mem::take(&mut waiting.is_asleep);
+        drop(waiting);
+        if must_wake {
+            queue.bell.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Has a shard's owner look at its state between two turns: for reports and other rules. Where it has stopped, what is asked is
+    /// dropped, so that who waits for an answer hears that there is none.
+    pub fn ask(&self, shard: usize, ask: impl FnOnce(&mut Shard) + Send + 'static) {
+        let queue = &self.queues[shard];
+        let mut waiting = queue.lock();
+        if waiting.is_over || queue.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        waiting.asks.push(Box::new(ask));
+        waiting.is_asleep = false;
+        drop(waiting);
+        queue.bell.notify_one();
+    }
+
+    /// Why a shard has stopped, if one has.
+    pub fn failure(&self) -> Option<String> {
+        let failed = self.queues.iter().find(|queue| queue.failed.load(Ordering::Relaxed))?;
+        failed.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Ends the ledger: what was submitted is answered, the log synced.
+    pub fn stop(&self) {
+        for queue in self.queues.iter() {
+            queue.lock().is_over = true;
+            queue.bell.notify_one();
+        }
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        for thread in threads {
+            if thread.join().is_err() {
+                tracing::error!("a shard's owner panicked");
+            }
+        }
+        self.lock.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    }
+}
+
+/// Keeps other processes away from a folder, until the file is closed.
+fn lock(folder: &Path) -> Result<File, Refusal> {
+    use rustix::fs::{FlockOperation, flock};
+    let path = folder.join("lock");
+    let file = File::create(&path)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Refusal::Damaged(format!(
+            "{}: another process has this ledger open; end it first",
+            folder.display()
+        ))),
+        Err(error) => Err(Refusal::Io(error.into())),
+    }
+}
+
+/// Where a shard's files are.
+pub fn shard_folder(folder: &Path, shard: usize) -> PathBuf {
+    folder.join(format!("shard-{shard:03}"))
+}
+
+/// The hash key and the number of shards of a ledger; drawn and written when it is new.
+///
+/// # Errors
+///
+/// The file cannot be read or made, or does not hold what it should.
+pub fn identity(folder: &Path, shards: usize) -> Result<(HashKey, usize), Refusal> {
+    std::fs::create_dir_all(folder)?;
+    let path = folder.join("ledger");
+    match identity_of(folder) {
+        Err(Refusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            let (key, shards) = (HashKey::draw(), shards.max(1));
+            let text =
+                format!("campanile ledger 1\nshards {shards}\nkey {:016x} {:016x}\n", key.0[0], key.0[1]);
+            let new = folder.join("ledger.new");
+            std::fs::write(&new, text)?;
+            std::fs::File::open(&new)?.sync_all()?;
+            std::fs::rename(&new, &path)?;
+            super::log::sync_folder(folder)?;
+            Ok((key, shards))
+        }
+        there => there,
+    }
+}
+
+/// The hash key and the number of shards of a ledger that is there.
+///
+/// # Errors
+///
+/// There is none, or its file cannot be read.
+pub fn identity_of(folder: &Path) -> Result<(HashKey, usize), Refusal> {
+    let path = folder.join("ledger");
+    let text = std::fs::read_to_string(&path)?;
+    parse_identity(&text).ok_or_else(|| {
+        Refusal::Damaged(format!("{}: not a ledger's identity; restore it from a copy", path.display()))
+    })
+}
+
+fn parse_identity(text: &str) -> Option<(HashKey, usize)> {
+    let mut lines = text.lines();
+    if lines.next()? != "campanile ledger 1" {
+        return None;
+    }
+    let shards =
+        lines.next()?.strip_prefix("shards ")?.parse().ok().filter(|shards| (1..=1_024).contains(shards))?;
+    let (low, high) = lines.next()?.strip_prefix("key ")?.split_once(' ')?;
+    let word = |text: &str| u64::from_str_radix(text, 16).ok();
+    Some((HashKey([word(low)?, word(high)?]), shards))
+}
+
+struct Owner {
+    number: usize,
+    shard: Shard,
+    log: Log,
+    past: Segments,
+    fsync: Fsync,
+    queue: Arc<Queue>,
+    block: Vec<u8>,
+    taken: Vec<Submission>,
+    synced_at_us: u64,
+    folder: PathBuf,
+    snapshot_octets: u64,
+    /// Where the log was at the last snapshot, or at the start.
+    snapshot_at: u64,
+    /// The thread that writes one.
+    snapshot: Option<JoinHandle<()>>,
+}
+
+/// Ends of sessions that are written in one turn, so that requests do not wait behind them.
+const EXPIRED_PER_TURN: usize = 1_024;
+
+fn now_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
+
+impl Owner {
+    fn run(mut self) {
+        loop {
+            let is_over = self.take();
+            if let Err(error) = self.turn() {
+                return self.fail(&error);
+            }
+            for Submission { batch, to } in self.taken.drain(..) {
+                to.answered(self.number, batch);
+            }
+            self.freeze_if_due();
+            if is_over {
+                self.snapshot.take().map(JoinHandle::join);
+                if let Err(error) = self.log.sync() {
+                    self.fail(&error);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Waits for work and takes all of it. Says whether this is the last turn.
+    fn take(&mut self) -> bool {
+        let mut waiting = self.queue.lock();
+        if waiting.batches.is_empty() && waiting.asks.is_empty() && !waiting.is_over {
+            waiting.is_asleep = true;
+            let (guard, _) = self
+                .queue
+                .bell
+                .wait_timeout(waiting, self.patience())
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            waiting = guard;
+            waiting.is_asleep = false;
+        }
+        std::mem::swap(&mut waiting.batches, &mut self.taken);
+        let asks = std::mem::take(&mut waiting.asks);
+        waiting.requests = 0;
+        let is_over = waiting.is_over;
+        drop(waiting);
+        for ask in asks {
+            ask(&mut self.shard);
+        }
+        is_over
+    }
+
+    /// Until when nothing has to be done without being asked.
+    fn patience(&self) -> Duration {
+        let now = now_us();
+        let mut until = self.shard.next_expiry_us().unwrap_or(u64::MAX);
+        if let Fsync::Every { us } = self.fsync
+            && self.log.synced() < self.log.end()
+        {
+            until = until.min(self.synced_at_us + us);
+        }
+        Duration::from_micros(until.saturating_sub(now).clamp(1_000, 60_000_000))
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        let now_us = now_us();
+        let position = self.log.next_position()?;
+        block::begin(&mut self.block);
+        self.shard.begin_block(position, now_us);
+        let mut services = Vec::new();
+        let mut turn = Turn { now_us, log: &mut self.block, services: &mut services, past: &self.past };
+        self.shard.expire(&mut turn, EXPIRED_PER_TURN);
+        for Submission { batch, .. } in &mut self.taken {
+            batch.apply(&mut self.shard, now_us, &mut self.block, &self.past);
+        }
+        if self.block.len() > block::HEAD_OCTETS {
+            block::seal(&mut self.block, position, self.log.synced(), self.shard.now_us);
+            self.log.append(&self.block)?;
+        }
+        match self.fsync {
+            Fsync::Always => self.log.sync(),
+            Fsync::Every { us } if now_us >= self.synced_at_us + us => {
+                self.synced_at_us = now_us;
+                self.log.sync()
+            }
+            Fsync::Every { .. } | Fsync::Os => Ok(()),
+        }
+    }
+
+    /// Has a snapshot written by another thread when the log has grown enough; one at a time.
+    fn freeze_if_due(&mut self) {
+        let end = self.log.end();
+        let is_due = end - self.snapshot_at >= self.snapshot_octets;
+        if !is_due || self.snapshot.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
+        // What a snapshot has must be in the log, whatever a power cut leaves of it.
+        if self.log.sync().is_err() {
+            return;
+        }
+        self.snapshot_at = end;
+        let (frozen, folder, shard) = (self.shard.freeze(end), self.folder.clone(), self.number);
+        let write = move || match frozen.write(&folder) {
+            Ok(_) => tracing::debug!(shard, "a snapshot of the ledger is written"),
+            Err(error) => {
+                tracing::warn!(shard, %error, "no snapshot of the ledger could be written; starts take longer")
+            }
+        };
+        match std::thread::Builder::new().name(format!("ledger-{shard}-snapshot")).spawn(write) {
+            Ok(thread) => self.snapshot = Some(thread),
+            Err(error) => tracing::warn!(shard, %error, "no thread for a snapshot of the ledger"),
+        }
+    }
+
+    /// The disk failed: whatever was not answered is refused, and nothing is done any more. What memory holds may not be on disk.
+    fn fail(mut self, error: &io::Error) {
+        let why =
+            format!("shard {} of the ledger has stopped: its log cannot be written: {error}", self.number);
+        tracing::error!(shard = self.number, %error, "the ledger's log cannot be written; this shard has stopped");
+        *self.queue.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
+        let mut waiting = self.queue.lock();
+        self.queue.failed.store(true, Ordering::Relaxed);
+        let rest = std::mem::take(&mut waiting.batches);
+        let unheard = std::mem::take(&mut waiting.asks);
+        drop(waiting);
+        drop(unheard);
+        for Submission { mut batch, to } in self.taken.drain(..).chain(rest) {
+            batch.refuse(result::UNABLE_TO_COMPLY);
+            to.answered(self.number, batch);
+        }
+    }
+}

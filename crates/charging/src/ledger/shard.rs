@@ -1,0 +1,616 @@
+//! One shard: all state of its accounts in memory, moved by requests and by the log. No clock and no IO: time comes with each request, and
+//! what is asked again is read through `Past`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::account::{Account, AccountNumber, Accounts};
+use super::bundle::{AccountBundles, BUNDLES_MAX, Bundle, Bundles};
+use super::config::Config;
+use super::duplicates::Duplicates;
+use super::entry::{Deed, Entry, Opened, SERVICES_MAX, ServiceEntry};
+use super::expiry::{Due, Expiry};
+use super::hash::{Hash128, HashKey};
+use super::key::PackedKey;
+use super::message::{Message, Messages, Stage};
+use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, result};
+use super::session::{Session, Sessions};
+use super::tariff::Target;
+
+/// Entries that are in the log already.
+pub trait Past {
+    /// Replaces `into` by the octets at this position, as many as one entry may have, fewer at the end. False: there is nothing.
+    fn read(&self, position: u64, into: &mut Vec<u8>) -> bool;
+}
+
+/// What is at hand while requests are applied.
+pub struct Turn<'a> {
+    /// Microseconds of UTC. A time before the last one counts as the last one.
+    pub now_us: u64,
+    /// The block that is being filled.
+    pub log: &'a mut Vec<u8>,
+    /// The services of all answers.
+    pub services: &'a mut Vec<ServiceAnswer>,
+    pub past: &'a dyn Past,
+}
+
+/// What a request in hand may read of the log: the block that is being filled and what is before it.
+pub(super) struct Reading<'a> {
+    log: &'a [u8],
+    past: &'a dyn Past,
+}
+
+impl Reading<'_> {
+    fn entry(&self, base: u64, position: u64, entry: &mut Entry) -> bool {
+        if position >= base {
+            let new = self.log.get((position - base) as usize..);
+            return new.is_some_and(|octets| entry.decode(octets).is_some());
+        }
+        let mut octets = Vec::new();
+        self.past.read(position, &mut octets) && entry.decode(&octets).is_some()
+    }
+}
+
+/// Why an entry cannot follow on the state before it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unfit(pub &'static str);
+
+/// The octets that one entry may have.
+pub const ENTRY_OCTETS_MAX: usize = 2 + u16::MAX as usize;
+
+const NO_HASH: Hash128 = [0, 0];
+
+/// The state of one shard.
+pub struct Shard {
+    pub(super) config: Arc<Config>,
+    pub(super) accounts: Accounts,
+    pub(super) sessions: Sessions,
+    pub(super) messages: Messages,
+    pub(super) bundles: Bundles,
+    pub(super) expiry: Expiry,
+    pub(super) events: Duplicates,
+    pub(super) requests: Duplicates,
+    /// What was refunded of events, by their session, and when that was.
+    pub(super) refunds: HashMap<Hash128, (i64, u64)>,
+    /// The position of the first octet of the block that is being filled.
+    base: u64,
+    pub(super) now_us: u64,
+    /// Kept for the next request.
+    entry: Option<Box<Entry>>,
+    known: Box<Entry>,
+    /// Duplicates that were answered again.
+    pub duplicates_found: u64,
+}
+
+impl Shard {
+    /// An empty shard.
+    pub fn new(key: HashKey, config: Arc<Config>) -> Shard {
+        let window = |seconds: u32| u64::from(seconds) * 1_000_000;
+        Shard {
+            accounts: Accounts::new(key),
+            sessions: Sessions::default(),
+            messages: Messages::default(),
+            bundles: Bundles::default(),
+            expiry: Expiry::default(),
+            events: Duplicates::new(
+                window(config.event_window_s),
+                config.duplicates_octets_first,
+                config.duplicates_octets_max,
+            ),
+            requests: Duplicates::new(
+                window(config.session_window_s.max(240)),
+                config.duplicates_octets_first,
+                config.duplicates_octets_max,
+            ),
+            refunds: HashMap::new(),
+            base: 0,
+            now_us: 0,
+            entry: None,
+            known: Box::default(),
+            duplicates_found: 0,
+            config,
+        }
+    }
+
+    /// From now on other rules hold. What was granted stays as it was.
+    pub fn configure(&mut self, config: Arc<Config>) {
+        self.config = config;
+    }
+
+    /// The next entries go to a block whose first octet has this position in the log.
+    pub fn begin_block(&mut self, base: u64, now_us: u64) {
+        self.base = base;
+        self.now_us = self.now_us.max(now_us);
+        self.events.advance(self.now_us, base);
+        self.requests.advance(self.now_us, base);
+        if self.refunds.len() > REFUNDS_KEPT {
+            let window = u64::from(self.config.event_window_s) * 1_000_000;
+            self.refunds.retain(|_, (_, at)| *at + window > now_us);
+        }
+    }
+
+    /// The hashes that a request is known again by: by its session and number, and by its origin and end-to-end id.
+    #[inline]
+    pub fn ids(session: Hash128, number: u32, origin: Hash128) -> (u64, u64) {
+        // The lower half chooses the line, the upper one is the print.
+        let by_session = session[1].wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (by_session, origin[0] & 0xffff_ffff | origin[1] >> 32 << 32)
+    }
+
+    /// Reads what the requests of a batch will need, and nothing depends on it: so the misses overlap. `hashes` are those of the accounts.
+    pub fn touch<'a>(
+        &self,
+        requests: impl Iterator<Item = (u64, &'a Kind, (u64, u64))>,
+        slots: &mut Vec<u64>,
+    ) -> u64 {
+        slots.clear();
+        let mut sum = 0_u64;
+        for (hash, kind, (session, origin)) in requests {
+            let seen = if of_session(kind) { &self.requests } else { &self.events };
+            sum = sum.wrapping_add(seen.touch(session) ^ seen.touch(origin));
+            slots.push(self.accounts.touch_index(hash));
+        }
+        slots.iter().fold(sum, |sum, slot| sum.wrapping_add(self.accounts.touch_account(*slot) as u64))
+    }
+
+    /// Applies one request: moves the state, appends one entry to the log and answers from it. A duplicate gets the first answer's fields
+    /// and leaves no entry, and neither does a request for a session that is not known (5002).
+    pub fn apply(&mut self, request: &Request<'_>, hash: u64, turn: &mut Turn<'_>) -> Answer {
+        if let Some(answer) = self.first_answer(request, turn) {
+            return answer;
+        }
+        let mut entry = self.entry.take().unwrap_or_default();
+        entry.reset();
+        entry.time_us = self.now_us;
+        entry.session = request.session;
+        entry.origin = request.origin;
+        entry.number = request.number;
+        entry.context = request.context;
+        entry.class = request.class;
+        entry.destination = request.destination;
+        let reading = Reading { log: turn.log, past: turn.past };
+        self.decide(request, hash, &reading, &mut entry);
+        if entry.result != result::UNKNOWN_SESSION_ID {
+            let position = self.base + turn.log.len() as u64;
+            entry.encode(turn.log);
+            let fits = self.commit(&entry, position);
+            debug_assert_eq!(fits, Ok(()));
+        }
+        let answer = answer(&entry, turn.services);
+        self.entry = Some(entry);
+        answer
+    }
+
+    /// Makes the state that an entry of the log made when it was new.
+    ///
+    /// # Errors
+    ///
+    /// The entry does not follow on what was before it: the log is not whole.
+    pub fn replay(&mut self, entry: &Entry, position: u64) -> Result<(), Unfit> {
+        self.commit(entry, position)
+    }
+
+    /// Notes only that a request was there: for the log before a snapshot.
+    pub fn replay_identity(&mut self, entry: &Entry, position: u64) {
+        self.note(entry, position);
+    }
+
+    /// Appends an entry that nobody asked for.
+    pub(super) fn append(&mut self, entry: Entry, turn: &mut Turn<'_>) {
+        let position = self.base + turn.log.len() as u64;
+        entry.encode(turn.log);
+        let fits = self.commit(&entry, position);
+        debug_assert_eq!(fits, Ok(()));
+    }
+
+    /// What can still be refunded of an event of this account.
+    pub(super) fn refundable(
+        &self,
+        of: &Hash128,
+        account: Option<AccountNumber>,
+        past: &Reading<'_>,
+    ) -> Option<i64> {
+        let mut entry = Entry::default();
+        let (by_session, _) = Shard::ids(*of, 0, NO_HASH);
+        self.events.find(by_session, |position| {
+            past.entry(self.base, position, &mut entry) && entry.session == *of && entry.deed == Deed::Debit
+        })?;
+        let debited = entry.services.iter().fold(0_i64, |sum, service| sum.saturating_add(service.cost));
+        let refunded = self.refunds.get(of).map_or(0, |(refunded, _)| *refunded);
+        (entry.account == account).then_some(debited.saturating_sub(refunded).max(0))
+    }
+
+    fn first_answer(&mut self, request: &Request<'_>, turn: &mut Turn<'_>) -> Option<Answer> {
+        let (by_session, by_origin) = Shard::ids(request.session, request.number, request.origin);
+        let seen = if of_session(&request.kind) { &self.requests } else { &self.events };
+        let (known, base) = (&mut self.known, self.base);
+        let reading = Reading { log: turn.log, past: turn.past };
+        let mut read = |position: u64, is_it: fn(&Entry, &Request<'_>) -> bool| {
+            reading.entry(base, position, known) && is_it(known, request)
+        };
+        let mut found = false;
+        if request.session != NO_HASH {
+            let is_it =
+                |known: &Entry, r: &Request<'_>| known.session == r.session && known.number == r.number;
+            found = seen.find(by_session, |position| read(position, is_it)).is_some();
+        }
+        if !found && request.origin != NO_HASH {
+            let is_it = |known: &Entry, r: &Request<'_>| known.origin == r.origin;
+            found = seen.find(by_origin, |position| read(position, is_it)).is_some();
+        }
+        found.then(|| {
+            self.duplicates_found += 1;
+            Answer { is_duplicate: true, ..answer(&self.known, turn.services) }
+        })
+    }
+
+    /// The account of a request; an unknown one is opened by the entry where the rules say so.
+    fn account(&self, request: &Request<'_>, hash: u64, entry: &mut Entry) -> Option<Funds> {
+        if let Some(number) = self.accounts.find(hash, &request.account) {
+            let account = self.accounts.account(number)?;
+            entry.account = Some(number);
+            return Some(Funds::of(account));
+        }
+        let with = self.config.default_account?;
+        self.open(request, with.balance, with.limit, entry)
+    }
+
+    fn open(&self, request: &Request<'_>, balance: i64, limit: i64, entry: &mut Entry) -> Option<Funds> {
+        if self.accounts.len() >= self.config.accounts_max
+            || request.account_octets.len() > super::key::KEY_OCTETS_MAX
+        {
+            return None;
+        }
+        let octets = if request.account.is_hashed() { request.account_octets.to_vec() } else { Vec::new() };
+        entry.account = Some(self.accounts.len() as AccountNumber);
+        entry.opened = Some(Opened { key: request.account, octets, balance, limit });
+        Some(Funds { available: balance.saturating_add(limit).max(0), is_blocked: false, has_bundles: false })
+    }
+
+    fn decide(&self, request: &Request<'_>, hash: u64, reading: &Reading<'_>, entry: &mut Entry) {
+        entry.deed = deed(&request.kind);
+        if request.services.len() > SERVICES_MAX {
+            entry.result = result::UNABLE_TO_COMPLY;
+            return;
+        }
+        if matches!(request.kind, Kind::Update | Kind::Terminate) {
+            return self.decide_open_session(request, entry);
+        }
+        if let Kind::Create { balance, limit } = request.kind {
+            return self.decide_create(request, hash, balance, limit, entry);
+        }
+        let Some(funds) = self.account(request, hash, entry) else {
+            entry.result = result::USER_UNKNOWN;
+            return;
+        };
+        match request.kind {
+            Kind::Debit => self.decide_debit(request, funds, entry),
+            Kind::Refund { of } => self.decide_refund(request, of, reading, entry),
+            Kind::CheckBalance | Kind::PriceEnquiry => self.decide_enquiry(request, funds, entry),
+            Kind::Initial => self.decide_initial(request, funds, entry),
+            Kind::TopUp { amount } => self.decide_top_up(amount, entry),
+            Kind::SetLimit { limit } => self.decide_limit(limit, entry),
+            Kind::Block { blocked } => entry.is_blocked = blocked,
+            Kind::AddBundle { units, context, expires_s } => {
+                self.decide_bundle(Bundle { units, context, expires_s }, entry);
+            }
+            Kind::Hold { message, parts, until_us, since } => {
+                (entry.message, entry.parts, entry.until_us, entry.since) =
+                    (Some(message), parts, until_us, since);
+                self.decide_hold(message, funds, entry);
+            }
+            Kind::Debt { message, parts, until_us, since } => {
+                (entry.message, entry.parts, entry.until_us, entry.since) =
+                    (Some(message), parts, until_us, since);
+                self.decide_debt(message, entry);
+            }
+            Kind::Settle { message, parts } => self.decide_settle(message, parts, funds, entry),
+            Kind::Release { message, at } => self.decide_release(message, at, entry),
+            Kind::Keep { message } => self.decide_keep(message, entry),
+            Kind::Update | Kind::Terminate | Kind::Create { .. } => {}
+        }
+    }
+
+    pub(super) fn target(entry: &Entry) -> Target {
+        Target { context: entry.context, class: entry.class, destination: entry.destination }
+    }
+}
+
+/// More refunds than this are looked through for those that are over.
+const REFUNDS_KEPT: usize = 65_536;
+
+/// What an account has while a request is decided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Funds {
+    pub available: i64,
+    pub is_blocked: bool,
+    pub has_bundles: bool,
+}
+
+impl Funds {
+    pub fn of(account: &Account) -> Funds {
+        Funds {
+            available: account.available().max(0),
+            is_blocked: account.is_blocked,
+            has_bundles: account.has_bundles,
+        }
+    }
+}
+
+fn of_session(kind: &Kind) -> bool {
+    matches!(kind, Kind::Initial | Kind::Update | Kind::Terminate)
+}
+
+fn deed(kind: &Kind) -> Deed {
+    match kind {
+        Kind::Debit => Deed::Debit,
+        Kind::Refund { .. } => Deed::Refund,
+        Kind::CheckBalance => Deed::CheckBalance,
+        Kind::PriceEnquiry => Deed::PriceEnquiry,
+        Kind::Initial => Deed::Initial,
+        Kind::Update => Deed::Update,
+        Kind::Terminate => Deed::Terminate,
+        Kind::TopUp { .. } => Deed::TopUp,
+        Kind::Create { .. } => Deed::Create,
+        Kind::SetLimit { .. } => Deed::SetLimit,
+        Kind::Block { .. } => Deed::Block,
+        Kind::AddBundle { .. } => Deed::AddBundle,
+        Kind::Hold { .. } => Deed::Hold,
+        Kind::Settle { .. } => Deed::Settle,
+        Kind::Release { .. } => Deed::Release,
+        Kind::Keep { .. } => Deed::Keep,
+        Kind::Debt { .. } => Deed::Debt,
+    }
+}
+
+/// The answer that stands in an entry.
+fn answer(entry: &Entry, services: &mut Vec<ServiceAnswer>) -> Answer {
+    let services_from = services.len() as u32;
+    let mut cost = entry.cost;
+    for service in &entry.services {
+        cost = cost.saturating_add(service.cost);
+        services.push(ServiceAnswer {
+            rating_group: service.rating_group,
+            service_id: service.service_id,
+            result: service.result,
+            granted: service.granted,
+            cost: service.cost,
+            validity_s: service.validity_s,
+            is_final: service.is_final,
+        });
+    }
+    Answer {
+        result: entry.result,
+        is_duplicate: false,
+        enough_credit: entry.enough_credit,
+        cost,
+        services_from,
+        services: entry.services.len() as u32,
+    }
+}
+
+impl Shard {
+    /// Makes the state that the entry says. The same for new entries and for old ones, and by the entry alone.
+    fn commit(&mut self, entry: &Entry, position: u64) -> Result<(), Unfit> {
+        if let Some(opened) = &entry.opened {
+            if entry.account != Some(self.accounts.len() as AccountNumber) {
+                return Err(Unfit("an account is opened with a number that is not the next one"));
+            }
+            let number = self.accounts.open(opened.key, &opened.octets);
+            let account = self.accounts.account_mut(number).ok_or(Unfit("no account"))?;
+            (account.posted, account.limit) = (opened.balance, opened.limit);
+        }
+        if let Some(number) = entry.account {
+            let account =
+                self.accounts.account_mut(number).ok_or(Unfit("an account that was never opened"))?;
+            let moved = &entry.moved;
+            let sums = [
+                account.posted.checked_add(moved.posted),
+                account.pending.checked_add(moved.pending),
+                account.limit.checked_add(moved.limit),
+                account.debt.checked_add(moved.debt),
+            ];
+            let [Some(posted), Some(pending), Some(limit), Some(debt)] = sums else {
+                return Err(Unfit("a balance that does not fit in 64 bits"));
+            };
+            (account.posted, account.pending, account.limit, account.debt) = (posted, pending, limit, debt);
+            if !matches!(entry.deed, Deed::TopUp | Deed::Create) {
+                account.used = account.used.saturating_sub(moved.posted);
+            }
+            if entry.deed == Deed::Block {
+                account.is_blocked = entry.is_blocked;
+            }
+            if account.has_bundles || entry.bundle.is_some() {
+                self.commit_bundles(number, entry);
+            }
+        }
+        match entry.deed {
+            Deed::Initial | Deed::Update | Deed::Terminate | Deed::SessionExpired => {
+                self.commit_session(entry)
+            }
+            Deed::Hold | Deed::Settle | Deed::Release | Deed::Keep | Deed::Debt | Deed::MessageExpired => {
+                self.commit_message(entry);
+            }
+            Deed::Refund => {
+                if let Some(of) = entry.refund_of {
+                    let refunded = self.refunds.entry(of).or_default();
+                    *refunded = (refunded.0.saturating_add(entry.cost), entry.time_us);
+                }
+            }
+            _ => {}
+        }
+        self.note(entry, position);
+        Ok(())
+    }
+
+    /// Notes the request, so that it is known again.
+    #[inline]
+    fn note(&mut self, entry: &Entry, position: u64) {
+        let (by_session, by_origin) = Shard::ids(entry.session, entry.number, entry.origin);
+        let seen = if entry.deed.is_of_session() { &mut self.requests } else { &mut self.events };
+        if entry.session != NO_HASH && entry.deed != Deed::SessionExpired {
+            seen.insert(by_session, position);
+        }
+        if entry.origin != NO_HASH {
+            seen.insert(by_origin, position);
+        }
+    }
+
+    fn commit_bundles(&mut self, number: AccountNumber, entry: &Entry) {
+        let now_s = entry.time_us / 1_000_000;
+        let bundles = self.bundles.entry(number).or_default();
+        match (entry.deed, &entry.bundle) {
+            (Deed::AddBundle, Some(new)) => {
+                bundles.list.push(Bundle {
+                    units: new.units,
+                    context: new.context,
+                    expires_s: new.expires_s,
+                });
+                bundles.list.sort_by_key(|bundle| bundle.expires_s);
+                self.expiry.push(u64::from(new.expires_s) * 1_000_000, Due::Bundles(number));
+            }
+            (Deed::BundleExpired, _) => bundles.list.retain(|bundle| u64::from(bundle.expires_s) > now_s),
+            _ => {
+                let taken =
+                    entry.services.iter().fold(0_u64, |sum, service| sum.saturating_add(service.bundled));
+                // What this session had reserved is decided anew by its entry; `commit_session` notes the rest.
+                bundles.take(taken, Shard::context_of(&self.sessions, entry), now_s);
+            }
+        }
+        let is_empty = *bundles == AccountBundles::default();
+        if is_empty {
+            self.bundles.remove(&number);
+        }
+        if let Some(account) = self.accounts.account_mut(number) {
+            account.has_bundles = !is_empty;
+        }
+    }
+
+    fn context_of(sessions: &Sessions, entry: &Entry) -> super::request::ServiceContext {
+        match sessions.find(&entry.session) {
+            Some(session) if entry.context.0 == 0 => session.target.context,
+            _ => entry.context,
+        }
+    }
+
+    fn commit_session(&mut self, entry: &Entry) {
+        let id = entry.session;
+        let has_moved = match entry.deed {
+            Deed::Initial => entry.result == result::SUCCESS,
+            // Also when its only service was refused: what was reserved for it is free.
+            Deed::Update | Deed::Terminate => entry.result != result::INVALID_AVP_VALUE,
+            _ => true,
+        };
+        if !has_moved {
+            return;
+        }
+        let reserved_before = self.sessions.find(&id).map_or(0, Session::bundle_reserved);
+        match entry.deed {
+            Deed::Initial => {
+                let account = entry.account.unwrap_or(AccountNumber::MAX);
+                let session = Session { account, ..Session::default() };
+                let is_new = self.sessions.find(&id).is_none();
+                self.sessions.insert(id, session);
+                if is_new {
+                    self.expiry.push(entry.until_us, Due::Session(id));
+                }
+                self.update_session(entry);
+            }
+            Deed::Update => self.update_session(entry),
+            _ => {
+                self.sessions.remove(&id);
+            }
+        }
+        let reserved_after = self.sessions.find(&id).map_or(0, Session::bundle_reserved);
+        if reserved_before != reserved_after
+            && let Some(bundles) = entry.account.and_then(|number| self.bundles.get_mut(&number))
+        {
+            bundles.pending = (bundles.pending + reserved_after).saturating_sub(reserved_before);
+        }
+    }
+
+    fn update_session(&mut self, entry: &Entry) {
+        let Some(session) = self.sessions.find_mut(&entry.session) else {
+            return;
+        };
+        session.number = entry.number;
+        session.until_us = entry.until_us;
+        let target = Shard::target(entry);
+        if target != Target::default() {
+            session.target = target;
+        }
+        for service in &entry.services {
+            update_reservation(session, service);
+        }
+    }
+
+    fn commit_message(&mut self, entry: &Entry) {
+        let (Some(key), Some(account)) = (entry.message, entry.account) else {
+            return;
+        };
+        if entry.result != result::SUCCESS {
+            return;
+        }
+        let before = self.messages.find(&key).copied();
+        let since = before.map_or(0, |message| message.since).max(entry.since);
+        let stage = match (entry.deed, before) {
+            (Deed::Hold, _) => Stage::Held,
+            (Deed::Settle, _) => Stage::Settled,
+            (Deed::Release, _) => Stage::Released,
+            (Deed::Debt, _) => Stage::Owed,
+            (Deed::Keep, Some(message)) => message.stage,
+            _ => {
+                self.messages.remove(&key);
+                return;
+            }
+        };
+        if let Some(message) = before.filter(|message| message.stage == stage) {
+            return self.messages.insert(key, Message { since, ..message });
+        }
+        let until_us = before.map_or(0, |message| message.until_us).max(entry.until_us);
+        let is_new = matches!(stage, Stage::Held | Stage::Owed);
+        let held = if is_new { entry.cost } else { 0 };
+        let part_price = match is_new {
+            true => entry.cost / i64::from(entry.parts.max(1)),
+            false => before.map_or(0, |message| message.part_price),
+        };
+        self.messages.insert(key, Message { account, stage, held, part_price, until_us, since });
+        if before.is_none() {
+            self.expiry.push(until_us, Due::Message(key));
+        }
+    }
+
+    /// Whose money is held for a message, or was, as long as it is remembered.
+    pub fn payer(&self, key: &MessageKey) -> Option<AccountNumber> {
+        self.messages.find(key).map(|message| message.account)
+    }
+
+    /// The shard's accounts, for reports.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// How many sessions are open, and for how many there is memory.
+    pub fn sessions(&self) -> (usize, usize) {
+        (self.sessions.len(), self.sessions.room())
+    }
+
+    /// The number of an account, by its key.
+    pub fn find(&self, key: &PackedKey) -> Option<AccountNumber> {
+        self.accounts.find_key(key)
+    }
+}
+
+fn update_reservation(session: &mut Session, service: &ServiceEntry) {
+    let reservation = session.reservation(service.rating_group, service.service_id);
+    reservation.reserved = service.reserved;
+    reservation.bundle_reserved = service.bundle_reserved;
+    let totals = if reservation.tariff == service.tariff { reservation.totals } else { Default::default() };
+    reservation.tariff = service.tariff;
+    reservation.totals = totals.plus(&service.used).unwrap_or(totals);
+}
+
+/// Whether an account may have another bundle.
+pub(super) fn has_room(bundles: Option<&AccountBundles>) -> bool {
+    bundles.is_none_or(|bundles| bundles.list.len() < BUNDLES_MAX)
+}

@@ -1,0 +1,12 @@
+//! Stories of one shard, and of a ledger on disk.
+
+mod bench;
+mod disk;
+mod events;
+mod messages;
+mod power;
+mod properties;
+mod sessions;
+mod tariffs;
+
+pub use bench::Desk;

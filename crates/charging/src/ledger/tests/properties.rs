@@ -1,0 +1,127 @@
+use proptest::prelude::*;
+
+use super::Desk;
+use super::bench::{KEY, SECOND, plain};
+use crate::ledger::config::{Config, DefaultAccount};
+use crate::ledger::request::{MessageKey, ServiceContext};
+use crate::ledger::{KeyKind, Kind, PackedKey, Request, Service, Units};
+
+#[derive(Clone, Debug)]
+struct Step {
+    kind: Kind,
+    account: u8,
+    session: u8,
+    number: u32,
+    services: Vec<Service>,
+    /// Seconds before it.
+    pause_s: u64,
+    /// Whether it comes a second time.
+    is_repeated: bool,
+}
+
+fn units() -> impl Strategy<Value = Units> {
+    prop_oneof![
+        (0_u64..40).prop_map(Units::specific),
+        (0_u64..40_000_000).prop_map(Units::octets),
+        (0_u32..3_000).prop_map(Units::time),
+        (-3_i64..60).prop_map(Units::money),
+        Just(Units::default()),
+        any::<(u64, i64)>().prop_map(|(count, money)| Units {
+            present: 15,
+            time_s: 9,
+            octets: count,
+            specific: count,
+            money
+        }),
+    ]
+}
+
+fn service() -> impl Strategy<Value = Service> {
+    let group = prop_oneof![Just(None), (1_u32..3).prop_map(Some)];
+    (group, proptest::option::of(units()), proptest::option::of(units())).prop_map(
+        |(rating_group, requested, used)| Service { rating_group, service_id: None, requested, used },
+    )
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    let message = (0_u64..2, 0_u32..2).prop_map(|(alert, endpoint)| MessageKey { alert, endpoint });
+    let until = 1_000_u64..1_000_000;
+    prop_oneof![
+        3 => Just(Kind::Debit),
+        1 => (0_u8..4).prop_map(|of| Kind::Refund { of: Some(Desk::session(&of.to_string())) }),
+        1 => Just(Kind::Refund { of: None }),
+        1 => Just(Kind::CheckBalance),
+        1 => Just(Kind::PriceEnquiry),
+        4 => Just(Kind::Initial),
+        6 => Just(Kind::Update),
+        2 => Just(Kind::Terminate),
+        1 => (-1_i64..100).prop_map(|amount| Kind::TopUp { amount }),
+        1 => (0_i64..100, -1_i64..50).prop_map(|(balance, limit)| Kind::Create { balance, limit }),
+        1 => any::<bool>().prop_map(|blocked| Kind::Block { blocked }),
+        1 => (0_u64..20, 0_u32..2_000_000)
+            .prop_map(|(units, expires_s)| Kind::AddBundle { units, context: ServiceContext::SMS, expires_s }),
+        3 => (message.clone(), 0_u32..5, until.clone(), 0_u64..4)
+            .prop_map(|(message, parts, until, since)| Kind::Hold { message, parts, until_us: until * SECOND, since }),
+        2 => (message.clone(), 0_u32..5).prop_map(|(message, parts)| Kind::Settle { message, parts }),
+        2 => (message.clone(), 0_u64..4).prop_map(|(message, at)| Kind::Release { message, at }),
+        1 => message.clone().prop_map(|message| Kind::Keep { message }),
+        1 => (message, 0_u32..5, until, 0_u64..4)
+            .prop_map(|(message, parts, until, since)| Kind::Debt { message, parts, until_us: until * SECOND, since }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let services = proptest::collection::vec(service(), 0..3);
+    let pause_s = prop_oneof![8 => Just(0), 2 => 0_u64..60, 1 => 0_u64..9_000];
+    (kind(), 0_u8..3, 0_u8..4, 0_u32..12, services, pause_s, any::<bool>()).prop_map(
+        |(kind, account, session, number, services, pause_s, is_repeated)| Step {
+            kind,
+            account,
+            session,
+            number,
+            services,
+            pause_s,
+            is_repeated,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_asked_money_adds_up_is_never_below_zero_and_the_log_makes_the_same_state(
+        steps in proptest::collection::vec(step(), 1..60),
+        opens_accounts in any::<bool>(),
+        zero_grant in any::<bool>(),
+    ) {
+        let default_account = opens_accounts.then_some(DefaultAccount { balance: 40, limit: 3 });
+        let mut desk = Desk::new(Config { default_account, zero_grant, ..Config::default() });
+        for step in &steps {
+            if step.pause_s > 0 {
+                desk.pass(step.pause_s * SECOND);
+            }
+            let octets = [b"46701111111".as_slice(), b"46702222222", b"someone@a-realm-with-a-long-name.example"][usize::from(step.account)];
+            let request = Request {
+                account: PackedKey::new(KEY, KeyKind::Nai, octets),
+                account_octets: octets,
+                session: Desk::session(&step.session.to_string()),
+                number: step.number,
+                services: &step.services,
+                ..plain(step.kind)
+            };
+            let (answer, services) = desk.new_request(&request);
+            if step.is_repeated && answer.result != 5002 {
+                let entries = desk.log.len();
+                let again = desk.ask(&request);
+                prop_assert!(again.0.is_duplicate);
+                prop_assert_eq!((again.0.result, again.0.cost, &again.1), (answer.result, answer.cost, &services));
+                prop_assert_eq!(desk.log.len(), entries);
+            }
+            for (_, account) in desk.shard.accounts.iter() {
+                prop_assert!(account.available() >= 0 && account.pending >= 0, "{:?} after {:?}", account, step);
+            }
+        }
+        desk.check();
+    }
+}

@@ -1,0 +1,206 @@
+use super::Desk;
+use super::bench::{SECOND, asks, plain};
+use crate::ledger::config::Config;
+use crate::ledger::{Answer, Kind, Request, Service, ServiceAnswer, Units};
+
+fn ask(desk: &mut Desk, kind: Kind, number: u32, services: &[Service]) -> (Answer, Vec<ServiceAnswer>) {
+    let request = Request { session: Desk::session("s"), number, services, ..plain(kind) };
+    let answer = desk.new_request(&request);
+    desk.check();
+    answer
+}
+
+fn uses(used: Units, requested: Option<Units>) -> Service {
+    Service { used: Some(used), requested, ..Service::default() }
+}
+
+fn group(rating_group: u32, service: Service) -> Service {
+    Service { rating_group: Some(rating_group), ..service }
+}
+
+#[test]
+fn a_session_reserves_takes_what_was_used_and_frees_the_rest() {
+    let mut desk = Desk::with_account(100);
+    let (answer, services) = ask(&mut desk, Kind::Initial, 0, &[asks(Units::time(600))]);
+    assert_eq!((answer.result, services[0].granted, services[0].validity_s), (2001, Units::time(600), 3_600));
+    assert_eq!(desk.balance(), (100, 10));
+    ask(&mut desk, Kind::Update, 1, &[uses(Units::time(600), Some(Units::time(600)))]);
+    assert_eq!(desk.balance(), (90, 10));
+    let (answer, _) = ask(&mut desk, Kind::Terminate, 2, &[uses(Units::time(61), None)]);
+    assert_eq!((answer.result, desk.balance(), desk.shard.sessions().0), (2001, (88, 0), 0));
+}
+
+#[test]
+fn reports_of_one_rating_group_are_rounded_once() {
+    let mut desk = Desk::with_account(100);
+    ask(&mut desk, Kind::Initial, 0, &[asks(Units::time(60))]);
+    for number in 1..=10 {
+        ask(&mut desk, Kind::Update, number, &[uses(Units::time(6), Some(Units::time(60)))]);
+    }
+    assert_eq!(desk.balance().0, 99);
+    ask(&mut desk, Kind::Terminate, 11, &[uses(Units::time(1), None)]);
+    assert_eq!(desk.balance(), (98, 0));
+}
+
+#[test]
+fn less_money_than_asked_for_grants_what_it_pays_and_says_that_it_is_the_last() {
+    let mut desk = Desk::with_account(3);
+    let (_, services) = ask(&mut desk, Kind::Initial, 0, &[group(1, asks(Units::octets(10_000_000)))]);
+    assert_eq!((services[0].granted, services[0].is_final), (Units::octets(3_000_000), true));
+    let (answer, services) =
+        ask(&mut desk, Kind::Update, 1, &[group(1, uses(Units::octets(3_000_000), Some(Units::octets(1))))]);
+    assert_eq!((answer.result, services[0].result, services[0].granted), (2001, 4012, Units::default()));
+    // After a top-up the session goes on.
+    desk.ask(&plain(Kind::TopUp { amount: 5 }));
+    let (_, services) = ask(&mut desk, Kind::Update, 2, &[group(1, asks(Units::octets(1)))]);
+    assert_eq!((services[0].result, services[0].granted), (2001, Units::octets(1)));
+}
+
+#[test]
+fn with_redirection_nothing_is_granted_finally_and_the_session_lives_on() {
+    let mut desk = Desk::new(Config { zero_grant: true, ..Config::default() });
+    desk.ask(&plain(Kind::Create { balance: 0, limit: 0 }));
+    let (answer, services) = ask(&mut desk, Kind::Initial, 0, &[asks(Units::octets(1))]);
+    assert_eq!((answer.result, services[0].granted.octets, services[0].is_final), (2001, 0, true));
+    assert_eq!((services[0].validity_s, desk.shard.sessions().0), (3_600, 1));
+}
+
+#[test]
+fn more_used_than_granted_takes_no_more_than_there_is_and_records_the_rest() {
+    let mut desk = Desk::with_account(5);
+    ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(2))]);
+    ask(&mut desk, Kind::Terminate, 1, &[uses(Units::specific(9), None)]);
+    assert_eq!((desk.balance(), desk.entries().last().unwrap().services[0].shortfall), ((0, 0), 4));
+}
+
+#[test]
+fn two_services_share_one_balance() {
+    let mut desk = Desk::with_account(5);
+    let services = [group(1, asks(Units::specific(3))), group(2, asks(Units::specific(3)))];
+    let (_, answers) = ask(&mut desk, Kind::Initial, 0, &services);
+    assert_eq!((answers[0].granted.specific, answers[1].granted.specific, answers[1].is_final), (3, 2, true));
+    assert_eq!(desk.balance(), (5, 5));
+    // One of them ends; the other keeps its reservation until the session ends.
+    ask(&mut desk, Kind::Update, 1, &[group(1, uses(Units::specific(1), None))]);
+    assert_eq!(desk.balance(), (4, 2));
+    ask(&mut desk, Kind::Terminate, 2, &[]);
+    assert_eq!(desk.balance(), (4, 0));
+}
+
+#[test]
+fn a_service_named_twice_in_one_request_is_refused_and_moves_nothing() {
+    let mut desk = Desk::with_account(5);
+    let twice = [group(1, asks(Units::specific(1))), group(1, asks(Units::specific(1)))];
+    assert_eq!(ask(&mut desk, Kind::Initial, 0, &twice).0.result, 5004);
+    assert_eq!((desk.balance(), desk.shard.sessions().0), ((5, 0), 0));
+}
+
+#[test]
+fn an_update_after_the_end_and_one_of_an_unknown_session_are_refused() {
+    let mut desk = Desk::with_account(5);
+    assert_eq!(ask(&mut desk, Kind::Update, 1, &[]).0.result, 5002);
+    ask(&mut desk, Kind::Initial, 2, &[]);
+    ask(&mut desk, Kind::Terminate, 3, &[]);
+    assert_eq!(ask(&mut desk, Kind::Update, 4, &[]).0.result, 5002);
+    assert_eq!(ask(&mut desk, Kind::Terminate, 5, &[]).0.result, 5002);
+}
+
+#[test]
+fn a_request_with_a_lower_number_that_nobody_remembers_is_refused() {
+    let mut desk = Desk::with_account(5);
+    ask(&mut desk, Kind::Initial, 5, &[asks(Units::specific(1))]);
+    assert_eq!(ask(&mut desk, Kind::Update, 4, &[asks(Units::specific(1))]).0.result, 5004);
+    assert_eq!(desk.balance(), (5, 1));
+}
+
+#[test]
+fn a_session_that_is_begun_again_lets_go_of_what_it_held() {
+    let mut desk = Desk::with_account(5);
+    ask(&mut desk, Kind::Initial, 0, &[group(1, asks(Units::specific(5)))]);
+    let (_, services) = ask(&mut desk, Kind::Initial, 1, &[group(2, asks(Units::specific(4)))]);
+    assert_eq!((services[0].granted.specific, desk.balance(), desk.shard.sessions().0), (4, (5, 4), 1));
+}
+
+#[test]
+fn an_initial_that_is_refused_leaves_no_session() {
+    let mut desk = Desk::with_account(0);
+    assert_eq!(ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(1))]).0.result, 4012);
+    assert_eq!((desk.shard.sessions().0, desk.balance()), (0, (0, 0)));
+}
+
+#[test]
+fn a_blocked_account_pays_what_was_used_and_gets_nothing_new() {
+    let mut desk = Desk::with_account(10);
+    ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(2))]);
+    desk.ask(&plain(Kind::Block { blocked: true }));
+    let (answer, _) = ask(&mut desk, Kind::Update, 1, &[uses(Units::specific(2), Some(Units::specific(1)))]);
+    assert_eq!((answer.result, desk.balance()), (4010, (8, 0)));
+    assert_eq!(desk.debit("e", Units::specific(1)).result, 4010);
+    desk.ask(&plain(Kind::Block { blocked: false }));
+    assert_eq!(desk.debit("f", Units::specific(1)).result, 2001);
+}
+
+#[test]
+fn ten_thousand_sessions_that_nobody_ends_are_released_after_tcc_and_their_memory_too() {
+    let mut desk = Desk::with_account(1_000_000);
+    let services = [asks(Units::specific(2))];
+    for i in 0..10_000 {
+        let session = Desk::session(&format!("s{i}"));
+        desk.new_request(&Request { session, services: &services, ..plain(Kind::Initial) });
+    }
+    let room = desk.shard.sessions().1;
+    desk.pass(7_199 * SECOND);
+    assert_eq!((desk.balance(), desk.shard.sessions().0), ((1_000_000, 20_000), 10_000));
+    desk.pass(2 * SECOND);
+    let (open, room_after) = desk.shard.sessions();
+    assert_eq!((desk.balance(), open), ((1_000_000, 0), 0));
+    assert!(room_after * 4 < room, "{room_after} of {room}");
+    desk.check();
+}
+
+#[test]
+fn an_update_gives_a_session_its_time_again() {
+    let mut desk = Desk::with_account(10);
+    ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(1))]);
+    desk.pass(7_000 * SECOND);
+    ask(&mut desk, Kind::Update, 1, &[uses(Units::specific(1), Some(Units::specific(1)))]);
+    desk.pass(7_000 * SECOND);
+    assert_eq!((desk.shard.sessions().0, desk.balance()), (1, (9, 1)));
+    desk.pass(300 * SECOND);
+    assert_eq!((desk.shard.sessions().0, desk.balance()), (0, (9, 0)));
+}
+
+#[test]
+fn a_duplicate_of_a_sessions_request_gets_its_first_answer_for_four_minutes() {
+    let mut desk = Desk::with_account(3);
+    let first = ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(5))]);
+    let update = ask(&mut desk, Kind::Update, 1, &[uses(Units::specific(1), Some(Units::specific(1)))]);
+    desk.pass(239 * SECOND);
+    for (kind, number, services, (answer, granted)) in [
+        (Kind::Initial, 0, asks(Units::specific(5)), &first),
+        (Kind::Update, 1, uses(Units::specific(1), Some(Units::specific(1))), &update),
+    ] {
+        let (again, services) = ask(&mut desk, kind, number, &[services]);
+        assert_eq!((again.is_duplicate, again.result, &services), (true, answer.result, granted));
+    }
+    assert_eq!(desk.balance(), (2, 1));
+}
+
+#[test]
+fn bundles_are_used_before_money_and_only_until_they_expire() {
+    let mut desk = Desk::with_account(10);
+    let expires_s = (desk.now_us / SECOND) as u32 + 100;
+    let context = plain(Kind::Debit).context;
+    desk.ask(&plain(Kind::AddBundle { units: 5, context, expires_s }));
+    assert_eq!((desk.debit("a", Units::specific(3)).cost, desk.balance()), (0, (10, 0)));
+    ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(3))]);
+    // Two units of the bundle and one of money are reserved: nothing of the bundle is left for another.
+    assert_eq!(desk.balance(), (10, 1));
+    assert_eq!(desk.debit("b", Units::specific(1)).cost, 1);
+    ask(&mut desk, Kind::Terminate, 1, &[uses(Units::specific(3), None)]);
+    assert_eq!(desk.balance(), (8, 0));
+    desk.ask(&plain(Kind::AddBundle { units: 5, context, expires_s }));
+    desk.pass(101 * SECOND);
+    assert_eq!(desk.debit("c", Units::specific(1)).cost, 1);
+    desk.check();
+}

@@ -1,0 +1,7 @@
+//! The ledger of balances and reservations, tariffs, charging records, the credit-control server and client.
+
+pub mod books;
+pub mod ledger;
+pub mod own;
+pub mod records;
+pub mod server;

@@ -1,0 +1,235 @@
+//! Outcomes, as they come by the bus, turned into what becomes of the money.
+
+use super::{Own, Payer, key};
+use crate::ledger::Batch;
+use crate::ledger::Kind;
+use crate::ledger::request::{MessageKey, result};
+use bus::{Bus, BusError, Group, Leased};
+use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// The consumer group of the topic of outcomes.
+pub const GROUP: &str = "charging";
+/// So many records are taken at a time.
+const TAKE_MAX: usize = 256;
+/// They are ours for so long.
+const LEASE: Duration = Duration::from_secs(60);
+/// Acknowledgements are made durable this often.
+const FLUSH: Duration = Duration::from_secs(1);
+/// After an error of the bus it is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Alerts whose account is remembered; beyond, all are looked up again.
+const ALERTS_MAX: usize = 16_384;
+/// Unknown attempts whose receipt is waited for; beyond, the end of their validity decides.
+const UNKNOWN_MAX: usize = 65_536;
+/// Who ends waits at most so long for what is there to be settled; the rest is settled by the next start.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// The settler at work.
+#[derive(Debug)]
+pub struct Settling {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Settling {
+    /// Settles what is on record so far, and ends. Nothing is lost if that takes too long: it is settled after the next start.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        let abort = self.task.abort_handle();
+        match tokio::time::timeout(DRAIN_MAX, self.task).await {
+            Ok(Err(error)) => tracing::error!(%error, "settling ended in a panic"),
+            Ok(Ok(())) => {}
+            Err(_) => abort.abort(),
+        }
+    }
+}
+
+/// Starts settling by the outcomes on this bus, from where an earlier process stopped.
+///
+/// # Errors
+/// The bus's.
+pub fn start(own: Own, bus: &dyn Bus) -> Result<Settling, BusError> {
+    let group = bus.group(OUTCOMES, GROUP)?;
+    let (stop, stopping) = watch::channel(false);
+    let settler = Settler { own, group, payers: HashMap::new(), unknown: HashMap::new() };
+    Ok(Settling { stop, task: tokio::spawn(settler.run(stopping)) })
+}
+
+struct Settler {
+    own: Own,
+    group: Arc<dyn Group>,
+    /// By alert.
+    payers: HashMap<u64, Payer>,
+    /// Unknown attempts by the key that a mail's receipt has, with their parts.
+    unknown: HashMap<u64, (MessageKey, u32)>,
+}
+
+/// What the ledger is told of a message.
+type Word = (MessageKey, Kind);
+
+impl Settler {
+    async fn run(mut self, mut stopping: watch::Receiver<bool>) {
+        let mut flushed = Instant::now();
+        let mut dirty = false;
+        loop {
+            let taken = match self.group.take(TAKE_MAX, LEASE) {
+                Ok(taken) => taken,
+                Err(BusError::Closed) => return,
+                Err(error) => {
+                    tracing::error!(%error, "outcomes cannot be taken: money waits to be settled");
+                    tokio::time::sleep(AGAIN).await;
+                    Vec::new()
+                }
+            };
+            if !taken.is_empty() {
+                self.settle(&taken).await;
+                self.acknowledge(&taken);
+                dirty = true;
+            }
+            let is_over = taken.is_empty() && *stopping.borrow_and_update();
+            if dirty && (is_over || flushed.elapsed() >= FLUSH) {
+                (flushed, dirty) = (Instant::now(), false);
+                if let Err(error) = self.group.flush().await {
+                    tracing::warn!(%error, "what was settled is not noted; it is told again after a start");
+                }
+            }
+            if is_over {
+                return;
+            }
+            if taken.is_empty() {
+                let due = if dirty { FLUSH.saturating_sub(flushed.elapsed()) } else { Duration::MAX };
+                tokio::select! {
+                    () = self.group.ready() => {}
+                    () = tokio::time::sleep(due) => {}
+                    // Nobody can stop it any more once the handle is gone: then it goes on with the process.
+                    Ok(()) = stopping.changed() => {}
+                }
+            }
+        }
+    }
+
+    fn acknowledge(&self, taken: &[Leased]) {
+        for leased in taken {
+            if let Err(error) = self.group.ack(leased.record.index) {
+                tracing::warn!(index = leased.record.index, %error, "what was settled is told again");
+            }
+        }
+    }
+
+    async fn settle(&mut self, taken: &[Leased]) {
+        let mut words = Vec::new();
+        for leased in taken {
+            let index = leased.record.index;
+            match decode_outcomes(&leased.record.octets) {
+                Ok(outcomes) => outcomes.iter().for_each(|outcome| words.extend(self.word(index, outcome))),
+                Err(error) => {
+                    tracing::error!(index, %error, "outcomes cannot be read: what they say is not settled, and is free when its validity ends");
+                }
+            }
+        }
+        self.look_up(&words).await;
+        // In their order for each account; a message nobody knows costs nothing.
+        let mut batches: Vec<(Payer, Vec<Kind>)> = Vec::new();
+        for (message, kind) in words {
+            let Some(payer) = self.payers.get(&message.alert) else { continue };
+            match batches.iter_mut().find(|(known, _)| known.octets == payer.octets) {
+                Some((_, kinds)) => kinds.push(kind),
+                None => batches.push((payer.clone(), vec![kind])),
+            }
+        }
+        for (payer, kinds) in batches {
+            let requests = |batch: &mut Batch| kinds.iter().for_each(|kind| payer.push(batch, *kind, b""));
+            let results = self.own.insist(&payer, requests).await;
+            let lost = kinds.iter().zip(results).filter(|(kind, code)| {
+                matches!(kind, Kind::Settle { .. }) && *code == result::UNKNOWN_SESSION_ID
+            });
+            let lost = lost.count();
+            if lost > 0 {
+                tracing::warn!(
+                    account = %String::from_utf8_lossy(&payer.octets),
+                    messages = lost,
+                    "accepted messages are not charged: nothing is held for them any more"
+                );
+            }
+        }
+    }
+
+    /// What an outcome means for the money, by its place on the topic.
+    fn word(&mut self, at: u64, outcome: &Outcome) -> Option<Word> {
+        let Outcome::Attempt { of, result, .. } = outcome else {
+            let Outcome::Receipt(receipt) = outcome else { return None };
+            return self.receipt(receipt);
+        };
+        let message = key(of.alert, of.endpoint);
+        let kind = match result {
+            AttemptResult::Accepted { .. } => Kind::Settle { message, parts: of.parts.max(1).into() },
+            AttemptResult::Refused { code, .. } if code.starts_with(Unpaid::CODES) => return None,
+            AttemptResult::Refused { .. } | AttemptResult::NotTried { .. } => Kind::Release { message, at },
+            AttemptResult::Unknown { .. } => {
+                if self.unknown.len() >= UNKNOWN_MAX {
+                    self.unknown.clear();
+                }
+                self.unknown.insert(mail_key(of.alert, of.endpoint), (message, of.parts.max(1).into()));
+                Kind::Keep { message }
+            }
+        };
+        Some((message, kind))
+    }
+
+    fn receipt(&mut self, receipt: &Receipt) -> Option<Word> {
+        let (message, parts) = receipt.keys.iter().find_map(|key| self.unknown.get(key).copied())?;
+        let kind = match receipt.state {
+            ReceiptState::Buffered => return None,
+            ReceiptState::Delivered => Kind::Settle { message, parts },
+            // Also what is kept.
+            ReceiptState::Failed | ReceiptState::Expired => Kind::Release { message, at: u64::MAX },
+        };
+        self.unknown
+            .remove(&mail_key(records::AlertNo(message.alert), records::EndpointNo(message.endpoint)));
+        Some((message, kind))
+    }
+
+    /// Finds the accounts of alerts: outcomes do not name them, the ledger knows whose a message is.
+    async fn look_up(&mut self, words: &[Word]) {
+        if self.payers.len() > ALERTS_MAX {
+            self.payers.clear();
+        }
+        let wanted: Vec<MessageKey> = words
+            .iter()
+            .map(|(message, _)| *message)
+            .filter(|message| !self.payers.contains_key(&message.alert))
+            .collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let wanted: Arc<[MessageKey]> = wanted.into();
+        for shard in 0..self.own.ledger.shards() {
+            let (tell, told) = oneshot::channel();
+            let wanted = Arc::clone(&wanted);
+            self.own.ledger.ask(shard, move |state| {
+                let mut found: HashMap<u64, Vec<u8>> = HashMap::new();
+                for message in wanted.iter() {
+                    if let Some(number) = state.payer(message) {
+                        found.entry(message.alert).or_insert_with(|| state.accounts().octets(number));
+                    }
+                }
+                // Who asked may have gone.
+                let _ = tell.send(found);
+            });
+            match told.await {
+                Ok(found) => {
+                    for (alert, octets) in found {
+                        self.payers.insert(alert, self.own.payer(octets));
+                    }
+                }
+                // The shard has stopped, and says why. Nothing is acknowledged that it did not hear.
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+use super::settle::{self, Settling};
+use super::*;
+use crate::books::{AccountId, AccountView, Books};
+use crate::ledger::Options;
+use bus::embedded::{Embedded, Options as BusOptions};
+use bus::{Bus, Topic};
+use records::{
+    AttemptRef, AttemptResult, NotTried, OUTCOMES, Outcome, Receipt, ReceiptState, Timestamp,
+    encode_outcomes, mail_key,
+};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+const ALERT: AlertNo = AlertNo(7);
+const HOUR_US: i64 = 3_600_000_000;
+
+struct House {
+    folder: tempfile::TempDir,
+    ledger: Ledger,
+    own: Own,
+    books: Books,
+    bus: Embedded,
+    outcomes: Arc<dyn Topic>,
+}
+
+fn open_ledger(folder: &Path) -> Ledger {
+    Ledger::open(&Options { shards: 2, ..Options::new(&folder.join("ledger")) }).unwrap()
+}
+
+fn now() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros() as i64
+}
+
+fn accepted() -> AttemptResult {
+    AttemptResult::Accepted { keys: Vec::new(), id: String::new() }
+}
+
+fn refused() -> AttemptResult {
+    AttemptResult::Refused { permanent: false, code: "smpp:00000058".into(), text: String::new() }
+}
+
+fn unknown() -> AttemptResult {
+    AttemptResult::Unknown { text: String::new() }
+}
+
+impl House {
+    async fn with(balance: i64) -> House {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = open_ledger(folder.path());
+        let bus = Embedded::open(folder.path().join("bus"), BusOptions::default()).unwrap();
+        let outcomes = bus.topic(OUTCOMES).unwrap();
+        let (own, books) = (Own::new(ledger.clone()), Books::new(ledger.clone(), folder.path()));
+        books.open(&AccountId::named("city"), balance, 0).await.unwrap();
+        House { folder, ledger, own, books, bus, outcomes }
+    }
+
+    fn bill(&self, endpoints: std::ops::Range<u32>, parts: u8) -> Bill {
+        let item = |endpoint| BillItem {
+            endpoint: EndpointNo(endpoint),
+            parts,
+            address: "+46701740605".to_owned(),
+            until: Timestamp(now() + HOUR_US),
+        };
+        Bill {
+            account: "city".to_owned(),
+            alert: ALERT,
+            is_emergency: false,
+            since: self.outcomes.head(),
+            items: endpoints.map(item).collect(),
+        }
+    }
+
+    async fn tell(&self, outcomes: &[Outcome]) {
+        self.outcomes.append(&[&encode_outcomes(outcomes)]).await.unwrap();
+    }
+
+    async fn end(&self, endpoint: u32, attempt: u8, result: AttemptResult) {
+        let of = AttemptRef { alert: ALERT, endpoint: EndpointNo(endpoint), attempt, part: 1, parts: 2 };
+        self.tell(&[Outcome::Attempt { of, route: "r".into(), at: Timestamp(now()), result }]).await;
+    }
+
+    async fn receipt(&self, endpoint: u32, state: ReceiptState) {
+        let keys = vec![mail_key(ALERT, EndpointNo(endpoint))];
+        let (route, id, text) = ("r".to_owned(), String::new(), String::new());
+        self.tell(&[Outcome::Receipt(Receipt { route, keys, id, state, text, at: Timestamp(now()) })]).await;
+    }
+
+    fn settling(&self) -> Settling {
+        settle::start(self.own.clone(), &self.bus).unwrap()
+    }
+
+    /// What is on the topic is settled.
+    async fn settle(&self) {
+        self.settling().stop().await;
+        let group = self.bus.group(OUTCOMES, settle::GROUP).unwrap();
+        assert_eq!(group.low_water(), self.outcomes.head());
+    }
+
+    async fn city(&self) -> AccountView {
+        self.books.account(&AccountId::named("city")).await.unwrap()
+    }
+
+    /// Balance, reserved, used, debt.
+    async fn money(&self) -> (i64, i64, i64, i64) {
+        let city = self.city().await;
+        (city.balance, city.reserved, city.used, city.debt)
+    }
+
+    fn audit(self) {
+        self.ledger.stop();
+        let report = crate::ledger::audit(&self.folder.path().join("ledger")).unwrap();
+        assert!(report.is_exact(), "{report:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_segment_is_paid_as_far_as_the_money_goes_and_each_message_once() {
+    let house = House::with(12).await;
+    for _ in 0..3 {
+        let answers = house.own.pay(&house.bill(0..10, 2)).await;
+        assert_eq!(answers[..6], [Funding::Paid; 6]);
+        assert_eq!(answers[6..], [Funding::Refused(Unpaid::NoMoney); 4]);
+    }
+    assert_eq!(house.money().await, (12, 12, 0, 0));
+    for endpoint in 0..6 {
+        house.end(endpoint, 1, accepted()).await;
+        house.end(endpoint, 1, accepted()).await;
+    }
+    house.settle().await;
+    assert_eq!(house.money().await, (0, 0, 12, 0));
+    // What was charged may be sent again for nothing.
+    assert_eq!(house.own.pay(&house.bill(0..1, 2)).await, [Funding::Paid]);
+    assert_eq!(house.money().await, (0, 0, 12, 0));
+    house.audit();
+}
+
+#[tokio::test]
+async fn what_was_not_sent_is_free_again_and_another_attempt_holds_again() {
+    let house = House::with(4).await;
+    let not_tried = AttemptResult::NotTried { why: NotTried::RouteDown };
+    for (attempt, result) in [(1, refused()), (2, not_tried), (3, refused())] {
+        assert_eq!(house.own.pay(&house.bill(0..1, 2)).await, [Funding::Paid]);
+        assert_eq!(house.money().await, (4, 2, 0, 0));
+        house.end(0, attempt, result).await;
+        house.settle().await;
+        assert_eq!(house.money().await, (4, 0, 0, 0));
+    }
+    house.audit();
+}
+
+#[tokio::test]
+async fn outcomes_that_are_told_again_after_a_crash_move_no_money_twice() {
+    let house = House::with(10).await;
+    house.own.pay(&house.bill(0..3, 2)).await;
+    house.end(0, 1, refused()).await;
+    house.end(1, 1, accepted()).await;
+    house.settle().await;
+    house.own.pay(&house.bill(0..1, 2)).await;
+    assert_eq!(house.money().await, (8, 4, 2, 0));
+    // A ledger that was opened again, and a topic whose acknowledgements were lost.
+    house.ledger.stop();
+    let ledger = open_ledger(house.folder.path());
+    let outcomes = house.outcomes.read(0, 100, 1 << 20).unwrap();
+    let bus = Embedded::open(house.folder.path().join("again"), BusOptions::default()).unwrap();
+    let again = House {
+        own: Own::new(ledger.clone()),
+        books: Books::new(ledger.clone(), house.folder.path()),
+        ledger,
+        outcomes: bus.topic(OUTCOMES).unwrap(),
+        bus,
+        folder: house.folder,
+    };
+    for record in outcomes {
+        again.outcomes.append(&[&record.octets]).await.unwrap();
+    }
+    again.settle().await;
+    assert_eq!(again.money().await, (8, 4, 2, 0));
+    again.end(0, 2, accepted()).await;
+    again.end(2, 1, refused()).await;
+    again.settle().await;
+    assert_eq!(again.money().await, (6, 0, 4, 0));
+    again.audit();
+}
+
+#[tokio::test]
+async fn the_unknown_is_held_until_a_yes_or_a_receipt_whatever_another_attempt_comes_to() {
+    let house = House::with(20).await;
+    house.own.pay(&house.bill(0..4, 2)).await;
+    let settling = house.settling();
+    for endpoint in 0..4 {
+        house.end(endpoint, 1, unknown()).await;
+        house.own.pay(&house.bill(endpoint..endpoint + 1, 2)).await;
+        house.end(endpoint, 2, refused()).await;
+    }
+    house.end(0, 1, accepted()).await;
+    house.receipt(1, ReceiptState::Delivered).await;
+    house.receipt(2, ReceiptState::Failed).await;
+    settling.stop().await;
+    // One accepted late, one delivered, one failed, and one of which nothing was heard.
+    assert_eq!(house.money().await, (16, 2, 4, 0));
+    house.audit();
+}
+
+#[tokio::test]
+async fn an_emergency_owes_whatever_the_account_has_and_nothing_for_what_was_not_sent() {
+    let house = House::with(1).await;
+    house.books.block(&AccountId::named("city"), true).await.unwrap();
+    let emergency =
+        |account: &str| Bill { account: account.to_owned(), is_emergency: true, ..house.bill(0..2, 3) };
+    for _ in 0..2 {
+        assert_eq!(house.own.pay(&emergency("city")).await, [Funding::Paid; 2]);
+    }
+    assert_eq!(house.money().await, (1, 0, 0, 6));
+    house.end(0, 1, accepted()).await;
+    house.end(1, 1, refused()).await;
+    house.settle().await;
+    assert_eq!(house.money().await, (1, 0, 0, 3));
+    // One that nobody opened owes as well.
+    let other = Bill { alert: AlertNo(8), ..emergency("village") };
+    assert_eq!(house.own.pay(&other).await, [Funding::Paid; 2]);
+    assert_eq!(house.books.account(&AccountId::named("village")).await.unwrap().debt, 6);
+    house.audit();
+}
+
+#[tokio::test]
+async fn an_account_that_is_blocked_or_unknown_is_refused_with_the_reason() {
+    let house = House::with(100).await;
+    house.books.block(&AccountId::named("city"), true).await.unwrap();
+    assert_eq!(house.own.pay(&house.bill(0..1, 1)).await, [Funding::Refused(Unpaid::Blocked)]);
+    let unknown = Bill { account: "nobody".into(), ..house.bill(0..1, 1) };
+    assert_eq!(house.own.pay(&unknown).await, [Funding::Refused(Unpaid::NoAccount)]);
+    assert_eq!(house.money().await, (100, 0, 0, 0));
+    house.audit();
+}

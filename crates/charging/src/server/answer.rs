@@ -1,0 +1,292 @@
+//! Answers written from what was kept of the request and what the ledger said.
+
+use super::shape::Place;
+use crate::ledger::request::{Answer, Kind, ServiceAnswer, Units, result};
+use diameter::check::Origin;
+use diameter::dictionary::{application, avp};
+use diameter::header::{HEADER_OCTETS, Header};
+use diameter::message::Message;
+use diameter::result_code;
+use diameter::write::Writer;
+
+/// Money is told with this exponent: minor units are hundredths.
+const EXPONENT: i32 = -2;
+/// Check-Balance-Result (RFC 8506, section 8.6).
+const ENOUGH_CREDIT: u32 = 0;
+const NO_CREDIT: u32 = 1;
+/// Final-Unit-Action (RFC 8506, section 8.35).
+const TERMINATE: u32 = 0;
+
+/// What every answer of ours says of us.
+pub(super) struct Identity {
+    /// Origin-Host and Origin-Realm, written once.
+    origin: Vec<u8>,
+    /// And Auth-Application-Id.
+    credit: Vec<u8>,
+    host: String,
+    realm: String,
+}
+
+impl Identity {
+    pub(super) fn new(origin_host: &str, origin_realm: &str) -> Identity {
+        let mut octets = Vec::new();
+        let header = Header {
+            length: 0,
+            flags: Default::default(),
+            command: 0,
+            application: 0,
+            hop_by_hop: 0,
+            end_to_end: 0,
+        };
+        let mut writer = Writer::message(&mut octets, &header);
+        writer.identity(avp::ORIGIN_HOST, origin_host);
+        writer.identity(avp::ORIGIN_REALM, origin_realm);
+        let origin = writer.octets();
+        writer.u32(avp::AUTH_APPLICATION_ID, application::CREDIT_CONTROL);
+        writer.finish();
+        let (origin, credit) = (octets[HEADER_OCTETS..origin].to_vec(), octets[HEADER_OCTETS..].to_vec());
+        Identity { origin, credit, host: origin_host.to_owned(), realm: origin_realm.to_owned() }
+    }
+}
+
+impl Identity {
+    /// Us, in answers about faults.
+    pub(super) fn origin(&self) -> Origin<'_> {
+        Origin { host: &self.host, realm: &self.realm }
+    }
+}
+
+/// What of a request its answer needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) header: Header,
+    pub(super) request_type: u32,
+    pub(super) number: u32,
+    pub(super) kind: Asked,
+    /// The Session-Id, as an AVP with its padding.
+    session: &'a [u8],
+    /// Proxy-Info, in their order, likewise.
+    proxies: &'a [u8],
+    /// The request itself, where it does not say whose account it is: only its session's shard knows.
+    pub(super) whole: &'a [u8],
+}
+
+/// How the answer is to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Asked {
+    /// One service, its units beside everything else.
+    Single = 0,
+    /// Multiple-Services-Credit-Control.
+    Multiple = 1,
+    /// CHECK_BALANCE.
+    Balance = 2,
+    /// PRICE_ENQUIRY.
+    Price = 3,
+}
+
+impl Asked {
+    pub(super) fn of(kind: &Kind, is_multiple: bool) -> Asked {
+        match kind {
+            Kind::CheckBalance => Asked::Balance,
+            Kind::PriceEnquiry => Asked::Price,
+            _ if is_multiple => Asked::Multiple,
+            _ => Asked::Single,
+        }
+    }
+}
+
+/// Octets in front of what varies: header's fields, type, number, kind, lengths.
+const FIXED: usize = 32;
+
+/// What is kept of a request that was read, before it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keep {
+    pub(super) request_type: u32,
+    pub(super) number: u32,
+    pub(super) kind: Asked,
+    /// Where the Session-Id stands: the whole AVP.
+    pub(super) session: Place,
+    pub(super) has_proxies: bool,
+    /// It says whose account it is.
+    pub(super) is_addressed: bool,
+}
+
+impl Keep {
+    /// Appends what the answer will need.
+    pub(super) fn write(&self, message: &Message<'_>, out: &mut Vec<u8>) {
+        let header = &message.header;
+        let begin = out.len();
+        let mut fixed = [0; FIXED];
+        fixed[0] = header.flags.0;
+        fixed[1] = self.kind as u8;
+        fixed[4..8].copy_from_slice(&header.hop_by_hop.to_le_bytes());
+        fixed[8..12].copy_from_slice(&header.end_to_end.to_le_bytes());
+        fixed[12..16].copy_from_slice(&self.request_type.to_le_bytes());
+        fixed[16..20].copy_from_slice(&self.number.to_le_bytes());
+        out.extend_from_slice(&fixed);
+        padded(out, self.session.within(message));
+        let session = out.len() - begin - FIXED;
+        if self.has_proxies {
+            message
+                .avps()
+                .flatten()
+                .filter(|found| found.name == avp::PROXY_INFO)
+                .for_each(|found| padded(out, found.octets));
+        }
+        let proxies = out.len() - begin - FIXED - session;
+        if !self.is_addressed {
+            out.extend_from_slice(message.octets());
+        }
+        let whole = out.len() - begin - FIXED - session - proxies;
+        out[begin + 20..begin + 24].copy_from_slice(&(session as u32).to_le_bytes());
+        out[begin + 24..begin + 28].copy_from_slice(&(proxies as u32).to_le_bytes());
+        out[begin + 28..begin + 32].copy_from_slice(&(whole as u32).to_le_bytes());
+    }
+}
+
+fn padded(out: &mut Vec<u8>, octets: &[u8]) {
+    out.extend_from_slice(octets);
+    out.extend_from_slice(&[0; 3][..octets.len().wrapping_neg() & 3]);
+}
+
+impl<'a> Context<'a> {
+    /// Reads what [`Keep::write`] wrote at this offset.
+    pub(super) fn read(octets: &'a [u8], offset: usize) -> Context<'a> {
+        let fixed = &octets[offset..offset + FIXED];
+        let word = |at: usize| u32::from_le_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+        let (session, proxies, whole) = (word(20) as usize, word(24) as usize, word(28) as usize);
+        let (session, rest) = octets[offset + FIXED..].split_at(session);
+        let (proxies, rest) = rest.split_at(proxies);
+        let kind = [Asked::Single, Asked::Multiple, Asked::Balance, Asked::Price][usize::from(fixed[1] & 3)];
+        Context {
+            header: Header {
+                length: 0,
+                flags: diameter::header::CommandFlags(fixed[0]),
+                command: diameter::dictionary::command::CREDIT_CONTROL,
+                application: application::CREDIT_CONTROL,
+                hop_by_hop: word(4),
+                end_to_end: word(8),
+            },
+            request_type: word(12),
+            number: word(16),
+            kind,
+            session,
+            proxies,
+            whole: &rest[..whole],
+        }
+    }
+}
+
+/// Appends a CCA.
+pub(super) fn credit(
+    out: &mut Vec<u8>,
+    identity: &Identity,
+    context: &Context<'_>,
+    answer: &Answer,
+    services: &[ServiceAnswer],
+) {
+    // Without Multiple-Services-Credit-Control there is one service, and its result is that of the whole, also where it is named by
+    // Service-Identifier.
+    let result = match services {
+        [service] if context.kind != Asked::Multiple && answer.result == result::SUCCESS => service.result,
+        _ => answer.result,
+    };
+    let mut writer = Writer::answer(out, &context.header);
+    writer.written(context.session);
+    writer.u32(avp::RESULT_CODE, result);
+    if result == result_code::TOO_BUSY {
+        // A protocol error: in the grammar of answer-message (RFC 6733, section 7.2).
+        writer.error();
+        writer.written(&identity.origin);
+        writer.written(context.proxies);
+        writer.finish();
+        return;
+    }
+    writer.written(&identity.credit);
+    writer.u32(avp::CC_REQUEST_TYPE, context.request_type);
+    writer.u32(avp::CC_REQUEST_NUMBER, context.number);
+    match context.kind {
+        Asked::Single => services.iter().for_each(|service| single(&mut writer, service)),
+        Asked::Multiple => services.iter().for_each(|service| multiple(&mut writer, service)),
+        Asked::Balance => {
+            if let Some(enough) = answer.enough_credit {
+                writer.u32(avp::CHECK_BALANCE_RESULT, if enough { ENOUGH_CREDIT } else { NO_CREDIT });
+            }
+        }
+        Asked::Price => {
+            if result == result::SUCCESS {
+                writer.group(avp::COST_INFORMATION, |cost| {
+                    money(cost, answer.cost);
+                    cost.u32(avp::CURRENCY_CODE, NO_CURRENCY);
+                });
+            }
+        }
+    }
+    writer.written(context.proxies);
+    writer.finish();
+}
+
+/// ISO 4217: no currency. The ledger counts minor units and does not know of which.
+const NO_CURRENCY: u32 = 999;
+
+fn single(writer: &mut Writer<'_>, service: &ServiceAnswer) {
+    if !service.granted.is_empty() {
+        granted(writer, &service.granted);
+    }
+    if service.validity_s > 0 {
+        writer.u32(avp::VALIDITY_TIME, service.validity_s);
+    }
+    if service.is_final {
+        final_units(writer);
+    }
+}
+
+fn multiple(writer: &mut Writer<'_>, service: &ServiceAnswer) {
+    writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |member| {
+        if !service.granted.is_empty() {
+            granted(member, &service.granted);
+        }
+        if let Some(id) = service.service_id {
+            member.u32(avp::SERVICE_IDENTIFIER, id);
+        }
+        if let Some(group) = service.rating_group {
+            member.u32(avp::RATING_GROUP, group);
+        }
+        if service.validity_s > 0 {
+            member.u32(avp::VALIDITY_TIME, service.validity_s);
+        }
+        member.u32(avp::RESULT_CODE, service.result);
+        if service.is_final {
+            final_units(member);
+        }
+    });
+}
+
+fn final_units(writer: &mut Writer<'_>) {
+    writer.group(avp::FINAL_UNIT_INDICATION, |member| member.u32(avp::FINAL_UNIT_ACTION, TERMINATE));
+}
+
+fn granted(writer: &mut Writer<'_>, units: &Units) {
+    writer.group(avp::GRANTED_SERVICE_UNIT, |unit| {
+        if units.present & Units::TIME != 0 {
+            unit.u32(avp::CC_TIME, units.time_s);
+        }
+        if units.present & Units::MONEY != 0 {
+            unit.group(avp::CC_MONEY, |value| money(value, units.money));
+        }
+        if units.present & Units::OCTETS != 0 {
+            unit.u64(avp::CC_TOTAL_OCTETS, units.octets);
+        }
+        if units.present & Units::SPECIFIC != 0 {
+            unit.u64(avp::CC_SERVICE_SPECIFIC_UNITS, units.specific);
+        }
+    });
+}
+
+fn money(writer: &mut Writer<'_>, minor: i64) {
+    writer.group(avp::UNIT_VALUE, |value| {
+        value.i64(avp::VALUE_DIGITS, minor);
+        value.i32(avp::EXPONENT, EXPONENT);
+    });
+}

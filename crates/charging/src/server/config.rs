@@ -1,0 +1,184 @@
+//! What the credit-control server is told: where it listens, who we are, who may connect, limits.
+
+use diameter::peer::MESSAGE_OCTETS_MAX_DEFAULT;
+use net::{AllowedIp, TlsServerSettings};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// The shortest watchdog interval (RFC 3539, section 3.4.1).
+pub const WATCHDOG_MIN: Duration = Duration::from_secs(6);
+/// The longest name of a node, octets.
+const IDENTITY_OCTETS_MAX: usize = 255;
+
+/// The server's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerConfig {
+    /// In the clear.
+    pub listen: Option<SocketAddr>,
+    /// With TLS from the first octet (RFC 6733, section 13.1).
+    pub tls_listen: Option<SocketAddr>,
+    /// Needed by `tls_listen`.
+    pub tls: Option<TlsServerSettings>,
+    /// Our DiameterIdentity.
+    pub origin_host: String,
+    /// Our realm.
+    pub origin_realm: String,
+    /// Who may connect. None: whoever connects from this machine.
+    pub peers: Vec<PeerRule>,
+    /// On each address.
+    pub connections_max: usize,
+    /// The longest message that is taken.
+    pub message_octets_max: u32,
+    /// Requests of a peer that may be unanswered; what comes beyond them is told 3004.
+    pub window: usize,
+    /// Silence after which a peer is asked whether it lives (Tw).
+    pub watchdog: Duration,
+}
+
+impl Default for ServerConfig {
+    fn default() -> ServerConfig {
+        ServerConfig {
+            listen: None,
+            tls_listen: None,
+            tls: None,
+            origin_host: String::new(),
+            origin_realm: String::new(),
+            peers: Vec::new(),
+            connections_max: 20_000,
+            message_octets_max: MESSAGE_OCTETS_MAX_DEFAULT,
+            window: 20_000,
+            watchdog: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Who may connect.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PeerRule {
+    /// Its DiameterIdentity; `*` stands for any part of it. Empty: any.
+    pub origin_host: String,
+    /// Its realm, with `*` likewise. Empty: any.
+    pub realm: String,
+    /// From where; empty: from anywhere.
+    pub allowed_ips: Vec<AllowedIp>,
+    /// Only by TLS.
+    pub tls: bool,
+}
+
+impl PeerRule {
+    /// Whether it lets this peer in.
+    pub fn admits(&self, origin_host: &str, realm: &str, from: IpAddr, by_tls: bool) -> bool {
+        let named = |pattern: &str, name: &str| pattern.is_empty() || matches(pattern, name);
+        named(&self.origin_host, origin_host)
+            && named(&self.realm, realm)
+            && (self.allowed_ips.is_empty() || self.allowed_ips.iter().any(|allowed| allowed.holds(from)))
+            && (by_tls || !self.tls)
+    }
+}
+
+/// A name against a pattern in which `*` stands for any part, ASCII letters alike in either case (RFC 6733, section 4.3.1).
+fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_ascii_lowercase(), name.to_ascii_lowercase());
+    let Some((front, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(front) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return left.ends_with(part);
+        }
+        match left.find(part) {
+            Some(at) => left = &left[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// What is wrong with a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigProblem {
+    /// Its key in `[diameter]`.
+    pub field: &'static str,
+    /// In words.
+    pub why: String,
+}
+
+impl ServerConfig {
+    /// Everything that cannot be.
+    pub fn problems(&self) -> Vec<ConfigProblem> {
+        let mut problems = Vec::new();
+        let mut add = |field, why: &str| problems.push(ConfigProblem { field, why: why.to_owned() });
+        for (field, name) in [("origin_host", &self.origin_host), ("origin_realm", &self.origin_realm)] {
+            let good = |octet: u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_');
+            if name.is_empty() {
+                add(field, "is needed: a name such as ocs.example");
+            } else if name.len() > IDENTITY_OCTETS_MAX || !name.bytes().all(good) {
+                add(field, "must be a name of letters, digits, hyphens and points, at most 255 octets");
+            }
+        }
+        if self.listen.is_none() && self.tls_listen.is_none() {
+            add("listen", "listen or listen_tls is needed");
+        }
+        if self.tls_listen.is_some() && self.tls.is_none() {
+            add("listen_tls", "tls_cert and tls_key are needed");
+        }
+        let beyond = |listen: Option<SocketAddr>| listen.is_some_and(|listen| !listen.ip().is_loopback());
+        if self.peers.is_empty() && (beyond(self.listen) || beyond(self.tls_listen)) {
+            add(
+                "peer",
+                "is needed where the server listens beyond this machine: [[diameter.peer]] says who may connect",
+            );
+        }
+        if self.connections_max == 0 {
+            add("connections_max", "must be at least 1");
+        }
+        if !(1..=1_000_000).contains(&self.window) {
+            add("window", "must be from 1 to 1000000");
+        }
+        if !(1_024..=diameter::header::MESSAGE_OCTETS_MAX).contains(&self.message_octets_max) {
+            add("message_octets_max", "must be from 1024 to 16777212");
+        }
+        if self.watchdog < WATCHDOG_MIN {
+            add("watchdog", "must be at least 6s (RFC 3539)");
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_stands_for_the_names_it_describes() {
+        for (pattern, name, fits) in [
+            ("*", "a.example", true),
+            ("smf.*", "SMF.epc.example", true),
+            ("*.example", "a.b.example", true),
+            ("*.example", "example", false),
+            ("a*b*c", "a-b-c", true),
+            ("a*b*c", "a-c", false),
+            ("a*a", "a", false),
+            ("exact", "exact", true),
+            ("exact", "exactly", false),
+        ] {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_rule_looks_at_name_realm_place_and_encryption() {
+        let rule = PeerRule {
+            origin_host: "*.client.test".into(),
+            realm: "client.test".into(),
+            allowed_ips: vec!["10.0.0.0/8".parse().unwrap()],
+            tls: true,
+        };
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(rule.admits("a.client.test", "client.test", ip("10.1.2.3"), true));
+        assert!(!rule.admits("a.other.test", "client.test", ip("10.1.2.3"), true));
+        assert!(!rule.admits("a.client.test", "other.test", ip("10.1.2.3"), true));
+        assert!(!rule.admits("a.client.test", "client.test", ip("11.1.2.3"), true));
+        assert!(!rule.admits("a.client.test", "client.test", ip("10.1.2.3"), false));
+    }
+}

@@ -1,0 +1,98 @@
+//! A connection, its desk and one shard, driven by hand without sockets, threads and files: to measure what a request costs.
+
+use super::answer::Identity;
+use super::desk::Desk;
+use super::{ServerConfig, machine};
+use crate::ledger::shard::{Past, Shard};
+use crate::ledger::{Config, HashKey, Ledger, block};
+use diameter::peer::{Connection, Event, Start};
+use std::sync::Arc;
+use std::time::Instant;
+
+const KEY: HashKey = HashKey([1, 2]);
+const LOCAL: [u8; 4] = [127, 0, 0, 1];
+
+/// Nothing was logged before.
+struct Nothing;
+
+impl Past for Nothing {
+    fn read(&self, _: u64, _: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// A server of one connection.
+pub struct Bench {
+    connection: Connection,
+    desk: Desk,
+    ledger: Ledger,
+    shard: Shard,
+    block: Vec<u8>,
+    position: u64,
+    now: Instant,
+}
+
+impl Bench {
+    /// A server whose only peer, of this name, is let in.
+    pub fn open(server: &ServerConfig, peer: &str, config: Config) -> Bench {
+        let now = Instant::now();
+        let start = |seed| Start { local: LOCAL.into(), is_secured: false, watchdog: None, seed };
+        let (mut connection, ledger) =
+            (Connection::listening(Arc::new(machine(server)), start(1), now), Ledger::by_hand(KEY));
+        let client = machine(&ServerConfig { origin_host: peer.to_owned(), ..server.clone() });
+        let mut wire = Vec::new();
+        Connection::connecting(Arc::new(client), start(2), None, now).poll_transmit(&mut wire);
+        connection.handle_input(&wire, now, &mut |_, _| {});
+        while let Some(event) = connection.poll_event() {
+            if let Event::Asked(_) = event {
+                connection.accept(now);
+            }
+        }
+        wire.clear();
+        connection.poll_transmit(&mut wire);
+        let identity = Arc::new(Identity::new(&server.origin_host, &server.origin_realm));
+        Bench {
+            desk: Desk::new(ledger.clone(), identity),
+            connection,
+            ledger,
+            shard: Shard::new(KEY, Arc::new(config)),
+            block: Vec::new(),
+            position: 4_096,
+            now,
+        }
+    }
+
+    /// Reads requests, and hands them to the shard.
+    #[inline(never)]
+    pub fn receive(&mut self, input: &[u8]) {
+        let Bench { connection, desk, now, .. } = self;
+        connection.handle_input(input, *now, &mut |incoming, answers| desk.take(incoming, answers));
+        desk.submit(connection, *now);
+    }
+
+    /// Applies what was handed to the shard, in one block of the log. How many octets that has.
+    #[inline(never)]
+    pub fn apply(&mut self, now_us: u64) -> usize {
+        block::begin(&mut self.block);
+        self.shard.begin_block(self.position, now_us);
+        for (mut batch, to) in self.ledger.submitted() {
+            batch.apply(&mut self.shard, now_us, &mut self.block, &Nothing);
+            to.answered(0, batch);
+        }
+        block::seal(&mut self.block, self.position, self.position, now_us);
+        self.position += self.block.len() as u64;
+        self.block.len()
+    }
+
+    /// Writes the answers.
+    #[inline(never)]
+    pub fn answer(&mut self) {
+        self.desk.answer(&mut self.connection, self.now);
+    }
+
+    /// Takes the output for the wire.
+    #[inline(never)]
+    pub fn transmit(&mut self, output: &mut Vec<u8>) {
+        self.connection.poll_transmit(output);
+    }
+}

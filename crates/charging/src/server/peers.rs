@@ -1,0 +1,105 @@
+//! Who is connected, and who may be.
+
+use super::config::PeerRule;
+use arc_swap::ArcSwap;
+use diameter::peer::Capabilities;
+use diameter::result_code;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The peers of a server.
+pub(super) struct Peers {
+    rules: ArcSwap<Vec<PeerRule>>,
+    connected: Mutex<HashMap<String, Connected>>,
+}
+
+/// A peer that is connected.
+#[derive(Debug, Clone)]
+pub struct Connected {
+    /// Its DiameterIdentity, as it said it.
+    pub origin_host: String,
+    /// Its realm.
+    pub realm: String,
+    /// Its software.
+    pub product: String,
+    /// From where it came.
+    pub from: IpAddr,
+    /// By TLS.
+    pub by_tls: bool,
+}
+
+/// Why somebody is not let in.
+pub(super) struct NotAdmitted {
+    pub(super) result_code: u32,
+    pub(super) text: &'static str,
+}
+
+impl Peers {
+    pub(super) fn new(rules: Vec<PeerRule>) -> Arc<Peers> {
+        Arc::new(Peers { rules: ArcSwap::from_pointee(rules), connected: Mutex::default() })
+    }
+
+    /// From now on these may connect. Who is connected stays.
+    pub(super) fn replace(&self, rules: Vec<PeerRule>) {
+        self.rules.store(Arc::new(rules));
+    }
+
+    /// Lets a peer in, unless no rule does, or it is here already (RFC 6733, section 5.6: R-Reject in R-Open).
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        peer: &Capabilities,
+        from: IpAddr,
+        by_tls: bool,
+    ) -> Result<Place, NotAdmitted> {
+        let rules = self.rules.load();
+        let is_known = match &rules[..] {
+            [] => from.to_canonical().is_loopback(),
+            rules => {
+                rules.iter().any(|rule| rule.admits(&peer.origin_host, &peer.origin_realm, from, by_tls))
+            }
+        };
+        if !is_known {
+            let text = "no [[diameter.peer]] lets this Origin-Host and realm in from this address";
+            return Err(NotAdmitted { result_code: result_code::UNKNOWN_PEER, text });
+        }
+        let key = peer.origin_host.to_ascii_lowercase();
+        let mut connected = self.lock();
+        if connected.contains_key(&key) {
+            let text = "a peer with this Origin-Host is connected already";
+            return Err(NotAdmitted { result_code: result_code::ELECTION_LOST, text });
+        }
+        let one = Connected {
+            origin_host: peer.origin_host.clone(),
+            realm: peer.origin_realm.clone(),
+            product: peer.product_name.clone(),
+            from,
+            by_tls,
+        };
+        connected.insert(key.clone(), one);
+        Ok(Place { peers: Arc::clone(self), key })
+    }
+
+    /// Whoever is connected, by name.
+    pub(super) fn list(&self) -> Vec<Connected> {
+        let mut all: Vec<Connected> = self.lock().values().cloned().collect();
+        all.sort_by(|one, other| one.origin_host.cmp(&other.origin_host));
+        all
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Connected>> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A peer's place among those connected; given up when dropped.
+pub(super) struct Place {
+    peers: Arc<Peers>,
+    key: String,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.peers.lock().remove(&self.key);
+    }
+}

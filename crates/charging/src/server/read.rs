@@ -1,0 +1,327 @@
+//! From a request to what the ledger is asked.
+
+use super::answer::{Asked, Keep};
+use super::shape::{Common, Place, Places, Shapes};
+use crate::ledger::hash::OriginHost;
+use crate::ledger::key::KEY_OCTETS_MAX;
+use crate::ledger::request::{Destination, ServiceContext};
+use crate::ledger::{Hash128, HashKey, KeyKind, Kind, NewRequest, Service, Units};
+use diameter::check::Fault;
+use diameter::credit::request::UsedUnits;
+use diameter::credit::{
+    self, CreditControlRequest, RequestType, RequestedAction, Rounding, Subscription, SubscriptionKind,
+};
+use diameter::dictionary::{application, avp};
+use diameter::message::Message;
+use diameter::result_code;
+
+/// Services of one request.
+const SERVICES_MAX: usize = 256;
+/// The longest Session-Id, octets.
+const SESSION_OCTETS_MAX: usize = 1_024;
+
+/// A request that can be handled.
+#[derive(Debug)]
+pub(super) struct Credit<'r> {
+    pub(super) context: Keep,
+    request: NewRequest<'r>,
+}
+
+impl<'r> Credit<'r> {
+    /// As the ledger takes it.
+    #[inline]
+    pub(super) fn for_ledger(&self, tag: u64) -> NewRequest<'r> {
+        NewRequest { tag, ..self.request }
+    }
+}
+
+/// What a request is.
+#[derive(Debug)]
+pub(super) enum Reading<'r> {
+    Credit(Credit<'r>),
+    Wrong(Fault),
+}
+
+/// Reads the requests of one connection.
+pub(super) struct Reader {
+    key: HashKey,
+    origin_host: String,
+    origin_realm: String,
+    services: Vec<Service>,
+    /// The last Origin-Host, and its hash: nearly always the next one's too.
+    host: String,
+    host_hash: Hash128,
+    origin: OriginHost,
+    /// The last Service-Context-Id, and what it means, likewise.
+    context: (String, ServiceContext),
+    shapes: Shapes,
+}
+
+impl Reader {
+    pub(super) fn new(key: HashKey, origin_host: &str, origin_realm: &str) -> Reader {
+        Reader {
+            key,
+            origin_host: origin_host.to_owned(),
+            origin_realm: origin_realm.to_owned(),
+            services: Vec::new(),
+            host: String::new(),
+            host_hash: key.octets(&[]),
+            origin: key.origin_host(&[]),
+            context: Default::default(),
+            shapes: Shapes::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn shapes(&self) -> &Shapes {
+        &self.shapes
+    }
+
+    #[inline]
+    pub(super) fn read<'r>(&'r mut self, message: &Message<'r>) -> Reading<'r> {
+        if let Some(found) = self.shapes.find(message) {
+            return Reading::Credit(Reader::read_like(self.shapes.common(found), self.key, message));
+        }
+        self.read_whole(message)
+    }
+
+    /// A request of a shape: only what differs is read.
+    fn read_like<'r>(common: &'r Common, key: HashKey, message: &Message<'r>) -> Credit<'r> {
+        let places = &common.places;
+        // Four octets: the shape says so.
+        let number = places.number.within(message).first_chunk().map_or(0, |data| u32::from_be_bytes(*data));
+        Credit {
+            context: Keep { number, ..common.context },
+            request: NewRequest {
+                kind: common.kind,
+                account_kind: common.account_kind,
+                account: places.account.map_or(&[][..], |account| account.within(message)),
+                session: session(key, places.session.within(message), common.host_hash),
+                number,
+                origin: common.origin.request(message.header.end_to_end),
+                context: common.service_context,
+                class: 0,
+                destination: places.to.map(|to| Destination::parse(to.within(message))).unwrap_or_default(),
+                services: &common.services,
+                tag: 0,
+            },
+        }
+    }
+
+    #[inline(never)]
+    fn read_whole<'r>(&'r mut self, message: &Message<'r>) -> Reading<'r> {
+        if message.header.application != application::CREDIT_CONTROL {
+            return Reading::Wrong(Fault::new(result_code::APPLICATION_UNSUPPORTED));
+        }
+        match self.credit(message) {
+            Ok(credit) => Reading::Credit(credit),
+            Err(fault) => Reading::Wrong(fault),
+        }
+    }
+
+    fn credit<'r>(&'r mut self, message: &Message<'r>) -> Result<Credit<'r>, Fault> {
+        let request = CreditControlRequest::read(message)?;
+        self.check_destination(&request)?;
+        if request.session_id.len() > SESSION_OCTETS_MAX {
+            return Err(refused(&request, avp::SESSION_ID));
+        }
+        let kind = kind(&request);
+        let (account, is_known) = account(&request)?;
+        let is_multiple = self.read_services(&request)?;
+        if request.origin_host != self.host {
+            self.host.clear();
+            self.host.push_str(request.origin_host);
+            self.host_hash = self.key.octets(self.host.as_bytes());
+            self.origin = self.key.origin_host(self.host.as_bytes());
+        }
+        let context = request.service_context_id();
+        if context != self.context.0 {
+            self.context = (context.to_owned(), ServiceContext::parse(context));
+        }
+        let sms = if request.kind == RequestType::Event { request.sms() } else { None };
+        let to = sms.and_then(|sms| sms.recipients().next());
+        let place = |octets: &[u8]| Place::of(message, octets);
+        let found = |name| request.found().find(name);
+        let session_avp = found(avp::SESSION_ID).map(|found| place(found.octets)).unwrap_or_default();
+        let number_avp = found(avp::CC_REQUEST_NUMBER).map(|found| place(found.data)).unwrap_or_default();
+        let context = Keep {
+            request_type: request.kind.value() as u32,
+            number: request.number,
+            kind: Asked::of(&kind, is_multiple),
+            session: session_avp,
+            has_proxies: request.proxy_infos().next().is_some(),
+            is_addressed: is_known,
+        };
+        if self.shapes.is_due(message) {
+            let places = Places {
+                session: place(request.session_id.as_bytes()),
+                number: number_avp,
+                account: is_known.then(|| place(account.1)),
+                to: to.map(|to| place(to.as_bytes())),
+            };
+            let common = Common {
+                context,
+                kind,
+                account_kind: account.0,
+                host_hash: self.host_hash,
+                origin: self.origin,
+                service_context: self.context.1,
+                services: self.services.clone(),
+                places,
+            };
+            self.shapes.learn(message, common);
+        }
+        Ok(Credit {
+            context,
+            request: NewRequest {
+                kind,
+                account_kind: account.0,
+                account: account.1,
+                session: session(self.key, request.session_id.as_bytes(), self.host_hash),
+                number: request.number,
+                origin: self.origin.request(message.header.end_to_end),
+                context: self.context.1,
+                class: 0,
+                destination: to.map(|to| Destination::parse(to.as_bytes())).unwrap_or_default(),
+                services: &self.services,
+                tag: 0,
+            },
+        })
+    }
+
+    /// It is for us (RFC 6733, sections 6.1.4 and 6.1.6), and did not come round in a circle (section 6.1.3).
+    fn check_destination(&self, request: &CreditControlRequest<'_>) -> Result<(), Fault> {
+        let is_ours = |host: &str| host.eq_ignore_ascii_case(&self.origin_host);
+        if request.route_records().any(is_ours) {
+            return Err(Fault::new(result_code::LOOP_DETECTED));
+        }
+        if request.destination_host().is_some_and(|host| !is_ours(host)) {
+            return Err(Fault::new(result_code::UNABLE_TO_DELIVER));
+        }
+        if !request.destination_realm().eq_ignore_ascii_case(&self.origin_realm) {
+            return Err(Fault::new(result_code::REALM_NOT_SERVED));
+        }
+        Ok(())
+    }
+
+    /// True: they stand in Multiple-Services-Credit-Control.
+    fn read_services(&mut self, request: &CreditControlRequest<'_>) -> Result<bool, Fault> {
+        self.services.clear();
+        for service in request.services() {
+            let service = service?;
+            if self.services.len() == SERVICES_MAX {
+                let (message, group) = (request.message(), service.avp());
+                return Err(Fault::of(result_code::AVP_OCCURS_TOO_MANY_TIMES, &message, &group));
+            }
+            let used = if service.has_used { sum(request, service.used())? } else { None };
+            self.services.push(Service {
+                rating_group: service.rating_group,
+                service_id: service.service_identifier,
+                requested: service.requested.map(|asked| units(request, &asked)).transpose()?,
+                used,
+            });
+        }
+        if !self.services.is_empty() {
+            return Ok(true);
+        }
+        let requested = request.requested.map(|asked| units(request, &asked)).transpose()?;
+        let used = if request.kind == RequestType::Event { None } else { sum(request, request.used())? };
+        if requested.is_some() || used.is_some() || request.kind == RequestType::Event {
+            let service_id = request.service_identifier();
+            self.services.push(Service { rating_group: None, service_id, requested, used });
+        }
+        Ok(false)
+    }
+}
+
+/// A Session-Id is its client's: another's of the same words is another session.
+#[inline]
+fn session(key: HashKey, id: &[u8], [low, high]: Hash128) -> Hash128 {
+    let [one, other] = key.octets(id);
+    [one ^ low, other ^ high]
+}
+
+fn kind(request: &CreditControlRequest<'_>) -> Kind {
+    match (request.kind, request.action) {
+        (RequestType::Initial, _) => Kind::Initial,
+        (RequestType::Update, _) => Kind::Update,
+        (RequestType::Termination, _) => Kind::Terminate,
+        (RequestType::Event, Some(RequestedAction::RefundAccount)) => Kind::Refund { of: None },
+        (RequestType::Event, Some(RequestedAction::CheckBalance)) => Kind::CheckBalance,
+        (RequestType::Event, Some(RequestedAction::PriceEnquiry)) => Kind::PriceEnquiry,
+        // Without an action an event was refused.
+        (RequestType::Event, Some(RequestedAction::DirectDebiting) | None) => Kind::Debit,
+    }
+}
+
+/// Whose account it is. Who goes on with a session need not say it again: false then.
+fn account<'a>(request: &CreditControlRequest<'a>) -> Result<((KeyKind, &'a [u8]), bool), Fault> {
+    let Some(Subscription { kind, data }) = request.subscriptions().next() else {
+        return match request.kind {
+            RequestType::Update | RequestType::Termination => Ok(((KeyKind::Private, b""), false)),
+            RequestType::Initial | RequestType::Event => Err(Fault::missing(avp::SUBSCRIPTION_ID)),
+        };
+    };
+    if data.len() > KEY_OCTETS_MAX || data.is_empty() {
+        return Err(refused(request, avp::SUBSCRIPTION_ID));
+    }
+    let kind = match kind {
+        SubscriptionKind::E164 => KeyKind::E164,
+        SubscriptionKind::Imsi => KeyKind::Imsi,
+        SubscriptionKind::SipUri => KeyKind::Sip,
+        SubscriptionKind::Nai => KeyKind::Nai,
+        SubscriptionKind::Private => KeyKind::Private,
+    };
+    Ok(((kind, data.as_bytes()), true))
+}
+
+/// 5004 with the first AVP of this name.
+fn refused(request: &CreditControlRequest<'_>, name: diameter::avp::AvpName) -> Fault {
+    match request.found().find(name) {
+        Some(avp) => Fault::of(result_code::INVALID_AVP_VALUE, &request.message(), &avp),
+        None => Fault::new(result_code::INVALID_AVP_VALUE),
+    }
+}
+
+/// Several Used-Service-Units are one.
+fn sum(
+    request: &CreditControlRequest<'_>,
+    all: impl Iterator<Item = Result<UsedUnits, Fault>>,
+) -> Result<Option<Units>, Fault> {
+    let mut sum: Option<Units> = None;
+    for one in all {
+        let one = units(request, &one?.units)?;
+        sum = Some(match sum {
+            None => one,
+            Some(before) => before.plus(&one).ok_or_else(|| refused(request, avp::USED_SERVICE_UNIT))?,
+        });
+    }
+    Ok(sum)
+}
+
+fn units(request: &CreditControlRequest<'_>, said: &credit::Units) -> Result<Units, Fault> {
+    let mut units = Units::default();
+    if let Some(time_s) = said.time_s {
+        (units.time_s, units.present) = (time_s, units.present | Units::TIME);
+    }
+    if let Some(specific) = said.specific {
+        (units.specific, units.present) = (specific, units.present | Units::SPECIFIC);
+    }
+    if let Some(money) = said.money {
+        // What costs something is not free: a part of a minor unit is a whole one.
+        let minor = money.minor_units(Rounding::AwayFromZero).map_err(|_| refused(request, avp::CC_MONEY))?;
+        (units.money, units.present) = (minor, units.present | Units::MONEY);
+    }
+    let parts = || match (said.input_octets, said.output_octets) {
+        (None, None) => Some(None),
+        (input, output) => input.unwrap_or(0).checked_add(output.unwrap_or(0)).map(Some),
+    };
+    let octets = match said.total_octets {
+        Some(total) => Some(total),
+        None => parts().ok_or_else(|| refused(request, avp::USED_SERVICE_UNIT))?,
+    };
+    if let Some(octets) = octets {
+        (units.octets, units.present) = (octets, units.present | Units::OCTETS);
+    }
+    Ok(units)
+}
