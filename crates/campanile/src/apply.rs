@@ -28,6 +28,18 @@ impl House {
             changed.map_err(|error| error.to_string())?;
             told.push("who hears people, and keywords, changed".to_owned());
         }
+        if let (Some(door), Some(new)) = (&self.doors.diameter, &setup.diameter)
+            && self.applied.diameter.as_ref().is_none_or(|before| before.peers != new.peers)
+        {
+            door.change_peers(new.peers.clone());
+            told.push("diameter peers changed".to_owned());
+        }
+        if let (Some(books), Some(new)) = (&self.ledger, &setup.ledger)
+            && self.applied.ledger.as_ref().is_none_or(|before| before.rules != new.rules)
+        {
+            crate::money::change(books, &new.rules);
+            told.push("prices and rules of accounts changed".to_owned());
+        }
         if **self.cap_senders.load() != setup.cap_senders {
             self.cap_senders.store(Arc::new(setup.cap_senders.clone()));
             told.push("cap senders changed".to_owned());

@@ -1,6 +1,7 @@
 //! `campanile demo`: a simulated town and its carriers, one alert, its report. Everything is real but the town: the
 //! people come in by the HTTP API, messages go out over SMPP and SMTP to listeners of the simulator.
 
+pub mod charging;
 mod picture;
 mod town;
 

@@ -38,9 +38,12 @@ pub struct House {
     pub smpp: (Option<SocketAddr>, Option<SocketAddr>),
     /// Where the topic door listens, in the clear and by TLS.
     pub topics: (Option<SocketAddr>, Option<SocketAddr>),
+    /// The books.
+    pub ledger: Option<charging::ledger::Ledger>,
+    settling: Option<charging::own::settle::Settling>,
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
-    doors: Doors,
+    pub(crate) doors: Doors,
     pub(crate) gateways: BTreeMap<String, Running>,
     pub(crate) ways: BTreeMap<String, Way>,
     world: World,
@@ -63,11 +66,12 @@ pub struct House {
 }
 
 #[derive(Default)]
-struct Doors {
+pub(crate) struct Doors {
     http: Option<doors::http::Running>,
     smtp: Option<doors::smtp::SmtpRunning>,
     smpp: Option<doors::smpp::SmppRunning>,
     topics: Option<doors::topic::TopicsRunning>,
+    pub(crate) diameter: Option<charging::server::Running>,
 }
 
 /// Everything in this process that speaks TLS does so by ring. A second call changes nothing.
@@ -89,8 +93,7 @@ impl House {
             .map_err(|error| format!("the data folder {} cannot be made: {error}", setup.data.display()))?;
         let Opened { store, bus, keys, node, outbox } = crate::servers::open(&setup).await?;
         let clock: Clock = Arc::new(wall_clock);
-        let public_url = setup.http.as_ref().and_then(|http| http.public_url.clone());
-        let links = Arc::new(AnswerLinks::new(&keys.links, public_url.as_deref()));
+        let links = links(&setup, &keys);
         let cores = Arc::new(
             net::Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?,
         );
@@ -111,13 +114,12 @@ impl House {
             Some(member) => Engine::join(parts, member).await,
         }
         .map_err(|error| error.to_string())?;
-        let platforms = Platforms::new(setup.platforms.clone()).map_err(|problems| listed(&problems))?;
-        let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
-        let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
+        let (platforms, clients) = callers(&setup)?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
         world.outbox = outbox;
         let lead = furnish(&mut world, &engine, member.as_ref())?;
+        let (ledger, settling) = crate::money::open(&setup, &mut world).await?;
         let mut house = House {
             lead,
             forwarding: forwarding(&setup, &keys, node.is_some())?,
@@ -130,6 +132,8 @@ impl House {
             smtp: None,
             smpp: (None, None),
             topics: (None, None),
+            ledger,
+            settling,
             admin_token: None,
             doors: Doors::default(),
             gateways: BTreeMap::new(),
@@ -217,6 +221,10 @@ impl House {
                 platforms: self.platforms.clone(),
                 defaults: setup.defaults,
                 reload,
+                books: self
+                    .ledger
+                    .clone()
+                    .map(|ledger| charging::books::Books::new(ledger, &crate::money::folder(&setup.data))),
                 metrics: crate::metering::handle(),
                 forwarding: self.forwarding.clone(),
             };
@@ -260,7 +268,24 @@ impl House {
             self.topics = (door.address(), door.tls_address());
             self.doors.topics = Some(door);
         }
+        self.open_credit_control(setup.diameter.filter(|_| doors)).await
+    }
+
+    async fn open_credit_control(
+        &mut self,
+        diameter: Option<charging::server::ServerConfig>,
+    ) -> Result<(), String> {
+        if let Some((diameter, ledger)) = diameter.zip(self.ledger.clone()) {
+            let started = charging::server::start(diameter, ledger, self.cores.clone()).await;
+            let door = started.map_err(|error| error.to_string())?;
+            self.doors.diameter = Some(door);
+        }
         Ok(())
+    }
+
+    /// Where the credit-control server listens, in the clear and by TLS.
+    pub fn diameter(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        self.doors.diameter.as_ref().map_or((None, None), |door| (door.address(), door.tls_address()))
     }
 
     /// Resolves when somebody ends the server by a door: EXIT, where that is configured to.
@@ -295,6 +320,9 @@ impl House {
         if let Some(door) = self.doors.topics {
             door.stop().await;
         }
+        if let Some(door) = self.doors.diameter {
+            door.stop().await;
+        }
         let stopping: Vec<_> = self.gateways.into_values().map(Running::stop).collect();
         for stopped in stopping {
             stopped.await;
@@ -304,11 +332,31 @@ impl House {
             lead.stop().await;
         }
         self.engine.stop().await;
+        if let Some(settling) = self.settling {
+            settling.stop().await;
+        }
+        if let Some(ledger) = self.ledger {
+            crate::money::close(ledger).await;
+        }
         if let Err(error) = self.store.close().await {
             tracing::error!(%error, "the store did not close in order");
         }
         self.cores.stop();
     }
+}
+
+/// Platforms and clients, and what they may.
+fn callers(setup: &Setup) -> Result<(Platforms, Clients), String> {
+    let platforms = Platforms::new(setup.platforms.clone()).map_err(|problems| listed(&problems))?;
+    let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
+    let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
+    Ok((platforms, clients))
+}
+
+/// Links in messages, behind which people answer.
+fn links(setup: &Setup, keys: &Keys) -> Arc<AnswerLinks> {
+    let public_url = setup.http.as_ref().and_then(|http| http.public_url.as_deref());
+    Arc::new(AnswerLinks::new(&keys.links, public_url))
 }
 
 /// What gateways know beside the bus: how far behind the engine is, and the other processes.

@@ -116,6 +116,8 @@ mod tests {
         Setup {
             smpp: None,
             topics: None,
+            ledger: None,
+            diameter: None,
             platforms: Vec::new(),
             parties: Vec::new(),
             data: data.to_owned(),

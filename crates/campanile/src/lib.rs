@@ -9,6 +9,7 @@ mod keep;
 mod keys;
 mod lead;
 mod metering;
+mod money;
 pub mod serve;
 mod servers;
 pub mod setup;

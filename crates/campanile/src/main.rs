@@ -24,6 +24,16 @@ fn serve_house(serve: Serve) -> Result<(), String> {
 
 fn show_demo(demo: Demo) -> Result<bool, String> {
     log("error", LogFormat::Text);
+    if demo.charging {
+        let options = demo::charging::Options {
+            listen: demo.listen,
+            diameter: demo.diameter,
+            origin_host: demo.origin_host,
+            realm: demo.realm,
+            exit: demo.exit,
+        };
+        return runtime()?.block_on(demo::charging::run(options));
+    }
     let options = demo::Options { recipients: demo.recipients, exit: demo.exit, listen: demo.listen };
     runtime()?.block_on(demo::run(options))
 }

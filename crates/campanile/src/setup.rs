@@ -28,6 +28,10 @@ pub struct Setup {
     pub smpp: Option<SmppDoor>,
     /// The topic door.
     pub topics: Option<TopicsConfig>,
+    /// The books.
+    pub ledger: Option<LedgerSetup>,
+    /// The credit-control server; needs the books.
+    pub diameter: Option<charging::server::ServerConfig>,
     /// Who may call the platform's old way.
     pub platforms: Vec<PlatformSettings>,
     /// Whom messages from people are for.
@@ -51,15 +55,28 @@ impl Setup {
             setup.http.as_ref().map(|http| (http.listen, http.public_url.clone(), http.limits.clone()))
         };
         let smpp = |setup: &Setup| setup.smpp.as_ref().map(|smpp| smpp.config.clone());
-        // Keywords are applied at once.
-        let engine =
-            |setup: &Setup| engine::Settings { keywords: Default::default(), ..setup.engine.clone() };
+        // Peers and prices are applied at once.
+        let diameter = |setup: &Setup| {
+            let peers = Vec::new();
+            setup.diameter.clone().map(|server| charging::server::ServerConfig { peers, ..server })
+        };
+        let ledger = |setup: &Setup| {
+            setup.ledger.as_ref().map(|ledger| (ledger.fsync, ledger.shards, ledger.charges_own))
+        };
+        // Keywords are applied at once; who takes outcomes in is said by `[charging]`.
+        let engine = |setup: &Setup| engine::Settings {
+            keywords: Default::default(),
+            outcome_groups: Vec::new(),
+            ..setup.engine.clone()
+        };
         let secret = |setup: &Setup| setup.webhook_secret.as_ref().map(|secret| secret.reveal().to_owned());
         [
             ("[http]", http(self) != http(new)),
             ("[smtp]", self.smtp != new.smtp),
             ("[smpp]", smpp(self) != smpp(new)),
             ("[topics]", self.topics != new.topics),
+            ("[diameter]", diameter(self) != diameter(new)),
+            ("[charging]", ledger(self) != ledger(new)),
             ("store.url", self.kept.store() != new.kept.store()),
             ("bus.url", self.kept.bus() != new.kept.bus()),
             ("bus.fsync", self.kept.fsync() != new.kept.fsync()),
@@ -73,6 +90,19 @@ impl Setup {
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
     }
+}
+
+/// How money is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LedgerSetup {
+    /// When a move of money is answered.
+    pub fsync: bus::embedded::Fsync,
+    /// Threads that keep the books; nothing: one for two cores.
+    pub shards: Option<usize>,
+    /// Prices, windows, what opens unknown accounts.
+    pub rules: charging::ledger::Config,
+    /// Our own messages are paid from it.
+    pub charges_own: bool,
 }
 
 /// Where what outlives the process is kept.

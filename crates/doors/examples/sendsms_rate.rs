@@ -71,6 +71,7 @@ async fn measure(seconds: u64, connections: usize, through_engine: bool, fsync: 
         platforms: Arc::new(arc_swap::ArcSwap::from_pointee(platforms)),
         defaults: store::import::Defaults::default(),
         reload: None,
+        books: None,
         metrics: None,
         forwarding: None,
     };

@@ -132,6 +132,8 @@ pub struct Settings {
     pub carrier_ids_s: u32,
     /// Words people stop and start messages with.
     pub keywords: Keywords,
+    /// Others that take the topic of outcomes in, each by a consumer group of this name: it is kept until they have.
+    pub outcome_groups: Vec<String>,
 }
 
 impl Default for Settings {
@@ -143,6 +145,7 @@ impl Default for Settings {
             linger_s: 600,
             carrier_ids_s: 3 * 86_400,
             keywords: Keywords::default(),
+            outcome_groups: Vec::new(),
         }
     }
 }

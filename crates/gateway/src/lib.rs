@@ -4,6 +4,7 @@
 //! - [`feed`]: from segments on the bus to entries that may be written, and what an earlier process left half done.
 //! - [`journal`]: what became of them, on the topic of outcomes, before anybody acts on it.
 //! - [`peers`]: what gateways of several processes tell each other.
+//! - [`purse`]: who pays for what is written.
 //! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`notice`]: what we tell platforms and observers, by HTTP.
 
 pub mod feed;
@@ -11,8 +12,10 @@ pub mod journal;
 pub mod mail;
 pub mod notice;
 pub mod peers;
+pub mod purse;
 pub mod sms;
 pub mod topic;
 pub mod world;
 
+pub use purse::Purse;
 pub use world::{Behind, Changed, Clock, Problem, Running, Secret, Stop, Witness, World};

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::feed::Recovery;
 use crate::peers::Shared;
+use crate::purse::Purse;
 use crate::sms::{Change, SmsRoute};
 
 /// The wall clock as a function, so that tests own time.
@@ -41,6 +42,8 @@ pub struct World {
     pub shared: Option<Arc<Shared>>,
     /// A bus of this machine alone, for what cannot be told while that of all processes is out of reach; nothing by default.
     pub outbox: Option<Arc<dyn Bus>>,
+    /// Who pays for messages; nothing by default: they cost nothing.
+    pub purse: Option<Arc<dyn Purse>>,
     /// What earlier processes left half done, found once for all routes.
     pub(crate) recovery: Arc<Recovery>,
 }
@@ -57,6 +60,7 @@ impl World {
             witness: None,
             shared: None,
             outbox: None,
+            purse: None,
             recovery,
         }
     }

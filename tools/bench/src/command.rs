@@ -1,6 +1,7 @@
 //! The benches on the command line: `campanile bench …`.
 
 use crate::alert::{self, AlertOptions};
+use crate::diameter::{self, DiameterOptions};
 use crate::http::{self, Amount, HttpOptions};
 use crate::measured::{Measured, csv, table};
 use crate::plot::{self, Curve, Scale};
@@ -52,6 +53,17 @@ Examples:
   campanile bench topics --paper --time-scale 10 --out figures"
     )]
     Topics(Box<TopicsArgs>),
+    /// Credit control: requests a second over Diameter, every answer looked at, and every account's books afterwards.
+    #[command(
+        after_help = "Events debit one unit; sessions open, update and end with two services each. Ranges make several runs. Each run begins with
+events that open its accounts, which are not measured. With --floor a bare server that keeps nothing is measured in turns with ours.
+
+Examples:
+  campanile bench diameter --connections 50 --window 64 --seconds 10
+  campanile bench diameter --pattern session --accounts 100000
+  campanile bench diameter --connections 1,50 --window 3200,64 --floor --rounds 5"
+    )]
+    Diameter(Box<DiameterArgs>),
     /// A process of a bench's own, that a measurement is made against
     #[command(hide = true)]
     Part(PartArgs),
@@ -232,6 +244,51 @@ pub struct TopicsArgs {
     common: Common,
 }
 
+/// `bench diameter`.
+#[derive(Debug, Args)]
+pub struct DiameterArgs {
+    /// Connections, each a peer of its own
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "50",
+        value_parser = clap::value_parser!(u16).range(1..=20_000))]
+    connections: Vec<u16>,
+    /// Requests in flight on each connection; as many numbers as connections, or one for all
+    #[arg(long, value_name = "W", value_delimiter = ',', default_value = "64",
+        value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    window: Vec<u16>,
+    /// What is asked
+    #[arg(long, value_enum, value_name = "PATTERN", default_value = "event")]
+    pattern: Pattern,
+    /// Accounts that requests are spread over
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100000",
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    accounts: Vec<u32>,
+    /// Threads of the load
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    threads: u16,
+    /// Requests of a run
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    count: Option<u64>,
+    /// How long [default: 10]
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// Runs of each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=101))]
+    rounds: u16,
+    /// Measures a bare server in turns with ours
+    #[arg(long)]
+    floor: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Pattern {
+    /// CCR EVENT: a direct debit of one unit
+    Event,
+    /// CCR INITIAL, UPDATE and TERMINATION with two services
+    Session,
+}
+
 impl Command {
     /// Runs the bench; `program` is the campanile whose server and simulators run.
     ///
@@ -249,6 +306,7 @@ impl Command {
                 Command::Http(args) => args.run(program).await,
                 Command::Smpp(args) => args.run(program).await,
                 Command::Topics(args) => args.run(program).await,
+                Command::Diameter(args) => args.run(program).await,
                 // Above.
                 Command::Part(_) => Ok(()),
             }
@@ -531,6 +589,47 @@ impl TopicsArgs {
             plot::draw_bars(&folder.join("topics-paper.svg"), title, axes, &paper.bars())?;
         }
         judged(paper.measured())
+    }
+}
+
+impl DiameterArgs {
+    async fn run(self, program: &Path) -> Result<(), String> {
+        let common = &self.common;
+        if common.paper {
+            return Err("--paper of diameter is not built yet".to_owned());
+        }
+        if self.seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
+            return Err("--seconds: a positive number".to_owned());
+        }
+        if self.window.len() != 1 && self.window.len() != self.connections.len() {
+            return Err("--window: as many numbers as --connections, or one".to_owned());
+        }
+        let time = || diameter::Amount::For(Duration::from_secs_f64(self.seconds.unwrap_or(10.0)));
+        let mut measured = Vec::new();
+        for &accounts in &self.accounts {
+            for (place, &connections) in self.connections.iter().enumerate() {
+                let window = self.window.get(place).unwrap_or(&self.window[0]);
+                let options = DiameterOptions {
+                    program: program.to_owned(),
+                    folder: common.folder.clone(),
+                    server: common.server.clone(),
+                    fsync: common.fsync.clone(),
+                    connections: connections.into(),
+                    window: (*window).into(),
+                    sessions: self.pattern == Pattern::Session,
+                    accounts,
+                    threads: self.threads.into(),
+                    amount: self.count.map_or_else(time, diameter::Amount::Of),
+                    floor: self.floor,
+                    rounds: self.rounds.into(),
+                };
+                measured.extend(diameter::run(&options).await?);
+            }
+        }
+        let axes = ["connections", "requests/s"];
+        let curves = diameter::curves(&measured);
+        let figure = Figure { title: "Credit control", axes, scale: Scale::Logarithmic, curves };
+        common.show("diameter", &measured, diameter::rows(&measured), figure)
     }
 }
 

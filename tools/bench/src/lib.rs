@@ -6,11 +6,13 @@
 //! - [`alert`]: one alert to many.
 //! - [`http`]: submission alone.
 //! - [`smpp`]: client, server and gateway, and many carriers.
+//! - `diameter`: credit control, beside a bare server that keeps nothing.
 //! - `topics`: the topic protocol, beside a bare blocking server.
 //! - [`Command`]: all of it on the command line.
 
 pub mod alert;
 mod command;
+mod diameter;
 pub mod http;
 mod measured;
 mod plot;
@@ -20,6 +22,6 @@ mod statistics;
 mod topics;
 mod world;
 
-pub use command::{AlertArgs, Command, HttpArgs, SmppArgs, TopicsArgs};
+pub use command::{AlertArgs, Command, DiameterArgs, HttpArgs, SmppArgs, TopicsArgs};
 pub use measured::{Cpu, Measured};
 pub use smpp::PartArgs;

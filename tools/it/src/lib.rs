@@ -3,8 +3,8 @@
 //! - [`Server`]: `campanile serve` with a configuration and a data folder of its own; it can be killed and started again.
 //! - [`Constellation`]: several of them over a JetStream cluster and a PostgreSQL that they share.
 //! - [`Api`]: what a client says to it.
-//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`OpenSmtpd`]: peers that nobody here wrote, as children too.
-//! - [`wire`]: SMPP by the octet, for what no library would say.
+//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`OpenSmtpd`], [`CreditPeer`]: peers that nobody here wrote, as children too.
+//! - [`wire`]: SMPP by the octet, for what no library would say. [`credit`]: Diameter, likewise.
 //! - [`Relay`]: a network between two of them that can be cut.
 //! - [`Callbacks`]: somebody who is told. [`Witness`]: somebody who sees the program write.
 //! - `sim`'s SMSC and mailbox run in the tests' process, so they outlive a server that is killed.
@@ -16,6 +16,8 @@
 mod api;
 mod callbacks;
 mod constellation;
+pub mod credit;
+mod credit_peer;
 mod esme;
 mod foreign_smsc;
 mod kannel;
@@ -32,6 +34,7 @@ mod witness;
 pub use api::{Api, Reply};
 pub use callbacks::{Call, Callbacks};
 pub use constellation::{Constellation, Plan};
+pub use credit_peer::{CreditPeer, CreditPeerBy};
 pub use esme::{Esme, EsmeBy, Login};
 pub use foreign_smsc::{ForeignSmsc, ForeignSmscOptions, SmscBy};
 pub use kannel::Kannel;

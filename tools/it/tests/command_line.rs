@@ -164,7 +164,10 @@ fn every_problem_of_a_config_is_told_with_its_line() {
         (route.replace("mode = \"live\"\n", ""), vec![("1", "mode")]),
         (route.replace("sms", "pager"), vec![("3", "channel pager is not built yet")]),
         (format!("{route}{route}"), vec![("8", "name")]),
-        ("[diameter]\nlisten = \"127.0.0.1:3868\"\n".to_owned(), vec![("1", "not built yet")]),
+        (
+            "[diameter]\nlisten = \"127.0.0.1:3868\"\n".to_owned(),
+            vec![("1", "origin_host"), ("1", "origin_realm")],
+        ),
         ("[topics]\nmax_topic = 200\n".to_owned(), vec![("2", "max_topic")]),
         ("[http\n".to_owned(), vec![("1", "")]),
         (format!("{route}windo = 5\nsessions = 0\n"), vec![("7", "window"), ("8", "sessions")]),

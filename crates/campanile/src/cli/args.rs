@@ -41,7 +41,8 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// A simulated town and its carriers, one alert, its report
     #[command(after_help = "Examples:
   campanile demo
-  campanile demo --recipients 200 --exit")]
+  campanile demo --recipients 200 --exit
+  campanile demo --charging --realm '*.3gppnetwork.org' --diameter 10.0.0.5:3868 --origin-host ocs.epc.mnc001.mcc001.3gppnetwork.org")]
     Demo(Demo),
     /// Read the config and say every problem with its line
     #[command(after_help = "Examples:
@@ -72,9 +73,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Load and measure
     #[command(subcommand)]
     Bench(Bench),
-    /// Records against balance moves; not built yet
-    #[command(hide = true)]
-    Ledger(Anything),
+    /// The books
+    #[command(subcommand)]
+    Ledger(Ledger),
     /// Paced traffic; not built yet
     #[command(hide = true)]
     Udp(Anything),
@@ -89,6 +90,70 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
 pub(crate) struct Anything {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     _arguments: Vec<String>,
+}
+
+/// `campanile ledger`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Ledger {
+    /// Records against balance moves, to the unit, for every account; ends with 0 if they are equal
+    ///
+    /// It reads what is on disk, and asks no server: one that runs may go on. What it appends meanwhile is left out.
+    #[command(after_help = "Examples:
+  campanile ledger audit
+  campanile ledger audit --data /var/lib/campanile --format json")]
+    Audit(LedgerAudit),
+    /// Charging records since the last export, into files of a bounded number of records
+    ///
+    /// An export goes on where the last one of its form ended. It reads what is on disk: a server that runs may go on.
+    #[command(after_help = "Examples:
+  campanile ledger export --form csv --out records
+  campanile ledger export --form ber --out records --node 46700000001")]
+    Export(LedgerExport),
+}
+
+/// `campanile ledger export`.
+#[derive(Debug, Args)]
+pub(crate) struct LedgerExport {
+    /// The server's data folder
+    #[arg(long, value_name = "DIR", default_value = "./data")]
+    pub data: PathBuf,
+    /// What the files hold
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub form: RecordsForm,
+    /// Where the files go, a folder for each shard
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// A file is closed after so many records
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub records: u32,
+    /// Digits of this node, which records in BER name
+    #[arg(long, value_name = "DIGITS", default_value = "0")]
+    pub node: String,
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// The forms of charging records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordsForm {
+    /// RFC 4180, with a header
+    Csv,
+    /// One object a line
+    Json,
+    /// Chunks of records in one element
+    Xml,
+    /// ASN.1 of TS 32.298; messages alone
+    Ber,
+}
+
+/// `campanile ledger audit`.
+#[derive(Debug, Args)]
+pub(crate) struct LedgerAudit {
+    /// The server's data folder
+    #[arg(long, value_name = "DIR", default_value = "./data")]
+    pub data: PathBuf,
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `campanile serve`.
@@ -114,6 +179,18 @@ pub struct Demo {
     /// Where the HTTP door listens
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// A credit-control server instead of the town, for gateways of a mobile network
+    #[arg(long, conflicts_with = "recipients")]
+    pub charging: bool,
+    /// Where it listens
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3868", requires = "charging")]
+    pub diameter: SocketAddr,
+    /// Who it is; its realm is what follows the first point
+    #[arg(long, value_name = "NAME", default_value = "ocs.example", requires = "charging")]
+    pub origin_host: String,
+    /// Realms whose peers are let in; `*` stands for any part
+    #[arg(long, value_name = "PATTERN", default_value = "*", requires = "charging")]
+    pub realm: String,
 }
 
 /// `campanile check`.
@@ -400,9 +477,6 @@ pub(crate) enum Bench {
     Built(bench::Command),
     /// Not built yet
     #[command(hide = true)]
-    Diameter(Anything),
-    /// Not built yet
-    #[command(hide = true)]
     Udp(Anything),
 }
 
@@ -410,7 +484,6 @@ impl Bench {
     pub fn name(&self) -> &'static str {
         match self {
             Bench::Built(_) => "built",
-            Bench::Diameter(_) => "diameter",
             Bench::Udp(_) => "udp",
         }
     }

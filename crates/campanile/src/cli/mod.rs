@@ -7,6 +7,7 @@ mod alert_args;
 mod alerts;
 mod args;
 mod client;
+mod ledger;
 mod people;
 mod report;
 mod sse;
@@ -124,7 +125,8 @@ fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
         },
         Command::Bench(Bench::Built(bench)) => Ok((rooms.bench)(bench)?),
         Command::Bench(other) => Err(unbuilt::refused(&format!("bench {}", other.name()))),
-        Command::Ledger(_) => Err(unbuilt::refused("ledger")),
+        Command::Ledger(args::Ledger::Audit(audit)) => ledger::audit(&audit),
+        Command::Ledger(args::Ledger::Export(export)) => ledger::export(&export),
         Command::Udp(_) => Err(unbuilt::refused("udp")),
         Command::Version(version) => said_version(&version),
     }

@@ -2,7 +2,7 @@
 
 use super::problem::{Place, Problems};
 use super::route::{Route, SIMULATED_ADDRESS};
-use super::sections::{CapSender, ChargingMode, Config, Http};
+use super::sections::{CapSender, Config, Http};
 use net::{TlsServer, TlsServerSettings};
 use records::Channel;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,6 @@ pub(super) struct Check<'a> {
 impl Check<'_> {
     /// Adds what it finds.
     pub fn run(&mut self) {
-        self.unbuilt();
         self.http(&self.config.http);
         self.servers();
         self.smtp();
@@ -41,6 +40,8 @@ impl Check<'_> {
         self.routes();
         self.smpp();
         self.topics();
+        self.diameter();
+        self.charging();
         self.platforms();
         self.keywords();
         self.cap(&self.config.cap.sender);
@@ -62,18 +63,6 @@ impl Check<'_> {
     pub(super) fn check(&mut self, path: &str, wrong: Option<impl Into<String>>) {
         if let Some(reason) = wrong {
             self.add(path, reason);
-        }
-    }
-
-    /// What a later version builds is refused by name.
-    fn unbuilt(&mut self) {
-        let config = self.config;
-        let charging = config.charging.as_ref().is_some_and(|charging| charging.mode != ChargingMode::Off);
-        for (path, is_there, what) in [
-            ("diameter", config.diameter.is_some(), "the Diameter server is"),
-            ("charging", charging, "charging is"),
-        ] {
-            self.check(path, is_there.then(|| format!("{what} not built yet")));
         }
     }
 

@@ -3,9 +3,11 @@
 //! [`load`] reads, [`Config`] is what it gives, [`Config::setup`] is what the house is built from. Nothing is looked up
 //! later: what a room needs is handed to it as its own settings.
 
+mod charging;
 mod check;
 mod check_platforms;
 mod check_servers;
+mod diameter;
 mod nearest;
 mod node;
 mod platforms;
@@ -19,6 +21,8 @@ mod tests;
 mod topics;
 mod values;
 
+pub use charging::{Charging, ChargingMode, ChargingTariff, DefaultAccount, Price};
+pub use diameter::{Diameter, DiameterPeer};
 pub use node::ENVIRONMENT_PREFIX;
 pub use platforms::{Keyword, Platform, Smpp, SmppClient};
 pub use problem::{Place, Problem, Problems};
@@ -96,6 +100,7 @@ impl Config {
             linger_s: seconds(self.engine.linger),
             carrier_ids_s: seconds(self.engine.carrier_ids),
             keywords: self.keywords(),
+            outcome_groups: self.outcome_groups(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The sections of the config, key by key. `default.toml` says the same for people.
 
+use super::charging::Charging;
+use super::diameter::Diameter;
 use super::platforms::{Keyword, Platform, Smpp};
 use super::read::{section, words};
 use super::route::Route;
@@ -223,70 +225,6 @@ section! {
         audience: Vec<String> = Vec::new(),
         /// The attribute of recipients that holds geocodes.
         geocode_attribute: Option<String> = None,
-    }
-}
-
-// What follows is read, so that a config for a later version is checked for slips, and then refused by name.
-
-section! {
-    /// `[diameter]`
-    Diameter {
-        /// Address and port.
-        listen: SocketAddr = loopback(3868),
-        /// Who we are.
-        origin_host: String = String::new(),
-        /// Where we belong.
-        origin_realm: String = String::new(),
-        /// Who may connect.
-        peer: Vec<DiameterPeer> = Vec::new(),
-    }
-}
-
-section! {
-    /// `[[diameter.peer]]`
-    DiameterPeer {
-        /// Who it is; `*` is anybody.
-        origin_host: String = String::new(),
-        /// Where it belongs.
-        realm: String = String::new(),
-        /// From where; empty: from anywhere.
-        allowed_ips: Vec<String> = Vec::new(),
-        /// Where we connect to.
-        address: Option<String> = None,
-        /// Encrypted.
-        tls: bool = false,
-    }
-}
-
-section! {
-    /// `[charging]`
-    Charging {
-        /// How our own messages are charged.
-        mode: ChargingMode = ChargingMode::Off,
-        /// When a move of money is safe.
-        fsync: Fsync = Fsync::Always,
-        /// Opens unknown accounts.
-        default_account: Option<DefaultAccount> = None,
-    }
-}
-
-words! {
-    /// How our own messages are charged.
-    ChargingMode {
-        /// Not at all.
-        Off = "off",
-        /// Here.
-        Ledger = "ledger",
-        /// By a credit-control server.
-        Diameter = "diameter",
-    }
-}
-
-section! {
-    /// An account that is opened by its first use.
-    DefaultAccount {
-        /// Minor units.
-        balance: i64 = 0,
     }
 }
 

@@ -1,9 +1,10 @@
 //! What the wiring is told of a config.
 
 use super::check_servers::{Where, bus_kept, store_kept};
-use super::{Config, Route};
+use super::{Charging, ChargingMode, Config, Route};
 use crate::setup::{
-    CarrierSetup, Kept, NodeSetup, Retention, Setup, SharedServers, Simulator, SmppDoor, SmtpDoor, Way,
+    CarrierSetup, Kept, LedgerSetup, NodeSetup, Retention, Setup, SharedServers, Simulator, SmppDoor,
+    SmtpDoor, Way,
 };
 use bus::nats::Credentials;
 use doors::http::HttpConfig;
@@ -36,6 +37,8 @@ impl Config {
                 .as_ref()
                 .map(|smpp| SmppDoor { config: smpp.door(data), clients: smpp.clients() }),
             topics: self.topics.as_ref().map(|topics| topics.door(data, self.shares_topics())),
+            ledger: self.ledger(),
+            diameter: self.diameter.as_ref().map(|diameter| diameter.server(data)),
             platforms: self.platforms(),
             parties: self.parties(),
             routes: self.route.iter().filter_map(|route| self.way(route, data)).collect(),
@@ -44,6 +47,20 @@ impl Config {
             engine: self.engine_settings(),
             webhook_secret: self.callback.secret.clone(),
             retention,
+        })
+    }
+
+    /// The books are kept where somebody needs them: the credit-control server, or our own messages.
+    fn ledger(&self) -> Option<LedgerSetup> {
+        let usual = Charging::default();
+        let charging = self.charging.as_ref().unwrap_or(&usual);
+        let is_needed = self.diameter.is_some() || charging.mode == ChargingMode::Ledger;
+        let rules = charging.ledger().ok().filter(|_| is_needed)?;
+        Some(LedgerSetup {
+            fsync: charging.fsync,
+            shards: charging.shards.map(|shards| shards as usize),
+            rules,
+            charges_own: charging.mode == ChargingMode::Ledger,
         })
     }
 

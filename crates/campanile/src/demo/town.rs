@@ -38,6 +38,8 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
     Ok(Setup {
         smpp: None,
         topics: None,
+        ledger: None,
+        diameter: None,
         platforms: Vec::new(),
         parties: Vec::new(),
         data: folder.to_owned(),

@@ -4,6 +4,7 @@
 //! and handed to the engine or the store. What is wrong with it is told at once, field by field ([`problem`]).
 
 mod accept;
+mod accounts;
 mod alert_body;
 mod alert_events;
 mod alert_view;
@@ -108,6 +109,8 @@ pub struct Deps {
     pub defaults: store::import::Defaults,
     /// Reads the config again; tells what changed.
     pub reload: Option<Reload>,
+    /// Accounts, where there is a ledger.
+    pub books: Option<charging::books::Books>,
     /// Renders metrics.
     pub metrics: Option<PrometheusHandle>,
     /// Passes on what another process must answer; nothing: this is the only one.

@@ -65,11 +65,6 @@ fn act(act: &Act) -> Value {
     })
 }
 
-/// What a later version builds is refused by name.
-pub(crate) async fn accounts(_: Caller) -> Problem {
-    Problem::new(Kind::NotBuilt, "accounts and charging are not built yet")
-}
-
 pub(crate) async fn reload(State(app): State<App>, caller: Caller) -> Outcome<Json<Value>> {
     let reload = app
         .reload

@@ -5,7 +5,7 @@ use super::problem::{Kind, Problem};
 use super::rest_of_body::read_away;
 use super::routes::ROWS;
 use super::{
-    alert_events, alerts, answer_page, auth, cap_api, fields, forward, groups, openapi, ops, pages,
+    accounts, alert_events, alerts, answer_page, auth, cap_api, fields, forward, groups, openapi, ops, pages,
     recipients, recipients_stream, tokens,
 };
 use axum::Router;
@@ -62,8 +62,9 @@ fn api_rest() -> Router<App> {
         .route("/api/v1/tokens", post(tokens::create).get(tokens::list))
         .route("/api/v1/tokens/{id}", delete(tokens::revoke))
         .route("/api/v1/cap", post(cap_api::submit))
-        .route("/api/v1/accounts", post(ops::accounts))
-        .route("/api/v1/accounts/{id}", get(ops::accounts).post(ops::accounts))
+        .route("/api/v1/accounts", post(accounts::create).get(accounts::list))
+        .route("/api/v1/accounts/{id}", get(accounts::show).post(accounts::act))
+        .route("/api/v1/accounts/{id}/records", get(accounts::records))
         .route("/api/v1/audit", get(ops::audit))
         .route("/api/v1/reload", post(ops::reload))
 }

@@ -169,9 +169,13 @@ pub(crate) const ROWS: &[Row] = &[
     make(("GET", "/api/v1/tokens"), Need::Admin, "list tokens", &[], Takes::Nothing, 200, Gives::Page("Token")),
     make(("DELETE", "/api/v1/tokens/{id}"), Need::Admin, "revoke a token", &[], Takes::Nothing, 204, Gives::Nothing),
     make(("GET", "/api/v1/audit"), Need::Admin, "who did what, newest first", &["limit"], Takes::Nothing, 200, Gives::Page("Act")),
-    make(("POST", "/api/v1/accounts"), Need::Admin, "accounts; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
-    make(("GET", "/api/v1/accounts/{id}"), Need::See, "an account's balance; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
-    make(("POST", "/api/v1/accounts/{id}:topup"), Need::Admin, "top up an account; not built yet", &[], Takes::Nothing, 501, Gives::Nothing),
+    make(("POST", "/api/v1/accounts"), Need::Admin, "open an account", &[], Takes::Json("NewAccount"), 201, Gives::Json("Account")),
+    make(("GET", "/api/v1/accounts"), Need::See, "list accounts", PAGE, Takes::Nothing, 200, Gives::Page("Account")),
+    make(("GET", "/api/v1/accounts/{id}"), Need::See, "an account's money", &[], Takes::Nothing, 200, Gives::Json("Account")),
+    make(("GET", "/api/v1/accounts/{id}/records"), Need::See, "an account's charging records, the oldest first", &["from", "until", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("ChargingRecord")),
+    make(("POST", "/api/v1/accounts/{id}:topup"), Need::Admin, "pay into an account", &[], Takes::Json("TopUp"), 200, Gives::Json("Account")),
+    make(("POST", "/api/v1/accounts/{id}:block"), Need::Admin, "refuse an account everything but what is due", &[], Takes::Nothing, 200, Gives::Json("Account")),
+    make(("POST", "/api/v1/accounts/{id}:unblock"), Need::Admin, "let a blocked account go on", &[], Takes::Nothing, 200, Gives::Json("Account")),
     make(("POST", "/api/v1/reload"), Need::Admin, "read the config again", &[], Takes::Nothing, 200, Gives::Json("Reloaded")),
 ];
 

@@ -242,6 +242,15 @@ impl Owner {
         }
     }
 
+    /// Outcomes below have been taken in by all who read them beside record.
+    fn taken_by_others(&self) -> Result<u64, bus::BusError> {
+        let mut taken = u64::MAX;
+        for name in &self.parts.settings.outcome_groups {
+            taken = taken.min(self.parts.bus.group(records::OUTCOMES, name)?.low_water());
+        }
+        Ok(taken)
+    }
+
     fn trim(&mut self) {
         let now = self.now();
         if now.us_since(self.folding.trimmed) < TRIM_EVERY_US && now >= self.folding.trimmed {
@@ -250,7 +259,8 @@ impl Owner {
         self.folding.trimmed = now;
         let needed = self.ways.outcomes_needed_from().unwrap_or(u64::MAX);
         let below = self.folding.folded_to.min(needed);
-        if let Err(error) = self.outcomes.trim(below) {
+        let trimmed = self.taken_by_others().and_then(|taken| self.outcomes.trim(below.min(taken)));
+        if let Err(error) = trimmed {
             tracing::warn!(%error, "outcomes could not be trimmed");
         }
         if let Err(error) = self.intake.topic.trim(self.folding.intake_to) {

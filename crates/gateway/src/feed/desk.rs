@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use records::{AttemptResult, AttemptResultRef, Claim, Entry, Intent, Lane, NotTried, Outcome, Timestamp};
 
-use super::held::{Craft, Held, Job};
+use super::held::{Craft, Held, Job, Pass};
 use super::recovery::Progress;
 use crate::journal::{Batch, Pending, Tag};
 use crate::peers::Tenure;
@@ -60,6 +60,8 @@ pub(super) struct Desk<P> {
     ready: [VecDeque<Job<P>>; 3],
     /// Everything whose lease we have; where there are other processes, whether we still do.
     leased: BTreeMap<(Lane, u64), Option<Arc<Tenure>>>,
+    /// Entries of segments that wait for money, by lane.
+    unpaid: [usize; 3],
     done: Vec<Arc<Held<P>>>,
     pub(super) pending: Pending<Settled<P>>,
 }
@@ -90,19 +92,20 @@ impl<P> Intended<P> {
         self.jobs.iter().map(|job| (job.held.lane(), job.held.index)).collect()
     }
 
-    /// The next entry in hand is too late: it is passed over, by the append that intends those before it.
-    fn expired(&mut self, route: &str, hand: &mut Hand<P>, from: u32, now: Timestamp) {
+    /// The next entry in hand is not written: it is passed over, by the append that intends those before it, which says why if
+    /// nobody has.
+    fn passed_over(&mut self, route: &str, hand: &mut Hand<P>, from: u32, now: Timestamp, why: Over) {
         // Other processes have to know how far the segment got.
         let to = hand.next + u32::from(hand.held.tenure.is_some());
         if to > from {
             self.intents.push(intent(route, &hand.held, from, to, now));
         }
-        hand.held.opened(1);
         let job = Job { held: Arc::clone(&hand.held), place: hand.next, units: 1 };
-        let result = AttemptResult::NotTried { why: NotTried::Expired };
+        hand.next += 1;
+        let Over::Now(result) = why else { return };
+        job.held.opened(1);
         self.intents.push(attempt(route, job.whole(), now, result));
         self.over.push(Settled { held: job.held, units: 1, slots: 0 });
-        hand.next += 1;
     }
 }
 
@@ -120,6 +123,7 @@ impl<P> Desk<P> {
             hands: Default::default(),
             ready: Default::default(),
             leased: BTreeMap::new(),
+            unpaid: [0; 3],
             done: Vec::new(),
             pending: Pending::default(),
         }
@@ -167,12 +171,24 @@ impl<P> Desk<P> {
         let unclaimed = self.unclaimed.iter().flatten().filter(|held| held.lane() == lane);
         self.hands[lane as usize].iter().map(left).sum::<usize>()
             + unclaimed.map(|held| held.segment.entries.len()).sum::<usize>()
+            + self.unpaid[lane as usize]
     }
 
     /// Every segment that may still be written, for a look at what the sender says now.
     pub(super) fn held(&self) -> impl Iterator<Item = &Arc<Held<P>>> {
         let hands = self.hands.iter().flatten().map(|hand| &hand.held);
         hands.chain(self.ready.iter().flatten().map(|job| &job.held))
+    }
+
+    /// A segment has to be paid for before it is admitted.
+    pub(super) fn expect_money(&mut self, held: &Held<P>) {
+        self.leased.insert((held.lane(), held.index), None);
+        self.unpaid[held.lane() as usize] += held.segment.entries.len();
+    }
+
+    /// It is known what of it is paid for.
+    pub(super) fn money_came(&mut self, held: &Held<P>) {
+        self.unpaid[held.lane() as usize] -= held.segment.entries.len();
     }
 
     /// A segment has to be claimed before it is admitted.
@@ -270,8 +286,8 @@ impl<P> Desk<P> {
             while let Some(hand) = self.hands[lane].front_mut() {
                 let mut from = hand.next;
                 while let Some(entry) = hand.held.segment.entries.get(hand.next as usize) {
-                    if entry.expires.is_some_and(|expires| now > expires) {
-                        intended.expired(&self.route, hand, from, now);
+                    if let Some(why) = over(&hand.held, hand.next, entry, now) {
+                        intended.passed_over(&self.route, hand, from, now, why);
                         from = hand.next;
                         continue;
                     }
@@ -536,6 +552,27 @@ impl<P> Desk<P> {
             }
         }
     }
+}
+
+/// Why an entry is not written.
+enum Over {
+    /// What became of it was said before.
+    Before,
+    /// That becomes of it now.
+    Now(AttemptResult),
+}
+
+fn over<P>(held: &Held<P>, place: u32, entry: &Entry, now: Timestamp) -> Option<Over> {
+    let unpaid = match held.pass(place) {
+        Some(Pass::Over) => return Some(Over::Before),
+        Some(Pass::Unpaid(unpaid)) => Some(unpaid),
+        None => None,
+    };
+    if entry.expires.is_some_and(|expires| now > expires) {
+        return Some(Over::Now(AttemptResult::NotTried { why: NotTried::Expired }));
+    }
+    let (code, text) = unpaid.map(|unpaid| (unpaid.code().to_owned(), unpaid.text().to_owned()))?;
+    Some(Over::Now(AttemptResult::Refused { permanent: true, code, text }))
 }
 
 /// Entries that are given back together, in one record.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::peers::Tenure;
-use records::{AttemptRef, ControlState, Entry, Lane, NotTried, Segment};
+use records::{AttemptRef, ControlState, Entry, Lane, NotTried, Segment, Unpaid};
 
 /// What a channel knows of segments.
 pub trait Craft: Send + Sync + 'static {
@@ -36,18 +36,40 @@ pub struct Held<P> {
     verdict: AtomicU8,
     /// Where several processes share the route: whether it is still ours.
     pub(super) tenure: Option<Arc<Tenure>>,
+    /// Entries that are passed over, by their places in order.
+    passed: Vec<(u32, Pass)>,
+}
+
+/// Why an entry is passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// An earlier process said what became of it.
+    Over,
+    /// Nobody pays for it.
+    Unpaid(Unpaid),
 }
 
 impl<P> Held<P> {
     /// The lane is that of the topic it came by, whatever the segment itself says.
     pub(crate) fn new(index: u64, octets: u32, lane: Lane, segment: Segment, prepared: P) -> Held<P> {
         let (open, verdict) = (AtomicU32::new(1), AtomicU8::new(0));
-        Held { index, segment, prepared, octets, lane, open, verdict, tenure: None }
+        Held { index, segment, prepared, octets, lane, open, verdict, tenure: None, passed: Vec::new() }
     }
 
     /// One that other processes may take over.
     pub(super) fn under(self, tenure: Option<Arc<Tenure>>) -> Held<P> {
         Held { tenure, ..self }
+    }
+
+    /// One of which some entries, in the order of their places, are not written.
+    pub(super) fn without(self, passed: Vec<(u32, Pass)>) -> Held<P> {
+        Held { passed, ..self }
+    }
+
+    /// Whether an entry is passed over, and why.
+    pub(super) fn pass(&self, place: u32) -> Option<Pass> {
+        let at = self.passed.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+        self.passed.get(at).map(|(_, pass)| *pass)
     }
 
     /// Another process has it, or may have: nothing more of it is written or said.

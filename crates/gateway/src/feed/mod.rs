@@ -24,6 +24,7 @@ mod recovery;
 mod supply;
 #[cfg(test)]
 mod tests;
+mod till;
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +50,7 @@ use health::Health;
 use meter::Meter;
 use outbox::Outbox;
 use recovery::RouteProgress;
+use till::Till;
 
 /// The consumer group of all gateways.
 pub(crate) const GROUP: &str = "gateway";
@@ -90,6 +92,8 @@ pub struct Feed<C: Craft> {
     work: Notify,
     /// There may be something to take, or to tell.
     supply: Notify,
+    /// Segments that have to be paid for.
+    till: Till<C::Prepared>,
     /// What it has goes back.
     went_down: Notify,
     listeners: Mutex<Vec<Arc<Notify>>>,
@@ -210,6 +214,7 @@ impl<C: Craft> Feed<C> {
             state: Mutex::new(state),
             work: Notify::new(),
             supply: Notify::new(),
+            till: Till::default(),
             went_down: Notify::new(),
             listeners: Mutex::new(Vec::new()),
             down_after,
@@ -226,7 +231,11 @@ impl<C: Craft> Feed<C> {
     /// Does the work: to be awaited beside the sessions. Ends after [`finish`](Feed::finish), when everything noted is on
     /// disk, or when the bus closes.
     pub async fn run(&self) {
-        tokio::join!(self.append(), self.supply());
+        let supply = async {
+            self.supply().await;
+            self.till.close();
+        };
+        tokio::join!(self.append(), supply, self.pay());
         self.wind_up().await;
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bus::{Bus, BusError};
 use records::{
     AlertNo, AttemptRef, AttemptResult, EndpointNo, Entry, Intent, Lane, OUTCOMES, Outcome, Segment,
-    Timestamp, decode_outcomes, segment_topic,
+    Timestamp, Unpaid, decode_outcomes, segment_topic,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Mutex;
@@ -62,7 +62,7 @@ pub(super) struct RouteProgress {
 
 /// An attempt.
 type Key = (AlertNo, EndpointNo, u8);
-/// Attempts that were given back without an intent, and the last record that says so.
+/// Attempts that were given back, or that nobody paid for, without an intent, and the last record that says so.
 type GivenBack = FxHashMap<Key, u64>;
 
 impl RouteProgress {
@@ -150,6 +150,15 @@ async fn scan_aside(
 ) -> Result<HashMap<String, RouteProgress>, BusError> {
     let scan = tokio::task::spawn_blocking(move || scan(&*bus, route.as_deref()));
     scan.await.unwrap_or(Err(BusError::Closed))
+}
+
+/// It was not written, and is not in hand any more.
+fn is_said_without_intent(result: &AttemptResult) -> bool {
+    match result {
+        AttemptResult::NotTried { .. } => true,
+        AttemptResult::Refused { code, .. } => code.starts_with(Unpaid::CODES),
+        AttemptResult::Accepted { .. } | AttemptResult::Unknown { .. } => false,
+    }
 }
 
 /// A route, a lane of it, and an index there.
@@ -292,7 +301,7 @@ impl<'a> Scan<'a> {
     fn ended(&mut self, index: u64, of: &AttemptRef, result: &AttemptResult) {
         let key = (of.alert, of.endpoint, of.attempt);
         let Some((_, _, seen)) = self.open.get_mut(&key) else {
-            if matches!(result, AttemptResult::NotTried { .. }) && self.alerts.contains(&of.alert) {
+            if is_said_without_intent(result) && self.alerts.contains(&of.alert) {
                 self.given_back.insert(key, index);
             }
             return;

@@ -247,6 +247,9 @@ impl<C: Craft> Feed<C> {
             self.state().desk.expect(Arc::new(held.under(Some(tenure))));
             return;
         }
+        if self.world.purse.is_some() {
+            return self.ask_for_money(held);
+        }
         let held = Arc::new(held);
         held.set_verdict(self.verdict(&held));
         let now = self.world.now();

@@ -46,6 +46,8 @@ enum Kind {
     Carriers,
     /// A bare blocking server of topics
     Floor,
+    /// A bare credit-control server
+    CreditFloor,
 }
 
 impl PartArgs {
@@ -64,6 +66,11 @@ impl PartArgs {
             Kind::Carriers => self.run_carriers(),
             Kind::Floor => {
                 let address = crate::topics::start_floor().map_err(|error| format!("the floor: {error}"))?;
+                talk(&[address.to_string()], || Ok(()))
+            }
+            Kind::CreditFloor => {
+                let address =
+                    crate::diameter::start_floor().map_err(|error| format!("the floor: {error}"))?;
                 talk(&[address.to_string()], || Ok(()))
             }
         }

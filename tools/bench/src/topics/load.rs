@@ -2,6 +2,7 @@
 
 use super::words::{Chance, MESSAGES, NEWEST, TOPICS, Words};
 use crate::statistics::Spread;
+use rustix::event::{Timespec, epoll};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Messages in each topic before anything is measured.
 const BEFORE: u64 = 1_000;
-/// A thread with many connections asks on so many before it reads the replies.
+/// A thread with many connections goes on with so many that were answered before it looks again.
 const AT_ONCE: usize = 64;
 const READ_OCTETS: usize = 64 * 1024;
 
@@ -131,6 +132,10 @@ struct Connection {
     filled: usize,
     /// Topics of the requests in flight.
     asked: Vec<usize>,
+    /// So many of them were replied to.
+    heard: usize,
+    /// When they were written.
+    since: Instant,
     /// The last index each topic gave to it.
     last: [Option<u64>; TOPICS],
 }
@@ -141,7 +146,8 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let input = vec![0; if load.connections > 1_000 { 1024 } else { READ_OCTETS }];
-        let mut connection = Connection { stream, input, filled: 0, asked: Vec::new(), last: [None; TOPICS] };
+        let (asked, last, since) = (Vec::new(), [None; TOPICS], Instant::now());
+        let mut connection = Connection { stream, input, filled: 0, asked, heard: 0, since, last };
         if let Some(token) = &load.token {
             connection.stream.write_all(format!("AUTH@{token}\0").as_bytes())?;
             let mut good = false;
@@ -157,24 +163,36 @@ impl Connection {
     fn read(&mut self, count: usize, mut each: impl FnMut(usize, &[u8])) -> io::Result<()> {
         let mut seen = 0;
         while seen < count {
-            let read = self.stream.read(&mut self.input[self.filled..])?;
-            if read == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            self.filled += read;
-            let mut used = 0;
-            while let Some(end) = self.input[used..self.filled].iter().position(|octet| *octet == 0) {
-                each(seen, &self.input[used..used + end]);
+            self.read_some(|reply| {
+                each(seen, reply);
                 seen += 1;
-                used += end + 1;
-            }
-            self.input.copy_within(used..self.filled, 0);
-            self.filled -= used;
+            })?;
         }
-        if seen > count || self.filled > 0 {
-            return Err(io::Error::other("it said more than it was asked"));
+        self.check_heard(seen, count)
+    }
+
+    /// Reads once: what replies there are.
+    fn read_some(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        let read = self.stream.read(&mut self.input[self.filled..])?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        self.filled += read;
+        let mut used = 0;
+        while let Some(end) = self.input[used..self.filled].iter().position(|octet| *octet == 0) {
+            each(&self.input[used..used + end]);
+            used += end + 1;
+        }
+        self.input.copy_within(used..self.filled, 0);
+        self.filled -= used;
         Ok(())
+    }
+
+    fn check_heard(&self, heard: usize, asked: usize) -> io::Result<()> {
+        match heard > asked || (heard == asked && self.filled > 0) {
+            true => Err(io::Error::other("it said more than it was asked")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -206,20 +224,9 @@ impl Thread {
     fn run(mut self, shared: &Shared) -> io::Result<Done> {
         let begin = Instant::now();
         let mut connections = std::mem::take(&mut self.connections);
-        'running: loop {
-            for some in connections.chunks_mut(AT_ONCE) {
-                if shared.over.load(Ordering::Relaxed) {
-                    break 'running;
-                }
-                let asked = Instant::now();
-                for connection in &mut *some {
-                    self.ask(connection, shared)?;
-                }
-                for connection in &mut *some {
-                    self.hear(connection, shared)?;
-                }
-                self.spread.add(asked.elapsed().as_nanos() as u64);
-            }
+        match &mut connections[..] {
+            [one] => self.wait_in_turn(one, shared)?,
+            many => self.wait_for_any(many, shared)?,
         }
         Ok(Done {
             requests: self.requests,
@@ -229,10 +236,46 @@ impl Thread {
         })
     }
 
+    fn wait_in_turn(&mut self, connection: &mut Connection, shared: &Shared) -> io::Result<()> {
+        while !shared.over.load(Ordering::Relaxed) {
+            self.ask(connection, shared)?;
+            while !self.hear(connection, shared)? {}
+        }
+        Ok(())
+    }
+
+    /// Each connection goes on as soon as it was answered, whatever the others wait for: clients know nothing of each other.
+    fn wait_for_any(&mut self, connections: &mut [Connection], shared: &Shared) -> io::Result<()> {
+        let readable = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (place, connection) in connections.iter_mut().enumerate() {
+            let place = epoll::EventData::new_u64(place as u64);
+            epoll::add(&readable, &connection.stream, place, epoll::EventFlags::IN)?;
+            self.ask(connection, shared)?;
+        }
+        let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+        let mut answered = Vec::with_capacity(AT_ONCE);
+        while !shared.over.load(Ordering::Relaxed) {
+            answered.clear();
+            epoll::wait(&readable, rustix::buffer::spare_capacity(&mut answered), Some(&patience))?;
+            if answered.is_empty() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            for event in &answered {
+                let connection = &mut connections[event.data.u64() as usize];
+                if self.hear(connection, shared)? {
+                    self.ask(connection, shared)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn ask(&mut self, connection: &mut Connection, shared: &Shared) -> io::Result<()> {
         let words = &shared.load.words;
         self.output.clear();
         connection.asked.clear();
+        connection.heard = 0;
+        connection.since = Instant::now();
         for _ in 0..shared.load.depth {
             let topic = self.chance.below(shared.load.topics) as usize;
             connection.asked.push(topic);
@@ -257,20 +300,27 @@ impl Thread {
         connection.stream.write_all(&self.output)
     }
 
-    fn hear(&mut self, connection: &mut Connection, shared: &Shared) -> io::Result<()> {
+    /// Reads once, and whether all was replied to.
+    fn hear(&mut self, connection: &mut Connection, shared: &Shared) -> io::Result<bool> {
         let asked = std::mem::take(&mut connection.asked);
-        let mut last = connection.last;
-        connection.read(asked.len(), |place, reply| {
-            let topic = asked[place];
-            let good = match self.posts {
-                true => posted(topic, reply, &mut last[topic], shared),
-                false => shared.load.words.has(reply),
+        let (mut last, mut heard) = (connection.last, connection.heard);
+        connection.read_some(|reply| {
+            let good = match asked.get(heard) {
+                Some(topic) if self.posts => posted(*topic, reply, &mut last[*topic], shared),
+                Some(_) => shared.load.words.has(reply),
+                None => false,
             };
+            heard += 1;
             self.errors += u64::from(!good);
             self.requests += 1;
         })?;
-        (connection.asked, connection.last) = (asked, last);
-        Ok(())
+        let is_over = heard == asked.len();
+        connection.check_heard(heard, asked.len())?;
+        (connection.asked, connection.last, connection.heard) = (asked, last, heard);
+        if is_over {
+            self.spread.add(connection.since.elapsed().as_nanos() as u64);
+        }
+        Ok(is_over)
     }
 }
 

@@ -27,7 +27,8 @@ async fn surely_soon<T, F: Future<Output = Result<T, BusError>>>(mut tried: impl
         loop {
             match tried().await {
                 Ok(value) => return value,
-                Err(BusError::Unreachable { .. }) => {}
+                // Who asks without a breath takes from the servers the time in which they elect a leader.
+                Err(BusError::Unreachable { .. }) => tokio::time::sleep(Duration::from_millis(50)).await,
                 Err(error) => panic!("{error}"),
             }
         }

@@ -88,6 +88,7 @@ impl House {
             platforms: platforms.clone(),
             defaults: store::import::Defaults::default(),
             reload,
+            books: None,
             metrics: None,
             forwarding: None,
         };

@@ -11,16 +11,18 @@ use records::{NotTried, OUTCOMES, ROUTES, RouteHealth, decode_outcomes, segment_
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-const LONG: Duration = Duration::from_secs(10);
+pub(super) const LONG: Duration = Duration::from_secs(10);
+/// What is waited for has come on any machine, however loaded.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-struct House {
+pub(super) struct House {
     _dir: tempfile::TempDir,
-    bus: Arc<dyn Bus>,
-    world: World,
+    pub(super) bus: Arc<dyn Bus>,
+    pub(super) world: World,
 }
 
 impl House {
-    fn new() -> House {
+    pub(super) fn new() -> House {
         House::over(|bus| bus)
     }
 
@@ -34,12 +36,12 @@ impl House {
         House { _dir: dir, bus, world }
     }
 
-    async fn append(&self, segment: &Segment) {
+    pub(super) async fn append(&self, segment: &Segment) {
         let topic = self.bus.topic(&segment_topic(ROUTE, segment.lane)).unwrap();
         topic.append(&[&segment.encode()]).await.unwrap();
     }
 
-    async fn open(&self, slots: u32, down_after: Duration) -> Arc<Feed<ByAddress>> {
+    pub(super) async fn open(&self, slots: u32, down_after: Duration) -> Arc<Feed<ByAddress>> {
         let settings = FeedSettings { route: ROUTE.to_owned(), slots, rate: 0.0, rests: false, down_after };
         let feed = Feed::open(&self.world, settings, ByAddress).await.unwrap();
         let running = Arc::clone(&feed);
@@ -47,7 +49,7 @@ impl House {
         feed
     }
 
-    fn results(&self) -> Vec<AttemptResult> {
+    pub(super) fn results(&self) -> Vec<AttemptResult> {
         let records = self.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
         let outcomes = records.iter().flat_map(|record| decode_outcomes(&record.octets).unwrap());
         outcomes
@@ -58,7 +60,7 @@ impl House {
             .collect()
     }
 
-    fn unacknowledged(&self) -> usize {
+    pub(super) fn unacknowledged(&self) -> usize {
         Lane::ALL
             .into_iter()
             .map(|lane| {
@@ -68,8 +70,8 @@ impl House {
     }
 }
 
-async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
+pub(super) async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
     while !test() {
         assert!(Instant::now() < end, "not {what} in time");
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -77,7 +79,7 @@ async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
 }
 
 /// Writes what comes, until nothing has come for a moment.
-async fn write_all(feed: &Feed<ByAddress>) -> usize {
+pub(super) async fn write_all(feed: &Feed<ByAddress>) -> usize {
     let listener = feed.listen();
     let mut written = 0;
     loop {

@@ -1,5 +1,6 @@
 mod desk;
 mod flow;
+mod paid;
 mod recovery;
 mod several;
 

@@ -1,0 +1,241 @@
+//! `[charging]`: the ledger, its prices, and how our own messages are paid for.
+
+use super::Config;
+use super::check::Check;
+use super::check_servers::{Where, store_kept};
+use super::read::{section, words};
+use bus::embedded::Fsync;
+use charging::ledger::config::{DefaultAccount as OpensWith, Unreferenced};
+use charging::ledger::request::{Destination, ServiceContext};
+use charging::ledger::tariff::{Hours, Rate, Rates, Tariff, Tariffs};
+use std::time::Duration;
+
+section! {
+    /// `[charging]`
+    Charging {
+        /// How our own messages are charged.
+        mode: ChargingMode = ChargingMode::Off,
+        /// When a move of money is safe.
+        fsync: Fsync = Fsync::Always,
+        /// Opens unknown accounts.
+        default_account: Option<DefaultAccount> = None,
+        /// How long a grant is good.
+        validity: Duration = Duration::from_secs(3_600),
+        /// How long an event is known again.
+        event_window: Duration = Duration::from_secs(60),
+        /// What a refund that names no debit may be; nothing: refused.
+        refund_max: Option<i64> = Some(100_000),
+        /// Threads that keep the books; nothing: one for two cores.
+        shards: Option<u32> = None,
+        /// What costs what; without one that fits, 1 unit, 1,000,000 octets, 60 s cost 1 each.
+        tariff: Vec<ChargingTariff> = Vec::new(),
+    }
+}
+
+words! {
+    /// How our own messages are charged.
+    ChargingMode {
+        /// Not at all.
+        Off = "off",
+        /// Here.
+        Ledger = "ledger",
+        /// By a credit-control server.
+        Diameter = "diameter",
+    }
+}
+
+section! {
+    /// An account that is opened by its first use.
+    DefaultAccount {
+        /// Minor units.
+        balance: i64 = 0,
+        /// Minor units that it may go below zero.
+        limit: i64 = 0,
+    }
+}
+
+section! {
+    /// `[[charging.tariff]]`
+    ChargingTariff {
+        /// Service-Context-Id; nothing: any.
+        context: Option<String> = None,
+        /// Rating-Group; nothing: any.
+        rating_group: Option<u32> = None,
+        /// Message class; nothing: any.
+        class: Option<u8> = None,
+        /// First digits of the destination.
+        prefix: String = String::new(),
+        /// `08:00-18:00`; nothing: the whole day.
+        hours: Option<String> = None,
+        /// `mon`, `tue`, …; empty: all.
+        days: Vec<String> = Vec::new(),
+        /// The clock of the hours, from UTC: `+01:00`.
+        utc_offset: Option<String> = None,
+        /// A message or another service-specific unit.
+        unit: Price = Price { price: 1, per: 1 },
+        /// Octets.
+        octets: Price = Price { price: 1, per: 1_000_000 },
+        /// Seconds.
+        seconds: Price = Price { price: 1, per: 60 },
+    }
+}
+
+section! {
+    /// So much for each begun step.
+    Price {
+        /// Minor units.
+        price: i64 = 1,
+        /// Units of a step.
+        per: u64 = 1,
+    }
+}
+
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+impl Charging {
+    /// The rules of the ledger.
+    ///
+    /// # Errors
+    /// A path below `charging` and what is wrong there.
+    pub fn ledger(&self) -> Result<charging::ledger::Config, (String, String)> {
+        let tariffs: Result<Vec<Tariff>, (String, String)> =
+            self.tariff.iter().enumerate().map(|(n, tariff)| tariff.read(&format!("tariff[{n}]"))).collect();
+        let tariffs =
+            Tariffs::new(tariffs?, Some(Rates::BUILT_IN)).map_err(|why| ("tariff".to_owned(), why))?;
+        let seconds = |duration: Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX);
+        let usual = charging::ledger::Config::default();
+        Ok(charging::ledger::Config {
+            default_account: self
+                .default_account
+                .as_ref()
+                .map(|account| OpensWith { balance: account.balance, limit: account.limit }),
+            tariffs,
+            validity_s: seconds(self.validity),
+            event_window_s: seconds(self.event_window),
+            unreferenced_refund: self.refund_max.map_or(Unreferenced::Refuse, Unreferenced::UpTo),
+            ..usual
+        })
+    }
+}
+
+impl Price {
+    fn rate(&self) -> Rate {
+        Rate { price: self.price, per: self.per }
+    }
+}
+
+impl ChargingTariff {
+    fn read(&self, path: &str) -> Result<Tariff, (String, String)> {
+        let wrong = |key: &str, why: String| (format!("{path}.{key}"), why);
+        let digits = self.prefix.strip_prefix('+').unwrap_or(&self.prefix);
+        if digits.len() > 16 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+            return Err(wrong("prefix", format!("{:?} is not up to 16 digits", self.prefix)));
+        }
+        for (key, price) in [("unit", &self.unit), ("octets", &self.octets), ("seconds", &self.seconds)] {
+            if price.price < 0 || price.per == 0 {
+                return Err(wrong(key, "price must be at least 0, per at least 1".to_owned()));
+            }
+        }
+        Ok(Tariff {
+            context: self.context.as_deref().map(ServiceContext::parse),
+            rating_group: self.rating_group,
+            class: self.class,
+            prefix: Destination::parse(digits.as_bytes()),
+            hours: self.hours(&wrong)?,
+            rates: Rates {
+                time_s: self.seconds.rate(),
+                octets: self.octets.rate(),
+                specific: self.unit.rate(),
+            },
+        })
+    }
+
+    fn hours(
+        &self,
+        wrong: &dyn Fn(&str, String) -> (String, String),
+    ) -> Result<Option<Hours>, (String, String)> {
+        if self.hours.is_none() && self.days.is_empty() {
+            return Ok(None);
+        }
+        let (from, to) = match self.hours.as_deref() {
+            None => (0, 0),
+            Some(text) => text
+                .split_once('-')
+                .and_then(|(from, to)| Some((minute(from)?, minute(to)?)))
+                .filter(|(from, to)| *from < 1_440 && *to <= 1_440)
+                .ok_or_else(|| wrong("hours", format!("{text:?} is not like 08:00-18:00")))?,
+        };
+        let mut weekdays = 0;
+        for day in &self.days {
+            let place = DAYS.iter().position(|known| known == day);
+            let place =
+                place.ok_or_else(|| wrong("days", format!("{day:?} is none of {}", DAYS.join(", "))))?;
+            weekdays |= 1 << place;
+        }
+        let offset = match self.utc_offset.as_deref() {
+            None => 0,
+            Some(text) => {
+                offset(text).ok_or_else(|| wrong("utc_offset", format!("{text:?} is not like +01:00")))?
+            }
+        };
+        let weekdays = if self.days.is_empty() { 0x7F } else { weekdays };
+        Ok(Some(Hours { from_minute: from, to_minute: to % 1_440, weekdays, offset_minutes: offset }))
+    }
+}
+
+/// Minutes from midnight to `HH:MM`.
+fn minute(text: &str) -> Option<u16> {
+    let (hour, minute) = text.trim().split_once(':')?;
+    let (hour, minute) = (hour.parse::<u16>().ok()?, minute.parse::<u16>().ok()?);
+    (hour <= 24 && minute < 60).then_some(hour * 60 + minute)
+}
+
+/// Minutes of `+HH:MM` or `-HH:MM`; at most 14 hours either way.
+fn offset(text: &str) -> Option<i16> {
+    let (sign, rest) = match text.split_at_checked(1)? {
+        ("+", rest) => (1, rest),
+        ("-", rest) => (-1, rest),
+        _ => return None,
+    };
+    let minutes = i16::try_from(minute(rest)?).ok()?;
+    (minutes <= 14 * 60).then_some(sign * minutes)
+}
+
+impl Config {
+    /// Who takes outcomes in beside the engine: the settler, where our own messages are paid from the ledger.
+    pub(super) fn outcome_groups(&self) -> Vec<String> {
+        let charges = self.charging.as_ref().is_some_and(|charging| charging.mode == ChargingMode::Ledger);
+        charges.then(|| charging::own::settle::GROUP.to_owned()).into_iter().collect()
+    }
+}
+
+impl Check<'_> {
+    /// What `[charging]` means must make sense.
+    pub(super) fn charging(&mut self) {
+        let Some(charging) = &self.config.charging else { return };
+        if let Err((field, why)) = charging.ledger() {
+            self.add(&format!("charging.{field}"), why);
+        }
+        let by_others = charging.mode == ChargingMode::Diameter;
+        self.check(
+            "charging.mode",
+            by_others.then_some("charging by another credit-control server is not built yet"),
+        );
+        let is_shared = store_kept(self.config.store.url.reveal()) == Some(Where::Shared);
+        let alone = is_shared && charging.mode == ChargingMode::Ledger;
+        self.check(
+            "charging.mode",
+            alone.then_some(
+                "\"ledger\" is for a process that keeps its store and bus on its own disk: several that share PostgreSQL and NATS would \
+                 each have other books",
+            ),
+        );
+        let balance =
+            charging.default_account.as_ref().is_some_and(|account| account.balance < 0 || account.limit < 0);
+        self.check("charging.default_account", balance.then_some("balance and limit must be at least 0"));
+        self.check("charging.shards", (charging.shards == Some(0)).then_some("must be at least 1"));
+        let short = "must be at least 1s";
+        self.check("charging.validity", (charging.validity.as_secs() == 0).then_some(short));
+        self.check("charging.event_window", (charging.event_window.as_secs() == 0).then_some(short));
+    }
+}

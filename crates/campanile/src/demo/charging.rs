@@ -1,0 +1,215 @@
+//! `campanile demo --charging`: the credit-control server, ready for peers of a realm; a subscriber of the demo's own uses it first, over
+//! Diameter, as a gateway of a mobile network would.
+
+use super::Api;
+use crate::config;
+use crate::house::House;
+use diameter::avp::Address;
+use diameter::check::Origin;
+use diameter::credit::request::{ServiceControl, UsedUnits};
+use diameter::credit::write_request::{RequestToSend, ServiceToRequest};
+use diameter::credit::{RequestType, Subscription, SubscriptionKind, Units};
+use diameter::dictionary::{application, avp, command};
+use diameter::frame::next_frame;
+use diameter::header::CommandFlags;
+use diameter::message::Message;
+use diameter::write::Writer;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// What each account begins with, minor units.
+const BALANCE: i64 = 1_000;
+/// Who uses the network.
+const SUBSCRIBER: &str = "46701234567";
+const ORIGIN: Origin<'static> = Origin { host: "demo-gateway.client.test", realm: "client.test" };
+const MEGABYTE: u64 = 1_000_000;
+const MESSAGE_OCTETS_MAX: u32 = 65_536;
+/// Accounts are looked at so often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Accounts that are shown.
+const SHOWN: usize = 100;
+
+/// What the command line says.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where the HTTP door listens.
+    pub listen: SocketAddr,
+    /// Where the credit-control server listens.
+    pub diameter: SocketAddr,
+    /// Who we are; the realm is what follows the first point.
+    pub origin_host: String,
+    /// Realms whose peers are let in; `*` stands for any part.
+    pub realm: String,
+    /// End after the subscriber's session.
+    pub exit: bool,
+}
+
+/// Runs it; true if the account is what it must be.
+pub async fn run(options: Options) -> Result<bool, String> {
+    let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let house = House::open(setup(&options, folder.path())?, None).await?;
+    let result = show(&house, &options).await;
+    if result.is_ok() && !options.exit {
+        println!("Everything stays up until you press Ctrl-C. Accounts that change are shown:\n");
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = watch(&house) => {}
+        }
+    }
+    house.close().await;
+    result
+}
+
+fn setup(options: &Options, folder: &Path) -> Result<crate::setup::Setup, String> {
+    let realm = options.origin_host.split_once('.').map_or("", |(_, realm)| realm);
+    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    let text = format!(
+        "[http]\nlisten = \"{}\"\n[diameter]\nlisten = \"{}\"\norigin_host = {}\norigin_realm = {}\n\
+         [[diameter.peer]]\nrealm = {}\n[charging]\ndefault_account = {{balance = {BALANCE}}}\n",
+        options.listen,
+        options.diameter,
+        quoted(&options.origin_host),
+        quoted(realm),
+        quoted(&options.realm),
+    );
+    let config = config::parse(&text, "the demo's config", folder, &BTreeMap::new());
+    let config = config.map_err(|problems| problems.to_string())?;
+    config.setup(folder).map_err(|error| error.to_string())
+}
+
+fn api(house: &House) -> Result<Api, String> {
+    let address = house.http.ok_or("the HTTP door is not open")?;
+    let token = house.admin_token.clone().ok_or("there is no token")?;
+    Ok(Api { url: format!("http://{address}"), token, client: reqwest::Client::new() })
+}
+
+async fn show(house: &House, options: &Options) -> Result<bool, String> {
+    let (api, server) = (api(house)?, house.diameter().0.ok_or("the credit-control server is not open")?);
+    let realm = options.origin_host.split_once('.').map_or("", |(_, realm)| realm);
+    println!("campanile demo --charging: a credit-control server, each account begins with {BALANCE}.\n");
+    println!("  Diameter  {server}, Origin-Host {}, realm {realm}", options.origin_host);
+    println!("  peers     of realm {} are let in", options.realm);
+    println!("  accounts  {}/api/v1/accounts, with the token {}\n", api.url, api.token);
+    let admitted = options.realm.contains('*') || options.realm.eq_ignore_ascii_case(ORIGIN.realm);
+    if !admitted {
+        println!("  No peer of our own is of that realm: nothing is shown.\n");
+        return Ok(true);
+    }
+    let mut client = Client::open(server, realm).await?;
+    println!("  {SUBSCRIBER} opens a session and uses 8 MB:");
+    client.ask(RequestType::Initial, 10, 0).await?;
+    client.ask(RequestType::Update, 10, 5).await?;
+    client.ask(RequestType::Termination, 0, 3).await?;
+    let account = api.get(&format!("/api/v1/accounts/e164:{SUBSCRIBER}")).await?;
+    println!("\n  its account: {account}\n");
+    Ok(account["used"] == 8 && account["reserved"] == 0 && account["balance"] == BALANCE - 8)
+}
+
+/// Shows each account whenever it has changed.
+async fn watch(house: &House) {
+    let Ok(api) = api(house) else { return };
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    loop {
+        if let Ok(page) = api.get(&format!("/api/v1/accounts?limit={SHOWN}")).await {
+            for account in page["items"].as_array().into_iter().flatten() {
+                let (id, now) = (account["id"].to_string(), account.to_string());
+                if known.insert(id, now.clone()).is_none_or(|before| before != now) {
+                    println!("  {now}");
+                }
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// A gateway of a mobile network, with one session.
+struct Client<'r> {
+    stream: TcpStream,
+    realm: &'r str,
+    number: u32,
+}
+
+impl<'r> Client<'r> {
+    async fn open(server: SocketAddr, realm: &'r str) -> Result<Client<'r>, String> {
+        let stream = TcpStream::connect(server).await.map_err(|error| error.to_string())?;
+        let mut client = Client { stream, realm, number: 0 };
+        let mut request = Vec::new();
+        let flags = CommandFlags::default();
+        let mut writer = Writer::request(&mut request, command::CAPABILITIES_EXCHANGE, 0, flags, 1, 1);
+        writer.identity(avp::ORIGIN_HOST, ORIGIN.host);
+        writer.identity(avp::ORIGIN_REALM, ORIGIN.realm);
+        writer.address(avp::HOST_IP_ADDRESS, Address::Ip([127, 0, 0, 1].into()));
+        writer.u32(avp::VENDOR_ID, 0);
+        writer.utf8(avp::PRODUCT_NAME, "campanile demo");
+        writer.u32(avp::AUTH_APPLICATION_ID, application::CREDIT_CONTROL);
+        writer.finish();
+        let answer = client.exchange(&request).await?;
+        match result_code(&answer) {
+            Some(2001) => Ok(client),
+            other => Err(format!("the server refused its own demo: Result-Code {other:?}")),
+        }
+    }
+
+    /// One request about so many megabytes wanted and used; prints what was answered.
+    async fn ask(&mut self, kind: RequestType, wanted: u64, used: u64) -> Result<(), String> {
+        let units = |megabytes: u64| Units { total_octets: Some(megabytes * MEGABYTE), ..Units::default() };
+        let used_units = [UsedUnits { units: units(used), ..UsedUnits::default() }];
+        let service = ServiceToRequest {
+            requested: (wanted > 0).then(|| units(wanted)),
+            used: if used > 0 { &used_units } else { &[] },
+            rating_group: Some(1),
+            ..ServiceToRequest::default()
+        };
+        let subscriber = [Subscription { kind: SubscriptionKind::E164, data: SUBSCRIBER }];
+        let request = RequestToSend {
+            kind,
+            number: self.number,
+            action: None,
+            service_context_id: "32251@3gpp.org",
+            subscriptions: &subscriber,
+            requested: None,
+            has_multiple_services: true,
+            services: &[service],
+            termination_cause: (kind == RequestType::Termination).then_some(1),
+            ..RequestToSend::debit("demo-gateway.client.test;1;1", ORIGIN, self.realm, Units::default())
+        };
+        let mut octets = Vec::new();
+        request.write(2 + self.number, 2 + self.number, &mut octets);
+        self.number += 1;
+        let answer = self.exchange(&octets).await?;
+        let granted = granted_octets(&answer)
+            .map_or(String::new(), |octets| format!(", {} MB granted", octets / MEGABYTE));
+        let result = result_code(&answer).unwrap_or(0);
+        println!("    {kind:?}: {used} MB used, {wanted} MB wanted: Result-Code {result}{granted}");
+        if result == 2001 { Ok(()) } else { Err(format!("{kind:?} was answered with {result}")) }
+    }
+
+    async fn exchange(&mut self, request: &[u8]) -> Result<Vec<u8>, String> {
+        let said = |error: std::io::Error| format!("the connection to the server: {error}");
+        self.stream.write_all(request).await.map_err(said)?;
+        let mut answer = Vec::new();
+        loop {
+            let whole = next_frame(&answer, MESSAGE_OCTETS_MAX).map_err(|error| error.to_string())?.is_some();
+            if whole {
+                return Ok(answer);
+            }
+            if self.stream.read_buf(&mut answer).await.map_err(said)? == 0 {
+                return Err("the server closed the connection".to_owned());
+            }
+        }
+    }
+}
+
+fn result_code(answer: &[u8]) -> Option<u32> {
+    Message::read(answer).ok()?.find(avp::RESULT_CODE)?.u32().ok()
+}
+
+fn granted_octets(answer: &[u8]) -> Option<u64> {
+    let message = Message::read(answer).ok()?;
+    let group = message.find(avp::MULTIPLE_SERVICES_CREDIT_CONTROL)?;
+    ServiceControl::read(message, group).ok()?.granted?.units.total_octets
+}

@@ -1,0 +1,86 @@
+//! The books, opened and closed, and our own messages paid from them.
+
+use crate::setup::Setup;
+use bus::embedded::Fsync;
+use charging::ledger::{Ledger, Options};
+use charging::own::Own;
+use charging::own::settle::{self, Settling};
+use futures_util::future::BoxFuture;
+use records::{Bill, Funding};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the books are, below the data folder.
+pub(crate) fn folder(data: &Path) -> PathBuf {
+    data.join("ledger")
+}
+
+/// Opens the books, where the setup wants them; from then on gateways ask them, where the setup wants that.
+pub(crate) async fn open(
+    setup: &Setup,
+    world: &mut gateway::World,
+) -> Result<(Option<Ledger>, Option<Settling>), String> {
+    let ledger = open_ledger(setup).await?;
+    let settling = charge_own(setup, ledger.as_ref(), world)?;
+    Ok((ledger, settling))
+}
+
+async fn open_ledger(setup: &Setup) -> Result<Option<Ledger>, String> {
+    let Some(ledger) = &setup.ledger else { return Ok(None) };
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let options = Options {
+        // Connections take about twice as much of the processors as accounts do; more shards only make smaller batches.
+        shards: ledger.shards.unwrap_or(cores.div_ceil(2)),
+        fsync: match ledger.fsync {
+            Fsync::Always => charging::ledger::Fsync::Always,
+            Fsync::Interval(interval) => {
+                charging::ledger::Fsync::Every { us: u64::try_from(interval.as_micros()).unwrap_or(u64::MAX) }
+            }
+            Fsync::Os => charging::ledger::Fsync::Os,
+        },
+        config: ledger.rules.clone(),
+        ..Options::new(&folder(&setup.data))
+    };
+    let opened = tokio::task::spawn_blocking(move || Ledger::open(&options)).await;
+    let opened = opened.map_err(|error| format!("the ledger: {error}"))?;
+    opened.map(Some).map_err(|refusal| format!("the ledger: {refusal}"))
+}
+
+/// From now on other rules hold. What was granted stays as it was.
+pub(crate) fn change(ledger: &Ledger, rules: &charging::ledger::Config) {
+    let rules = std::sync::Arc::new(rules.clone());
+    for shard in 0..ledger.shards() {
+        let rules = rules.clone();
+        ledger.ask(shard, move |state| state.configure(rules));
+    }
+}
+
+/// The ledger, as gateways ask it.
+struct LedgersPurse(Own);
+
+impl gateway::Purse for LedgersPurse {
+    fn pay(&self, bill: Bill) -> BoxFuture<'_, Vec<Funding>> {
+        Box::pin(async move { self.0.pay(&bill).await })
+    }
+}
+
+/// From now on our own messages are paid from the ledger, where the setup wants that.
+fn charge_own(
+    setup: &Setup,
+    ledger: Option<&Ledger>,
+    world: &mut gateway::World,
+) -> Result<Option<Settling>, String> {
+    let charges = setup.ledger.as_ref().is_some_and(|ledger| ledger.charges_own);
+    let Some(ledger) = ledger.filter(|_| charges) else { return Ok(None) };
+    let own = Own::new(ledger.clone());
+    world.purse = Some(Arc::new(LedgersPurse(own.clone())));
+    settle::start(own, &*world.bus).map(Some).map_err(|error| format!("charging: {error}"))
+}
+
+/// Ends the books: what was asked is on disk.
+pub(crate) async fn close(ledger: Ledger) {
+    if tokio::task::spawn_blocking(move || ledger.stop()).await.is_err() {
+        tracing::error!("the ledger did not close in order");
+    }
+}

@@ -1,0 +1,172 @@
+//! Accounts and their money.
+
+use super::app::App;
+use super::auth::Caller;
+use super::fields::Object;
+use super::json::Node;
+use super::problem::{Fields, Kind, Outcome, Problem};
+use super::query::{Captured, Query, cursor};
+use super::recipients::encoded;
+use super::time_text::parse_time;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use charging::books::{AccountId, AccountView, Books, BooksError};
+use charging::records::{Record, Search};
+use serde_json::{Value, json};
+
+/// Characters of an id that are read at all.
+const ID_CHARS_MAX: usize = 300;
+/// Minor units of one sum.
+const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
+
+pub(crate) async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Response> {
+    let books = books(&app)?;
+    let node = app.json(&headers, body).await?;
+    let mut fields = Fields::default();
+    let wanted = Object::open(node, "", &["id", "balance", "limit"], &mut fields).and_then(|mut object| {
+        let id = object.needed_text("id", ID_CHARS_MAX, &mut fields);
+        let mut amount = |name: &str| match object.take(name) {
+            Some(node) => amount(node, name, 0, &mut fields),
+            None => Some(0),
+        };
+        let (balance, limit) = (amount("balance"), amount("limit"));
+        Some((account_id(&id?, &mut fields)?, balance?, limit?))
+    });
+    let Some((id, balance, limit)) = wanted.filter(|_| fields.is_empty()) else {
+        return Err(Problem::fields(Kind::InvalidFields, fields));
+    };
+    let account = books.open(&id, balance, limit).await.map_err(problem)?;
+    app.note(&caller, "account.create", &id.to_string(), &format!("balance {balance}, limit {limit}")).await;
+    let location = format!("/api/v1/accounts/{}", encoded(&id.to_string()));
+    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(view(&account))).into_response())
+}
+
+pub(crate) async fn show(State(app): State<App>, _: Caller, Captured(id): Captured) -> Outcome<Json<Value>> {
+    let account = books(&app)?.account(&in_path(&id)?).await.map_err(problem)?;
+    Ok(Json(view(&account)))
+}
+
+pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+    let query = Query::read(&uri, &["cursor", "limit"])?;
+    let from = query.number_cursor()?.unwrap_or(0);
+    let (accounts, next) = books(&app)?.page(from, query.limit()?).await.map_err(problem)?;
+    let next = next.map(|next| cursor(next.to_string()));
+    Ok(Json(json!({"items": accounts.iter().map(view).collect::<Vec<_>>(), "next": next})))
+}
+
+/// Charging records, the oldest first.
+pub(crate) async fn records(
+    State(app): State<App>,
+    _: Caller,
+    Captured(id): Captured,
+    uri: Uri,
+) -> Outcome<Json<Value>> {
+    let query = Query::read(&uri, &["from", "until", "cursor", "limit"])?;
+    let place = query.number_cursor()?.unwrap_or(0);
+    let time = |name: &str, otherwise: u64| match query.one(name) {
+        None => Ok(otherwise),
+        Some(text) => match parse_time(text) {
+            Ok(time) => Ok(u64::try_from(time.0).unwrap_or(0)),
+            Err(why) => Err(Problem::new(Kind::BadQuery, format!("{name}: {why}"))),
+        },
+    };
+    let search =
+        Search { from_us: time("from", 0)?, until_us: time("until", u64::MAX)?, ..Search::default() };
+    let page = books(&app)?.records(&in_path(&id)?, search, place, query.limit()?).await.map_err(problem)?;
+    let next = page.next.map(|next| cursor(next.to_string()));
+    Ok(Json(json!({"items": page.records.iter().map(Record::json).collect::<Vec<_>>(), "next": next})))
+}
+
+/// `:topup`, `:block`, `:unblock`.
+pub(crate) async fn act(
+    State(app): State<App>,
+    caller: Caller,
+    Captured(path): Captured,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Json<Value>> {
+    let books = books(&app)?;
+    let (id, verb) = path.rsplit_once(':').unwrap_or((&path, ""));
+    let id = in_path(id)?;
+    let (account, detail) = match verb {
+        "topup" => {
+            let amount = top_up_amount(app.json(&headers, body).await?)?;
+            (books.top_up(&id, amount).await, amount.to_string())
+        }
+        "block" => (books.block(&id, true).await, String::new()),
+        "unblock" => (books.block(&id, false).await, String::new()),
+        _ => return Err(Problem::new(Kind::UnknownPath, "an account takes :topup, :block and :unblock")),
+    };
+    let account = account.map_err(problem)?;
+    app.note(&caller, &format!("account.{verb}"), &id.to_string(), &detail).await;
+    Ok(Json(view(&account)))
+}
+
+fn top_up_amount(node: Node) -> Outcome<i64> {
+    let mut fields = Fields::default();
+    let found =
+        Object::open(node, "", &["amount"], &mut fields).and_then(|mut object| match object.take("amount") {
+            Some(node) => amount(node, "amount", 1, &mut fields),
+            None => {
+                fields.push("amount", "is needed: minor units");
+                None
+            }
+        });
+    found.filter(|_| fields.is_empty()).ok_or_else(|| Problem::fields(Kind::InvalidFields, fields))
+}
+
+fn amount(node: Node, name: &str, least: i64, fields: &mut Fields) -> Option<i64> {
+    let value = match &node {
+        Node::Number(number) => number.as_i64().filter(|value| (least..=AMOUNT_MAX).contains(value)),
+        _ => None,
+    };
+    if value.is_none() {
+        fields.push(name, format!("must be a whole number of minor units from {least} to {AMOUNT_MAX}"));
+    }
+    value
+}
+
+fn account_id(text: &str, fields: &mut Fields) -> Option<AccountId> {
+    AccountId::parse(text).map_err(|why| fields.push("id", why)).ok()
+}
+
+fn in_path(text: &str) -> Outcome<AccountId> {
+    AccountId::parse(text).map_err(|why| Problem::new(Kind::BadQuery, format!("the account's id {why}")))
+}
+
+fn books(app: &App) -> Outcome<Books> {
+    let none = "there is no ledger: [charging] mode = \"ledger\" or [diameter] in the config opens one";
+    app.books.clone().ok_or_else(|| Problem::new(Kind::NotFound, none))
+}
+
+fn problem(error: BooksError) -> Problem {
+    let kind = match &error {
+        BooksError::Unknown => Kind::NotFound,
+        BooksError::Exists => Kind::WrongState,
+        BooksError::Refused(_) => Kind::WrongState,
+        BooksError::Busy => Kind::Busy,
+        BooksError::Stopped => Kind::Internal,
+    };
+    Problem::new(kind, error.to_string())
+}
+
+fn view(account: &AccountView) -> Value {
+    json!({
+        "id": account.id.to_string(),
+        "balance": account.balance,
+        "reserved": account.reserved,
+        "used": account.used,
+        "debt": account.debt,
+        "limit": account.limit,
+        "blocked": account.is_blocked,
+    })
+}

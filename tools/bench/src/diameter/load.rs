@@ -1,0 +1,387 @@
+//! Clients: connections with a window of requests each, shared by a few threads; every answer is looked at.
+
+use super::request::{Kind, Template, client_name, is_good};
+use crate::statistics::Spread;
+use diameter::avp::Address;
+use diameter::dictionary::{application, avp, command};
+use diameter::frame::next_frame;
+use diameter::header::{CommandFlags, MESSAGE_OCTETS_MAX};
+use diameter::message::Message;
+use diameter::write::Writer;
+use rustix::event::{Timespec, epoll};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+/// An answer that takes longer does not come.
+const PATIENCE: Duration = Duration::from_secs(60);
+const READ_OCTETS: usize = 256 * 1024;
+/// Connections that are gone on with before the thread looks again.
+const AT_ONCE: usize = 64;
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub(super) struct Load {
+    pub(super) address: String,
+    pub(super) threads: usize,
+    pub(super) connections: usize,
+    /// Requests in flight on each connection.
+    pub(super) window: usize,
+    pub(super) sessions: bool,
+    pub(super) accounts: u32,
+    pub(super) amount: Amount,
+    /// Tells this run's sessions from those of every other.
+    pub(super) run: u64,
+}
+
+/// How much.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Amount {
+    /// So many requests in all.
+    Of(u64),
+    /// As many as fit in.
+    For(Duration),
+}
+
+/// What came of it.
+pub(super) struct Done {
+    pub(super) requests: u64,
+    pub(super) errors: u64,
+    pub(super) elapsed: Duration,
+    pub(super) spread: Spread,
+    /// Minor units that the verified answers charged, by account.
+    pub(super) charged: Vec<u32>,
+    /// The first answer that was wrong.
+    pub(super) wrong: Option<String>,
+    /// Octets of a request.
+    pub(super) octets: usize,
+}
+
+struct Shared {
+    load: Load,
+    over: AtomicBool,
+    /// Requests that may still be sent.
+    left: AtomicU64,
+    charged: Vec<AtomicU32>,
+    begin: Barrier,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// No connection, or one that broke.
+pub(super) fn run(load: &Load) -> Result<Done, String> {
+    let said = |error: io::Error| format!("the server at {}: {error}", load.address);
+    let threads = load.threads.clamp(1, load.connections);
+    let shared = Arc::new(Shared {
+        load: load.clone(),
+        over: AtomicBool::new(false),
+        left: AtomicU64::new(if let Amount::Of(count) = load.amount { count } else { u64::MAX }),
+        charged: (0..load.accounts).map(|_| AtomicU32::new(0)).collect(),
+        begin: Barrier::new(threads + 1),
+    });
+    let mut running = Vec::new();
+    for number in 0..threads {
+        let shared = Arc::clone(&shared);
+        let work = move || {
+            let clients: io::Result<Vec<Client>> = (number..shared.load.connections)
+                .step_by(threads)
+                .map(|client| Client::open(&shared.load, client))
+                .collect();
+            shared.begin.wait();
+            Thread::new(number).run(&shared, &mut clients?)
+        };
+        running.push(std::thread::Builder::new().name("load".to_owned()).spawn(work).map_err(said)?);
+    }
+    shared.begin.wait();
+    let begin = Instant::now();
+    if let Amount::For(time) = load.amount {
+        std::thread::sleep(time);
+        shared.over.store(true, Ordering::Relaxed);
+    }
+    let octets = Template::new(Kind::Event, 0, load.run).octets();
+    let (spread, charged) = (Spread::new(), Vec::new());
+    let mut done =
+        Done { requests: 0, errors: 0, elapsed: Duration::ZERO, spread, charged, wrong: None, octets };
+    for thread in running {
+        let one = thread.join().map_err(|_| "a thread of the load panicked")?.map_err(said)?;
+        done.requests += one.requests;
+        done.errors += one.errors;
+        done.spread.merge(&one.spread);
+        done.wrong = done.wrong.or(one.wrong);
+    }
+    done.elapsed = begin.elapsed();
+    done.charged = shared.charged.iter().map(|charged| charged.load(Ordering::Relaxed)).collect();
+    Ok(done)
+}
+
+/// A request in flight.
+#[derive(Clone, Copy)]
+struct Slot {
+    kind: Kind,
+    session: u64,
+    account: u32,
+    end_to_end: u32,
+    since: Instant,
+    waits: bool,
+}
+
+struct Client {
+    stream: TcpStream,
+    input: Vec<u8>,
+    filled: usize,
+    output: Vec<u8>,
+    written: usize,
+    slots: Vec<Slot>,
+    waiting: usize,
+    templates: [Template; 4],
+    next_session: u64,
+    next_end_to_end: u32,
+    watches_writes: bool,
+}
+
+impl Client {
+    /// Connects and exchanges capabilities.
+    fn open(load: &Load, number: usize) -> io::Result<Client> {
+        let mut stream = TcpStream::connect(&load.address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut octets = Vec::new();
+        let mut writer =
+            Writer::request(&mut octets, command::CAPABILITIES_EXCHANGE, 0, CommandFlags::default(), 1, 1);
+        writer.identity(avp::ORIGIN_HOST, &client_name(number));
+        writer.identity(avp::ORIGIN_REALM, "client.test");
+        writer.address(avp::HOST_IP_ADDRESS, Address::Ip(Ipv4Addr::LOCALHOST.into()));
+        writer.u32(avp::VENDOR_ID, 0);
+        writer.utf8(avp::PRODUCT_NAME, "campanile bench");
+        writer.u32(avp::AUTH_APPLICATION_ID, application::CREDIT_CONTROL);
+        writer.finish();
+        stream.write_all(&octets)?;
+        let (mut input, mut filled) = (vec![0; READ_OCTETS], 0);
+        let octets = loop {
+            match next_frame(&input[..filled], MESSAGE_OCTETS_MAX).map_err(io::Error::other)? {
+                Some(frame) => break frame.len(),
+                None => filled += some(stream.read(&mut input[filled..])?)?,
+            }
+        };
+        let answer = Message::read(&input[..octets]).map_err(io::Error::other)?;
+        let result = answer.find(avp::RESULT_CODE).and_then(|result| result.u32().ok());
+        if answer.header.command != command::CAPABILITIES_EXCHANGE || result != Some(2001) {
+            return Err(io::Error::other(format!("it refused the connection's capabilities: {result:?}")));
+        }
+        stream.set_nonblocking(true)?;
+        let template = |kind| Template::new(kind, number, load.run);
+        let slot = Slot {
+            kind: Kind::Event,
+            session: 0,
+            account: 0,
+            end_to_end: 0,
+            since: Instant::now(),
+            waits: false,
+        };
+        Ok(Client {
+            stream,
+            input,
+            filled: 0,
+            output: Vec::new(),
+            written: 0,
+            slots: vec![slot; load.window],
+            waiting: 0,
+            templates: [Kind::Event, Kind::Initial, Kind::Update, Kind::Terminate].map(template),
+            next_session: 0,
+            // Unlike those of another run's connection of the same name (RFC 6733, section 3).
+            next_end_to_end: (load.run as u32) << 20 | number as u32,
+            watches_writes: false,
+        })
+    }
+
+    /// Asks on a slot that is free.
+    fn ask(&mut self, place: usize, kind: Kind, session: u64, account: u32, since: Instant) {
+        let end_to_end = self.next_end_to_end;
+        self.next_end_to_end = end_to_end.wrapping_add(1);
+        self.slots[place] = Slot { kind, session, account, end_to_end, since, waits: true };
+        self.waiting += 1;
+        let template = &mut self.templates[kind.request_type() as usize % 4];
+        template.write(session, account, place as u32, end_to_end, &mut self.output);
+    }
+
+    /// True: all that waits was taken.
+    fn flush(&mut self) -> io::Result<bool> {
+        while self.written < self.output.len() {
+            match self.stream.write(&self.output[self.written..]) {
+                Ok(written) => self.written += some(written)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        self.output.clear();
+        self.written = 0;
+        Ok(true)
+    }
+}
+
+fn some(octets: usize) -> io::Result<usize> {
+    if octets == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(octets) }
+}
+
+struct Thread {
+    chance: u64,
+    requests: u64,
+    errors: u64,
+    spread: Spread,
+    wrong: Option<String>,
+}
+
+impl Thread {
+    fn new(number: usize) -> Thread {
+        let chance = (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Thread { chance, requests: 0, errors: 0, spread: Spread::new(), wrong: None }
+    }
+
+    fn run(mut self, shared: &Shared, clients: &mut [Client]) -> io::Result<Thread> {
+        let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (place, client) in clients.iter_mut().enumerate() {
+            epoll::add(
+                &ready,
+                &client.stream,
+                epoll::EventData::new_u64(place as u64),
+                epoll::EventFlags::IN,
+            )?;
+            let now = Instant::now();
+            for slot in 0..client.slots.len() {
+                self.begin(shared, client, slot, now);
+            }
+            self.write(&ready, place, client)?;
+        }
+        let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+        let mut events = Vec::with_capacity(AT_ONCE);
+        while clients.iter().any(|client| client.waiting > 0) {
+            events.clear();
+            epoll::wait(&ready, rustix::buffer::spare_capacity(&mut events), Some(&patience))?;
+            if events.is_empty() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            for event in &events {
+                let place = event.data.u64() as usize;
+                let client = &mut clients[place];
+                let flags = event.flags;
+                if flags.contains(epoll::EventFlags::IN) {
+                    self.read(shared, client)?;
+                }
+                self.write(&ready, place, client)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// A new event or session on a free slot, while there is something to do.
+    fn begin(&mut self, shared: &Shared, client: &mut Client, place: usize, now: Instant) {
+        if shared.over.load(Ordering::Relaxed) || !take(&shared.left) {
+            return;
+        }
+        let session = client.next_session;
+        client.next_session += 1;
+        let kind = if shared.load.sessions { Kind::Initial } else { Kind::Event };
+        let account = self.below(shared.load.accounts);
+        client.ask(place, kind, session, account, now);
+    }
+
+    fn below(&mut self, bound: u32) -> u32 {
+        // xorshift64*: which accounts come in which order is the same in every run.
+        self.chance ^= self.chance >> 12;
+        self.chance ^= self.chance << 25;
+        self.chance ^= self.chance >> 27;
+        let high = self.chance.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
+        ((high * u64::from(bound)) >> 32) as u32
+    }
+
+    fn read(&mut self, shared: &Shared, client: &mut Client) -> io::Result<()> {
+        let mut input = std::mem::take(&mut client.input);
+        let read = match client.stream.read(&mut input[client.filled..]) {
+            Ok(read) => some(read)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        let (filled, now, mut used) = (client.filled + read, Instant::now(), 0);
+        while let Some(frame) =
+            next_frame(&input[used..filled], MESSAGE_OCTETS_MAX).map_err(io::Error::other)?
+        {
+            let message = Message::read(frame).map_err(io::Error::other)?;
+            used += frame.len();
+            self.hear(shared, client, &message, now);
+        }
+        input.copy_within(used..filled, 0);
+        client.filled = filled - used;
+        client.input = input;
+        Ok(())
+    }
+
+    fn hear(&mut self, shared: &Shared, client: &mut Client, message: &Message<'_>, now: Instant) {
+        if message.header.flags.is_request() {
+            return watched(client, message);
+        }
+        let place = message.header.hop_by_hop as usize;
+        let slot = client
+            .slots
+            .get(place)
+            .copied()
+            .filter(|slot| slot.waits && slot.end_to_end == message.header.end_to_end);
+        let Some(slot) = slot else {
+            return self.note(message, "nobody asked for it");
+        };
+        client.slots[place].waits = false;
+        client.waiting -= 1;
+        self.requests += 1;
+        self.spread.add(now.saturating_duration_since(slot.since).as_nanos() as u64);
+        let session = client.templates[slot.kind.request_type() as usize % 4].session_id(slot.session);
+        if !is_good(message, slot.kind, session) {
+            self.note(message, "it is not the answer that was to come");
+            return self.begin(shared, client, place, now);
+        }
+        shared.charged[slot.account as usize].fetch_add(slot.kind.charged() as u32, Ordering::Relaxed);
+        match slot.kind.next() {
+            Some(next) => client.ask(place, next, slot.session, slot.account, now),
+            None => self.begin(shared, client, place, now),
+        }
+    }
+
+    fn note(&mut self, message: &Message<'_>, why: &str) {
+        self.errors += 1;
+        if self.wrong.is_none() {
+            let result = message.find(avp::RESULT_CODE).and_then(|result| result.u32().ok());
+            self.wrong = Some(format!("an answer with Result-Code {result:?}: {why}"));
+        }
+    }
+
+    /// Writes what waits; looks for room where the system has none.
+    fn write(&mut self, ready: &OwnedFd, place: usize, client: &mut Client) -> io::Result<()> {
+        let waits = !client.flush()?;
+        if waits != client.watches_writes {
+            let flags =
+                if waits { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
+            epoll::modify(ready, &client.stream, epoll::EventData::new_u64(place as u64), flags)?;
+            client.watches_writes = waits;
+        }
+        Ok(())
+    }
+}
+
+/// Takes one of what is left.
+fn take(left: &AtomicU64) -> bool {
+    left.load(Ordering::Relaxed) == u64::MAX
+        || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+}
+
+/// The server asks whether we live.
+fn watched(client: &mut Client, message: &Message<'_>) {
+    if message.header.command == command::DEVICE_WATCHDOG {
+        let mut writer = Writer::answer(&mut client.output, &message.header);
+        writer.u32(avp::RESULT_CODE, 2001);
+        writer.identity(avp::ORIGIN_HOST, "bench.client.test");
+        writer.identity(avp::ORIGIN_REALM, "client.test");
+        writer.finish();
+    }
+}
