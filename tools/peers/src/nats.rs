@@ -53,7 +53,7 @@ impl Server {
         Server::start_with(&program(), "")
     }
 
-    /// The same with another program and lines of configuration of its own. With `authorization` in them, or another client
+    /// The same with another program and lines of configuration of its own. With `authorization` or an `operator` in them, or another client
     /// port's rules, only that it listens is waited for.
     ///
     /// # Panics
@@ -206,7 +206,7 @@ impl Cluster {
             }
         }
         // With rules about who may connect, nobody without a secret can ask more.
-        if ["authorization", "tls", "disabled"].iter().any(|rule| self.extra.contains(rule)) {
+        if ["authorization", "operator", "tls", "disabled"].iter().any(|rule| self.extra.contains(rule)) {
             return;
         }
         let running: Vec<usize> = (0..self.nodes.len()).filter(|&i| self.nodes[i].child.is_some()).collect();

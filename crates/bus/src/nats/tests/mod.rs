@@ -3,6 +3,7 @@ use crate::conformance::{Ground, PATIENCE};
 use peers::nats::{Cluster, Server};
 
 mod cluster;
+mod credentials;
 mod servers;
 
 mod conformance {
