@@ -1,10 +1,11 @@
 //! Answers written from what was kept of the request and what the ledger said.
 
 use super::shape::Place;
+use super::tail::Tails;
 use crate::ledger::request::{Answer, Kind, ServiceAnswer, Units, result};
 use diameter::check::Origin;
 use diameter::dictionary::{application, avp};
-use diameter::header::{HEADER_OCTETS, Header};
+use diameter::header::{CommandFlags, HEADER_OCTETS, Header};
 use diameter::message::Message;
 use diameter::result_code;
 use diameter::write::Writer;
@@ -162,7 +163,7 @@ impl<'a> Context<'a> {
         Context {
             header: Header {
                 length: 0,
-                flags: diameter::header::CommandFlags(fixed[0]),
+                flags: CommandFlags(fixed[0]),
                 command: diameter::dictionary::command::CREDIT_CONTROL,
                 application: application::CREDIT_CONTROL,
                 hop_by_hop: word(4),
@@ -178,8 +179,66 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Appends a CCA.
+/// Octets of an AVP whose data are four octets, and of the header of one.
+const WORD_OCTETS: usize = 12;
+const AVP_HEADER_OCTETS: usize = 8;
+/// Where in a message its flags stand.
+const FLAGS_AT: usize = 4;
+
+/// Appends a CCA; an end that was written before is copied.
+#[inline]
 pub(super) fn credit(
+    out: &mut Vec<u8>,
+    identity: &Identity,
+    tails: &mut Tails,
+    context: &Context<'_>,
+    answer: &Answer,
+    services: &[ServiceAnswer],
+) {
+    if !context.proxies.is_empty() {
+        return write(out, identity, context, answer, services);
+    }
+    let Some(tail) = tails.find(context, answer, services) else {
+        return write_new(out, identity, tails, context, answer, services);
+    };
+    let length = HEADER_OCTETS + context.session.len() + tail.len();
+    let flags = CommandFlags(context.header.flags.0 & CommandFlags::PROXIABLE.0);
+    let header = Header { length: length as u32, flags, ..context.header };
+    out.reserve(length);
+    out.extend_from_slice(&header.octets());
+    out.extend_from_slice(context.session);
+    let begin = out.len();
+    out.extend_from_slice(tail);
+    // Result-Code, what is always the same, CC-Request-Type, CC-Request-Number.
+    let number = begin + 2 * WORD_OCTETS + identity.credit.len() + AVP_HEADER_OCTETS;
+    if let Some(octets) = out.get_mut(number..number + 4) {
+        octets.copy_from_slice(&context.number.to_be_bytes());
+    }
+}
+
+/// Appends a CCA whose end is kept for the next ones.
+#[inline(never)]
+fn write_new(
+    out: &mut Vec<u8>,
+    identity: &Identity,
+    tails: &mut Tails,
+    context: &Context<'_>,
+    answer: &Answer,
+    services: &[ServiceAnswer],
+) {
+    let begin = out.len();
+    write(out, identity, context, answer, services);
+    let tail = begin + HEADER_OCTETS + context.session.len();
+    // A protocol error has another grammar; what is too long was taken back.
+    if let (Some(&flags), Some(tail)) = (out.get(begin + FLAGS_AT), out.get(tail..))
+        && !CommandFlags(flags).is_error()
+    {
+        tails.keep(context, answer, services, tail);
+    }
+}
+
+/// Appends a CCA, as it is written without what was written before.
+fn write(
     out: &mut Vec<u8>,
     identity: &Identity,
     context: &Context<'_>,
@@ -290,3 +349,6 @@ fn money(writer: &mut Writer<'_>, minor: i64) {
         value.i32(avp::EXPONENT, EXPONENT);
     });
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::answer::{self, Context, Identity};
 use super::read::{Reader, Reading};
+use super::tail::Tails;
 use crate::ledger::batch::{Batch, account_hash};
 use crate::ledger::owner::{Ledger, Receiver, Refused};
 use crate::ledger::request::{Answer, result};
@@ -48,6 +49,7 @@ pub(super) struct Desk {
     inbox: Arc<Inbox>,
     to: Arc<dyn Receiver>,
     reader: Reader,
+    tails: Tails,
     /// One for each shard, being filled.
     open: Vec<Batch>,
     spare: Vec<Batch>,
@@ -69,6 +71,7 @@ impl Desk {
             identity,
             to: inbox.clone(),
             inbox,
+            tails: Tails::default(),
             open,
             spare: Vec::new(),
             back: Vec::new(),
@@ -148,13 +151,13 @@ impl Desk {
         for (shard, batch) in back.drain(..) {
             let is_last = shard + 1 >= self.ledger.shards();
             let passed_on = if is_last { 0 } else { self.pass_on(shard, &batch) };
-            let Desk { chunks, free, identity, filling, .. } = self;
+            let Desk { chunks, free, identity, filling, tails, .. } = self;
             // Whoever is gone needs no answer; what it was is on record.
             let _ = connection.answer(batch.len() - passed_on, now, |out| {
                 for (tag, answer, services) in batch.answers() {
                     let context = context(chunks, tag);
                     if passed_on == 0 || !is_elsewhere(&context, answer) {
-                        answer::credit(out, identity, &context, answer, services);
+                        answer::credit(out, identity, tails, &context, answer, services);
                     }
                 }
             });

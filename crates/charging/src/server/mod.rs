@@ -14,6 +14,7 @@ pub mod measure;
 mod peers;
 mod read;
 mod shape;
+mod tail;
 mod talk;
 
 pub use config::{ConfigProblem, PeerRule, ServerConfig, WATCHDOG_MIN};
