@@ -2,7 +2,7 @@
 
 use super::answer::{Asked, Keep};
 use super::shape::{Common, Place, Places, Shapes};
-use crate::ledger::hash::OriginHost;
+use crate::ledger::hash::{Beginning, OriginHost};
 use crate::ledger::key::KEY_OCTETS_MAX;
 use crate::ledger::request::{Destination, ServiceContext};
 use crate::ledger::{Hash128, HashKey, KeyKind, Kind, NewRequest, Service, Units};
@@ -55,6 +55,8 @@ pub(super) struct Reader {
     /// The last Service-Context-Id, and what it means, likewise.
     context: (String, ServiceContext),
     shapes: Shapes,
+    /// What its Session-Ids have in common.
+    beginning: Beginning,
 }
 
 impl Reader {
@@ -69,6 +71,7 @@ impl Reader {
             origin: key.origin_host(&[]),
             context: Default::default(),
             shapes: Shapes::default(),
+            beginning: Beginning::new(key),
         }
     }
 
@@ -80,13 +83,17 @@ impl Reader {
     #[inline]
     pub(super) fn read<'r>(&'r mut self, message: &Message<'r>) -> Reading<'r> {
         if let Some(found) = self.shapes.find(message) {
-            return Reading::Credit(Reader::read_like(self.shapes.common(found), self.key, message));
+            return Reading::Credit(Reader::read_like(
+                self.shapes.common(found),
+                &mut self.beginning,
+                message,
+            ));
         }
         self.read_whole(message)
     }
 
     /// A request of a shape: only what differs is read.
-    fn read_like<'r>(common: &'r Common, key: HashKey, message: &Message<'r>) -> Credit<'r> {
+    fn read_like<'r>(common: &'r Common, beginning: &mut Beginning, message: &Message<'r>) -> Credit<'r> {
         let places = &common.places;
         // Four octets: the shape says so.
         let number = places.number.within(message).first_chunk().map_or(0, |data| u32::from_be_bytes(*data));
@@ -96,7 +103,7 @@ impl Reader {
                 kind: common.kind,
                 account_kind: common.account_kind,
                 account: places.account.map_or(&[][..], |account| account.within(message)),
-                session: session(key, places.session.within(message), common.host_hash),
+                session: session(beginning, places.session.within(message), common.host_hash),
                 number,
                 origin: common.origin.request(message.header.end_to_end),
                 context: common.service_context,
@@ -177,7 +184,7 @@ impl Reader {
                 kind,
                 account_kind: account.0,
                 account: account.1,
-                session: session(self.key, request.session_id.as_bytes(), self.host_hash),
+                session: session(&mut self.beginning, request.session_id.as_bytes(), self.host_hash),
                 number: request.number,
                 origin: self.origin.request(message.header.end_to_end),
                 context: self.context.1,
@@ -236,8 +243,8 @@ impl Reader {
 
 /// A Session-Id is its client's: another's of the same words is another session.
 #[inline]
-fn session(key: HashKey, id: &[u8], [low, high]: Hash128) -> Hash128 {
-    let [one, other] = key.octets(id);
+fn session(beginning: &mut Beginning, id: &[u8], [low, high]: Hash128) -> Hash128 {
+    let [one, other] = beginning.hash(id);
     [one ^ low, other ^ high]
 }
 
