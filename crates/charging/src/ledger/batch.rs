@@ -2,7 +2,7 @@
 //! for a request.
 
 use super::hash::{Hash128, HashKey};
-use super::key::{KeyKind, PackedKey};
+use super::key::{KEY_OCTETS_MAX, KeyKind, PackedKey};
 use super::request::{Answer, Destination, Kind, Request, Service, ServiceAnswer, ServiceContext};
 
 /// A request as it is put into a batch.
@@ -23,26 +23,38 @@ pub struct NewRequest<'a> {
     pub tag: u64,
 }
 
+/// One request of a batch, but for what it has in common with the one before it: what crosses from a connection to its shard is read by
+/// another core, so it is little.
 #[derive(Clone, Copy, Debug)]
 struct Item {
-    kind: Kind,
     account: PackedKey,
     hash: u64,
     session: Hash128,
     origin: Hash128,
     tag: u64,
-    number: u32,
-    context: ServiceContext,
     destination: Destination,
-    octets: (u32, u32),
-    services: (u32, u32),
+    number: u32,
+    /// Where the account's octets stand, if its packed form has only their hash.
+    octets: u32,
+    octets_len: u16,
+    /// Its number in `alike`.
+    alike: u32,
+}
+
+/// What requests that follow on one another nearly always have in common.
+#[derive(Clone, Copy, Debug)]
+struct Alike {
+    kind: Kind,
+    context: ServiceContext,
     class: u8,
+    services: (u32, u32),
 }
 
 /// A number of requests for one shard, and afterwards their answers. Empty it with `clear` and use it again.
 #[derive(Debug, Default)]
 pub struct Batch {
     items: Vec<Item>,
+    alike: Vec<Alike>,
     services: Vec<Service>,
     octets: Vec<u8>,
     answers: Vec<Answer>,
@@ -63,6 +75,7 @@ impl Batch {
     /// Ready for other requests; the memory stays.
     pub fn clear(&mut self) {
         self.items.clear();
+        self.alike.clear();
         self.services.clear();
         self.octets.clear();
         self.answers.clear();
@@ -70,39 +83,66 @@ impl Batch {
     }
 
     /// Adds a request. The hash of its account says to which shard it belongs: see `account_hash`.
+    #[inline]
     pub fn push(&mut self, packed: PackedKey, hash: u64, request: &NewRequest<'_>) {
-        let octets = (self.octets.len() as u32, request.account.len() as u32);
-        let services = (self.services.len() as u32, request.services.len() as u32);
-        self.octets.extend_from_slice(request.account);
-        self.services.extend_from_slice(request.services);
+        let alike = match self.alike.last() {
+            Some(last) if self.is_alike(last, request) => self.alike.len() - 1,
+            _ => self.add_alike(request),
+        };
+        let octets = self.octets.len() as u32;
+        let mut octets_len = 0;
+        if packed.is_hashed() {
+            // A longer key than `KEY_OCTETS_MAX` is refused by its length, whatever its octets are.
+            let kept = &request.account[..request.account.len().min(KEY_OCTETS_MAX + 1)];
+            self.octets.extend_from_slice(kept);
+            octets_len = kept.len() as u16;
+        }
         self.items.push(Item {
-            kind: request.kind,
             account: packed,
             hash,
             session: request.session,
             origin: request.origin,
             tag: request.tag,
-            number: request.number,
-            context: request.context,
             destination: request.destination,
+            number: request.number,
             octets,
-            services,
-            class: request.class,
+            octets_len,
+            alike: alike as u32,
         });
     }
 
+    #[inline]
+    fn is_alike(&self, last: &Alike, request: &NewRequest<'_>) -> bool {
+        let services = last.services.0 as usize..(last.services.0 + last.services.1) as usize;
+        last.kind == request.kind
+            && last.context == request.context
+            && last.class == request.class
+            && self.services.get(services).is_some_and(|services| services == request.services)
+    }
+
+    #[inline(never)]
+    fn add_alike(&mut self, request: &NewRequest<'_>) -> usize {
+        let services = (self.services.len() as u32, request.services.len() as u32);
+        self.services.extend_from_slice(request.services);
+        let NewRequest { kind, context, class, .. } = *request;
+        self.alike.push(Alike { kind, context, class, services });
+        self.alike.len() - 1
+    }
+
+    #[inline]
     fn request(&self, item: &Item) -> Request<'_> {
-        let octets = item.octets.0 as usize..(item.octets.0 + item.octets.1) as usize;
-        let services = item.services.0 as usize..(item.services.0 + item.services.1) as usize;
+        let alike = &self.alike[item.alike as usize];
+        let octets = item.octets as usize..item.octets as usize + usize::from(item.octets_len);
+        let services = alike.services.0 as usize..(alike.services.0 + alike.services.1) as usize;
         Request {
-            kind: item.kind,
+            kind: alike.kind,
             account: item.account,
             account_octets: &self.octets[octets],
             session: item.session,
             number: item.number,
             origin: item.origin,
-            context: item.context,
-            class: item.class,
+            context: alike.context,
+            class: alike.class,
             destination: item.destination,
             services: &self.services[services],
         }
@@ -123,7 +163,8 @@ impl Batch {
         services.clear();
         for items in self.items.chunks(TOGETHER) {
             let ids = |item: &Item| super::Shard::ids(item.session, item.number, item.origin);
-            let touched = items.iter().map(|item| (item.hash, &item.kind, ids(item)));
+            let touched =
+                items.iter().map(|item| (item.hash, &self.alike[item.alike as usize].kind, ids(item)));
             std::hint::black_box(shard.touch(touched, &mut slots));
             for item in items {
                 let mut turn = super::shard::Turn { now_us, log, services: &mut services, past };
