@@ -254,6 +254,7 @@ fn units(reader: &mut Reader<'_>) -> Option<Units> {
 }
 
 impl ServiceEntry {
+    #[inline]
     fn fields(&self) -> u64 {
         use service_field::*;
         let mut fields = 0;
@@ -264,6 +265,16 @@ impl ServiceEntry {
         set(self.rating_group.is_some(), RATING_GROUP);
         set(self.service_id.is_some(), SERVICE_ID);
         set(!self.used.is_empty(), USED);
+        // One look for all of them: a service of an EVENT has none.
+        let numbers = (self.reserved | self.shortfall) as u64 | self.bundled | self.bundle_reserved;
+        let small = u32::from(self.tariff) | self.validity_s | u32::from(self.is_final);
+        if numbers | u64::from(small) != 0 { fields | self.rare_fields() } else { fields }
+    }
+
+    fn rare_fields(&self) -> u64 {
+        use service_field::*;
+        let mut fields = 0;
+        let mut set = |is: bool, field: u64| fields |= if is { field } else { 0 };
         set(self.reserved != 0, RESERVED);
         set(self.shortfall != 0, SHORTFALL);
         set(self.tariff != 0, TARIFF);
@@ -385,6 +396,7 @@ impl Entry {
         *self = Entry { services, result: SUCCESS, ..Entry::default() };
     }
 
+    #[inline]
     fn fields(&self) -> u64 {
         use field::*;
         let mut fields = 0;
@@ -397,6 +409,22 @@ impl Entry {
         set(self.context.0 != 0 || self.class != 0 || self.destination.len != 0, TARGET);
         set(self.moved.posted != 0, POSTED);
         set(!self.services.is_empty(), SERVICES);
+        // One look for all of them: an EVENT has none.
+        let Move { posted: _, pending, limit, debt } = self.moved;
+        let numbers = (pending | limit | debt | self.cost) as u64 | self.until_us | self.since;
+        let is_there = self.message.is_some()
+            | self.bundle.is_some()
+            | self.refund_of.is_some()
+            | self.opened.is_some()
+            | self.enough_credit.is_some()
+            | self.is_blocked;
+        if numbers != 0 || is_there { fields | self.rare_fields() } else { fields }
+    }
+
+    fn rare_fields(&self) -> u64 {
+        use field::*;
+        let mut fields = 0;
+        let mut set = |is: bool, field: u64| fields |= if is { field } else { 0 };
         set(self.moved.pending != 0, PENDING);
         set(self.moved.limit != 0, LIMIT);
         set(self.moved.debt != 0, DEBT);

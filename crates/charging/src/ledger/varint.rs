@@ -48,7 +48,33 @@ impl<'a> Cursor<'a> {
     }
     /// A number, as `put` appends it.
     #[inline]
-    pub fn number(&mut self, mut value: u64) {
+    pub fn number(&mut self, value: u64) {
+        if value < 0x80 {
+            return self.octet(value as u8);
+        }
+        if value < 1 << 28 {
+            return self.up_to_four(value as u32);
+        }
+        self.long_number(value);
+    }
+    /// Of 8 to 28 bits: all four octets are written at once, and those that are not needed are written over by what follows.
+    #[inline]
+    fn up_to_four(&mut self, value: u32) {
+        let spread =
+            value & 0x7f | (value & 0x3f80) << 1 | (value & 0x1f_c000) << 2 | (value & 0xfe0_0000) << 3;
+        // Two to four octets, by the highest bit.
+        let octets = (38 - value.leading_zeros() as usize) / 7;
+        // All but the last say that another follows.
+        let more = 0x0080_8080 >> (8 * (4 - octets));
+        if let Some(room) = self.room.get_mut(self.at..self.at + 4) {
+            room.copy_from_slice(&(spread | more).to_le_bytes());
+            self.at += octets;
+        } else {
+            self.long_number(value.into());
+        }
+    }
+    #[inline(never)]
+    fn long_number(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.octet(value as u8 | 0x80);
             value >>= 7;
@@ -130,6 +156,26 @@ mod tests {
             let mut cut = Reader(&octets[..octets.len() - 1]);
             cut.number();
             assert_eq!(cut.signed(), None);
+        }
+    }
+
+    #[test]
+    fn a_cursor_writes_numbers_of_every_length_as_they_are_appended() {
+        for bits in 0..64 {
+            for value in
+                [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1, 0x5555_5555_5555_5555 >> (63 - bits)]
+            {
+                let mut octets = Vec::new();
+                put(&mut octets, value);
+                // With room to spare, and with none.
+                for room in [20, octets.len()] {
+                    let mut room = vec![0xff; room];
+                    let mut cursor = Cursor::new(&mut room);
+                    cursor.number(value);
+                    let written = cursor.octets();
+                    assert_eq!(room[..written], octets, "{value}");
+                }
+            }
         }
     }
 
