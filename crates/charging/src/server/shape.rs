@@ -82,7 +82,9 @@ pub(super) struct Common {
 /// A request, and which others are like it.
 struct Shape {
     octets: usize,
-    /// For eight octets each a mask, and what must be found there.
+    /// For 32 octets each a mask, and what must be found there: so many are compared in a few instructions.
+    blocks: Vec<[[u64; 4]; 2]>,
+    /// For eight octets each of what is behind them, likewise.
     words: Vec<[u64; 2]>,
     /// For the last eight, which overlap those before them where the length is no multiple of eight.
     last: [u64; 2],
@@ -100,9 +102,11 @@ impl Shape {
             let mask = word(&mask)?;
             Some([mask, word(octets)? & mask])
         };
-        let words = (0..octets.len() / 8).map(|at| pair(at * 8)).collect::<Option<_>>()?;
+        let words = (0..octets.len() / 8).map(|at| pair(at * 8)).collect::<Option<Vec<[u64; 2]>>>()?;
+        let (blocks, words) = words.as_chunks::<4>();
+        let blocks = blocks.iter().map(|four| [four.map(|[mask, _]| mask), four.map(|[_, is]| is)]).collect();
         let last = pair(octets.len().checked_sub(8)?)?;
-        Some(Shape { octets: octets.len(), words, last, common })
+        Some(Shape { octets: octets.len(), blocks, words: words.to_vec(), last, common })
     }
 
     #[inline]
@@ -112,9 +116,17 @@ impl Shape {
         }
         let Some(last) = octets.last_chunk::<8>() else { return false };
         let differs = |octets: &[u8; 8], [mask, is]: &[u64; 2]| u64::from_ne_bytes(*octets) & mask ^ is;
-        let (eights, _) = octets.as_chunks::<8>();
-        let differ = eights.iter().zip(&self.words).fold(0, |all, (eight, word)| all | differs(eight, word));
-        differ | differs(last, &self.last) == 0
+        let (blocks, rest) = octets.as_chunks::<32>();
+        let mut differ = [0; 4];
+        for (block, [mask, is]) in blocks.iter().zip(&self.blocks) {
+            let (eights, _) = block.as_chunks::<8>();
+            for (at, differ) in differ.iter_mut().enumerate() {
+                *differ |= differs(&eights[at], &[mask[at], is[at]]);
+            }
+        }
+        let (eights, _) = rest.as_chunks::<8>();
+        let behind = eights.iter().zip(&self.words).fold(0, |all, (eight, word)| all | differs(eight, word));
+        differ.iter().fold(behind, |all, one| all | one) | differs(last, &self.last) == 0
     }
 }
 
