@@ -2,7 +2,8 @@
 //! `valgrind --tool=callgrind --toggle-collect=...`, whose sums over `Bench::receive`, `apply`, `answer` and `transmit` do not depend on what
 //! else runs.
 //!
-//! `cargo run --release -p charging --example server_cost -- [TURNS]`, each of 64 requests.
+//! `cargo run --release -p charging --example server_cost -- [TURNS] [varied|sessions]`, each of 64 requests; `varied`: of many shapes, so that
+//! each is checked and read in full; `sessions`: INITIAL, UPDATE and TERMINATION of two services in turn.
 
 use charging::ledger::Config;
 use charging::ledger::config::DefaultAccount;
@@ -29,10 +30,40 @@ struct Template {
     /// Behind the digits of each.
     session_end: usize,
     account_end: usize,
+    /// Of Service-Identifier, and whether another one is written each time.
+    service_end: Option<usize>,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, PartialEq)]
+enum Pattern {
+    Event,
+    Varied,
+    Sessions,
+}
+
+/// Two services of a session: what is asked for and what was used.
+fn services(writer: &mut Writer<'_>, request_type: u32) {
+    writer.u32(avp::MULTIPLE_SERVICES_INDICATOR, 1);
+    if request_type == 3 {
+        writer.u32(avp::TERMINATION_CAUSE, 1);
+    }
+    for group in [1, 2] {
+        writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |service| {
+            let units = |unit: &mut Writer<'_>| unit.u64(avp::CC_TOTAL_OCTETS, 1_000_000);
+            if request_type != 3 {
+                service.group(avp::REQUESTED_SERVICE_UNIT, units);
+            }
+            if request_type != 1 {
+                service.group(avp::USED_SERVICE_UNIT, units);
+            }
+            service.u32(avp::RATING_GROUP, group);
+        });
+    }
 }
 
 impl Template {
-    fn new() -> Template {
+    fn new(request_type: u32, is_varied: bool) -> Template {
         let mut octets = Vec::new();
         let (code, application) = (command::CREDIT_CONTROL, application::CREDIT_CONTROL);
         let mut writer = Writer::request(&mut octets, code, application, CommandFlags::PROXIABLE, 0, 0);
@@ -42,16 +73,20 @@ impl Template {
         writer.identity(avp::DESTINATION_REALM, "bench.example");
         writer.u32(avp::AUTH_APPLICATION_ID, application);
         writer.utf8(avp::SERVICE_CONTEXT_ID, "32274@3gpp.org");
-        writer.u32(avp::CC_REQUEST_TYPE, 4);
-        writer.u32(avp::CC_REQUEST_NUMBER, 0);
+        writer.u32(avp::CC_REQUEST_TYPE, request_type);
+        writer.u32(avp::CC_REQUEST_NUMBER, request_type % 4);
         writer.time(avp::EVENT_TIMESTAMP, 1_790_000_000);
         writer.group(avp::SUBSCRIPTION_ID, |id| {
             id.u32(avp::SUBSCRIPTION_ID_TYPE, 0);
             id.utf8(avp::SUBSCRIPTION_ID_DATA, "46700000000");
         });
-        writer.u32(avp::REQUESTED_ACTION, 0);
-        writer.group(avp::REQUESTED_SERVICE_UNIT, |unit| unit.u64(avp::CC_SERVICE_SPECIFIC_UNITS, 1));
-        writer.u32(avp::SERVICE_IDENTIFIER, 1);
+        if request_type == 4 {
+            writer.u32(avp::REQUESTED_ACTION, 0);
+            writer.group(avp::REQUESTED_SERVICE_UNIT, |unit| unit.u64(avp::CC_SERVICE_SPECIFIC_UNITS, 1));
+            writer.u32(avp::SERVICE_IDENTIFIER, 1);
+        } else {
+            services(&mut writer, request_type);
+        }
         writer.finish();
         let message = Message::read(&octets).expect("it was just written");
         let end = |avp: Avp<'_>| message.position(&avp) as usize + avp.octets.len();
@@ -59,15 +94,19 @@ impl Template {
         let id = message.find(avp::SUBSCRIPTION_ID).expect("it was just written");
         let data = id.group().find_name(avp::SUBSCRIPTION_ID_DATA).expect("it was just written");
         let account_end = end(data);
-        Template { octets, session_end, account_end }
+        let service_end = message.find(avp::SERVICE_IDENTIFIER).filter(|_| is_varied).map(end);
+        Template { octets, session_end, account_end, service_end }
     }
 
-    fn write(&mut self, number: u32, output: &mut Vec<u8>) {
-        digits(&mut self.octets[self.session_end - 12..self.session_end], number);
-        let account = number.wrapping_mul(2_654_435_761) % ACCOUNTS;
+    fn write(&mut self, session: u32, number: u32, output: &mut Vec<u8>) {
+        digits(&mut self.octets[self.session_end - 12..self.session_end], session);
+        let account = session.wrapping_mul(2_654_435_761) % ACCOUNTS;
         digits(&mut self.octets[self.account_end - 8..self.account_end], account);
         self.octets[12..16].copy_from_slice(&number.to_be_bytes());
         self.octets[16..20].copy_from_slice(&number.to_be_bytes());
+        if let Some(end) = self.service_end {
+            self.octets[end - 4..end].copy_from_slice(&number.to_be_bytes());
+        }
         output.extend_from_slice(&self.octets);
     }
 }
@@ -99,16 +138,23 @@ fn main() {
     };
     let default_account = Some(DefaultAccount { balance: 1 << 40, limit: 0 });
     let mut bench = Bench::open(&server, CLIENT, Config { default_account, ..Config::default() });
-    let mut template = Template::new();
+    let pattern = match std::env::args().nth(2).as_deref() {
+        Some("varied") => Pattern::Varied,
+        Some("sessions") => Pattern::Sessions,
+        _ => Pattern::Event,
+    };
+    let types: &[u32] = if pattern == Pattern::Sessions { &[1, 2, 3] } else { &[4] };
+    let mut templates: Vec<Template> =
+        types.iter().map(|kind| Template::new(*kind, pattern == Pattern::Varied)).collect();
     let (mut input, mut output) = (Vec::new(), Vec::new());
     let mut parts: [Vec<u64>; 4] = Default::default();
-    let mut number = 0;
     for turn in 0..turns {
         input.clear();
         output.clear();
-        for _ in 0..TOGETHER {
-            template.write(number, &mut input);
-            number += 1;
+        let kind = turn as usize % types.len();
+        for place in 0..TOGETHER {
+            let session = turn / types.len() as u32 * TOGETHER + place;
+            templates[kind].write(session, turn * TOGETHER + place, &mut input);
         }
         let started = Instant::now();
         bench.receive(&input);
