@@ -363,9 +363,9 @@ fn deed(kind: &Kind) -> Deed {
     }
 }
 
-/// The answer that stands in an entry.
+/// The answer that stands in an entry. Services that are those of the answer before are not told again.
 fn answer(entry: &Entry, services: &mut Vec<ServiceAnswer>) -> Answer {
-    let services_from = services.len() as u32;
+    let begin = services.len();
     let mut cost = entry.cost;
     for service in &entry.services {
         cost = cost.saturating_add(service.cost);
@@ -379,12 +379,19 @@ fn answer(entry: &Entry, services: &mut Vec<ServiceAnswer>) -> Answer {
             is_final: service.is_final,
         });
     }
+    let mut services_from = begin;
+    if let Some(before) = begin.checked_sub(entry.services.len())
+        && services[before..begin] == services[begin..]
+    {
+        services.truncate(begin);
+        services_from = before;
+    }
     Answer {
         result: entry.result,
         is_duplicate: false,
         enough_credit: entry.enough_credit,
         cost,
-        services_from,
+        services_from: services_from as u32,
         services: entry.services.len() as u32,
     }
 }

@@ -17,6 +17,9 @@ const SPARE_MAX: usize = 16;
 /// A chunk of contexts that grew over this is given back.
 const CHUNK_OCTETS_KEPT: usize = 256 * 1024;
 
+/// Room that is made for an answer.
+const ANSWER_OCTETS: usize = 224;
+
 /// Where a connection's batches come back to.
 #[derive(Default)]
 pub(super) struct Inbox {
@@ -154,6 +157,8 @@ impl Desk {
             let Desk { chunks, free, identity, filling, tails, .. } = self;
             // Whoever is gone needs no answer; what it was is on record.
             let _ = connection.answer(batch.len() - passed_on, now, |out| {
+                // Once for all of them; a few more octets than most answers have.
+                out.reserve(ANSWER_OCTETS * batch.len());
                 for (tag, answer, services) in batch.answers() {
                     let context = context(chunks, tag);
                     if passed_on == 0 || !is_elsewhere(&context, answer) {
