@@ -375,6 +375,9 @@ struct Owner {
     snapshot: Option<JoinHandle<()>>,
 }
 
+/// A block of so many octets is written though more requests wait, so that the first of them do not wait for ever.
+const BLOCK_OCTETS_FULL: usize = 512 << 10;
+
 /// Ends of sessions that are written in one turn, so that requests do not wait behind them.
 const EXPIRED_PER_TURN: usize = 1_024;
 
@@ -427,6 +430,15 @@ impl Owner {
         is_over
     }
 
+    /// Takes what came since. Says whether there was anything.
+    fn take_more(&mut self) -> bool {
+        let mut waiting = self.queue.lock();
+        waiting.requests = 0;
+        let is_more = !waiting.batches.is_empty();
+        self.taken.append(&mut waiting.batches);
+        is_more
+    }
+
     /// Until when nothing has to be done without being asked.
     fn patience(&self) -> Duration {
         let now = now_us();
@@ -447,8 +459,16 @@ impl Owner {
         let mut services = Vec::new();
         let mut turn = Turn { now_us, log: &mut self.block, services: &mut services, past: &self.past };
         self.shard.expire(&mut turn, EXPIRED_PER_TURN);
-        for Submission { batch, .. } in &mut self.taken {
-            batch.apply(&mut self.shard, now_us, &mut self.block, &self.past);
+        let mut applied = 0;
+        loop {
+            for Submission { batch, .. } in &mut self.taken[applied..] {
+                batch.apply(&mut self.shard, now_us, &mut self.block, &self.past);
+            }
+            applied = self.taken.len();
+            // What came meanwhile is written and synced with the rest: a sync costs the same for few and for many.
+            if self.block.len() >= BLOCK_OCTETS_FULL || !self.take_more() {
+                break;
+            }
         }
         if self.block.len() > block::HEAD_OCTETS {
             block::seal(&mut self.block, position, self.log.synced(), self.shard.now_us);
