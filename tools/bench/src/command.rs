@@ -1,7 +1,10 @@
 //! The benches on the command line: `campanile bench …`.
 
+mod credit;
+
+pub use credit::DiameterArgs;
+
 use crate::alert::{self, AlertOptions};
-use crate::diameter::{self, DiameterOptions};
 use crate::http::{self, Amount, HttpOptions};
 use crate::measured::{Measured, csv, table};
 use crate::plot::{self, Curve, Scale};
@@ -57,11 +60,17 @@ Examples:
     #[command(
         after_help = "Events debit one unit; sessions open, update and end with two services each. Ranges make several runs. Each run begins with
 events that open its accounts, which are not measured. With --floor a bare server that keeps nothing is measured in turns with ours.
+Each answer lets the next request go (closed loop); with --rate requests fall due whatever the server does (open loop), and an
+answer's time is counted from when its request was due.
+Experiments are those of the published study. What it did is divided by 10 where --time-scale says nothing else.
 
 Examples:
   campanile bench diameter --connections 50 --window 64 --seconds 10
+  campanile bench diameter --rate 50000,100000,200000 --seconds 10
   campanile bench diameter --pattern session --accounts 100000
-  campanile bench diameter --connections 1,50 --window 3200,64 --floor --rounds 5"
+  campanile bench diameter --connections 1,50 --window 3200,64 --floor --rounds 5
+  campanile bench diameter --paper --rounds 3 --out figures
+  campanile bench diameter --experiment allocator,queue --time-scale 100 --rounds 3 --out figures"
     )]
     Diameter(Box<DiameterArgs>),
     /// A process of a bench's own, that a measurement is made against
@@ -242,51 +251,6 @@ pub struct TopicsArgs {
     time_scale: f64,
     #[command(flatten)]
     common: Common,
-}
-
-/// `bench diameter`.
-#[derive(Debug, Args)]
-pub struct DiameterArgs {
-    /// Connections, each a peer of its own
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "50",
-        value_parser = clap::value_parser!(u16).range(1..=20_000))]
-    connections: Vec<u16>,
-    /// Requests in flight on each connection; as many numbers as connections, or one for all
-    #[arg(long, value_name = "W", value_delimiter = ',', default_value = "64",
-        value_parser = clap::value_parser!(u16).range(1..=10_000))]
-    window: Vec<u16>,
-    /// What is asked
-    #[arg(long, value_enum, value_name = "PATTERN", default_value = "event")]
-    pattern: Pattern,
-    /// Accounts that requests are spread over
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100000",
-        value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    accounts: Vec<u32>,
-    /// Threads of the load
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
-    threads: u16,
-    /// Requests of a run
-    #[arg(long, value_name = "N", conflicts_with = "seconds")]
-    count: Option<u64>,
-    /// How long [default: 10]
-    #[arg(long, value_name = "S")]
-    seconds: Option<f64>,
-    /// Runs of each
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=101))]
-    rounds: u16,
-    /// Measures a bare server in turns with ours
-    #[arg(long)]
-    floor: bool,
-    #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Pattern {
-    /// CCR EVENT: a direct debit of one unit
-    Event,
-    /// CCR INITIAL, UPDATE and TERMINATION with two services
-    Session,
 }
 
 impl Command {
@@ -589,47 +553,6 @@ impl TopicsArgs {
             plot::draw_bars(&folder.join("topics-paper.svg"), title, axes, &paper.bars())?;
         }
         judged(paper.measured())
-    }
-}
-
-impl DiameterArgs {
-    async fn run(self, program: &Path) -> Result<(), String> {
-        let common = &self.common;
-        if common.paper {
-            return Err("--paper of diameter is not built yet".to_owned());
-        }
-        if self.seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
-            return Err("--seconds: a positive number".to_owned());
-        }
-        if self.window.len() != 1 && self.window.len() != self.connections.len() {
-            return Err("--window: as many numbers as --connections, or one".to_owned());
-        }
-        let time = || diameter::Amount::For(Duration::from_secs_f64(self.seconds.unwrap_or(10.0)));
-        let mut measured = Vec::new();
-        for &accounts in &self.accounts {
-            for (place, &connections) in self.connections.iter().enumerate() {
-                let window = self.window.get(place).unwrap_or(&self.window[0]);
-                let options = DiameterOptions {
-                    program: program.to_owned(),
-                    folder: common.folder.clone(),
-                    server: common.server.clone(),
-                    fsync: common.fsync.clone(),
-                    connections: connections.into(),
-                    window: (*window).into(),
-                    sessions: self.pattern == Pattern::Session,
-                    accounts,
-                    threads: self.threads.into(),
-                    amount: self.count.map_or_else(time, diameter::Amount::Of),
-                    floor: self.floor,
-                    rounds: self.rounds.into(),
-                };
-                measured.extend(diameter::run(&options).await?);
-            }
-        }
-        let axes = ["connections", "requests/s"];
-        let curves = diameter::curves(&measured);
-        let figure = Figure { title: "Credit control", axes, scale: Scale::Logarithmic, curves };
-        common.show("diameter", &measured, diameter::rows(&measured), figure)
     }
 }
 

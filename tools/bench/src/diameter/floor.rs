@@ -101,7 +101,7 @@ fn converse(
 }
 
 /// Success, whatever was asked: what it was about is echoed.
-fn answer(request: &Message<'_>, output: &mut Vec<u8>) {
+pub(super) fn answer(request: &Message<'_>, output: &mut Vec<u8>) {
     let mut writer = Writer::answer(output, &request.header);
     for found in request.avps().flatten() {
         match found.name {

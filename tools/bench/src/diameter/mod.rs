@@ -1,28 +1,27 @@
 //! Credit control: clients with windows of requests, every answer looked at; afterwards every account's books against the answers.
 
+mod books;
 mod floor;
 mod load;
+mod paper;
+mod report;
 mod request;
+mod study;
+mod subject;
 
 pub(crate) use floor::start as start_floor;
-
-use crate::measured::{Cpu, Measured, shown};
-use crate::plot::Curve;
-use crate::world::{Part, Probe, Server, Usage, free_port};
-use charging::books::{Books, PAGE_MAX};
-use charging::ledger::{Ledger, Options, audit};
 pub(crate) use load::Amount;
-use load::{Done, Load};
-use serde_json::Value;
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
-use tokio::net::TcpStream;
+pub(crate) use paper::run as run_paper;
+pub(crate) use report::{curves, rows};
+pub(crate) use study::{Experiment, StudyOptions, run as run_study, run_job};
 
-/// The door opens so long after the HTTP door.
-const DOOR_MAX: Duration = Duration::from_secs(30);
-const ASK_EVERY: Duration = Duration::from_millis(20);
+use crate::measured::{Cpu, Measured};
+use crate::world::{Placement, Probe, Usage};
+use books::check_books;
+use load::{Done, Load};
+use std::path::PathBuf;
+use subject::Subject;
+
 /// What each account has before the first request: enough for any run.
 const BALANCE: i64 = 1_000_000_000;
 
@@ -43,70 +42,14 @@ pub(crate) struct DiameterOptions {
     /// A bare server is measured too, in turns.
     pub(crate) floor: bool,
     pub(crate) rounds: usize,
-}
-
-/// What is measured.
-enum Subject {
-    Ours { server: Box<Server>, address: String, folder: TempDir },
-    Floor(Box<Part>),
-    Foreign(String),
-}
-
-impl Subject {
-    async fn open(options: &DiameterOptions) -> Result<Subject, String> {
-        if let Some(address) = &options.server {
-            return Ok(Subject::Foreign(address.clone()));
-        }
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("campanile-bench-");
-        let folder = match &options.folder {
-            Some(parent) => builder.tempdir_in(parent),
-            None => builder.tempdir(),
-        };
-        let folder = folder.map_err(|error| format!("no folder for the bench: {error}"))?;
-        let address = format!("127.0.0.1:{}", free_port()?);
-        let config = format!(
-            "[diameter]\nlisten = \"{address}\"\norigin_host = \"ocs.bench.example\"\norigin_realm = \"bench.example\"\n\
-             [charging]\nmode = \"off\"\nfsync = \"{}\"\ndefault_account = {{balance = {BALANCE}}}\n",
-            options.fsync
-        );
-        let server = Server::start(&options.program, folder.path(), &config, None).await?;
-        let begin = Instant::now();
-        while let Err(error) = TcpStream::connect(&address).await {
-            if begin.elapsed() > DOOR_MAX {
-                return Err(format!("the Diameter door at {address} does not open: {error}"));
-            }
-            tokio::time::sleep(ASK_EVERY).await;
-        }
-        Ok(Subject::Ours { server: Box::new(server), address, folder })
-    }
-
-    async fn floor(options: &DiameterOptions) -> Result<Subject, String> {
-        Ok(Subject::Floor(Box::new(Part::start(&options.program, &["credit-floor"]).await?)))
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Subject::Ours { .. } => "campanile",
-            Subject::Floor(_) => "floor",
-            Subject::Foreign(_) => "server",
-        }
-    }
-
-    fn address(&self) -> String {
-        match self {
-            Subject::Ours { address, .. } | Subject::Foreign(address) => address.clone(),
-            Subject::Floor(part) => part.address().to_owned(),
-        }
-    }
-
-    fn usage(&self) -> Option<Usage> {
-        match self {
-            Subject::Ours { server, .. } => Some(server.usage()),
-            Subject::Floor(part) => Some(part.usage()),
-            Subject::Foreign(_) => None,
-        }
-    }
+    /// Requests a second that fall due, for an open loop.
+    pub(crate) rate: Option<f64>,
+    /// The server's TLS door in place of the one in the clear.
+    pub(crate) tls: bool,
+    /// Where our server runs, and with which allocator.
+    pub(crate) placement: Placement,
+    /// The processors of the load; none named: all that this process may use.
+    pub(crate) load_cpus: Vec<usize>,
 }
 
 /// Runs it; a line for each round of what is measured, and of the bare server.
@@ -123,6 +66,7 @@ pub(crate) async fn run(options: &DiameterOptions) -> Result<Vec<Measured>, Stri
         if round == 0 && matches!(ours, Subject::Ours { .. }) {
             let opening = DiameterOptions {
                 sessions: false,
+                rate: None,
                 amount: Amount::Of(u64::from(options.accounts) * 3),
                 ..options.clone()
             };
@@ -138,9 +82,9 @@ pub(crate) async fn run(options: &DiameterOptions) -> Result<Vec<Measured>, Stri
     if let Subject::Ours { server, folder, .. } = ours {
         drop(server);
         let wrong = check_books(folder.path(), &charged).await?;
-        if let Some(last) = lines.first_mut() {
-            last.errors += wrong;
-            last.more.insert("accounts_checked".to_owned(), charged.len().into());
+        if let Some(first) = lines.first_mut() {
+            first.errors += wrong;
+            first.more.insert("accounts_checked".to_owned(), charged.len().into());
         }
     }
     Ok(lines)
@@ -165,6 +109,9 @@ async fn measure(
         sessions: options.sessions,
         accounts: options.accounts,
         amount: options.amount,
+        rate: options.rate,
+        tls: subject.tls(),
+        cpus: options.load_cpus.clone(),
         run: uuid::Uuid::now_v7().as_u64_pair().0 >> 16,
     };
     let (before, own) = (subject.usage(), Usage::of(std::process::id()));
@@ -182,6 +129,10 @@ async fn measure(
     let millions = (done.requests as f64 / 1e6).max(f64::MIN_POSITIVE);
     let used = |before: Option<Usage>, after: Option<Usage>| Some((after?.cpu_s - before?.cpu_s) / millions);
     line.cpu_s_per_million = Cpu { server: used(before, after), load: used(own, own_after) };
+    let busy = |before: Option<Usage>, after: Option<Usage>| {
+        Some((after?.cpu_s - before?.cpu_s) / done.elapsed.as_secs_f64())
+    };
+    line = line.and("server_cores_busy", busy(before, after)).and("load_cores_busy", busy(own, own_after));
     line.peak_rss_mb = after.map(|usage| usage.peak_rss as f64 / 1e6);
     line.fdatasync_p50_us = sync_us;
     if let Some(sync_us) = sync_us.filter(|us| *us > 0) {
@@ -204,113 +155,19 @@ fn line(subject: &Subject, options: &DiameterOptions, done: &Done) -> Measured {
         .with("accounts", options.accounts)
         .with("fsync", options.fsync.as_str())
         .with("request_octets", done.octets)
-        .and("requests", done.requests);
+        .with("loop", if options.rate.is_some() { "open" } else { "closed" })
+        .and("requests", done.requests)
+        .and("p999_us", done.spread.percentile_us(0.999));
+    if let Some(asked) = options.rate {
+        line = line
+            .with("asked_per_s", asked)
+            .and("late", done.late)
+            .and("lag_mean_us", done.lag.mean_s() * 1e6)
+            .and("lag_max_us", done.lag.max().as_micros() as u64);
+    }
     line.rate_per_s = rate(done);
     line.p50_us = done.spread.percentile_us(0.5);
     line.p99_us = done.spread.percentile_us(0.99);
     line.errors = done.errors;
     line
-}
-
-/// How many accounts differ from what the verified answers say; the audit of the whole ledger must be exact.
-async fn check_books(folder: &Path, charged: &[u64]) -> Result<u64, String> {
-    let folder = folder.join("data").join("ledger");
-    let (audited, opened) = (folder.clone(), Options::new(&folder));
-    let audit = tokio::task::spawn_blocking(move || audit::audit(&audited)).await;
-    let audit =
-        audit.map_err(|error| error.to_string())?.map_err(|refusal| format!("the audit: {refusal}"))?;
-    let mut wrong = audit.discrepancies;
-    let ledger = tokio::task::spawn_blocking(move || Ledger::open(&opened)).await;
-    let ledger =
-        ledger.map_err(|error| error.to_string())?.map_err(|refusal| format!("the ledger: {refusal}"))?;
-    let books = Books::new(ledger.clone(), &folder);
-    let wanted: HashMap<String, u64> = charged
-        .iter()
-        .enumerate()
-        .map(|(n, charged)| (format!("e164:{}", request::account_number(n as u32)), *charged))
-        .collect();
-    let (mut seen, mut from) = (0, Some(0));
-    while let Some(place) = from {
-        let (page, next) = books.page(place, PAGE_MAX).await.map_err(|error| error.to_string())?;
-        for account in page {
-            let charged = wanted.get(&account.id.to_string()).copied().unwrap_or(0);
-            let is_right = i128::from(account.used) == i128::from(charged)
-                && account.balance == BALANCE - account.used
-                && account.reserved == 0;
-            if !is_right && wrong == 0 {
-                eprintln!("{}: used {}, and verified answers say {charged}", account.id, account.used);
-            }
-            wrong += u64::from(!is_right);
-            seen += u64::from(charged > 0);
-        }
-        from = next;
-    }
-    let missing = charged.iter().filter(|charged| **charged > 0).count() as u64 - seen;
-    tokio::task::spawn_blocking(move || ledger.stop()).await.map_err(|error| error.to_string())?;
-    Ok(wrong + missing)
-}
-
-/// For people.
-pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let head = vec![
-        "server",
-        "pattern",
-        "fsync",
-        "connections",
-        "window",
-        "accounts",
-        "requests/s",
-        "p50 us",
-        "p99 us",
-        "CPU s/M server",
-        "CPU s/M load",
-        "fdatasync us",
-        "of N/s",
-        "peak MB",
-        "errors",
-    ];
-    let row = |line: &Measured| {
-        let text = |name: &str| match line.params.get(name) {
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-            None => String::new(),
-        };
-        let maybe = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), shown);
-        let whole = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-        vec![
-            text("server"),
-            text("pattern"),
-            text("fsync"),
-            text("connections"),
-            text("window"),
-            text("accounts"),
-            shown(line.rate_per_s),
-            whole(line.p50_us),
-            whole(line.p99_us),
-            maybe(line.cpu_s_per_million.server),
-            maybe(line.cpu_s_per_million.load),
-            whole(line.fdatasync_p50_us),
-            maybe(line.number("of_waiting_over_sync")),
-            maybe(line.peak_rss_mb),
-            line.errors.to_string(),
-        ]
-    };
-    (head, measured.iter().map(row).collect())
-}
-
-/// Requests a second by connections.
-pub(crate) fn curves(measured: &[Measured]) -> Vec<Curve> {
-    let mut curves: Vec<Curve> = Vec::new();
-    for line in measured {
-        let name = ["server", "pattern", "fsync"]
-            .map(|name| line.params.get(name).and_then(Value::as_str).unwrap_or_default());
-        let name = name.join(" ");
-        let connections = line.params.get("connections").and_then(Value::as_f64).unwrap_or(0.0);
-        let point = (connections, line.rate_per_s);
-        match curves.iter_mut().find(|curve| curve.name == name) {
-            Some(curve) => curve.points.push(point),
-            None => curves.push(Curve { name, points: vec![point] }),
-        }
-    }
-    curves
 }

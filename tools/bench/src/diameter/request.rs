@@ -198,7 +198,7 @@ fn services(writer: &mut Writer<'_>, kind: Kind) {
 }
 
 /// A number in decimal digits, with zeros in front.
-fn digits(place: &mut [u8], mut number: u64) {
+pub(super) fn digits(place: &mut [u8], mut number: u64) {
     for digit in place.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
         number /= 10;

@@ -32,6 +32,9 @@ pub struct PartArgs {
     /// When an append to it is done
     #[arg(long, default_value = "always")]
     fsync: String,
+    /// What the experiment does, as JSON
+    #[arg(long, default_value = "")]
+    job: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -48,6 +51,8 @@ enum Kind {
     Floor,
     /// A bare credit-control server
     CreditFloor,
+    /// An experiment of the credit-control study
+    Study,
 }
 
 impl PartArgs {
@@ -67,6 +72,10 @@ impl PartArgs {
             Kind::Floor => {
                 let address = crate::topics::start_floor().map_err(|error| format!("the floor: {error}"))?;
                 talk(&[address.to_string()], || Ok(()))
+            }
+            Kind::Study => {
+                println!("{}", crate::diameter::run_job(&self.job)?);
+                Ok(())
             }
             Kind::CreditFloor => {
                 let address =

@@ -7,6 +7,7 @@ mod carrier;
 mod disk;
 mod house;
 mod part;
+mod placement;
 mod process;
 mod server;
 
@@ -16,6 +17,7 @@ pub(crate) use carrier::{Carrier, CarrierStats};
 pub(crate) use disk::{Probe, fdatasync_p50_us};
 pub(crate) use house::{House, Plan, Taken};
 pub(crate) use part::Part;
+pub(crate) use placement::{Placement, bind_this_thread, is_mapped, own_cpus};
 pub(crate) use process::Usage;
 pub(crate) use server::{Server, free_port};
 

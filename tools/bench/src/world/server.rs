@@ -1,4 +1,4 @@
-use super::{Api, Usage};
+use super::{Api, Placement, Usage};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::TcpListener;
@@ -37,26 +37,41 @@ impl Server {
         config: &str,
         stamps: Option<&Path>,
     ) -> Result<Server, String> {
+        Server::start_at(program, folder, config, stamps, &Placement::default()).await
+    }
+
+    /// The same, on these processors and with this allocator.
+    ///
+    /// # Errors
+    /// As [`Server::start`]; it cannot be placed so.
+    pub(crate) async fn start_at(
+        program: &Path,
+        folder: &Path,
+        config: &str,
+        stamps: Option<&Path>,
+        placement: &Placement,
+    ) -> Result<Server, String> {
         let said = |error: io::Error| format!("cannot start {}: {error}", program.display());
         let address = format!("127.0.0.1:{}", free_port()?);
         let path = folder.join("campanile.toml");
         let config = format!("[http]\nlisten = \"{address}\"\npublic_url = \"http://{address}\"\n{config}");
         std::fs::write(&path, config).map_err(said)?;
         let log = folder.join("server.log");
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .arg("serve")
             .arg("--config")
             .arg(&path)
             .arg("--data")
             .arg(folder.join("data"))
             .envs(stamps.map(|stamps| (STAMPS, stamps)))
+            .envs(placement.environment())
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).map_err(said)?)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(said)?;
+            .kill_on_drop(true);
+        let mut child = placement.spawn(|| command.spawn()).map_err(said)?;
         let output = child.stdout.take().ok_or("the server has no standard output")?;
         let mut server = Server { child, address, token: String::new(), log };
         let mut lines = BufReader::new(output).lines();
@@ -67,7 +82,16 @@ impl Server {
         // What else it says must not stop it.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         server.ready().await?;
+        server.settle(placement)?;
         Ok(server)
+    }
+
+    /// Binds the threads it has by now, and looks whether it has the allocator that was asked for.
+    ///
+    /// # Errors
+    /// It is not so.
+    pub(crate) fn settle(&self, placement: &Placement) -> Result<(), String> {
+        placement.settle(self.child.id().ok_or("the server ended")?)
     }
 
     async fn ready(&mut self) -> Result<(), String> {
