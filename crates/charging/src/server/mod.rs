@@ -6,6 +6,7 @@
 //! - [`ServerConfig`]: where it listens, who may connect, limits.
 //! - [`start`]: opens it. [`Running::stop`] says goodbye to each peer (DPR) once what it asked is answered.
 
+mod amounts;
 mod answer;
 mod config;
 mod desk;

@@ -1,5 +1,6 @@
 //! From a request to what the ledger is asked.
 
+use super::amounts;
 use super::answer::{Asked, Keep};
 use super::shape::{Common, Place, Places, Shapes};
 use crate::ledger::hash::{Beginning, OriginHost};
@@ -83,17 +84,16 @@ impl Reader {
     #[inline]
     pub(super) fn read<'r>(&'r mut self, message: &Message<'r>) -> Reading<'r> {
         if let Some(found) = self.shapes.find(message) {
-            return Reading::Credit(Reader::read_like(
-                self.shapes.common(found),
-                &mut self.beginning,
-                message,
-            ));
+            return Reading::Credit(self.read_like(found, message));
         }
         self.read_whole(message)
     }
 
     /// A request of a shape: only what differs is read.
-    fn read_like<'r>(common: &'r Common, beginning: &mut Beginning, message: &Message<'r>) -> Credit<'r> {
+    #[inline]
+    fn read_like<'r>(&'r mut self, found: usize, message: &Message<'r>) -> Credit<'r> {
+        let Reader { shapes, beginning, services, .. } = self;
+        let common = shapes.common(found);
         let places = &common.places;
         // Four octets: the shape says so.
         let number = places.number.within(message).first_chunk().map_or(0, |data| u32::from_be_bytes(*data));
@@ -109,7 +109,7 @@ impl Reader {
                 context: common.service_context,
                 class: 0,
                 destination: places.to.map(|to| Destination::parse(to.within(message))).unwrap_or_default(),
-                services: &common.services,
+                services: amounts::services(&common.amounts, message, &common.services, services),
                 tag: 0,
             },
         }
@@ -174,6 +174,7 @@ impl Reader {
                 origin: self.origin,
                 service_context: self.context.1,
                 services: self.services.clone(),
+                amounts: amounts::find(&request),
                 places,
             };
             self.shapes.learn(message, common);

@@ -2,10 +2,11 @@
 //!
 //! A client writes its requests with one program: the next one has the same AVPs at the same places, and of most of them the same data.
 //! What [`Reader`](super::read::Reader) makes of a request depends on all of its octets, but on a few only in a way that is known: a
-//! Session-Id is hashed, a number taken as it is. A [`Shape`] is a request that was checked and read, with a mask of the bits in which
+//! Session-Id is hashed, a number or an amount of service taken as it is. A [`Shape`] is a request that was checked and read, with a mask of the bits in which
 //! another one must agree with it for all else to be the same: its lengths, its names, its flags, and all data but that. One comparison then
 //! stands for the check of the grammar and for the reading. Whatever differs anywhere else is checked and read in full.
 
+use super::amounts::Amount;
 use super::answer::Keep;
 use crate::ledger::request::ServiceContext;
 use crate::ledger::{Hash128, KeyKind, Kind as LedgerKind, OriginHost, Service};
@@ -45,6 +46,14 @@ impl Place {
         Place { begin: begin as u32, octets: part.len() as u32 }
     }
 
+    /// Leaves these bits of each of its octets in a mask.
+    fn open(self, mask: &mut [u8], bits: u8) {
+        let begin = self.begin as usize;
+        if let Some(mask) = mask.get_mut(begin..begin + self.octets as usize) {
+            mask.fill(bits);
+        }
+    }
+
     /// The same place of another message of the shape.
     #[inline]
     pub(super) fn within<'a>(self, message: &Message<'a>) -> &'a [u8] {
@@ -76,6 +85,8 @@ pub(super) struct Common {
     pub(super) origin: OriginHost,
     pub(super) service_context: ServiceContext,
     pub(super) services: Vec<Service>,
+    /// Of the services.
+    pub(super) amounts: Vec<Amount>,
     pub(super) places: Places,
 }
 
@@ -97,6 +108,7 @@ impl Shape {
         let mut mask = vec![0xff_u8; octets.len()];
         mask.get_mut(IDENTIFIERS)?.fill(0);
         open(message, message.avps(), &mut mask);
+        common.amounts.iter().for_each(|amount| amount.place.open(&mut mask, 0));
         let pair = |at: usize| {
             let word = |octets: &[u8]| octets.get(at..at + 8)?.try_into().ok().map(u64::from_ne_bytes);
             let mask = word(&mask)?;
@@ -140,10 +152,7 @@ fn open(message: &Message<'_>, avps: Avps<'_>, mask: &mut [u8]) {
                 open(message, found.group(), mask);
             }
         } else if let Some(bits) = bits(&found, rule.kind) {
-            let Place { begin, octets } = Place::of(message, found.data);
-            if let Some(mask) = mask.get_mut(begin as usize..(begin + octets) as usize) {
-                mask.fill(bits);
-            }
+            Place::of(message, found.data).open(mask, bits);
         }
     }
 }

@@ -82,6 +82,47 @@ fn update() -> Vec<u8> {
     })
 }
 
+/// A gateway's: several services, some of whose amounts are sums or money.
+fn gateway_update() -> Vec<u8> {
+    request(2, |writer| {
+        subscription(writer);
+        for group in 1..4 {
+            writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |service| {
+                service.group(avp::REQUESTED_SERVICE_UNIT, |_| {});
+                service.group(avp::USED_SERVICE_UNIT, |unit| {
+                    unit.u32(avp::CC_TIME, 61);
+                    unit.u64(avp::CC_INPUT_OCTETS, 100);
+                    unit.u64(avp::CC_OUTPUT_OCTETS, 400);
+                    if group > 1 {
+                        unit.u64(avp::CC_TOTAL_OCTETS, 500);
+                    }
+                });
+                if group == 3 {
+                    service.group(avp::USED_SERVICE_UNIT, |unit| unit.u64(avp::CC_SERVICE_SPECIFIC_UNITS, 2));
+                }
+                service.u32(avp::RATING_GROUP, group);
+            });
+        }
+    })
+}
+
+/// A request of a session without Multiple-Services-Credit-Control.
+fn plain_update() -> Vec<u8> {
+    request(2, |writer| {
+        subscription(writer);
+        writer.group(avp::REQUESTED_SERVICE_UNIT, |unit| unit.u32(avp::CC_TIME, 60));
+        writer.group(avp::USED_SERVICE_UNIT, |unit| {
+            unit.u32(avp::CC_TIME, 59);
+            unit.group(avp::CC_MONEY, |money| {
+                money.group(avp::UNIT_VALUE, |value| {
+                    value.i64(avp::VALUE_DIGITS, 12);
+                    value.i32(avp::EXPONENT, -2);
+                });
+            });
+        });
+    })
+}
+
 fn find(octets: &[u8], part: &[u8]) -> Range<usize> {
     let at = octets.windows(part.len()).position(|window| window == part).unwrap();
     at..at + part.len()
@@ -89,7 +130,7 @@ fn find(octets: &[u8], part: &[u8]) -> Range<usize> {
 
 #[test]
 fn a_request_that_differs_in_any_one_octet_is_read_as_without_shapes() {
-    for octets in [event(), update()] {
+    for octets in [event(), update(), gateway_update(), plain_update()] {
         for at in 0..octets.len() {
             let mut learnt = reader();
             seen(&mut learnt, &octets);
@@ -137,6 +178,43 @@ fn the_next_request_of_a_client_is_of_the_shape_of_the_first() {
 }
 
 #[test]
+fn a_request_with_other_amounts_is_of_the_shape_of_the_one_before() {
+    for (octets, changes) in [
+        (event(), vec![2_u64]),
+        (update(), vec![1_000, 500]),
+        // Of the second service; the first one's octets are a sum, and the third has two groups.
+        (gateway_update(), vec![500]),
+    ] {
+        let mut learnt = reader();
+        seen(&mut learnt, &octets);
+        for amount in changes {
+            for other in [0, 1, u64::from(u32::MAX) + 1, u64::MAX] {
+                let mut next = octets.clone();
+                let range = find(&next, &amount.to_be_bytes());
+                next[range].copy_from_slice(&other.to_be_bytes());
+                let message = Message::read(&next).unwrap();
+                assert_eq!(learnt.shapes().find(&message), Some(0), "{other} for {amount}");
+                assert_eq!(seen(&mut learnt, &next), seen(&mut reader(), &next), "{other} for {amount}");
+            }
+        }
+    }
+}
+
+#[test]
+fn amounts_that_are_added_up_are_read_in_full_each_time() {
+    let octets = gateway_update();
+    let mut learnt = reader();
+    seen(&mut learnt, &octets);
+    for part in [100_u64.to_be_bytes(), 2_u64.to_be_bytes()] {
+        let mut next = octets.clone();
+        let range = find(&next, &part);
+        next[range].copy_from_slice(&u64::MAX.to_be_bytes());
+        assert_eq!(learnt.shapes().find(&Message::read(&next).unwrap()), None);
+        assert_eq!(seen(&mut learnt, &next), seen(&mut reader(), &next));
+    }
+}
+
+#[test]
 fn no_more_shapes_are_kept_than_there_is_room_for() {
     let mut reader = reader();
     let of = |realms: usize| {
@@ -161,7 +239,7 @@ proptest! {
     fn a_request_that_differs_in_several_octets_is_read_as_without_shapes(
         changes in prop::collection::vec((0_usize..1_024, any::<u8>()), 1..6),
     ) {
-        for octets in [event(), update()] {
+        for octets in [event(), update(), gateway_update(), plain_update()] {
             let mut learnt = reader();
             seen(&mut learnt, &octets);
             let mut other = octets.clone();
