@@ -211,7 +211,10 @@ impl<'b> Writer<'b> {
 
     #[inline]
     fn pad(&mut self, octets: usize) {
-        self.out.extend_from_slice(&[0; 3][..octets.wrapping_neg() & 3]);
+        let end = self.out.len() + (octets.wrapping_neg() & 3);
+        // Three are written without asking how many are needed.
+        self.out.extend_from_slice(&[0; 3]);
+        self.out.truncate(end);
     }
 }
 

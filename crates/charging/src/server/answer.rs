@@ -115,9 +115,11 @@ pub(super) struct Keep {
 
 impl Keep {
     /// Appends what the answer will need.
+    #[inline]
     pub(super) fn write(&self, message: &Message<'_>, out: &mut Vec<u8>) {
         let header = &message.header;
-        let begin = out.len();
+        let session = self.session.within(message);
+        let session_octets = session.len().next_multiple_of(4);
         let mut fixed = [0; FIXED];
         fixed[0] = header.flags.0;
         fixed[1] = self.kind as u8;
@@ -125,9 +127,19 @@ impl Keep {
         fixed[8..12].copy_from_slice(&header.end_to_end.to_le_bytes());
         fixed[12..16].copy_from_slice(&self.request_type.to_le_bytes());
         fixed[16..20].copy_from_slice(&self.number.to_le_bytes());
+        fixed[20..24].copy_from_slice(&(session_octets as u32).to_le_bytes());
+        out.reserve(FIXED + session_octets + PADDING_MAX);
+        let begin = out.len();
         out.extend_from_slice(&fixed);
-        padded(out, self.session.within(message));
-        let session = out.len() - begin - FIXED;
+        padded(out, session);
+        if self.has_proxies || !self.is_addressed {
+            self.write_rare(message, begin, out);
+        }
+    }
+
+    #[inline(never)]
+    fn write_rare(&self, message: &Message<'_>, begin: usize, out: &mut Vec<u8>) {
+        let before = out.len();
         if self.has_proxies {
             message
                 .avps()
@@ -135,20 +147,26 @@ impl Keep {
                 .filter(|found| found.name == avp::PROXY_INFO)
                 .for_each(|found| padded(out, found.octets));
         }
-        let proxies = out.len() - begin - FIXED - session;
+        let proxies = out.len() - before;
         if !self.is_addressed {
             out.extend_from_slice(message.octets());
         }
-        let whole = out.len() - begin - FIXED - session - proxies;
-        out[begin + 20..begin + 24].copy_from_slice(&(session as u32).to_le_bytes());
+        let whole = out.len() - before - proxies;
         out[begin + 24..begin + 28].copy_from_slice(&(proxies as u32).to_le_bytes());
         out[begin + 28..begin + 32].copy_from_slice(&(whole as u32).to_le_bytes());
     }
 }
 
+/// Octets that may follow on an AVP.
+const PADDING_MAX: usize = 3;
+
+#[inline]
 fn padded(out: &mut Vec<u8>, octets: &[u8]) {
+    let end = out.len() + octets.len().next_multiple_of(4);
     out.extend_from_slice(octets);
-    out.extend_from_slice(&[0; 3][..octets.len().wrapping_neg() & 3]);
+    // So many are written without asking how many are needed.
+    out.extend_from_slice(&[0; PADDING_MAX]);
+    out.truncate(end);
 }
 
 impl<'a> Context<'a> {
