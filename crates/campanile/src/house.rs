@@ -40,7 +40,8 @@ pub struct House {
     pub topics: (Option<SocketAddr>, Option<SocketAddr>),
     /// The books.
     pub ledger: Option<charging::ledger::Ledger>,
-    settling: Option<charging::own::settle::Settling>,
+    settling: Option<crate::money::Settling>,
+    external: Option<charging::own::external::External>,
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
     pub(crate) doors: Doors,
@@ -119,7 +120,8 @@ impl House {
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
         world.outbox = outbox;
         let lead = furnish(&mut world, &engine, member.as_ref())?;
-        let (ledger, settling) = crate::money::open(&setup, &mut world).await?;
+        let crate::money::Money { ledger, external, settling } =
+            crate::money::open(&setup, &mut world).await?;
         let mut house = House {
             lead,
             forwarding: forwarding(&setup, &keys, node.is_some())?,
@@ -134,6 +136,7 @@ impl House {
             topics: (None, None),
             ledger,
             settling,
+            external,
             admin_token: None,
             doors: Doors::default(),
             gateways: BTreeMap::new(),
@@ -278,6 +281,9 @@ impl House {
         if let Some((diameter, ledger)) = diameter.zip(self.ledger.clone()) {
             let started = charging::server::start(diameter, ledger, self.cores.clone()).await;
             let door = started.map_err(|error| error.to_string())?;
+            if let Some(external) = &self.external {
+                external.attach(door.charging_servers());
+            }
             self.doors.diameter = Some(door);
         }
         Ok(())
@@ -320,9 +326,6 @@ impl House {
         if let Some(door) = self.doors.topics {
             door.stop().await;
         }
-        if let Some(door) = self.doors.diameter {
-            door.stop().await;
-        }
         let stopping: Vec<_> = self.gateways.into_values().map(Running::stop).collect();
         for stopped in stopping {
             stopped.await;
@@ -334,6 +337,10 @@ impl House {
         self.engine.stop().await;
         if let Some(settling) = self.settling {
             settling.stop().await;
+        }
+        // What was settled may have gone out by it.
+        if let Some(door) = self.doors.diameter {
+            door.stop().await;
         }
         if let Some(ledger) = self.ledger {
             crate::money::close(ledger).await;

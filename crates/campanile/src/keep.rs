@@ -117,6 +117,7 @@ mod tests {
             smpp: None,
             topics: None,
             ledger: None,
+            external: None,
             diameter: None,
             platforms: Vec::new(),
             parties: Vec::new(),

@@ -3,8 +3,8 @@
 use crate::setup::Setup;
 use bus::embedded::Fsync;
 use charging::ledger::{Ledger, Options};
-use charging::own::Own;
-use charging::own::settle::{self, Settling};
+use charging::own::external::{self, External};
+use charging::own::{Own, settle};
 use futures_util::future::BoxFuture;
 use records::{Bill, Funding};
 use std::num::NonZero;
@@ -17,13 +17,58 @@ pub(crate) fn folder(data: &Path) -> PathBuf {
 }
 
 /// Opens the books, where the setup wants them; from then on gateways ask them, where the setup wants that.
-pub(crate) async fn open(
-    setup: &Setup,
-    world: &mut gateway::World,
-) -> Result<(Option<Ledger>, Option<Settling>), String> {
+pub(crate) async fn open(setup: &Setup, world: &mut gateway::World) -> Result<Money, String> {
     let ledger = open_ledger(setup).await?;
-    let settling = charge_own(setup, ledger.as_ref(), world)?;
-    Ok((ledger, settling))
+    let mut money = Money { ledger, external: None, settling: None };
+    if let Some(settings) = &setup.external {
+        let said = |error: bus::BusError| format!("charging: {error}");
+        let external = External::open(settings.clone(), &*world.bus).await.map_err(said)?;
+        world.purse = Some(Arc::new(ServersPurse(external.clone())));
+        money.settling =
+            Some(Settling::External(external::settle::start(external.clone(), &*world.bus).map_err(said)?));
+        money.external = Some(external);
+        return Ok(money);
+    }
+    let settling = charge_own(setup, money.ledger.as_ref(), world)?;
+    money.settling = settling.map(Settling::Ledger);
+    Ok(money)
+}
+
+/// Where money is.
+pub(crate) struct Money {
+    /// The books.
+    pub(crate) ledger: Option<Ledger>,
+    /// Others' servers; they are asked once the Diameter node is open.
+    pub(crate) external: Option<External>,
+    /// What makes outcomes into charges.
+    pub(crate) settling: Option<Settling>,
+}
+
+/// What makes outcomes into charges.
+pub(crate) enum Settling {
+    /// Here.
+    Ledger(settle::Settling),
+    /// At others' servers.
+    External(external::settle::Settling),
+}
+
+impl Settling {
+    /// Settles what is on record so far, and ends.
+    pub(crate) async fn stop(self) {
+        match self {
+            Settling::Ledger(settling) => settling.stop().await,
+            Settling::External(settling) => settling.stop().await,
+        }
+    }
+}
+
+/// Others' servers, as gateways ask them.
+struct ServersPurse(External);
+
+impl gateway::Purse for ServersPurse {
+    fn pay(&self, bill: Bill) -> BoxFuture<'_, Vec<Funding>> {
+        Box::pin(async move { self.0.pay(&bill).await })
+    }
 }
 
 async fn open_ledger(setup: &Setup) -> Result<Option<Ledger>, String> {
@@ -70,7 +115,7 @@ fn charge_own(
     setup: &Setup,
     ledger: Option<&Ledger>,
     world: &mut gateway::World,
-) -> Result<Option<Settling>, String> {
+) -> Result<Option<settle::Settling>, String> {
     let charges = setup.ledger.as_ref().is_some_and(|ledger| ledger.charges_own);
     let Some(ledger) = ledger.filter(|_| charges) else { return Ok(None) };
     let own = Own::new(ledger.clone());

@@ -30,6 +30,8 @@ pub struct Setup {
     pub topics: Option<TopicsConfig>,
     /// The books.
     pub ledger: Option<LedgerSetup>,
+    /// Our own messages are paid at others' servers, which the Diameter node connects to.
+    pub external: Option<charging::own::external::Settings>,
     /// The credit-control server; needs the books.
     pub diameter: Option<charging::server::ServerConfig>,
     /// Who may call the platform's old way.
@@ -76,7 +78,7 @@ impl Setup {
             ("[smpp]", smpp(self) != smpp(new)),
             ("[topics]", self.topics != new.topics),
             ("[diameter]", diameter(self) != diameter(new)),
-            ("[charging]", ledger(self) != ledger(new)),
+            ("[charging]", ledger(self) != ledger(new) || self.external != new.external),
             ("store.url", self.kept.store() != new.kept.store()),
             ("bus.url", self.kept.bus() != new.kept.bus()),
             ("bus.fsync", self.kept.fsync() != new.kept.fsync()),

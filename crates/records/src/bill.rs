@@ -20,6 +20,8 @@ pub struct Bill {
 pub struct BillItem {
     /// Which delivery: with the alert, what is never paid for twice.
     pub endpoint: EndpointNo,
+    /// Which attempt at it, from 1.
+    pub attempt: u8,
     /// What it costs: parts of a short message, 1 of anything else.
     pub parts: u8,
     /// To whom, as the entry says.
@@ -48,6 +50,8 @@ pub enum Unpaid {
     NoAccount,
     /// No tariff says what it costs.
     NoPrice,
+    /// No charging server answers.
+    NoServer,
 }
 
 impl Unpaid {
@@ -61,6 +65,7 @@ impl Unpaid {
             Unpaid::Blocked => "charging:blocked",
             Unpaid::NoAccount => "charging:no-account",
             Unpaid::NoPrice => "charging:no-price",
+            Unpaid::NoServer => "charging:no-server",
         }
     }
 
@@ -71,6 +76,12 @@ impl Unpaid {
             Unpaid::Blocked => "the account is blocked",
             Unpaid::NoAccount => "there is no account of this name with the ledger: open one",
             Unpaid::NoPrice => "no tariff says what this costs",
+            Unpaid::NoServer => "no charging server says that it may be sent",
         }
+    }
+
+    /// Whether another try would get the same no.
+    pub fn is_permanent(self) -> bool {
+        self != Unpaid::NoServer
     }
 }

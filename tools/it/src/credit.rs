@@ -221,7 +221,14 @@ impl CreditClient {
     /// # Errors
     /// Nobody listens.
     pub fn try_connect(port: u16, name: &str) -> io::Result<CreditClient> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        CreditClient::over(TcpStream::connect(("127.0.0.1", port))?, name)
+    }
+
+    /// A connection that either side began.
+    ///
+    /// # Errors
+    /// It ended.
+    pub fn over(stream: TcpStream, name: &str) -> io::Result<CreditClient> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -446,6 +453,21 @@ pub fn bare_cer(name: &str) -> Draft {
         writer.u32(avp::VENDOR_ID, 0);
         writer.utf8(avp::PRODUCT_NAME, "campanile test");
     })
+}
+
+/// A CEA that lets in who introduces itself.
+pub fn cea(request: &Heard, name: &str) -> Vec<u8> {
+    let mut octets = Vec::new();
+    let mut writer = Writer::answer(&mut octets, &request.message().header);
+    writer.u32(avp::RESULT_CODE, 2001);
+    writer.identity(avp::ORIGIN_HOST, name);
+    writer.identity(avp::ORIGIN_REALM, CLIENT_REALM);
+    writer.address(avp::HOST_IP_ADDRESS, Address::Ip(Ipv4Addr::LOCALHOST.into()));
+    writer.u32(avp::VENDOR_ID, 0);
+    writer.utf8(avp::PRODUCT_NAME, "campanile test");
+    writer.u32(avp::AUTH_APPLICATION_ID, application::CREDIT_CONTROL);
+    writer.finish();
+    octets
 }
 
 /// DWR.

@@ -1,3 +1,4 @@
+use crate::credit::SERVER_HOST;
 use crate::free_port;
 use crate::peer::{Peer, folder};
 use std::fs;
@@ -23,11 +24,27 @@ pub struct CreditPeer {
 }
 
 impl CreditPeer {
+    /// Starts freeDiameter so that it listens on this port of loopback, and connects to nobody.
+    pub fn listen(port: u16) -> CreditPeer {
+        let folder = tempfile::Builder::new().prefix("campanile-it-credit-").tempdir().unwrap();
+        let peer = free_diameter(
+            folder.path(),
+            port,
+            "LoadExtension = \"/usr/lib/freeDiameter/acl_wl.fdx\" : \"acl_wl.conf\";",
+        );
+        CreditPeer { peer, _folder: folder }
+    }
+
     /// Starts one that connects to this port of loopback.
     pub fn start(by: CreditPeerBy, port: u16) -> CreditPeer {
         let folder = tempfile::Builder::new().prefix("campanile-it-credit-").tempdir().unwrap();
         let peer = match by {
-            CreditPeerBy::FreeDiameter => free_diameter(folder.path(), port),
+            CreditPeerBy::FreeDiameter => {
+                let server = format!(
+                    "ConnectPeer = \"{SERVER_HOST}\" {{ ConnectTo = \"127.0.0.1\"; Port = {port}; No_TLS; No_SCTP; }};"
+                );
+                free_diameter(folder.path(), free_port(), &server)
+            }
             CreditPeerBy::Erlang => erlang(folder.path(), port),
         };
         CreditPeer { peer, _folder: folder }
@@ -45,7 +62,8 @@ fn erlang(folder_for_output: &Path, port: u16) -> Peer {
     Peer::start("Erlang/OTP diameter", command)
 }
 
-fn free_diameter(own: &Path, port: u16) -> Peer {
+/// One that listens on this port, with a line more in its configuration: whom it connects to, or whom it lets in.
+fn free_diameter(own: &Path, port: u16, more: &str) -> Peer {
     let sources = folder("freediameter", "credit_client.c");
     let built = Command::new("gcc")
         .args(["-Wall", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o"])
@@ -59,11 +77,13 @@ fn free_diameter(own: &Path, port: u16) -> Peer {
     fs::write(own.join("cert.pem"), made.cert.pem()).unwrap();
     fs::write(own.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
     fs::copy(sources.join("dh.pem"), own.join("dh.pem")).unwrap();
+    // Who may connect in the clear.
+    fs::write(own.join("acl_wl.conf"), format!("ALLOW_IPSEC {SERVER_HOST}\n")).unwrap();
     let config = fs::read_to_string(sources.join("freediameter.conf")).unwrap();
     let config = config
         .replace("@FOLDER@", own.to_str().unwrap())
-        .replace("@PORT@", &free_port().to_string())
-        .replace("@SERVER@", &port.to_string());
+        .replace("@PORT@", &port.to_string())
+        .replace("@MORE@", more);
     fs::write(own.join("freediameter.conf"), config).unwrap();
     let mut command = Command::new("sh");
     // What its extension says goes to descriptor 3, its log to a file.

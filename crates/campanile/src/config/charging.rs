@@ -15,6 +15,10 @@ section! {
     Charging {
         /// How our own messages are charged.
         mode: ChargingMode = ChargingMode::Off,
+        /// Diameter: how long a message waits for an answer (Tx).
+        tx: Duration = diameter::credit::client::TX_DEFAULT,
+        /// Diameter: what becomes of a message without one.
+        failure_handling: WithoutAnswer = WithoutAnswer::Terminate,
         /// When a move of money is safe.
         fsync: Fsync = Fsync::Always,
         /// Opens unknown accounts.
@@ -41,6 +45,18 @@ words! {
         Ledger = "ledger",
         /// By a credit-control server.
         Diameter = "diameter",
+    }
+}
+
+words! {
+    /// Credit-Control-Failure-Handling (RFC 8506, section 8.14).
+    WithoutAnswer {
+        /// It is not sent.
+        Terminate = "terminate",
+        /// It is sent.
+        Continue = "continue",
+        /// It is sent when Tx is over, unless the servers are known to have failed.
+        RetryAndTerminate = "retry_and_terminate",
     }
 }
 
@@ -114,6 +130,25 @@ impl Charging {
             event_window_s: seconds(self.event_window),
             unreferenced_refund: self.refund_max.map_or(Unreferenced::Refuse, Unreferenced::UpTo),
             ..usual
+        })
+    }
+}
+
+impl Config {
+    /// How our own messages are paid at others' servers; nothing: they are not.
+    pub fn external_charging(&self) -> Option<charging::own::external::Settings> {
+        use diameter::credit::FailureHandling;
+        let charging = self.charging.as_ref().filter(|charging| charging.mode == ChargingMode::Diameter)?;
+        let node = self.diameter.as_ref()?;
+        Some(charging::own::external::Settings {
+            origin_host: node.origin_host.clone(),
+            origin_realm: node.origin_realm.clone(),
+            tx: charging.tx,
+            failure_handling: match charging.failure_handling {
+                WithoutAnswer::Terminate => FailureHandling::Terminate,
+                WithoutAnswer::Continue => FailureHandling::Continue,
+                WithoutAnswer::RetryAndTerminate => FailureHandling::RetryAndTerminate,
+            },
         })
     }
 }
@@ -202,9 +237,9 @@ fn offset(text: &str) -> Option<i16> {
 }
 
 impl Config {
-    /// Who takes outcomes in beside the engine: the settler, where our own messages are paid from the ledger.
+    /// Who takes outcomes in beside the engine: the settler, where our own messages are paid for.
     pub(super) fn outcome_groups(&self) -> Vec<String> {
-        let charges = self.charging.as_ref().is_some_and(|charging| charging.mode == ChargingMode::Ledger);
+        let charges = self.charging.as_ref().is_some_and(|charging| charging.mode != ChargingMode::Off);
         charges.then(|| charging::own::settle::GROUP.to_owned()).into_iter().collect()
     }
 }
@@ -216,11 +251,7 @@ impl Check<'_> {
         if let Err((field, why)) = charging.ledger() {
             self.add(&format!("charging.{field}"), why);
         }
-        let by_others = charging.mode == ChargingMode::Diameter;
-        self.check(
-            "charging.mode",
-            by_others.then_some("charging by another credit-control server is not built yet"),
-        );
+        self.charging_elsewhere(charging);
         let is_shared = store_kept(self.config.store.url.reveal()) == Some(Where::Shared);
         let alone = is_shared && charging.mode == ChargingMode::Ledger;
         self.check(
@@ -237,5 +268,25 @@ impl Check<'_> {
         let short = "must be at least 1s";
         self.check("charging.validity", (charging.validity.as_secs() == 0).then_some(short));
         self.check("charging.event_window", (charging.event_window.as_secs() == 0).then_some(short));
+    }
+
+    /// Servers of others, where our own messages are paid there.
+    fn charging_elsewhere(&mut self, charging: &Charging) {
+        let is_elsewhere = charging.mode == ChargingMode::Diameter;
+        let peers = self.config.diameter.as_ref().map(|diameter| &diameter.peer[..]).unwrap_or_default();
+        let nobody = is_elsewhere && peers.iter().all(|peer| peer.charging.is_none());
+        self.check(
+            "charging.mode",
+            nobody.then_some(
+                "\"diameter\" needs [diameter], and in it a [[diameter.peer]] with address and charging = 1: the server that is asked",
+            ),
+        );
+        for key in ["tx", "failure_handling"] {
+            let path = format!("charging.{key}");
+            let alone = !is_elsewhere && self.places.contains_key(&path);
+            self.check(&path, alone.then_some("is of no use without mode = \"diameter\""));
+        }
+        let short = charging.tx.as_secs() == 0;
+        self.check("charging.tx", short.then_some("must be at least 1s"));
     }
 }

@@ -1,11 +1,13 @@
 //! `[diameter]`: the credit-control server, and who may connect to it.
 
+use super::charging::ChargingMode;
 use super::check::Check;
 use super::check_servers::{Where, store_kept};
 use super::read::section;
 use super::sections::loopback;
-use charging::server::{PeerRule, ServerConfig};
-use net::{AllowedIp, TlsServerSettings};
+use charging::server::{ConnectTo, PeerRule, ServerConfig};
+use net::{AllowedIp, TlsClient, TlsClientSettings, TlsServerSettings};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +39,8 @@ section! {
         window: usize = ServerConfig::default().window,
         /// Silence after which a peer is asked whether it lives.
         watchdog: Duration = ServerConfig::default().watchdog,
+        /// Between attempts to connect to a peer.
+        reconnect: Duration = ServerConfig::default().reconnect,
     }
 }
 
@@ -53,6 +57,12 @@ section! {
         address: Option<String> = None,
         /// Encrypted.
         tls: bool = false,
+        /// Certificates trusted beside the world's, where we connect by TLS, PEM.
+        ca_file: Option<PathBuf> = None,
+        /// The name its certificate must bear, where that is not the host of the address.
+        server_name: Option<String> = None,
+        /// It is a charging server, with this place among them.
+        charging: Option<u32> = None,
     }
 }
 
@@ -69,22 +79,31 @@ impl Diameter {
             }),
             origin_host: self.origin_host.clone(),
             origin_realm: self.origin_realm.clone(),
-            peers: self.peer.iter().map(DiameterPeer::rule).collect(),
+            peers: self.peer.iter().map(|peer| peer.rule(data)).collect(),
             connections_max: self.connections_max,
             message_octets_max: self.message_octets_max,
             window: self.window,
             watchdog: self.watchdog,
+            reconnect: self.reconnect,
         }
     }
 }
 
 impl DiameterPeer {
-    fn rule(&self) -> PeerRule {
+    fn rule(&self, data: &Path) -> PeerRule {
         PeerRule {
             origin_host: self.origin_host.clone(),
             realm: self.realm.clone(),
             allowed_ips: self.allowed_ips.iter().filter_map(|ip| ip.parse().ok()).collect(),
             tls: self.tls,
+            connect: self.address.as_ref().map(|address| ConnectTo {
+                address: address.clone(),
+                tls: TlsClientSettings {
+                    ca_file: self.ca_file.as_ref().map(|file| data.join(file)),
+                    server_name: self.server_name.clone(),
+                },
+                charges: self.charging,
+            }),
         }
     }
 }
@@ -114,14 +133,73 @@ impl Check<'_> {
             for (m, ip) in peer.allowed_ips.iter().enumerate() {
                 self.check(&format!("{path}.allowed_ips[{m}]"), ip.parse::<AllowedIp>().err());
             }
-            let connects = peer.address.is_some();
-            self.check(
-                &format!("{path}.address"),
-                connects.then_some("connecting to peers is not built yet"),
-            );
+            self.diameter_address(&path, peer);
         }
+        self.diameter_twins(&diameter.peer);
         for problem in diameter.server(self.data).problems() {
+            if problem.field == "peer" && !diameter.peer.is_empty() {
+                // Said above, of the peer that it is about.
+                continue;
+            }
             self.add(&format!("diameter.{}", problem.field), problem.why);
+        }
+    }
+
+    /// Where a peer is connected to, and what is of use only there.
+    fn diameter_address(&mut self, path: &str, peer: &DiameterPeer) {
+        let Some(address) = &peer.address else {
+            for (key, is_there) in [
+                ("ca_file", peer.ca_file.is_some()),
+                ("server_name", peer.server_name.is_some()),
+                ("charging", peer.charging.is_some()),
+            ] {
+                let alone = "is of no use without address: it is about a peer that we connect to";
+                self.check(&format!("{path}.{key}"), is_there.then_some(alone));
+            }
+            return;
+        };
+        let elsewhere = self.config.charging.as_ref().map(|charging| charging.mode);
+        let alone = peer.charging.is_some() && elsewhere != Some(ChargingMode::Diameter);
+        self.check(
+            &format!("{path}.charging"),
+            alone.then_some("is of no use without [charging] mode = \"diameter\""),
+        );
+        let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+        let port = port.and_then(|(_, port)| port.parse::<u16>().ok()).filter(|port| *port > 0);
+        self.check(
+            &format!("{path}.address"),
+            port.is_none().then(|| format!("{address:?} is not host:port")),
+        );
+        let rule = peer.rule(self.data);
+        if let Some((key, why)) = rule.unclear() {
+            self.add(&format!("{path}.{key}"), why);
+        }
+        for (key, is_there) in
+            [("ca_file", peer.ca_file.is_some()), ("server_name", peer.server_name.is_some())]
+        {
+            let alone = is_there && !peer.tls;
+            self.check(&format!("{path}.{key}"), alone.then_some("is of no use without tls = true"));
+        }
+        let settings = rule.connect.filter(|_| peer.tls).map(|to| to.tls);
+        if let Some(Err(error)) = settings.as_ref().map(TlsClient::new) {
+            self.add(&format!("{path}.{}", error.field), error.why);
+        }
+    }
+
+    /// Each peer that we connect to is another one, and each charging server has another place.
+    fn diameter_twins(&mut self, peers: &[DiameterPeer]) {
+        let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
+        for (n, peer) in peers.iter().enumerate().filter(|(_, peer)| peer.address.is_some()) {
+            let is_new = peer.origin_host.is_empty() || names.insert(peer.origin_host.to_ascii_lowercase());
+            self.check(
+                &format!("diameter.peer[{n}].origin_host"),
+                (!is_new).then(|| format!("{:?} is connected to already, by another peer", peer.origin_host)),
+            );
+            let is_new = peer.charging.is_none_or(|place| places.insert(place));
+            self.check(
+                &format!("diameter.peer[{n}].charging"),
+                (!is_new).then_some("is the place of another charging server"),
+            );
         }
     }
 }

@@ -38,6 +38,7 @@ impl Config {
                 .map(|smpp| SmppDoor { config: smpp.door(data), clients: smpp.clients() }),
             topics: self.topics.as_ref().map(|topics| topics.door(data, self.shares_topics())),
             ledger: self.ledger(),
+            external: self.external_charging(),
             diameter: self.diameter.as_ref().map(|diameter| diameter.server(data)),
             platforms: self.platforms(),
             parties: self.parties(),

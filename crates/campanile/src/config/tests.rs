@@ -163,6 +163,9 @@ fn rules_that_a_key_alone_cannot_tell() {
 
 #[test]
 fn charging_and_credit_control_must_make_sense() {
+    let peer = |keys: &str| {
+        format!("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\n[[diameter.peer]]\n{keys}")
+    };
     let cases: Vec<(String, &str)> = vec![
         (
             "[charging]\nmode = \"diameter\"".into(),
@@ -175,7 +178,15 @@ fn charging_and_credit_control_must_make_sense() {
         ("[diameter]\norigin_realm = \"example\"".into(), "diameter.origin_host: is needed: a name such as ocs.example"),
         ("[diameter]\norigin_host = \"a b\"\norigin_realm = \"example\"".into(), "diameter.origin_host: must be a name of letters, digits, hyphens and points, at most 255 octets"),
         ("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nlisten = \"0.0.0.0:3868\"".into(), "diameter.peer: is needed where the server listens beyond this machine: [[diameter.peer]] says who may connect"),
-        ("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\n[[diameter.peer]]\nrealm = \"c\"\naddress = \"d:1\"".into(), "diameter.peer[0].address: connecting to peers is not built yet"),
+        (peer("realm = \"c\"\naddress = \"d:1\""), "diameter.peer[0].origin_host: is needed in full, without *, where address says to connect: by it it is known who is there"),
+        (peer("origin_host = \"*.c\"\naddress = \"d:1\""), "diameter.peer[0].origin_host: is needed in full, without *, where address says to connect: by it it is known who is there"),
+        (peer("origin_host = \"c\"\naddress = \"d\""), "diameter.peer[0].address: \"d\" is not host:port"),
+        (peer("origin_host = \"c\"\naddress = \"d:1\"\ncharging = 1"), "diameter.peer[0].realm: is needed in full, without *, of a charging server: requests are addressed to it"),
+        (peer("origin_host = \"c\"\ncharging = 1"), "diameter.peer[0].charging: is of no use without address: it is about a peer that we connect to"),
+        (peer("origin_host = \"c\"\naddress = \"d:1\"\nserver_name = \"e\""), "diameter.peer[0].server_name: is of no use without tls = true"),
+        (peer("origin_host = \"c\"\naddress = \"d:1\"\n[[diameter.peer]]\norigin_host = \"C\"\naddress = \"e:1\""), "diameter.peer[1].origin_host: \"C\" is connected to already, by another peer"),
+        (peer("origin_host = \"c\"\nrealm = \"r\"\naddress = \"d:1\"\ncharging = 1\n[[diameter.peer]]\norigin_host = \"e\"\nrealm = \"r\"\naddress = \"e:1\"\ncharging = 1"), "diameter.peer[1].charging: is the place of another charging server"),
+        ("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nreconnect = \"1s\"".into(), "diameter.reconnect: must be at least 2s"),
         (
             "[charging]\nmode = \"ledger\"\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"".into(),
             "charging.mode: \"ledger\" is for a process that keeps its store and bus on its own disk: several that share PostgreSQL and NATS would each have other books",

@@ -39,6 +39,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         smpp: None,
         topics: None,
         ledger: None,
+        external: None,
         diameter: None,
         platforms: Vec::new(),
         parties: Vec::new(),

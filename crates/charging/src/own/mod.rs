@@ -1,4 +1,4 @@
-//! Our own messages, paid from the ledger: held before they are written, settled by what becomes of them.
+//! Our own messages, paid from the ledger, or at others' servers ([`external`]). From the ledger: held before they are written, settled by what becomes of them.
 //!
 //! A message is one delivery (alert, endpoint), whatever its attempts, routes and processes; the ledger knows it by that key until a while
 //! ([`LATE_US`]) after its validity. So whatever is told twice moves money once.
@@ -20,6 +20,7 @@
 //! The settler ([`settle`]) is a consumer group of the topic of outcomes, and acknowledges a record when the ledger has answered; the engine
 //! keeps the topic until then. A crash between answer and acknowledgement tells the ledger again what it knows.
 
+pub mod external;
 pub mod settle;
 #[cfg(test)]
 mod tests;

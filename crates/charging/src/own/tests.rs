@@ -58,6 +58,7 @@ impl House {
     fn bill(&self, endpoints: std::ops::Range<u32>, parts: u8) -> Bill {
         let item = |endpoint| BillItem {
             endpoint: EndpointNo(endpoint),
+            attempt: 1,
             parts,
             address: "+46701740605".to_owned(),
             until: Timestamp(now() + HOUR_US),

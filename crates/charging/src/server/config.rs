@@ -1,12 +1,14 @@
 //! What the credit-control server is told: where it listens, who we are, who may connect, limits.
 
 use diameter::peer::MESSAGE_OCTETS_MAX_DEFAULT;
-use net::{AllowedIp, TlsServerSettings};
+use net::{AllowedIp, TlsClientSettings, TlsServerSettings};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// The shortest watchdog interval (RFC 3539, section 3.4.1).
 pub const WATCHDOG_MIN: Duration = Duration::from_secs(6);
+/// The shortest time between attempts to connect: as long as its jitter.
+pub const RECONNECT_MIN: Duration = Duration::from_secs(2);
 /// The longest name of a node, octets.
 const IDENTITY_OCTETS_MAX: usize = 255;
 
@@ -33,6 +35,8 @@ pub struct ServerConfig {
     pub window: usize,
     /// Silence after which a peer is asked whether it lives (Tw).
     pub watchdog: Duration,
+    /// Between attempts to connect to a peer, with a jitter of 2 s either way (Tc; RFC 6733, section 2.1).
+    pub reconnect: Duration,
 }
 
 impl Default for ServerConfig {
@@ -48,6 +52,7 @@ impl Default for ServerConfig {
             message_octets_max: MESSAGE_OCTETS_MAX_DEFAULT,
             window: 20_000,
             watchdog: Duration::from_secs(30),
+            reconnect: Duration::from_secs(30),
         }
     }
 }
@@ -63,14 +68,47 @@ pub struct PeerRule {
     pub allowed_ips: Vec<AllowedIp>,
     /// Only by TLS.
     pub tls: bool,
+    /// We keep a connection to it; its name then stands in full.
+    pub connect: Option<ConnectTo>,
+}
+
+/// Where a peer is connected to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ConnectTo {
+    /// `host:port`.
+    pub address: String,
+    /// Whom we trust, where the rule says TLS.
+    pub tls: TlsClientSettings,
+    /// It is a charging server, with this place in the order in which they are asked. Its realm then stands in full.
+    pub charges: Option<u32>,
 }
 
 impl PeerRule {
+    /// What keeps it from naming one peer to connect to.
+    pub fn unclear(&self) -> Option<(&'static str, &'static str)> {
+        let to = self.connect.as_ref()?;
+        let is_open = |name: &str| name.is_empty() || name.contains('*');
+        if is_open(&self.origin_host) {
+            return Some((
+                "origin_host",
+                "is needed in full, without *, where address says to connect: by it it is known who is there",
+            ));
+        }
+        (to.charges.is_some() && is_open(&self.realm)).then_some((
+            "realm",
+            "is needed in full, without *, of a charging server: requests are addressed to it",
+        ))
+    }
+
+    /// Whether this is the peer that is meant.
+    pub fn names(&self, origin_host: &str, realm: &str) -> bool {
+        let named = |pattern: &str, name: &str| pattern.is_empty() || matches(pattern, name);
+        named(&self.origin_host, origin_host) && named(&self.realm, realm)
+    }
+
     /// Whether it lets this peer in.
     pub fn admits(&self, origin_host: &str, realm: &str, from: IpAddr, by_tls: bool) -> bool {
-        let named = |pattern: &str, name: &str| pattern.is_empty() || matches(pattern, name);
-        named(&self.origin_host, origin_host)
-            && named(&self.realm, realm)
+        self.names(origin_host, realm)
             && (self.allowed_ips.is_empty() || self.allowed_ips.iter().any(|allowed| allowed.holds(from)))
             && (by_tls || !self.tls)
     }
@@ -138,6 +176,12 @@ impl ServerConfig {
         if !(1_024..=diameter::header::MESSAGE_OCTETS_MAX).contains(&self.message_octets_max) {
             add("message_octets_max", "must be from 1024 to 16777212");
         }
+        if let Some((field, why)) = self.peers.iter().find_map(PeerRule::unclear) {
+            add("peer", &format!("{field} {why}"));
+        }
+        if self.reconnect < RECONNECT_MIN {
+            add("reconnect", "must be at least 2s");
+        }
         if self.watchdog < WATCHDOG_MIN {
             add("watchdog", "must be at least 6s (RFC 3539)");
         }
@@ -173,6 +217,7 @@ mod tests {
             realm: "client.test".into(),
             allowed_ips: vec!["10.0.0.0/8".parse().unwrap()],
             tls: true,
+            connect: None,
         };
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         assert!(rule.admits("a.client.test", "client.test", ip("10.1.2.3"), true));

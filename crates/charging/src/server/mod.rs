@@ -3,12 +3,17 @@
 //! Each connection is a task on the runtime of one core. What one wake-up of it reads goes to the shards as one batch each, and what came
 //! back until its next wake-up is written with one write: so one busy connection uses all shards, and nothing is locked for a request.
 //!
+//! It also keeps connections to the peers that have an address (`connect`): such a peer is served on them as on any other, and is asked
+//! (`ask`) where it is a charging server.
+//!
 //! - [`ServerConfig`]: where it listens, who may connect, limits.
 //! - [`start`]: opens it. [`Running::stop`] says goodbye to each peer (DPR) once what it asked is answered.
 
 mod amounts;
 mod answer;
+mod ask;
 mod config;
+mod connect;
 mod desk;
 #[doc(hidden)]
 pub mod measure;
@@ -18,16 +23,20 @@ mod shape;
 mod tail;
 mod talk;
 
-pub use config::{ConfigProblem, PeerRule, ServerConfig, WATCHDOG_MIN};
+pub use ask::{Asker, Reply, WAITING_MAX};
+pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig, WATCHDOG_MIN};
 pub use peers::Connected;
 
 use crate::ledger::owner::Ledger;
 use answer::Identity;
+use ask::Asking;
+use connect::{Attached, Remote};
 use desk::Desk;
 use diameter::dictionary::application;
 use diameter::peer::{Application, Config, Connection, Start};
 use net::{Cores, Link, Listener, Stream, TlsServer, drive};
 use peers::Peers;
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -38,6 +47,9 @@ use tokio::task::JoinHandle;
 
 /// Peers get so long to be answered and to agree when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Our requests without an answer on one connection.
+const REQUESTS_MAX: usize = 4_096;
 
 /// Why the server could not be opened.
 #[derive(Debug)]
@@ -71,6 +83,7 @@ pub struct Running {
     address: Option<SocketAddr>,
     tls_address: Option<SocketAddr>,
     server: Arc<Server>,
+    cores: Arc<Cores>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -85,9 +98,45 @@ impl Running {
         self.tls_address
     }
 
-    /// From now on these may connect. Who is connected stays.
+    /// From now on these may connect, and are connected to. Who connected stays; what we began to a peer that is not there any more ends.
     pub fn change_peers(&self, peers: Vec<PeerRule>) {
-        self.server.peers.replace(peers);
+        self.server.peers.replace(peers.clone());
+        if let Err(error) = self.connect_to(&peers) {
+            tracing::error!(%error, "a Diameter peer is not connected to");
+        }
+    }
+
+    /// Keeps connections to these, and ends those to others. Who stays as it was keeps its connection.
+    fn connect_to(&self, rules: &[PeerRule]) -> Result<(), ServerError> {
+        let server = &self.server;
+        let before = server.peers.remotes();
+        let mut after = HashMap::new();
+        let mut wrong = None;
+        for (rule, to) in rules.iter().filter_map(|rule| rule.connect.as_ref().map(|to| (rule, to))) {
+            let key = diameter::peer::Peer::key(&rule.origin_host);
+            let remote = match before.get(&key).filter(|remote| remote.rule == *rule) {
+                Some(remote) => Ok(Arc::clone(remote)),
+                None => Remote::new(rule, to, &server.config, server.next_seed()),
+            };
+            match remote {
+                Ok(remote) => drop(after.insert(key, remote)),
+                Err(why) => wrong = Some(ServerError { field: "peer", why }),
+            }
+        }
+        let is_in = |remotes: &HashMap<String, Arc<Remote>>, key: &str, remote: &Arc<Remote>| {
+            remotes.get(key).is_some_and(|other| Arc::ptr_eq(other, remote))
+        };
+        server.peers.set_remotes(after.clone());
+        before.iter().filter(|(key, remote)| !is_in(&after, key, remote)).for_each(|(_, gone)| gone.remove());
+        for (_, remote) in after.iter().filter(|(key, remote)| !is_in(&before, key, remote)) {
+            tokio::spawn(Arc::clone(remote).keep(Arc::clone(server), Arc::clone(&self.cores)));
+        }
+        wrong.map_or(Ok(()), Err)
+    }
+
+    /// The peers that are charging servers, also those of a later reload.
+    pub fn charging_servers(&self) -> ChargingServers {
+        ChargingServers(Arc::clone(&self.server.peers))
     }
 
     /// Whoever is connected.
@@ -129,7 +178,7 @@ pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> R
         live: AtomicUsize::new(0),
         seed: AtomicU64::new(fresh_seed()),
     });
-    let mut running = Running { address: None, tls_address: None, server, tasks: Vec::new() };
+    let mut running = Running { address: None, tls_address: None, server, cores, tasks: Vec::new() };
     for (field, listen, tls) in [("listen", config.listen, None), ("listen_tls", config.tls_listen, tls)] {
         let Some(listen) = listen else { continue };
         let cannot =
@@ -142,12 +191,13 @@ pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> R
         } else {
             running.address = address
         }
-        let (server, cores) = (Arc::clone(&running.server), Arc::clone(&cores));
+        let (server, cores) = (Arc::clone(&running.server), Arc::clone(&running.cores));
         running.tasks.push(tokio::spawn(async move {
             let each = move |stream, peer| converse(Arc::clone(&server), stream, peer, by_tls);
             listener.serve(&cores, tls, each).await;
         }));
     }
+    running.connect_to(&config.peers)?;
     Ok(running)
 }
 
@@ -162,6 +212,9 @@ fn machine(config: &ServerConfig) -> Config {
     machine.message_octets_max = config.message_octets_max;
     machine.owed_max = config.window;
     machine.tw = config.watchdog;
+    machine.tc = config.reconnect;
+    // Of our own requests.
+    machine.window = REQUESTS_MAX;
     machine
 }
 
@@ -171,8 +224,29 @@ fn fresh_seed() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
+/// The peers that are charging servers, whoever that is at the moment.
+#[derive(Clone)]
+pub struct ChargingServers(Arc<Peers>);
+
+impl ChargingServers {
+    /// All of them, in the order in which they are asked.
+    pub fn list(&self) -> Vec<Arc<Asker>> {
+        let remotes = self.0.remotes();
+        let mut all: Vec<Arc<Asker>> = remotes.values().filter_map(|remote| remote.asker.clone()).collect();
+        all.sort_by(|one, other| (one.place, &one.host).cmp(&(other.place, &other.host)));
+        all
+    }
+}
+
 /// Counts a connection for as long as it is.
 struct Alive(Arc<Server>);
+
+impl Alive {
+    fn new(server: &Arc<Server>) -> Alive {
+        server.live.fetch_add(1, Ordering::AcqRel);
+        Alive(Arc::clone(server))
+    }
+}
 
 impl Drop for Alive {
     fn drop(&mut self) {
@@ -181,25 +255,61 @@ impl Drop for Alive {
 }
 
 async fn converse(server: Arc<Server>, stream: Stream, peer: SocketAddr, by_tls: bool) {
-    server.live.fetch_add(1, Ordering::AcqRel);
-    let alive = Alive(Arc::clone(&server));
-    let local = stream.tcp().local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |local| local.ip());
-    let seed = server.seed.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
-    let start = Start { local, is_secured: by_tls, watchdog: None, seed };
+    let start = server.begin(&stream, by_tls);
     let connection = Connection::listening(Arc::clone(&server.config), start, Instant::now());
-    let desk = Desk::new(server.ledger.clone(), Arc::clone(&server.identity));
-    let mut usher = Usher {
-        peers: Arc::clone(&server.peers),
-        from: peer.ip(),
-        by_tls,
-        stopping: server.stop.subscribe(),
-        inbox: desk.inbox(),
-        asked: None,
-        place: None,
-        said_goodbye: false,
-    };
-    let mut talk = Talk { connection, desk };
-    let end = drive(&mut Link::new(stream), &mut talk, &mut usher).await;
-    tracing::debug!(%peer, ?end, "a Diameter connection ended");
-    drop(alive);
+    server.talk(connection, stream, (peer.ip(), by_tls), None).await;
+}
+
+impl Server {
+    fn next_seed(&self) -> u64 {
+        self.seed.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
+    }
+
+    fn begin(&self, stream: &Stream, by_tls: bool) -> Start {
+        let local = stream.tcp().local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |local| local.ip());
+        Start { local, is_secured: by_tls, watchdog: None, seed: self.next_seed() }
+    }
+
+    /// A connection that we began.
+    async fn converse_as_initiator(self: &Arc<Server>, stream: Stream, attached: Attached) {
+        let by_tls = !matches!(stream, Stream::Plain(_));
+        let start = Start { watchdog: Some(attached.watchdog()), ..self.begin(&stream, by_tls) };
+        let host = attached.remote.rule.origin_host.clone();
+        let connection = Connection::connecting(Arc::clone(&self.config), start, Some(&host), Instant::now());
+        let from = stream.peer().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
+        self.talk(connection, stream, (from, by_tls), Some(attached)).await;
+    }
+
+    async fn talk(
+        self: &Arc<Server>,
+        connection: Connection,
+        stream: Stream,
+        (from, by_tls): (IpAddr, bool),
+        attached: Option<Attached>,
+    ) {
+        let alive = Alive::new(self);
+        let desk = Desk::new(self.ledger.clone(), Arc::clone(&self.identity));
+        let asking = attached.as_ref().and_then(|attached| attached.remote.asker.as_ref()).map(Asking::new);
+        let mut usher = Usher {
+            peers: Arc::clone(&self.peers),
+            from,
+            by_tls,
+            stopping: self.stop.subscribe(),
+            inbox: desk.inbox(),
+            asks: asking.as_ref().map(Asking::bell),
+            asked: None,
+            capabilities: None,
+            opened: None,
+            attached,
+            unanswered: Vec::new(),
+            ended: None,
+            place: None,
+            said_goodbye: false,
+        };
+        let mut talk = Talk { connection, desk, asking };
+        let end = drive(&mut Link::new(stream), &mut talk, &mut usher).await;
+        tracing::debug!(%from, ?end, "a Diameter connection ended");
+        usher.leave(talk, Instant::now());
+        drop(alive);
+    }
 }

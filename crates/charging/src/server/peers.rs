@@ -1,8 +1,9 @@
 //! Who is connected, and who may be.
 
 use super::config::PeerRule;
+use super::connect::Remote;
 use arc_swap::ArcSwap;
-use diameter::peer::Capabilities;
+use diameter::peer::{Capabilities, Peer};
 use diameter::result_code;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,6 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct Peers {
     rules: ArcSwap<Vec<PeerRule>>,
     connected: Mutex<HashMap<String, Connected>>,
+    /// Those that we connect to, by name.
+    remotes: ArcSwap<HashMap<String, Arc<Remote>>>,
+}
+
+/// How a peer is let in.
+pub(super) enum Admission {
+    /// At once.
+    Now(Place),
+    /// We connect to it too: which connection stays is decided there.
+    Judged(Arc<Remote>),
 }
 
 /// A peer that is connected.
@@ -35,14 +46,41 @@ pub(super) struct NotAdmitted {
     pub(super) text: &'static str,
 }
 
+impl NotAdmitted {
+    /// It has a connection that stays.
+    pub(super) const TWICE: NotAdmitted = NotAdmitted {
+        result_code: result_code::ELECTION_LOST,
+        text: "a peer with this Origin-Host is connected already",
+    };
+}
+
 impl Peers {
     pub(super) fn new(rules: Vec<PeerRule>) -> Arc<Peers> {
-        Arc::new(Peers { rules: ArcSwap::from_pointee(rules), connected: Mutex::default() })
+        Arc::new(Peers {
+            rules: ArcSwap::from_pointee(rules),
+            connected: Mutex::default(),
+            remotes: ArcSwap::default(),
+        })
     }
 
     /// From now on these may connect. Who is connected stays.
     pub(super) fn replace(&self, rules: Vec<PeerRule>) {
         self.rules.store(Arc::new(rules));
+    }
+
+    /// Those that we connect to.
+    pub(super) fn remotes(&self) -> Arc<HashMap<String, Arc<Remote>>> {
+        self.remotes.load_full()
+    }
+
+    /// From now on we connect to these.
+    pub(super) fn set_remotes(&self, remotes: HashMap<String, Arc<Remote>>) {
+        self.remotes.store(Arc::new(remotes));
+    }
+
+    /// Whether a peer of this name is connected.
+    pub(super) fn is_connected(&self, key: &str) -> bool {
+        self.lock().contains_key(key)
     }
 
     /// Lets a peer in, unless no rule does, or it is here already (RFC 6733, section 5.6: R-Reject in R-Open).
@@ -51,7 +89,7 @@ impl Peers {
         peer: &Capabilities,
         from: IpAddr,
         by_tls: bool,
-    ) -> Result<Place, NotAdmitted> {
+    ) -> Result<Admission, NotAdmitted> {
         let rules = self.rules.load();
         let is_known = match &rules[..] {
             [] => from.to_canonical().is_loopback(),
@@ -63,11 +101,23 @@ impl Peers {
             let text = "no [[diameter.peer]] lets this Origin-Host and realm in from this address";
             return Err(NotAdmitted { result_code: result_code::UNKNOWN_PEER, text });
         }
-        let key = peer.origin_host.to_ascii_lowercase();
+        match self.remotes.load().get(&Peer::key(&peer.origin_host)) {
+            Some(remote) => Ok(Admission::Judged(Arc::clone(remote))),
+            None => self.place(peer, from, by_tls).map(Admission::Now),
+        }
+    }
+
+    /// A place for a peer that is let in, if its name has none.
+    pub(super) fn place(
+        self: &Arc<Self>,
+        peer: &Capabilities,
+        from: IpAddr,
+        by_tls: bool,
+    ) -> Result<Place, NotAdmitted> {
+        let key = Peer::key(&peer.origin_host);
         let mut connected = self.lock();
         if connected.contains_key(&key) {
-            let text = "a peer with this Origin-Host is connected already";
-            return Err(NotAdmitted { result_code: result_code::ELECTION_LOST, text });
+            return Err(NotAdmitted::TWICE);
         }
         let one = Connected {
             origin_host: peer.origin_host.clone(),

@@ -145,7 +145,8 @@ impl Reader {
         if context != self.context.0 {
             self.context = (context.to_owned(), ServiceContext::parse(context));
         }
-        let sms = if request.kind == RequestType::Event { request.sms() } else { None };
+        let has_destination = matches!(request.kind, RequestType::Event | RequestType::Initial);
+        let sms = if has_destination { request.sms() } else { None };
         let to = sms.and_then(|sms| sms.recipients().next());
         let place = |octets: &[u8]| Place::of(message, octets);
         let found = |name| request.found().find(name);

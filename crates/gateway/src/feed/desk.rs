@@ -571,8 +571,9 @@ fn over<P>(held: &Held<P>, place: u32, entry: &Entry, now: Timestamp) -> Option<
     if entry.expires.is_some_and(|expires| now > expires) {
         return Some(Over::Now(AttemptResult::NotTried { why: NotTried::Expired }));
     }
-    let (code, text) = unpaid.map(|unpaid| (unpaid.code().to_owned(), unpaid.text().to_owned()))?;
-    Some(Over::Now(AttemptResult::Refused { permanent: true, code, text }))
+    let unpaid = unpaid?;
+    let (permanent, code, text) = (unpaid.is_permanent(), unpaid.code().to_owned(), unpaid.text().to_owned());
+    Some(Over::Now(AttemptResult::Refused { permanent, code, text }))
 }
 
 /// Entries that are given back together, in one record.

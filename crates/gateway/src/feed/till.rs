@@ -80,6 +80,7 @@ impl<C: Craft> Feed<C> {
             (progress.intended_to..segment.entries.len() as u32).partition(is_over);
         let item = |entry: &Entry| BillItem {
             endpoint: entry.endpoint,
+            attempt: entry.attempt,
             parts: self.craft.units(segment, &held.prepared, entry).max(1),
             address: entry.address.clone(),
             until: entry.expires.unwrap_or(segment.expires),

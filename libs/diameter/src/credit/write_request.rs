@@ -66,7 +66,7 @@ pub struct ServiceToRequest<'a> {
 /// SMS-Information of 3GPP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmsToCharge<'a> {
-    /// The number that the message comes from.
+    /// The number that the message comes from; empty: nothing is said of it.
     pub originator: &'a str,
     /// The number that it goes to.
     pub recipient: &'a str,
@@ -213,7 +213,9 @@ impl SmsToCharge<'_> {
             sms.group(avp::RECIPIENT_INFO, |info| {
                 info.group(avp::RECIPIENT_ADDRESS, |group| address(group, self.recipient));
             });
-            sms.group(avp::ORIGINATOR_RECEIVED_ADDRESS, |group| address(group, self.originator));
+            if !self.originator.is_empty() {
+                sms.group(avp::ORIGINATOR_RECEIVED_ADDRESS, |group| address(group, self.originator));
+            }
         });
     }
 }

@@ -3,8 +3,10 @@
 
 mod abandoned;
 mod conformance;
+mod connecting;
 mod credit;
 mod duplicates;
+mod elsewhere;
 mod foreign;
 mod hostile;
 mod kills;

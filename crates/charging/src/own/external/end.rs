@@ -1,0 +1,208 @@
+//! A message's session ends: what was used is charged once, and what was not is free.
+
+use super::request::{About, What, result_code};
+use super::{External, MessageId, Open, until_usable};
+use crate::server::{Asker, Reply};
+use diameter::message::Message;
+use diameter::result_code;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The server that has the session is waited for so long before others are asked, if it was told nothing yet.
+const ELSEWHERE_AFTER: Duration = Duration::from_secs(30);
+/// A server that may have taken the money is waited for so long; after that nobody knows.
+const GIVES_UP_AFTER: Duration = Duration::from_secs(3_600);
+/// What is free needs less patience: the server frees it by itself (Tcc).
+const RELEASES_WITHIN: Duration = Duration::from_secs(120);
+/// A debit without a session is repeated so long: no server need know an event for longer.
+const DEBITS_WITHIN: Duration = Duration::from_secs(30);
+/// An answer is waited for so long on a connection.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+/// A server with too much to do is asked again after so long.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// What a server says of a session's end.
+enum Word {
+    /// It is over, and charged.
+    Done,
+    /// The server has no such session.
+    Unknown,
+    /// It cannot now.
+    Busy,
+    /// It will not.
+    Refused(u32),
+}
+
+/// A session that is being ended.
+struct Ending<'a> {
+    external: &'a External,
+    id: MessageId,
+    open: Option<Open>,
+    used: u32,
+    end_to_end: u32,
+    /// A server may have heard it.
+    is_retransmit: bool,
+    began: Instant,
+    /// Those that do not know the session.
+    strangers: Vec<Arc<str>>,
+}
+
+impl External {
+    /// Ends a message's session with so many parts used. Returns when that is charged, or nobody can say any more whether it is; `is_old`:
+    /// an earlier process may have done so before.
+    pub(crate) async fn end(&self, id: MessageId, used: u32, is_old: bool) {
+        let open = self.known(&id);
+        let mut ending = Ending {
+            external: self,
+            id,
+            open,
+            used,
+            end_to_end: self.end_to_end(),
+            is_retransmit: is_old,
+            began: Instant::now(),
+            strangers: Vec::new(),
+        };
+        ending.run().await;
+        self.forget(&id);
+    }
+}
+
+impl Ending<'_> {
+    fn about(&self) -> About<'_> {
+        let account = self.open.as_ref().map_or("", |open| &open.account);
+        About { id: self.id, account, phone: "", is_sms: true }
+    }
+
+    async fn run(&mut self) {
+        loop {
+            let Some(server) = self.next().await else { return self.nobody_knows().await };
+            let what = What::End { used: self.used, number: 1 };
+            let octets =
+                self.external.write(self.about(), what, (&server, self.end_to_end, self.is_retransmit));
+            match server.ask(octets, self.end_to_end, ANSWERED_WITHIN).await {
+                Reply::Answer(octets) => match word(&octets) {
+                    Word::Done => return,
+                    Word::Unknown => self.strangers.push(Arc::from(&*server.host)),
+                    Word::Busy => tokio::time::sleep(BUSY).await,
+                    Word::Refused(code) => {
+                        self.lost(&format!("{} refuses it with {code}", server.host));
+                        return;
+                    }
+                },
+                Reply::Unanswered(fate) => {
+                    if fate.is_retransmit() {
+                        self.is_retransmit = true;
+                        // It may have taken the money: nobody else is asked before it has spoken.
+                        let host = Some(Arc::from(&*server.host));
+                        self.open = Some(Open { account: self.about().account.into(), host });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The server to be asked next, once it can be; nothing if none knows the session, or none comes.
+    async fn next(&mut self) -> Option<Arc<Asker>> {
+        let patience = match (self.used, self.is_retransmit) {
+            (0, _) => RELEASES_WITHIN,
+            (_, true) => GIVES_UP_AFTER,
+            (_, false) => ELSEWHERE_AFTER,
+        };
+        let until = self.began + patience;
+        let owner = self.open.as_ref().and_then(|open| open.host.clone());
+        let is_stranger = |host: &str| self.strangers.iter().any(|stranger| **stranger == *host);
+        if let Some(owner) = owner.filter(|owner| !is_stranger(owner)) {
+            let server = self.external.servers().into_iter().find(|server| *server.host == *owner);
+            if let Some(server) = server
+                && until_usable(&server, until).await
+            {
+                return Some(server);
+            }
+            // It does not come, or is configured no more.
+            self.strangers.push(owner);
+        }
+        loop {
+            if let Some(server) = self.external.usable(&self.strangers) {
+                return Some(server);
+            }
+            let servers = self.external.servers();
+            let absent =
+                servers.iter().find(|server| !self.strangers.iter().any(|host| **host == *server.host));
+            match absent {
+                // Without any server, the first that comes.
+                Some(server) if !until_usable(server, (Instant::now() + BUSY).min(until)).await => {
+                    if Instant::now() >= until {
+                        self.strangers.push(Arc::from(&*server.host));
+                    }
+                }
+                Some(server) => return Some(Arc::clone(server)),
+                None if servers.is_empty() && Instant::now() < self.began + GIVES_UP_AFTER => {
+                    tokio::time::sleep(BUSY).await;
+                }
+                None => return None,
+            }
+        }
+    }
+
+    /// No server knows the session. One that was certainly never told of its end has not charged it: its price is debited now. Of any other
+    /// nobody knows, and it is not charged twice.
+    async fn nobody_knows(&mut self) {
+        if self.used == 0 || self.is_retransmit {
+            return;
+        }
+        let began = Instant::now();
+        let end_to_end = self.external.end_to_end();
+        let mut is_retransmit = false;
+        let mut chosen: Option<Arc<Asker>> = None;
+        while chosen.is_none() || began.elapsed() < DEBITS_WITHIN {
+            let Some(server) = chosen.clone().or_else(|| self.external.usable(&[])) else {
+                if self.began.elapsed() > GIVES_UP_AFTER {
+                    break;
+                }
+                tokio::time::sleep(BUSY).await;
+                continue;
+            };
+            let what = What::Debit { parts: self.used };
+            let octets = self.external.write(self.about(), what, (&server, end_to_end, is_retransmit));
+            match server.ask(octets, end_to_end, ANSWERED_WITHIN).await {
+                Reply::Answer(octets) => match word(&octets) {
+                    Word::Done => return,
+                    Word::Busy => tokio::time::sleep(BUSY).await,
+                    Word::Unknown => return self.lost("its server does not know it"),
+                    Word::Refused(code) => {
+                        return self.lost(&format!("{} refuses it with {code}", server.host));
+                    }
+                },
+                Reply::Unanswered(fate) if fate.is_retransmit() => {
+                    // Nobody else is asked: this one may have taken the money.
+                    (is_retransmit, chosen) = (true, Some(Arc::clone(&server)));
+                    until_usable(&server, began + DEBITS_WITHIN).await;
+                }
+                Reply::Unanswered(_) => {}
+            }
+        }
+        self.lost("no server answers");
+    }
+
+    fn lost(&self, why: &str) {
+        if self.used > 0 {
+            let MessageId { alert, endpoint, .. } = self.id;
+            tracing::warn!(%alert, endpoint = endpoint.0, parts = self.used, why, "an accepted message is not charged");
+        }
+    }
+}
+
+fn word(octets: &[u8]) -> Word {
+    let Ok(message) = Message::read(octets) else { return Word::Busy };
+    match result_code(&message) {
+        code if result_code::is_success(code) => Word::Done,
+        // It costs nothing.
+        result_code::CREDIT_CONTROL_NOT_APPLICABLE => Word::Done,
+        result_code::UNKNOWN_SESSION_ID => Word::Unknown,
+        result_code::TOO_BUSY
+        | result_code::UNABLE_TO_DELIVER
+        | result_code::LOOP_DETECTED
+        | result_code::UNABLE_TO_COMPLY => Word::Busy,
+        code => Word::Refused(code),
+    }
+}

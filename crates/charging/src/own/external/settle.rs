@@ -1,0 +1,245 @@
+//! Outcomes, as they come by the bus, turned into the ends of sessions.
+
+use super::{External, MessageId};
+use crate::own::settle::GROUP;
+use bus::{Bus, BusError, Group, Leased};
+use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// Records whose sessions are being ended at once.
+const RECORDS_MAX: usize = 1_024;
+/// They are ours for so long; one that takes longer is given out again, and passed over.
+const LEASE: Duration = Duration::from_secs(60);
+/// Acknowledgements are made durable this often.
+const FLUSH: Duration = Duration::from_secs(1);
+/// After an error of the bus it is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Unknown attempts whose receipt is waited for, and messages of several parts that are under way; beyond, the server ends their sessions.
+const KEPT_MAX: usize = 65_536;
+/// Who ends waits at most so long for what is there to be settled; the rest is settled by the next start.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// The settler at work.
+#[derive(Debug)]
+pub struct Settling {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Settling {
+    /// Settles what is on record so far, and ends. Nothing is lost if that takes too long: it is settled after the next start.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        let abort = self.task.abort_handle();
+        match tokio::time::timeout(DRAIN_MAX, self.task).await {
+            Ok(Err(error)) => tracing::error!(%error, "settling ended in a panic"),
+            Ok(Ok(())) => {}
+            Err(_) => abort.abort(),
+        }
+    }
+}
+
+/// Starts settling by the outcomes on this bus, from where an earlier process stopped.
+///
+/// # Errors
+/// The bus's.
+pub fn start(external: External, bus: &dyn Bus) -> Result<Settling, BusError> {
+    let group = bus.group(OUTCOMES, GROUP)?;
+    let (stop, stopping) = watch::channel(false);
+    let settler =
+        Settler { external, group, under_way: HashSet::new(), ends: JoinSet::new(), words: Words::default() };
+    Ok(Settling { stop, task: tokio::spawn(settler.run(stopping)) })
+}
+
+struct Settler {
+    external: External,
+    group: Arc<dyn Group>,
+    /// Records that were taken and not acknowledged.
+    under_way: HashSet<u64>,
+    /// Each ends the sessions of one record, and says which.
+    ends: JoinSet<u64>,
+    words: Words,
+}
+
+impl Settler {
+    async fn run(mut self, mut stopping: watch::Receiver<bool>) {
+        let (mut flushed, mut dirty) = (Instant::now(), false);
+        loop {
+            let room = RECORDS_MAX.saturating_sub(self.under_way.len());
+            let taken = match self.group.take(room.min(RECORDS_MAX), LEASE) {
+                Ok(taken) => taken,
+                Err(BusError::Closed) => return,
+                Err(error) => {
+                    tracing::error!(%error, "outcomes cannot be taken: money waits to be settled");
+                    tokio::time::sleep(AGAIN).await;
+                    Vec::new()
+                }
+            };
+            let is_empty = taken.is_empty();
+            taken.into_iter().for_each(|leased| self.begin(&leased));
+            while let Some(ended) = self.ends.try_join_next() {
+                dirty |= self.acknowledge(ended.ok());
+            }
+            let is_over = is_empty && self.under_way.is_empty() && *stopping.borrow_and_update();
+            if dirty && (is_over || flushed.elapsed() >= FLUSH) {
+                (flushed, dirty) = (Instant::now(), false);
+                if let Err(error) = self.group.flush().await {
+                    tracing::warn!(%error, "what was settled is not noted; it is told again after a start");
+                }
+            }
+            if is_over {
+                return;
+            }
+            let has_room = self.under_way.len() < RECORDS_MAX;
+            let due = if dirty { FLUSH.saturating_sub(flushed.elapsed()) } else { Duration::MAX };
+            tokio::select! {
+                biased;
+                Some(ended) = self.ends.join_next() => dirty |= self.acknowledge(ended.ok()),
+                () = self.group.ready(), if has_room => {}
+                () = tokio::time::sleep(due) => {}
+                // Nobody can stop it any more once the handle is gone: then it goes on with the process.
+                Ok(()) = stopping.changed() => {}
+            }
+        }
+    }
+
+    /// Ends the sessions of which a record tells.
+    fn begin(&mut self, leased: &Leased) {
+        let index = leased.record.index;
+        if !self.under_way.insert(index) {
+            return;
+        }
+        let mut words = Vec::new();
+        match decode_outcomes(&leased.record.octets) {
+            Ok(outcomes) => outcomes.iter().for_each(|outcome| self.words.read(outcome, &mut words)),
+            Err(error) => {
+                tracing::error!(index, %error, "outcomes cannot be read: what they say is not settled, and is free when its session ends");
+            }
+        }
+        let external = self.external.clone();
+        let is_old = external.is_old(index);
+        self.ends.spawn(async move {
+            let ends = words.into_iter().map(|word| external.end(word.id, word.used, is_old));
+            futures_util::future::join_all(ends).await;
+            index
+        });
+    }
+
+    fn acknowledge(&mut self, index: Option<u64>) -> bool {
+        // What panicked is given out again.
+        let Some(index) = index else { return false };
+        self.under_way.remove(&index);
+        if let Err(error) = self.group.ack(index) {
+            tracing::warn!(index, %error, "what was settled is told again");
+        }
+        true
+    }
+}
+
+/// A session that ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) id: MessageId,
+    pub(super) used: u32,
+}
+
+/// What becomes of messages of which more than one thing is told.
+#[derive(Default)]
+pub(super) struct Words {
+    /// Unknown attempts by the key that a mail's receipt has, with their parts.
+    unknown: HashMap<u64, (MessageId, u32)>,
+    /// Messages of several parts: of how many something was told; nothing more is to be done once one of them was accepted.
+    parts: HashMap<MessageId, Option<u8>>,
+}
+
+impl Words {
+    /// What an outcome ends.
+    pub(super) fn read(&mut self, outcome: &Outcome, words: &mut Vec<Word>) {
+        match outcome {
+            Outcome::Attempt { of, result, .. } => {
+                let id = MessageId { alert: of.alert, endpoint: of.endpoint, attempt: of.attempt };
+                self.attempt(id, of.parts.max(1), result, words);
+            }
+            Outcome::Receipt(receipt) => self.receipt(receipt, words),
+            _ => {}
+        }
+    }
+
+    fn attempt(&mut self, id: MessageId, parts: u8, result: &AttemptResult, words: &mut Vec<Word>) {
+        let end = |used| Word { id, used };
+        match result {
+            AttemptResult::Accepted { .. } => {
+                if self.is_first_yes(id, parts) {
+                    words.push(end(parts.into()));
+                }
+                // An earlier attempt of which nobody knows is not paid for beside it.
+                let key = mail_key(id.alert, id.endpoint);
+                if let Some((other, _)) = self.unknown.get(&key).copied().filter(|(other, _)| *other != id) {
+                    self.unknown.remove(&key);
+                    words.push(Word { id: other, used: 0 });
+                }
+            }
+            // Nothing was reserved, unless the answer was lost.
+            AttemptResult::Refused { code, .. } if code == Unpaid::NoServer.code() => {
+                words.push(end(0));
+            }
+            AttemptResult::Refused { code, .. } if code.starts_with(Unpaid::CODES) => {}
+            AttemptResult::Refused { .. } | AttemptResult::NotTried { .. } => {
+                if self.is_last_no(id, parts) {
+                    words.push(end(0));
+                }
+            }
+            AttemptResult::Unknown { .. } => {
+                if self.unknown.len() >= KEPT_MAX {
+                    self.unknown.clear();
+                }
+                self.unknown.insert(mail_key(id.alert, id.endpoint), (id, parts.into()));
+            }
+        }
+    }
+
+    /// Any part that is taken settles all of them, once.
+    fn is_first_yes(&mut self, id: MessageId, parts: u8) -> bool {
+        parts == 1 || self.note_part(id, None) != Some(None)
+    }
+
+    /// Only when no part was taken nothing was used.
+    fn is_last_no(&mut self, id: MessageId, parts: u8) -> bool {
+        if parts == 1 {
+            return true;
+        }
+        let told = match self.parts.get(&id) {
+            Some(None) => return false,
+            Some(Some(told)) => told.saturating_add(1),
+            None => 1,
+        };
+        self.note_part(id, Some(told));
+        if told >= parts {
+            self.parts.remove(&id);
+        }
+        told >= parts
+    }
+
+    fn note_part(&mut self, id: MessageId, told: Option<u8>) -> Option<Option<u8>> {
+        if self.parts.len() >= KEPT_MAX {
+            self.parts.clear();
+        }
+        self.parts.insert(id, told)
+    }
+
+    fn receipt(&mut self, receipt: &Receipt, words: &mut Vec<Word>) {
+        let found = receipt.keys.iter().find(|key| self.unknown.contains_key(key)).copied();
+        let used = match receipt.state {
+            ReceiptState::Buffered => return,
+            ReceiptState::Delivered => true,
+            ReceiptState::Failed | ReceiptState::Expired => false,
+        };
+        if let Some((id, parts)) = found.and_then(|key| self.unknown.remove(&key)) {
+            words.push(Word { id, used: if used { parts } else { 0 } });
+        }
+    }
+}
