@@ -40,8 +40,7 @@ pub struct House {
     pub topics: (Option<SocketAddr>, Option<SocketAddr>),
     /// The books.
     pub ledger: Option<charging::ledger::Ledger>,
-    settling: Option<crate::money::Settling>,
-    external: Option<charging::own::external::External>,
+    paying: crate::money::Paying,
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
     pub(crate) doors: Doors,
@@ -120,8 +119,7 @@ impl House {
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
         world.outbox = outbox;
         let lead = furnish(&mut world, &engine, member.as_ref())?;
-        let crate::money::Money { ledger, external, settling } =
-            crate::money::open(&setup, &mut world).await?;
+        let (ledger, paying) = crate::money::open(&setup, &mut world).await?;
         let mut house = House {
             lead,
             forwarding: forwarding(&setup, &keys, node.is_some())?,
@@ -135,8 +133,7 @@ impl House {
             smpp: (None, None),
             topics: (None, None),
             ledger,
-            settling,
-            external,
+            paying,
             admin_token: None,
             doors: Doors::default(),
             gateways: BTreeMap::new(),
@@ -281,7 +278,7 @@ impl House {
         if let Some((diameter, ledger)) = diameter.zip(self.ledger.clone()) {
             let started = charging::server::start(diameter, ledger, self.cores.clone()).await;
             let door = started.map_err(|error| error.to_string())?;
-            if let Some(external) = &self.external {
+            if let Some(external) = &self.paying.external {
                 external.attach(door.charging_servers());
             }
             self.doors.diameter = Some(door);
@@ -335,7 +332,7 @@ impl House {
             lead.stop().await;
         }
         self.engine.stop().await;
-        if let Some(settling) = self.settling {
+        if let Some(settling) = self.paying.settling {
             settling.stop().await;
         }
         // What was settled may have gone out by it.

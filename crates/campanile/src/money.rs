@@ -17,27 +17,28 @@ pub(crate) fn folder(data: &Path) -> PathBuf {
 }
 
 /// Opens the books, where the setup wants them; from then on gateways ask them, where the setup wants that.
-pub(crate) async fn open(setup: &Setup, world: &mut gateway::World) -> Result<Money, String> {
+pub(crate) async fn open(
+    setup: &Setup,
+    world: &mut gateway::World,
+) -> Result<(Option<Ledger>, Paying), String> {
     let ledger = open_ledger(setup).await?;
-    let mut money = Money { ledger, external: None, settling: None };
+    let mut paying = Paying::default();
     if let Some(settings) = &setup.external {
         let said = |error: bus::BusError| format!("charging: {error}");
         let external = External::open(settings.clone(), &*world.bus).await.map_err(said)?;
         world.purse = Some(Arc::new(ServersPurse(external.clone())));
-        money.settling =
+        paying.settling =
             Some(Settling::External(external::settle::start(external.clone(), &*world.bus).map_err(said)?));
-        money.external = Some(external);
-        return Ok(money);
+        paying.external = Some(external);
+        return Ok((ledger, paying));
     }
-    let settling = charge_own(setup, money.ledger.as_ref(), world)?;
-    money.settling = settling.map(Settling::Ledger);
-    Ok(money)
+    paying.settling = charge_own(setup, ledger.as_ref(), world)?.map(Settling::Ledger);
+    Ok((ledger, paying))
 }
 
-/// Where money is.
-pub(crate) struct Money {
-    /// The books.
-    pub(crate) ledger: Option<Ledger>,
+/// How our own messages are paid.
+#[derive(Default)]
+pub(crate) struct Paying {
     /// Others' servers; they are asked once the Diameter node is open.
     pub(crate) external: Option<External>,
     /// What makes outcomes into charges.
