@@ -1,7 +1,8 @@
-//! Drives a protocol machine over TCP and TLS: one runtime per core, accept, limits, timers, draining.
+//! Drives a protocol machine over TCP, TLS and SCTP: one runtime per core, accept, limits, timers, draining.
 //!
 //! - [`Cores`]: one single-threaded runtime per core, each on a thread of its own.
 //! - [`connect`], [`Listener`]: sockets, always with `TCP_NODELAY`, plain or by TLS ([`TlsClient`], [`TlsServer`]).
+//! - [`connect_sctp`], [`Listener::bind_sctp`], [`probe_sctp`]: SCTP, where the kernel has it.
 //! - [`Machine`]: the five verbs every protocol machine has.
 //! - [`AllowedIp`]: from where somebody may connect.
 //! - [`Link`], [`drive`]: one task per connection reads all there is, feeds the machine, lets a [`Worker`] handle
@@ -16,6 +17,8 @@ mod drive;
 mod link;
 mod listen;
 mod machine;
+mod sctp;
+mod socket;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -27,5 +30,8 @@ pub use drive::{End, Worker, drive, hang_up};
 pub use link::{Link, Progress};
 pub use listen::{HANDSHAKE_MAX, Listener};
 pub use machine::Machine;
+pub use sctp::{
+    Messages, NoSctp, SCTP_ADDRESSES_MAX, SctpStream, connect_sctp, dial_sctp, probe_sctp, sctp_addresses,
+};
 pub use stream::{ConnectError, Stream, connect};
 pub use tls::{TlsClient, TlsClientSettings, TlsError, TlsServer, TlsServerSettings};

@@ -6,10 +6,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::net::{SocketFlags, acceptfrom_with};
+use std::os::fd::{AsFd, OwnedFd};
+use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 
-use crate::{Cores, Stream, TlsServer};
+use crate::socket::registered;
+use crate::{Cores, Messages, SctpStream, Stream, TlsServer, sctp};
 
 /// A TLS handshake that takes longer is given up.
 pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -21,8 +25,20 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A listening socket with a limit on its connections.
 #[derive(Debug)]
 pub struct Listener {
-    listener: TcpListener,
+    listener: Listening,
     connections: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+enum Listening {
+    Tcp(TcpListener),
+    Sctp(AsyncFd<OwnedFd>, Messages),
+}
+
+/// Accepted, and of no runtime yet.
+enum Accepted {
+    Tcp(std::net::TcpStream),
+    Sctp(OwnedFd, Messages),
 }
 
 impl Listener {
@@ -34,22 +50,40 @@ impl Listener {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
         for address in lookup_host(address).await? {
             match bind_one(address) {
-                Ok(listener) => {
-                    let connections = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
-                    return Ok(Listener { listener, connections });
-                }
+                Ok(listener) => return Ok(Listener::of(Listening::Tcp(listener), connections_max)),
                 Err(error) => last = error,
             }
         }
         Err(last)
     }
 
-    /// Where it listens.
+    /// Listens by SCTP on all of these addresses, of one port; otherwise as [`bind`](Listener::bind).
+    ///
+    /// # Errors
+    /// No SCTP in this kernel ([`probe_sctp`](crate::probe_sctp) says it in words), address in use, no right to the port.
+    pub fn bind_sctp(
+        addresses: &[SocketAddr],
+        connections_max: usize,
+        messages: Messages,
+    ) -> io::Result<Listener> {
+        let socket = sctp::listen(addresses, messages.payload_protocol, BACKLOG)?;
+        Ok(Listener::of(Listening::Sctp(socket, messages), connections_max))
+    }
+
+    fn of(listener: Listening, connections_max: usize) -> Listener {
+        let connections = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
+        Listener { listener, connections }
+    }
+
+    /// Where it listens; the first of several addresses.
     ///
     /// # Errors
     /// When the system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+        match &self.listener {
+            Listening::Tcp(listener) => listener.local_addr(),
+            Listening::Sctp(socket, _) => sctp::local(socket.as_fd()),
+        }
     }
 
     /// Accepts for ever, each connection handed to `each` as a task on the next of `cores`. Ends when dropped; the
@@ -61,18 +95,17 @@ impl Listener {
     {
         loop {
             let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return };
-            let (tcp, peer) =
-                match self.listener.accept().await.and_then(|(tcp, peer)| Ok((tcp.into_std()?, peer))) {
-                    Ok(accepted) => accepted,
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                        continue;
-                    }
-                };
+            let (accepted, peer) = match self.listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
             let (tls, each) = (tls.clone(), each.clone());
             cores.spawn_on(cores.next(), async move {
-                match prepare(tcp, tls).await {
+                match accepted.prepare(tls).await {
                     Ok(stream) => each(stream, peer).await,
                     Err(error) => tracing::info!(%error, %peer, "a connection ended before it began"),
                 }
@@ -89,13 +122,40 @@ fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn prepare(tcp: std::net::TcpStream, tls: Option<TlsServer>) -> io::Result<Stream> {
-    let stream = Stream::plain(TcpStream::from_std(tcp)?)?;
-    match tls {
-        None => Ok(stream),
-        Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, stream.into_tls_server(&tls)).await {
-            Ok(result) => result,
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake in time")),
-        },
+impl Listening {
+    async fn accept(&self) -> io::Result<(Accepted, SocketAddr)> {
+        match self {
+            Listening::Tcp(listener) => {
+                let (tcp, peer) = listener.accept().await?;
+                Ok((Accepted::Tcp(tcp.into_std()?), peer))
+            }
+            Listening::Sctp(socket, messages) => loop {
+                let mut ready = socket.readable().await?;
+                let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+                if let Ok(accepted) = ready.try_io(|socket| Ok(acceptfrom_with(socket, flags)?)) {
+                    let (socket, peer) = accepted?;
+                    let peer = peer.ok_or(io::ErrorKind::NotConnected)?.try_into()?;
+                    return Ok((Accepted::Sctp(socket, *messages), peer));
+                }
+            },
+        }
+    }
+}
+
+impl Accepted {
+    async fn prepare(self, tls: Option<TlsServer>) -> io::Result<Stream> {
+        let stream = match self {
+            Accepted::Tcp(tcp) => Stream::plain(TcpStream::from_std(tcp)?)?,
+            Accepted::Sctp(socket, messages) => {
+                Stream::Sctp(SctpStream::new(registered(socket)?, messages.length))
+            }
+        };
+        match tls {
+            None => Ok(stream),
+            Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, stream.into_tls_server(&tls)).await {
+                Ok(result) => result,
+                Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake in time")),
+            },
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A connection, plain or by TLS.
+//! A connection: TCP, TLS over it, or SCTP.
 
 use std::fmt;
 use std::io;
@@ -11,9 +11,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use crate::{TlsClient, TlsServer};
+use crate::{SctpStream, TlsClient, TlsServer};
 
-/// A TCP connection with `TCP_NODELAY`, or TLS over one.
+/// A TCP connection with `TCP_NODELAY`, TLS over one, or an SCTP association.
 #[derive(Debug)]
 pub enum Stream {
     /// Octets as they are.
@@ -22,6 +22,8 @@ pub enum Stream {
     TlsClient(Box<tokio_rustls::client::TlsStream<TcpStream>>),
     /// We are its server.
     TlsServer(Box<tokio_rustls::server::TlsStream<TcpStream>>),
+    /// Octets as they are, a message at a time.
+    Sctp(SctpStream),
 }
 
 /// Why there is no connection.
@@ -82,7 +84,7 @@ impl Stream {
     /// When it is TLS already, or the handshake fails.
     pub async fn into_tls_client(self, tls: &TlsClient, host: &str) -> io::Result<Stream> {
         let Stream::Plain(tcp) = self else {
-            return Err(io::Error::other("the connection is encrypted already"));
+            return Err(io::Error::other("the connection is not TCP in the clear"));
         };
         let name = tls.name_for(host).map_err(io::Error::other)?;
         Ok(Stream::TlsClient(Box::new(tls.connector.connect(name, tcp).await?)))
@@ -94,17 +96,31 @@ impl Stream {
     /// When it is TLS already, or the handshake fails.
     pub async fn into_tls_server(self, tls: &TlsServer) -> io::Result<Stream> {
         let Stream::Plain(tcp) = self else {
-            return Err(io::Error::other("the connection is encrypted already"));
+            return Err(io::Error::other("the connection is not TCP in the clear"));
         };
         Ok(Stream::TlsServer(Box::new(tls.acceptor.accept(tcp).await?)))
     }
 
-    /// The socket beneath.
-    pub fn tcp(&self) -> &TcpStream {
+    /// The socket beneath, if it is TCP's.
+    pub fn tcp(&self) -> Option<&TcpStream> {
         match self {
-            Stream::Plain(tcp) => tcp,
-            Stream::TlsClient(tls) => tls.get_ref().0,
-            Stream::TlsServer(tls) => tls.get_ref().0,
+            Stream::Plain(tcp) => Some(tcp),
+            Stream::TlsClient(tls) => Some(tls.get_ref().0),
+            Stream::TlsServer(tls) => Some(tls.get_ref().0),
+            Stream::Sctp(_) => None,
+        }
+    }
+
+    /// Our own end.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub fn local(&self) -> io::Result<SocketAddr> {
+        match self {
+            Stream::Plain(tcp) => tcp.local_addr(),
+            Stream::TlsClient(tls) => tls.get_ref().0.local_addr(),
+            Stream::TlsServer(tls) => tls.get_ref().0.local_addr(),
+            Stream::Sctp(sctp) => sctp.local(),
         }
     }
 
@@ -113,7 +129,12 @@ impl Stream {
     /// # Errors
     /// When the connection is gone.
     pub fn peer(&self) -> io::Result<SocketAddr> {
-        self.tcp().peer_addr()
+        match self {
+            Stream::Plain(tcp) => tcp.peer_addr(),
+            Stream::TlsClient(tls) => tls.get_ref().0.peer_addr(),
+            Stream::TlsServer(tls) => tls.get_ref().0.peer_addr(),
+            Stream::Sctp(sctp) => sctp.peer(),
+        }
     }
 }
 
@@ -140,6 +161,7 @@ impl AsyncRead for Stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
             Stream::TlsClient(tls) => Pin::new(tls).poll_read(cx, buf),
             Stream::TlsServer(tls) => Pin::new(tls).poll_read(cx, buf),
+            Stream::Sctp(sctp) => Pin::new(sctp).poll_read(cx, buf),
         }
     }
 }
@@ -150,6 +172,7 @@ impl AsyncWrite for Stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
             Stream::TlsClient(tls) => Pin::new(tls).poll_write(cx, buf),
             Stream::TlsServer(tls) => Pin::new(tls).poll_write(cx, buf),
+            Stream::Sctp(sctp) => Pin::new(sctp).poll_write(cx, buf),
         }
     }
 
@@ -158,6 +181,7 @@ impl AsyncWrite for Stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
             Stream::TlsClient(tls) => Pin::new(tls).poll_flush(cx),
             Stream::TlsServer(tls) => Pin::new(tls).poll_flush(cx),
+            Stream::Sctp(sctp) => Pin::new(sctp).poll_flush(cx),
         }
     }
 
@@ -166,6 +190,7 @@ impl AsyncWrite for Stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Stream::TlsClient(tls) => Pin::new(tls).poll_shutdown(cx),
             Stream::TlsServer(tls) => Pin::new(tls).poll_shutdown(cx),
+            Stream::Sctp(sctp) => Pin::new(sctp).poll_shutdown(cx),
         }
     }
 }

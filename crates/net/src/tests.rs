@@ -121,11 +121,11 @@ async fn every_socket_sends_small_messages_at_once() {
     let cores = Cores::from_handles(Vec::new());
     let serve = listener.serve(&cores, None, move |stream, _| {
         let tell = tell.clone();
-        async move { tell.send(stream.tcp().nodelay().unwrap()).unwrap() }
+        async move { tell.send(stream.tcp().unwrap().nodelay().unwrap()).unwrap() }
     });
     let connected = async {
         let stream = connect(&address, None, LONG).await.unwrap();
-        (stream.tcp().nodelay().unwrap(), told.recv().await.unwrap())
+        (stream.tcp().unwrap().nodelay().unwrap(), told.recv().await.unwrap())
     };
     tokio::select! {
         () = serve => unreachable!("it accepts for ever"),

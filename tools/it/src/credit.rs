@@ -1,5 +1,6 @@
 //! Diameter by the octet, as a client of a credit-control server: what no library would say too.
 
+use crate::transport::{dial, listens_too};
 use diameter::avp::{Address, Avp, AvpFlags, AvpName};
 use diameter::check::check;
 use diameter::dictionary::{application, avp, command, command_rule};
@@ -32,7 +33,8 @@ pub const EVENT: u32 = 4;
 /// `[diameter]` on this port, with more keys.
 pub fn diameter_door(port: u16, more: &str) -> String {
     format!(
-        "[diameter]\nlisten = \"127.0.0.1:{port}\"\norigin_host = \"{SERVER_HOST}\"\norigin_realm = \"{SERVER_REALM}\"\n{more}\n"
+        "[diameter]\nlisten = \"127.0.0.1:{port}\"\n{}origin_host = \"{SERVER_HOST}\"\norigin_realm = \"{SERVER_REALM}\"\n{more}\n",
+        listens_too(port)
     )
 }
 
@@ -221,15 +223,14 @@ impl CreditClient {
     /// # Errors
     /// Nobody listens.
     pub fn try_connect(port: u16, name: &str) -> io::Result<CreditClient> {
-        CreditClient::over(TcpStream::connect(("127.0.0.1", port))?, name)
+        CreditClient::over(dial(port)?, name)
     }
 
-    /// A connection that either side began.
+    /// A client over a connection that either side began, on which nothing was said.
     ///
     /// # Errors
     /// It ended.
     pub fn over(stream: TcpStream, name: &str) -> io::Result<CreditClient> {
-        stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         // Unlike those of an earlier connection of this name (RFC 6733, section 3).

@@ -5,6 +5,7 @@
 //! - [`Api`]: what a client says to it.
 //! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`OpenSmtpd`], [`CreditPeer`]: peers that nobody here wrote, as children too.
 //! - [`wire`]: SMPP by the octet, for what no library would say. [`credit`]: Diameter, likewise.
+//! - [`Guest`]: a small machine under emulation, with a kernel of its own.
 //! - [`Relay`]: a network between two of them that can be cut.
 //! - [`Callbacks`]: somebody who is told. [`Witness`]: somebody who sees the program write.
 //! - `sim`'s SMSC and mailbox run in the tests' process, so they outlive a server that is killed.
@@ -20,6 +21,7 @@ pub mod credit;
 mod credit_peer;
 mod esme;
 mod foreign_smsc;
+mod guest;
 mod kannel;
 mod open_smtpd;
 mod peer;
@@ -27,6 +29,7 @@ mod ports;
 mod relay;
 mod sendsms;
 mod server;
+pub mod transport;
 mod wait;
 pub mod wire;
 mod witness;
@@ -37,6 +40,7 @@ pub use constellation::{Constellation, Plan};
 pub use credit_peer::{CreditPeer, CreditPeerBy};
 pub use esme::{Esme, EsmeBy, Login};
 pub use foreign_smsc::{ForeignSmsc, ForeignSmscOptions, SmscBy};
+pub use guest::Guest;
 pub use kannel::Kannel;
 pub use open_smtpd::OpenSmtpd;
 pub use peer::Peer;

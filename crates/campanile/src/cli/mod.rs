@@ -134,6 +134,11 @@ fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
 
 fn checked(check: &args::Check) -> Outcome {
     let result = config::load(check.config.as_deref(), &check.data);
+    if let Ok(config) = &result
+        && let Some(missing) = missing_here(config)
+    {
+        eprintln!("{missing}");
+    }
     match (result, check.format.is_json()) {
         (Ok(_), true) => print("{\"ok\": true, \"problems\": []}\n"),
         (Ok(config), false) => print(&format!("The config is good: {}.\n", summary(&config))),
@@ -151,6 +156,13 @@ fn checked(check: &args::Check) -> Outcome {
             Err(Failure::Failed(format!("{} has {count} problem{plural}", problems.file())))
         }
     }
+}
+
+/// What a good config asks for and this machine has not: the program runs without.
+fn missing_here(config: &config::Config) -> Option<String> {
+    config.diameter.as_ref().filter(|diameter| !diameter.listen_sctp.is_empty())?;
+    let none = net::probe_sctp().err()?;
+    Some(format!("diameter.listen_sctp: {none}. Peers will be served by TCP and TLS only."))
 }
 
 fn summary(config: &config::Config) -> String {

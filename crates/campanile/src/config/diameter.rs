@@ -19,6 +19,8 @@ section! {
         listen: SocketAddr = loopback(3868),
         /// Address and port with TLS from the first octet.
         listen_tls: Option<SocketAddr> = None,
+        /// Addresses and one port by SCTP.
+        listen_sctp: Vec<SocketAddr> = Vec::new(),
         /// Nothing is taken in the clear.
         tls_only: bool = false,
         /// Certificate chain, PEM.
@@ -73,6 +75,7 @@ impl Diameter {
         ServerConfig {
             listen: (!self.tls_only).then_some(self.listen),
             tls_listen: self.listen_tls,
+            sctp_listen: self.listen_sctp.clone(),
             tls: tls.map(|(cert, key)| TlsServerSettings {
                 cert_file: data.join(cert),
                 key_file: data.join(key),
@@ -118,6 +121,11 @@ impl Check<'_> {
         ] {
             self.check(key, alone.then(|| format!("needs {other} beside it")));
         }
+        let clear = diameter.tls_only && !diameter.listen_sctp.is_empty();
+        self.check(
+            "diameter.listen_sctp",
+            clear.then_some("is in the clear, and tls_only takes nothing in the clear"),
+        );
         let is_shared = store_kept(self.config.store.url.reveal()) == Some(Where::Shared);
         self.check(
             "diameter",

@@ -116,7 +116,10 @@ impl Asking {
                 self.give_back();
             }
         }
-        while is_usable {
+        if !is_usable {
+            return;
+        }
+        loop {
             let Some(ask) = self.asker.lock().asks.pop_front() else { return };
             if let Some(ask) = self.send(ask, connection, now) {
                 self.asker.lock().asks.push_front(ask);

@@ -19,6 +19,8 @@ pub struct ServerConfig {
     pub listen: Option<SocketAddr>,
     /// With TLS from the first octet (RFC 6733, section 13.1).
     pub tls_listen: Option<SocketAddr>,
+    /// By SCTP: the addresses of one end, all of one port. Empty: not.
+    pub sctp_listen: Vec<SocketAddr>,
     /// Needed by `tls_listen`.
     pub tls: Option<TlsServerSettings>,
     /// Our DiameterIdentity.
@@ -44,6 +46,7 @@ impl Default for ServerConfig {
         ServerConfig {
             listen: None,
             tls_listen: None,
+            sctp_listen: Vec::new(),
             tls: None,
             origin_host: String::new(),
             origin_realm: String::new(),
@@ -154,14 +157,20 @@ impl ServerConfig {
                 add(field, "must be a name of letters, digits, hyphens and points, at most 255 octets");
             }
         }
-        if self.listen.is_none() && self.tls_listen.is_none() {
-            add("listen", "listen or listen_tls is needed");
+        if self.listen.is_none() && self.tls_listen.is_none() && self.sctp_listen.is_empty() {
+            add("listen", "listen, listen_tls or listen_sctp is needed");
         }
         if self.tls_listen.is_some() && self.tls.is_none() {
             add("listen_tls", "tls_cert and tls_key are needed");
         }
         let beyond = |listen: Option<SocketAddr>| listen.is_some_and(|listen| !listen.ip().is_loopback());
-        if self.peers.is_empty() && (beyond(self.listen) || beyond(self.tls_listen)) {
+        if !self.sctp_listen.is_empty()
+            && let Err(why) = net::sctp_addresses(&self.sctp_listen)
+        {
+            add("listen_sctp", &why);
+        }
+        let sctp_beyond = self.sctp_listen.iter().any(|listen| beyond(Some(*listen)));
+        if self.peers.is_empty() && (beyond(self.listen) || beyond(self.tls_listen) || sctp_beyond) {
             add(
                 "peer",
                 "is needed where the server listens beyond this machine: [[diameter.peer]] says who may connect",

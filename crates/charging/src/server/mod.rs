@@ -19,13 +19,14 @@ mod desk;
 pub mod measure;
 mod peers;
 mod read;
+pub mod sctp;
 mod shape;
 mod tail;
 mod talk;
 
 pub use ask::{Asker, Reply, WAITING_MAX};
 pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig, WATCHDOG_MIN};
-pub use peers::Connected;
+pub use peers::{Connected, Transport};
 
 use crate::ledger::owner::Ledger;
 use answer::Identity;
@@ -82,6 +83,7 @@ struct Server {
 pub struct Running {
     address: Option<SocketAddr>,
     tls_address: Option<SocketAddr>,
+    sctp_address: Option<SocketAddr>,
     server: Arc<Server>,
     cores: Arc<Cores>,
     tasks: Vec<JoinHandle<()>>,
@@ -96,6 +98,11 @@ impl Running {
     /// Where it listens by TLS.
     pub fn tls_address(&self) -> Option<SocketAddr> {
         self.tls_address
+    }
+
+    /// Where it listens by SCTP; the first of several addresses.
+    pub fn sctp_address(&self) -> Option<SocketAddr> {
+        self.sctp_address
     }
 
     /// From now on these may connect, and are connected to. Who connected stays; what we began to a peer that is not there any more ends.
@@ -178,27 +185,59 @@ pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> R
         live: AtomicUsize::new(0),
         seed: AtomicU64::new(fresh_seed()),
     });
-    let mut running = Running { address: None, tls_address: None, server, cores, tasks: Vec::new() };
+    let mut running =
+        Running { address: None, tls_address: None, sctp_address: None, server, cores, tasks: Vec::new() };
     for (field, listen, tls) in [("listen", config.listen, None), ("listen_tls", config.tls_listen, tls)] {
         let Some(listen) = listen else { continue };
         let cannot =
             |error: std::io::Error| ServerError { field, why: format!("cannot listen on {listen}: {error}") };
         let listener = Listener::bind(&listen.to_string(), config.connections_max).await.map_err(cannot)?;
         let address = Some(listener.address().map_err(cannot)?);
-        let by_tls = tls.is_some();
-        if by_tls {
+        if tls.is_some() {
             running.tls_address = address
         } else {
             running.address = address
         }
-        let (server, cores) = (Arc::clone(&running.server), Arc::clone(&running.cores));
-        running.tasks.push(tokio::spawn(async move {
-            let each = move |stream, peer| converse(Arc::clone(&server), stream, peer, by_tls);
+        running.serve(listener, tls, None);
+    }
+    running.open_sctp(&config)?;
+    running.connect_to(&config.peers)?;
+    Ok(running)
+}
+
+impl Running {
+    fn open_sctp(&mut self, config: &ServerConfig) -> Result<(), ServerError> {
+        if config.sctp_listen.is_empty() {
+            return Ok(());
+        }
+        let otherwise = config.listen.is_some() || config.tls_listen.is_some();
+        if let Some(listener) = sctp::bind(&config.sctp_listen, config.connections_max, otherwise)? {
+            self.sctp_address = listener.address().ok();
+            // Each address we may send from is told (RFC 6733, section 5.3.5).
+            let mut machine = machine(config);
+            let told = config.sctp_listen.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
+            machine.identity.host_addresses = told.collect();
+            self.serve(listener, None, Some(Arc::new(machine)));
+        }
+        Ok(())
+    }
+
+    /// Serves whoever connects here; `sctp` is the machine's settings where it is SCTP.
+    fn serve(&mut self, listener: Listener, tls: Option<TlsServer>, sctp: Option<Arc<Config>>) {
+        let transport = match (&tls, &sctp) {
+            (Some(_), _) => Transport::Tls,
+            (None, Some(_)) => Transport::Sctp,
+            (None, None) => Transport::Tcp,
+        };
+        let (server, cores) = (Arc::clone(&self.server), Arc::clone(&self.cores));
+        let config = sctp.unwrap_or_else(|| Arc::clone(&server.config));
+        self.tasks.push(tokio::spawn(async move {
+            let each = move |stream, peer| {
+                converse(Arc::clone(&server), Arc::clone(&config), stream, peer, transport)
+            };
             listener.serve(&cores, tls, each).await;
         }));
     }
-    running.connect_to(&config.peers)?;
-    Ok(running)
 }
 
 fn machine(config: &ServerConfig) -> Config {
@@ -254,10 +293,16 @@ impl Drop for Alive {
     }
 }
 
-async fn converse(server: Arc<Server>, stream: Stream, peer: SocketAddr, by_tls: bool) {
-    let start = server.begin(&stream, by_tls);
-    let connection = Connection::listening(Arc::clone(&server.config), start, Instant::now());
-    server.talk(connection, stream, (peer.ip(), by_tls), None).await;
+async fn converse(
+    server: Arc<Server>,
+    config: Arc<Config>,
+    stream: Stream,
+    peer: SocketAddr,
+    transport: Transport,
+) {
+    let start = server.begin(&stream, transport);
+    let connection = Connection::listening(config, start, Instant::now());
+    server.talk(connection, stream, (peer.ip(), transport), None).await;
 }
 
 impl Server {
@@ -265,26 +310,26 @@ impl Server {
         self.seed.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
     }
 
-    fn begin(&self, stream: &Stream, by_tls: bool) -> Start {
-        let local = stream.tcp().local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |local| local.ip());
-        Start { local, is_secured: by_tls, watchdog: None, seed: self.next_seed() }
+    fn begin(&self, stream: &Stream, transport: Transport) -> Start {
+        let local = stream.local().map_or(IpAddr::from([127, 0, 0, 1]), |local| local.ip());
+        Start { local, is_secured: transport == Transport::Tls, watchdog: None, seed: self.next_seed() }
     }
 
     /// A connection that we began.
     async fn converse_as_initiator(self: &Arc<Server>, stream: Stream, attached: Attached) {
-        let by_tls = !matches!(stream, Stream::Plain(_));
-        let start = Start { watchdog: Some(attached.watchdog()), ..self.begin(&stream, by_tls) };
+        let transport = if matches!(stream, Stream::Plain(_)) { Transport::Tcp } else { Transport::Tls };
+        let start = Start { watchdog: Some(attached.watchdog()), ..self.begin(&stream, transport) };
         let host = attached.remote.rule.origin_host.clone();
         let connection = Connection::connecting(Arc::clone(&self.config), start, Some(&host), Instant::now());
         let from = stream.peer().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
-        self.talk(connection, stream, (from, by_tls), Some(attached)).await;
+        self.talk(connection, stream, (from, transport), Some(attached)).await;
     }
 
     async fn talk(
         self: &Arc<Server>,
         connection: Connection,
         stream: Stream,
-        (from, by_tls): (IpAddr, bool),
+        (from, transport): (IpAddr, Transport),
         attached: Option<Attached>,
     ) {
         let alive = Alive::new(self);
@@ -293,7 +338,7 @@ impl Server {
         let mut usher = Usher {
             peers: Arc::clone(&self.peers),
             from,
-            by_tls,
+            transport,
             stopping: self.stop.subscribe(),
             inbox: desk.inbox(),
             asks: asking.as_ref().map(Asking::bell),

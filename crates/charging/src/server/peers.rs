@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 use diameter::peer::{Capabilities, Peer};
 use diameter::result_code;
 use std::collections::HashMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,8 +37,29 @@ pub struct Connected {
     pub product: String,
     /// From where it came.
     pub from: IpAddr,
-    /// By TLS.
-    pub by_tls: bool,
+    /// By what.
+    pub transport: Transport,
+}
+
+/// By what a peer is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP, in the clear.
+    Tcp,
+    /// TLS over TCP.
+    Tls,
+    /// SCTP, in the clear.
+    Sctp,
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Transport::Tcp => "TCP",
+            Transport::Tls => "TLS",
+            Transport::Sctp => "SCTP",
+        })
+    }
 }
 
 /// Why somebody is not let in.
@@ -88,8 +110,9 @@ impl Peers {
         self: &Arc<Self>,
         peer: &Capabilities,
         from: IpAddr,
-        by_tls: bool,
+        transport: Transport,
     ) -> Result<Admission, NotAdmitted> {
+        let by_tls = transport == Transport::Tls;
         let rules = self.rules.load();
         let is_known = match &rules[..] {
             [] => from.to_canonical().is_loopback(),
@@ -103,7 +126,7 @@ impl Peers {
         }
         match self.remotes.load().get(&Peer::key(&peer.origin_host)) {
             Some(remote) => Ok(Admission::Judged(Arc::clone(remote))),
-            None => self.place(peer, from, by_tls).map(Admission::Now),
+            None => self.place(peer, from, transport).map(Admission::Now),
         }
     }
 
@@ -112,7 +135,7 @@ impl Peers {
         self: &Arc<Self>,
         peer: &Capabilities,
         from: IpAddr,
-        by_tls: bool,
+        transport: Transport,
     ) -> Result<Place, NotAdmitted> {
         let key = Peer::key(&peer.origin_host);
         let mut connected = self.lock();
@@ -124,7 +147,7 @@ impl Peers {
             realm: peer.origin_realm.clone(),
             product: peer.product_name.clone(),
             from,
-            by_tls,
+            transport,
         };
         connected.insert(key.clone(), one);
         Ok(Place { peers: Arc::clone(self), key })

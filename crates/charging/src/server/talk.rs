@@ -3,7 +3,7 @@
 use super::ask::Asking;
 use super::connect::{Attached, Told};
 use super::desk::Desk;
-use super::peers::{Admission, NotAdmitted, Peers, Place};
+use super::peers::{Admission, NotAdmitted, Peers, Place, Transport};
 use diameter::peer::{Capabilities, Cause, Connection, End, Event, Incoming, Unanswered};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl net::Machine for Talk {
 pub(super) struct Usher {
     pub(super) peers: Arc<Peers>,
     pub(super) from: IpAddr,
-    pub(super) by_tls: bool,
+    pub(super) transport: Transport,
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) inbox: Arc<super::desk::Inbox>,
     pub(super) asked: Option<Result<Place, NotAdmitted>>,
@@ -78,7 +78,7 @@ pub(super) struct Usher {
 
 impl Usher {
     fn asked(&mut self, peer: Box<Capabilities>, now: Instant) {
-        match self.peers.admit(&peer, self.from, self.by_tls) {
+        match self.peers.admit(&peer, self.from, self.transport) {
             Ok(Admission::Now(place)) => {
                 self.tell_let_in(&peer);
                 self.asked = Some(Ok(place));
@@ -95,7 +95,7 @@ impl Usher {
     }
 
     fn tell_let_in(&self, peer: &Capabilities) {
-        tracing::info!(peer = peer.origin_host, realm = peer.origin_realm, from = %self.from, "A Diameter peer is let in.");
+        tracing::info!(peer = peer.origin_host, realm = peer.origin_realm, from = %self.from, by = %self.transport, "A Diameter peer is let in.");
     }
 
     fn tell_refused(&self, peer: &Capabilities, why: &NotAdmitted) {
@@ -119,7 +119,7 @@ impl Usher {
     /// A connection that the peer began, and that stays.
     fn let_in(&mut self, talk: &mut Talk, now: Instant) {
         let Some(peer) = self.capabilities.take() else { return };
-        match self.peers.place(&peer, self.from, self.by_tls) {
+        match self.peers.place(&peer, self.from, self.transport) {
             Ok(place) => {
                 self.tell_let_in(&peer);
                 self.place = Some(place);
@@ -138,7 +138,7 @@ impl Usher {
     fn settle_in(&mut self, peer: &Capabilities, talk: &mut Talk, now: Instant) {
         let Some(attached) = &self.attached else { return };
         let is_meant = attached.remote.rule.names(&peer.origin_host, &peer.origin_realm);
-        match self.peers.place(peer, self.from, self.by_tls) {
+        match self.peers.place(peer, self.from, self.transport) {
             Ok(place) if is_meant => {
                 tracing::info!(peer = peer.origin_host, realm = peer.origin_realm, at = %self.from, "Connected to a Diameter peer.");
                 self.place = Some(place);

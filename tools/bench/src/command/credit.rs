@@ -47,7 +47,11 @@ pub struct DiameterArgs {
     /// Runs of each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=101))]
     rounds: u16,
-    /// Measures a bare server in turns with ours
+    /// By what the clients connect
+    #[arg(long, value_enum, value_name = "TRANSPORT", default_value = "tcp",
+        conflicts_with_all = ["paper", "experiment"])]
+    transport: diameter::Transport,
+    /// Measures a bare server in turns with ours, by TCP
     #[arg(long)]
     floor: bool,
     /// A question of the published study, answered again
@@ -88,6 +92,14 @@ impl DiameterArgs {
         }
         if self.window.len() != 1 && self.window.len() != self.connections.len() {
             return Err("--window: as many numbers as --connections, or one".to_owned());
+        }
+        if self.floor && self.transport != diameter::Transport::Tcp {
+            return Err("--floor: the bare server has TCP only".to_owned());
+        }
+        if self.common.server.is_some() && self.transport == diameter::Transport::Tls {
+            return Err(
+                "--transport tls: only a server that the bench starts, whose certificate it knows".to_owned()
+            );
         }
         if self.common.paper {
             return self.run_paper(program).await;
@@ -137,10 +149,10 @@ impl DiameterArgs {
             accounts,
             threads: self.threads.into(),
             amount: self.count.map_or_else(time, diameter::Amount::Of),
+            transport: self.transport,
             floor: self.floor,
             rounds: self.rounds.into(),
             rate: None,
-            tls: false,
             placement: Placement::default(),
             load_cpus: Vec::new(),
         }

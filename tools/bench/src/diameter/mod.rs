@@ -8,12 +8,14 @@ mod report;
 mod request;
 mod study;
 mod subject;
+mod transport;
 
 pub(crate) use floor::start as start_floor;
 pub(crate) use load::Amount;
 pub(crate) use paper::run as run_paper;
 pub(crate) use report::{curves, rows};
 pub(crate) use study::{Experiment, StudyOptions, run as run_study, run_job};
+pub(crate) use transport::Transport;
 
 use crate::measured::{Cpu, Measured};
 use crate::world::{Placement, Probe, Usage};
@@ -39,13 +41,12 @@ pub(crate) struct DiameterOptions {
     pub(crate) accounts: u32,
     pub(crate) threads: usize,
     pub(crate) amount: Amount,
+    pub(crate) transport: Transport,
     /// A bare server is measured too, in turns.
     pub(crate) floor: bool,
     pub(crate) rounds: usize,
     /// Requests a second that fall due, for an open loop.
     pub(crate) rate: Option<f64>,
-    /// The server's TLS door in place of the one in the clear.
-    pub(crate) tls: bool,
     /// Where our server runs, and with which allocator.
     pub(crate) placement: Placement,
     /// The processors of the load; none named: all that this process may use.
@@ -112,6 +113,7 @@ async fn measure(
         rate: options.rate,
         tls: subject.tls(),
         cpus: options.load_cpus.clone(),
+        transport: options.transport,
         run: uuid::Uuid::now_v7().as_u64_pair().0 >> 16,
     };
     let (before, own) = (subject.usage(), Usage::of(std::process::id()));
@@ -149,6 +151,7 @@ fn rate(done: &Done) -> f64 {
 fn line(subject: &Subject, options: &DiameterOptions, done: &Done) -> Measured {
     let mut line = Measured::new("diameter")
         .with("server", subject.name())
+        .with("transport", options.transport.name())
         .with("pattern", if options.sessions { "session" } else { "event" })
         .with("connections", options.connections)
         .with("window", options.window)

@@ -1,7 +1,7 @@
 //! What is measured: our server with a folder of its own, a bare one, or one that runs already.
 
 use super::load::tls_of;
-use super::{BALANCE, DiameterOptions};
+use super::{BALANCE, DiameterOptions, Transport};
 use crate::world::{Part, Server, Usage, free_port};
 use rustls::ClientConfig;
 use std::path::Path;
@@ -34,13 +34,16 @@ impl Subject {
         };
         let folder = folder.map_err(|error| format!("no folder for the bench: {error}"))?;
         let address = format!("127.0.0.1:{}", free_port()?);
-        let (listen, tls) = if options.tls {
-            let (keys, tls) = certificate(folder.path())?;
-            // The door in the clear has a port that nobody asks for.
-            let clear = free_port()?;
-            (format!("listen = \"127.0.0.1:{clear}\"\nlisten_tls = \"{address}\"\n{keys}"), Some(tls))
-        } else {
-            (format!("listen = \"{address}\"\n"), None)
+        let (listen, tls) = match options.transport {
+            Transport::Tcp => (format!("listen = \"{address}\"\n"), None),
+            // By TCP too, on the same port: that shows when the door is open.
+            Transport::Sctp => (format!("listen = \"{address}\"\nlisten_sctp = [\"{address}\"]\n"), None),
+            Transport::Tls => {
+                let (keys, tls) = certificate(folder.path())?;
+                // The door in the clear has a port that nobody asks for.
+                let clear = free_port()?;
+                (format!("listen = \"127.0.0.1:{clear}\"\nlisten_tls = \"{address}\"\n{keys}"), Some(tls))
+            }
         };
         let config = format!(
             "[diameter]\n{listen}origin_host = \"ocs.bench.example\"\norigin_realm = \"bench.example\"\n\

@@ -2,6 +2,7 @@
 //! and clients that nobody here wrote.
 
 mod abandoned;
+mod association;
 mod conformance;
 mod connecting;
 mod credit;
@@ -11,6 +12,7 @@ mod foreign;
 mod hostile;
 mod kills;
 mod peer;
+mod sctp;
 
 use it::credit::{CreditClient, diameter_door};
 use it::{Api, Server, eventually, free_port};

@@ -5,6 +5,7 @@ mod open;
 mod schedule;
 
 use super::request::{Kind, Template, client_name, is_good};
+use super::transport::Transport;
 use crate::statistics::Spread;
 use crate::world::bind_this_thread;
 use diameter::avp::Address;
@@ -47,7 +48,8 @@ pub(super) struct Load {
     pub(super) amount: Amount,
     /// Requests a second that fall due whatever the server does; without it each answer lets the next request go.
     pub(super) rate: Option<f64>,
-    /// With TLS, and whom we trust.
+    pub(super) transport: Transport,
+    /// By TLS: whom we trust.
     pub(super) tls: Option<Arc<rustls::ClientConfig>>,
     /// The processors of its threads; none named: as they come.
     pub(super) cpus: Vec<usize>,
@@ -208,7 +210,7 @@ struct Client {
 impl Client {
     /// Connects and exchanges capabilities.
     fn open(load: &Load, number: usize) -> io::Result<Client> {
-        let mut link = Link::open(&load.address, load.tls.as_ref(), PATIENCE)?;
+        let mut link = Link::open(&load.address, load.transport, load.tls.as_ref(), PATIENCE)?;
         let mut input = vec![0; READ_OCTETS];
         exchange_capabilities(&mut link, number, &mut input)?;
         link.set_nonblocking()?;

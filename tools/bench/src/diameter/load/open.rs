@@ -114,6 +114,7 @@ mod tests {
             accounts: 10,
             amount: Amount::Of(count),
             rate,
+            transport: Transport::Tcp,
             tls: None,
             cpus: Vec::new(),
             run: 1,

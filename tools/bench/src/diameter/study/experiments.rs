@@ -3,7 +3,7 @@
 use super::job::{Job, Pin, Work};
 use super::queues::Kind;
 use super::{Allocator, Experiment, How, StudyOptions, Trial};
-use crate::diameter::{Amount, DiameterOptions};
+use crate::diameter::{Amount, DiameterOptions, Transport};
 use crate::world::{Placement, own_cpus};
 
 /// What the study did so often.
@@ -239,19 +239,19 @@ fn copy(options: &StudyOptions) -> Plan {
 
 fn transport(options: &StudyOptions) -> Plan {
     let mut trials = Vec::new();
-    for (tls, variant) in [(false, "TCP"), (true, "TLS 1.3 over TCP")] {
+    for (transport, variant) in [(Transport::Tcp, "TCP"), (Transport::Tls, "TLS 1.3 over TCP")] {
         for (connections, name) in [(CONNECTIONS, "fifty connections"), (1, "one hot connection")] {
             let how = How::Server(Box::new(DiameterOptions {
                 connections,
                 window: IN_FLIGHT / connections,
                 amount: Amount::Of(options.scaled(REQUESTS)),
-                tls,
+                transport,
                 ..options.server.clone()
             }));
             trials.push(trial("server", format!("{variant}, {name}"), "", how));
         }
     }
-    let gap = "not measured: the server has no SCTP".to_owned();
+    let gap = "not measured here: this kernel may have none; --transport sctp measures it".to_owned();
     trials.push(trial("server", "SCTP", "slower than TCP", How::Gap(gap)));
     Plan {
         name: "diameter-transport",
