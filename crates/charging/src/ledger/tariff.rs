@@ -69,13 +69,14 @@ impl Rates {
 
     /// As many of the wanted units as `budget` pays, kind by kind, and what they cost.
     pub fn affordable(&self, total: &Units, wanted: &Units, budget: i64) -> Option<(Units, i64)> {
+        // Beside what was used before, the sum may have a price.
+        if wanted.money < 0 {
+            return None;
+        }
         if let Some(cost) = self.price_of_more(total, wanted)
             && cost <= budget
         {
             return Some((*wanted, cost));
-        }
-        if wanted.money < 0 {
-            return None;
         }
         let budget = budget.max(0);
         let mut granted = Units { present: wanted.present, ..Units::default() };

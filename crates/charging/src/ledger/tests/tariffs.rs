@@ -93,6 +93,13 @@ fn a_tariff_that_cannot_hold_is_refused_by_its_number() {
 }
 
 #[test]
+fn less_than_no_money_is_never_affordable_whatever_was_used_before() {
+    for used in [0, 1, 100] {
+        assert_eq!(Rates::BUILT_IN.affordable(&Units::money(used), &Units::money(-1), 1_000), None, "{used}");
+    }
+}
+
+#[test]
 fn what_is_affordable_costs_no_more_than_the_budget_and_one_more_step_would() {
     let rates = Rates {
         time_s: Rate { price: 3, per: 60 },
