@@ -42,8 +42,11 @@ const FORM_HASHED: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PackedKey([u8; 16]);
 
-/// One in each octet.
-const ONES: u64 = 0x0101_0101_0101_0101;
+/// The digit zero, six, and each half, in eight octets.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+const SIXES: u64 = 0x0606_0606_0606_0606;
+const LOWER: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+const UPPER: u64 = 0xf0f0_f0f0_f0f0_f0f0;
 
 /// Eight digits less their zeros, in halves of octets: those of an octet's pair side by side.
 #[inline]
@@ -63,10 +66,10 @@ fn digits(octets: &[u8]) -> Option<[u8; INLINE_OCTETS]> {
     if octets.len() > 16 {
         return any_digits(octets);
     }
-    let less = |octets: &[u8; 8]| u64::from_le_bytes(*octets) ^ u64::from(b'0') * ONES;
+    let less = |octets: &[u8; 8]| u64::from_le_bytes(*octets) ^ ZEROS;
     let (first, last) = (less(first), less(last));
     // A digit less its zero is at most 9: six more do not reach the upper half of its octet. What is over 0x0f is found by itself.
-    let over = |less: u64| (less | (less & 0x0f * ONES) + 6 * ONES) & 0xf0 * ONES;
+    let over = |less: u64| (less | ((less & LOWER) + SIXES)) & UPPER;
     if over(first) | over(last) != 0 {
         return None;
     }

@@ -141,8 +141,8 @@ impl Reader {
             self.host_hash = self.key.octets(self.host.as_bytes());
             self.origin = self.key.origin_host(self.host.as_bytes());
         }
-        let context = request.service_context_id();
-        if context != self.context.0 {
+        if data(&request, avp::SERVICE_CONTEXT_ID) != Some(self.context.0.as_bytes()) {
+            let context = request.service_context_id();
             self.context = (context.to_owned(), ServiceContext::parse(context));
         }
         let has_destination = matches!(request.kind, RequestType::Event | RequestType::Initial);
@@ -204,10 +204,11 @@ impl Reader {
         if request.route_records().any(is_ours) {
             return Err(Fault::new(result_code::LOOP_DETECTED));
         }
-        if request.destination_host().is_some_and(|host| !is_ours(host)) {
+        let is = |octets: &[u8], name: &str| octets.eq_ignore_ascii_case(name.as_bytes());
+        if data(request, avp::DESTINATION_HOST).is_some_and(|host| !is(host, &self.origin_host)) {
             return Err(Fault::new(result_code::UNABLE_TO_DELIVER));
         }
-        if !request.destination_realm().eq_ignore_ascii_case(&self.origin_realm) {
+        if !data(request, avp::DESTINATION_REALM).is_some_and(|realm| is(realm, &self.origin_realm)) {
             return Err(Fault::new(result_code::REALM_NOT_SERVED));
         }
         Ok(())
@@ -282,6 +283,12 @@ fn account<'a>(request: &CreditControlRequest<'a>) -> Result<((KeyKind, &'a [u8]
         SubscriptionKind::Private => KeyKind::Private,
     };
     Ok(((kind, data.as_bytes()), true))
+}
+
+/// The octets of the first AVP of this name: text was checked, and is compared without a second look at its encoding.
+#[inline]
+fn data<'a>(request: &CreditControlRequest<'a>, name: diameter::avp::AvpName) -> Option<&'a [u8]> {
+    request.found().find(name).map(|avp| avp.data)
 }
 
 /// 5004 with the first AVP of this name.
