@@ -59,7 +59,16 @@ impl External {
         };
         let mut session = Session::new(config, now);
         let steps = session.handle(Event::Start, now);
-        beginning.carry_out(&mut session, steps).await
+        // Who pays is known here, and where the message ends without a session it is needed.
+        self.remember(id, Open { account: bill.account.as_str().into(), host: None });
+        let funding = beginning.carry_out(&mut session, steps).await;
+        let is_over = !bill.is_emergency
+            && matches!(funding, Funding::Refused(why) if why != Unpaid::NoServer)
+            && self.known(&id).is_some_and(|open| open.host.is_none());
+        if is_over {
+            self.forget(&id);
+        }
+        funding
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) struct MessageId {
 #[derive(Debug, Clone)]
 struct Open {
     account: Arc<str>,
-    /// The server that granted.
+    /// The server that granted, if one did.
     host: Option<Arc<str>>,
 }
 
