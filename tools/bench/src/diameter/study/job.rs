@@ -5,9 +5,9 @@ use crate::world::{bind_this_thread, own_cpus};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A thread says how far it is so often, and is told of it so often.
@@ -105,12 +105,17 @@ impl Job {
     ) -> io::Result<Outcome> {
         let (cpus, begin, done) = (own_cpus()?, Barrier::new(self.threads + 1), AtomicU64::new(0));
         let (ended, ends) = channel::<io::Result<u64>>();
+        // Whoever comes first begins the time: with more threads than processors we may be woken when most is done.
+        let started = OnceLock::new();
+        let start = || *started.get_or_init(|| (Instant::now(), process_time()));
         std::thread::scope(|scope| {
             for thread in 0..self.threads {
-                let (ended, begin, done, cpus, make) = (ended.clone(), &begin, &done, &cpus[..], &make);
+                let (ended, begin, done, start) = (ended.clone(), &begin, &done, &start);
+                let (cpus, make) = (&cpus[..], &make);
                 scope.spawn(move || {
                     let bound = self.bind(thread, cpus);
                     begin.wait();
+                    start();
                     let result = bound.map(|()| self.turns(thread, &mut make(thread), done));
                     // Whoever waits for it is there as long as we are.
                     let _ = ended.send(result);
@@ -118,7 +123,7 @@ impl Job {
             }
             drop(ended);
             begin.wait();
-            let (since, cpu) = (Instant::now(), process_time());
+            let (since, cpu) = start();
             let mut wrong = self.wait(&ends, &done)?;
             wrong += after();
             Ok(Outcome {
@@ -231,6 +236,24 @@ mod tests {
         assert!(run("{}").is_err());
         let none = Job { work: Work::Allocation, threads: 0, count: 1, pin: Pin::Free };
         assert!(run(&serde_json::to_string(&none).unwrap()).unwrap_err().contains("threads"));
+    }
+
+    #[test]
+    fn the_time_is_that_from_the_first_turn_to_the_last() {
+        let job = Job { work: Work::Allocation, threads: 32, count: 3_200, pin: Pin::One };
+        for _ in 0..10 {
+            let moments = std::sync::Mutex::new(Vec::new());
+            let turn = |_| {
+                |_| {
+                    moments.lock().unwrap().push(Instant::now());
+                    true
+                }
+            };
+            let outcome = job.on_threads(turn, || 0).unwrap();
+            let moments = moments.into_inner().unwrap();
+            let span = *moments.iter().max().unwrap() - *moments.iter().min().unwrap();
+            assert!(outcome.seconds >= span.as_secs_f64(), "{} {span:?}", outcome.seconds);
+        }
     }
 
     #[test]
