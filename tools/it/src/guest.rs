@@ -131,7 +131,7 @@ fn boot(image: &Path, console: &Path) -> Child {
         .arg(unpacked().join("vmlinuz"))
         .arg("-initrd")
         .arg(image)
-        .args(["-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on"])
+        .args(["-append", "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off random.trust_cpu=on"])
         .arg("-serial")
         .arg(format!("file:{}", console.display()))
         .stdin(Stdio::null())
