@@ -95,13 +95,16 @@ fn timespec(wait: Duration) -> Timespec {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Amount, Load, run};
+    use super::super::{Amount, Load, run, tls_of};
     use crate::diameter::floor;
     use diameter::frame::next_frame;
     use diameter::header::MESSAGE_OCTETS_MAX;
     use diameter::message::Message;
+    use rustls::pki_types::PrivatePkcs8KeyDer;
+    use rustls::{ServerConfig, ServerConnection, StreamOwned};
     use std::io::{Read, Write};
     use std::net::TcpListener;
+    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     fn load(address: String, rate: Option<f64>, count: u64) -> Load {
@@ -126,24 +129,61 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let (mut input, mut octets, mut output) = (Vec::new(), [0; 65_536], Vec::new());
-            let mut messages = 0;
-            while let Ok(read @ 1..) = stream.read(&mut octets) {
-                input.extend_from_slice(&octets[..read]);
-                while let Some(frame) = next_frame(&input, MESSAGE_OCTETS_MAX).unwrap() {
-                    let length = frame.len();
-                    floor::answer(&Message::read(frame).unwrap(), &mut output);
-                    input.drain(..length);
-                    messages += 1;
-                    if messages == 2 {
-                        std::thread::sleep(stall);
-                    }
-                }
-                stream.write_all(&std::mem::take(&mut output)).unwrap();
-            }
+            let (stream, _) = listener.accept().unwrap();
+            converse(stream, stall);
         });
         address
+    }
+
+    fn converse(mut stream: impl Read + Write, stall: Duration) {
+        let (mut input, mut octets, mut output) = (Vec::new(), [0; 65_536], Vec::new());
+        let mut messages = 0;
+        while let Ok(read @ 1..) = stream.read(&mut octets) {
+            input.extend_from_slice(&octets[..read]);
+            while let Some(frame) = next_frame(&input, MESSAGE_OCTETS_MAX).unwrap() {
+                let length = frame.len();
+                floor::answer(&Message::read(frame).unwrap(), &mut output);
+                input.drain(..length);
+                messages += 1;
+                if messages == 2 {
+                    std::thread::sleep(stall);
+                }
+            }
+            stream.write_all(&std::mem::take(&mut output)).unwrap();
+            stream.flush().unwrap();
+        }
+    }
+
+    #[test]
+    fn with_tls_every_request_of_a_large_window_is_answered_in_either_loop() {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()).into();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+                std::thread::spawn(move || converse(StreamOwned::new(connection, stream), Duration::ZERO));
+            }
+        });
+        let tls = tls_of(made.cert.der()).unwrap();
+        for rate in [None, Some(20_000.0)] {
+            // A thousand requests are some twenty TLS records, far more than one read takes.
+            let load =
+                Load { window: 1_000, tls: Some(Arc::clone(&tls)), ..load(address.clone(), rate, 5_000) };
+            let done = run(&load).unwrap();
+            assert_eq!((done.requests, done.errors), (5_000, 0), "{:?}", done.wrong);
+        }
+        let clear = run(&load(address, None, 1));
+        assert!(clear.is_err(), "without TLS nobody answers there");
     }
 
     #[test]
