@@ -96,7 +96,7 @@ fn timespec(wait: Duration) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::super::{Amount, Load, run, tls_of};
-    use crate::diameter::floor;
+    use crate::diameter::{Transport, floor};
     use diameter::frame::next_frame;
     use diameter::header::MESSAGE_OCTETS_MAX;
     use diameter::message::Message;
@@ -177,8 +177,12 @@ mod tests {
         let tls = tls_of(made.cert.der()).unwrap();
         for rate in [None, Some(20_000.0)] {
             // A thousand requests are some twenty TLS records, far more than one read takes.
-            let load =
-                Load { window: 1_000, tls: Some(Arc::clone(&tls)), ..load(address.clone(), rate, 5_000) };
+            let load = Load {
+                window: 1_000,
+                transport: Transport::Tls,
+                tls: Some(Arc::clone(&tls)),
+                ..load(address.clone(), rate, 5_000)
+            };
             let done = run(&load).unwrap();
             assert_eq!((done.requests, done.errors), (5_000, 0), "{:?}", done.wrong);
         }
