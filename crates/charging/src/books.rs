@@ -6,7 +6,7 @@ use crate::ledger::key::KEY_OCTETS_MAX;
 use crate::ledger::owner::{once, shard_folder};
 use crate::ledger::request::{Destination, ServiceContext, result};
 use crate::ledger::{Answer, Batch, KeyKind, Kind, Ledger, NewRequest, Refused};
-use crate::records::{self, Names, Search};
+use crate::records::{self, Blocks, Names, Search};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -108,7 +108,26 @@ impl std::error::Error for BooksError {}
 #[derive(Clone)]
 pub struct Books {
     ledger: Ledger,
-    folder: Arc<Path>,
+    kept: Kept,
+}
+
+/// Where a ledger's logs are.
+#[derive(Clone)]
+pub enum Kept {
+    /// In this folder.
+    Folder(Arc<Path>),
+    /// In the database that processes share.
+    Shared(Arc<dyn store::LedgerLog>),
+}
+
+impl Kept {
+    /// The log of one of its shards.
+    pub fn blocks(&self, shard: usize) -> Blocks {
+        match self {
+            Kept::Folder(folder) => Blocks::Folder(shard_folder(folder, shard)),
+            Kept::Shared(log) => Blocks::Shared(log.clone(), u32::try_from(shard).unwrap_or(u32::MAX)),
+        }
+    }
 }
 
 /// One account's name: no other is asked for.
@@ -123,7 +142,12 @@ impl Names for Just {
 impl Books {
     /// Of this ledger, which is kept in this folder.
     pub fn new(ledger: Ledger, folder: &Path) -> Books {
-        Books { ledger, folder: folder.into() }
+        Books::kept(ledger, Kept::Folder(folder.into()))
+    }
+
+    /// Of this ledger, whose logs are there.
+    pub fn kept(ledger: Ledger, kept: Kept) -> Books {
+        Books { ledger, kept }
     }
 
     /// Charging records of an account within a time, in their order, from a place that an earlier page told.
@@ -144,9 +168,9 @@ impl Books {
             let _ = tell.send(state.find(&packed));
         });
         let number = told.await.map_err(|_| BooksError::Stopped)?.ok_or(BooksError::Unknown)?;
-        let (folder, names) = (shard_folder(&self.folder, shard), Just(id.clone()));
+        let (log, names) = (self.kept.blocks(shard), Just(id.clone()));
         let search = Search { account: Some(number), ..search };
-        let read = move || records::page(&folder, shard, &search, from, count.clamp(1, PAGE_MAX), &names);
+        let read = move || records::page(&log, shard, &search, from, count.clamp(1, PAGE_MAX), &names);
         let page = tokio::task::spawn_blocking(read).await.map_err(|_| BooksError::Stopped)?;
         page.map_err(|error| {
             tracing::error!(%error, "the ledger's log cannot be read");

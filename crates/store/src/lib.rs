@@ -19,6 +19,7 @@ mod error;
 mod groups;
 pub mod import;
 mod leases;
+mod ledger_log;
 mod observers;
 mod opt_outs;
 pub mod postgres;
@@ -36,6 +37,7 @@ pub use deliveries::{Deliveries, Fold, FoldedBlock};
 pub use error::StoreError;
 pub use groups::Groups;
 pub use leases::{Fence, Held, Holder, LeaseTaken, Leases};
+pub use ledger_log::{Appended, LedgerBlock, LedgerHold, LedgerIdentity, LedgerLog, NewLedgerBlock};
 pub use observers::Observers;
 pub use opt_outs::{OptOut, OptOuts};
 pub use recipients::{ImportNo, Recipients};
@@ -53,6 +55,8 @@ pub trait Store:
     fn fenced(&self, fence: Fence) -> SharedStore;
     /// Who this store is: made with the first migration, another for each database. What belongs to it (a bus) can be told by it.
     fn house(&self) -> BoxFuture<'_, Result<uuid::Uuid, StoreError>>;
+    /// The log of a ledger that all processes with this store share. None: the store is one process's own.
+    fn ledger_log(&self) -> Option<Arc<dyn LedgerLog>>;
     /// Moves what is in the write-ahead log where it belongs, and closes; for an orderly end.
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 }

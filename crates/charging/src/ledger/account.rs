@@ -136,6 +136,39 @@ impl Accounts {
         number
     }
 
+    /// Closes the accounts that were opened last, until there are so many: as if they had never been.
+    pub fn close_to(&mut self, len: usize) {
+        while self.arena.len() > len {
+            let Some(account) = self.arena.pop() else { return };
+            let number = self.arena.len() as AccountNumber;
+            self.long_keys.remove(&number);
+            self.take_out(account.key.hash(self.hash), number);
+        }
+    }
+
+    /// Takes a slot out, and closes the gap it leaves for those behind it that would not be found beyond a gap.
+    fn take_out(&mut self, hash: u64, number: AccountNumber) {
+        let mask = self.index.len() - 1;
+        let mut gap = (hash >> self.shift) as usize;
+        while self.index[gap] as u32 != number + 1 {
+            gap = (gap + 1) & mask;
+        }
+        let mut at = gap;
+        loop {
+            at = (at + 1) & mask;
+            let slot = self.index[at];
+            if slot == 0 {
+                break;
+            }
+            let home = (slot >> self.shift) as usize;
+            if at.wrapping_sub(home) & mask >= at.wrapping_sub(gap) & mask {
+                self.index[gap] = slot;
+                gap = at;
+            }
+        }
+        self.index[gap] = 0;
+    }
+
     fn insert(index: &mut [u64], shift: u32, slot: u64) {
         let mask = index.len() - 1;
         let mut at = (slot >> shift) as usize;
@@ -181,6 +214,25 @@ mod tests {
     #[test]
     fn an_account_fills_one_cache_line() {
         assert_eq!((size_of::<Account>(), align_of::<Account>()), (64, 64));
+    }
+
+    #[test]
+    fn accounts_that_are_closed_again_leave_the_others_where_they_are_found() {
+        let hash = HashKey([5, 6]);
+        let mut accounts = Accounts::new(hash);
+        let key = |i: usize| {
+            PackedKey::new(hash, KeyKind::Nai, format!("{i}@a-rather-long-realm.example").as_bytes())
+        };
+        for round in 0..5 {
+            for i in accounts.len()..3_000 + round * 100 {
+                accounts.open(key(i), format!("{i}@a-rather-long-realm.example").as_bytes());
+            }
+            let left = 3_000 - round * 700;
+            accounts.close_to(left);
+            assert_eq!(accounts.len(), left);
+            assert!((0..left).all(|i| accounts.find_key(&key(i)) == Some(i as u32)));
+            assert!((left..3_500).all(|i| accounts.find_key(&key(i)).is_none()));
+        }
     }
 
     #[test]

@@ -259,7 +259,7 @@ fn begin_at_snapshot(
     )))
 }
 
-fn add(whole: &mut Report, part: Report) {
+pub(super) fn add(whole: &mut Report, part: Report) {
     whole.accounts += part.accounts;
     whole.entries += part.entries;
     whole.charged += part.charged;

@@ -148,6 +148,11 @@ impl Batch {
         }
     }
 
+    /// All requests in their order, with the hashes of their accounts.
+    pub(super) fn requests(&self) -> impl Iterator<Item = (Request<'_>, u64)> {
+        self.items.iter().map(|item| (self.request(item), item.hash))
+    }
+
     /// Applies all requests in their order.
     pub fn apply(
         &mut self,

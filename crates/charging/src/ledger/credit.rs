@@ -188,21 +188,25 @@ impl Shard {
             let Some(due) = self.expiry.pop(self.now_us) else {
                 break;
             };
-            let entry = match due {
-                Due::Session(id) => self.expire_session(id),
-                Due::Message(key) => self.expire_message(key),
-                Due::Bundles(account) => self.bundles.contains_key(&account).then(|| Entry {
-                    deed: Deed::BundleExpired,
-                    account: Some(account),
-                    ..Entry::default()
-                }),
-            };
-            if let Some(entry) = entry {
-                self.append(Entry { time_us: self.now_us, result: result::SUCCESS, ..entry }, turn);
-                written += 1;
-            }
+            written += usize::from(self.end(due, turn));
         }
         written
+    }
+
+    /// Ends what may be over, if it is. Says whether an entry was written.
+    pub(super) fn end(&mut self, due: Due, turn: &mut Turn<'_>) -> bool {
+        let entry = match due {
+            Due::Session(id) => self.expire_session(id),
+            Due::Message(key) => self.expire_message(key),
+            Due::Bundles(account) => self.bundles.contains_key(&account).then(|| Entry {
+                deed: Deed::BundleExpired,
+                account: Some(account),
+                ..Entry::default()
+            }),
+        };
+        let Some(entry) = entry else { return false };
+        self.append(Entry { time_us: self.now_us, result: result::SUCCESS, ..entry }, turn);
+        true
     }
 
     /// When `expire` has something to look at.

@@ -26,6 +26,7 @@ pub mod recovery;
 pub mod request;
 mod session;
 pub mod shard;
+pub mod shared;
 pub mod snapshot;
 pub mod tariff;
 #[cfg(test)]

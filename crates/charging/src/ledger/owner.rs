@@ -72,31 +72,34 @@ impl Options {
     }
 }
 
-struct Submission {
-    batch: Batch,
-    to: Arc<dyn Receiver>,
+pub(super) struct Submission {
+    pub(super) batch: Batch,
+    pub(super) to: Arc<dyn Receiver>,
 }
 
-type Ask = Box<dyn FnOnce(&mut Shard) + Send>;
+pub(super) type Ask = Box<dyn FnOnce(&mut Shard) + Send>;
 
 #[derive(Default)]
-struct Waiting {
-    batches: Vec<Submission>,
-    asks: Vec<Ask>,
-    requests: usize,
-    is_asleep: bool,
-    is_over: bool,
+pub(super) struct Waiting {
+    pub(super) batches: Vec<Submission>,
+    pub(super) asks: Vec<Ask>,
+    pub(super) requests: usize,
+    pub(super) is_asleep: bool,
+    pub(super) is_over: bool,
 }
 
-struct Queue {
+#[derive(Default)]
+pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    bell: Condvar,
-    failed: AtomicBool,
-    why: Mutex<Option<String>>,
+    pub(super) bell: Condvar,
+    pub(super) failed: AtomicBool,
+    /// What the ledger is kept on does not answer just now.
+    pub(super) away: AtomicBool,
+    pub(super) why: Mutex<Option<String>>,
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -136,12 +139,7 @@ impl Ledger {
             std::fs::create_dir_all(&folder)?;
             let recovered = recover(&folder, key, config.clone())?;
             let log = Log::open(&folder, options.segment_octets, recovered.end)?;
-            let queue = Arc::new(Queue {
-                waiting: Mutex::default(),
-                bell: Condvar::new(),
-                failed: AtomicBool::new(false),
-                why: Mutex::default(),
-            });
+            let queue = Arc::new(Queue::default());
             tracing::info!(
                 shard,
                 entries = recovered.entries,
@@ -174,16 +172,19 @@ impl Ledger {
         Ok(Ledger { queues, threads, lock, key, queue_max: options.queue_max })
     }
 
+    /// A ledger whose owners run on these threads, without a folder.
+    pub(super) fn of(
+        queues: Arc<[Arc<Queue>]>,
+        threads: Vec<JoinHandle<()>>,
+        key: HashKey,
+        queue_max: usize,
+    ) -> Ledger {
+        Ledger { queues, threads: Arc::new(Mutex::new(threads)), lock: Arc::default(), key, queue_max }
+    }
+
     /// A ledger of one shard without an owner: who made it takes what was submitted, and does the owner's work.
     pub(crate) fn by_hand(key: HashKey) -> Ledger {
-        let queue = Queue {
-            waiting: Mutex::default(),
-            bell: Condvar::new(),
-            failed: AtomicBool::new(false),
-            why: Mutex::default(),
-        };
-        let (threads, lock) = (Arc::default(), Arc::default());
-        Ledger { queues: Arc::new([Arc::new(queue)]), threads, lock, key, queue_max: 65_536 }
+        Ledger::of(Arc::new([Arc::default()]), Vec::new(), key, 65_536)
     }
 
     /// What was submitted to the only shard of such a ledger.
@@ -238,7 +239,8 @@ impl Ledger {
         if waiting.is_over || queue.failed.load(Ordering::Relaxed) {
             return Err(Refused::Stopped(batch));
         }
-        if waiting.requests > 0 && waiting.requests + batch.len() > self.queue_max {
+        let is_full = waiting.requests > 0 && waiting.requests + batch.len() > self.queue_max;
+        if is_full || queue.away.load(Ordering::Relaxed) {
             return Err(Refused::Busy(batch));
         }
         waiting.requests += batch.len();
@@ -381,7 +383,7 @@ const BLOCK_OCTETS_FULL: usize = 512 << 10;
 /// Ends of sessions that are written in one turn, so that requests do not wait behind them.
 const EXPIRED_PER_TURN: usize = 1_024;
 
-fn now_us() -> u64 {
+pub(super) fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 

@@ -66,21 +66,8 @@ impl Frozen {
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         let new = folder.join("snapshot.new");
         let path = folder.join(format!("{:016x}.snapshot", self.position));
-        let mut to = Checked {
-            file: io::BufWriter::with_capacity(1 << 20, File::create(&new)?),
-            crc: 0,
-            piece: Vec::new(),
-        };
-        to.piece.extend_from_slice(MAGIC);
-        for number in [self.position, self.floor, self.now_us] {
-            put(&mut to.piece, number);
-        }
-        self.write_accounts(&mut to)?;
-        self.write_rest(&mut to)?;
-        to.flush_piece()?;
-        let crc = to.crc;
-        to.file.write_all(&crc.to_le_bytes())?;
-        to.file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        let file = self.encode(io::BufWriter::with_capacity(1 << 20, File::create(&new)?))?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         fs::rename(&new, &path)?;
         sync_folder(folder)?;
         for (_, old) in list(folder)?.iter().rev().skip(KEPT) {
@@ -89,7 +76,25 @@ impl Frozen {
         Ok(path)
     }
 
-    fn write_accounts(&self, to: &mut Checked) -> io::Result<()> {
+    /// Writes the snapshot's octets, and gives back where they went.
+    ///
+    /// # Errors
+    ///
+    /// What the writer says.
+    pub fn encode<W: Write>(&self, to: W) -> io::Result<W> {
+        let mut to = Checked { file: to, crc: 0, piece: Vec::new() };
+        to.piece.extend_from_slice(MAGIC);
+        for number in [self.position, self.floor, self.now_us] {
+            put(&mut to.piece, number);
+        }
+        self.write_accounts(&mut to)?;
+        self.write_rest(&mut to)?;
+        to.flush_piece()?;
+        to.file.write_all(&to.crc.to_le_bytes())?;
+        Ok(to.file)
+    }
+
+    fn write_accounts<W: Write>(&self, to: &mut Checked<W>) -> io::Result<()> {
         put(&mut to.piece, self.accounts.len() as u64);
         for (number, account) in self.accounts.iter() {
             to.piece.extend_from_slice(account.key.bytes());
@@ -107,7 +112,7 @@ impl Frozen {
         Ok(())
     }
 
-    fn write_rest(&self, to: &mut Checked) -> io::Result<()> {
+    fn write_rest<W: Write>(&self, to: &mut Checked<W>) -> io::Result<()> {
         put(&mut to.piece, self.sessions.len() as u64);
         for (id, session) in self.sessions.iter() {
             put_session(&mut to.piece, id, session);
@@ -149,13 +154,13 @@ impl Frozen {
 }
 
 /// A file with a checksum over what goes to it.
-struct Checked {
-    file: io::BufWriter<File>,
+struct Checked<W> {
+    file: W,
     crc: u32,
     piece: Vec<u8>,
 }
 
-impl Checked {
+impl<W: Write> Checked<W> {
     fn flush_if_large(&mut self) -> io::Result<()> {
         if self.piece.len() >= 1 << 16 { self.flush_piece() } else { Ok(()) }
     }
@@ -267,17 +272,16 @@ pub struct Thawed {
 ///
 /// The file cannot be read.
 pub fn read(path: &Path, key: HashKey, config: Arc<Config>) -> io::Result<Option<Thawed>> {
-    let octets = fs::read(path)?;
-    let Some((body, crc)) = octets.split_last_chunk::<4>() else {
-        return Ok(None);
-    };
+    Ok(decode(&fs::read(path)?, key, config))
+}
+
+/// Reads a snapshot's octets. None: they are damaged or of another version.
+pub fn decode(octets: &[u8], key: HashKey, config: Arc<Config>) -> Option<Thawed> {
+    let (body, crc) = octets.split_last_chunk::<4>()?;
     if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-        return Ok(None);
+        return None;
     }
-    let Some(rest) = body.strip_prefix(MAGIC) else {
-        return Ok(None);
-    };
-    Ok(thaw(Reader(rest), Shard::new(key, config)))
+    thaw(Reader(body.strip_prefix(MAGIC)?), Shard::new(key, config))
 }
 
 fn thaw(mut reader: Reader<'_>, mut shard: Shard) -> Option<Thawed> {

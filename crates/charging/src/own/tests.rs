@@ -1,14 +1,13 @@
 use super::settle::{self, Settling};
 use super::*;
-use crate::books::{AccountId, AccountView, Books};
-use crate::ledger::Options;
+use crate::books::{AccountId, AccountView, Books, Kept};
+use crate::ledger::{Options, shared};
 use bus::embedded::{Embedded, Options as BusOptions};
 use bus::{Bus, Topic};
 use records::{
     AttemptRef, AttemptResult, NotTried, OUTCOMES, Outcome, Receipt, ReceiptState, Timestamp,
     encode_outcomes, mail_key,
 };
-use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -17,6 +16,7 @@ const HOUR_US: i64 = 3_600_000_000;
 
 struct House {
     folder: tempfile::TempDir,
+    kept: Kept,
     ledger: Ledger,
     own: Own,
     books: Books,
@@ -24,8 +24,15 @@ struct House {
     outcomes: Arc<dyn Topic>,
 }
 
-fn open_ledger(folder: &Path) -> Ledger {
-    Ledger::open(&Options { shards: 2, ..Options::new(&folder.join("ledger")) }).unwrap()
+/// A ledger in this folder, or in this database.
+fn open_ledger(kept: &Kept) -> Ledger {
+    match kept {
+        Kept::Folder(folder) => Ledger::open(&Options { shards: 2, ..Options::new(folder) }).unwrap(),
+        Kept::Shared(log) => {
+            let options = shared::Options { shards: 2, ..shared::Options::new(log.clone()) };
+            Ledger::open_shared(&options).unwrap()
+        }
+    }
 }
 
 fn now() -> i64 {
@@ -45,14 +52,26 @@ fn unknown() -> AttemptResult {
 }
 
 impl House {
-    async fn with(balance: i64) -> House {
+    /// One with a ledger of its own, one with a ledger that it could share.
+    async fn with(balance: i64) -> [House; 2] {
+        let url = peers::postgres::Server::shared().create_database();
+        let store = store::postgres::open(&url, &store::postgres::Options::default()).unwrap();
+        let shared = Kept::Shared(store.ledger_log().unwrap());
         let folder = tempfile::tempdir().unwrap();
-        let ledger = open_ledger(folder.path());
+        let alone = Kept::Folder(folder.path().join("ledger").into());
+        [
+            House::over(alone, folder, balance).await,
+            House::over(shared, tempfile::tempdir().unwrap(), balance).await,
+        ]
+    }
+
+    async fn over(kept: Kept, folder: tempfile::TempDir, balance: i64) -> House {
+        let ledger = open_ledger(&kept);
         let bus = Embedded::open(folder.path().join("bus"), BusOptions::default()).unwrap();
         let outcomes = bus.topic(OUTCOMES).unwrap();
-        let (own, books) = (Own::new(ledger.clone()), Books::new(ledger.clone(), folder.path()));
+        let (own, books) = (Own::new(ledger.clone()), Books::kept(ledger.clone(), kept.clone()));
         books.open(&AccountId::named("city"), balance, 0).await.unwrap();
-        House { folder, ledger, own, books, bus, outcomes }
+        House { folder, kept, ledger, own, books, bus, outcomes }
     }
 
     fn bill(&self, endpoints: std::ops::Range<u32>, parts: u8) -> Bill {
@@ -110,127 +129,137 @@ impl House {
 
     fn audit(self) {
         self.ledger.stop();
-        let report = crate::ledger::audit(&self.folder.path().join("ledger")).unwrap();
+        let report = match &self.kept {
+            Kept::Folder(folder) => crate::ledger::audit(folder).unwrap(),
+            Kept::Shared(log) => shared::read::audit(log).unwrap(),
+        };
         assert!(report.is_exact(), "{report:#?}");
     }
 }
 
 #[tokio::test]
 async fn a_segment_is_paid_as_far_as_the_money_goes_and_each_message_once() {
-    let house = House::with(12).await;
-    for _ in 0..3 {
-        let answers = house.own.pay(&house.bill(0..10, 2)).await;
-        assert_eq!(answers[..6], [Funding::Paid; 6]);
-        assert_eq!(answers[6..], [Funding::Refused(Unpaid::NoMoney); 4]);
+    for house in House::with(12).await {
+        for _ in 0..3 {
+            let answers = house.own.pay(&house.bill(0..10, 2)).await;
+            assert_eq!(answers[..6], [Funding::Paid; 6]);
+            assert_eq!(answers[6..], [Funding::Refused(Unpaid::NoMoney); 4]);
+        }
+        assert_eq!(house.money().await, (12, 12, 0, 0));
+        for endpoint in 0..6 {
+            house.end(endpoint, 1, accepted()).await;
+            house.end(endpoint, 1, accepted()).await;
+        }
+        house.settle().await;
+        assert_eq!(house.money().await, (0, 0, 12, 0));
+        // What was charged may be sent again for nothing.
+        assert_eq!(house.own.pay(&house.bill(0..1, 2)).await, [Funding::Paid]);
+        assert_eq!(house.money().await, (0, 0, 12, 0));
+        house.audit();
     }
-    assert_eq!(house.money().await, (12, 12, 0, 0));
-    for endpoint in 0..6 {
-        house.end(endpoint, 1, accepted()).await;
-        house.end(endpoint, 1, accepted()).await;
-    }
-    house.settle().await;
-    assert_eq!(house.money().await, (0, 0, 12, 0));
-    // What was charged may be sent again for nothing.
-    assert_eq!(house.own.pay(&house.bill(0..1, 2)).await, [Funding::Paid]);
-    assert_eq!(house.money().await, (0, 0, 12, 0));
-    house.audit();
 }
 
 #[tokio::test]
 async fn what_was_not_sent_is_free_again_and_another_attempt_holds_again() {
-    let house = House::with(4).await;
-    let not_tried = AttemptResult::NotTried { why: NotTried::RouteDown };
-    for (attempt, result) in [(1, refused()), (2, not_tried), (3, refused())] {
-        assert_eq!(house.own.pay(&house.bill(0..1, 2)).await, [Funding::Paid]);
-        assert_eq!(house.money().await, (4, 2, 0, 0));
-        house.end(0, attempt, result).await;
-        house.settle().await;
-        assert_eq!(house.money().await, (4, 0, 0, 0));
+    for house in House::with(4).await {
+        let not_tried = AttemptResult::NotTried { why: NotTried::RouteDown };
+        for (attempt, result) in [(1, refused()), (2, not_tried), (3, refused())] {
+            assert_eq!(house.own.pay(&house.bill(0..1, 2)).await, [Funding::Paid]);
+            assert_eq!(house.money().await, (4, 2, 0, 0));
+            house.end(0, attempt, result).await;
+            house.settle().await;
+            assert_eq!(house.money().await, (4, 0, 0, 0));
+        }
+        house.audit();
     }
-    house.audit();
 }
 
 #[tokio::test]
 async fn outcomes_that_are_told_again_after_a_crash_move_no_money_twice() {
-    let house = House::with(10).await;
-    house.own.pay(&house.bill(0..3, 2)).await;
-    house.end(0, 1, refused()).await;
-    house.end(1, 1, accepted()).await;
-    house.settle().await;
-    house.own.pay(&house.bill(0..1, 2)).await;
-    assert_eq!(house.money().await, (8, 4, 2, 0));
-    // A ledger that was opened again, and a topic whose acknowledgements were lost.
-    house.ledger.stop();
-    let ledger = open_ledger(house.folder.path());
-    let outcomes = house.outcomes.read(0, 100, 1 << 20).unwrap();
-    let bus = Embedded::open(house.folder.path().join("again"), BusOptions::default()).unwrap();
-    let again = House {
-        own: Own::new(ledger.clone()),
-        books: Books::new(ledger.clone(), house.folder.path()),
-        ledger,
-        outcomes: bus.topic(OUTCOMES).unwrap(),
-        bus,
-        folder: house.folder,
-    };
-    for record in outcomes {
-        again.outcomes.append(&[&record.octets]).await.unwrap();
+    for house in House::with(10).await {
+        house.own.pay(&house.bill(0..3, 2)).await;
+        house.end(0, 1, refused()).await;
+        house.end(1, 1, accepted()).await;
+        house.settle().await;
+        house.own.pay(&house.bill(0..1, 2)).await;
+        assert_eq!(house.money().await, (8, 4, 2, 0));
+        // A ledger that was opened again, and a topic whose acknowledgements were lost.
+        house.ledger.stop();
+        let ledger = open_ledger(&house.kept);
+        let outcomes = house.outcomes.read(0, 100, 1 << 20).unwrap();
+        let bus = Embedded::open(house.folder.path().join("again"), BusOptions::default()).unwrap();
+        let again = House {
+            own: Own::new(ledger.clone()),
+            books: Books::kept(ledger.clone(), house.kept.clone()),
+            kept: house.kept,
+            ledger,
+            outcomes: bus.topic(OUTCOMES).unwrap(),
+            bus,
+            folder: house.folder,
+        };
+        for record in outcomes {
+            again.outcomes.append(&[&record.octets]).await.unwrap();
+        }
+        again.settle().await;
+        assert_eq!(again.money().await, (8, 4, 2, 0));
+        again.end(0, 2, accepted()).await;
+        again.end(2, 1, refused()).await;
+        again.settle().await;
+        assert_eq!(again.money().await, (6, 0, 4, 0));
+        again.audit();
     }
-    again.settle().await;
-    assert_eq!(again.money().await, (8, 4, 2, 0));
-    again.end(0, 2, accepted()).await;
-    again.end(2, 1, refused()).await;
-    again.settle().await;
-    assert_eq!(again.money().await, (6, 0, 4, 0));
-    again.audit();
 }
 
 #[tokio::test]
 async fn the_unknown_is_held_until_a_yes_or_a_receipt_whatever_another_attempt_comes_to() {
-    let house = House::with(20).await;
-    house.own.pay(&house.bill(0..4, 2)).await;
-    let settling = house.settling();
-    for endpoint in 0..4 {
-        house.end(endpoint, 1, unknown()).await;
-        house.own.pay(&house.bill(endpoint..endpoint + 1, 2)).await;
-        house.end(endpoint, 2, refused()).await;
+    for house in House::with(20).await {
+        house.own.pay(&house.bill(0..4, 2)).await;
+        let settling = house.settling();
+        for endpoint in 0..4 {
+            house.end(endpoint, 1, unknown()).await;
+            house.own.pay(&house.bill(endpoint..endpoint + 1, 2)).await;
+            house.end(endpoint, 2, refused()).await;
+        }
+        house.end(0, 1, accepted()).await;
+        house.receipt(1, ReceiptState::Delivered).await;
+        house.receipt(2, ReceiptState::Failed).await;
+        settling.stop().await;
+        // One accepted late, one delivered, one failed, and one of which nothing was heard.
+        assert_eq!(house.money().await, (16, 2, 4, 0));
+        house.audit();
     }
-    house.end(0, 1, accepted()).await;
-    house.receipt(1, ReceiptState::Delivered).await;
-    house.receipt(2, ReceiptState::Failed).await;
-    settling.stop().await;
-    // One accepted late, one delivered, one failed, and one of which nothing was heard.
-    assert_eq!(house.money().await, (16, 2, 4, 0));
-    house.audit();
 }
 
 #[tokio::test]
 async fn an_emergency_owes_whatever_the_account_has_and_nothing_for_what_was_not_sent() {
-    let house = House::with(1).await;
-    house.books.block(&AccountId::named("city"), true).await.unwrap();
-    let emergency =
-        |account: &str| Bill { account: account.to_owned(), is_emergency: true, ..house.bill(0..2, 3) };
-    for _ in 0..2 {
-        assert_eq!(house.own.pay(&emergency("city")).await, [Funding::Paid; 2]);
+    for house in House::with(1).await {
+        house.books.block(&AccountId::named("city"), true).await.unwrap();
+        let emergency =
+            |account: &str| Bill { account: account.to_owned(), is_emergency: true, ..house.bill(0..2, 3) };
+        for _ in 0..2 {
+            assert_eq!(house.own.pay(&emergency("city")).await, [Funding::Paid; 2]);
+        }
+        assert_eq!(house.money().await, (1, 0, 0, 6));
+        house.end(0, 1, accepted()).await;
+        house.end(1, 1, refused()).await;
+        house.settle().await;
+        assert_eq!(house.money().await, (1, 0, 0, 3));
+        // One that nobody opened owes as well.
+        let other = Bill { alert: AlertNo(8), ..emergency("village") };
+        assert_eq!(house.own.pay(&other).await, [Funding::Paid; 2]);
+        assert_eq!(house.books.account(&AccountId::named("village")).await.unwrap().debt, 6);
+        house.audit();
     }
-    assert_eq!(house.money().await, (1, 0, 0, 6));
-    house.end(0, 1, accepted()).await;
-    house.end(1, 1, refused()).await;
-    house.settle().await;
-    assert_eq!(house.money().await, (1, 0, 0, 3));
-    // One that nobody opened owes as well.
-    let other = Bill { alert: AlertNo(8), ..emergency("village") };
-    assert_eq!(house.own.pay(&other).await, [Funding::Paid; 2]);
-    assert_eq!(house.books.account(&AccountId::named("village")).await.unwrap().debt, 6);
-    house.audit();
 }
 
 #[tokio::test]
 async fn an_account_that_is_blocked_or_unknown_is_refused_with_the_reason() {
-    let house = House::with(100).await;
-    house.books.block(&AccountId::named("city"), true).await.unwrap();
-    assert_eq!(house.own.pay(&house.bill(0..1, 1)).await, [Funding::Refused(Unpaid::Blocked)]);
-    let unknown = Bill { account: "nobody".into(), ..house.bill(0..1, 1) };
-    assert_eq!(house.own.pay(&unknown).await, [Funding::Refused(Unpaid::NoAccount)]);
-    assert_eq!(house.money().await, (100, 0, 0, 0));
-    house.audit();
+    for house in House::with(100).await {
+        house.books.block(&AccountId::named("city"), true).await.unwrap();
+        assert_eq!(house.own.pay(&house.bill(0..1, 1)).await, [Funding::Refused(Unpaid::Blocked)]);
+        let unknown = Bill { account: "nobody".into(), ..house.bill(0..1, 1) };
+        assert_eq!(house.own.pay(&unknown).await, [Funding::Refused(Unpaid::NoAccount)]);
+        assert_eq!(house.money().await, (100, 0, 0, 0));
+        house.audit();
+    }
 }

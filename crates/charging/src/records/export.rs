@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::text::{COLUMNS, Row};
-use super::{Names, Record, Search, ber, page};
+use super::{Blocks, Names, Record, Search, ber, page};
 
 /// The form of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,7 @@ impl Format {
 
 /// An export of one shard's records.
 pub struct Export<'a> {
-    /// The shard's folder in the ledger's.
-    pub log: &'a Path,
+    pub log: &'a Blocks,
     pub shard: usize,
     /// Where the files go.
     pub into: &'a Path,

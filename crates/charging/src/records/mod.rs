@@ -1,24 +1,23 @@
 //! Charging records: read from the ledger's log, where each entry is one, off the way of requests. Whoever reads them never makes an owner
-//! wait: blocks are never changed once they are written.
+//! wait: blocks are never changed once they are written. Reading blocks the thread.
 
 mod ber;
+mod blocks;
 mod export;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
 
+pub use blocks::Blocks;
 pub use export::{Export, Format, Summary};
 
 use crate::ledger::account::AccountNumber;
 use crate::ledger::block;
 use crate::ledger::entry::{Deed, Entry, ServiceEntry};
 use crate::ledger::hash::Hash128;
-use crate::ledger::log::{self, FIRST_POSITION};
+use crate::ledger::log::FIRST_POSITION;
 use crate::ledger::request::{MessageKey, ServiceContext, Units};
 use crate::ledger::{KeyKind, Shard};
 
@@ -113,7 +112,7 @@ pub const PAGE_RECORDS_MAX: usize = 100_000;
 ///
 /// The log cannot be read.
 pub fn page(
-    folder: &Path,
+    log: &Blocks,
     shard: usize,
     search: &Search,
     from: u64,
@@ -123,32 +122,8 @@ pub fn page(
     let mut page = Page::default();
     let limit = limit.clamp(1, PAGE_RECORDS_MAX);
     let mut reader = Reader { shard, search, names, limit, from, entry: Entry::default() };
-    let segments = log::list(folder)?;
-    for (at, (base, path)) in segments.iter().enumerate() {
-        let next = segments.get(at + 1);
-        if next.is_some_and(|(next, _)| *next <= from) {
-            continue;
-        }
-        if let Some((next_base, next_path)) = next
-            && first_time(next_path, *next_base)?.is_some_and(|time_us| time_us < search.from_us)
-        {
-            continue;
-        }
-        let octets = std::fs::read(path)?;
-        if !reader.segment(&octets, *base, &mut page) {
-            return Ok(page);
-        }
-    }
+    log.each(from, search.from_us, |octets, base| reader.segment(octets, base, &mut page))?;
     Ok(page)
-}
-
-/// The time of a segment's first block.
-fn first_time(path: &Path, base: u64) -> io::Result<Option<u64>> {
-    let mut head = [0; block::HEAD_OCTETS];
-    if File::open(path)?.read_exact_at(&mut head, 0).is_err() {
-        return Ok(None);
-    }
-    Ok(block::peek_time(&head, base))
 }
 
 struct Reader<'a> {

@@ -3,7 +3,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::text::civil;
-use super::{Export, Format, Page, Search, page};
+use super::{Blocks, Export, Format, Page, Search, page};
 use crate::ledger::log::{FIRST_POSITION, Log};
 use crate::ledger::request::{Destination, MessageKey, ServiceContext};
 use crate::ledger::shard::{Shard, Turn};
@@ -87,7 +87,8 @@ fn records_of_an_account_come_in_pages() {
     let search = Search { account: Some(0), only_charges: true, ..Search::default() };
     let (mut from, mut sizes, mut charged) = (0, Vec::new(), 0);
     loop {
-        let Page { records, next } = page(folder.path(), 3, &search, from, 4, &shard).unwrap();
+        let Page { records, next } =
+            page(&Blocks::Folder(folder.path().into()), 3, &search, from, 4, &shard).unwrap();
         assert!(records.iter().all(|r| r.account_name == "46701111111" && r.shard == 3));
         sizes.push(records.len());
         charged += records.iter().map(|record| record.charged).sum::<i64>();
@@ -109,7 +110,7 @@ fn records_of_some_time_are_those_from_its_first_to_before_its_last_moment() {
             until_us: START_US + until * SECOND,
             ..Search::default()
         };
-        let times: Vec<u64> = page(folder.path(), 0, &search, 0, 100, &shard)
+        let times: Vec<u64> = page(&Blocks::Folder(folder.path().into()), 0, &search, 0, 100, &shard)
             .unwrap()
             .records
             .iter()
@@ -120,8 +121,15 @@ fn records_of_some_time_are_those_from_its_first_to_before_its_last_moment() {
 }
 
 fn export(folder: &Path, into: &Path, shard: &Shard, format: Format, close: bool) -> Vec<String> {
-    let export =
-        Export { log: folder, shard: 0, into, format, records_max: 4, node: "46700000001", names: shard };
+    let export = Export {
+        log: &Blocks::Folder(folder.into()),
+        shard: 0,
+        into,
+        format,
+        records_max: 4,
+        node: "46700000001",
+        names: shard,
+    };
     let files = export.run(close).unwrap().files;
     files.iter().map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()).collect()
 }
@@ -160,7 +168,7 @@ fn ber_is_what_the_standard_says_octet_by_octet() {
     let (folder, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let shard = story(folder.path());
     let export = Export {
-        log: folder.path(),
+        log: &Blocks::Folder(folder.path().into()),
         shard: 0,
         into: into.path(),
         format: Format::Ber,
@@ -217,7 +225,7 @@ fn openssl_reads_the_ber() {
     let (folder, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let shard = story(folder.path());
     let export = Export {
-        log: folder.path(),
+        log: &Blocks::Folder(folder.path().into()),
         shard: 0,
         into: into.path(),
         format: Format::Ber,

@@ -55,6 +55,14 @@ impl Link {
         Ok(self.all(sql, params).await?.into_iter().next())
     }
 
+    /// Has these ready, so that they can be sent together.
+    pub(super) async fn prepare(&self, all: &[&'static str]) -> Result<(), Trouble> {
+        for sql in all {
+            self.prepared(sql).await?;
+        }
+        Ok(())
+    }
+
     /// How many rows were changed.
     pub(super) async fn execute(&self, sql: &'static str, params: Params<'_>) -> Result<u64, Trouble> {
         let statement = self.prepared(sql).await?;

@@ -5,7 +5,10 @@ use super::link::{Link, get};
 use crate::StoreError;
 
 /// Numbered from 1, in order. A migration that was released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_first.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001_first.sql"),
+    include_str!("../../migrations/postgres/0002_ledger.sql"),
+];
 /// "cmpl": of several processes that start at once, one at a time looks. Freed with the transaction.
 const LOCK: &str = "SET LOCAL lock_timeout = '5min'; SET LOCAL statement_timeout = '10min'; \
      SELECT pg_advisory_xact_lock(1668837484)";

@@ -13,6 +13,7 @@ mod deliveries;
 mod error;
 mod groups;
 mod leases;
+mod ledger;
 mod link;
 mod migrate;
 mod observers;
@@ -29,7 +30,7 @@ mod url;
 mod work;
 
 use crate::staged::Staging;
-use crate::{Fence, SharedStore, Store, StoreError};
+use crate::{Fence, LedgerLog, SharedStore, Store, StoreError};
 use error::Trouble;
 use futures_util::future::BoxFuture;
 use link::{Link, Links, Pool, get};
@@ -122,6 +123,8 @@ struct Base {
     pool: Pool,
     /// Of one connection, so that a lease is renewed whoever else waits.
     lease_pool: Pool,
+    /// Made as they are needed: without a ledger none.
+    ledger_pool: Pool,
     answer_within: Duration,
     patience: Duration,
     permits: Arc<Semaphore>,
@@ -150,6 +153,7 @@ impl Postgres {
         let base = Base {
             pool: links().pool(connections)?,
             lease_pool: links().pool(1)?,
+            ledger_pool: links().pool(ledger::CONNECTIONS)?,
             answer_within: options.answer_within,
             patience: options.patience,
             permits: Arc::new(Semaphore::new(ASKED_MAX)),
@@ -256,6 +260,7 @@ impl Base {
         self.permits.close();
         self.pool.close();
         self.lease_pool.close();
+        self.ledger_pool.close();
     }
 }
 
@@ -273,6 +278,10 @@ impl Store for Postgres {
             })
         });
         Box::pin(self.read(house))
+    }
+
+    fn ledger_log(&self) -> Option<Arc<dyn LedgerLog>> {
+        Some(Arc::new(Postgres { parts: Arc::clone(&self.parts), fence: None }))
     }
 
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>> {

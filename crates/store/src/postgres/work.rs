@@ -67,6 +67,11 @@ impl Base {
         self.persist(&self.lease_pool, Some(WRITE), work).await
     }
 
+    /// On a connection of the ledger, each statement for itself.
+    pub(super) async fn ledger<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
+        self.persist(&self.ledger_pool, None, work).await
+    }
+
     /// Reading alone, each statement for itself.
     pub(super) async fn look<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
         self.persist(&self.pool, None, work).await

@@ -216,6 +216,10 @@ impl Store for Sqlite {
         Box::pin(self.read(house))
     }
 
+    fn ledger_log(&self) -> Option<Arc<dyn crate::LedgerLog>> {
+        None
+    }
+
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             self.queue.close();

@@ -11,11 +11,11 @@ use crate::ledger::{
 };
 
 pub const SECOND: u64 = 1_000_000;
-const BASE: u64 = 4_096;
+pub const BASE: u64 = 4_096;
 pub const KEY: HashKey = HashKey([11, 12]);
 
 /// Nothing is before the log at hand.
-struct Nothing;
+pub struct Nothing;
 
 impl Past for Nothing {
     fn read(&self, _: u64, _: &mut Vec<u8>) -> bool {

@@ -1,10 +1,12 @@
 use proptest::prelude::*;
 
 use super::Desk;
-use super::bench::{KEY, SECOND, plain};
+use super::bench::{BASE, KEY, Nothing, SECOND, plain};
 use crate::ledger::config::{Config, DefaultAccount};
 use crate::ledger::request::{MessageKey, ServiceContext};
-use crate::ledger::{KeyKind, Kind, PackedKey, Request, Service, Units};
+use crate::ledger::shard::Turn;
+use crate::ledger::shared::Savepoint;
+use crate::ledger::{Batch, KeyKind, Kind, NewRequest, PackedKey, Request, Service, Units};
 
 #[derive(Clone, Debug)]
 struct Step {
@@ -86,6 +88,74 @@ fn step() -> impl Strategy<Value = Step> {
     )
 }
 
+const NAMES: [&[u8]; 3] = [b"46701111111", b"46702222222", b"someone@a-realm-with-a-long-name.example"];
+
+impl Step {
+    fn request(&self) -> Request<'_> {
+        let octets = NAMES[usize::from(self.account)];
+        Request {
+            account: PackedKey::new(KEY, KeyKind::Nai, octets),
+            account_octets: octets,
+            session: Desk::session(&self.session.to_string()),
+            number: self.number,
+            services: &self.services,
+            ..plain(self.kind)
+        }
+    }
+
+    fn push(&self, batch: &mut Batch) {
+        let of = self.request();
+        let request = NewRequest {
+            kind: of.kind,
+            account_kind: KeyKind::Nai,
+            account: of.account_octets,
+            session: of.session,
+            number: of.number,
+            origin: of.origin,
+            context: of.context,
+            class: of.class,
+            destination: of.destination,
+            services: of.services,
+            tag: 0,
+        };
+        batch.push(of.account, of.account.hash(KEY), &request);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_was_decided_and_is_taken_back_was_never_there(
+        steps in proptest::collection::vec(step(), 1..40),
+        opens_accounts in any::<bool>(),
+    ) {
+        let default_account = opens_accounts.then_some(DefaultAccount { balance: 40, limit: 3 });
+        let duplicates_octets_first = 1 << 14;
+        let mut desk = Desk::new(Config { default_account, duplicates_octets_first, ..Config::default() });
+        let mut savepoint = Savepoint::default();
+        for (at, step) in steps.iter().enumerate() {
+            let mut batch = Batch::default();
+            steps[at..].iter().take(5).for_each(|step| step.push(&mut batch));
+            desk.now_us += step.pause_s * SECOND;
+            let mut log = desk.log.clone();
+            desk.shard.begin_block(BASE, desk.now_us);
+            savepoint.begin(&desk.shard);
+            savepoint.save(&desk.shard, &batch);
+            let mut services = Vec::new();
+            let mut turn = Turn { now_us: desk.now_us, log: &mut log, services: &mut services, past: &Nothing };
+            savepoint.expire(&mut desk.shard, &mut turn, usize::MAX);
+            batch.apply(&mut desk.shard, desk.now_us, &mut log, &Nothing);
+            savepoint.restore(&mut desk.shard);
+            desk.check();
+            // What ended by itself and was taken back ends in the next second.
+            desk.pass(SECOND);
+            desk.new_request(&step.request());
+            desk.check();
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
@@ -101,15 +171,7 @@ proptest! {
             if step.pause_s > 0 {
                 desk.pass(step.pause_s * SECOND);
             }
-            let octets = [b"46701111111".as_slice(), b"46702222222", b"someone@a-realm-with-a-long-name.example"][usize::from(step.account)];
-            let request = Request {
-                account: PackedKey::new(KEY, KeyKind::Nai, octets),
-                account_octets: octets,
-                session: Desk::session(&step.session.to_string()),
-                number: step.number,
-                services: &step.services,
-                ..plain(step.kind)
-            };
+            let request = step.request();
             let (answer, services) = desk.new_request(&request);
             if step.is_repeated && answer.result != 5002 {
                 let entries = desk.log.len();

@@ -5,6 +5,7 @@ use crate::{SharedStore, conformance};
 use peers::postgres::Server;
 
 mod away;
+mod ledger;
 mod own;
 mod tls;
 
