@@ -5,6 +5,7 @@ use crate::servers::Opened;
 use crate::setup::{CarrierSetup, NodeSetup, Setup, Way};
 use crate::weigh::Scales;
 use arc_swap::ArcSwap;
+use charging::books::Books;
 use doors::http::{AnswerLinks, CapSender, Platforms};
 use doors::smpp::Clients;
 use engine::{Clock, Engine, Parts};
@@ -119,7 +120,7 @@ impl House {
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
         world.outbox = outbox;
         let lead = furnish(&mut world, &engine, member.as_ref())?;
-        let (ledger, paying) = crate::money::open(&setup, &mut world).await?;
+        let (ledger, paying) = crate::money::open(&setup, &store, &mut world).await?;
         let mut house = House {
             lead,
             forwarding: forwarding(&setup, &keys, node.is_some())?,
@@ -210,6 +211,7 @@ impl House {
         links: Arc<AnswerLinks>,
         reload: Option<doors::http::Reload>,
     ) -> Result<(), String> {
+        let books_kept = crate::money::kept(&setup, &self.store);
         if let Some(http) = setup.http {
             let deps = doors::http::Deps {
                 engine: self.engine.clone(),
@@ -221,10 +223,7 @@ impl House {
                 platforms: self.platforms.clone(),
                 defaults: setup.defaults,
                 reload,
-                books: self
-                    .ledger
-                    .clone()
-                    .map(|ledger| charging::books::Books::new(ledger, &crate::money::folder(&setup.data))),
+                books: self.ledger.clone().map(|ledger| Books::kept(ledger, books_kept)),
                 metrics: crate::metering::handle(),
                 forwarding: self.forwarding.clone(),
             };

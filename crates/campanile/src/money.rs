@@ -2,7 +2,8 @@
 
 use crate::setup::Setup;
 use bus::embedded::Fsync;
-use charging::ledger::{Ledger, Options};
+use charging::books::Kept;
+use charging::ledger::{Ledger, Options, shared};
 use charging::own::external::{self, External};
 use charging::own::{Own, settle};
 use futures_util::future::BoxFuture;
@@ -10,18 +11,31 @@ use records::{Bill, Funding};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use store::{LedgerLog, SharedStore};
 
 /// Where the books are, below the data folder.
 pub(crate) fn folder(data: &Path) -> PathBuf {
     data.join("ledger")
 }
 
+/// Threads that keep books which processes share, if the setup does not say how many: each is a connection of each process.
+const SHARED_SHARDS: usize = 4;
+
+/// Where the books are: in the database, where processes share one.
+pub(crate) fn kept(setup: &Setup, store: &SharedStore) -> Kept {
+    store.ledger_log().map_or_else(|| Kept::Folder(folder(&setup.data).into()), Kept::Shared)
+}
+
 /// Opens the books, where the setup wants them; from then on gateways ask them, where the setup wants that.
 pub(crate) async fn open(
     setup: &Setup,
+    store: &SharedStore,
     world: &mut gateway::World,
 ) -> Result<(Option<Ledger>, Paying), String> {
-    let ledger = open_ledger(setup).await?;
+    let ledger = match store.ledger_log() {
+        None => open_ledger(setup).await?,
+        Some(log) => open_shared(setup, log).await?,
+    };
     let mut paying = Paying::default();
     if let Some(settings) = &setup.external {
         let said = |error: bus::BusError| format!("charging: {error}");
@@ -89,6 +103,18 @@ async fn open_ledger(setup: &Setup) -> Result<Option<Ledger>, String> {
         ..Options::new(&folder(&setup.data))
     };
     let opened = tokio::task::spawn_blocking(move || Ledger::open(&options)).await;
+    let opened = opened.map_err(|error| format!("the ledger: {error}"))?;
+    opened.map(Some).map_err(|refusal| format!("the ledger: {refusal}"))
+}
+
+async fn open_shared(setup: &Setup, log: Arc<dyn LedgerLog>) -> Result<Option<Ledger>, String> {
+    let Some(ledger) = &setup.ledger else { return Ok(None) };
+    let options = shared::Options {
+        shards: ledger.shards.unwrap_or(SHARED_SHARDS),
+        config: ledger.rules.clone(),
+        ..shared::Options::new(log)
+    };
+    let opened = tokio::task::spawn_blocking(move || Ledger::open_shared(&options)).await;
     let opened = opened.map_err(|error| format!("the ledger: {error}"))?;
     opened.map(Some).map_err(|refusal| format!("the ledger: {refusal}"))
 }

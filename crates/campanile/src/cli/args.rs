@@ -97,26 +97,39 @@ pub(crate) struct Anything {
 pub(crate) enum Ledger {
     /// Records against balance moves, to the unit, for every account; ends with 0 if they are equal
     ///
-    /// It reads what is on disk, and asks no server: one that runs may go on. What it appends meanwhile is left out.
+    /// It reads what is on disk or, with the config of processes that share PostgreSQL, what is there; and asks no server: one that runs may
+    /// go on. What it appends meanwhile is left out.
     #[command(after_help = "Examples:
   campanile ledger audit
+  campanile ledger audit --config /etc/campanile/campanile.toml
   campanile ledger audit --data /var/lib/campanile --format json")]
     Audit(LedgerAudit),
     /// Charging records since the last export, into files of a bounded number of records
     ///
-    /// An export goes on where the last one of its form ended. It reads what is on disk: a server that runs may go on.
+    /// An export goes on where the last one of its form ended. It reads what is on disk or, with the config of processes that share
+    /// PostgreSQL, what is there: a server that runs may go on.
     #[command(after_help = "Examples:
   campanile ledger export --form csv --out records
   campanile ledger export --form ber --out records --node 46700000001")]
     Export(LedgerExport),
 }
 
-/// `campanile ledger export`.
+/// Which ledger.
 #[derive(Debug, Args)]
-pub(crate) struct LedgerExport {
+pub(crate) struct BooksArgs {
     /// The server's data folder
     #[arg(long, value_name = "DIR", default_value = "./data")]
     pub data: PathBuf,
+    /// The servers' config, where they share PostgreSQL
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// `campanile ledger export`.
+#[derive(Debug, Args)]
+pub(crate) struct LedgerExport {
+    #[command(flatten)]
+    pub books: BooksArgs,
     /// What the files hold
     #[arg(long, value_enum, value_name = "FORM")]
     pub form: RecordsForm,
@@ -149,9 +162,8 @@ pub(crate) enum RecordsForm {
 /// `campanile ledger audit`.
 #[derive(Debug, Args)]
 pub(crate) struct LedgerAudit {
-    /// The server's data folder
-    #[arg(long, value_name = "DIR", default_value = "./data")]
-    pub data: PathBuf,
+    #[command(flatten)]
+    pub books: BooksArgs,
     #[command(flatten)]
     pub format: FormatArgs,
 }

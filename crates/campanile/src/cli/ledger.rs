@@ -1,17 +1,74 @@
 //! `campanile ledger`: the books, looked at where they are kept.
 
-use super::args::{LedgerAudit, LedgerExport, RecordsForm};
+use super::args::{BooksArgs, LedgerAudit, LedgerExport, RecordsForm};
 use super::{Failure, Outcome, print};
+use crate::config;
+use crate::setup::Kept;
 use charging::ledger::audit::{self, Report};
 use charging::ledger::owner::{identity_of, shard_folder};
 use charging::ledger::recovery::recover;
-use charging::records::{Export, Format};
+use charging::ledger::{Refusal, Shard, shared};
+use charging::records::{Blocks, Export, Format};
+use std::path::PathBuf;
 use std::sync::Arc;
+use store::LedgerLog;
+
+fn failed(why: impl std::fmt::Display) -> Failure {
+    Failure::Failed(format!("the ledger: {why}"))
+}
+
+/// A ledger that is looked at.
+enum Found {
+    Folder(PathBuf),
+    Shared(Arc<dyn LedgerLog>),
+}
+
+impl Found {
+    /// The one in the database that the config names, else the one in the data folder.
+    fn by(args: &BooksArgs) -> Result<Found, Failure> {
+        let here = || Found::Folder(crate::money::folder(&args.data));
+        let Some(file) = &args.config else { return Ok(here()) };
+        let config =
+            config::load(Some(file), &args.data).map_err(|problems| Failure::Failed(problems.to_string()))?;
+        let Kept::Shared(servers) = config.setup(&args.data).map_err(failed)?.kept else { return Ok(here()) };
+        let options = store::postgres::Options { sweep: false, ..servers.postgres.clone() };
+        let store = store::postgres::open(servers.store.reveal(), &options).map_err(failed)?;
+        store.ledger_log().map(Found::Shared).ok_or_else(|| failed("this database has none"))
+    }
+
+    fn audit(&self) -> Result<Report, Refusal> {
+        match self {
+            Found::Folder(folder) => audit::audit(folder),
+            Found::Shared(log) => shared::read::audit(log),
+        }
+    }
+
+    fn shards(&self) -> Result<usize, Refusal> {
+        match self {
+            Found::Folder(folder) => Ok(identity_of(folder)?.1),
+            Found::Shared(log) => Ok(shared::read::shards(log)? as usize),
+        }
+    }
+
+    /// A shard's log, and its state: the names of accounts stand there.
+    fn shard(&self, shard: usize) -> Result<(Blocks, Shard), Refusal> {
+        match self {
+            Found::Folder(folder) => {
+                let (key, _) = identity_of(folder)?;
+                let log = shard_folder(folder, shard);
+                let state = recover(&log, key, Arc::default())?.shard;
+                Ok((Blocks::Folder(log), state))
+            }
+            Found::Shared(log) => {
+                let number = u32::try_from(shard).unwrap_or(u32::MAX);
+                Ok((Blocks::Shared(log.clone(), number), shared::read::state(log, number)?))
+            }
+        }
+    }
+}
 
 pub(super) fn audit(args: &LedgerAudit) -> Outcome {
-    let folder = crate::money::folder(&args.data);
-    let report =
-        audit::audit(&folder).map_err(|refusal| Failure::Failed(format!("the ledger: {refusal}")))?;
+    let report = Found::by(&args.books)?.audit().map_err(failed)?;
     let text = match args.format.is_json() {
         true => serde_json::to_string(&report).map_err(|error| Failure::Failed(error.to_string()))? + "\n",
         false => told(&report),
@@ -24,9 +81,7 @@ pub(super) fn audit(args: &LedgerAudit) -> Outcome {
 }
 
 pub(super) fn export(args: &LedgerExport) -> Outcome {
-    let folder = crate::money::folder(&args.data);
-    let failed = |why: String| Failure::Failed(format!("the ledger: {why}"));
-    let (key, shards) = identity_of(&folder).map_err(|refusal| failed(refusal.to_string()))?;
+    let found = Found::by(&args.books)?;
     let format = match args.form {
         RecordsForm::Csv => Format::Csv,
         RecordsForm::Json => Format::Json,
@@ -34,10 +89,8 @@ pub(super) fn export(args: &LedgerExport) -> Outcome {
         RecordsForm::Ber => Format::Ber,
     };
     let (mut files, mut records) = (Vec::new(), 0);
-    for shard in 0..shards {
-        let log = shard_folder(&folder, shard);
-        // The names of accounts stand in the state.
-        let recovered = recover(&log, key, Arc::default()).map_err(|refusal| failed(refusal.to_string()))?;
+    for shard in 0..found.shards().map_err(failed)? {
+        let (log, state) = found.shard(shard).map_err(failed)?;
         let export = Export {
             log: &log,
             shard,
@@ -45,7 +98,7 @@ pub(super) fn export(args: &LedgerExport) -> Outcome {
             format,
             records_max: args.records as usize,
             node: &args.node,
-            names: &recovered.shard,
+            names: &state,
         };
         let summary = export.run(true).map_err(|error| failed(format!("shard {shard}: {error}")))?;
         records += summary.records;

@@ -252,19 +252,19 @@ impl Check<'_> {
             self.add(&format!("charging.{field}"), why);
         }
         self.charging_elsewhere(charging);
-        let is_shared = store_kept(self.config.store.url.reveal()) == Some(Where::Shared);
-        let alone = is_shared && charging.mode == ChargingMode::Ledger;
-        self.check(
-            "charging.mode",
-            alone.then_some(
-                "\"ledger\" is for a process that keeps its store and bus on its own disk: several that share PostgreSQL and NATS would \
-                 each have other books",
-            ),
-        );
         let balance =
             charging.default_account.as_ref().is_some_and(|account| account.balance < 0 || account.limit < 0);
         self.check("charging.default_account", balance.then_some("balance and limit must be at least 0"));
-        self.check("charging.shards", (charging.shards == Some(0)).then_some("must be at least 1"));
+        let is_shared = store_kept(self.config.store.url.reveal()) == Some(Where::Shared);
+        let shards = charging.shards.unwrap_or(1) as usize;
+        self.check("charging.shards", (shards == 0).then_some("must be at least 1"));
+        let many = is_shared && shards > charging::ledger::shared::SHARDS_MAX;
+        self.check(
+            "charging.shards",
+            many.then_some(
+                "at most 32 where processes share PostgreSQL: each is a connection of each process",
+            ),
+        );
         let short = "must be at least 1s";
         self.check("charging.validity", (charging.validity.as_secs() == 0).then_some(short));
         self.check("charging.event_window", (charging.event_window.as_secs() == 0).then_some(short));

@@ -2,7 +2,6 @@
 
 use super::charging::ChargingMode;
 use super::check::Check;
-use super::check_servers::{Where, store_kept};
 use super::read::section;
 use super::sections::loopback;
 use charging::server::{ConnectTo, PeerRule, ServerConfig};
@@ -125,14 +124,6 @@ impl Check<'_> {
         self.check(
             "diameter.listen_sctp",
             clear.then_some("is in the clear, and tls_only takes nothing in the clear"),
-        );
-        let is_shared = store_kept(self.config.store.url.reveal()) == Some(Where::Shared);
-        self.check(
-            "diameter",
-            is_shared.then_some(
-                "is for a process that keeps its store and bus on its own disk: several that share PostgreSQL and NATS would each \
-                 have other books",
-            ),
         );
         for (n, peer) in diameter.peer.iter().enumerate() {
             let path = format!("diameter.peer[{n}]");

@@ -171,34 +171,86 @@ fn charging_and_credit_control_must_make_sense() {
             "[charging]\nmode = \"diameter\"".into(),
             "charging.mode: charging by another credit-control server is not built yet",
         ),
-        ("[charging]\ndefault_account = {balance = -1}".into(), "charging.default_account: balance and limit must be at least 0"),
-        ("[charging]\n[[charging.tariff]]\nprefix = \"46x\"".into(), "charging.tariff[0].prefix: \"46x\" is not up to 16 digits"),
-        ("[charging]\n[[charging.tariff]]\nhours = \"8-9\"".into(), "charging.tariff[0].hours: \"8-9\" is not like 08:00-18:00"),
-        ("[charging]\n[[charging.tariff]]\ndays = [\"friday\"]".into(), "charging.tariff[0].days: \"friday\" is none of mon, tue, wed, thu, fri, sat, sun"),
-        ("[diameter]\norigin_realm = \"example\"".into(), "diameter.origin_host: is needed: a name such as ocs.example"),
-        ("[diameter]\norigin_host = \"a b\"\norigin_realm = \"example\"".into(), "diameter.origin_host: must be a name of letters, digits, hyphens and points, at most 255 octets"),
-        ("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nlisten = \"0.0.0.0:3868\"".into(), "diameter.peer: is needed where the server listens beyond this machine: [[diameter.peer]] says who may connect"),
-        (peer("realm = \"c\"\naddress = \"d:1\""), "diameter.peer[0].origin_host: is needed in full, without *, where address says to connect: by it it is known who is there"),
-        (peer("origin_host = \"*.c\"\naddress = \"d:1\""), "diameter.peer[0].origin_host: is needed in full, without *, where address says to connect: by it it is known who is there"),
-        (peer("origin_host = \"c\"\naddress = \"d\""), "diameter.peer[0].address: \"d\" is not host:port"),
-        (peer("origin_host = \"c\"\naddress = \"d:1\"\ncharging = 1"), "diameter.peer[0].realm: is needed in full, without *, of a charging server: requests are addressed to it"),
-        (peer("origin_host = \"c\"\ncharging = 1"), "diameter.peer[0].charging: is of no use without address: it is about a peer that we connect to"),
-        (peer("origin_host = \"c\"\naddress = \"d:1\"\nserver_name = \"e\""), "diameter.peer[0].server_name: is of no use without tls = true"),
-        (peer("origin_host = \"c\"\naddress = \"d:1\"\n[[diameter.peer]]\norigin_host = \"C\"\naddress = \"e:1\""), "diameter.peer[1].origin_host: \"C\" is connected to already, by another peer"),
-        (peer("origin_host = \"c\"\nrealm = \"r\"\naddress = \"d:1\"\ncharging = 1\n[[diameter.peer]]\norigin_host = \"e\"\nrealm = \"r\"\naddress = \"e:1\"\ncharging = 1"), "diameter.peer[1].charging: is the place of another charging server"),
-        ("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nreconnect = \"1s\"".into(), "diameter.reconnect: must be at least 2s"),
         (
-            "[charging]\nmode = \"ledger\"\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"".into(),
-            "charging.mode: \"ledger\" is for a process that keeps its store and bus on its own disk: several that share PostgreSQL and NATS would each have other books",
+            "[charging]\ndefault_account = {balance = -1}".into(),
+            "charging.default_account: balance and limit must be at least 0",
         ),
         (
-            "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"".into(),
-            "diameter: is for a process that keeps its store and bus on its own disk: several that share PostgreSQL and NATS would each have other books",
+            "[charging]\n[[charging.tariff]]\nprefix = \"46x\"".into(),
+            "charging.tariff[0].prefix: \"46x\" is not up to 16 digits",
+        ),
+        (
+            "[charging]\n[[charging.tariff]]\nhours = \"8-9\"".into(),
+            "charging.tariff[0].hours: \"8-9\" is not like 08:00-18:00",
+        ),
+        (
+            "[charging]\n[[charging.tariff]]\ndays = [\"friday\"]".into(),
+            "charging.tariff[0].days: \"friday\" is none of mon, tue, wed, thu, fri, sat, sun",
+        ),
+        (
+            "[diameter]\norigin_realm = \"example\"".into(),
+            "diameter.origin_host: is needed: a name such as ocs.example",
+        ),
+        (
+            "[diameter]\norigin_host = \"a b\"\norigin_realm = \"example\"".into(),
+            "diameter.origin_host: must be a name of letters, digits, hyphens and points, at most 255 octets",
+        ),
+        (
+            "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nlisten = \"0.0.0.0:3868\"".into(),
+            "diameter.peer: is needed where the server listens beyond this machine: [[diameter.peer]] says who may connect",
+        ),
+        (
+            peer("realm = \"c\"\naddress = \"d:1\""),
+            "diameter.peer[0].origin_host: is needed in full, without *, where address says to connect: by it it is known who is there",
+        ),
+        (
+            peer("origin_host = \"*.c\"\naddress = \"d:1\""),
+            "diameter.peer[0].origin_host: is needed in full, without *, where address says to connect: by it it is known who is there",
+        ),
+        (peer("origin_host = \"c\"\naddress = \"d\""), "diameter.peer[0].address: \"d\" is not host:port"),
+        (
+            peer("origin_host = \"c\"\naddress = \"d:1\"\ncharging = 1"),
+            "diameter.peer[0].realm: is needed in full, without *, of a charging server: requests are addressed to it",
+        ),
+        (
+            peer("origin_host = \"c\"\ncharging = 1"),
+            "diameter.peer[0].charging: is of no use without address: it is about a peer that we connect to",
+        ),
+        (
+            peer("origin_host = \"c\"\naddress = \"d:1\"\nserver_name = \"e\""),
+            "diameter.peer[0].server_name: is of no use without tls = true",
+        ),
+        (
+            peer(
+                "origin_host = \"c\"\naddress = \"d:1\"\n[[diameter.peer]]\norigin_host = \"C\"\naddress = \"e:1\"",
+            ),
+            "diameter.peer[1].origin_host: \"C\" is connected to already, by another peer",
+        ),
+        (
+            peer(
+                "origin_host = \"c\"\nrealm = \"r\"\naddress = \"d:1\"\ncharging = 1\n[[diameter.peer]]\norigin_host = \"e\"\nrealm = \"r\"\naddress = \"e:1\"\ncharging = 1",
+            ),
+            "diameter.peer[1].charging: is the place of another charging server",
+        ),
+        (
+            "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nreconnect = \"1s\"".into(),
+            "diameter.reconnect: must be at least 2s",
+        ),
+        (
+            "[charging]\nshards = 33\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\""
+                .into(),
+            "charging.shards: at most 32 where processes share PostgreSQL: each is a connection of each process",
         ),
     ];
     each_alone(cases);
     let mode = |mode: &str| parsed(&format!("[charging]\nmode = \"{mode}\"")).unwrap();
     assert_eq!(mode("off").charging.as_ref().unwrap().mode, ChargingMode::Off);
+    let servers = "[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"";
+    let shared = "[charging]\nmode = \"ledger\"\n[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"";
+    assert!(
+        parsed(&format!("{shared}\n{servers}")).is_ok(),
+        "processes that share a database share the ledger"
+    );
     // The engine keeps outcomes until they are settled, where they are.
     assert_eq!(mode("off").engine_settings().outcome_groups, [""; 0]);
     assert_eq!(mode("ledger").engine_settings().outcome_groups, ["charging"]);
