@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 /// A server is ready after so long, replay of its log included.
 const READY_MAX: Duration = Duration::from_secs(60);
+/// And in the guest, which is emulated: many times as slow.
+const READY_IN_GUEST_MAX: Duration = Duration::from_secs(300);
 /// A server that was told to stop has ended after so long.
 const STOP_MAX: Duration = Duration::from_secs(30);
 /// So much of its log is shown when a test fails.
@@ -75,7 +77,7 @@ impl Server {
 
     /// The token that a first start says.
     async fn first_token(&mut self) -> String {
-        let line = eventually("the server says its first token", READY_MAX, async || {
+        let line = eventually("the server says its first token", ready_max(), async || {
             assert!(self.is_alive(), "the server ended:\n{}", self.log());
             self.said().first().cloned().ok_or_else(|| self.log())
         })
@@ -214,7 +216,7 @@ impl Server {
     /// Waits until it takes alerts.
     pub async fn ready(&mut self) {
         let api = self.api();
-        eventually("the server is ready", READY_MAX, async || {
+        eventually("the server is ready", ready_max(), async || {
             assert!(self.is_alive(), "the server ended:\n{}", self.log());
             let request = api.request(reqwest::Method::GET, "/readyz");
             match api.try_send(request).await {
@@ -237,6 +239,10 @@ impl Drop for Server {
             let _ = child.wait();
         }
     }
+}
+
+fn ready_max() -> Duration {
+    if crate::transport::by_sctp() { READY_IN_GUEST_MAX } else { READY_MAX }
 }
 
 fn tail(path: &Path) -> String {

@@ -8,30 +8,20 @@ use serde_json::Value;
 use std::process::Command;
 use std::time::Duration;
 
-/// The guest is done within this also on a busy machine.
-const GUEST_MAX: Duration = Duration::from_secs(300);
+/// The guest is done within this also on a busy machine; on a quiet one in a sixth of it.
+const GUEST_MAX: Duration = Duration::from_secs(480);
 const INIT: &str = include_str!("../../peers/guest/init");
-/// Stories of which the transport may make another. Not those that count descriptors, use TLS or last long.
+/// Stories that are told again by SCTP. Few: each starts a server, which takes the emulated machine seconds.
 const STORIES: &[&str] = &[
-    "charging::conformance::",
-    "charging::credit::a_session",
-    "charging::credit::the_four_actions",
-    "charging::credit::request_numbers",
+    "charging::conformance::what_is_not_for_us",
+    "charging::credit::a_session_reserves",
     "charging::duplicates::",
     "charging::hostile::lengths_that_lie",
-    "charging::hostile::groups_in_groups",
-    "charging::hostile::noise",
-    "charging::peer::a_client_of_credit_control",
-    "charging::peer::a_second_connection",
     "charging::peer::a_watchdog_is_answered",
-    "charging::peer::an_answer_nobody_waits_for",
-    "charging::peer::silence_is_asked_about",
-    "charging::peer::the_program_says_goodbye",
     "charging::peer::who_says_goodbye",
-    "charging::peer::whoever_says_anything_but",
 ];
 /// Requests of each run of the bench: few, since what is emulated is slow.
-const BENCH_REQUESTS: u32 = 2_000;
+const BENCH_REQUESTS: u32 = 500;
 
 #[test]
 fn what_holds_by_tcp_holds_by_sctp_and_an_association_outlives_a_device() {
