@@ -2,7 +2,7 @@
 
 use crate::chance::Delay;
 use crate::town::{Form, Habits, Town};
-use crate::{mailbox, smsc, town};
+use crate::{credit, mailbox, smsc, town};
 use clap::{Args, Subcommand};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -23,6 +23,12 @@ pub enum Command {
   campanile sim mail --listen 127.0.0.1:2525 --page 127.0.0.1:8082
   campanile sim mail --people --door 127.0.0.1:2526 --folder mail")]
     Mail(Box<MailArgs>),
+    /// A credit-control server of others, at which our own messages can be paid: listens until Ctrl-C.
+    #[command(after_help = "Examples:
+  campanile sim credit --listen 127.0.0.1:3869
+  campanile sim credit --balance 1000 --latency 20ms..200ms --refused 0.05 --refused-with 4012
+  campanile sim credit --lost 0.01 --origin-host ocs.example --origin-realm example")]
+    Credit(CreditArgs),
     /// A generated town of recipients, as a file to import.
     #[command(after_help = "Examples:
   campanile sim town --recipients 100000 --out town.ndjson
@@ -105,6 +111,38 @@ pub struct MailArgs {
     people: People,
 }
 
+/// `sim credit`.
+#[derive(Debug, Args)]
+pub struct CreditArgs {
+    /// Where it listens (port 0: any free one) [default: 127.0.0.1:3869]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Its DiameterIdentity [default: ocs.sim.example]
+    #[arg(long, value_name = "NAME")]
+    origin_host: Option<String>,
+    /// Its realm [default: sim.example]
+    #[arg(long, value_name = "NAME")]
+    origin_realm: Option<String>,
+    /// Units each subscriber has to begin with [default: 1000000]
+    #[arg(long, value_name = "UNITS")]
+    balance: Option<u64>,
+    /// How long answers take: 5ms, 1ms..20ms, "exp 50ms"
+    #[arg(long, value_name = "DELAY")]
+    latency: Option<Delay>,
+    /// Share of the requests that are refused
+    #[arg(long, value_name = "SHARE")]
+    refused: Option<f64>,
+    /// With this Result-Code [default: 3004]
+    #[arg(long, value_name = "CODE")]
+    refused_with: Option<u32>,
+    /// Share of the answers that are lost, though what they say was done
+    #[arg(long, value_name = "SHARE")]
+    lost: Option<f64>,
+    /// Decides whom the shares hit [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
 /// Who is behind the addresses.
 #[derive(Debug, Args)]
 struct People {
@@ -164,6 +202,9 @@ impl Command {
             Command::Mail(args) => {
                 mailbox::run(args.options()?).map_err(|error| format!("sim mail: {error}"))
             }
+            Command::Credit(args) => {
+                credit::run(args.options()?).map_err(|error| format!("sim credit: {error}"))
+            }
             Command::Town(args) => args.write(),
         }
     }
@@ -219,6 +260,28 @@ impl MailArgs {
         options.folder = self.folder.or(options.folder);
         options.starttls |= self.starttls;
         options.people = self.people.habits()?.or(options.people);
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl CreditArgs {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// The field that cannot be.
+    pub fn options(self) -> Result<credit::Options, String> {
+        let mut options =
+            credit::Options { listen: "127.0.0.1:3869".to_owned(), ..credit::Options::default() };
+        put(&mut options.listen, self.listen);
+        put(&mut options.origin_host, self.origin_host);
+        put(&mut options.origin_realm, self.origin_realm);
+        put(&mut options.balance, self.balance);
+        put(&mut options.latency, self.latency);
+        put(&mut options.refused, self.refused);
+        put(&mut options.refused_with, self.refused_with);
+        put(&mut options.lost, self.lost);
+        put(&mut options.seed, self.seed);
         options.check()?;
         Ok(options)
     }
@@ -356,6 +419,17 @@ mod tests {
             format!("{}: line 3, column 1: latencyy is unknown; did you mean latency?", path.display());
         assert_eq!(error, expected);
         command("sim smsc --print-scenario").run().unwrap();
+    }
+
+    #[test]
+    fn a_credit_control_server_is_as_its_options_say() {
+        let Command::Credit(args) = command("sim credit --balance 7 --lost 0.5 --refused-with 4012") else {
+            panic!()
+        };
+        let options = args.options().unwrap();
+        assert_eq!((options.balance, options.lost, options.refused_with), (7, 0.5, 4012));
+        let Command::Credit(args) = command("sim credit --lost 2") else { panic!() };
+        assert_eq!(args.options().unwrap_err(), "lost: 2 is not a share from 0 to 1");
     }
 
     #[test]

@@ -3,19 +3,21 @@
 //! - [`town`]: people with devices, and what they do when a message comes.
 //! - [`smsc`]: a carrier that speaks SMPP.
 //! - [`mailbox`]: a mail server that keeps what it gets.
+//! - [`credit`]: a credit-control server of others.
 //! - [`Command`]: all of it on the command line.
 
 mod agenda;
 pub mod chance;
 mod clock;
 mod command;
+pub mod credit;
 pub mod mailbox;
 mod page;
 pub mod smsc;
 mod tally;
 pub mod town;
 
-pub use command::{Command, MailArgs, SmscArgs, TownArgs};
+pub use command::{Command, CreditArgs, MailArgs, SmscArgs, TownArgs};
 
 use std::future::Future;
 use std::io::{self, Write};

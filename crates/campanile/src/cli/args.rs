@@ -478,9 +478,6 @@ pub(crate) enum Sim {
     /// A pager terminal; not built yet
     #[command(hide = true)]
     Pager(Anything),
-    /// A credit-control peer; not built yet
-    #[command(hide = true)]
-    Credit(Anything),
 }
 
 #[derive(Debug, Subcommand)]

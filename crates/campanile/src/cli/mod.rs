@@ -121,7 +121,7 @@ fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
         }),
         Command::Sim(sim) => match sim {
             args::Sim::Built(command) => Ok(command.run()?),
-            args::Sim::Pager(_) | args::Sim::Credit(_) => Err(unbuilt::refused("this simulator")),
+            args::Sim::Pager(_) => Err(unbuilt::refused("this simulator")),
         },
         Command::Bench(Bench::Built(bench)) => Ok((rooms.bench)(bench)?),
         Command::Bench(other) => Err(unbuilt::refused(&format!("bench {}", other.name()))),

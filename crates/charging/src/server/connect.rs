@@ -177,7 +177,8 @@ impl Remote {
             standing.peer.connected(link, now);
             (link, line)
         });
-        if line.take().contains(&Told::Begin) {
+        // An election that we won ends it before it began.
+        if line.take() == [Told::Begin] {
             return Some(Attached { remote: Arc::clone(self), link, line });
         }
         self.standing().lines.remove(&link);
