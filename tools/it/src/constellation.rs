@@ -1,3 +1,4 @@
+use crate::credit::diameter_door;
 use crate::{Api, Relay, Reply, Server, Setup, eventually, free_port};
 use peers::{nats, postgres};
 use serde_json::Value;
@@ -33,6 +34,8 @@ pub struct Plan {
     pub config: String,
     /// Where each process has a door of its own for platforms that speak SMPP.
     pub smpp: bool,
+    /// Where each process has a credit-control server of its own.
+    pub diameter: bool,
     /// Everything between a process and its servers can be cut.
     pub cuttable: bool,
 }
@@ -45,6 +48,7 @@ impl Default for Plan {
             lease: Duration::from_secs(10),
             config: String::new(),
             smpp: false,
+            diameter: false,
             cuttable: false,
         }
     }
@@ -60,6 +64,8 @@ pub struct Constellation {
     pub postgres: postgres::Server,
     /// Where each process's SMPP door listens, if it has one.
     pub smpp: Vec<u16>,
+    /// Where each process's credit-control server listens, if it has one.
+    pub diameter: Vec<u16>,
     database: String,
     token: String,
     /// Of each process: between it and each node of the cluster, then between it and PostgreSQL.
@@ -89,8 +95,9 @@ impl Constellation {
         let database = url.rsplit_once('/').unwrap().1.to_owned();
         let stamps = tempfile::Builder::new().prefix("campanile-it-stamps-").tempdir().unwrap();
         let (processes, token) = (Vec::new(), String::new());
-        let (smpp, relays) = (Vec::new(), Vec::new());
-        let mut all = Constellation { processes, nats, postgres, smpp, database, token, relays, stamps };
+        let (smpp, diameter, relays) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all =
+            Constellation { processes, nats, postgres, smpp, diameter, database, token, relays, stamps };
         for place in 0..plan.processes {
             let (bus, store) = all.ways(plan.cuttable).await;
             let setup = all.setup(&plan, place, &bus, &store);
@@ -133,6 +140,11 @@ impl Constellation {
             let port = free_port();
             let _ = write!(config, "[smpp]\nlisten = \"127.0.0.1:{port}\"\n");
             self.smpp.push(port);
+        }
+        if plan.diameter {
+            let port = free_port();
+            config += &diameter_door(port, "");
+            self.diameter.push(port);
         }
         config += &plan.config;
         let stamps = self.stamps_of(place).display().to_string();

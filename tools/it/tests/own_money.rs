@@ -9,7 +9,7 @@ use std::process::Command;
 const CHARGING: &str = "[charging]\nmode = \"ledger\"\nshards = 2\n";
 
 /// A client of an account with so much money.
-async fn client(admin: &Api, account: &str, balance: i64) -> Api {
+pub(crate) async fn client(admin: &Api, account: &str, balance: i64) -> Api {
     admin.post("/api/v1/accounts", &json!({"id": account, "balance": balance})).await.expect(201);
     let made =
         admin.post("/api/v1/tokens", &json!({"role": "operator", "account": account})).await.expect(201);
@@ -17,13 +17,13 @@ async fn client(admin: &Api, account: &str, balance: i64) -> Api {
 }
 
 /// Balance, reserved, used, debt.
-async fn money(admin: &Api, account: &str) -> [i64; 4] {
+pub(crate) async fn money(admin: &Api, account: &str) -> [i64; 4] {
     let account = admin.get(&format!("/api/v1/accounts/{account}")).await.expect(200);
     ["balance", "reserved", "used", "debt"].map(|name| account[name].as_i64().unwrap())
 }
 
 /// Waits until everything is settled.
-async fn comes_to(admin: &Api, account: &str, wanted: [i64; 4]) {
+pub(crate) async fn comes_to(admin: &Api, account: &str, wanted: [i64; 4]) {
     eventually("the account comes to rest", LATER, async || {
         let is = money(admin, account).await;
         if is == wanted { Ok(()) } else { Err(format!("{is:?} is not {wanted:?}")) }

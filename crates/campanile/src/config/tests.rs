@@ -165,6 +165,10 @@ fn charging_and_credit_control_must_make_sense() {
             "charging.mode: \"diameter\" needs [diameter], and in it a [[diameter.peer]] with address and charging = 1: the server that is asked",
         ),
         (
+            "[charging]\nmode = \"ledger\"\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"".into(),
+            "charging.mode: \"ledger\" is not there yet where processes share PostgreSQL: gateways of several do not pay from it",
+        ),
+        (
             "[charging]\ndefault_account = {balance = -1}".into(),
             "charging.default_account: balance and limit must be at least 0",
         ),
@@ -239,7 +243,7 @@ fn charging_and_credit_control_must_make_sense() {
     let mode = |mode: &str| parsed(&format!("[charging]\nmode = \"{mode}\"")).unwrap();
     assert_eq!(mode("off").charging.as_ref().unwrap().mode, ChargingMode::Off);
     let servers = "[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"";
-    let shared = "[charging]\nmode = \"ledger\"\n[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"";
+    let shared = "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"";
     assert!(
         parsed(&format!("{shared}\n{servers}")).is_ok(),
         "processes that share a database share the ledger"

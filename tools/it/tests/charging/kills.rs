@@ -11,29 +11,29 @@ use rand::{Rng, SeedableRng};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const ROUNDS: usize = 20;
 const TELLERS: usize = 6;
 /// Requests in flight of each.
 const DEPTH: usize = 16;
-const ACCOUNTS: usize = 8;
+pub(crate) const ACCOUNTS: usize = 8;
 /// Minor units of all accounts but the first, which all ask for more than it has.
-const RICH: i64 = 10_000_000;
-const HOT: i64 = 8_000;
+pub(crate) const RICH: i64 = 10_000_000;
+pub(crate) const HOT: i64 = 8_000;
 /// Acknowledged between two kills, at least.
-const ACKNOWLEDGED_MIN: u64 = 150;
+pub(crate) const ACKNOWLEDGED_MIN: u64 = 150;
 /// Answers that are asked for again behind a kill, of each teller.
 const ASKED_AGAIN: usize = 12;
 
-fn number(account: usize) -> String {
+pub(crate) fn number(account: usize) -> String {
     format!("{}", 46_701_740_640 + account)
 }
 
 /// A request and what it takes if it succeeds.
 #[derive(Clone)]
-struct Ask {
+pub(crate) struct Ask {
     draft: Draft,
     account: usize,
     takes: i64,
@@ -50,22 +50,22 @@ struct Session {
 }
 
 /// A client that remembers what it asked and what it was told, over all its connections.
-struct Teller {
-    name: String,
-    port: u16,
+pub(crate) struct Teller {
+    pub(crate) name: String,
+    pub(crate) port: u16,
     chance: StdRng,
     sessions: Vec<Option<Session>>,
-    unanswered: Vec<Ask>,
+    pub(crate) unanswered: Vec<Ask>,
     answered: Vec<(Draft, Vec<Vec<u8>>)>,
     /// Minor units that verified answers took, by account.
-    taken: [i64; ACCOUNTS],
+    pub(crate) taken: [i64; ACCOUNTS],
     /// Answers, and those of requests that were sent again.
-    answers: u64,
-    resent: u64,
+    pub(crate) answers: u64,
+    pub(crate) resent: u64,
 }
 
 impl Teller {
-    fn new(place: usize, port: u16, seed: u64) -> Teller {
+    pub(crate) fn new(place: usize, port: u16, seed: u64) -> Teller {
         Teller {
             name: format!("teller{place}.client.test"),
             port,
@@ -79,25 +79,26 @@ impl Teller {
         }
     }
 
-    /// Until the connection ends.
-    fn work(mut self, acknowledged: &AtomicU64) -> Teller {
+    /// Until the connection ends, or it is over.
+    pub(crate) fn work(mut self, acknowledged: &AtomicU64, is_over: &AtomicBool) -> Teller {
         // Whatever ends it, what was not answered is kept.
-        let _ = self.try_work(acknowledged);
+        let _ = self.try_work(acknowledged, is_over);
         self
     }
 
-    fn try_work(&mut self, acknowledged: &AtomicU64) -> io::Result<()> {
+    fn try_work(&mut self, acknowledged: &AtomicU64, is_over: &AtomicBool) -> io::Result<()> {
         let mut client = CreditClient::try_open(self.port, &self.name)?;
         self.catch_up(&mut client)?;
-        loop {
+        while !is_over.load(Ordering::Relaxed) {
             self.unanswered = (0..DEPTH).map(|slot| self.next(&mut client, slot)).collect();
             self.exchange(&mut client)?;
             acknowledged.fetch_add(DEPTH as u64, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     /// Sends again what was not answered, and some of what was.
-    fn catch_up(&mut self, client: &mut CreditClient) -> io::Result<()> {
+    pub(crate) fn catch_up(&mut self, client: &mut CreditClient) -> io::Result<()> {
         self.resent += self.unanswered.len() as u64;
         for ask in &mut self.unanswered {
             ask.draft = again(client, &ask.draft);
@@ -191,7 +192,7 @@ async fn round(ocs: &mut Ocs, tellers: &mut Vec<Teller>, chance: &mut StdRng) {
         .drain(..)
         .map(|teller| {
             let acknowledged = Arc::clone(&acknowledged);
-            std::thread::spawn(move || teller.work(&acknowledged))
+            std::thread::spawn(move || teller.work(&acknowledged, &AtomicBool::new(false)))
         })
         .collect();
     eventually("requests are acknowledged", PATIENCE, async || match acknowledged.load(Ordering::Relaxed) {

@@ -10,7 +10,7 @@ mod duplicates;
 mod elsewhere;
 mod foreign;
 mod hostile;
-mod kills;
+pub(crate) mod kills;
 mod peer;
 mod sctp;
 
@@ -86,7 +86,7 @@ impl Ocs {
     }
 }
 
-async fn fund(api: &Api, id: &str, balance: i64) {
+pub(crate) async fn fund(api: &Api, id: &str, balance: i64) {
     api.post("/api/v1/accounts", &json!({"id": full(id), "balance": balance})).await.expect(201);
 }
 

@@ -4,6 +4,7 @@
 
 mod cuts;
 mod kills;
+mod ledger;
 mod pauses;
 mod sharing;
 
