@@ -156,7 +156,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn converse(shared: Arc<Shared>, stream: Stream) {
-    let Ok(local) = stream.tcp().local_addr() else { return };
+    let Ok(local) = stream.local() else { return };
     let seed = shared.seed.fetch_add(1, Ordering::Relaxed);
     let start = Start { local: local.ip(), is_secured: false, watchdog: None, seed };
     let connection = Connection::listening(Arc::clone(&shared.config), start, Instant::now());
