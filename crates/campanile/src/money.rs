@@ -99,6 +99,7 @@ async fn open_ledger(setup: &Setup) -> Result<Option<Ledger>, String> {
             }
             Fsync::Os => charging::ledger::Fsync::Os,
         },
+        keep_records: ledger.keep_records,
         config: ledger.rules.clone(),
         ..Options::new(&folder(&setup.data))
     };

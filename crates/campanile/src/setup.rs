@@ -63,7 +63,10 @@ impl Setup {
             setup.diameter.clone().map(|server| charging::server::ServerConfig { peers, ..server })
         };
         let ledger = |setup: &Setup| {
-            setup.ledger.as_ref().map(|ledger| (ledger.fsync, ledger.shards, ledger.charges_own))
+            setup
+                .ledger
+                .as_ref()
+                .map(|ledger| (ledger.fsync, ledger.shards, ledger.keep_records, ledger.charges_own))
         };
         // Keywords are applied at once; who takes outcomes in is said by `[charging]`.
         let engine = |setup: &Setup| engine::Settings {
@@ -103,6 +106,8 @@ pub struct LedgerSetup {
     pub shards: Option<usize>,
     /// Prices, windows, what opens unknown accounts.
     pub rules: charging::ledger::Config,
+    /// How long charging records are kept; nothing: for ever.
+    pub keep_records: Option<std::time::Duration>,
     /// Our own messages are paid from it.
     pub charges_own: bool,
 }

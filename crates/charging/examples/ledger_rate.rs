@@ -76,6 +76,7 @@ impl Events {
             class: 0,
             destination: Destination::parse(b"46709876543"),
             services: &[Service { requested: Some(Units::specific(1)), ..Service::default() }],
+            opener: None,
             tag: u64::from(number),
         })
     }

@@ -1,11 +1,17 @@
 //! Accounts one at a time, for people and programs: opened, looked at, topped up, blocked.
 
+mod sessions;
+
+pub use sessions::{Ended, SessionPlace, SessionView};
+
 use crate::ledger::account::AccountNumber;
 use crate::ledger::batch::account_hash;
 use crate::ledger::key::KEY_OCTETS_MAX;
 use crate::ledger::owner::{once, shard_folder};
 use crate::ledger::request::{Destination, ServiceContext, result};
+use crate::ledger::session::Session;
 use crate::ledger::{Answer, Batch, KeyKind, Kind, Ledger, NewRequest, Refused};
+use crate::reach::Ask;
 use crate::records::{self, Blocks, Names, Search};
 use std::fmt;
 use std::path::Path;
@@ -178,6 +184,11 @@ impl Books {
         })
     }
 
+    /// The ledger behind them: its prices, and who is connected.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     /// Opens an account with so much in it.
     ///
     /// # Errors
@@ -198,12 +209,14 @@ impl Books {
         self.find(id).await?.ok_or(BooksError::Unknown)
     }
 
-    /// Pays in so many minor units.
+    /// Pays in so many minor units. Clients whose sessions had less than they asked for are asked to come again.
     ///
     /// # Errors
     /// There is no such account, the sum does not fit, or the ledger cannot.
     pub async fn top_up(&self, id: &AccountId, amount: i64) -> Result<AccountView, BooksError> {
-        self.change(id, Kind::TopUp { amount }).await
+        let account = self.change(id, Kind::TopUp { amount }).await?;
+        self.ask_clients(id, Ask::ReAuth, Session::is_starved);
+        Ok(account)
     }
 
     /// How far below zero it may go.
@@ -211,15 +224,21 @@ impl Books {
     /// # Errors
     /// There is no such account, or the ledger cannot.
     pub async fn set_limit(&self, id: &AccountId, limit: i64) -> Result<AccountView, BooksError> {
-        self.change(id, Kind::SetLimit { limit }).await
+        let account = self.change(id, Kind::SetLimit { limit }).await?;
+        self.ask_clients(id, Ask::ReAuth, Session::is_starved);
+        Ok(account)
     }
 
-    /// Blocks it, or lets it go on.
+    /// Blocks it, and asks the clients of its sessions to end them; or lets it go on.
     ///
     /// # Errors
     /// There is no such account, or the ledger cannot.
     pub async fn block(&self, id: &AccountId, blocked: bool) -> Result<AccountView, BooksError> {
-        self.change(id, Kind::Block { blocked }).await
+        let account = self.change(id, Kind::Block { blocked }).await?;
+        if blocked {
+            self.ask_clients(id, Ask::Abort, |_| true);
+        }
+        Ok(account)
     }
 
     /// So many messages that are used before money, until they expire (seconds since 1970).
@@ -293,6 +312,7 @@ impl Books {
             class: 0,
             destination: Destination::default(),
             services: &[],
+            opener: None,
             tag: 0,
         };
         let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);

@@ -3,5 +3,6 @@
 pub mod books;
 pub mod ledger;
 pub mod own;
+pub mod reach;
 pub mod records;
 pub mod server;

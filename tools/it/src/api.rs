@@ -113,6 +113,16 @@ impl Api {
         self.send(self.request(Method::POST, path).json(body)).await
     }
 
+    /// `PATCH path` with a JSON body.
+    pub async fn patch(&self, path: &str, body: &Value) -> Reply {
+        self.send(self.request(Method::PATCH, path).json(body)).await
+    }
+
+    /// `PUT path` with a JSON body.
+    pub async fn put(&self, path: &str, body: &Value) -> Reply {
+        self.send(self.request(Method::PUT, path).json(body)).await
+    }
+
     /// `POST path` with any body.
     pub async fn post_as(&self, path: &str, kind: &str, body: impl Into<reqwest::Body>) -> Reply {
         self.send(self.request(Method::POST, path).header("content-type", kind).body(body)).await

@@ -256,11 +256,19 @@ impl CreditClient {
     /// # Errors
     /// It ends, or is refused for another reason.
     pub fn try_open(port: u16, name: &str) -> io::Result<CreditClient> {
+        CreditClient::try_open_by(port, name, &cer(name))
+    }
+
+    /// The same with another CER.
+    ///
+    /// # Errors
+    /// It ends, or is refused for another reason.
+    pub fn try_open_by(port: u16, name: &str, cer: &Draft) -> io::Result<CreditClient> {
         const ELECTION_LOST: u32 = 4003;
         let began = std::time::Instant::now();
         loop {
             let mut client = CreditClient::try_connect(port, name)?;
-            let answer = client.try_ask(&cer(name))?;
+            let answer = client.try_ask(cer)?;
             match answer.code() {
                 2001 => return Ok(client),
                 ELECTION_LOST if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
@@ -272,6 +280,12 @@ impl CreditClient {
     /// A connection that is open.
     pub fn open(port: u16, name: &str) -> CreditClient {
         CreditClient::try_open(port, name).unwrap()
+    }
+
+    /// A connection that is open, of a client at its start `state_id` (Origin-State-Id).
+    pub fn open_at_start(port: u16, name: &str, state_id: u32) -> CreditClient {
+        let cer = cer(name).with(|writer| writer.u32(avp::ORIGIN_STATE_ID, state_id));
+        CreditClient::try_open_by(port, name, &cer).unwrap()
     }
 
     /// Its Origin-Host.
@@ -385,6 +399,33 @@ impl CreditClient {
             let answer = answer_to(&heard, &self.name);
             self.try_send(&answer)?;
         }
+    }
+
+    /// The next request of the server's, but for DWR, which is answered meanwhile.
+    #[track_caller]
+    pub fn asked(&mut self) -> Heard {
+        loop {
+            let heard = self.try_hear().unwrap();
+            let header = heard.message().header;
+            assert!(header.flags.is_request(), "{heard:?}");
+            if header.command != command::DEVICE_WATCHDOG {
+                return heard;
+            }
+            let answer = answer_to(&heard, &self.name);
+            self.send(&answer);
+        }
+    }
+
+    /// Answers what the server asked about a session.
+    pub fn reply(&mut self, request: &Heard, result_code: u32) {
+        let mut octets = Vec::new();
+        let mut writer = Writer::answer(&mut octets, &request.message().header);
+        writer.octet_string(avp::SESSION_ID, request.find(avp::SESSION_ID).unwrap().data);
+        writer.u32(avp::RESULT_CODE, result_code);
+        writer.identity(avp::ORIGIN_HOST, &self.name);
+        writer.identity(avp::ORIGIN_REALM, CLIENT_REALM);
+        writer.finish();
+        self.send(&octets);
     }
 
     /// The next answer.

@@ -28,7 +28,7 @@ pub enum Command {
   campanile sim credit --listen 127.0.0.1:3869
   campanile sim credit --balance 1000 --latency 20ms..200ms --refused 0.05 --refused-with 4012
   campanile sim credit --lost 0.01 --origin-host ocs.example --origin-realm example")]
-    Credit(CreditArgs),
+    Credit(Box<CreditArgs>),
     /// A generated town of recipients, as a file to import.
     #[command(after_help = "Examples:
   campanile sim town --recipients 100000 --out town.ndjson

@@ -5,9 +5,10 @@ use super::check::Check;
 use super::check_servers::{Where, store_kept};
 use super::read::{section, words};
 use bus::embedded::Fsync;
-use charging::ledger::config::{DefaultAccount as OpensWith, Unreferenced};
+use charging::ledger::config::{DefaultAccount as OpensWith, FinalAction, Unreferenced};
 use charging::ledger::request::{Destination, ServiceContext};
 use charging::ledger::tariff::{Hours, Rate, Rates, Tariff, Tariffs};
+use charging::server::FinalUnits;
 use std::time::Duration;
 
 section! {
@@ -25,6 +26,14 @@ section! {
         default_account: Option<DefaultAccount> = None,
         /// How long a grant is good.
         validity: Duration = Duration::from_secs(3_600),
+        /// What clients do with the last units.
+        final_unit: FinalUnit = FinalUnit::default(),
+        /// Of a grant, in percent: with so much left clients ask again.
+        quota_threshold: u8 = 0,
+        /// Unused for so long, clients give units back; nothing: never.
+        quota_holding_time: Option<Duration> = None,
+        /// How long charging records are kept; nothing: for ever.
+        keep_records: Option<Duration> = None,
         /// How long an event is known again.
         event_window: Duration = Duration::from_secs(60),
         /// What a refund that names no debit may be; nothing: refused.
@@ -57,6 +66,55 @@ words! {
         Continue = "continue",
         /// It is sent when Tx is over, unless the servers are known to have failed.
         RetryAndTerminate = "retry_and_terminate",
+    }
+}
+
+section! {
+    /// `[charging.final_unit]`
+    FinalUnit {
+        /// Final-Unit-Action.
+        action: FinalUnitAction = FinalUnitAction::Terminate,
+        /// Where to: a URL, a SIP URI or an IP address.
+        redirect: Option<String> = None,
+        /// IPFilterRules of what stays allowed.
+        rules: Vec<String> = Vec::new(),
+        /// Filters that clients know by name.
+        filters: Vec<String> = Vec::new(),
+        /// As QoS-Final-Unit-Indication.
+        extended: bool = false,
+    }
+}
+
+words! {
+    /// What clients do with the last units.
+    FinalUnitAction {
+        /// They end the service.
+        Terminate = "terminate",
+        /// They send the subscriber elsewhere.
+        Redirect = "redirect",
+        /// They let through what filters allow.
+        Restrict = "restrict",
+    }
+}
+
+impl FinalUnit {
+    /// What of it the ledger decides.
+    fn action(&self) -> FinalAction {
+        match self.action {
+            FinalUnitAction::Terminate => FinalAction::Terminate,
+            FinalUnitAction::Redirect => FinalAction::Redirect,
+            FinalUnitAction::Restrict => FinalAction::RestrictAccess,
+        }
+    }
+
+    /// What of it the server tells.
+    pub fn told(&self) -> FinalUnits {
+        FinalUnits {
+            redirect: self.redirect.clone(),
+            rules: self.rules.clone(),
+            filters: self.filters.clone(),
+            extended: self.extended,
+        }
     }
 }
 
@@ -127,6 +185,11 @@ impl Charging {
                 .map(|account| OpensWith { balance: account.balance, limit: account.limit }),
             tariffs,
             validity_s: seconds(self.validity),
+            final_action: self.final_unit.action(),
+            // Who is sent elsewhere keeps the session, and comes again after a top-up.
+            zero_grant: self.final_unit.action != FinalUnitAction::Terminate,
+            threshold_percent: self.quota_threshold,
+            holding_s: self.quota_holding_time.map_or(0, seconds),
             event_window_s: seconds(self.event_window),
             unreferenced_refund: self.refund_max.map_or(Unreferenced::Refuse, Unreferenced::UpTo),
             ..usual
@@ -270,6 +333,16 @@ impl Check<'_> {
                 "at most 32 where processes share PostgreSQL: each is a connection of each process",
             ),
         );
+        if let Err((key, why)) = charging.final_unit.told().check(charging.final_unit.action()) {
+            self.add(&format!("charging.final_unit.{key}"), why);
+        }
+        self.check(
+            "charging.quota_threshold",
+            (charging.quota_threshold > 99).then_some("must be from 0 to 99: percent"),
+        );
+        let short = "must be at least 1h: duplicates are answered from the records";
+        let few = charging.keep_records.is_some_and(|keep| keep < Duration::from_secs(3_600));
+        self.check("charging.keep_records", few.then_some(short));
         let short = "must be at least 1s";
         self.check("charging.validity", (charging.validity.as_secs() == 0).then_some(short));
         self.check("charging.event_window", (charging.event_window.as_secs() == 0).then_some(short));

@@ -1,10 +1,10 @@
 //! `[diameter]`: the credit-control server, and who may connect to it.
 
-use super::charging::ChargingMode;
+use super::charging::{Charging, ChargingMode};
 use super::check::Check;
 use super::read::section;
 use super::sections::loopback;
-use charging::server::{ConnectTo, PeerRule, ServerConfig};
+use charging::server::{ConnectTo, FinalUnits, PeerRule, ServerConfig};
 use net::{AllowedIp, TlsClient, TlsClientSettings, TlsServerSettings};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -69,7 +69,7 @@ section! {
 
 impl Diameter {
     /// As the server wants it.
-    pub fn server(&self, data: &Path) -> ServerConfig {
+    pub fn server(&self, data: &Path, charging: Option<&Charging>) -> ServerConfig {
         let tls = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         ServerConfig {
             listen: (!self.tls_only).then_some(self.listen),
@@ -87,6 +87,7 @@ impl Diameter {
             window: self.window,
             watchdog: self.watchdog,
             reconnect: self.reconnect,
+            final_units: charging.map_or_else(FinalUnits::default, |charging| charging.final_unit.told()),
         }
     }
 }
@@ -135,7 +136,7 @@ impl Check<'_> {
             self.diameter_address(&path, peer);
         }
         self.diameter_twins(&diameter.peer);
-        for problem in diameter.server(self.data).problems() {
+        for problem in diameter.server(self.data, None).problems() {
             if problem.field == "peer" && !diameter.peer.is_empty() {
                 // Said above, of the peer that it is about.
                 continue;

@@ -39,7 +39,7 @@ impl Config {
             topics: self.topics.as_ref().map(|topics| topics.door(data, self.shares_topics())),
             ledger: self.ledger(),
             external: self.external_charging(),
-            diameter: self.diameter.as_ref().map(|diameter| diameter.server(data)),
+            diameter: self.diameter.as_ref().map(|diameter| diameter.server(data, self.charging.as_ref())),
             platforms: self.platforms(),
             parties: self.parties(),
             routes: self.route.iter().filter_map(|route| self.way(route, data)).collect(),
@@ -61,6 +61,7 @@ impl Config {
             fsync: charging.fsync,
             shards: charging.shards.map(|shards| shards as usize),
             rules,
+            keep_records: charging.keep_records,
             charges_own: charging.mode == ChargingMode::Ledger,
         })
     }

@@ -155,10 +155,7 @@ fn rules_that_a_key_alone_cannot_tell() {
 }
 
 #[test]
-fn charging_and_credit_control_must_make_sense() {
-    let peer = |keys: &str| {
-        format!("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\n[[diameter.peer]]\n{keys}")
-    };
+fn charging_must_make_sense() {
     let cases: Vec<(String, &str)> = vec![
         (
             "[charging]\nmode = \"diameter\"".into(),
@@ -185,6 +182,29 @@ fn charging_and_credit_control_must_make_sense() {
             "charging.tariff[0].days: \"friday\" is none of mon, tue, wed, thu, fri, sat, sun",
         ),
         (
+            "[charging]\nshards = 33\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\""
+                .into(),
+            "charging.shards: at most 32 where processes share PostgreSQL: each is a connection of each process",
+        ),
+    ];
+    each_alone(cases);
+    let mode = |mode: &str| parsed(&format!("[charging]\nmode = \"{mode}\"")).unwrap();
+    assert_eq!(mode("off").charging.as_ref().unwrap().mode, ChargingMode::Off);
+    let servers = "[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"";
+    let shared = "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"";
+    assert!(
+        parsed(&format!("{shared}\n{servers}")).is_ok(),
+        "processes that share a database share the ledger"
+    );
+    // The engine keeps outcomes until they are settled, where they are.
+    assert_eq!(mode("off").engine_settings().outcome_groups, [""; 0]);
+    assert_eq!(mode("ledger").engine_settings().outcome_groups, ["charging"]);
+}
+
+#[test]
+fn the_credit_control_server_must_make_sense() {
+    let cases: Vec<(String, &str)> = vec![
+        (
             "[diameter]\norigin_realm = \"example\"".into(),
             "diameter.origin_host: is needed: a name such as ocs.example",
         ),
@@ -196,6 +216,20 @@ fn charging_and_credit_control_must_make_sense() {
             "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nlisten = \"0.0.0.0:3868\"".into(),
             "diameter.peer: is needed where the server listens beyond this machine: [[diameter.peer]] says who may connect",
         ),
+        (
+            "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nreconnect = \"1s\"".into(),
+            "diameter.reconnect: must be at least 2s",
+        ),
+    ];
+    each_alone(cases);
+}
+
+#[test]
+fn peers_of_the_credit_control_server_must_make_sense() {
+    let peer = |keys: &str| {
+        format!("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\n[[diameter.peer]]\n{keys}")
+    };
+    let cases: Vec<(String, &str)> = vec![
         (
             peer("realm = \"c\"\naddress = \"d:1\""),
             "diameter.peer[0].origin_host: is needed in full, without *, where address says to connect: by it it is known who is there",
@@ -229,28 +263,8 @@ fn charging_and_credit_control_must_make_sense() {
             ),
             "diameter.peer[1].charging: is the place of another charging server",
         ),
-        (
-            "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\nreconnect = \"1s\"".into(),
-            "diameter.reconnect: must be at least 2s",
-        ),
-        (
-            "[charging]\nshards = 33\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\""
-                .into(),
-            "charging.shards: at most 32 where processes share PostgreSQL: each is a connection of each process",
-        ),
     ];
     each_alone(cases);
-    let mode = |mode: &str| parsed(&format!("[charging]\nmode = \"{mode}\"")).unwrap();
-    assert_eq!(mode("off").charging.as_ref().unwrap().mode, ChargingMode::Off);
-    let servers = "[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"";
-    let shared = "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"";
-    assert!(
-        parsed(&format!("{shared}\n{servers}")).is_ok(),
-        "processes that share a database share the ledger"
-    );
-    // The engine keeps outcomes until they are settled, where they are.
-    assert_eq!(mode("off").engine_settings().outcome_groups, [""; 0]);
-    assert_eq!(mode("ledger").engine_settings().outcome_groups, ["charging"]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Requests on their way to an owner and their answers on the way back: one object that goes round, with a few flat lists and no allocation
 //! for a request.
 
+use super::client::{Client, Opener};
 use super::hash::{Hash128, HashKey};
 use super::key::{KEY_OCTETS_MAX, KeyKind, PackedKey};
 use super::request::{Answer, Destination, Kind, Request, Service, ServiceAnswer, ServiceContext};
+use std::sync::Arc;
 
 /// A request as it is put into a batch.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +21,8 @@ pub struct NewRequest<'a> {
     pub class: u8,
     pub destination: Destination,
     pub services: &'a [Service],
+    /// Who begins the session, for `Initial` alone.
+    pub opener: Option<Opener<'a>>,
     /// The caller's own mark; it comes back with the answer.
     pub tag: u64,
 }
@@ -50,11 +54,22 @@ struct Alike {
     services: (u32, u32),
 }
 
+/// Who begins the session of one item.
+#[derive(Clone, Debug)]
+struct OpenerItem {
+    item: u32,
+    session_id: (u32, u32),
+    client: Arc<Client>,
+    is_multiple: bool,
+}
+
 /// A number of requests for one shard, and afterwards their answers. Empty it with `clear` and use it again.
 #[derive(Debug, Default)]
 pub struct Batch {
     items: Vec<Item>,
     alike: Vec<Alike>,
+    /// Of those that begin sessions, in their order.
+    openers: Vec<OpenerItem>,
     services: Vec<Service>,
     octets: Vec<u8>,
     answers: Vec<Answer>,
@@ -76,6 +91,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.items.clear();
         self.alike.clear();
+        self.openers.clear();
         self.services.clear();
         self.octets.clear();
         self.answers.clear();
@@ -96,6 +112,9 @@ impl Batch {
             let kept = &request.account[..request.account.len().min(KEY_OCTETS_MAX + 1)];
             self.octets.extend_from_slice(kept);
             octets_len = kept.len() as u16;
+        }
+        if let Some(opener) = &request.opener {
+            self.push_opener(opener);
         }
         self.items.push(Item {
             account: packed,
@@ -129,8 +148,23 @@ impl Batch {
         self.alike.len() - 1
     }
 
+    fn push_opener(&mut self, opener: &Opener<'_>) {
+        let session_id = (self.octets.len() as u32, opener.session_id.len() as u32);
+        self.octets.extend_from_slice(opener.session_id);
+        let (item, client) = (self.items.len() as u32, opener.client.clone());
+        self.openers.push(OpenerItem { item, session_id, client, is_multiple: opener.is_multiple });
+    }
+
+    /// Who begins the session of an item that begins one.
+    fn opener(&self, item: u32) -> Option<Opener<'_>> {
+        let place = self.openers.binary_search_by_key(&item, |opener| opener.item).ok()?;
+        let OpenerItem { session_id: (begin, octets), client, is_multiple, .. } = &self.openers[place];
+        let session_id = &self.octets[*begin as usize..(begin + octets) as usize];
+        Some(Opener { session_id, client, is_multiple: *is_multiple })
+    }
+
     #[inline]
-    fn request(&self, item: &Item) -> Request<'_> {
+    fn request(&self, number: u32, item: &Item) -> Request<'_> {
         let alike = &self.alike[item.alike as usize];
         let octets = item.octets as usize..item.octets as usize + usize::from(item.octets_len);
         let services = alike.services.0 as usize..(alike.services.0 + alike.services.1) as usize;
@@ -145,12 +179,13 @@ impl Batch {
             class: alike.class,
             destination: item.destination,
             services: &self.services[services],
+            opener: if alike.kind == Kind::Initial { self.opener(number) } else { None },
         }
     }
 
     /// All requests in their order, with the hashes of their accounts.
     pub(super) fn requests(&self) -> impl Iterator<Item = (Request<'_>, u64)> {
-        self.items.iter().map(|item| (self.request(item), item.hash))
+        self.items.iter().zip(0..).map(|(item, number)| (self.request(number, item), item.hash))
     }
 
     /// Applies all requests in their order.
@@ -166,6 +201,7 @@ impl Batch {
         let mut slots = std::mem::take(&mut self.slots);
         answers.clear();
         services.clear();
+        let mut number = 0;
         for items in self.items.chunks(TOGETHER) {
             let ids = |item: &Item| super::Shard::ids(item.session, item.number, item.origin);
             let touched =
@@ -173,7 +209,8 @@ impl Batch {
             std::hint::black_box(shard.touch(touched, &mut slots));
             for item in items {
                 let mut turn = super::shard::Turn { now_us, log, services: &mut services, past };
-                answers.push(shard.apply(&self.request(item), item.hash, &mut turn));
+                answers.push(shard.apply(&self.request(number, item), item.hash, &mut turn));
+                number += 1;
             }
         }
         (self.answers, self.answer_services, self.slots) = (answers, services, slots);

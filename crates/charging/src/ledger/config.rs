@@ -27,6 +27,19 @@ pub struct Quota {
     pub units: Units,
 }
 
+/// What a client does when its last units are used (Final-Unit-Action, RFC 8506, section 8.35). The numbers stand on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FinalAction {
+    /// It ends the service.
+    #[default]
+    Terminate = 0,
+    /// It sends the subscriber to an address, where there is money to be had.
+    Redirect = 1,
+    /// It lets through what filters allow.
+    RestrictAccess = 2,
+}
+
 /// The rules of a shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -36,6 +49,12 @@ pub struct Config {
     pub quota: Quota,
     /// Validity-Time of grants; 0: none.
     pub validity_s: u32,
+    /// Final-Unit-Action.
+    pub final_action: FinalAction,
+    /// Of what is granted, in percent: with so much left the client asks again (the Quota-Threshold AVPs of TS 32.299); 0: none.
+    pub threshold_percent: u8,
+    /// Quota-Holding-Time (TS 32.299): unused for so long, units are given back; 0: none.
+    pub holding_s: u32,
     /// Tcc where no validity is granted.
     pub tcc_s: u32,
     /// What is asked of a session whose end user has no money: true grants zero units with a final unit indication (redirect, restrict),
@@ -63,6 +82,9 @@ impl Default for Config {
             tariffs: Tariffs::default(),
             quota: Quota { units: Units { present: Units::SPECIFIC, specific: 1, ..Units::default() } },
             validity_s: 3_600,
+            final_action: FinalAction::Terminate,
+            threshold_percent: 0,
+            holding_s: 0,
             tcc_s: 7_200,
             zero_grant: false,
             unreferenced_refund: Unreferenced::UpTo(100_000),

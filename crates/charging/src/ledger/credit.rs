@@ -4,10 +4,10 @@ use super::account::Account;
 use super::entry::{Deed, Entry, ServiceEntry};
 use super::event::conclude;
 use super::expiry::Due;
-use super::request::{Request, Service, ServiceContext, Units, result};
+use super::request::{Request, Service, ServiceContext, Terms, Units, result};
 use super::session::{Reservation, Session};
 use super::shard::{Funds, Shard, Turn};
-use super::tariff::{Rates, Target};
+use super::tariff::{Change, Rates, Target};
 
 /// What is left for the services of one request that are not decided yet.
 struct Left {
@@ -16,6 +16,14 @@ struct Left {
     target: Target,
     /// Whether new units may be granted.
     may_grant: bool,
+}
+
+/// The tariff that holds for a service.
+struct Rated {
+    tariff: u16,
+    rates: Rates,
+    /// Another one, while what is granted now is good.
+    change: Option<Change>,
 }
 
 impl Shard {
@@ -47,11 +55,19 @@ impl Shard {
             Left { money: funds.available.saturating_add(freed), bundled, target, may_grant: true };
         self.decide_services(request, &Session::default(), &mut left, entry);
         conclude(entry);
+        if let (Some(opener), [service]) = (&request.opener, &entry.services[..])
+            && !opener.is_multiple
+        {
+            // The result of its only service is that of the whole, also where that has a Service-Identifier.
+            entry.result = service.result;
+        }
         if entry.result != result::SUCCESS {
             // The session does not begin, but what an earlier one held stays as it was.
             entry.moved.pending = 0;
             entry.services.iter_mut().for_each(|service| service.reserved = 0);
+            return;
         }
+        self.note_opener(request.opener, entry);
     }
 
     pub(super) fn decide_open_session(&self, request: &Request<'_>, entry: &mut Entry) {
@@ -87,17 +103,24 @@ impl Shard {
     }
 
     fn decide_services(&self, request: &Request<'_>, session: &Session, left: &mut Left, entry: &mut Entry) {
+        // What is left of a service's reservation when what it used before a change of the tariff is settled.
+        let mut carried: Option<Reservation> = None;
         for service in request.services {
-            let nothing = Reservation::default();
-            let before = session.find(service.rating_group, service.service_id).unwrap_or(&nothing);
-            let rated = self.config.tariffs.find(&left.target, service.rating_group, self.now_us);
-            let Some((tariff, rates)) = rated else {
+            let reserved = || session.find(service.rating_group, service.service_id).copied();
+            let before = carried.take().or_else(reserved).unwrap_or_default();
+            let before = &before;
+            let Some(rated) = self.rated(service, before, left) else {
                 left.money = left.money.saturating_add(before.reserved);
                 entry.moved.pending -= before.reserved;
                 entry.services.push(ServiceEntry { result: result::RATING_FAILED, ..named(service) });
                 continue;
             };
-            let decided = self.decide_service(service, before, (tariff, *rates), left);
+            let mut decided = self.decide_service(service, before, &rated, left);
+            if service.is_before_change {
+                decided.is_part = true;
+                let totals = before.totals.plus(&decided.used).unwrap_or(before.totals);
+                carried = Some(Reservation { reserved: 0, bundle_reserved: 0, totals, ..*before });
+            }
             entry.moved.posted -= decided.cost;
             entry.moved.pending += decided.reserved - before.reserved;
             entry.services.push(decided);
@@ -113,13 +136,31 @@ impl Shard {
         }
     }
 
+    /// Under which tariff a service is: what it used before a change under that of its reservation.
+    fn rated(&self, service: &Service, before: &Reservation, left: &Left) -> Option<Rated> {
+        let tariffs = &self.config.tariffs;
+        if service.is_before_change
+            && let Some(rates) = tariffs.rates(before.tariff)
+        {
+            return Some(Rated { tariff: before.tariff, rates: *rates, change: None });
+        }
+        let (tariff, rates) = tariffs.find(&left.target, service.rating_group, self.now_us)?;
+        let until_us = self.now_us.saturating_add(u64::from(self.config.validity_s) * 1_000_000);
+        let is_granted = service.requested.is_some() && left.may_grant;
+        let change = is_granted
+            .then(|| tariffs.change(&left.target, service.rating_group, self.now_us, until_us))
+            .flatten();
+        Some(Rated { tariff, rates: *rates, change })
+    }
+
     fn decide_service(
         &self,
         service: &Service,
         before: &Reservation,
-        (tariff, rates): (u16, Rates),
+        rated: &Rated,
         left: &mut Left,
     ) -> ServiceEntry {
+        let Rated { tariff, rates, .. } = *rated;
         let mut decided = ServiceEntry { tariff, ..named(service) };
         let mut totals = if before.tariff == tariff { before.totals } else { Units::default() };
         left.money = left.money.saturating_add(before.reserved);
@@ -143,7 +184,7 @@ impl Shard {
         if let Some(requested) = service.requested
             && left.may_grant
         {
-            self.grant(&requested, &totals, rates, left, &mut decided);
+            self.grant(&requested, &totals, rated, left, &mut decided);
         } else if service.requested.is_some() {
             decided.result = result::END_USER_SERVICE_DENIED;
         }
@@ -155,14 +196,14 @@ impl Shard {
         &self,
         requested: &Units,
         totals: &Units,
-        rates: Rates,
+        rated: &Rated,
         left: &mut Left,
         decided: &mut ServiceEntry,
     ) {
         let wanted = if requested.is_empty() { self.config.quota.units } else { *requested };
         let bundled = wanted.specific.min(left.bundled);
         let paid = Units { specific: wanted.specific - bundled, ..wanted };
-        let Some((granted, cost)) = rates.affordable(totals, &paid, left.money.max(0)) else {
+        let Some((granted, cost)) = rated.affordable(totals, &paid, left.money.max(0)) else {
             decided.result = result::RATING_FAILED;
             return;
         };
@@ -175,6 +216,12 @@ impl Shard {
             return;
         }
         decided.validity_s = self.config.validity_s;
+        decided.terms = Terms {
+            final_action: if decided.is_final { self.config.final_action as u8 } else { 0 },
+            threshold_percent: self.config.threshold_percent,
+            holding_s: self.config.holding_s,
+            tariff_change_s: rated.change.map_or(0, |change| change.at_s),
+        };
         decided.reserved = cost;
         decided.bundle_reserved = bundled;
         left.money -= cost;
@@ -197,6 +244,7 @@ impl Shard {
     pub(super) fn end(&mut self, due: Due, turn: &mut Turn<'_>) -> bool {
         let entry = match due {
             Due::Session(id) => self.expire_session(id),
+            Due::Ended(id) => self.end_session(id, Deed::SessionEnded),
             Due::Message(key) => self.expire_message(key),
             Due::Bundles(account) => self.bundles.contains_key(&account).then(|| Entry {
                 deed: Deed::BundleExpired,
@@ -220,18 +268,7 @@ impl Shard {
             self.expiry.push(session.until_us, Due::Session(id));
             return None;
         }
-        let mut entry = Entry {
-            deed: Deed::SessionExpired,
-            session: id,
-            number: session.number,
-            account: Some(session.account),
-            context: session.target.context,
-            class: session.target.class,
-            destination: session.target.destination,
-            ..Entry::default()
-        };
-        entry.moved.pending = -session.reserved();
-        Some(entry)
+        self.end_session(id, Deed::SessionExpired)
     }
 
     /// What the accounts hold for sessions and messages, counted from those: it is what `pending` says, or something is wrong.
@@ -247,9 +284,25 @@ impl Shard {
     }
 }
 
-/// Whether a service stands there twice: it has one reservation, so it can have one report and one quota.
+impl Rated {
+    /// As many of the wanted units as a budget pays, whichever tariff they are used under, and what they cost at most.
+    fn affordable(&self, totals: &Units, wanted: &Units, budget: i64) -> Option<(Units, i64)> {
+        let (now, cost) = self.rates.affordable(totals, wanted, budget)?;
+        let Some(change) = self.change else { return Some((now, cost)) };
+        let (both, later_cost) = change.rates.affordable(&Units::default(), &now, budget)?;
+        Some((both, self.rates.price_of_more(totals, &both)?.max(later_cost)))
+    }
+}
+
+/// Whether a service stands there twice: it has one reservation, so it can have one report and one quota. What it used before a change of
+/// the tariff stands right before it.
 fn has_twins(services: &[Service]) -> bool {
-    let key = |service: &Service| (service.rating_group, service.service_id);
+    let key = |service: &Service| (service.rating_group, service.service_id, service.is_before_change);
+    let follows = |part: &Service, next: &Service| key(next) == (part.rating_group, part.service_id, false);
+    let is_alone = |at: usize| !services.get(at + 1).is_some_and(|next| follows(&services[at], next));
+    if services.iter().enumerate().any(|(at, service)| service.is_before_change && is_alone(at)) {
+        return true;
+    }
     services
         .iter()
         .enumerate()

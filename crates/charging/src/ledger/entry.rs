@@ -4,10 +4,13 @@
 //! Octets: length (u16, of all that follows), what (u8), which fields are there (varint), time (u64), then those fields in the order of
 //! their bits. An EVENT has some 70 octets, 150 at most.
 
+use std::sync::Arc;
+
 use super::account::AccountNumber;
+use super::client::{Client, ClientNumber};
 use super::hash::Hash128;
 use super::key::PackedKey;
-use super::request::{Destination, MessageKey, ServiceContext, Units};
+use super::request::{Destination, MessageKey, ServiceContext, Terms, Units};
 use super::varint::{Cursor, Reader};
 
 /// What was done. The numbers stand on disk.
@@ -38,6 +41,8 @@ pub enum Deed {
     BundleExpired = 19,
     /// Nobody knows whether a message was sent.
     Keep = 20,
+    /// A session was ended here: its client said that it does not know it, or started anew, or somebody ended it.
+    SessionEnded = 21,
 }
 
 impl Deed {
@@ -64,6 +69,7 @@ impl Deed {
             MessageExpired,
             BundleExpired,
             Keep,
+            SessionEnded,
         ]
         .into_iter()
         .find(|deed| *deed as u8 == value)
@@ -102,6 +108,9 @@ pub struct ServiceEntry {
     pub tariff: u16,
     pub validity_s: u32,
     pub is_final: bool,
+    pub terms: Terms,
+    /// It is the record of what was used before the tariff changed, and no part of the answer: that of the service follows.
+    pub is_part: bool,
     /// Specific units taken from bundles of messages.
     pub bundled: u64,
     /// Specific units of bundles that are reserved for it after this entry.
@@ -154,6 +163,11 @@ pub struct Entry {
     /// The session of the event that was refunded.
     pub refund_of: Option<Hash128>,
     pub services: Vec<ServiceEntry>,
+    /// Session-Id and client of a session that begins; empty and none elsewhere.
+    pub session_id: Vec<u8>,
+    pub client: Option<ClientNumber>,
+    /// What the client's number means from now on.
+    pub new_client: Option<Arc<Client>>,
 }
 
 mod field {
@@ -178,7 +192,9 @@ mod field {
     pub const REFUND_OF: u64 = 1 << 18;
     pub const OPENED: u64 = 1 << 19;
     pub const SINCE: u64 = 1 << 20;
-    pub const ALL: u64 = (1 << 21) - 1;
+    pub const CLIENT: u64 = 1 << 21;
+    pub const NEW_CLIENT: u64 = 1 << 22;
+    pub const ALL: u64 = (1 << 23) - 1;
 }
 
 mod service_field {
@@ -195,7 +211,9 @@ mod service_field {
     pub const FINAL: u64 = 1 << 10;
     pub const BUNDLED: u64 = 1 << 11;
     pub const BUNDLE_RESERVED: u64 = 1 << 12;
-    pub const ALL: u64 = (1 << 13) - 1;
+    pub const TERMS: u64 = 1 << 13;
+    pub const PART: u64 = 1 << 14;
+    pub const ALL: u64 = (1 << 15) - 1;
 }
 
 const SUCCESS: u32 = 2001;
@@ -282,6 +300,8 @@ impl ServiceEntry {
         set(self.is_final, FINAL);
         set(self.bundled != 0, BUNDLED);
         set(self.bundle_reserved != 0, BUNDLE_RESERVED);
+        set(self.terms != Terms::default(), TERMS);
+        set(self.is_part, PART);
         fields
     }
 
@@ -328,6 +348,11 @@ impl ServiceEntry {
                 into.number(value);
             }
         }
+        if fields & TERMS != 0 {
+            into.array([self.terms.final_action, self.terms.threshold_percent]);
+            into.number(self.terms.holding_s.into());
+            into.number(self.terms.tariff_change_s.into());
+        }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Option<ServiceEntry> {
@@ -338,6 +363,7 @@ impl ServiceEntry {
         }
         let mut service =
             ServiceEntry { result: SUCCESS, is_final: fields & FINAL != 0, ..ServiceEntry::default() };
+        service.is_part = fields & PART != 0;
         if fields & GRANTED != 0 {
             service.granted = units(reader)?;
         }
@@ -374,16 +400,25 @@ impl ServiceEntry {
         if fields & BUNDLE_RESERVED != 0 {
             service.bundle_reserved = reader.number()?;
         }
+        if fields & TERMS != 0 {
+            service.terms = Terms {
+                final_action: reader.octet()?,
+                threshold_percent: reader.octet()?,
+                holding_s: reader.number_u32()?,
+                tariff_change_s: reader.number_u32()?,
+            };
+        }
         Some(service)
     }
 }
 
 /// Room for an entry without its services and the octets of a new key: numbers of 64 bits have ten octets at most, those of 32 bits five.
 /// Length, deed and fields 6, time 8, result 5, two hashes 32, number and account 10, target 17, five moves and cost 50, count 1, message 20,
-/// until 10, bundle 20, refund 16, new account 37, since 10: 242.
+/// until 10, bundle 20, refund 16, new account 37, since 10, client 5, length of the session's id 3: 250; what is named has room of its own.
 const ENTRY_ROOM: usize = 256;
-/// Room for a service: fields 2, twice units 36, cost, reserved, shortfall and both of bundles 50, result, group, id and validity 20, tariff 3: 147.
-const SERVICE_ROOM: usize = 152;
+/// Room for a service: fields 3, twice units 36, cost, reserved, shortfall and both of bundles 50, result, group, id and validity 20, tariff 3,
+/// terms 12: 160.
+const SERVICE_ROOM: usize = 160;
 
 /// Octets before the fields: length and deed.
 const HEAD_OCTETS: usize = 3;
@@ -393,7 +428,9 @@ impl Entry {
     pub fn reset(&mut self) {
         let mut services = std::mem::take(&mut self.services);
         services.clear();
-        *self = Entry { services, result: SUCCESS, ..Entry::default() };
+        let mut session_id = std::mem::take(&mut self.session_id);
+        session_id.clear();
+        *self = Entry { services, session_id, result: SUCCESS, ..Entry::default() };
     }
 
     #[inline]
@@ -438,6 +475,8 @@ impl Entry {
         set(self.refund_of.is_some(), REFUND_OF);
         set(self.opened.is_some(), OPENED);
         set(self.since != 0, SINCE);
+        set(self.client.is_some(), CLIENT);
+        set(self.new_client.is_some(), NEW_CLIENT);
         fields
     }
 
@@ -445,7 +484,9 @@ impl Entry {
     pub fn encode(&self, into: &mut Vec<u8>) {
         let start = into.len();
         let key = self.opened.as_ref().map_or(0, |opened| opened.octets.len());
-        into.resize(start + ENTRY_ROOM + key + SERVICE_ROOM * self.services.len(), 0);
+        let client = self.new_client.as_ref().map_or(0, |client| client.octets());
+        let names = key + self.session_id.len() + client;
+        into.resize(start + ENTRY_ROOM + names + SERVICE_ROOM * self.services.len(), 0);
         let octets = self.encode_in(&mut into[start..]);
         into.truncate(start + octets);
     }
@@ -533,6 +574,14 @@ impl Entry {
         }
         if fields & SINCE != 0 {
             into.number(self.since);
+        }
+        if let Some(client) = self.client {
+            into.number(u64::from(client));
+            into.number(self.session_id.len() as u64);
+            into.slice(&self.session_id);
+        }
+        if let Some(client) = &self.new_client {
+            client.encode(into);
         }
     }
 
@@ -634,12 +683,21 @@ impl Entry {
         if fields & SINCE != 0 {
             self.since = reader.number()?;
         }
+        if fields & CLIENT != 0 {
+            self.client = Some(reader.number_u32()?);
+            let len = usize::try_from(reader.number()?).ok()?;
+            self.session_id.extend_from_slice(reader.octets(len)?);
+        }
+        if fields & NEW_CLIENT != 0 {
+            self.new_client = Some(Arc::new(Client::decode(reader)?));
+        }
         Some(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::hash::HashKey;
     use super::*;
 
     #[test]
@@ -658,12 +716,21 @@ mod tests {
             tariff: u16::MAX,
             validity_s: u32::MAX,
             is_final: true,
+            terms: Terms {
+                final_action: 2,
+                threshold_percent: 100,
+                holding_s: u32::MAX,
+                tariff_change_s: u32::MAX,
+            },
+            is_part: true,
             bundled: u64::MAX,
             bundle_reserved: u64::MAX,
         };
         let key = PackedKey::from_bytes([0xff; 16]);
         let octets = vec![7; super::super::key::KEY_OCTETS_MAX];
         let context = ServiceContext(u32::MAX);
+        let name = "x".repeat(255);
+        let client = Client::new(HashKey([1, 2]), &name, &name, &name, Some(u32::MAX));
         for services in [0, 1, SERVICES_MAX] {
             let entry = Entry {
                 deed: Deed::BundleExpired,
@@ -688,6 +755,9 @@ mod tests {
                 is_blocked: true,
                 refund_of: Some([u64::MAX; 2]),
                 services: vec![service; services],
+                session_id: vec![7; 1_024],
+                client: Some(u32::MAX),
+                new_client: Some(Arc::new(client.clone())),
             };
             let (mut encoded, mut decoded) = (Vec::new(), Entry::default());
             entry.encode(&mut encoded);

@@ -208,7 +208,8 @@ fn refuse(service: &mut ServiceEntry, result: u32) {
     (service.granted, service.bundled, service.result) = (Units::default(), 0, result);
 }
 
-const ONE: &[Service] = &[Service { rating_group: None, service_id: None, requested: None, used: None }];
+const ONE: &[Service] =
+    &[Service { rating_group: None, service_id: None, requested: None, used: None, is_before_change: false }];
 
 /// The services of a request; one unit of one service where it names none.
 pub(super) fn services<'a>(request: &Request<'a>) -> &'a [Service] {
@@ -218,7 +219,8 @@ pub(super) fn services<'a>(request: &Request<'a>) -> &'a [Service] {
 /// The result of the whole: a request without Multiple-Services-Credit-Control has that of its only service (RFC 8506 8.16: with them each
 /// has its own, beside a success).
 pub(super) fn conclude(entry: &mut Entry) {
-    if let [service] = &entry.services[..]
+    let mut whole = entry.services.iter().filter(|service| !service.is_part);
+    if let (Some(service), None) = (whole.next(), whole.next())
         && service.rating_group.is_none()
         && service.service_id.is_none()
     {

@@ -11,6 +11,8 @@ use super::request::MessageKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     Session(Hash128),
+    /// A session that is to end now, whatever its time.
+    Ended(Hash128),
     Message(MessageKey),
     Bundles(AccountNumber),
 }

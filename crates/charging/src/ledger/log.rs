@@ -37,6 +37,12 @@ impl Segments {
         self.all.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push((base, file));
     }
 
+    /// The segment that begins here is about to go.
+    pub(super) fn forget(&self, base: u64) {
+        let mut all = self.all.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        all.retain(|(other, _)| *other != base);
+    }
+
     fn find(&self, position: u64) -> Option<Segment> {
         let all = self.all.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         all.iter().rev().find(|(base, _)| *base <= position).cloned()

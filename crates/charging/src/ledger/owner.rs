@@ -15,10 +15,14 @@ use super::batch::{Batch, NewRequest, account_hash};
 use super::block;
 use super::config::Config;
 use super::hash::HashKey;
+use super::kept::Kept;
 use super::log::{Fsync, Log, Segments};
 use super::recovery::{Refusal, recover};
 use super::request::result;
+use super::rules::{Said, compose};
 use super::shard::{Shard, Turn};
+use super::tariff_spec::TariffSpec;
+use crate::reach::Reach;
 
 /// Who gets a batch back.
 pub trait Receiver: Send + Sync {
@@ -55,7 +59,11 @@ pub struct Options {
     pub queue_max: usize,
     /// A snapshot is written when the log has grown by so much.
     pub snapshot_octets: u64,
+    /// How long charging records stay in the log. None: for ever.
+    pub keep_records: Option<Duration>,
     pub config: Config,
+    /// The config's tariffs as they are written there, to be told.
+    pub tariffs: Vec<TariffSpec>,
 }
 
 impl Options {
@@ -67,7 +75,9 @@ impl Options {
             segment_octets: 64 << 20,
             queue_max: 65_536,
             snapshot_octets: 256 << 20,
+            keep_records: None,
             config: Config::default(),
+            tariffs: Vec::new(),
         }
     }
 }
@@ -121,6 +131,9 @@ pub struct Ledger {
     lock: Arc<Mutex<Option<File>>>,
     key: HashKey,
     queue_max: usize,
+    reach: Arc<Reach>,
+    pub(super) kept: Arc<Kept>,
+    pub(super) said: Arc<Mutex<Said>>,
 }
 
 impl Ledger {
@@ -132,7 +145,11 @@ impl Ledger {
     pub fn open(options: &Options) -> Result<Ledger, Refusal> {
         let (key, shards) = identity(&options.folder, options.shards)?;
         let lock = lock(&options.folder)?;
-        let config = Arc::new(options.config.clone());
+        let kept = Kept::open(&options.folder)?;
+        let config = compose(&options.config, &kept.get());
+        let config =
+            config.map_err(|error| Refusal::Damaged(format!("tariffs in settings.json: {error:?}")))?;
+        let config = Arc::new(config);
         let mut owners = Vec::new();
         for shard in 0..shards {
             let folder = shard_folder(&options.folder, shard);
@@ -154,6 +171,7 @@ impl Ledger {
                 fsync: options.fsync,
                 folder,
                 snapshot_octets: options.snapshot_octets,
+                keep_records: options.keep_records,
                 snapshot_at: recovered.end,
                 snapshot: None,
                 queue,
@@ -169,7 +187,10 @@ impl Ledger {
             threads.push(std::thread::Builder::new().name(name).spawn(move || owner.run())?);
         }
         let (threads, lock) = (Arc::new(Mutex::new(threads)), Arc::new(Mutex::new(Some(lock))));
-        Ok(Ledger { queues, threads, lock, key, queue_max: options.queue_max })
+        let (reach, kept) = (Arc::default(), Arc::new(kept));
+        let said = Said { config: options.config.clone(), tariffs: options.tariffs.clone() };
+        let said = Arc::new(Mutex::new(said));
+        Ok(Ledger { queues, threads, lock, key, queue_max: options.queue_max, reach, kept, said })
     }
 
     /// A ledger whose owners run on these threads, without a folder.
@@ -178,13 +199,23 @@ impl Ledger {
         threads: Vec<JoinHandle<()>>,
         key: HashKey,
         queue_max: usize,
+        config: Config,
     ) -> Ledger {
-        Ledger { queues, threads: Arc::new(Mutex::new(threads)), lock: Arc::default(), key, queue_max }
+        Ledger {
+            queues,
+            threads: Arc::new(Mutex::new(threads)),
+            lock: Arc::default(),
+            key,
+            queue_max,
+            reach: Arc::default(),
+            kept: Arc::new(Kept::nowhere()),
+            said: Arc::new(Mutex::new(Said { config, tariffs: Vec::new() })),
+        }
     }
 
     /// A ledger of one shard without an owner: who made it takes what was submitted, and does the owner's work.
     pub(crate) fn by_hand(key: HashKey) -> Ledger {
-        Ledger::of(Arc::new([Arc::default()]), Vec::new(), key, 65_536)
+        Ledger::of(Arc::new([Arc::default()]), Vec::new(), key, 65_536, Config::default())
     }
 
     /// What was submitted to the only shard of such a ledger.
@@ -197,6 +228,11 @@ impl Ledger {
     /// The key of this ledger's hashes: of sessions and origins too.
     pub fn key(&self) -> HashKey {
         self.key
+    }
+
+    /// The clients of its sessions, as far as they are connected.
+    pub fn reach(&self) -> &Arc<Reach> {
+        &self.reach
     }
 
     pub fn shards(&self) -> usize {
@@ -371,6 +407,7 @@ struct Owner {
     synced_at_us: u64,
     folder: PathBuf,
     snapshot_octets: u64,
+    keep_records: Option<Duration>,
     /// Where the log was at the last snapshot, or at the start.
     snapshot_at: u64,
     /// The thread that writes one.
@@ -382,6 +419,20 @@ const BLOCK_OCTETS_FULL: usize = 512 << 10;
 
 /// Ends of sessions that are written in one turn, so that requests do not wait behind them.
 const EXPIRED_PER_TURN: usize = 1_024;
+
+/// Removes what records need not be kept of any more.
+fn retire_old(shard: usize, folder: &Path, segments: &Segments, keep: Duration) {
+    let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
+    match super::retire::retire(folder, segments, now_us().saturating_sub(keep_us)) {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(
+            shard,
+            removed,
+            "old segments of the ledger's log are removed: [charging] keep_records"
+        ),
+        Err(error) => tracing::warn!(shard, %error, "old segments of the ledger's log cannot be removed"),
+    }
+}
 
 pub(super) fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
@@ -499,8 +550,14 @@ impl Owner {
         }
         self.snapshot_at = end;
         let (frozen, folder, shard) = (self.shard.freeze(end), self.folder.clone(), self.number);
+        let (keep, segments) = (self.keep_records, self.past.clone());
         let write = move || match frozen.write(&folder) {
-            Ok(_) => tracing::debug!(shard, "a snapshot of the ledger is written"),
+            Ok(_) => {
+                tracing::debug!(shard, "a snapshot of the ledger is written");
+                if let Some(keep) = keep {
+                    retire_old(shard, &folder, &segments, keep);
+                }
+            }
             Err(error) => {
                 tracing::warn!(shard, %error, "no snapshot of the ledger could be written; starts take longer")
             }

@@ -1,5 +1,6 @@
 //! What is asked of the ledger and what it answers: small plain structs that mirror RFC 8506 without its encoding.
 
+use super::client::Opener;
 use super::hash::Hash128;
 use super::key::PackedKey;
 
@@ -64,6 +65,9 @@ pub struct Service {
     /// None: no units are asked for (a service that ends). Empty: as many as the server likes.
     pub requested: Option<Units>,
     pub used: Option<Units>,
+    /// `used` is what was used before the change of the tariff that the last grant told of (Tariff-Change-Usage, RFC 8506, section 8.27); the
+    /// same service follows with the rest.
+    pub is_before_change: bool,
 }
 
 /// Where a service takes place: the number of the specification before `@3gpp.org`, or a hash of another name with the highest bit set.
@@ -224,6 +228,8 @@ pub struct Request<'a> {
     pub class: u8,
     pub destination: Destination,
     pub services: &'a [Service],
+    /// Who begins the session, for `Initial` alone. None: nobody can be asked about it.
+    pub opener: Option<Opener<'a>>,
 }
 
 /// What came of a request. Its services stand beside it, in the order in which they were asked for.
@@ -241,6 +247,19 @@ pub struct Answer {
     pub services: u32,
 }
 
+/// What is told with a grant beside its units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Final-Unit-Action, of a final unit.
+    pub final_action: u8,
+    /// The thresholds, in percent of the units; 0: none.
+    pub threshold_percent: u8,
+    /// Quota-Holding-Time; 0: none.
+    pub holding_s: u32,
+    /// Tariff-Time-Change, in seconds since 1970; 0: none.
+    pub tariff_change_s: u32,
+}
+
 /// What came of one service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceAnswer {
@@ -254,4 +273,5 @@ pub struct ServiceAnswer {
     pub validity_s: u32,
     /// Final-Unit-Indication: nothing is left after these units.
     pub is_final: bool,
+    pub terms: Terms,
 }

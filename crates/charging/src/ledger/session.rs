@@ -1,9 +1,10 @@
 //! Sessions of credit control: what is reserved for each of their services (RFC 8506 5.2 to 5.7).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::account::AccountNumber;
+use super::client::ClientNumber;
 use super::hash::Hash128;
 use super::request::Units;
 use super::tariff::Target;
@@ -24,6 +25,10 @@ impl Hasher for Taken {
     fn write_u64(&mut self, word: u64) {
         self.0 = word;
     }
+    /// Numbers that were given in their order: spread over all bits.
+    fn write_u32(&mut self, word: u32) {
+        self.0 = u64::from(word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
 }
 
 /// What is reserved for one service of a session.
@@ -37,6 +42,8 @@ pub struct Reservation {
     pub tariff: u16,
     /// All that was used under that tariff, so that prices are rounded once.
     pub totals: Units,
+    /// It got less than it asked for: with money it would get more.
+    pub is_starved: bool,
 }
 
 /// One open session.
@@ -48,6 +55,10 @@ pub struct Session {
     /// When Tcc runs out.
     pub until_us: u64,
     pub target: Target,
+    /// Session-Id as it came; empty: nobody can be asked about the session.
+    pub id: Box<[u8]>,
+    /// Who opened it.
+    pub client: Option<ClientNumber>,
     /// Most sessions have one service: it needs no room of its own.
     pub first: Option<Reservation>,
     pub more: Vec<Reservation>,
@@ -76,6 +87,11 @@ impl Session {
         &mut self.more[at]
     }
 
+    /// Whether a service of it would get more if there were money.
+    pub fn is_starved(&self) -> bool {
+        self.reservations().any(|reservation| reservation.is_starved)
+    }
+
     /// Minor units reserved for all its services.
     pub fn reserved(&self) -> i64 {
         self.reservations().fold(0, |sum, r| sum.saturating_add(r.reserved))
@@ -87,17 +103,26 @@ impl Session {
     }
 }
 
+/// The open sessions of one account: nearly always one.
+#[derive(Clone, Debug)]
+enum OfAccount {
+    One(Hash128),
+    Many(HashSet<Hash128, BuildHasherDefault<Taken>>),
+}
+
 /// All open sessions of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
     open: HashMap<Hash128, Session, BuildHasherDefault<Taken>>,
+    by_account: HashMap<AccountNumber, OfAccount, BuildHasherDefault<Taken>>,
 }
 
 /// Room for fewer is never given back.
 const ROOM_KEPT: usize = 1_024;
 
 impl Sessions {
-    pub fn len(&self) -> usize {
+    /// How many are open.
+    pub(super) fn len(&self) -> usize {
         self.open.len()
     }
     pub fn find(&self, session: &Hash128) -> Option<&Session> {
@@ -106,8 +131,43 @@ impl Sessions {
     pub fn find_mut(&mut self, session: &Hash128) -> Option<&mut Session> {
         self.open.get_mut(session)
     }
+    /// Adds a session, or another in its place.
     pub fn insert(&mut self, session: Hash128, state: Session) {
-        self.open.insert(session, state);
+        let account = state.account;
+        match self.open.insert(session, state) {
+            Some(before) if before.account == account => return,
+            Some(before) => self.forget(before.account, &session),
+            None => {}
+        }
+        let of_account = self.by_account.entry(account).or_insert(OfAccount::One(session));
+        match of_account {
+            OfAccount::One(one) if *one == session => {}
+            OfAccount::One(one) => *of_account = OfAccount::Many([*one, session].into_iter().collect()),
+            OfAccount::Many(many) => {
+                many.insert(session);
+            }
+        }
+    }
+
+    /// The sessions of an account.
+    pub fn of_account(&self, account: AccountNumber) -> impl Iterator<Item = (&Hash128, &Session)> {
+        let (one, many) = match self.by_account.get(&account) {
+            Some(OfAccount::One(one)) => (Some(one), None),
+            Some(OfAccount::Many(many)) => (None, Some(many)),
+            None => (None, None),
+        };
+        let ids = one.into_iter().chain(many.into_iter().flatten());
+        ids.filter_map(|id| Some((id, self.open.get(id)?)))
+    }
+
+    fn forget(&mut self, account: AccountNumber, session: &Hash128) {
+        if let Some(OfAccount::Many(many)) = self.by_account.get_mut(&account) {
+            many.remove(session);
+            if !many.is_empty() {
+                return;
+            }
+        }
+        self.by_account.remove(&account);
     }
     pub fn iter(&self) -> impl Iterator<Item = (&Hash128, &Session)> {
         self.open.iter()
@@ -122,7 +182,9 @@ impl Sessions {
         let removed = self.open.remove(session)?;
         if self.open.capacity() > ROOM_KEPT && self.open.len() * 8 < self.open.capacity() {
             self.open.shrink_to((self.open.len() * 2).max(ROOM_KEPT / 2));
+            self.by_account.shrink_to(self.open.len() * 2);
         }
+        self.forget(removed.account, session);
         Some(removed)
     }
 }

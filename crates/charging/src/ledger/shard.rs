@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::account::{Account, AccountNumber, Accounts};
 use super::bundle::{AccountBundles, BUNDLES_MAX, Bundle, Bundles};
+use super::client::Clients;
 use super::config::Config;
 use super::duplicates::Duplicates;
 use super::entry::{Deed, Entry, Opened, SERVICES_MAX, ServiceEntry};
@@ -64,6 +65,7 @@ const NO_HASH: Hash128 = [0, 0];
 pub struct Shard {
     pub(super) config: Arc<Config>,
     pub(super) accounts: Accounts,
+    pub(super) clients: Clients,
     pub(super) sessions: Sessions,
     pub(super) messages: Messages,
     pub(super) bundles: Bundles,
@@ -88,6 +90,7 @@ impl Shard {
         let window = |seconds: u32| u64::from(seconds) * 1_000_000;
         Shard {
             accounts: Accounts::new(key),
+            clients: Clients::default(),
             sessions: Sessions::default(),
             messages: Messages::default(),
             bundles: Bundles::default(),
@@ -369,6 +372,9 @@ fn answer(entry: &Entry, services: &mut Vec<ServiceAnswer>) -> Answer {
     let mut cost = entry.cost;
     for service in &entry.services {
         cost = cost.saturating_add(service.cost);
+        if service.is_part {
+            continue;
+        }
         services.push(ServiceAnswer {
             rating_group: service.rating_group,
             service_id: service.service_id,
@@ -377,10 +383,12 @@ fn answer(entry: &Entry, services: &mut Vec<ServiceAnswer>) -> Answer {
             cost: service.cost,
             validity_s: service.validity_s,
             is_final: service.is_final,
+            terms: service.terms,
         });
     }
+    let told = services.len() - begin;
     let mut services_from = begin;
-    if let Some(before) = begin.checked_sub(entry.services.len())
+    if let Some(before) = begin.checked_sub(told)
         && services[before..begin] == services[begin..]
     {
         services.truncate(begin);
@@ -392,7 +400,7 @@ fn answer(entry: &Entry, services: &mut Vec<ServiceAnswer>) -> Answer {
         enough_credit: entry.enough_credit,
         cost,
         services_from: services_from as u32,
-        services: entry.services.len() as u32,
+        services: told as u32,
     }
 }
 
@@ -432,8 +440,8 @@ impl Shard {
             }
         }
         match entry.deed {
-            Deed::Initial | Deed::Update | Deed::Terminate | Deed::SessionExpired => {
-                self.commit_session(entry)
+            Deed::Initial | Deed::Update | Deed::Terminate | Deed::SessionExpired | Deed::SessionEnded => {
+                self.commit_session(entry)?
             }
             Deed::Hold | Deed::Settle | Deed::Release | Deed::Keep | Deed::Debt | Deed::MessageExpired => {
                 self.commit_message(entry);
@@ -455,7 +463,7 @@ impl Shard {
     fn note(&mut self, entry: &Entry, position: u64) {
         let (by_session, by_origin) = Shard::ids(entry.session, entry.number, entry.origin);
         let seen = if entry.deed.is_of_session() { &mut self.requests } else { &mut self.events };
-        if entry.session != NO_HASH && entry.deed != Deed::SessionExpired {
+        if entry.session != NO_HASH && !matches!(entry.deed, Deed::SessionExpired | Deed::SessionEnded) {
             seen.insert(by_session, position);
         }
         if entry.origin != NO_HASH {
@@ -500,7 +508,7 @@ impl Shard {
         }
     }
 
-    fn commit_session(&mut self, entry: &Entry) {
+    fn commit_session(&mut self, entry: &Entry) -> Result<(), Unfit> {
         let id = entry.session;
         let has_moved = match entry.deed {
             Deed::Initial => entry.result == result::SUCCESS,
@@ -509,23 +517,30 @@ impl Shard {
             _ => true,
         };
         if !has_moved {
-            return;
+            return Ok(());
         }
         let reserved_before = self.sessions.find(&id).map_or(0, Session::bundle_reserved);
         match entry.deed {
             Deed::Initial => {
                 let account = entry.account.unwrap_or(AccountNumber::MAX);
-                let session = Session { account, ..Session::default() };
-                let is_new = self.sessions.find(&id).is_none();
+                let session = Session {
+                    account,
+                    id: entry.session_id.as_slice().into(),
+                    client: entry.client,
+                    ..Session::default()
+                };
+                let before = self.sessions.find(&id).map(|before| before.client);
+                self.commit_client(entry, before.flatten())?;
                 self.sessions.insert(id, session);
-                if is_new {
+                if before.is_none() {
                     self.expiry.push(entry.until_us, Due::Session(id));
                 }
                 self.update_session(entry);
             }
             Deed::Update => self.update_session(entry),
             _ => {
-                self.sessions.remove(&id);
+                let client = self.sessions.remove(&id).and_then(|session| session.client);
+                client.into_iter().for_each(|client| self.clients.over(client));
             }
         }
         let reserved_after = self.sessions.find(&id).map_or(0, Session::bundle_reserved);
@@ -534,6 +549,7 @@ impl Shard {
         {
             bundles.pending = (bundles.pending + reserved_after).saturating_sub(reserved_before);
         }
+        Ok(())
     }
 
     fn update_session(&mut self, entry: &Entry) {
@@ -615,6 +631,7 @@ fn update_reservation(session: &mut Session, service: &ServiceEntry) {
     let totals = if reservation.tariff == service.tariff { reservation.totals } else { Default::default() };
     reservation.tariff = service.tariff;
     reservation.totals = totals.plus(&service.used).unwrap_or(totals);
+    reservation.is_starved = service.is_final || service.result == result::CREDIT_LIMIT_REACHED;
 }
 
 /// Whether an account may have another bundle.

@@ -5,12 +5,13 @@
 //! the log from `floor` on for them.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::account::{AccountNumber, Accounts};
 use super::bundle::{AccountBundles, Bundle, Bundles};
+use super::client::{Client, Clients};
 use super::config::Config;
 use super::expiry::Due;
 use super::hash::{Hash128, HashKey};
@@ -23,9 +24,9 @@ use super::shard::Shard;
 use super::tariff::Target;
 use super::varint::{Reader, put, put_signed};
 
-const MAGIC: &[u8; 16] = b"campanile snap 2";
+const MAGIC: &[u8; 16] = b"campanile snap 3";
 /// So many are kept: the newest, and one in case that is damaged.
-const KEPT: usize = 2;
+pub const KEPT: usize = 2;
 
 /// A shard's state at a moment.
 pub struct Frozen {
@@ -35,6 +36,7 @@ pub struct Frozen {
     pub floor: u64,
     now_us: u64,
     accounts: Accounts,
+    clients: Clients,
     sessions: Sessions,
     messages: Messages,
     bundles: Bundles,
@@ -49,6 +51,7 @@ impl Shard {
             floor: self.events.floor().min(self.requests.floor()).min(position),
             now_us: self.now_us,
             accounts: self.accounts.clone(),
+            clients: self.clients.clone(),
             sessions: self.sessions.clone(),
             messages: self.messages.clone(),
             bundles: self.bundles.clone(),
@@ -113,6 +116,11 @@ impl Frozen {
     }
 
     fn write_rest<W: Write>(&self, to: &mut Checked<W>) -> io::Result<()> {
+        put(&mut to.piece, self.clients.iter().len() as u64);
+        for client in self.clients.iter() {
+            client.put(&mut to.piece);
+            to.flush_if_large()?;
+        }
         put(&mut to.piece, self.sessions.len() as u64);
         for (id, session) in self.sessions.iter() {
             put_session(&mut to.piece, id, session);
@@ -190,6 +198,9 @@ fn put_session(into: &mut Vec<u8>, id: &Hash128, session: &Session) {
     put(into, session.target.context.0.into());
     into.extend_from_slice(&[session.target.class, session.target.destination.len]);
     put(into, session.target.destination.digits);
+    put(into, session.id.len() as u64);
+    into.extend_from_slice(&session.id);
+    put(into, session.client.map_or(0, |client| u64::from(client) + 1));
     put(into, session.reservations().count() as u64);
     for reservation in session.reservations() {
         for id in [reservation.rating_group, reservation.service_id] {
@@ -204,6 +215,7 @@ fn put_session(into: &mut Vec<u8>, id: &Hash128, session: &Session) {
         put(into, totals.octets);
         put(into, totals.specific);
         put_signed(into, totals.money);
+        into.push(u8::from(reservation.is_starved));
     }
 }
 
@@ -220,6 +232,9 @@ fn session(reader: &mut Reader<'_>) -> Option<(Hash128, Session)> {
         },
         ..Session::default()
     };
+    let octets = usize::try_from(reader.number()?).ok()?;
+    session.id = reader.octets(octets)?.into();
+    session.client = reader.number()?.checked_sub(1).map(u32::try_from).transpose().ok()?;
     for _ in 0..reader.number()? {
         let mut id = || reader.number().map(|id| id.checked_sub(1).and_then(|id| u32::try_from(id).ok()));
         let (rating_group, service_id) = (id()?, id()?);
@@ -236,6 +251,7 @@ fn session(reader: &mut Reader<'_>) -> Option<(Hash128, Session)> {
                 specific: reader.number()?,
                 money: reader.signed()?,
             },
+            is_starved: reader.octet()? != 0,
         };
     }
     Some((id, session))
@@ -258,6 +274,24 @@ pub fn list(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     found.sort_unstable();
     Ok(found)
 }
+
+/// From where on a snapshot needs the log, by its head alone. None: it is damaged or of another version.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn floor(path: &Path) -> io::Result<Option<u64>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD_OCTETS_MAX).read_to_end(&mut head)?;
+    let Some(rest) = head.strip_prefix(MAGIC) else {
+        return Ok(None);
+    };
+    let mut reader = Reader(rest);
+    Ok(reader.number().and_then(|_position| reader.number()))
+}
+
+/// Magic and two numbers have no more octets.
+const HEAD_OCTETS_MAX: u64 = 16 + 2 * 10;
 
 /// A shard as a snapshot has it.
 pub struct Thawed {
@@ -290,8 +324,15 @@ fn thaw(mut reader: Reader<'_>, mut shard: Shard) -> Option<Thawed> {
     for _ in 0..reader.number()? {
         thaw_account(&mut reader, &mut shard.accounts)?;
     }
+    for number in 0..reader.number()? {
+        let client = Arc::new(Client::decode(&mut reader)?);
+        shard.clients.set(u32::try_from(number).ok()?, client).then_some(())?;
+    }
     for _ in 0..reader.number()? {
         let (id, session) = session(&mut reader)?;
+        if let Some(client) = session.client {
+            shard.clients.begun(client);
+        }
         shard.expiry.push(session.until_us, Due::Session(id));
         shard.sessions.insert(id, session);
     }

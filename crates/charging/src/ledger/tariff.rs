@@ -69,7 +69,7 @@ impl Rates {
 
     /// As many of the wanted units as `budget` pays, kind by kind, and what they cost.
     pub fn affordable(&self, total: &Units, wanted: &Units, budget: i64) -> Option<(Units, i64)> {
-        // Beside what was used before, the sum may have a price.
+        // Before anything is priced: less than nothing would give back what was used.
         if wanted.money < 0 {
             return None;
         }
@@ -165,6 +165,8 @@ pub struct Tariffs {
     by_prefix: HashMap<Destination, Vec<u16>>,
     /// Bit n: there are prefixes of n digits.
     lengths: u32,
+    /// When hours begin or end: the clock's offset from UTC and the minute of its day, each once.
+    boundaries: Vec<(i16, u16)>,
     /// What holds when no tariff does. None: such a request is refused with 5031.
     fallback: Option<Rates>,
 }
@@ -197,7 +199,8 @@ impl Tariffs {
         for numbers in by_prefix.values_mut() {
             numbers.sort_by_key(|at| std::cmp::Reverse(named(&all[usize::from(*at)])));
         }
-        Ok(Tariffs { all, by_prefix, lengths, fallback })
+        let boundaries = boundaries(&all);
+        Ok(Tariffs { all, by_prefix, lengths, boundaries, fallback })
     }
 
     /// The number and the rates that hold for a service now.
@@ -220,6 +223,66 @@ impl Tariffs {
         }
         self.fallback.as_ref().map(|rates| (0, rates))
     }
+}
+
+/// When another tariff begins to hold for a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Seconds since 1970.
+    pub at_s: u32,
+    pub rates: Rates,
+}
+
+impl Tariffs {
+    /// The rates of a number that `find` gave. None: there is none of this number any more.
+    pub fn rates(&self, number: u16) -> Option<&Rates> {
+        match number {
+            0 => self.fallback.as_ref(),
+            _ => self.all.get(usize::from(number) - 1).map(|tariff| &tariff.rates),
+        }
+    }
+
+    /// The first change between two times of the tariff that holds for a service; at most a week is looked ahead.
+    pub fn change(
+        &self,
+        target: &Target,
+        rating_group: Option<u32>,
+        now_us: u64,
+        until_us: u64,
+    ) -> Option<Change> {
+        if self.boundaries.is_empty() {
+            return None;
+        }
+        let (number, _) = self.find(target, rating_group, now_us)?;
+        let (now, until) = ((now_us / MINUTE_US) as i64, (until_us / MINUTE_US) as i64);
+        let mut minutes: Vec<i64> = Vec::new();
+        for (offset, minute) in &self.boundaries {
+            let (offset, minute) = (i64::from(*offset), i64::from(*minute));
+            let midnight = (now + offset).div_euclid(1_440) * 1_440 - offset;
+            let each = (0..=7).map(|day| midnight + day * 1_440 + minute);
+            minutes.extend(each.filter(|at| (now + 1..=until).contains(at)));
+        }
+        minutes.sort_unstable();
+        minutes.dedup();
+        minutes.into_iter().find_map(|minute| {
+            let (other, rates) = self.find(target, rating_group, minute as u64 * MINUTE_US)?;
+            let at_s = u32::try_from(minute * 60).ok()?;
+            (other != number).then_some(Change { at_s, rates: *rates })
+        })
+    }
+}
+
+const MINUTE_US: u64 = 60_000_000;
+
+fn boundaries(all: &[Tariff]) -> Vec<(i16, u16)> {
+    let hours = all.iter().filter_map(|tariff| tariff.hours);
+    // At midnight the day of the week changes.
+    let each =
+        hours.flat_map(|hours| [hours.from_minute, hours.to_minute, 0].map(|at| (hours.offset_minutes, at)));
+    let mut boundaries: Vec<(i16, u16)> = each.collect();
+    boundaries.sort_unstable();
+    boundaries.dedup();
+    boundaries
 }
 
 fn named(tariff: &Tariff) -> usize {

@@ -179,6 +179,7 @@ impl Payer {
             class: 0,
             destination,
             services: &[],
+            opener: None,
             tag: 0,
         };
         batch.push(self.packed, self.hash, &request);

@@ -44,6 +44,7 @@ fn request<'a>(kind: Kind, account_kind: KeyKind, account: &'a [u8]) -> Request<
         class: 1,
         destination: Destination::parse(b"+46709999999"),
         services: &[],
+        opener: None,
     }
 }
 
@@ -52,6 +53,7 @@ const THREE: &[Service] = &[Service {
     service_id: None,
     requested: Some(Units { present: 4, specific: 3, time_s: 0, octets: 0, money: 0 }),
     used: None,
+    is_before_change: false,
 }];
 
 /// Two accounts, nine debits, a message of ours, an enquiry.

@@ -1,8 +1,9 @@
 //! Answers written from what was kept of the request and what the ledger said.
 
+use super::final_unit::{FinalUnits, Written};
 use super::shape::Place;
 use super::tail::Tails;
-use crate::ledger::request::{Answer, Kind, ServiceAnswer, Units, result};
+use crate::ledger::request::{Answer, Kind, ServiceAnswer, Terms, Units, result};
 use diameter::check::Origin;
 use diameter::dictionary::{application, avp};
 use diameter::header::{CommandFlags, HEADER_OCTETS, Header};
@@ -15,8 +16,6 @@ const EXPONENT: i32 = -2;
 /// Check-Balance-Result (RFC 8506, section 8.6).
 const ENOUGH_CREDIT: u32 = 0;
 const NO_CREDIT: u32 = 1;
-/// Final-Unit-Action (RFC 8506, section 8.35).
-const TERMINATE: u32 = 0;
 
 /// What every answer of ours says of us.
 pub(super) struct Identity {
@@ -26,10 +25,11 @@ pub(super) struct Identity {
     credit: Vec<u8>,
     host: String,
     realm: String,
+    final_units: Written,
 }
 
 impl Identity {
-    pub(super) fn new(origin_host: &str, origin_realm: &str) -> Identity {
+    pub(super) fn new(origin_host: &str, origin_realm: &str, final_units: &FinalUnits) -> Identity {
         let mut octets = Vec::new();
         let header = Header {
             length: 0,
@@ -46,7 +46,8 @@ impl Identity {
         writer.u32(avp::AUTH_APPLICATION_ID, application::CREDIT_CONTROL);
         writer.finish();
         let (origin, credit) = (octets[HEADER_OCTETS..origin].to_vec(), octets[HEADER_OCTETS..].to_vec());
-        Identity { origin, credit, host: origin_host.to_owned(), realm: origin_realm.to_owned() }
+        let (host, realm) = (origin_host.to_owned(), origin_realm.to_owned());
+        Identity { origin, credit, host, realm, final_units: final_units.written() }
     }
 }
 
@@ -247,6 +248,11 @@ fn write_new(
     let begin = out.len();
     write(out, identity, context, answer, services);
     let tail = begin + HEADER_OCTETS + context.session.len();
+    // A refused CC-Request-Number is told a second time, in Failed-AVP.
+    let is_number = |result: u32| result == result::INVALID_AVP_VALUE;
+    if is_number(answer.result) || services.iter().any(|service| is_number(service.result)) {
+        return;
+    }
     // A protocol error has another grammar; what is too long was taken back.
     if let (Some(&flags), Some(tail)) = (out.get(begin + FLAGS_AT), out.get(tail..))
         && !CommandFlags(flags).is_error()
@@ -283,9 +289,13 @@ fn write(
     writer.written(&identity.credit);
     writer.u32(avp::CC_REQUEST_TYPE, context.request_type);
     writer.u32(avp::CC_REQUEST_NUMBER, context.number);
+    if result == result::INVALID_AVP_VALUE {
+        // The reader refuses whatever else has such a value: what the ledger refuses is a number that is not greater than the last one.
+        writer.group(avp::FAILED_AVP, |failed| failed.u32(avp::CC_REQUEST_NUMBER, context.number));
+    }
     match context.kind {
-        Asked::Single => services.iter().for_each(|service| single(&mut writer, service)),
-        Asked::Multiple => services.iter().for_each(|service| multiple(&mut writer, service)),
+        Asked::Single => services.iter().for_each(|service| single(&mut writer, identity, service)),
+        Asked::Multiple => services.iter().for_each(|service| multiple(&mut writer, identity, service)),
         Asked::Balance => {
             if let Some(enough) = answer.enough_credit {
                 writer.u32(avp::CHECK_BALANCE_RESULT, if enough { ENOUGH_CREDIT } else { NO_CREDIT });
@@ -307,22 +317,22 @@ fn write(
 /// ISO 4217: no currency. The ledger counts minor units and does not know of which.
 const NO_CURRENCY: u32 = 999;
 
-fn single(writer: &mut Writer<'_>, service: &ServiceAnswer) {
+fn single(writer: &mut Writer<'_>, identity: &Identity, service: &ServiceAnswer) {
     if !service.granted.is_empty() {
-        granted(writer, &service.granted);
+        granted(writer, service);
     }
     if service.validity_s > 0 {
         writer.u32(avp::VALIDITY_TIME, service.validity_s);
     }
     if service.is_final {
-        final_units(writer);
+        writer.written(identity.final_units.of(service.terms.final_action));
     }
 }
 
-fn multiple(writer: &mut Writer<'_>, service: &ServiceAnswer) {
+fn multiple(writer: &mut Writer<'_>, identity: &Identity, service: &ServiceAnswer) {
     writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |member| {
         if !service.granted.is_empty() {
-            granted(member, &service.granted);
+            granted(member, service);
         }
         if let Some(id) = service.service_id {
             member.u32(avp::SERVICE_IDENTIFIER, id);
@@ -335,17 +345,40 @@ fn multiple(writer: &mut Writer<'_>, service: &ServiceAnswer) {
         }
         member.u32(avp::RESULT_CODE, service.result);
         if service.is_final {
-            final_units(member);
+            member.written(identity.final_units.of(service.terms.final_action));
+        }
+        if service.terms != Terms::default() && !service.granted.is_zero() {
+            thresholds(member, service);
         }
     });
 }
 
-fn final_units(writer: &mut Writer<'_>) {
-    writer.group(avp::FINAL_UNIT_INDICATION, |member| member.u32(avp::FINAL_UNIT_ACTION, TERMINATE));
+/// When the client asks again before its units are used up, and how long it keeps them unused (TS 32.299, section 7.2). The last units have no
+/// threshold: there are no more to ask for.
+fn thresholds(member: &mut Writer<'_>, service: &ServiceAnswer) {
+    let (units, terms) = (&service.granted, &service.terms);
+    let part = |count: u64| (u128::from(count) * u128::from(terms.threshold_percent) / 100) as u64;
+    let each = [
+        (Units::TIME, avp::TIME_QUOTA_THRESHOLD, u64::from(units.time_s)),
+        (Units::OCTETS, avp::VOLUME_QUOTA_THRESHOLD, units.octets),
+        (Units::SPECIFIC, avp::UNIT_QUOTA_THRESHOLD, units.specific),
+    ];
+    for (is, name, count) in each {
+        if units.present & is != 0 && !service.is_final && part(count) > 0 {
+            member.u32(name, u32::try_from(part(count)).unwrap_or(u32::MAX));
+        }
+    }
+    if terms.holding_s > 0 {
+        member.u32(avp::QUOTA_HOLDING_TIME, terms.holding_s);
+    }
 }
 
-fn granted(writer: &mut Writer<'_>, units: &Units) {
+fn granted(writer: &mut Writer<'_>, service: &ServiceAnswer) {
+    let units = &service.granted;
     writer.group(avp::GRANTED_SERVICE_UNIT, |unit| {
+        if service.terms.tariff_change_s > 0 {
+            unit.time(avp::TARIFF_TIME_CHANGE, service.terms.tariff_change_s.into());
+        }
         if units.present & Units::TIME != 0 {
             unit.u32(avp::CC_TIME, units.time_s);
         }

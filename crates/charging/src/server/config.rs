@@ -1,5 +1,7 @@
 //! What the credit-control server is told: where it listens, who we are, who may connect, limits.
 
+use super::final_unit::FinalUnits;
+use crate::ledger::kept::PeerSpec;
 use diameter::peer::MESSAGE_OCTETS_MAX_DEFAULT;
 use net::{AllowedIp, TlsClientSettings, TlsServerSettings};
 use std::net::{IpAddr, SocketAddr};
@@ -39,6 +41,8 @@ pub struct ServerConfig {
     pub watchdog: Duration,
     /// Between attempts to connect to a peer, with a jitter of 2 s either way (Tc; RFC 6733, section 2.1).
     pub reconnect: Duration,
+    /// What clients are told about the last units, beside the ledger's Final-Unit-Action.
+    pub final_units: FinalUnits,
 }
 
 impl Default for ServerConfig {
@@ -56,6 +60,7 @@ impl Default for ServerConfig {
             window: 20_000,
             watchdog: Duration::from_secs(30),
             reconnect: Duration::from_secs(30),
+            final_units: FinalUnits::default(),
         }
     }
 }
@@ -107,6 +112,29 @@ impl PeerRule {
     pub fn names(&self, origin_host: &str, realm: &str) -> bool {
         let named = |pattern: &str, name: &str| pattern.is_empty() || matches(pattern, name);
         named(&self.origin_host, origin_host) && named(&self.realm, realm)
+    }
+
+    /// A rule as it is kept.
+    ///
+    /// # Errors
+    /// The key that is wrong, and why.
+    pub fn of(spec: &PeerSpec) -> Result<PeerRule, (String, String)> {
+        if spec.origin_host.is_empty() && spec.realm.is_empty() {
+            return Err((
+                "origin_host".to_owned(),
+                "origin_host or realm is needed: whom it lets in".to_owned(),
+            ));
+        }
+        let parse = |(at, ip): (usize, &String)| {
+            ip.parse::<AllowedIp>().map_err(|why| (format!("allowed_ips[{at}]"), why))
+        };
+        Ok(PeerRule {
+            origin_host: spec.origin_host.clone(),
+            realm: spec.realm.clone(),
+            allowed_ips: spec.allowed_ips.iter().enumerate().map(parse).collect::<Result<_, _>>()?,
+            tls: spec.tls,
+            connect: None,
+        })
     }
 
     /// Whether it lets this peer in.

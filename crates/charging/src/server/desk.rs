@@ -84,13 +84,18 @@ impl Desk {
         }
     }
 
+    /// The peer at the other end is this one, at this start of its.
+    pub(super) fn meet(&mut self, origin_host: &str, state_id: Option<u32>) {
+        self.reader.meet(origin_host, state_id);
+    }
+
     pub(super) fn inbox(&self) -> Arc<Inbox> {
         Arc::clone(&self.inbox)
     }
 
     /// A message of an open peer.
     pub(super) fn take(&mut self, incoming: Incoming<'_>, answers: &mut Answers<'_>) {
-        // We ask nothing: there are no answers.
+        // Answers are for who asked.
         let Incoming::Request(message) = incoming else { return };
         match self.reader.read(&message) {
             Reading::Wrong(fault) => {
@@ -152,28 +157,32 @@ impl Desk {
         let mut back = std::mem::take(&mut self.back);
         std::mem::swap(&mut back, &mut self.inbox.batches.lock().unwrap_or_else(PoisonError::into_inner));
         for (shard, batch) in back.drain(..) {
-            let is_last = shard + 1 >= self.ledger.shards();
-            let passed_on = if is_last { 0 } else { self.pass_on(shard, &batch) };
-            let Desk { chunks, free, identity, filling, tails, .. } = self;
-            // Whoever is gone needs no answer; what it was is on record.
-            let _ = connection.answer(batch.len() - passed_on, now, |out| {
-                // Once for all of them; a few more octets than most answers have.
-                out.reserve(ANSWER_OCTETS * batch.len());
-                for (tag, answer, services) in batch.answers() {
-                    let context = context(chunks, tag);
-                    if passed_on == 0 || !is_elsewhere(&context, answer) {
-                        answer::credit(out, identity, tails, &context, answer, services);
-                    }
-                }
-            });
-            for (tag, answer, _) in batch.answers() {
-                if passed_on == 0 || !is_elsewhere(&context(chunks, tag), answer) {
-                    settle(chunks, free, *filling, (tag >> 32) as u32);
-                }
-            }
-            self.keep(batch);
+            self.answer_batch(shard, batch, connection, now);
         }
         self.back = back;
+    }
+
+    fn answer_batch(&mut self, shard: usize, batch: Batch, connection: &mut Connection, now: Instant) {
+        let is_last = shard + 1 >= self.ledger.shards();
+        let passed_on = if is_last { 0 } else { self.pass_on(shard, &batch) };
+        let Desk { chunks, free, identity, filling, tails, .. } = self;
+        // Whoever is gone needs no answer; what it was is on record.
+        let _ = connection.answer(batch.len() - passed_on, now, |out| {
+            // Once for all of them; a few more octets than most answers have.
+            out.reserve(ANSWER_OCTETS * batch.len());
+            for (tag, answer, services) in batch.answers() {
+                let context = context(chunks, tag);
+                if passed_on == 0 || !is_elsewhere(&context, answer) {
+                    answer::credit(out, identity, tails, &context, answer, services);
+                }
+            }
+        });
+        for (tag, answer, _) in batch.answers() {
+            if passed_on == 0 || !is_elsewhere(&context(chunks, tag), answer) {
+                settle(chunks, free, *filling, (tag >> 32) as u32);
+            }
+        }
+        self.keep(batch);
     }
 
     /// Hands those to the next shard that do not say whose account they are, and whose session this one does not know. How many.
@@ -198,18 +207,17 @@ impl Desk {
         passed_on
     }
 
-    /// Answers a whole batch with an error.
+    /// Answers a whole batch with an error. Whatever else came back meanwhile rings the bell by itself.
     fn refuse(
         &mut self,
-        _shard: usize,
+        shard: usize,
         mut batch: Batch,
         result: u32,
         connection: &mut Connection,
         now: Instant,
     ) {
         batch.refuse(result);
-        self.inbox.batches.lock().unwrap_or_else(PoisonError::into_inner).push((0, batch));
-        self.answer(connection, now);
+        self.answer_batch(shard, batch, connection, now);
     }
 
     fn keep(&mut self, mut batch: Batch) {

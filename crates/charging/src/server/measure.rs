@@ -50,7 +50,8 @@ impl Bench {
         }
         wire.clear();
         connection.poll_transmit(&mut wire);
-        let identity = Arc::new(Identity::new(&server.origin_host, &server.origin_realm));
+        let identity =
+            Arc::new(Identity::new(&server.origin_host, &server.origin_realm, &server.final_units));
         Bench {
             desk: Desk::new(ledger.clone(), identity),
             connection,

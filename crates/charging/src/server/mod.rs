@@ -15,6 +15,8 @@ mod ask;
 mod config;
 mod connect;
 mod desk;
+mod errands;
+mod final_unit;
 #[doc(hidden)]
 pub mod measure;
 mod peers;
@@ -26,15 +28,18 @@ mod talk;
 
 pub use ask::{Asker, Reply, WAITING_MAX};
 pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig, WATCHDOG_MIN};
+pub use final_unit::FinalUnits;
 pub use peers::{Connected, Transport};
 
 use crate::ledger::owner::Ledger;
+use crate::reach::Mailbox;
 use answer::Identity;
 use ask::Asking;
 use connect::{Attached, Remote};
 use desk::Desk;
 use diameter::dictionary::application;
 use diameter::peer::{Application, Config, Connection, Start};
+use errands::Errands;
 use net::{Cores, Link, Listener, Stream, TlsServer, drive};
 use peers::Peers;
 use std::collections::HashMap;
@@ -176,11 +181,12 @@ pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> R
     }
     let tls = config.tls.as_ref().map(TlsServer::new).transpose();
     let tls = tls.map_err(|error| ServerError { field: error.field, why: error.why })?;
+    let peers = Peers::new(config.peers.clone(), Arc::clone(ledger.kept()));
     let server = Arc::new(Server {
         ledger,
         config: Arc::new(machine(&config)),
-        identity: Arc::new(Identity::new(&config.origin_host, &config.origin_realm)),
-        peers: Peers::new(config.peers.clone()),
+        identity: Arc::new(Identity::new(&config.origin_host, &config.origin_realm, &config.final_units)),
+        peers,
         stop: watch::Sender::new(false),
         live: AtomicUsize::new(0),
         seed: AtomicU64::new(fresh_seed()),
@@ -334,6 +340,13 @@ impl Server {
     ) {
         let alive = Alive::new(self);
         let desk = Desk::new(self.ledger.clone(), Arc::clone(&self.identity));
+        let mailbox = Arc::new(Mailbox::default());
+        let errands = Errands::new(
+            self.ledger.clone(),
+            Arc::clone(&self.identity),
+            Arc::clone(&mailbox),
+            self.next_seed(),
+        );
         let asking = attached.as_ref().and_then(|attached| attached.remote.asker.as_ref()).map(Asking::new);
         let mut usher = Usher {
             peers: Arc::clone(&self.peers),
@@ -341,6 +354,11 @@ impl Server {
             transport,
             stopping: self.stop.subscribe(),
             inbox: desk.inbox(),
+            ledger: self.ledger.clone(),
+            mailbox,
+            windows: (self.config.window, self.config.owed_max),
+            met: None,
+            reachable: None,
             asks: asking.as_ref().map(Asking::bell),
             asked: None,
             capabilities: None,
@@ -351,7 +369,7 @@ impl Server {
             place: None,
             said_goodbye: false,
         };
-        let mut talk = Talk { connection, desk, asking };
+        let mut talk = Talk { connection, desk, errands, asking };
         let end = drive(&mut Link::new(stream), &mut talk, &mut usher).await;
         tracing::debug!(%from, ?end, "a Diameter connection ended");
         usher.leave(talk, Instant::now());

@@ -2,6 +2,7 @@
 
 use super::config::PeerRule;
 use super::connect::Remote;
+use crate::ledger::kept::Kept;
 use arc_swap::ArcSwap;
 use diameter::peer::{Capabilities, Peer};
 use diameter::result_code;
@@ -13,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The peers of a server.
 pub(super) struct Peers {
     rules: ArcSwap<Vec<PeerRule>>,
+    /// Rules of the API.
+    kept: Arc<Kept>,
     connected: Mutex<HashMap<String, Connected>>,
     /// Those that we connect to, by name.
     remotes: ArcSwap<HashMap<String, Arc<Remote>>>,
@@ -77,9 +80,10 @@ impl NotAdmitted {
 }
 
 impl Peers {
-    pub(super) fn new(rules: Vec<PeerRule>) -> Arc<Peers> {
+    pub(super) fn new(rules: Vec<PeerRule>, kept: Arc<Kept>) -> Arc<Peers> {
         Arc::new(Peers {
             rules: ArcSwap::from_pointee(rules),
+            kept,
             connected: Mutex::default(),
             remotes: ArcSwap::default(),
         })
@@ -120,7 +124,12 @@ impl Peers {
                 rules.iter().any(|rule| rule.admits(&peer.origin_host, &peer.origin_realm, from, by_tls))
             }
         };
-        if !is_known {
+        let by_api = || {
+            let kept = self.kept.get().peers;
+            let mut rules = kept.iter().filter_map(|spec| PeerRule::of(spec).ok());
+            rules.any(|rule| rule.admits(&peer.origin_host, &peer.origin_realm, from, by_tls))
+        };
+        if !is_known && !by_api() {
             let text = "no [[diameter.peer]] lets this Origin-Host and realm in from this address";
             return Err(NotAdmitted { result_code: result_code::UNKNOWN_PEER, text });
         }
@@ -169,6 +178,13 @@ impl Peers {
 pub(super) struct Place {
     peers: Arc<Peers>,
     key: String,
+}
+
+impl Place {
+    /// The peer's name, in lower case.
+    pub(super) fn origin_host(&self) -> &str {
+        &self.key
+    }
 }
 
 impl Drop for Place {

@@ -3,6 +3,7 @@
 use super::amounts;
 use super::answer::{Asked, Keep};
 use super::shape::{Common, Place, Places, Shapes};
+use crate::ledger::client::{Client, Opener};
 use crate::ledger::hash::{Beginning, OriginHost};
 use crate::ledger::key::KEY_OCTETS_MAX;
 use crate::ledger::request::{Destination, ServiceContext};
@@ -11,10 +12,12 @@ use diameter::check::Fault;
 use diameter::credit::request::UsedUnits;
 use diameter::credit::{
     self, CreditControlRequest, RequestType, RequestedAction, Rounding, Subscription, SubscriptionKind,
+    TariffChangeUsage,
 };
 use diameter::dictionary::{application, avp};
 use diameter::message::Message;
 use diameter::result_code;
+use std::sync::Arc;
 
 /// Services of one request.
 const SERVICES_MAX: usize = 256;
@@ -58,6 +61,11 @@ pub(super) struct Reader {
     shapes: Shapes,
     /// What its Session-Ids have in common.
     beginning: Beginning,
+    /// The peer at the other end, and its Origin-State-Id.
+    via: String,
+    state_id: Option<u32>,
+    /// Who asked last.
+    client: Arc<Client>,
 }
 
 impl Reader {
@@ -73,7 +81,18 @@ impl Reader {
             context: Default::default(),
             shapes: Shapes::default(),
             beginning: Beginning::new(key),
+            via: String::new(),
+            state_id: None,
+            client: Arc::new(Client::new(key, "", "", "", None)),
         }
+    }
+
+    /// The peer at the other end is this one, at this start of its.
+    pub(super) fn meet(&mut self, origin_host: &str, state_id: Option<u32>) {
+        self.via = origin_host.to_owned();
+        self.state_id = state_id;
+        // What was learnt of its requests names the client as it was.
+        self.shapes = Shapes::default();
     }
 
     #[cfg(test)]
@@ -110,6 +129,11 @@ impl Reader {
                 class: 0,
                 destination: places.to.map(|to| Destination::parse(to.within(message))).unwrap_or_default(),
                 services: amounts::services(&common.amounts, message, &common.services, services),
+                opener: common.opener.as_ref().map(|(client, is_multiple)| Opener {
+                    session_id: places.session.within(message),
+                    client,
+                    is_multiple: *is_multiple,
+                }),
                 tag: 0,
             },
         }
@@ -135,17 +159,9 @@ impl Reader {
         let kind = kind(&request);
         let (account, is_known) = account(&request)?;
         let is_multiple = self.read_services(&request)?;
-        if request.origin_host != self.host {
-            self.host.clear();
-            self.host.push_str(request.origin_host);
-            self.host_hash = self.key.octets(self.host.as_bytes());
-            self.origin = self.key.origin_host(self.host.as_bytes());
-        }
-        if data(&request, avp::SERVICE_CONTEXT_ID) != Some(self.context.0.as_bytes()) {
-            let context = request.service_context_id();
-            self.context = (context.to_owned(), ServiceContext::parse(context));
-        }
-        let has_destination = matches!(request.kind, RequestType::Event | RequestType::Initial);
+        let is_initial = request.kind == RequestType::Initial;
+        self.see(&request, is_initial);
+        let has_destination = is_initial || request.kind == RequestType::Event;
         let sms = if has_destination { request.sms() } else { None };
         let to = sms.and_then(|sms| sms.recipients().next());
         let place = |octets: &[u8]| Place::of(message, octets);
@@ -176,6 +192,7 @@ impl Reader {
                 service_context: self.context.1,
                 services: self.services.clone(),
                 amounts: amounts::find(&request),
+                opener: is_initial.then(|| (Arc::clone(&self.client), is_multiple)),
                 places,
             };
             self.shapes.learn(message, common);
@@ -193,9 +210,42 @@ impl Reader {
                 class: 0,
                 destination: to.map(|to| Destination::parse(to.as_bytes())).unwrap_or_default(),
                 services: &self.services,
+                opener: is_initial.then_some(Opener {
+                    session_id: request.session_id.as_bytes(),
+                    client: &self.client,
+                    is_multiple,
+                }),
                 tag: 0,
             },
         })
+    }
+
+    /// Notes who asks, and for which service: nearly always the same as before.
+    fn see(&mut self, request: &CreditControlRequest<'_>, is_initial: bool) {
+        if request.origin_host != self.host {
+            self.host.clear();
+            self.host.push_str(request.origin_host);
+            self.host_hash = self.key.octets(self.host.as_bytes());
+            self.origin = self.key.origin_host(self.host.as_bytes());
+        }
+        let context = request.service_context_id();
+        if context != self.context.0 {
+            self.context = (context.to_owned(), ServiceContext::parse(context));
+        }
+        if is_initial {
+            self.see_client(request);
+        }
+    }
+
+    /// Notes who begins a session: nearly always who began the last one.
+    fn see_client(&mut self, request: &CreditControlRequest<'_>) {
+        let (host, realm) = (request.origin_host, request.origin_realm());
+        let is_direct = host.eq_ignore_ascii_case(&self.via);
+        let state_id = request.origin_state_id().or(self.state_id.filter(|_| is_direct));
+        let last = &*self.client;
+        if (&*last.host, &*last.realm, &*last.via, last.state_id) != (host, realm, &self.via, state_id) {
+            self.client = Arc::new(Client::new(self.key, host, realm, &self.via, state_id));
+        }
     }
 
     /// It is for us (RFC 6733, sections 6.1.4 and 6.1.6), and did not come round in a circle (section 6.1.3).
@@ -219,28 +269,47 @@ impl Reader {
         self.services.clear();
         for service in request.services() {
             let service = service?;
-            if self.services.len() == SERVICES_MAX {
+            if self.services.len() >= SERVICES_MAX {
                 let (message, group) = (request.message(), service.avp());
                 return Err(Fault::of(result_code::AVP_OCCURS_TOO_MANY_TIMES, &message, &group));
             }
-            let used = if service.has_used { sum(request, service.used())? } else { None };
-            self.services.push(Service {
-                rating_group: service.rating_group,
-                service_id: service.service_identifier,
-                requested: service.requested.map(|asked| units(request, &asked)).transpose()?,
-                used,
-            });
+            let key = (service.rating_group, service.service_identifier);
+            let is_twin = self
+                .services
+                .iter()
+                .any(|other| !other.is_before_change && (other.rating_group, other.service_id) == key);
+            if is_twin && request.kind != RequestType::Event {
+                // One service of a session has one reservation.
+                return Err(Fault::of(result_code::INVALID_AVP_VALUE, &request.message(), &service.avp()));
+            }
+            let requested = service.requested.map(|asked| units(request, &asked)).transpose()?;
+            let used = if service.has_used { sum(request, service.used())? } else { Used::default() };
+            self.push_service(key, requested, used);
         }
         if !self.services.is_empty() {
             return Ok(true);
         }
         let requested = request.requested.map(|asked| units(request, &asked)).transpose()?;
-        let used = if request.kind == RequestType::Event { None } else { sum(request, request.used())? };
-        if requested.is_some() || used.is_some() || request.kind == RequestType::Event {
-            let service_id = request.service_identifier();
-            self.services.push(Service { rating_group: None, service_id, requested, used });
+        let is_event = request.kind == RequestType::Event;
+        let used = if is_event { Used::default() } else { sum(request, request.used())? };
+        if requested.is_some() || used.rest.or(used.before).is_some() || is_event {
+            self.push_service((None, request.service_identifier()), requested, used);
         }
         Ok(false)
+    }
+
+    fn push_service(
+        &mut self,
+        (rating_group, service_id): (Option<u32>, Option<u32>),
+        requested: Option<Units>,
+        used: Used,
+    ) {
+        if used.before.is_some() {
+            let (requested, used) = (None, used.before);
+            self.services.push(Service { rating_group, service_id, requested, used, is_before_change: true });
+        }
+        let (used, is_before_change) = (used.rest, false);
+        self.services.push(Service { rating_group, service_id, requested, used, is_before_change });
     }
 }
 
@@ -299,20 +368,32 @@ fn refused(request: &CreditControlRequest<'_>, name: diameter::avp::AvpName) -> 
     }
 }
 
-/// Several Used-Service-Units are one.
+/// What was used of a service.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    /// Before the tariff changed.
+    before: Option<Units>,
+    /// Whenever else.
+    rest: Option<Units>,
+}
+
+/// Several Used-Service-Units are one, but for the change of the tariff.
 fn sum(
     request: &CreditControlRequest<'_>,
     all: impl Iterator<Item = Result<UsedUnits, Fault>>,
-) -> Result<Option<Units>, Fault> {
-    let mut sum: Option<Units> = None;
+) -> Result<Used, Fault> {
+    let mut used = Used::default();
     for one in all {
-        let one = units(request, &one?.units)?;
-        sum = Some(match sum {
+        let one = one?;
+        let is_before = one.tariff_usage == Some(TariffChangeUsage::Before);
+        let sum = if is_before { &mut used.before } else { &mut used.rest };
+        let one = units(request, &one.units)?;
+        *sum = Some(match *sum {
             None => one,
             Some(before) => before.plus(&one).ok_or_else(|| refused(request, avp::USED_SERVICE_UNIT))?,
         });
     }
-    Ok(sum)
+    Ok(used)
 }
 
 fn units(request: &CreditControlRequest<'_>, said: &credit::Units) -> Result<Units, Fault> {

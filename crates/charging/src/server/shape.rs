@@ -8,6 +8,7 @@
 
 use super::amounts::Amount;
 use super::answer::Keep;
+use crate::ledger::client::Client;
 use crate::ledger::request::ServiceContext;
 use crate::ledger::{Hash128, KeyKind, Kind as LedgerKind, OriginHost, Service};
 use diameter::avp::{Avp, AvpName, Avps};
@@ -15,6 +16,7 @@ use diameter::dictionary::{self, Kind, avp};
 use diameter::header::HEADER_OCTETS;
 use diameter::message::Message;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A longer request is read in full each time.
 const OCTETS_MAX: usize = 1_024;
@@ -87,6 +89,8 @@ pub(super) struct Common {
     pub(super) services: Vec<Service>,
     /// Of the services.
     pub(super) amounts: Vec<Amount>,
+    /// Who begins sessions with them, and whether with Multiple-Services-Credit-Control.
+    pub(super) opener: Option<(Arc<Client>, bool)>,
     pub(super) places: Places,
 }
 

@@ -59,6 +59,7 @@ fn is_told_alike(one: &ServiceAnswer, other: &ServiceAnswer) -> bool {
         & (one.result == other.result)
         & (one.validity_s == other.validity_s)
         & (one.is_final == other.is_final)
+        & (one.terms == other.terms)
 }
 
 impl Tails {

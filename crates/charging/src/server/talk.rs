@@ -3,7 +3,10 @@
 use super::ask::Asking;
 use super::connect::{Attached, Told};
 use super::desk::Desk;
+use super::errands::Errands;
 use super::peers::{Admission, NotAdmitted, Peers, Place, Transport};
+use crate::ledger::Ledger;
+use crate::reach::{About, Mailbox, Reachable};
 use diameter::peer::{Capabilities, Cause, Connection, End, Event, Incoming, Unanswered};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,18 +19,20 @@ pub(super) struct Talk {
     pub(super) desk: Desk,
     /// Requests of ours, where the peer is asked.
     pub(super) asking: Option<Asking>,
+    pub(super) errands: Errands,
 }
 
 impl net::Machine for Talk {
     type Event<'a> = Event;
 
     fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        let Talk { connection, desk, asking } = self;
+        let Talk { connection, desk, asking, errands } = self;
         connection.handle_input(input, now, &mut |incoming, answers| match (incoming, &mut *asking) {
             (Incoming::Answer { message, pending }, Some(asking)) if Asking::is_its(pending.command) => {
                 asking.answered(pending.token, &message);
             }
-            _ => desk.take(incoming, answers),
+            (Incoming::Answer { message, pending }, _) => errands.answered(pending.token, &message),
+            (request @ Incoming::Request(_), _) => desk.take(request, answers),
         });
     }
     fn handle_timeout(&mut self, now: Instant) {
@@ -60,6 +65,13 @@ pub(super) struct Usher {
     pub(super) transport: Transport,
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) inbox: Arc<super::desk::Inbox>,
+    pub(super) ledger: Ledger,
+    pub(super) mailbox: Arc<Mailbox>,
+    /// Requests without an answer, ours and the peer's, that may be.
+    pub(super) windows: (usize, usize),
+    /// Who the peer is, and at which of its starts: to be told to the desk.
+    pub(super) met: Option<(String, Option<u32>)>,
+    pub(super) reachable: Option<Reachable>,
     pub(super) asked: Option<Result<Place, NotAdmitted>>,
     /// Rings when there is something to ask.
     pub(super) asks: Option<Arc<Notify>>,
@@ -81,6 +93,7 @@ impl Usher {
         match self.peers.admit(&peer, self.from, self.transport) {
             Ok(Admission::Now(place)) => {
                 self.tell_let_in(&peer);
+                self.get_to_know(&peer);
                 self.asked = Some(Ok(place));
             }
             Ok(Admission::Judged(remote)) => {
@@ -122,7 +135,8 @@ impl Usher {
         match self.peers.place(&peer, self.from, self.transport) {
             Ok(place) => {
                 self.tell_let_in(&peer);
-                self.place = Some(place);
+                self.get_to_know(&peer);
+                self.settle(place);
                 talk.asking = self.attached.as_ref().and_then(|at| at.remote.asker.as_ref()).map(Asking::new);
                 self.asks = talk.asking.as_ref().map(Asking::bell);
                 talk.connection.accept(now);
@@ -141,8 +155,9 @@ impl Usher {
         match self.peers.place(peer, self.from, self.transport) {
             Ok(place) if is_meant => {
                 tracing::info!(peer = peer.origin_host, realm = peer.origin_realm, at = %self.from, "Connected to a Diameter peer.");
-                self.place = Some(place);
                 attached.opened(peer, now);
+                self.get_to_know(peer);
+                self.settle(place);
             }
             Ok(_) => {
                 tracing::warn!(
@@ -166,20 +181,67 @@ impl Usher {
             self.obey(word, talk, now);
         }
         if let Some(asking) = &mut talk.asking {
-            self.unanswered.drain(..).for_each(|unanswered| asking.unanswered(&unanswered));
             asking.fill(&mut talk.connection, now);
+        }
+    }
+
+    /// Tells those who asked that nobody answered.
+    fn give_up(&mut self, talk: &mut Talk) {
+        for unanswered in self.unanswered.drain(..) {
+            match &mut talk.asking {
+                Some(asking) if Asking::is_its(unanswered.command) => asking.unanswered(&unanswered),
+                _ => talk.errands.unanswered(unanswered.token),
+            }
         }
     }
 
     /// The connection is over, and so is all that hung on it.
     pub(super) fn leave(mut self, mut talk: Talk, now: Instant) {
-        if let Some(asking) = &mut talk.asking {
-            self.unanswered.iter().for_each(|unanswered| asking.unanswered(unanswered));
-        }
+        self.give_up(&mut talk);
         talk.asking = None;
-        self.place = None;
+        (self.place, self.reachable) = (None, None);
         if let Some(attached) = &self.attached {
             attached.ended(self.ended.unwrap_or(End::Lost), talk.connection.watchdog(), now);
+        }
+    }
+
+    /// The peer has its place: from now on it is found here.
+    fn settle(&mut self, place: Place) {
+        self.reachable = Some(self.ledger.reach().enter(place.origin_host(), &self.mailbox));
+        self.place = Some(place);
+    }
+
+    /// Who is at the other end.
+    fn get_to_know(&mut self, peer: &Capabilities) {
+        self.meet(&peer.origin_host, peer.origin_state_id);
+        self.mailbox.meet(About {
+            origin_host: peer.origin_host.clone(),
+            realm: peer.origin_realm.clone(),
+            product: peer.product_name.clone(),
+            from: self.from,
+            transport: self.transport,
+            window: self.windows.0,
+            owed_max: self.windows.1,
+        });
+    }
+
+    /// Sessions of an earlier start of this peer are over (RFC 6733, section 8.16): what they hold is released.
+    fn meet(&mut self, origin_host: &str, state_id: Option<u32>) {
+        self.met = Some((origin_host.to_owned(), state_id));
+        let Some(state_id) = state_id else { return };
+        for number in 0..self.ledger.shards() {
+            let host = origin_host.to_owned();
+            self.ledger.ask(number, move |shard| {
+                let ended = shard.end_sessions_before(&host, state_id);
+                if ended > 0 {
+                    tracing::info!(
+                        peer = host,
+                        shard = number,
+                        ended,
+                        "A Diameter peer started anew: its sessions of before are ended."
+                    );
+                }
+            });
         }
     }
 }
@@ -189,16 +251,17 @@ impl net::Worker<Talk> for Usher {
         match event {
             Event::Asked(peer) => self.asked(peer, now),
             Event::Opened(peer) => self.opened = Some(peer),
-            Event::Unanswered(unanswered) if Asking::is_its(unanswered.command) => {
-                self.unanswered.push(unanswered);
-            }
+            Event::Unanswered(unanswered) => self.unanswered.push(unanswered),
             Event::Ended(end) => {
-                self.place = None;
+                (self.place, self.reachable) = (None, None);
                 self.ended = Some(end);
                 tracing::debug!(from = %self.from, %end, "A Diameter connection is over.");
             }
-            // What its sessions hold ends with their Tcc: a peer that restarted may have others going on.
-            Event::Restarted { .. } | Event::Suspended | Event::Resumed | Event::Unanswered(_) => {}
+            Event::Restarted { origin_state_id } => {
+                let host = self.place.as_ref().map(|place| place.origin_host().to_owned());
+                host.into_iter().for_each(|host| self.meet(&host, Some(origin_state_id)));
+            }
+            Event::Suspended | Event::Resumed => {}
             Event::Leaving(_) => {
                 if let Some(attached) = &self.attached {
                     attached.leaving(now);
@@ -210,7 +273,7 @@ impl net::Worker<Talk> for Usher {
     fn fill(&mut self, talk: &mut Talk, now: Instant, _writable: bool) {
         match self.asked.take() {
             Some(Ok(place)) => {
-                self.place = Some(place);
+                self.settle(place);
                 talk.connection.accept(now);
             }
             Some(Err(why)) => talk.connection.refuse(why.result_code, why.text, now),
@@ -219,12 +282,18 @@ impl net::Worker<Talk> for Usher {
         if self.attached.is_some() {
             self.attend(talk, now);
         }
+        if let Some((host, state_id)) = self.met.take() {
+            talk.desk.meet(&host, state_id);
+        }
         if *self.stopping.borrow() && !self.said_goodbye {
             self.said_goodbye = true;
             talk.connection.disconnect(Cause::REBOOTING, now);
         }
+        self.give_up(talk);
+        talk.errands.send(&mut talk.connection, now);
         talk.desk.answer(&mut talk.connection, now);
         talk.desk.submit(&mut talk.connection, now);
+        self.mailbox.note(&talk.connection);
     }
 
     async fn woken(&mut self) {
@@ -234,6 +303,7 @@ impl net::Worker<Talk> for Usher {
         let said_goodbye = self.said_goodbye;
         tokio::select! {
             () = self.inbox.bell.notified() => {}
+            () = self.mailbox.bell.notified() => {}
             _ = self.stopping.wait_for(|stopping| *stopping), if !said_goodbye => {}
             () = rung(self.attached.as_ref().map(|attached| &attached.line.bell)) => {}
             () = rung(self.asks.as_deref()) => {}

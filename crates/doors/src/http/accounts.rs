@@ -5,7 +5,7 @@ use super::auth::Caller;
 use super::fields::Object;
 use super::json::Node;
 use super::problem::{Fields, Kind, Outcome, Problem};
-use super::query::{Captured, Query, cursor};
+use super::query::{Captured, Query, check_if_match, cursor, etag};
 use super::recipients::encoded;
 use super::time_text::parse_time;
 use axum::Json;
@@ -50,10 +50,75 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(view(&account))).into_response())
 }
 
-pub(crate) async fn show(State(app): State<App>, _: Caller, Captured(id): Captured) -> Outcome<Json<Value>> {
+pub(crate) async fn show(State(app): State<App>, _: Caller, Captured(id): Captured) -> Outcome<Response> {
     let account = books(&app)?.account(&in_path(&id)?).await.map_err(problem)?;
-    Ok(Json(view(&account)))
+    Ok(shown(&account))
 }
+
+/// An account with the tag of what can be changed of it: its money moves all the time, and is no reason to refuse a change.
+fn shown(account: &AccountView) -> Response {
+    ([etag(version(account))], Json(view(account))).into_response()
+}
+
+fn version(account: &AccountView) -> u64 {
+    (account.limit as u64) << 1 | u64::from(account.is_blocked)
+}
+
+/// `{"state": "active" | "blocked", "limit": …}`; what is left out stays.
+pub(crate) async fn change(
+    State(app): State<App>,
+    caller: Caller,
+    Captured(id): Captured,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Response> {
+    let books = books(&app)?;
+    let id = in_path(&id)?;
+    let wanted = Change::read(app.json(&headers, body).await?)?;
+    let _held = app.hold("", &id.to_string()).await;
+    let mut account = books.account(&id).await.map_err(problem)?;
+    check_if_match(&headers, Some(version(&account)))?;
+    if let Some(limit) = wanted.limit {
+        account = books.set_limit(&id, limit).await.map_err(problem)?;
+        app.note(&caller, "account.limit", &id.to_string(), &limit.to_string()).await;
+    }
+    if let Some(blocked) = wanted.blocked {
+        account = books.block(&id, blocked).await.map_err(problem)?;
+        let verb = if blocked { "account.block" } else { "account.unblock" };
+        app.note(&caller, verb, &id.to_string(), "").await;
+    }
+    Ok(shown(&account))
+}
+
+/// What a PATCH asks for.
+struct Change {
+    limit: Option<i64>,
+    blocked: Option<bool>,
+}
+
+impl Change {
+    fn read(node: Node) -> Outcome<Change> {
+        let mut fields = Fields::default();
+        let read = Object::open(node, "", &["state", "limit"], &mut fields).map(|mut object| {
+            let limit = object.take("limit").and_then(|node| amount(node, "limit", 0, &mut fields));
+            let blocked = match object.take("state") {
+                Some(Node::Text(state)) if state == BLOCKED => Some(true),
+                Some(Node::Text(state)) if state == ACTIVE => Some(false),
+                Some(_) => {
+                    fields.push("state", "must be \"active\" or \"blocked\"");
+                    None
+                }
+                None => None,
+            };
+            Change { limit, blocked }
+        });
+        read.filter(|_| fields.is_empty()).ok_or_else(|| Problem::fields(Kind::InvalidFields, fields))
+    }
+}
+
+/// States of an account.
+const ACTIVE: &str = "active";
+const BLOCKED: &str = "blocked";
 
 pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
@@ -143,12 +208,12 @@ fn in_path(text: &str) -> Outcome<AccountId> {
     AccountId::parse(text).map_err(|why| Problem::new(Kind::BadQuery, format!("the account's id {why}")))
 }
 
-fn books(app: &App) -> Outcome<Books> {
+pub(super) fn books(app: &App) -> Outcome<Books> {
     let none = "there is no ledger: [charging] mode = \"ledger\" or [diameter] in the config opens one";
     app.books.clone().ok_or_else(|| Problem::new(Kind::NotFound, none))
 }
 
-fn problem(error: BooksError) -> Problem {
+pub(super) fn problem(error: BooksError) -> Problem {
     let kind = match &error {
         BooksError::Unknown => Kind::NotFound,
         BooksError::Exists => Kind::WrongState,
@@ -168,5 +233,6 @@ fn view(account: &AccountView) -> Value {
         "debt": account.debt,
         "limit": account.limit,
         "blocked": account.is_blocked,
+        "state": if account.is_blocked { BLOCKED } else { ACTIVE },
     })
 }

@@ -16,6 +16,7 @@ mod body;
 mod cap_api;
 mod cap_in;
 mod cap_out;
+mod credit_sessions;
 mod fields;
 mod forward;
 mod group_body;

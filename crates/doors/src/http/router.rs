@@ -5,8 +5,8 @@ use super::problem::{Kind, Problem};
 use super::rest_of_body::read_away;
 use super::routes::ROWS;
 use super::{
-    accounts, alert_events, alerts, answer_page, auth, cap_api, fields, forward, groups, openapi, ops, pages,
-    recipients, recipients_stream, tokens,
+    accounts, alert_events, alerts, answer_page, auth, cap_api, credit_sessions, fields, forward, groups,
+    openapi, ops, pages, recipients, recipients_stream, tokens,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -63,8 +63,10 @@ fn api_rest() -> Router<App> {
         .route("/api/v1/tokens/{id}", delete(tokens::revoke))
         .route("/api/v1/cap", post(cap_api::submit))
         .route("/api/v1/accounts", post(accounts::create).get(accounts::list))
-        .route("/api/v1/accounts/{id}", get(accounts::show).post(accounts::act))
+        .route("/api/v1/accounts/{id}", get(accounts::show).post(accounts::act).patch(accounts::change))
         .route("/api/v1/accounts/{id}/records", get(accounts::records))
+        .route("/api/v1/credit-sessions", get(credit_sessions::list))
+        .route("/api/v1/credit-sessions/{id}", delete(credit_sessions::end))
         .route("/api/v1/audit", get(ops::audit))
         .route("/api/v1/reload", post(ops::reload))
 }

@@ -176,6 +176,9 @@ pub(crate) const ROWS: &[Row] = &[
     make(("POST", "/api/v1/accounts/{id}:topup"), Need::Admin, "pay into an account", &[], Takes::Json("TopUp"), 200, Gives::Json("Account")),
     make(("POST", "/api/v1/accounts/{id}:block"), Need::Admin, "refuse an account everything but what is due", &[], Takes::Nothing, 200, Gives::Json("Account")),
     make(("POST", "/api/v1/accounts/{id}:unblock"), Need::Admin, "let a blocked account go on", &[], Takes::Nothing, 200, Gives::Json("Account")),
+    make(("PATCH", "/api/v1/accounts/{id}"), Need::Admin, "block an account or let it go on, change its limit", &[], Takes::Json("AccountChange"), 200, Gives::Json("Account")),
+    make(("GET", "/api/v1/credit-sessions"), Need::See, "an account's live sessions of credit control", &["account", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("CreditSession")),
+    make(("DELETE", "/api/v1/credit-sessions/{id}"), Need::Admin, "have a session ended by its client (ASR); released at once where that is not connected", &[], Takes::Nothing, 202, Gives::Json("EndedSession")),
     make(("POST", "/api/v1/reload"), Need::Admin, "read the config again", &[], Takes::Nothing, 200, Gives::Json("Reloaded")),
 ];
 

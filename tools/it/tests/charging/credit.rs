@@ -171,7 +171,11 @@ async fn request_numbers_only_grow() {
             requested(writer, 1);
             used(writer, 1);
         });
-        assert_eq!(client.ask(&update).code(), code, "{number}");
+        let answer = client.ask(&update);
+        assert_eq!(answer.code(), code, "{number}");
+        let failed: Vec<_> = answer.failed().iter().map(|avp| (avp.name, avp.u32())).collect();
+        let expected = if code == 5004 { vec![(avp::CC_REQUEST_NUMBER, Ok(number))] } else { Vec::new() };
+        assert_eq!(failed, expected, "{number}");
     }
     assert_eq!(ocs.money(ANN).await, (98, 1, 2));
 }
@@ -195,6 +199,8 @@ async fn money_that_runs_out_is_said_in_the_last_grant_and_a_top_up_goes_on() {
     assert_eq!((answer.code(), granted(&answer)), (4012, None));
     assert_eq!(ocs.money(ANN).await, (0, 0, 10));
     ocs.act(ANN, "topup", &json!({"amount": 50})).await;
+    let asked = client.asked();
+    client.reply(&asked, 2002);
     let update = client.credit(&session, UPDATE, 2).with(|writer| requested(writer, 25));
     let answer = client.ask(&update);
     assert_eq!((answer.code(), granted(&answer), final_action(&answer)), (2001, Some(25), None));
@@ -204,6 +210,8 @@ async fn money_that_runs_out_is_said_in_the_last_grant_and_a_top_up_goes_on() {
         used(writer, 25);
     });
     ocs.act(ANN, "block", &json!({})).await;
+    let asked = client.asked();
+    client.reply(&asked, 2001);
     assert_eq!(client.ask(&blocked).code(), 4010);
     assert_eq!(ocs.money(ANN).await, (25, 0, 35), "what was used is due all the same");
 }

@@ -203,9 +203,21 @@ async fn round(ocs: &mut Ocs, tellers: &mut Vec<Teller>, chance: &mut StdRng) {
     .await;
     tokio::time::sleep(Duration::from_micros(chance.random_range(0..100_000))).await;
     ocs.server.kill9();
+    audit(ocs);
     tellers.extend(working.into_iter().map(|teller| teller.join().unwrap()));
     ocs.server.restart().await;
     ocs.listens().await;
+}
+
+/// Between the kill and the next start: what is on disk is exact to the unit.
+fn audit(ocs: &Ocs) {
+    let audit = std::process::Command::new(it::program())
+        .args(["ledger", "audit", "--data"])
+        .arg(ocs.server.data())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&audit.stdout);
+    assert!(audit.status.success(), "{said}{}", String::from_utf8_lossy(&audit.stderr));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,15 +2,18 @@
 //! and clients that nobody here wrote.
 
 mod abandoned;
+mod asked;
 mod association;
 mod conformance;
 mod connecting;
 mod credit;
 mod duplicates;
 mod elsewhere;
+mod final_units;
 mod foreign;
 mod hostile;
 pub(crate) mod kills;
+mod overload;
 mod peer;
 mod sctp;
 

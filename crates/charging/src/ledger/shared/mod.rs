@@ -88,6 +88,6 @@ impl Ledger {
             let name = format!("ledger-{}", partner.number());
             threads.push(std::thread::Builder::new().name(name).spawn(move || partner.run())?);
         }
-        Ok(Ledger::of(queues, threads, key, options.queue_max))
+        Ok(Ledger::of(queues, threads, key, options.queue_max, options.config.clone()))
     }
 }

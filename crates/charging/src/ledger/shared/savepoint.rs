@@ -6,6 +6,7 @@
 use crate::ledger::account::{Account, AccountNumber};
 use crate::ledger::batch::Batch;
 use crate::ledger::bundle::AccountBundles;
+use crate::ledger::client::Clients;
 use crate::ledger::expiry::Due;
 use crate::ledger::hash::Hash128;
 use crate::ledger::message::Message;
@@ -19,6 +20,8 @@ pub(in crate::ledger) struct Savepoint {
     accounts: Vec<(AccountNumber, Account)>,
     bundles: Vec<(AccountNumber, Option<AccountBundles>)>,
     sessions: Vec<(Hash128, Option<Session>)>,
+    /// Who opened sessions, where a turn may open or end some.
+    clients: Option<Clients>,
     messages: Vec<(MessageKey, Option<Message>)>,
     refunds: Vec<(Hash128, Option<(i64, u64)>)>,
     ended: Vec<Due>,
@@ -31,6 +34,7 @@ impl Savepoint {
         self.accounts.clear();
         self.bundles.clear();
         self.sessions.clear();
+        self.clients = None;
         self.messages.clear();
         self.refunds.clear();
         self.ended.clear();
@@ -80,6 +84,8 @@ impl Savepoint {
     }
 
     fn save_session(&mut self, shard: &Shard, id: Hash128) {
+        // A node has few clients, and each is counted.
+        self.clients.get_or_insert_with(|| shard.clients.clone());
         let session = shard.sessions.find(&id).cloned();
         if let Some(session) = &session {
             self.save_account(shard, session.account);
@@ -102,7 +108,7 @@ impl Savepoint {
             && let Some(due) = shard.expiry.pop(shard.now_us)
         {
             match due {
-                Due::Session(id) => self.save_session(shard, id),
+                Due::Session(id) | Due::Ended(id) => self.save_session(shard, id),
                 Due::Message(key) => self.save_message(shard, key),
                 Due::Bundles(number) => self.save_account(shard, number),
             }
@@ -136,6 +142,9 @@ impl Savepoint {
                 Some(session) => shard.sessions.insert(id, session),
                 None => drop(shard.sessions.remove(&id)),
             }
+        }
+        if let Some(clients) = self.clients.take() {
+            shard.clients = clients;
         }
         for (key, message) in self.messages.drain(..).rev() {
             match message {

@@ -198,6 +198,7 @@ fn ask(ledger: &Ledger, asked: &Asked<'_>) -> Answer {
         destination: Destination::default(),
         services: &services,
         tag: 0,
+        opener: None,
     };
     let mut batches = [Batch::default(), Batch::default()];
     let shard = ledger.push(&mut batches, &request);

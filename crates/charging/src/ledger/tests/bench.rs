@@ -45,6 +45,7 @@ pub fn plain(kind: Kind) -> Request<'static> {
         class: 0,
         destination: Destination::default(),
         services: &[],
+        opener: None,
     }
 }
 
@@ -121,6 +122,7 @@ impl Desk {
         assert_eq!(self.shard.bundles, replayed.bundles);
         assert_eq!(self.shard.refunds, replayed.refunds);
         assert_eq!(self.shard.sessions.len(), replayed.sessions.len());
+        assert!(self.shard.clients.iter().eq(replayed.clients.iter()));
         assert!(self.shard.sessions.iter().all(|(id, session)| replayed.sessions.find(id) == Some(session)));
         assert_eq!(self.shard.messages.len(), replayed.messages.len());
         assert!(

@@ -52,6 +52,7 @@ pub fn debit(ledger: &Ledger, numbers: std::ops::Range<u32>) -> Vec<(u64, Answer
                 class: 0,
                 destination: Destination::default(),
                 services: &[asks(Units::specific(1))],
+                opener: None,
                 tag: number.into(),
             },
         );
@@ -118,6 +119,7 @@ fn batch(ledger: &Ledger, numbers: std::ops::Range<u32>) -> Batch {
             class: 0,
             destination: Destination::default(),
             services: &[],
+            opener: None,
             tag: number.into(),
         };
         ledger.push(&mut batches, &request);

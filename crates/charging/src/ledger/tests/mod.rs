@@ -1,6 +1,7 @@
 //! Stories of one shard, and of a ledger on disk.
 
 mod bench;
+mod clients;
 mod disk;
 mod events;
 mod messages;

@@ -10,6 +10,7 @@ use super::disk::{debit, options};
 use crate::ledger::config::{Config, DefaultAccount};
 use crate::ledger::log::{FIRST_POSITION, Log, list};
 use crate::ledger::recovery::{Refusal, recover};
+use crate::ledger::retire::retire;
 use crate::ledger::shard::{Shard, Turn};
 use crate::ledger::{Kind, Ledger, Options, Request, Units, audit, block, snapshot};
 
@@ -207,4 +208,50 @@ fn the_audit_finds_a_balance_that_its_records_do_not_make() {
     frozen.write(&shard).unwrap();
     let report = audit(folder.path()).unwrap();
     assert!(!report.is_exact() && report.examples[0].contains("account e164:4670"), "{report:#?}");
+}
+
+#[test]
+fn records_that_are_old_enough_go_with_whole_segments_and_a_start_misses_nothing() {
+    let (folder, config) = (tempfile::tempdir().unwrap(), config());
+    let folder = folder.path();
+    let mut shard = Shard::new(KEY, config.clone());
+    let mut log = Log::open(folder, 2_048, FIRST_POSITION).unwrap();
+    // A debit each minute for five hours, and a snapshot each hour.
+    let at = |minute: u32| u64::from(minute) * 60 * SECOND;
+    for minute in 1..=300 {
+        let position = log.next_position().unwrap();
+        let mut buffer = Vec::new();
+        block::begin(&mut buffer);
+        shard.begin_block(position, at(minute));
+        let services = [asks(Units::specific(1))];
+        let request = Request { session: session(minute), services: &services, ..plain(Kind::Debit) };
+        let (hash, past) = (request.account.hash(KEY), log.segments());
+        let mut turn = Turn { now_us: at(minute), log: &mut buffer, services: &mut Vec::new(), past: &past };
+        assert_eq!(shard.apply(&request, hash, &mut turn).result, 2001);
+        block::seal(&mut buffer, position, log.synced(), at(minute));
+        log.append(&buffer).unwrap();
+        log.sync().unwrap();
+        if minute == 60 {
+            shard.freeze(log.end()).write(folder).unwrap();
+            assert_eq!(retire(folder, &log.segments(), u64::MAX).unwrap(), 0, "one snapshot is not enough");
+        } else if minute % 60 == 0 {
+            shard.freeze(log.end()).write(folder).unwrap();
+        }
+    }
+    let all = list(folder).unwrap().len();
+    assert_eq!(retire(folder, &log.segments(), at(1)).unwrap(), 0, "nothing is so old");
+    let by_age = retire(folder, &log.segments(), at(60)).unwrap();
+    assert!(by_age > 0 && by_age < all / 3, "{by_age} of {all}");
+    let covered = retire(folder, &log.segments(), u64::MAX).unwrap();
+    let (snapshots, segments) = (snapshot::list(folder).unwrap(), list(folder).unwrap());
+    assert!(covered > 0 && segments[0].0 <= snapshots[0].0 && segments[1].0 > FIRST_POSITION);
+    // Also from the older snapshot; what is known again is known still.
+    for _ in 0..2 {
+        let recovered = recover(folder, KEY, config.clone()).unwrap();
+        assert_eq!((posted(&recovered.shard), recovered.end), (posted(&shard), log.end()));
+        let newest = &snapshot::list(folder).unwrap();
+        if newest.len() == 2 {
+            fs::remove_file(&newest[1].1).unwrap();
+        }
+    }
 }

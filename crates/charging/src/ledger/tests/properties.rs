@@ -1,7 +1,9 @@
 use proptest::prelude::*;
+use std::sync::{Arc, LazyLock};
 
 use super::Desk;
 use super::bench::{BASE, KEY, Nothing, SECOND, plain};
+use crate::ledger::client::{Client, Opener};
 use crate::ledger::config::{Config, DefaultAccount};
 use crate::ledger::request::{MessageKey, ServiceContext};
 use crate::ledger::shard::Turn;
@@ -41,7 +43,7 @@ fn units() -> impl Strategy<Value = Units> {
 fn service() -> impl Strategy<Value = Service> {
     let group = prop_oneof![Just(None), (1_u32..3).prop_map(Some)];
     (group, proptest::option::of(units()), proptest::option::of(units())).prop_map(
-        |(rating_group, requested, used)| Service { rating_group, service_id: None, requested, used },
+        |(rating_group, requested, used)| Service { rating_group, requested, used, ..Service::default() },
     )
 }
 
@@ -90,7 +92,22 @@ fn step() -> impl Strategy<Value = Step> {
 
 const NAMES: [&[u8]; 3] = [b"46701111111", b"46702222222", b"someone@a-realm-with-a-long-name.example"];
 
+/// Who opens sessions: two starts of one client, and another client.
+static CLIENTS: LazyLock<[Arc<Client>; 3]> = LazyLock::new(|| {
+    let client = |host: &str, start| Arc::new(Client::new(KEY, host, "client.test", host, Some(start)));
+    [client("a.client.test", 1), client("a.client.test", 2), client("b.client.test", 1)]
+});
+
 impl Step {
+    fn opener(&self) -> Option<Opener<'_>> {
+        let client = &CLIENTS[usize::from(self.account)];
+        (self.kind == Kind::Initial).then(|| Opener {
+            session_id: &NAMES[0][..=usize::from(self.session)],
+            client,
+            is_multiple: self.services.len() != 1,
+        })
+    }
+
     fn request(&self) -> Request<'_> {
         let octets = NAMES[usize::from(self.account)];
         Request {
@@ -99,6 +116,7 @@ impl Step {
             session: Desk::session(&self.session.to_string()),
             number: self.number,
             services: &self.services,
+            opener: self.opener(),
             ..plain(self.kind)
         }
     }
@@ -117,6 +135,7 @@ impl Step {
             destination: of.destination,
             services: of.services,
             tag: 0,
+            opener: of.opener,
         };
         batch.push(of.account, of.account.hash(KEY), &request);
     }

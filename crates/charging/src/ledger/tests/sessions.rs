@@ -1,7 +1,8 @@
 use super::Desk;
 use super::bench::{SECOND, asks, plain};
-use crate::ledger::config::Config;
-use crate::ledger::{Answer, Kind, Request, Service, ServiceAnswer, Units};
+use crate::ledger::config::{Config, FinalAction};
+use crate::ledger::tariff::{Hours, Rate, Rates, Tariff, Tariffs};
+use crate::ledger::{Answer, Kind, Request, Service, ServiceAnswer, Terms, Units};
 
 fn ask(desk: &mut Desk, kind: Kind, number: u32, services: &[Service]) -> (Answer, Vec<ServiceAnswer>) {
     let request = Request { session: Desk::session("s"), number, services, ..plain(kind) };
@@ -203,4 +204,94 @@ fn bundles_are_used_before_money_and_only_until_they_expire() {
     desk.pass(101 * SECOND);
     assert_eq!(desk.debit("c", Units::specific(1)).cost, 1);
     desk.check();
+}
+
+/// One begun step of 1,000,000 octets costs 1 from 06:00 to 18:00 and 10 at night, in UTC.
+fn day_and_night() -> Config {
+    let rates = |price| Rates { octets: Rate { price, per: 1_000_000 }, ..Rates::BUILT_IN };
+    let hours = |from: u16, to: u16| {
+        Some(Hours { from_minute: from * 60, to_minute: to * 60, weekdays: 0x7f, offset_minutes: 0 })
+    };
+    let tariff = |hours, price| Tariff {
+        context: None,
+        rating_group: None,
+        class: None,
+        prefix: Default::default(),
+        hours,
+        rates: rates(price),
+    };
+    let all = vec![tariff(hours(6, 18), 1), tariff(hours(18, 6), 10)];
+    Config { tariffs: Tariffs::new(all, None).unwrap(), validity_s: 3_600, ..Config::default() }
+}
+
+#[test]
+fn a_grant_tells_when_the_tariff_changes_and_what_was_used_before_and_after_is_priced_apart() {
+    const MB: u64 = 1_000_000;
+    let mut desk = Desk::new(day_and_night());
+    desk.ask(&plain(Kind::Create { balance: 100, limit: 0 }));
+    // Four in the afternoon: for the next hour the day's price holds.
+    desk.pass(16 * 3_600 * SECOND - desk.now_us);
+    let (_, services) = ask(&mut desk, Kind::Initial, 0, &[group(1, asks(Units::octets(5 * MB)))]);
+    assert_eq!((services[0].granted, services[0].terms.tariff_change_s), (Units::octets(5 * MB), 0));
+    assert_eq!(desk.balance(), (100, 5));
+    // Half past five: at six the night begins. What is granted can be paid whenever it is used.
+    desk.pass(90 * 60 * SECOND);
+    let report = group(1, uses(Units::octets(2 * MB), Some(Units::octets(20 * MB))));
+    let (_, services) = ask(&mut desk, Kind::Update, 1, &[report]);
+    assert_eq!(services[0].terms.tariff_change_s, 18 * 3_600);
+    assert_eq!((services[0].granted, services[0].is_final), (Units::octets(9 * MB), true));
+    assert_eq!(desk.balance(), (98, 90));
+    // A quarter past six: three before, two and a half after.
+    desk.pass(45 * 60 * SECOND);
+    let before = Service { is_before_change: true, ..group(1, uses(Units::octets(3 * MB), None)) };
+    let after = group(1, uses(Units::octets(2 * MB + MB / 2), Some(Units::octets(MB))));
+    let (answer, services) = ask(&mut desk, Kind::Update, 2, &[before, after]);
+    assert_eq!((answer.result, services.len(), services[0].granted), (2001, 1, Units::octets(MB)));
+    assert_eq!(services[0].terms.tariff_change_s, 0);
+    // What was begun of the night's third million pays for a part of what is granted.
+    assert_eq!(desk.balance(), (98 - 3 - 30, 10));
+    let entry = desk.entries().pop().unwrap();
+    let parts: Vec<_> =
+        entry.services.iter().map(|part| (part.is_part, part.tariff, part.used, part.cost)).collect();
+    assert_eq!(
+        parts,
+        [(true, 1, Units::octets(3 * MB), 3), (false, 2, Units::octets(2 * MB + MB / 2), 30)],
+        "each has a record of its own"
+    );
+    // The same again says the same.
+    let session = Desk::session("s");
+    let (again, repeated) =
+        desk.ask(&Request { session, number: 2, services: &[before, after], ..plain(Kind::Update) });
+    assert!(again.is_duplicate && repeated == services);
+    // A part without its service is nothing.
+    let (answer, _) = ask(&mut desk, Kind::Update, 3, &[before]);
+    assert_eq!(answer.result, 5004);
+    let (answer, _) = ask(&mut desk, Kind::Terminate, 4, &[]);
+    assert_eq!((answer.result, desk.balance()), (2001, (65, 0)));
+}
+
+#[test]
+fn a_grant_has_the_terms_of_the_rules() {
+    let rules = Config {
+        final_action: FinalAction::Redirect,
+        zero_grant: true,
+        threshold_percent: 20,
+        holding_s: 600,
+        ..Config::default()
+    };
+    let mut desk = Desk::new(rules);
+    desk.ask(&plain(Kind::Create { balance: 3, limit: 0 }));
+    let (_, services) = ask(&mut desk, Kind::Initial, 0, &[group(1, asks(Units::specific(2)))]);
+    let terms = Terms { threshold_percent: 20, holding_s: 600, ..Terms::default() };
+    assert_eq!((services[0].is_final, services[0].terms), (false, terms));
+    let report = group(1, uses(Units::specific(2), Some(Units::specific(2))));
+    let (_, services) = ask(&mut desk, Kind::Update, 1, &[report]);
+    assert_eq!((services[0].is_final, services[0].terms), (true, Terms { final_action: 1, ..terms }));
+    let report = group(1, uses(Units::specific(1), Some(Units::specific(2))));
+    let (_, services) = ask(&mut desk, Kind::Update, 2, &[report]);
+    assert_eq!((services[0].result, services[0].granted.is_zero()), (2001, true));
+    assert_eq!((services[0].is_final, services[0].validity_s), (true, 3_600));
+    desk.ask(&plain(Kind::TopUp { amount: 5 }));
+    let (_, services) = ask(&mut desk, Kind::Update, 3, &[group(1, asks(Units::specific(2)))]);
+    assert_eq!((services[0].granted, services[0].is_final), (Units::specific(2), false));
 }

@@ -2,7 +2,8 @@ use super::Desk;
 use super::bench::{asks, plain};
 use crate::ledger::request::{Destination, ServiceContext};
 use crate::ledger::tariff::{Hours, Rate, Rates, Target, Tariff, Tariffs};
-use crate::ledger::{Config, Kind, Request, Units};
+use crate::ledger::tariff_spec::{Price, TariffSpec};
+use crate::ledger::{Config, Kind, Ledger, Options, Request, RulesError, Units};
 
 fn tariff(prefix: &str, price: i64) -> Tariff {
     let rate = Rate { price, per: 1 };
@@ -115,4 +116,46 @@ fn what_is_affordable_costs_no_more_than_the_budget_and_one_more_step_would() {
             assert_eq!(rates.price_of_more(&Units::time(used), &granted), Some(cost));
         }
     }
+}
+
+#[test]
+fn less_than_nothing_cannot_be_granted_whatever_was_used_before() {
+    let less = Units { money: -1, ..Units::money(0) };
+    assert_eq!(Rates::BUILT_IN.affordable(&Units::money(1), &less, 10), None);
+}
+
+#[test]
+fn prices_of_the_api_stand_in_the_place_of_the_configs_until_they_are_taken_away() {
+    let spec = |price| TariffSpec { unit: Price { price, per: 1 }, ..TariffSpec::default() };
+    let of = |spec: &TariffSpec| Tariffs::new(vec![spec.read().unwrap()], None).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let usual = super::disk::options(folder.path());
+    let config = |price| Config { tariffs: of(&spec(price)), ..usual.config.clone() };
+    let options = Options { config: config(2), tariffs: vec![spec(2)], ..usual.clone() };
+    let mut next = 0;
+    let mut cost = |ledger: &Ledger| {
+        next += 1;
+        super::disk::debit(ledger, next..next + 1)[0].1.cost
+    };
+    let ledger = Ledger::open(&options).unwrap();
+    assert_eq!((cost(&ledger), ledger.prices().are_configs), (2, true));
+    let wrong = TariffSpec { prefix: "x".into(), ..spec(9) };
+    let refused = ledger.set_prices(Some(vec![spec(9), wrong]));
+    assert!(matches!(refused, Err(RulesError::Tariff(1, "prefix", _))), "{refused:?}");
+    assert_eq!((cost(&ledger), ledger.prices().version), (2, 0));
+    let set = ledger.set_prices(Some(vec![spec(5)])).unwrap();
+    assert_eq!(
+        (cost(&ledger), set.version, set.are_configs, &set.tariffs[..]),
+        (5, 1, false, &[spec(5)][..])
+    );
+    // Another config changes them no more, and neither does a start.
+    ledger.configure(&config(3), &[spec(3)]);
+    assert_eq!(cost(&ledger), 5);
+    ledger.stop();
+    let ledger = Ledger::open(&options).unwrap();
+    assert_eq!((cost(&ledger), ledger.prices()), (5, set));
+    ledger.configure(&config(3), &[spec(3)]);
+    let back = ledger.set_prices(None).unwrap();
+    assert_eq!((cost(&ledger), back.are_configs, &back.tariffs[..]), (3, true, &[spec(3)][..]));
+    ledger.stop();
 }

@@ -20,11 +20,22 @@ fn units() -> impl Strategy<Value = Units> {
     })
 }
 
+fn terms() -> impl Strategy<Value = Terms> {
+    (0_u8..3, 0_u8..2, 0_u32..2, 0_u32..2).prop_map(
+        |(final_action, threshold, holding_s, tariff_change_s)| Terms {
+            final_action,
+            threshold_percent: threshold * 20,
+            holding_s,
+            tariff_change_s,
+        },
+    )
+}
+
 fn service() -> impl Strategy<Value = ServiceAnswer> {
     let ids = (prop::option::of(0_u32..2), prop::option::of(0_u32..2));
-    let result = prop::sample::select(vec![2001, 4012, 5031, 3004]);
-    (ids, result, units(), 0_i64..2, 0_u32..2, any::<bool>()).prop_map(
-        |((rating_group, service_id), result, granted, cost, validity_s, is_final)| ServiceAnswer {
+    let result = prop::sample::select(vec![2001, 4012, 5031, 3004, 5004]);
+    (ids, result, units(), 0_i64..2, 0_u32..2, any::<bool>(), terms()).prop_map(
+        |((rating_group, service_id), result, granted, cost, validity_s, is_final, terms)| ServiceAnswer {
             rating_group,
             service_id,
             result,
@@ -32,6 +43,7 @@ fn service() -> impl Strategy<Value = ServiceAnswer> {
             cost,
             validity_s,
             is_final,
+            terms,
         },
     )
 }
@@ -52,7 +64,7 @@ struct Case {
 
 fn case() -> impl Strategy<Value = Case> {
     let kind = prop::sample::select(vec![Asked::Single, Asked::Multiple, Asked::Balance, Asked::Price]);
-    let result = prop::sample::select(vec![2001, 4012, 5012, 3004]);
+    let result = prop::sample::select(vec![2001, 4012, 5012, 3004, 5004]);
     let request =
         (any::<u8>(), any::<u32>(), 1_u32..6, 0_u32..3, kind, "[a-z;]{1,9}", prop::bool::weighted(0.1));
     let answer = (result, prop::option::of(any::<bool>()), 0_i64..2);
@@ -71,7 +83,7 @@ proptest! {
         cases in prop::collection::vec(case(), 1..6),
         order in prop::collection::vec((0_usize..6, any::<u32>()), 1..40),
     ) {
-        let identity = Identity::new("ocs.example", "example");
+        let identity = Identity::new("ocs.example", "example", &FinalUnits::default());
         let mut tails = Tails::default();
         let proxies = written(|writer| writer.group(avp::PROXY_INFO, |proxy| {
             proxy.identity(avp::PROXY_HOST, "proxy.example");

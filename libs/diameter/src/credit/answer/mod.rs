@@ -309,7 +309,8 @@ impl PoolReference {
 }
 
 impl FinalUnit<'_> {
-    fn write(&self, writer: &mut Writer<'_>) {
+    /// Appends Final-Unit-Indication, or QoS-Final-Unit-Indication.
+    pub fn write(&self, writer: &mut Writer<'_>) {
         if let FinalUnit::Extended(extended) = self {
             return extended.write(writer);
         }

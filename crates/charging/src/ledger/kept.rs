@@ -1,0 +1,140 @@
+//! What was changed by API and not in the config: tariffs, and who else may connect. One file in the ledger's folder, replaced as a whole.
+//!
+//! Tariffs of the API stand in the place of the config's, all of them, until they are taken away again; peers of the API are let in
+//! beside the config's. The config's can be changed meanwhile, and hold again as soon as the API's are taken away.
+
+use super::tariff_spec::TariffSpec;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Who may connect, besides those of the config.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PeerSpec {
+    /// Its name here.
+    pub id: String,
+    /// Its DiameterIdentity; `*` stands for any part of it. Empty: any.
+    pub origin_host: String,
+    /// Its realm, likewise.
+    pub realm: String,
+    /// From where: addresses and networks; empty: from anywhere.
+    pub allowed_ips: Vec<String>,
+    /// Only by TLS.
+    pub tls: bool,
+}
+
+/// The file's content.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Grows with each change.
+    pub version: u64,
+    /// None: the config's hold.
+    pub tariffs: Option<Vec<TariffSpec>>,
+    pub peers: Vec<PeerSpec>,
+}
+
+/// The settings and their file.
+#[derive(Debug)]
+pub struct Kept {
+    path: Option<PathBuf>,
+    settings: Mutex<Settings>,
+}
+
+/// The file's name in the ledger's folder.
+const FILE: &str = "settings.json";
+
+impl Kept {
+    /// Reads them; where there is no file there were no changes.
+    ///
+    /// # Errors
+    /// The file cannot be read or understood.
+    pub fn open(folder: &Path) -> io::Result<Kept> {
+        let path = folder.join(FILE);
+        let settings = match fs::read(&path) {
+            Ok(octets) => serde_json::from_slice(&octets).map_err(|error| {
+                let why = format!(
+                    "{}: {error}; restore it from a copy, or remove it to begin anew",
+                    path.display()
+                );
+                io::Error::new(io::ErrorKind::InvalidData, why)
+            })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Settings::default(),
+            Err(error) => return Err(error),
+        };
+        Ok(Kept { path: Some(path), settings: Mutex::new(settings) })
+    }
+
+    /// Of a ledger without a folder.
+    pub fn nowhere() -> Kept {
+        Kept { path: None, settings: Mutex::default() }
+    }
+
+    /// As they are now.
+    pub fn get(&self) -> Settings {
+        self.lock().clone()
+    }
+
+    /// Changes them: `change` sees them as they are and may refuse. On disk before this returns.
+    ///
+    /// # Errors
+    /// What `change` said, or the disk.
+    pub fn change<E: From<io::Error>>(
+        &self,
+        change: impl FnOnce(&mut Settings) -> Result<(), E>,
+    ) -> Result<Settings, E> {
+        let mut held = self.lock();
+        let mut new = held.clone();
+        change(&mut new)?;
+        new.version += 1;
+        if let Some(path) = &self.path {
+            write(path, &new)?;
+        }
+        *held = new.clone();
+        Ok(new)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn write(path: &Path, settings: &Settings) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = fs::File::create(&new)?;
+    file.write_all(&serde_json::to_vec_pretty(settings)?)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    path.parent().map_or(Ok(()), super::log::sync_folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_changed_is_there_at_the_next_start_and_what_was_refused_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path()).unwrap();
+        assert_eq!(kept.get(), Settings::default());
+        let peer = PeerSpec { id: "smf".into(), origin_host: "smf.*".into(), ..PeerSpec::default() };
+        let add = |settings: &mut Settings| {
+            settings.peers.push(peer.clone());
+            Ok::<(), io::Error>(())
+        };
+        assert_eq!(kept.change(add).unwrap().version, 1);
+        let refused = |settings: &mut Settings| {
+            settings.peers.clear();
+            Err(io::Error::other("no"))
+        };
+        kept.change(refused).unwrap_err();
+        assert_eq!(Kept::open(folder.path()).unwrap().get(), kept.get());
+        assert_eq!(kept.get().peers, [peer]);
+        fs::write(folder.path().join(FILE), "{\"peer\": []}").unwrap();
+        let why = Kept::open(folder.path()).unwrap_err().to_string();
+        assert!(why.contains("settings.json") && why.contains("peer"), "{why}");
+    }
+}

@@ -1,0 +1,358 @@
+//! Reaches clients: what we ask by ourselves about a session (Re-Auth, Abort-Session) goes to the connection of the peer that the session
+//! came from, whichever of its connections is open now. Nothing of this is on a request's way.
+
+use crate::ledger::client::Client;
+use crate::ledger::ended::OpenSession;
+use crate::ledger::hash::Hash128;
+use crate::server::Transport;
+use diameter::peer::Connection;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::Notify;
+
+/// Errands that wait for one connection; one more is not carried out, and counted.
+pub const ERRANDS_MAX: usize = 65_536;
+
+/// What a client is asked about a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// To ask for units again (RFC 8506, section 5.5).
+    ReAuth,
+    /// To end it (RFC 6733, section 8.5).
+    Abort,
+}
+
+/// One thing to ask one client.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    pub ask: Ask,
+    /// Where the session is kept.
+    pub shard: usize,
+    pub session: Hash128,
+    /// Session-Id.
+    pub id: Box<[u8]>,
+    pub client: Arc<Client>,
+}
+
+impl Errand {
+    /// About a session. None: nobody knows who opened it.
+    pub fn new(ask: Ask, shard: usize, session: OpenSession) -> Option<Errand> {
+        let client = session.client.filter(|_| !session.id.is_empty())?;
+        Some(Errand { ask, shard, session: session.session, id: session.id, client })
+    }
+}
+
+/// Where one connection finds what it is to ask.
+#[derive(Debug, Default)]
+pub struct Mailbox {
+    errands: Mutex<Vec<Errand>>,
+    has_some: AtomicBool,
+    pub(crate) bell: Notify,
+    about: OnceLock<About>,
+    live: Live,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its DiameterIdentity, as it said it.
+    pub origin_host: String,
+    /// Its realm.
+    pub realm: String,
+    /// Its software.
+    pub product: String,
+    /// From where it came.
+    pub from: IpAddr,
+    /// By what.
+    pub transport: Transport,
+    /// Our requests that may be without an answer.
+    pub window: usize,
+    /// Its requests that may be without an answer.
+    pub owed_max: usize,
+}
+
+/// What a connection did so far; written at its wake-ups.
+#[derive(Debug, Default)]
+struct Live {
+    is_suspended: AtomicBool,
+    requests: AtomicU64,
+    refused: AtomicU64,
+    octets_in: AtomicU64,
+    octets_out: AtomicU64,
+    in_flight: AtomicU64,
+    owed: AtomicU64,
+}
+
+/// A connected peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerView {
+    pub about: About,
+    /// It does not answer its watchdog: nothing is asked of it.
+    pub is_suspended: bool,
+    /// Requests that it sent.
+    pub requests: u64,
+    /// Those of them that were refused before they were looked at: overload, grammar.
+    pub refused: u64,
+    pub octets_in: u64,
+    pub octets_out: u64,
+    /// Requests of ours without an answer.
+    pub in_flight: u64,
+    /// Requests of its without an answer.
+    pub owed: u64,
+}
+
+impl Mailbox {
+    /// Takes what came. Looking when there is nothing costs a read.
+    pub(crate) fn take(&self) -> Vec<Errand> {
+        if !self.has_some.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Gives back what could not be asked yet; it is taken again at the next wake-up.
+    pub(crate) fn put_back(&self, mut rest: Vec<Errand>) {
+        let mut errands = self.lock();
+        rest.append(&mut errands);
+        *errands = rest;
+        self.has_some.store(!errands.is_empty(), Ordering::Release);
+    }
+
+    /// Notes how far a connection is.
+    pub(crate) fn note(&self, connection: &Connection) {
+        let (live, counters) = (&self.live, connection.counters());
+        live.is_suspended.store(!connection.is_usable(), Ordering::Relaxed);
+        for (counter, value) in [
+            (&live.requests, counters.requests_in),
+            (&live.refused, counters.refused_requests),
+            (&live.octets_in, counters.octets_in),
+            (&live.octets_out, counters.octets_out),
+            (&live.in_flight, connection.in_flight() as u64),
+            (&live.owed, connection.owed() as u64),
+        ] {
+            counter.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Who is at the other end; said once.
+    pub(crate) fn meet(&self, about: About) {
+        // A connection has one peer: a second CER is none.
+        let _ = self.about.set(about);
+    }
+
+    fn view(&self) -> Option<PeerView> {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let live = &self.live;
+        Some(PeerView {
+            about: self.about.get()?.clone(),
+            is_suspended: live.is_suspended.load(Ordering::Relaxed),
+            requests: read(&live.requests),
+            refused: read(&live.refused),
+            octets_in: read(&live.octets_in),
+            octets_out: read(&live.octets_out),
+            in_flight: read(&live.in_flight),
+            owed: read(&live.owed),
+        })
+    }
+
+    fn push(&self, errand: Errand) -> bool {
+        let mut errands = self.lock();
+        if errands.len() >= ERRANDS_MAX {
+            return false;
+        }
+        errands.push(errand);
+        self.has_some.store(true, Ordering::Release);
+        drop(errands);
+        self.bell.notify_one();
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Errand>> {
+        self.errands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What became of what was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Written to a connection.
+    pub asked: u64,
+    /// Answered with 2001 or 2002.
+    pub agreed: u64,
+    /// Answered with 5002: the client does not know the session, so its hold was released.
+    pub unknown: u64,
+    /// Answered with anything else.
+    pub refused: u64,
+    /// Not answered in time, or the connection ended before.
+    pub unanswered: u64,
+    /// Not asked: the peer is not connected, or too much waits for it.
+    pub unreachable: u64,
+}
+
+/// Whoever can be asked something now.
+#[derive(Debug, Default)]
+pub struct Reach {
+    mailboxes: Mutex<HashMap<String, Arc<Mailbox>>>,
+    asked: AtomicU64,
+    agreed: AtomicU64,
+    unknown: AtomicU64,
+    refused: AtomicU64,
+    unanswered: AtomicU64,
+    unreachable: AtomicU64,
+}
+
+/// What became of one errand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Asked,
+    Agreed,
+    Unknown,
+    Refused,
+    Unanswered,
+    Unreachable,
+}
+
+impl Fate {
+    fn word(self) -> &'static str {
+        match self {
+            Fate::Asked => "asked",
+            Fate::Agreed => "agreed",
+            Fate::Unknown => "unknown",
+            Fate::Refused => "refused",
+            Fate::Unanswered => "unanswered",
+            Fate::Unreachable => "unreachable",
+        }
+    }
+}
+
+impl Reach {
+    /// Hands an errand to the connection of the peer that its session came through. False: nobody is connected who could carry it out.
+    pub fn ask(&self, errand: Errand) -> bool {
+        let mailbox = {
+            let mailboxes = self.lock();
+            let of = |host: &str| mailboxes.get(&host.to_ascii_lowercase()).cloned();
+            // An agent in between may have gone, and the client come by itself.
+            of(&errand.client.via).or_else(|| of(&errand.client.host))
+        };
+        let is_handed_over = mailbox.is_some_and(|mailbox| mailbox.push(errand));
+        if !is_handed_over {
+            self.count(Fate::Unreachable);
+        }
+        is_handed_over
+    }
+
+    /// Whoever is connected, by name.
+    pub fn peers(&self) -> Vec<PeerView> {
+        let mailboxes: Vec<Arc<Mailbox>> = self.lock().values().cloned().collect();
+        let mut peers: Vec<PeerView> = mailboxes.iter().filter_map(|mailbox| mailbox.view()).collect();
+        peers.sort_by(|one, other| one.about.origin_host.cmp(&other.about.origin_host));
+        peers
+    }
+
+    /// A connection of this Origin-Host is open, until what is given back is dropped.
+    pub(crate) fn enter(self: &Arc<Self>, origin_host: &str, mailbox: &Arc<Mailbox>) -> Reachable {
+        let key = origin_host.to_ascii_lowercase();
+        self.lock().insert(key.clone(), Arc::clone(mailbox));
+        Reachable { reach: Arc::clone(self), key, mailbox: Arc::clone(mailbox) }
+    }
+
+    pub(crate) fn count(&self, fate: Fate) {
+        metrics::counter!("campanile_diameter_asked_total", "fate" => fate.word()).increment(1);
+        let counter = match fate {
+            Fate::Asked => &self.asked,
+            Fate::Agreed => &self.agreed,
+            Fate::Unknown => &self.unknown,
+            Fate::Refused => &self.refused,
+            Fate::Unanswered => &self.unanswered,
+            Fate::Unreachable => &self.unreachable,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What became of what was asked, since the start.
+    pub fn counts(&self) -> Counts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counts {
+            asked: read(&self.asked),
+            agreed: read(&self.agreed),
+            unknown: read(&self.unknown),
+            refused: read(&self.refused),
+            unanswered: read(&self.unanswered),
+            unreachable: read(&self.unreachable),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Mailbox>>> {
+        self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection's mailbox among those that can be reached.
+#[derive(Debug)]
+pub(crate) struct Reachable {
+    reach: Arc<Reach>,
+    key: String,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Drop for Reachable {
+    fn drop(&mut self) {
+        {
+            let mut mailboxes = self.reach.lock();
+            // The next connection of this peer may be there already.
+            if mailboxes.get(&self.key).is_some_and(|there| Arc::ptr_eq(there, &self.mailbox)) {
+                mailboxes.remove(&self.key);
+            }
+        }
+        self.mailbox.take().into_iter().for_each(|_| self.reach.count(Fate::Unreachable));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::HashKey;
+
+    fn errand(via: &str) -> Errand {
+        let client = Arc::new(Client::new(HashKey([1, 2]), "smf.example", "example", via, None));
+        Errand { ask: Ask::ReAuth, shard: 0, session: [1, 2], id: (*b"smf;1;2").into(), client }
+    }
+
+    #[test]
+    fn an_errand_goes_to_the_open_connection_of_its_peer() {
+        let (reach, first, second) = (Arc::new(Reach::default()), Arc::default(), Arc::default());
+        assert!(!reach.ask(errand("dra.example")));
+        let before = reach.enter("DRA.example", &first);
+        assert!(reach.ask(errand("dra.example")));
+        // It came back before its last connection was found to be dead.
+        let now = reach.enter("dra.example", &second);
+        drop(before);
+        assert!(reach.ask(errand("dra.example")));
+        assert_eq!((first.take().len(), second.take().len()), (0, 1));
+        drop(now);
+        assert!(!reach.ask(errand("dra.example")));
+        let _direct = reach.enter("smf.example", &first);
+        assert!(reach.ask(errand("dra.example")), "the agent is gone, the client itself is here");
+        assert_eq!(reach.counts(), Counts { unreachable: 3, ..Counts::default() });
+    }
+
+    #[test]
+    fn what_waits_for_a_connection_is_bounded_and_keeps_its_order() {
+        let (reach, mailbox) = (Arc::new(Reach::default()), Arc::default());
+        let _here = reach.enter("smf.example", &mailbox);
+        for _ in 0..ERRANDS_MAX {
+            assert!(reach.ask(errand("smf.example")));
+        }
+        assert!(!reach.ask(errand("smf.example")));
+        let mut all = mailbox.take();
+        assert!(mailbox.take().is_empty());
+        all.truncate(1);
+        all[0].session = [9, 9];
+        assert!(reach.ask(errand("smf.example")));
+        mailbox.put_back(all);
+        let again = mailbox.take();
+        assert_eq!((again.len(), again[0].session), (2, [9, 9]));
+    }
+}
