@@ -156,14 +156,21 @@ fn rules_that_a_key_alone_cannot_tell() {
 
 #[test]
 fn charging_must_make_sense() {
+    let peer = |keys: &str| {
+        format!("[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\n[[diameter.peer]]\n{keys}")
+    };
     let cases: Vec<(String, &str)> = vec![
         (
             "[charging]\nmode = \"diameter\"".into(),
             "charging.mode: \"diameter\" needs [diameter], and in it a [[diameter.peer]] with address and charging = 1: the server that is asked",
         ),
         (
-            "[charging]\nmode = \"ledger\"\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"".into(),
-            "charging.mode: \"ledger\" is not there yet where processes share PostgreSQL: gateways of several do not pay from it",
+            peer("origin_host = \"c\"\nrealm = \"r\"\naddress = \"d:1\"\ncharging = 1\n[charging]\nmode = \"diameter\"\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\""),
+            "charging.mode: \"diameter\" is for a process that keeps its store and bus on its own disk: of several, one would end another's sessions",
+        ),
+        (
+            "[charging]\nkeep_records = \"2h\"\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"".into(),
+            "charging.keep_records: is for a ledger on this machine's disk",
         ),
         (
             "[charging]\ndefault_account = {balance = -1}".into(),
@@ -191,7 +198,7 @@ fn charging_must_make_sense() {
     let mode = |mode: &str| parsed(&format!("[charging]\nmode = \"{mode}\"")).unwrap();
     assert_eq!(mode("off").charging.as_ref().unwrap().mode, ChargingMode::Off);
     let servers = "[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"";
-    let shared = "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"";
+    let shared = "[charging]\nmode = \"ledger\"\n[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"";
     assert!(
         parsed(&format!("{shared}\n{servers}")).is_ok(),
         "processes that share a database share the ledger"

@@ -182,7 +182,7 @@ impl<P> Desk<P> {
 
     /// A segment has to be paid for before it is admitted.
     pub(super) fn expect_money(&mut self, held: &Held<P>) {
-        self.leased.insert((held.lane(), held.index), None);
+        self.leased.insert((held.lane(), held.index), held.tenure.clone());
         self.unpaid[held.lane() as usize] += held.segment.entries.len();
     }
 

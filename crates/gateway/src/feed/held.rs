@@ -1,7 +1,7 @@
 //! A segment in hand, and the entries of it that may be written.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::peers::Tenure;
@@ -36,8 +36,8 @@ pub struct Held<P> {
     verdict: AtomicU8,
     /// Where several processes share the route: whether it is still ours.
     pub(super) tenure: Option<Arc<Tenure>>,
-    /// Entries that are passed over, by their places in order.
-    passed: Vec<(u32, Pass)>,
+    /// Entries that are passed over, by their places in order; said before it is admitted.
+    passed: OnceLock<Vec<(u32, Pass)>>,
 }
 
 /// Why an entry is passed over.
@@ -53,7 +53,7 @@ impl<P> Held<P> {
     /// The lane is that of the topic it came by, whatever the segment itself says.
     pub(crate) fn new(index: u64, octets: u32, lane: Lane, segment: Segment, prepared: P) -> Held<P> {
         let (open, verdict) = (AtomicU32::new(1), AtomicU8::new(0));
-        Held { index, segment, prepared, octets, lane, open, verdict, tenure: None, passed: Vec::new() }
+        Held { index, segment, prepared, octets, lane, open, verdict, tenure: None, passed: OnceLock::new() }
     }
 
     /// One that other processes may take over.
@@ -61,15 +61,17 @@ impl<P> Held<P> {
         Held { tenure, ..self }
     }
 
-    /// One of which some entries, in the order of their places, are not written.
-    pub(super) fn without(self, passed: Vec<(u32, Pass)>) -> Held<P> {
-        Held { passed, ..self }
+    /// Some entries of it, in the order of their places, are not written. Said once.
+    pub(super) fn pass_over(&self, passed: Vec<(u32, Pass)>) {
+        // Whoever says it again says the same: a segment is paid for by one bill.
+        let _ = self.passed.set(passed);
     }
 
     /// Whether an entry is passed over, and why.
     pub(super) fn pass(&self, place: u32) -> Option<Pass> {
-        let at = self.passed.binary_search_by_key(&place, |(place, _)| *place).ok()?;
-        self.passed.get(at).map(|(_, pass)| *pass)
+        let passed = self.passed.get()?;
+        let at = passed.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+        passed.get(at).map(|(_, pass)| *pass)
     }
 
     /// Another process has it, or may have: nothing more of it is written or said.

@@ -662,6 +662,9 @@ impl<C: Craft> Feed<C> {
         state.desk.claims_end();
         for (held, claimed) in claims {
             match claimed {
+                Claimed::Ours(progress) if self.world.purse.is_some() => {
+                    self.ask_for_claimed(state, held, progress);
+                }
                 Claimed::Ours(progress) => {
                     held.set_verdict(self.verdict(&held));
                     state.desk.admit(&self.craft, held, &progress, |_| false, now);

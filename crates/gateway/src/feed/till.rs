@@ -24,7 +24,7 @@ type Waiting<P> = (Unpaid<P>, Bill);
 
 /// A segment, and what an earlier process did of it.
 struct Unpaid<P> {
-    held: Held<P>,
+    held: Arc<Held<P>>,
     progress: Progress,
     /// Places of which an earlier process said what became of them.
     over: Vec<u32>,
@@ -63,19 +63,35 @@ impl<C: Craft> Feed<C> {
         let State { desk, earlier, .. } = &mut *state;
         let progress = earlier.take(held.lane(), held.index).unwrap_or_default();
         desk.expect_money(&held);
-        let (unpaid, bill) = self.unpaid(held, progress, earlier);
+        let earlier: &RouteProgress = earlier;
+        let (unpaid, bill) = {
+            let gave_back = |held: &Held<C::Prepared>, entry: &Entry| earlier.gave_back(&held.segment, entry);
+            self.unpaid(Arc::new(held), progress, gave_back)
+        };
         drop(state);
+        self.till.push(unpaid, bill);
+    }
+
+    /// The same of one that was claimed before others could; what an earlier holder did of it is in `progress`.
+    pub(super) fn ask_for_claimed(
+        &self,
+        state: &mut State<C::Prepared>,
+        held: Arc<Held<C::Prepared>>,
+        progress: Progress,
+    ) {
+        state.desk.expect_money(&held);
+        let (unpaid, bill) = self.unpaid(held, progress, |_, _| false);
         self.till.push(unpaid, bill);
     }
 
     fn unpaid(
         &self,
-        held: Held<C::Prepared>,
+        held: Arc<Held<C::Prepared>>,
         progress: Progress,
-        earlier: &RouteProgress,
+        gave_back: impl Fn(&Held<C::Prepared>, &Entry) -> bool,
     ) -> (Unpaid<C::Prepared>, Bill) {
         let segment = &held.segment;
-        let is_over = |place: &u32| earlier.gave_back(segment, &segment.entries[*place as usize]);
+        let is_over = |place: &u32| gave_back(&held, &segment.entries[*place as usize]);
         let (over, places): (Vec<u32>, Vec<u32>) =
             (progress.intended_to..segment.entries.len() as u32).partition(is_over);
         let item = |entry: &Entry| BillItem {
@@ -134,7 +150,7 @@ impl<C: Craft> Feed<C> {
         let mut passed: Vec<(u32, Pass)> =
             over.into_iter().map(|place| (place, Pass::Over)).chain(refused).collect();
         passed.sort_unstable_by_key(|(place, _)| *place);
-        let held = Arc::new(held.without(passed));
+        held.pass_over(passed);
         held.set_verdict(self.verdict(&held));
         let now = self.world.now();
         let mut state = self.state();

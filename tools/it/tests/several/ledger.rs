@@ -4,12 +4,13 @@ use super::AT_LAST;
 use crate::charging::fund;
 use crate::charging::kills::{ACCOUNTS, ACKNOWLEDGED_MIN, HOT, RICH, Teller, number};
 use crate::crash::seed;
-use crate::own_money::comes_to;
+use crate::own_money::{client, comes_to, money};
+use crate::world::{carrier, count, phones_csv};
 use it::credit::CreditClient;
-use it::{Constellation, Plan, eventually, program};
+use it::{Constellation, Plan, eventually, program, sms_route};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -109,4 +110,42 @@ async fn two_processes_charge_the_same_accounts_once_each_though_one_is_killed_a
     }
     let report = audit(&all);
     assert_eq!(report["charged"], charged, "{report}, seed {seed}");
+}
+
+/// As many as the account has money for are sent, whichever gateway has their segments.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_gateways_pay_our_own_messages_from_one_purse() {
+    const PEOPLE: u64 = 600;
+    const BALANCE: i64 = 400;
+    let carrier = carrier().await;
+    let route = sms_route("carrier", carrier.address(), "rate = 200.0\nsessions = 1");
+    let config = format!("[charging]\nmode = \"ledger\"\nshards = 2\n{route}");
+    let all = Constellation::start(plan(config)).await;
+    all.leads(&[0, 1], AT_LAST).await;
+    let town = client(&all.api(0), "town", BALANCE).await;
+    town.import_csv(phones_csv(PEOPLE)).await;
+    let alert = town.submit(&json!({"text": "The dam has burst", "audience": ["all"]})).await;
+    let report = eventually("the alert is done", AT_LAST, async || {
+        let report = town.get(&format!("/api/v1/alerts/{alert}/report")).await;
+        match report.status == 200 && report.json()["state"] == "done" {
+            true => Ok(report.json()),
+            false => Err(report.text),
+        }
+    })
+    .await;
+    let sent = count(&report, "accepted") + count(&report, "delivered");
+    assert_eq!((sent, count(&report, "failed")), (BALANCE as u64, PEOPLE - BALANCE as u64), "{report}");
+    assert_eq!(carrier.stats().accepted, BALANCE as u64);
+    for place in 0..2 {
+        comes_to(&all.api(place), "town", [0, 0, BALANCE, 0]).await;
+        assert!(all.written(place) > 0, "process {place} wrote nothing");
+    }
+    // What one process was paid, the other tells at once.
+    for place in 0..2 {
+        let topup = json!({"amount": 1});
+        all.api(place).post("/api/v1/accounts/town:topup", &topup).await.expect(200);
+        assert_eq!(money(&all.api(1 - place), "town").await[0], place as i64 + 1);
+    }
+    let report = audit(&all);
+    assert_eq!((&report["charged"], &report["posted"]), (&json!(BALANCE), &json!(2)), "{report}");
 }
