@@ -114,7 +114,7 @@ async fn two_processes_charge_the_same_accounts_once_each_though_one_is_killed_a
 
 /// As many as the account has money for are sent, whichever gateway has their segments.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_gateways_pay_our_own_messages_from_one_purse() {
+async fn our_own_messages_are_paid_from_the_purse_that_processes_share() {
     const PEOPLE: u64 = 600;
     const BALANCE: i64 = 400;
     let carrier = carrier().await;
@@ -138,7 +138,6 @@ async fn two_gateways_pay_our_own_messages_from_one_purse() {
     assert_eq!(carrier.stats().accepted, BALANCE as u64);
     for place in 0..2 {
         comes_to(&all.api(place), "town", [0, 0, BALANCE, 0]).await;
-        assert!(all.written(place) > 0, "process {place} wrote nothing");
     }
     // What one process was paid, the other tells at once.
     for place in 0..2 {
