@@ -37,8 +37,14 @@ impl House {
         if let (Some(books), Some(new)) = (&self.ledger, &setup.ledger)
             && self.applied.ledger.as_ref().is_none_or(|before| before.rules != new.rules)
         {
-            crate::money::change(books, &new.rules);
+            books.configure(&new.rules, &new.tariffs);
             told.push("prices and rules of accounts changed".to_owned());
+            if !books.prices().are_configs {
+                told.push(
+                    "tariffs were set by API, and stay: DELETE /api/v1/tariffs has the config's hold"
+                        .to_owned(),
+                );
+            }
         }
         if **self.cap_senders.load() != setup.cap_senders {
             self.cap_senders.store(Arc::new(setup.cap_senders.clone()));

@@ -101,6 +101,7 @@ async fn open_ledger(setup: &Setup) -> Result<Option<Ledger>, String> {
         },
         keep_records: ledger.keep_records,
         config: ledger.rules.clone(),
+        tariffs: ledger.tariffs.clone(),
         ..Options::new(&folder(&setup.data))
     };
     let opened = tokio::task::spawn_blocking(move || Ledger::open(&options)).await;
@@ -113,20 +114,12 @@ async fn open_shared(setup: &Setup, log: Arc<dyn LedgerLog>) -> Result<Option<Le
     let options = shared::Options {
         shards: ledger.shards.unwrap_or(SHARED_SHARDS),
         config: ledger.rules.clone(),
+        tariffs: ledger.tariffs.clone(),
         ..shared::Options::new(log)
     };
     let opened = tokio::task::spawn_blocking(move || Ledger::open_shared(&options)).await;
     let opened = opened.map_err(|error| format!("the ledger: {error}"))?;
     opened.map(Some).map_err(|refusal| format!("the ledger: {refusal}"))
-}
-
-/// From now on other rules hold. What was granted stays as it was.
-pub(crate) fn change(ledger: &Ledger, rules: &charging::ledger::Config) {
-    let rules = std::sync::Arc::new(rules.clone());
-    for shard in 0..ledger.shards() {
-        let rules = rules.clone();
-        ledger.ask(shard, move |state| state.configure(rules));
-    }
 }
 
 /// The ledger, as gateways ask it.

@@ -106,6 +106,8 @@ pub struct LedgerSetup {
     pub shards: Option<usize>,
     /// Prices, windows, what opens unknown accounts.
     pub rules: charging::ledger::Config,
+    /// The tariffs among them, as they are written.
+    pub tariffs: Vec<charging::ledger::tariff_spec::TariffSpec>,
     /// How long charging records are kept; nothing: for ever.
     pub keep_records: Option<std::time::Duration>,
     /// Our own messages are paid from it.

@@ -6,8 +6,8 @@ use super::check_servers::{Where, store_kept};
 use super::read::{section, words};
 use bus::embedded::Fsync;
 use charging::ledger::config::{DefaultAccount as OpensWith, FinalAction, Unreferenced};
-use charging::ledger::request::{Destination, ServiceContext};
-use charging::ledger::tariff::{Hours, Rate, Rates, Tariff, Tariffs};
+use charging::ledger::tariff::{Rates, Tariff, Tariffs};
+use charging::ledger::tariff_spec::TariffSpec;
 use charging::server::FinalUnits;
 use std::time::Duration;
 
@@ -164,9 +164,12 @@ section! {
     }
 }
 
-const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-
 impl Charging {
+    /// Its tariffs as they are written.
+    pub fn tariffs(&self) -> Vec<TariffSpec> {
+        self.tariff.iter().map(ChargingTariff::spec).collect()
+    }
+
     /// The rules of the ledger.
     ///
     /// # Errors
@@ -216,87 +219,32 @@ impl Config {
     }
 }
 
-impl Price {
-    fn rate(&self) -> Rate {
-        Rate { price: self.price, per: self.per }
+impl From<&Price> for charging::ledger::tariff_spec::Price {
+    fn from(price: &Price) -> Self {
+        Self { price: price.price, per: price.per }
     }
 }
 
 impl ChargingTariff {
-    fn read(&self, path: &str) -> Result<Tariff, (String, String)> {
-        let wrong = |key: &str, why: String| (format!("{path}.{key}"), why);
-        let digits = self.prefix.strip_prefix('+').unwrap_or(&self.prefix);
-        if digits.len() > 16 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-            return Err(wrong("prefix", format!("{:?} is not up to 16 digits", self.prefix)));
-        }
-        for (key, price) in [("unit", &self.unit), ("octets", &self.octets), ("seconds", &self.seconds)] {
-            if price.price < 0 || price.per == 0 {
-                return Err(wrong(key, "price must be at least 0, per at least 1".to_owned()));
-            }
-        }
-        Ok(Tariff {
-            context: self.context.as_deref().map(ServiceContext::parse),
+    /// As it is written.
+    fn spec(&self) -> TariffSpec {
+        TariffSpec {
+            context: self.context.clone(),
             rating_group: self.rating_group,
             class: self.class,
-            prefix: Destination::parse(digits.as_bytes()),
-            hours: self.hours(&wrong)?,
-            rates: Rates {
-                time_s: self.seconds.rate(),
-                octets: self.octets.rate(),
-                specific: self.unit.rate(),
-            },
-        })
+            prefix: self.prefix.clone(),
+            hours: self.hours.clone(),
+            days: self.days.clone(),
+            utc_offset: self.utc_offset.clone(),
+            unit: (&self.unit).into(),
+            octets: (&self.octets).into(),
+            seconds: (&self.seconds).into(),
+        }
     }
 
-    fn hours(
-        &self,
-        wrong: &dyn Fn(&str, String) -> (String, String),
-    ) -> Result<Option<Hours>, (String, String)> {
-        if self.hours.is_none() && self.days.is_empty() {
-            return Ok(None);
-        }
-        let (from, to) = match self.hours.as_deref() {
-            None => (0, 0),
-            Some(text) => text
-                .split_once('-')
-                .and_then(|(from, to)| Some((minute(from)?, minute(to)?)))
-                .filter(|(from, to)| *from < 1_440 && *to <= 1_440)
-                .ok_or_else(|| wrong("hours", format!("{text:?} is not like 08:00-18:00")))?,
-        };
-        let mut weekdays = 0;
-        for day in &self.days {
-            let place = DAYS.iter().position(|known| known == day);
-            let place =
-                place.ok_or_else(|| wrong("days", format!("{day:?} is none of {}", DAYS.join(", "))))?;
-            weekdays |= 1 << place;
-        }
-        let offset = match self.utc_offset.as_deref() {
-            None => 0,
-            Some(text) => {
-                offset(text).ok_or_else(|| wrong("utc_offset", format!("{text:?} is not like +01:00")))?
-            }
-        };
-        let weekdays = if self.days.is_empty() { 0x7F } else { weekdays };
-        Ok(Some(Hours { from_minute: from, to_minute: to % 1_440, weekdays, offset_minutes: offset }))
+    fn read(&self, path: &str) -> Result<Tariff, (String, String)> {
+        self.spec().read().map_err(|(key, why)| (format!("{path}.{key}"), why))
     }
-}
-
-/// Minutes from midnight to `HH:MM`.
-fn minute(text: &str) -> Option<u16> {
-    let (hour, minute) = text.trim().split_once(':')?;
-    let (hour, minute) = (hour.parse::<u16>().ok()?, minute.parse::<u16>().ok()?);
-    (hour <= 24 && minute < 60).then_some(hour * 60 + minute)
-}
-
-/// Minutes of `+HH:MM` or `-HH:MM`; at most 14 hours either way.
-fn offset(text: &str) -> Option<i16> {
-    let (sign, rest) = match text.split_at_checked(1)? {
-        ("+", rest) => (1, rest),
-        ("-", rest) => (-1, rest),
-        _ => return None,
-    };
-    let minutes = i16::try_from(minute(rest)?).ok()?;
-    (minutes <= 14 * 60).then_some(sign * minutes)
 }
 
 impl Config {

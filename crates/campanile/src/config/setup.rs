@@ -61,6 +61,7 @@ impl Config {
             fsync: charging.fsync,
             shards: charging.shards.map(|shards| shards as usize),
             rules,
+            tariffs: charging.tariffs(),
             keep_records: charging.keep_records,
             charges_own: charging.mode == ChargingMode::Ledger,
         })

@@ -46,6 +46,8 @@ pub struct Kept {
 
 /// The file's name in the ledger's folder.
 const FILE: &str = "settings.json";
+const NOWHERE: &str =
+    "processes that share PostgreSQL take prices and peers from their configs: change those, and reload";
 
 impl Kept {
     /// Reads them; where there is no file there were no changes.
@@ -68,7 +70,7 @@ impl Kept {
         Ok(Kept { path: Some(path), settings: Mutex::new(settings) })
     }
 
-    /// Of a ledger without a folder.
+    /// Of a ledger without a folder: nothing can be changed.
     pub fn nowhere() -> Kept {
         Kept { path: None, settings: Mutex::default() }
     }
@@ -81,18 +83,20 @@ impl Kept {
     /// Changes them: `change` sees them as they are and may refuse. On disk before this returns.
     ///
     /// # Errors
-    /// What `change` said, or the disk.
+    /// What `change` said, or the disk; that of a ledger without a folder is [`io::ErrorKind::Unsupported`].
     pub fn change<E: From<io::Error>>(
         &self,
         change: impl FnOnce(&mut Settings) -> Result<(), E>,
     ) -> Result<Settings, E> {
+        let Some(path) = &self.path else {
+            // Each of several processes would have others.
+            return Err(io::Error::new(io::ErrorKind::Unsupported, NOWHERE).into());
+        };
         let mut held = self.lock();
         let mut new = held.clone();
         change(&mut new)?;
         new.version += 1;
-        if let Some(path) = &self.path {
-            write(path, &new)?;
-        }
+        write(path, &new)?;
         *held = new.clone();
         Ok(new)
     }
@@ -136,5 +140,16 @@ mod tests {
         fs::write(folder.path().join(FILE), "{\"peer\": []}").unwrap();
         let why = Kept::open(folder.path()).unwrap_err().to_string();
         assert!(why.contains("settings.json") && why.contains("peer"), "{why}");
+    }
+
+    #[test]
+    fn a_ledger_without_a_folder_takes_no_change() {
+        let kept = Kept::nowhere();
+        let add = |settings: &mut Settings| {
+            settings.peers.push(PeerSpec::default());
+            Ok::<(), io::Error>(())
+        };
+        assert_eq!(kept.change(add).unwrap_err().kind(), io::ErrorKind::Unsupported);
+        assert_eq!(kept.get(), Settings::default());
     }
 }

@@ -199,7 +199,7 @@ impl Ledger {
         threads: Vec<JoinHandle<()>>,
         key: HashKey,
         queue_max: usize,
-        config: Config,
+        (config, tariffs): (Config, Vec<TariffSpec>),
     ) -> Ledger {
         Ledger {
             queues,
@@ -209,13 +209,13 @@ impl Ledger {
             queue_max,
             reach: Arc::default(),
             kept: Arc::new(Kept::nowhere()),
-            said: Arc::new(Mutex::new(Said { config, tariffs: Vec::new() })),
+            said: Arc::new(Mutex::new(Said { config, tariffs })),
         }
     }
 
     /// A ledger of one shard without an owner: who made it takes what was submitted, and does the owner's work.
     pub(crate) fn by_hand(key: HashKey) -> Ledger {
-        Ledger::of(Arc::new([Arc::default()]), Vec::new(), key, 65_536, Config::default())
+        Ledger::of(Arc::new([Arc::default()]), Vec::new(), key, 65_536, Default::default())
     }
 
     /// What was submitted to the only shard of such a ledger.

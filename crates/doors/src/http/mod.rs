@@ -17,6 +17,7 @@ mod cap_api;
 mod cap_in;
 mod cap_out;
 mod credit_sessions;
+mod diameter_peers;
 mod fields;
 mod forward;
 mod group_body;
@@ -36,6 +37,7 @@ mod routes;
 mod sendsms;
 mod server;
 mod sessions;
+mod tariffs;
 #[cfg(test)]
 mod tests;
 mod texts_body;

@@ -5,8 +5,8 @@ use super::problem::{Kind, Problem};
 use super::rest_of_body::read_away;
 use super::routes::ROWS;
 use super::{
-    accounts, alert_events, alerts, answer_page, auth, cap_api, credit_sessions, fields, forward, groups,
-    openapi, ops, pages, recipients, recipients_stream, tokens,
+    accounts, alert_events, alerts, answer_page, auth, cap_api, credit_sessions, diameter_peers, fields,
+    forward, groups, openapi, ops, pages, recipients, recipients_stream, tariffs, tokens,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -67,6 +67,9 @@ fn api_rest() -> Router<App> {
         .route("/api/v1/accounts/{id}/records", get(accounts::records))
         .route("/api/v1/credit-sessions", get(credit_sessions::list))
         .route("/api/v1/credit-sessions/{id}", delete(credit_sessions::end))
+        .route("/api/v1/tariffs", get(tariffs::show).put(tariffs::replace).delete(tariffs::remove))
+        .route("/api/v1/diameter-peers", get(diameter_peers::list).post(diameter_peers::add))
+        .route("/api/v1/diameter-peers/{id}", delete(diameter_peers::remove))
         .route("/api/v1/audit", get(ops::audit))
         .route("/api/v1/reload", post(ops::reload))
 }

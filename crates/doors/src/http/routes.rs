@@ -179,6 +179,12 @@ pub(crate) const ROWS: &[Row] = &[
     make(("PATCH", "/api/v1/accounts/{id}"), Need::Admin, "block an account or let it go on, change its limit", &[], Takes::Json("AccountChange"), 200, Gives::Json("Account")),
     make(("GET", "/api/v1/credit-sessions"), Need::See, "an account's live sessions of credit control", &["account", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("CreditSession")),
     make(("DELETE", "/api/v1/credit-sessions/{id}"), Need::Admin, "have a session ended by its client (ASR); released at once where that is not connected", &[], Takes::Nothing, 202, Gives::Json("EndedSession")),
+    make(("GET", "/api/v1/tariffs"), Need::See, "the tariffs that hold", &[], Takes::Nothing, 200, Gives::Json("Tariffs")),
+    make(("PUT", "/api/v1/tariffs"), Need::Admin, "have these tariffs hold in the place of the config's", &[], Takes::Json("NewTariffs"), 200, Gives::Json("Tariffs")),
+    make(("DELETE", "/api/v1/tariffs"), Need::Admin, "have the config's tariffs hold again", &[], Takes::Nothing, 200, Gives::Json("Tariffs")),
+    make(("GET", "/api/v1/diameter-peers"), Need::See, "connected Diameter peers, and the rules of the API that let some in", &[], Takes::Nothing, 200, Gives::Json("DiameterPeers")),
+    make(("POST", "/api/v1/diameter-peers"), Need::Admin, "let in peers of this name, realm and place", &[], Takes::Json("NewPeerRule"), 201, Gives::Json("PeerRule")),
+    make(("DELETE", "/api/v1/diameter-peers/{id}"), Need::Admin, "remove such a rule; who is connected stays", &[], Takes::Nothing, 204, Gives::Nothing),
     make(("POST", "/api/v1/reload"), Need::Admin, "read the config again", &[], Takes::Nothing, 200, Gives::Json("Reloaded")),
 ];
 

@@ -2,6 +2,7 @@
 //! and clients that nobody here wrote.
 
 mod abandoned;
+mod api;
 mod asked;
 mod association;
 mod conformance;

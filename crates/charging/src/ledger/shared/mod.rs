@@ -27,6 +27,7 @@ use super::hash::HashKey;
 use super::log::FIRST_POSITION;
 use super::owner::{Ledger, Queue};
 use super::recovery::Refusal;
+use super::tariff_spec::TariffSpec;
 use partner::Partner;
 use replica::Replica;
 #[cfg(test)]
@@ -48,11 +49,20 @@ pub struct Options {
     /// A snapshot is written when a shard's log has grown by so much.
     pub snapshot_octets: u64,
     pub config: Config,
+    /// Its tariffs as they are written.
+    pub tariffs: Vec<TariffSpec>,
 }
 
 impl Options {
     pub fn new(log: Arc<dyn LedgerLog>) -> Options {
-        Options { log, shards: 4, queue_max: 65_536, snapshot_octets: 256 << 20, config: Config::default() }
+        Options {
+            log,
+            shards: 4,
+            queue_max: 65_536,
+            snapshot_octets: 256 << 20,
+            config: Config::default(),
+            tariffs: Vec::new(),
+        }
     }
 }
 
@@ -88,6 +98,12 @@ impl Ledger {
             let name = format!("ledger-{}", partner.number());
             threads.push(std::thread::Builder::new().name(name).spawn(move || partner.run())?);
         }
-        Ok(Ledger::of(queues, threads, key, options.queue_max, options.config.clone()))
+        Ok(Ledger::of(
+            queues,
+            threads,
+            key,
+            options.queue_max,
+            (options.config.clone(), options.tariffs.clone()),
+        ))
     }
 }

@@ -1,0 +1,147 @@
+//! Diameter peers: who is connected, and rules that let in more than the config's do.
+
+use super::accounts::books;
+use super::app::App;
+use super::auth::Caller;
+use super::fields::Object;
+use super::json::Node;
+use super::problem::{Fields, Kind, Outcome, Problem};
+use super::query::Captured;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use charging::ledger::kept::{PeerSpec, Settings};
+use charging::reach::PeerView;
+use charging::server::PeerRule;
+use serde_json::{Value, json};
+use std::io;
+
+/// Characters of a name (a DiameterIdentity is a name of DNS).
+const NAME_CHARS_MAX: usize = 255;
+/// Addresses of one rule.
+const ADDRESSES_MAX: usize = 64;
+/// Rules of the API.
+const RULES_MAX: usize = 1_000;
+
+pub(crate) async fn list(State(app): State<App>, _: Caller) -> Outcome<Json<Value>> {
+    let books = books(&app)?;
+    let items: Vec<Value> = books.ledger().reach().peers().iter().map(view).collect();
+    let rules = books.ledger().kept().get().peers;
+    Ok(Json(json!({"items": items, "next": null, "rules": rules})))
+}
+
+/// Lets in peers; at once, and also after a restart.
+pub(crate) async fn add(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Response> {
+    let books = books(&app)?;
+    let spec = read(app.json(&headers, body).await?)?;
+    let settings = change(&app, move |settings| {
+        if settings.peers.len() >= RULES_MAX {
+            return Err(Refused::TooMany);
+        }
+        // Versions only grow: so no rule gets the name of one that was removed.
+        let id = (settings.version + 1).to_string();
+        settings.peers.push(PeerSpec { id, ..spec });
+        Ok(())
+    })
+    .await?;
+    drop(books);
+    let rule = settings.peers.last().cloned().unwrap_or_default();
+    let words = format!("{} {}", rule.origin_host, rule.realm);
+    app.note(&caller, "diameter-peer.add", &rule.id, &words).await;
+    let location = format!("/api/v1/diameter-peers/{}", rule.id);
+    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(rule)).into_response())
+}
+
+pub(crate) async fn remove(
+    State(app): State<App>,
+    caller: Caller,
+    Captured(id): Captured,
+) -> Outcome<StatusCode> {
+    let wanted = id.clone();
+    change(&app, move |settings| {
+        let before = settings.peers.len();
+        settings.peers.retain(|rule| rule.id != wanted);
+        if settings.peers.len() < before { Ok(()) } else { Err(Refused::Unknown) }
+    })
+    .await?;
+    app.note(&caller, "diameter-peer.remove", &id, "").await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Why the rules were not changed.
+enum Refused {
+    TooMany,
+    Unknown,
+    Disk(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        Refused::Disk(error)
+    }
+}
+
+/// A file is synced: not on a thread that others wait for.
+async fn change(
+    app: &App,
+    change: impl FnOnce(&mut Settings) -> Result<(), Refused> + Send + 'static,
+) -> Outcome<Settings> {
+    let kept = books(app)?.ledger().kept().clone();
+    let changed = tokio::task::spawn_blocking(move || kept.change(change)).await;
+    let changed = changed.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+    changed.map_err(|refused| match refused {
+        Refused::TooMany => {
+            Problem::new(Kind::WrongState, format!("there are {RULES_MAX} rules: remove one"))
+        }
+        Refused::Unknown => {
+            Problem::new(Kind::NotFound, "there is no such rule of the API; the config's stand in the config")
+        }
+        Refused::Disk(error) if error.kind() == io::ErrorKind::Unsupported => {
+            Problem::new(Kind::WrongState, error.to_string())
+        }
+        Refused::Disk(error) => Problem::new(Kind::Internal, format!("the rule cannot be written: {error}")),
+    })
+}
+
+fn read(node: Node) -> Outcome<PeerSpec> {
+    let mut fields = Fields::default();
+    let known = &["origin_host", "realm", "allowed_ips", "tls"];
+    let spec = Object::open(node, "", known, &mut fields).map(|mut object| PeerSpec {
+        id: String::new(),
+        origin_host: object.text("origin_host", NAME_CHARS_MAX, &mut fields).unwrap_or_default(),
+        realm: object.text("realm", NAME_CHARS_MAX, &mut fields).unwrap_or_default(),
+        allowed_ips: object.texts("allowed_ips", ADDRESSES_MAX, NAME_CHARS_MAX, &mut fields),
+        tls: object.flag("tls", &mut fields).unwrap_or(false),
+    });
+    if let Some(Err((key, why))) = spec.as_ref().map(PeerRule::of) {
+        fields.push(key, why);
+    }
+    spec.filter(|_| fields.is_empty()).ok_or_else(|| Problem::fields(Kind::InvalidFields, fields))
+}
+
+fn view(peer: &PeerView) -> Value {
+    json!({
+        "origin_host": peer.about.origin_host,
+        "realm": peer.about.realm,
+        "product": peer.about.product,
+        "from": peer.about.from.to_string(),
+        "transport": peer.about.transport.to_string(),
+        "state": if peer.is_suspended { "suspended" } else { "open" },
+        "requests": peer.requests,
+        "refused": peer.refused,
+        "octets_in": peer.octets_in,
+        "octets_out": peer.octets_out,
+        "unanswered": peer.owed,
+        "window": peer.about.owed_max,
+        "asked": peer.in_flight,
+        "asked_window": peer.about.window,
+    })
+}
