@@ -95,7 +95,7 @@ async fn wrong_queries_headers_types_paths_and_methods_are_told() {
             "not-acceptable",
             "text/csv",
         ),
-        (house.call(Method::POST, "/api/v1/accounts"), 501, "not-built", "not built yet"),
+        (house.call(Method::POST, "/api/v1/accounts"), 404, "not-found", "there is no ledger"),
     ] {
         let (found, problem) = said(request).await;
         assert_eq!((found.as_u16(), slug(&problem)), (status, slug_expected), "{problem}");
