@@ -73,7 +73,7 @@ async fn set(ledger: &Ledger, tariffs: Option<Vec<TariffSpec>>) -> Outcome<Price
     let set = set.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
     set.map_err(|error| match error {
         RulesError::Tariff(at, key, why) => {
-            Problem::field(Kind::InvalidFields, &format!("items[{at}].{key}"), why)
+            Problem::field(Kind::InvalidFields, format!("items[{at}].{key}"), why)
         }
         RulesError::Tariffs(why) => Problem::field(Kind::InvalidFields, "items", why),
         RulesError::Disk(error) if error.kind() == io::ErrorKind::Unsupported => {
