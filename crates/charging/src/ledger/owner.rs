@@ -112,6 +112,21 @@ impl Queue {
     pub(super) fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+
+    /// Its shard has stopped: what was taken and what waits is refused, and nothing more is taken in.
+    pub(super) fn fail(&self, shard: usize, why: String, taken: impl Iterator<Item = Submission>) {
+        *self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
+        let mut waiting = self.lock();
+        self.failed.store(true, Ordering::Relaxed);
+        let rest = std::mem::take(&mut waiting.batches);
+        let unheard = std::mem::take(&mut waiting.asks);
+        drop(waiting);
+        drop(unheard);
+        for Submission { mut batch, to } in taken.chain(rest) {
+            batch.refuse(result::UNABLE_TO_COMPLY);
+            to.answered(shard, batch);
+        }
+    }
 }
 
 /// Why a batch came back at once.
@@ -573,16 +588,6 @@ impl Owner {
         let why =
             format!("shard {} of the ledger has stopped: its log cannot be written: {error}", self.number);
         tracing::error!(shard = self.number, %error, "the ledger's log cannot be written; this shard has stopped");
-        *self.queue.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
-        let mut waiting = self.queue.lock();
-        self.queue.failed.store(true, Ordering::Relaxed);
-        let rest = std::mem::take(&mut waiting.batches);
-        let unheard = std::mem::take(&mut waiting.asks);
-        drop(waiting);
-        drop(unheard);
-        for Submission { mut batch, to } in self.taken.drain(..).chain(rest) {
-            batch.refuse(result::UNABLE_TO_COMPLY);
-            to.answered(self.number, batch);
-        }
+        self.queue.fail(self.number, why, self.taken.drain(..));
     }
 }

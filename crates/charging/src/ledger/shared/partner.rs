@@ -330,16 +330,6 @@ impl Partner {
         let number = self.number() as usize;
         tracing::error!(shard = number, %error, "the shared ledger's log cannot be used; this shard has stopped");
         let why = format!("shard {number} of the ledger has stopped: {error}");
-        *self.queue.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
-        let mut waiting = self.queue.lock();
-        self.queue.failed.store(true, Ordering::Relaxed);
-        let rest = std::mem::take(&mut waiting.batches);
-        let unheard = std::mem::take(&mut waiting.asks);
-        drop(waiting);
-        drop(unheard);
-        for Submission { mut batch, to } in self.taken.drain(..).chain(rest) {
-            batch.refuse(result::UNABLE_TO_COMPLY);
-            to.answered(number, batch);
-        }
+        self.queue.fail(number, why, self.taken.drain(..));
     }
 }
