@@ -41,12 +41,11 @@ pub(crate) async fn open(
         let said = |error: bus::BusError| format!("charging: {error}");
         let external = External::open(settings.clone(), &*world.bus).await.map_err(said)?;
         world.purse = Some(Arc::new(ServersPurse(external.clone())));
-        paying.settling =
-            Some(Settling::External(external::settle::start(external.clone(), &*world.bus).map_err(said)?));
+        paying.settling = Some(external::settle::start(external.clone(), &*world.bus).map_err(said)?);
         paying.external = Some(external);
         return Ok((ledger, paying));
     }
-    paying.settling = charge_own(setup, ledger.as_ref(), world)?.map(Settling::Ledger);
+    paying.settling = charge_own(setup, ledger.as_ref(), world)?;
     Ok((ledger, paying))
 }
 
@@ -56,25 +55,7 @@ pub(crate) struct Paying {
     /// Others' servers; they are asked once the Diameter node is open.
     pub(crate) external: Option<External>,
     /// What makes outcomes into charges.
-    pub(crate) settling: Option<Settling>,
-}
-
-/// What makes outcomes into charges.
-pub(crate) enum Settling {
-    /// Here.
-    Ledger(settle::Settling),
-    /// At others' servers.
-    External(external::settle::Settling),
-}
-
-impl Settling {
-    /// Settles what is on record so far, and ends.
-    pub(crate) async fn stop(self) {
-        match self {
-            Settling::Ledger(settling) => settling.stop().await,
-            Settling::External(settling) => settling.stop().await,
-        }
-    }
+    pub(crate) settling: Option<settle::Settling>,
 }
 
 /// Others' servers, as gateways ask them.

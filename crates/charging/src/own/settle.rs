@@ -37,6 +37,10 @@ pub struct Settling {
 }
 
 impl Settling {
+    pub(super) fn new(stop: watch::Sender<bool>, task: JoinHandle<()>) -> Settling {
+        Settling { stop, task }
+    }
+
     /// Settles what is on record so far, and ends. Nothing is lost if that takes too long: it is settled after the next start.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
@@ -57,7 +61,7 @@ pub fn start(own: Own, bus: &dyn Bus) -> Result<Settling, BusError> {
     let group = bus.group(OUTCOMES, GROUP)?;
     let (stop, stopping) = watch::channel(false);
     let settler = Settler { own, group, payers: HashMap::new(), unknown: HashMap::new() };
-    Ok(Settling { stop, task: tokio::spawn(settler.run(stopping)) })
+    Ok(Settling::new(stop, tokio::spawn(settler.run(stopping))))
 }
 
 struct Settler {

@@ -1,14 +1,14 @@
 //! Outcomes, as they come by the bus, turned into the ends of sessions.
 
 use super::{External, MessageId};
-use crate::own::settle::GROUP;
+use crate::own::settle::{GROUP, Settling};
 use bus::{Bus, BusError, Group, Leased};
 use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 /// Records whose sessions are being ended at once.
 const RECORDS_MAX: usize = 1_024;
@@ -20,28 +20,6 @@ const FLUSH: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_secs(1);
 /// Unknown attempts whose receipt is waited for, and messages of several parts that are under way; beyond, the server ends their sessions.
 const KEPT_MAX: usize = 65_536;
-/// Who ends waits at most so long for what is there to be settled; the rest is settled by the next start.
-const DRAIN_MAX: Duration = Duration::from_secs(10);
-
-/// The settler at work.
-#[derive(Debug)]
-pub struct Settling {
-    stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
-}
-
-impl Settling {
-    /// Settles what is on record so far, and ends. Nothing is lost if that takes too long: it is settled after the next start.
-    pub async fn stop(self) {
-        let _ = self.stop.send(true);
-        let abort = self.task.abort_handle();
-        match tokio::time::timeout(DRAIN_MAX, self.task).await {
-            Ok(Err(error)) => tracing::error!(%error, "settling ended in a panic"),
-            Ok(Ok(())) => {}
-            Err(_) => abort.abort(),
-        }
-    }
-}
 
 /// Starts settling by the outcomes on this bus, from where an earlier process stopped.
 ///
@@ -52,7 +30,7 @@ pub fn start(external: External, bus: &dyn Bus) -> Result<Settling, BusError> {
     let (stop, stopping) = watch::channel(false);
     let settler =
         Settler { external, group, under_way: HashSet::new(), ends: JoinSet::new(), words: Words::default() };
-    Ok(Settling { stop, task: tokio::spawn(settler.run(stopping)) })
+    Ok(Settling::new(stop, tokio::spawn(settler.run(stopping))))
 }
 
 struct Settler {
