@@ -3,6 +3,7 @@
 //! Nothing here reads a clock, sleeps or owns a thread: every instant is handed in, every deadline handed back.
 //!
 //! - [`Limiter`]: a route's rate limit, exact in every one-second window.
+//! - [`Pacer`]: when the next burst of a paced sender may leave, by one of three [`Rule`]s.
 //! - [`share`]: a route's rate over several processes, by shares that end.
 //! - [`split`]: a rate in whole parts.
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
@@ -15,6 +16,7 @@ mod backoff;
 mod due;
 mod lag;
 mod limiter;
+mod pacer;
 pub mod share;
 mod strain;
 mod window;
@@ -23,4 +25,5 @@ pub use aimd::Aimd;
 pub use backoff::Backoff;
 pub use lag::Lag;
 pub use limiter::{Limiter, RATE_MAX, RATE_MIN, WINDOW_MARGIN, split};
+pub use pacer::{BIT_RATE_MAX, BIT_RATE_MIN, BURST_MAX, DEBT, Interval, MSS_MAX, Pacer, Rule, THREADS_MAX};
 pub use strain::Strain;
