@@ -4,6 +4,7 @@
 //!
 //! - [`Limiter`]: a route's rate limit, exact in every one-second window.
 //! - [`Pacer`]: when the next burst of a paced sender may leave, by one of three [`Rule`]s.
+//! - [`Gaps`]: gaps by chance between packets.
 //! - [`share`]: a route's rate over several processes, by shares that end.
 //! - [`split`]: a rate in whole parts.
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
@@ -14,6 +15,7 @@
 mod aimd;
 mod backoff;
 mod due;
+mod gaps;
 mod lag;
 mod limiter;
 mod pacer;
@@ -23,6 +25,7 @@ mod window;
 
 pub use aimd::Aimd;
 pub use backoff::Backoff;
+pub use gaps::Gaps;
 pub use lag::Lag;
 pub use limiter::{Limiter, RATE_MAX, RATE_MIN, WINDOW_MARGIN, split};
 pub use pacer::{BIT_RATE_MAX, BIT_RATE_MIN, BURST_MAX, DEBT, Interval, MSS_MAX, Pacer, Rule, THREADS_MAX};

@@ -45,14 +45,19 @@ impl Interval {
             return None;
         }
         let bits = u64::from(mss_octets) * 8 * u64::from(burst) * u64::from(threads);
-        let nanos = bits as f64 * 1e9 / rate_bits_per_s; // below 2^60
-        Some(Interval {
-            whole: Duration::from_nanos(nanos as u64),
-            part: (nanos.fract() * PARTS) as u64,
-            mss: mss_octets,
-            burst,
-            bits_per_s: rate_bits_per_s / f64::from(threads),
-        })
+        let bits_per_s = rate_bits_per_s / f64::from(threads);
+        let none = Interval { whole: Duration::ZERO, part: 0, mss: mss_octets, burst, bits_per_s };
+        Some(none.lasting(bits as f64 * 1e9 / rate_bits_per_s))
+    }
+
+    /// The same with another length; the casts saturate.
+    fn lasting(self, nanos: f64) -> Interval {
+        Interval { whole: Duration::from_nanos(nanos as u64), part: (nanos.fract() * PARTS) as u64, ..self }
+    }
+
+    /// `factor` times as long, at the same rate: a gap that was drawn.
+    pub(super) fn scaled(self, factor: f64) -> Interval {
+        if factor.is_nan() { self } else { self.lasting(self.seconds() * 1e9 * factor) }
     }
 
     /// In seconds.
@@ -126,6 +131,11 @@ impl Point {
         let forth = self.at.saturating_duration_since(earlier.at).as_secs_f64();
         let back = earlier.at.saturating_duration_since(self.at).as_secs_f64();
         forth - back + (self.part as f64 - earlier.part as f64) / PARTS * 1e-9
+    }
+
+    /// Itself if that leaves the range of the clock.
+    pub(super) fn later(self, by: Duration) -> Point {
+        self.at.checked_add(by).map_or(self, |at| Point { at, ..self })
     }
 
     /// Its distance from `pivot` times `factor`; itself if that leaves the range of the clock.

@@ -90,20 +90,36 @@ impl Pacer {
 
     /// A burst left at `now`: moves the due time. An instant before the due time counts as the due time.
     pub fn sent(&mut self, now: Instant) {
+        self.moved(now, self.interval);
+    }
+
+    /// As [`sent`](Self::sent), with a gap of `factor` intervals to the next one (not negative; what is not a number counts as 1): see
+    /// [`Gaps`](crate::Gaps). What is written off still counts in whole intervals.
+    pub fn sent_with_gap(&mut self, now: Instant, factor: f64) {
+        self.moved(now, self.interval.scaled(factor));
+    }
+
+    fn moved(&mut self, now: Instant, gap: Interval) {
         let left = self.schedule.max(now.into());
-        let next = self.schedule + self.interval;
+        let next = self.schedule + gap;
         let (schedule, earliest) = match self.rule {
             Rule::CatchUp => (next, None),
-            Rule::Capped => (left + self.interval, None),
+            Rule::Capped => (left + gap, None),
             Rule::Bounded { debt } => {
                 let oldest = now.checked_sub(debt).map(Point::from);
-                (oldest.map_or(next, |oldest| oldest.max(next)), Some(left + self.interval.half()))
+                (oldest.map_or(next, |oldest| oldest.max(next)), Some(left + gap.half()))
             }
         };
         let lost = schedule.seconds_since(next) / self.interval.seconds();
         self.written_off += lost;
         self.packets_written_off += lost * f64::from(self.interval.burst());
         (self.schedule, self.earliest) = (schedule, earliest);
+    }
+
+    /// For `length` nothing was asked for: what was due then is due as much later, and what was owed stays owed.
+    pub fn paused(&mut self, length: Duration) {
+        self.schedule = self.schedule.later(length);
+        self.earliest = self.earliest.map(|earliest| earliest.later(length));
     }
 
     /// Another interval, from `now` on (the instant of the change, which may lie before or after the last burst). What of the next burst's
@@ -115,12 +131,6 @@ impl Pacer {
             self.schedule = self.schedule.stretched(now, factor);
             self.earliest = self.earliest.map(|earliest| earliest.stretched(now, factor));
         }
-        self.interval = interval;
-    }
-
-    /// Another interval from the next burst on, whose own due time stays: for gaps that are drawn one by one. Call it before
-    /// [`sent`](Self::sent).
-    pub fn set_next_interval(&mut self, interval: Interval) {
         self.interval = interval;
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Gaps;
 use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -183,16 +184,51 @@ fn what_is_owed_stays_the_same_over_a_change_of_rate() {
 #[test]
 fn gaps_drawn_one_by_one_are_kept_as_they_were_drawn() {
     let t = Instant::now();
-    let mut pacer = Pacer::new(Rule::CatchUp, t, interval(1, 1e6));
-    let mut expected = Point::from(t);
-    for rate in [1e9, 1e3, 77e6, 400e9, 3e6] {
-        let next = interval(1, rate);
+    let asked = interval(1, 1e6); // one in 11.776 ms
+    for (rule, late_us, written_off) in
+        [(Rule::CatchUp, 20_000, 0.0), (Rule::Capped, 589, 0.05), (Rule::default(), 589, 0.0)]
+    {
+        let mut pacer = Pacer::new(rule, t, asked);
+        for factor in [1.0, 0.1, 4.0, 0.25, f64::NAN] {
+            let (due, lag) = (pacer.due(), pacer.lag(t));
+            let kept = pacer.written_off();
+            pacer.sent_with_gap(due + us(late_us), factor);
+            let moved = (lag - pacer.lag(t)) / asked.seconds() - (pacer.written_off() - kept);
+            let factor = if factor.is_nan() { 1.0 } else { factor };
+            assert!((moved - factor).abs() < 1e-6, "{rule:?}: {moved} is not {factor}");
+        }
+        let each = pacer.written_off() / 5.0;
+        assert!((each - written_off).abs() < 0.001, "{rule:?}: {each}");
+    }
+}
+
+#[test]
+fn gaps_by_chance_keep_the_rate() {
+    let t = Instant::now();
+    let asked = interval(1, 1e9);
+    for rule in RULES {
+        let (mut pacer, mut gaps, mut now) = (Pacer::new(rule, t, asked), Gaps::new(3), t);
+        for _ in 0..100_000 {
+            now = now.max(pacer.due());
+            pacer.sent_with_gap(now, gaps.gap());
+        }
+        let intervals = (now - t).as_secs_f64() / asked.seconds();
+        assert!((intervals - 100_000.0).abs() < 1_000.0, "{rule:?}: {intervals}");
+        assert!(pacer.written_off() < 1.0, "{rule:?}: {}", pacer.written_off());
+    }
+}
+
+#[test]
+fn a_pause_asks_for_nothing() {
+    let t = Instant::now();
+    for rule in RULES {
+        let mut pacer = Pacer::new(rule, t, interval(1, 1e6));
+        pacer.sent(t);
         let due = pacer.due();
-        pacer.set_next_interval(next);
-        assert_eq!(pacer.due(), due);
-        pacer.sent(due + us(7));
-        expected = expected + next;
-        assert_eq!(pacer.due(), expected.at);
+        pacer.paused(SECOND);
+        assert_eq!(pacer.due(), due + SECOND, "{rule:?}");
+        pacer.sent(due + SECOND);
+        assert_eq!(pacer.written_off(), 0.0, "{rule:?}");
     }
 }
 
