@@ -5,6 +5,7 @@
 //! - [`Limiter`]: a route's rate limit, exact in every one-second window.
 //! - [`Pacer`]: when the next burst of a paced sender may leave, by one of three [`Rule`]s.
 //! - [`Gaps`]: gaps by chance between packets.
+//! - [`Profile`]: rates over time, from one text form.
 //! - [`share`]: a route's rate over several processes, by shares that end.
 //! - [`split`]: a rate in whole parts.
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
@@ -19,6 +20,7 @@ mod gaps;
 mod lag;
 mod limiter;
 mod pacer;
+mod profile;
 pub mod share;
 mod strain;
 mod window;
@@ -29,4 +31,5 @@ pub use gaps::Gaps;
 pub use lag::Lag;
 pub use limiter::{Limiter, RATE_MAX, RATE_MIN, WINDOW_MARGIN, split};
 pub use pacer::{BIT_RATE_MAX, BIT_RATE_MIN, BURST_MAX, DEBT, Interval, MSS_MAX, Pacer, Rule, THREADS_MAX};
+pub use profile::{GRAIN, PROFILE_STEPS_MAX, PROFILE_TIME_MAX, Profile, ProfileError, parse_bit_rate};
 pub use strain::Strain;
