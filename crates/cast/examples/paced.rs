@@ -1,0 +1,46 @@
+//! Sends and receives over loopback, and prints what came of it:
+//! `cargo run --profile perf -p cast --example paced -- RATE [MSS] [SECONDS] [THREADS]`.
+
+use cast::receiver::{BUFFER, ReceiveOptions, Receiver, Until};
+use cast::sender::{SendOptions, Sender};
+use cast::wire::Key;
+use pace::{Profile, Rule};
+use std::time::Duration;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, otherwise: u64| args.get(at).map_or(Ok(otherwise), |text| text.parse());
+    let profile = Profile::parse(args.first().map_or("100M", String::as_str), |path| {
+        std::fs::read_to_string(path).map_err(|error| error.to_string())
+    })?;
+    let receiving = ReceiveOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        key: Key::NONE,
+        sockets: 1,
+        buffer: BUFFER,
+        joins: true,
+        into: None,
+        streams_max: 1,
+        until: Until::Streams(1),
+    };
+    let (receiver, _) = Receiver::start(receiving)?;
+    let threads = number(3, 1)? as usize;
+    let options = SendOptions {
+        to: receiver.local,
+        mss: number(1, 1472)? as u16,
+        profile,
+        rule: Rule::default(),
+        threads: (threads, threads),
+        is_managed: true,
+        burst_max: None,
+        rung_max: None,
+        lasts: Some(Duration::from_secs(number(2, 10)?)),
+        key: Key::NONE,
+        file: None,
+        ceiling: None,
+    };
+    let (sender, _) = Sender::start(options)?;
+    println!("{:#?}", sender.join()?);
+    println!("{:#?}", receiver.join()?);
+    Ok(())
+}

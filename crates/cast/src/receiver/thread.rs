@@ -1,0 +1,258 @@
+//! One thread that receives: takes what a call brings, counts, and leaves messages that are no data to its manager.
+
+use super::flow::{Count, Evenness, Flow, Milliseconds};
+use crate::feed::Sink;
+use crate::socket::{Inbox, thread_cpu};
+use crate::wire::{Head, MESSAGE};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A thread tells what it has counted this often.
+const TELLS: Duration = Duration::from_millis(50);
+/// Threads of a sender that one stream may have.
+pub const FLOWS_MAX: u16 = 256;
+
+/// A message that is no data, and who sent it.
+pub struct Letter {
+    /// Its octets.
+    pub octets: [u8; MESSAGE],
+    /// Who sent it.
+    pub from: SocketAddr,
+}
+
+/// Which streams may come, and from where.
+#[derive(Default)]
+pub struct Admitted {
+    version: AtomicU64,
+    streams: Mutex<HashMap<u32, IpAddr>>,
+}
+
+impl Admitted {
+    /// Lets a stream in that comes from there.
+    pub fn admit(&self, stream: u32, from: IpAddr) {
+        locked(&self.streams).insert(stream, from);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Its packets are foreign again.
+    pub fn dismiss(&self, stream: u32) {
+        locked(&self.streams).remove(&stream);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// What a thread counted of one stream.
+#[derive(Clone, Default)]
+pub struct Part {
+    /// Octets of packets that came, each once.
+    pub octets: u64,
+    /// By sending thread: how far its numbers reached, and what came of them.
+    pub flows: HashMap<u16, FlowCounts>,
+    /// How evenly they came.
+    pub evenness: Evenness,
+    /// Packets in each millisecond since it was last taken.
+    pub milliseconds: Vec<(u64, Count)>,
+    /// Octets of the file that could not be handed to whoever writes it.
+    pub unwritten: u64,
+}
+
+/// A flow's counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FlowCounts {
+    /// Numbers given out, as far as is known.
+    pub reached: u64,
+    /// Came, each once.
+    pub unique: u64,
+    /// Came again.
+    pub duplicates: u64,
+    /// Came behind a later one.
+    pub reordered: u64,
+    /// By so many numbers at most.
+    pub extent_max: u64,
+    /// Jitter in nanoseconds.
+    pub jitter_ns: f64,
+}
+
+/// What a thread tells.
+#[derive(Clone, Default)]
+pub struct Told {
+    /// By stream.
+    pub streams: HashMap<u32, Part>,
+    /// Packets its socket had no room for.
+    pub overflowed: u64,
+    /// Packets of no stream that was let in.
+    pub foreign: u64,
+    /// Calls that brought something.
+    pub calls: u64,
+    /// Processor time.
+    pub cpu: Duration,
+}
+
+/// Where a thread tells it.
+#[derive(Default)]
+pub struct Desk {
+    told: Mutex<Told>,
+    ends: AtomicBool,
+}
+
+impl Desk {
+    /// What it told so far; milliseconds are taken away.
+    pub fn take(&self) -> Told {
+        let mut told = locked(&self.told);
+        let taken = told.clone();
+        told.streams.values_mut().for_each(|part| part.milliseconds.clear());
+        taken
+    }
+
+    /// Lets the thread end.
+    pub fn end(&self) {
+        self.ends.store(true, Ordering::Release);
+    }
+}
+
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One stream as this thread sees it.
+#[derive(Default)]
+struct Stream {
+    from: Option<IpAddr>,
+    octets: u64,
+    flows: HashMap<u16, Flow>,
+    evenness: Evenness,
+    milliseconds: Milliseconds,
+    unwritten: u64,
+}
+
+/// The thread.
+pub struct Thread {
+    inbox: Inbox,
+    desk: Arc<Desk>,
+    admitted: Arc<Admitted>,
+    seen: u64,
+    letters: SyncSender<Letter>,
+    sink: Sink,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    streams: HashMap<u32, Stream>,
+    foreign: u64,
+    calls: u64,
+}
+
+impl Thread {
+    /// Ready to run.
+    pub fn new(
+        inbox: Inbox,
+        desk: Arc<Desk>,
+        admitted: Arc<Admitted>,
+        letters: SyncSender<Letter>,
+        sink: Sink,
+    ) -> Thread {
+        Thread { inbox, desk, admitted, seen: u64::MAX, letters, sink, counts: Counts::default() }
+    }
+
+    /// Receives until it is told to end.
+    pub fn run(mut self) -> std::io::Result<()> {
+        let mut told = Instant::now();
+        while !self.desk.ends.load(Ordering::Acquire) {
+            let came = self.inbox.receive()?;
+            if self.admitted.version.load(Ordering::Acquire) != self.seen {
+                self.learn();
+            }
+            if came > 0 {
+                self.counts.calls += 1;
+                let Thread { inbox, counts, letters, sink, .. } = &mut self;
+                for message in inbox.messages() {
+                    for packet in message.packets() {
+                        match Head::read(packet) {
+                            Some(head) => counts.take(&head, packet, message.stamp_ns, message.from(), sink),
+                            None => counts.pass_on(packet, message.from(), letters),
+                        }
+                    }
+                }
+            }
+            let now = Instant::now();
+            if now - told >= TELLS {
+                told = now;
+                self.tell();
+            }
+        }
+        self.sink.finish();
+        self.tell();
+        Ok(())
+    }
+
+    /// Who may come.
+    fn learn(&mut self) {
+        self.seen = self.admitted.version.load(Ordering::Acquire);
+        let admitted = locked(&self.admitted.streams);
+        self.counts.streams.retain(|id, _| admitted.contains_key(id));
+        for (id, from) in admitted.iter() {
+            self.counts.streams.entry(*id).or_default().from = Some(*from);
+        }
+    }
+
+    fn tell(&mut self) {
+        let mut told = locked(&self.desk.told);
+        told.overflowed = u64::from(self.inbox.overflowed());
+        told.foreign = self.counts.foreign;
+        told.calls = self.counts.calls;
+        told.cpu = thread_cpu();
+        let streams = &self.counts.streams;
+        told.streams.retain(|id, _| streams.contains_key(id));
+        for (id, stream) in &mut self.counts.streams {
+            let part = told.streams.entry(*id).or_default();
+            part.octets = stream.octets;
+            part.unwritten = stream.unwritten;
+            part.milliseconds.extend(stream.milliseconds.drain());
+            part.evenness.clone_from(&stream.evenness);
+            for (thread, flow) in &stream.flows {
+                let counts = FlowCounts {
+                    reached: flow.reached(),
+                    unique: flow.unique,
+                    duplicates: flow.duplicates + flow.ancient,
+                    reordered: flow.reordered,
+                    extent_max: flow.extent_max,
+                    jitter_ns: flow.jitter_ns,
+                };
+                part.flows.insert(*thread, counts);
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn take(&mut self, head: &Head, packet: &[u8], stamp_ns: u64, from: Option<SocketAddr>, sink: &mut Sink) {
+        let admitted =
+            self.streams.get_mut(&head.stream).filter(|stream| stream.from == from.map(|from| from.ip()));
+        let Some(stream) = admitted.filter(|_| head.thread < FLOWS_MAX) else {
+            self.foreign += 1;
+            return;
+        };
+        stream.evenness.take(head, stamp_ns);
+        stream.milliseconds.take(head, stamp_ns);
+        if stream.flows.entry(head.thread).or_default().take(head, stamp_ns) {
+            stream.octets += packet.len() as u64;
+            if head.filled > 0 {
+                stream.unwritten += sink.take(head, packet);
+            }
+        }
+    }
+
+    /// The manager reads it; what has not the length of a message is nothing.
+    fn pass_on(&mut self, packet: &[u8], from: Option<SocketAddr>, letters: &SyncSender<Letter>) {
+        match (packet.try_into(), from) {
+            // Where letters come faster than they can be read, some are lost, as any datagram may be.
+            (Ok(octets), Some(from)) => drop(letters.try_send(Letter { octets, from })),
+            _ => self.foreign += 1,
+        }
+    }
+}

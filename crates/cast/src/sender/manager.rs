@@ -1,0 +1,354 @@
+//! Sees to the threads: gives them their share of the rate, hears what the peer gets, looks ten times a second whether they keep up.
+
+use super::peer::{Offer, Peer};
+use super::tally::Tally;
+use super::thread::{Beginning, Desk, Duty, Orders, Thread};
+use super::{SendOptions, Summary, View, Word};
+use crate::error::CastError;
+use crate::feed::{Feed, FileFeed};
+use crate::socket::{Outbox, Rung, connect, probe};
+use crate::wire::Counted;
+use pace::{Gaps, Interval, Lag};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender as Channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The manager looks at its threads this often.
+const LOOKS: Duration = Duration::from_millis(100);
+/// It hears a word this soon.
+const HEARS: Duration = Duration::from_millis(5);
+
+/// One thread as its manager knows it.
+struct Running {
+    desk: Arc<Desk>,
+    handle: JoinHandle<()>,
+    sends: bool,
+    told: Tally,
+}
+
+/// How the rate is carried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Plan {
+    threads: usize,
+    burst: u32,
+    rung: Rung,
+}
+
+/// What was counted up to the last look.
+#[derive(Default)]
+struct Seen {
+    at: Duration,
+    asked_bits: f64,
+    sent: u64,
+    counted: Counted,
+    cpu: Duration,
+}
+
+/// The manager.
+pub(super) struct Manager {
+    options: SendOptions,
+    peer: Peer,
+    stream: u32,
+    feeds: Vec<FileFeed>,
+    words: Receiver<Word>,
+    views: Channel<View>,
+    rung: Rung,
+    begun: Instant,
+    running: Vec<Running>,
+    plan: Plan,
+    /// The rate in force, and since when it is counted.
+    rate: f64,
+    counted_to: Duration,
+    asked_bits: f64,
+    /// Set by a word; the profile does not count any more.
+    set: Option<f64>,
+    stopped: bool,
+    thread_seconds: f64,
+    threads_max: usize,
+    lag: Lag,
+    seen: Seen,
+}
+
+impl Manager {
+    /// Greets the peer; nothing is sent if it does not agree.
+    pub(super) fn new(
+        options: SendOptions,
+        feeds: Vec<FileFeed>,
+        words: Receiver<Word>,
+        views: Channel<View>,
+    ) -> Result<Manager, CastError> {
+        let stream = rand::random();
+        let offer = Offer { stream, rate: options.profile.peak() as u64, mss: options.mss };
+        let peer = Peer::greet(options.to, &options.key, offer)?;
+        let probed = probe(&connect(options.to).map_err(CastError::io("a socket"))?);
+        let rung = options.rung_max.map_or(probed, |most| most.min(probed));
+        let plan = Plan { threads: options.threads.0, burst: 1, rung };
+        Ok(Manager {
+            options,
+            peer,
+            stream,
+            feeds,
+            words,
+            views,
+            rung,
+            begun: Instant::now(),
+            running: Vec::new(),
+            plan,
+            rate: 0.0,
+            counted_to: Duration::ZERO,
+            asked_bits: 0.0,
+            set: None,
+            stopped: false,
+            thread_seconds: 0.0,
+            threads_max: 0,
+            lag: Lag::new(),
+            seen: Seen::default(),
+        })
+    }
+
+    /// Until the time is over, the file has ended, somebody stops it, or the peer is silent.
+    pub(super) fn run(mut self) -> Result<Summary, CastError> {
+        self.begun = Instant::now();
+        let ended = self.go();
+        self.count();
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let tallies = self.end_all();
+        ended?;
+        let sent = tallies.iter().map(|tally| tally.packets).sum();
+        let asked = (self.asked_bits / self.packet_bits()) as u64;
+        let counted = self.peer.part(sent, asked.saturating_sub(sent))?;
+        Ok(self.summary(seconds, &tallies, &counted))
+    }
+
+    fn go(&mut self) -> Result<(), CastError> {
+        let mut look = LOOKS;
+        loop {
+            self.hear();
+            let elapsed = self.begun.elapsed();
+            if self.stopped || self.options.lasts.is_some_and(|lasts| elapsed >= lasts) || self.has_sent_all()
+            {
+                return Ok(());
+            }
+            let rate = self.set.unwrap_or_else(|| self.options.profile.rate_at(elapsed));
+            if rate != self.rate {
+                self.count();
+                self.rate = rate;
+                self.apply(self.fitting())?;
+            }
+            if elapsed >= look {
+                look = (look + LOOKS).max(elapsed);
+                self.look();
+            }
+            let next = self.options.profile.next_change(elapsed).filter(|_| self.set.is_none());
+            let mut until = (elapsed + HEARS).min(look).min(next.unwrap_or(Duration::MAX));
+            until = until.min(self.options.lasts.unwrap_or(Duration::MAX));
+            self.peer.listen(self.begun + until)?;
+        }
+    }
+
+    fn hear(&mut self) {
+        while let Ok(word) = self.words.try_recv() {
+            match word {
+                Word::Rate(rate) => self.set = Some(rate),
+                Word::Stop => self.stopped = true,
+            }
+        }
+    }
+
+    /// A file's senders end by themselves.
+    fn has_sent_all(&self) -> bool {
+        self.options.file.is_some()
+            && !self.running.is_empty()
+            && self.running.iter().all(|one| one.handle.is_finished())
+    }
+
+    fn packet_bits(&self) -> f64 {
+        f64::from(self.options.mss) * 8.0
+    }
+
+    /// Counts what was asked for until now.
+    fn count(&mut self) {
+        let now = self.begun.elapsed();
+        let span = (now - self.counted_to).as_secs_f64();
+        self.asked_bits += self.rate * span;
+        self.thread_seconds += self.running.iter().filter(|one| one.sends).count() as f64 * span;
+        self.counted_to = now;
+    }
+
+    /// The plan for the rate in force: bursts of about 100 us of it.
+    fn fitting(&self) -> Plan {
+        let threads = self.plan.threads;
+        let packets = self.rate * 100e-6 / self.packet_bits() / threads as f64;
+        let most = Outbox::burst_max(self.rung, self.options.mss) as u32;
+        let most = self.options.burst_max.map_or(most, |bound| bound.clamp(1, most));
+        Plan { threads, burst: (packets as u32).clamp(1, most), rung: self.rung }
+    }
+
+    /// Gives every thread its share.
+    fn apply(&mut self, plan: Plan) -> Result<(), CastError> {
+        self.count();
+        self.plan = plan;
+        let share = Interval::of(u32::from(self.options.mss), plan.burst, plan.threads as u32, self.rate);
+        let Some(interval) = share else {
+            // A pause: nothing is due.
+            self.running.iter_mut().for_each(Running::park);
+            return Ok(());
+        };
+        let gap_ns = (self.packet_bits() / self.rate * 1e9) as u32;
+        let orders = Orders { interval, rung: plan.rung, gap_ns, duty: Duty::Send };
+        while self.running.len() < plan.threads {
+            self.begin(&orders)?;
+        }
+        for (at, one) in self.running.iter_mut().enumerate() {
+            if at < plan.threads { one.order(orders.clone()) } else { one.park() }
+        }
+        self.threads_max = self.threads_max.max(plan.threads);
+        Ok(())
+    }
+
+    fn begin(&mut self, orders: &Orders) -> Result<(), CastError> {
+        let at = self.running.len();
+        let feed = match self.feeds.pop() {
+            Some(file) => Feed::File(file),
+            None => Feed::Blank,
+        };
+        let beginning = Beginning {
+            thread: at as u16,
+            stream: self.stream,
+            rule: self.options.rule,
+            first: Instant::now() + orders.interval.offset(at as u32, self.plan.threads as u32),
+            feed,
+            gaps: self.options.profile.is_random().then(|| Gaps::new(u64::from(self.stream) + at as u64)),
+        };
+        let desk = Arc::new(Desk::new(orders.clone()));
+        let socket = connect(self.options.to).map_err(CastError::io("a socket"))?;
+        let outbox = Outbox::new(socket, self.options.mss, orders.interval.burst() as usize)
+            .map_err(CastError::io("a socket"))?;
+        let thread = Thread::new(desk.clone(), beginning, outbox);
+        let handle = std::thread::Builder::new()
+            .name(format!("udp-send-{at}"))
+            .spawn(move || thread.run())
+            .map_err(CastError::io("a thread"))?;
+        self.running.push(Running { desk, handle, sends: true, told: Tally::default() });
+        Ok(())
+    }
+
+    /// Ten times a second: what was done, and how it goes.
+    fn look(&mut self) {
+        self.count();
+        let mut lag = Lag::new();
+        for one in &mut self.running {
+            one.told = one.desk.take();
+            lag.merge(&one.told.lag);
+        }
+        self.lag.merge(&lag);
+        let view = self.view(&lag);
+        // Nobody has to look.
+        let _ = self.views.send(view);
+    }
+
+    fn view(&mut self, lag: &Lag) -> View {
+        let total = |of: fn(&Tally) -> u64| self.running.iter().map(|one| of(&one.told)).sum::<u64>();
+        let cpu: Duration = self.running.iter().map(|one| one.told.cpu).sum();
+        let now = Seen {
+            at: self.counted_to,
+            asked_bits: self.asked_bits,
+            sent: total(|tally| tally.packets),
+            counted: self.peer.counted,
+            cpu,
+        };
+        let seen = std::mem::take(&mut self.seen);
+        let span = (now.at - seen.at).as_secs_f64().max(1e-9);
+        let packet_bits = self.packet_bits();
+        let asked = (now.asked_bits / packet_bits) as u64;
+        // What is under way is not lost: only numbers behind which others have come.
+        let lost = now.counted.missing;
+        let lost_socket = now.counted.overflowed.min(lost);
+        let view = View {
+            at_s: now.at.as_secs_f64(),
+            asked: (now.asked_bits - seen.asked_bits) / span,
+            sent: (now.sent - seen.sent) as f64 * packet_bits / span,
+            received: now.counted.packets.saturating_sub(seen.counted.packets) as f64 * packet_bits / span,
+            threads: self.running.iter().filter(|one| one.sends).count(),
+            burst: self.plan.burst,
+            rung: self.plan.rung,
+            lag_us: lag.mean_s() * 1e6,
+            lag_sd_us: lag.sd_s() * 1e6,
+            cpu: now.cpu.saturating_sub(seen.cpu).as_secs_f64() / span,
+            packets_asked: asked,
+            packets_sent: now.sent,
+            not_sent: asked.saturating_sub(now.sent),
+            lost_socket,
+            lost_path: lost - lost_socket,
+            ceiling: None,
+        };
+        self.seen = now;
+        view
+    }
+
+    fn end_all(&mut self) -> Vec<Tally> {
+        for one in &self.running {
+            one.desk.order(|orders| orders.duty = Duty::End);
+            one.handle.thread().unpark();
+        }
+        let mut tallies = Vec::new();
+        for one in self.running.drain(..) {
+            // One that panicked has told what it sent before.
+            let _ = one.handle.join();
+            let tally = one.desk.take();
+            self.lag.merge(&tally.lag);
+            tallies.push(tally);
+        }
+        tallies
+    }
+
+    fn summary(&self, seconds: f64, tallies: &[Tally], counted: &Counted) -> Summary {
+        let total = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
+        let sent = total(|tally| tally.packets);
+        let asked = ((self.asked_bits / self.packet_bits()) as u64).max(sent);
+        let rate = |packets: u64| packets as f64 * self.packet_bits() / seconds.max(1e-9);
+        let mut summary = Summary {
+            seconds,
+            asked,
+            sent,
+            not_sent: asked - sent,
+            written_off: tallies.iter().map(|tally| tally.written_off).sum::<f64>() as u64,
+            received: 0,
+            lost_socket: 0,
+            lost_path: 0,
+            duplicates: 0,
+            rate_asked: self.asked_bits / seconds.max(1e-9),
+            rate_sent: rate(sent),
+            rate_received: rate(counted.packets),
+            thread_seconds: self.thread_seconds,
+            threads_max: self.threads_max,
+            cpu_s: tallies.iter().map(|tally| tally.cpu.as_secs_f64()).sum(),
+            no_buffers: total(|tally| tally.no_buffers),
+            again: total(|tally| tally.again),
+            refused: total(|tally| tally.refused),
+            starved: total(|tally| tally.starved),
+            lag_us: self.lag.mean_s() * 1e6,
+            lag_sd_us: self.lag.sd_s() * 1e6,
+            lag_max_us: self.lag.max().as_secs_f64() * 1e6,
+            receiver_buffer: self.peer.buffer,
+        };
+        summary.lost(counted);
+        summary
+    }
+}
+
+impl Running {
+    fn order(&mut self, orders: Orders) {
+        self.desk.order(|old| *old = orders);
+        self.handle.thread().unpark();
+        self.sends = true;
+    }
+
+    fn park(&mut self) {
+        if self.sends {
+            self.desk.order(|orders| orders.duty = Duty::Park);
+            self.sends = false;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A sender and a receiver over real sockets.
+
+use cast::CastError;
+use cast::receiver::{BUFFER, Ended, ReceiveOptions, Receiver, StreamReport, Until};
+use cast::sender::{SendOptions, Sender, Summary};
+use cast::socket::Rung;
+use cast::wire::{Key, Refusal};
+use pace::{Profile, Rule};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+fn receiving(until: Until) -> ReceiveOptions {
+    ReceiveOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        key: Key::NONE,
+        sockets: 1,
+        buffer: BUFFER,
+        joins: true,
+        into: None,
+        streams_max: 4,
+        until,
+    }
+}
+
+fn sending(to: SocketAddr, profile: &str) -> SendOptions {
+    SendOptions {
+        to,
+        mss: 1472,
+        profile: Profile::parse(profile, |_| Err("no files here".to_owned())).unwrap(),
+        rule: Rule::default(),
+        threads: (1, 1),
+        is_managed: false,
+        burst_max: None,
+        rung_max: None,
+        lasts: Some(Duration::from_millis(500)),
+        key: Key::NONE,
+        file: None,
+        ceiling: None,
+    }
+}
+
+fn run(receiving: ReceiveOptions, send: impl FnOnce(&mut SendOptions)) -> (Summary, StreamReport) {
+    let (receiver, _) = Receiver::start(receiving).unwrap();
+    let mut options = sending(receiver.local, "20M");
+    send(&mut options);
+    let (sender, _) = Sender::start(options).unwrap();
+    let summary = sender.join().unwrap();
+    let mut reports = receiver.join().unwrap();
+    assert_eq!(reports.len(), 1);
+    (summary, reports.remove(0))
+}
+
+#[test]
+fn every_packet_is_accounted_for_on_every_rung() {
+    for rung in [Rung::Send, Rung::Sendmmsg, Rung::Gso] {
+        let (summary, report) = run(receiving(Until::Streams(1)), |options| {
+            options.rung_max = Some(rung);
+            options.profile = Profile::constant(200e6).unwrap();
+        });
+        assert!(summary.sent > 0);
+        assert_eq!(summary.asked, summary.sent + summary.not_sent, "{rung:?}");
+        assert_eq!(summary.sent, summary.received + summary.lost_socket + summary.lost_path, "{rung:?}");
+        assert_eq!((report.packets, report.sent), (summary.received, Some(summary.sent)), "{rung:?}");
+        assert_eq!((report.duplicates, report.reordered, report.ended), (0, 0, Ended::Bye), "{rung:?}");
+    }
+}
+
+#[test]
+fn several_sockets_share_what_one_thread_sends_and_lose_nothing_of_the_count() {
+    let (summary, report) = run(ReceiveOptions { sockets: 3, ..receiving(Until::Streams(1)) }, |_| {});
+    assert_eq!(report.packets, summary.received);
+    assert_eq!(summary.sent, summary.received + summary.lost_socket + summary.lost_path);
+}
+
+#[test]
+fn a_file_arrives_beside_the_pace() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, into) = (folder.path().join("from"), folder.path().join("into"));
+    let whole: Vec<u8> = (0..1_000_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+    std::fs::write(&from, &whole).unwrap();
+    let receiving = ReceiveOptions { into: Some(into.clone()), ..receiving(Until::Streams(1)) };
+    let (summary, report) = run(receiving, |options| {
+        options.profile = Profile::constant(100e6).unwrap();
+        options.lasts = None;
+        options.file = Some(from.clone());
+        options.threads = (2, 2);
+    });
+    assert_eq!(summary.received, summary.sent, "loopback at 100 Mbit/s loses nothing");
+    assert_eq!(report.unwritten, 0);
+    assert_eq!(std::fs::read(into).unwrap(), whole);
+}
+
+#[test]
+fn the_rate_can_be_changed_and_the_sender_stopped_while_it_runs() {
+    let (receiver, _) = Receiver::start(receiving(Until::Streams(1))).unwrap();
+    let options = SendOptions { lasts: None, ceiling: Some(1e9), ..sending(receiver.local, "1M") };
+    let (sender, helm) = Sender::start(options).unwrap();
+    assert!(helm.set_rate(2e9).unwrap_err().contains("allows"));
+    assert!(helm.set_rate(1.0).unwrap_err().contains("possible"));
+    helm.set_rate(50e6).unwrap();
+    while sender.view().unwrap().asked < 40e6 {}
+    helm.set_rate(0.0).unwrap();
+    while sender.view().unwrap().asked > 0.0 {}
+    helm.stop();
+    let summary = sender.join().unwrap();
+    assert!(summary.sent > 0);
+    assert_eq!(receiver.join().unwrap()[0].packets, summary.received);
+}
+
+#[test]
+fn nothing_is_sent_to_whoever_has_not_agreed() {
+    let deaf = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = deaf.local_addr().unwrap();
+    let Err(CastError::NoAnswer { .. }) = Sender::start(sending(to, "1M")).map(|_| ()) else {
+        panic!("nobody answered")
+    };
+    deaf.set_nonblocking(true).unwrap();
+    let mut datagram = [0; 2048];
+    while let Ok(length) = deaf.recv(&mut datagram) {
+        assert_eq!((length, datagram[1]), (cast::wire::MESSAGE, 1), "hellos alone");
+    }
+    let elsewhere = sending(([192, 0, 2, 1], 4810).into(), "1M");
+    let Err(CastError::NeedsKey { .. }) = Sender::start(elsewhere).map(|_| ()) else { panic!("no key") };
+}
+
+#[test]
+fn another_key_is_refused_in_words() {
+    let key = Key::from_words("the key of the receiver").unwrap();
+    let (receiver, _) = Receiver::start(ReceiveOptions { key, ..receiving(Until::Stopped) }).unwrap();
+    for key in [Key::NONE, Key::from_words("the key of somebody else").unwrap()] {
+        let options = SendOptions { key, ..sending(receiver.local, "1M") };
+        match Sender::start(options).map(|_| ()) {
+            Err(CastError::Refused { why: Refusal::Key, .. } | CastError::NoAnswer { .. }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(receiver.end().unwrap().is_empty());
+}
+
+#[test]
+fn a_receiver_that_goes_away_ends_the_sender() {
+    let (receiver, _) = Receiver::start(receiving(Until::Stopped)).unwrap();
+    let (sender, _) = Sender::start(SendOptions { lasts: None, ..sending(receiver.local, "10M") }).unwrap();
+    sender.view().unwrap();
+    receiver.end().unwrap();
+    let Err(CastError::Silent { .. }) = sender.join() else { panic!("it went on") };
+}
+
+#[test]
+fn options_out_of_bounds_are_named() {
+    let to = ([127, 0, 0, 1], 9).into();
+    let wrong: [(&str, SendOptions); 3] = [
+        ("mss", SendOptions { mss: 40, ..sending(to, "1M") }),
+        ("threads", SendOptions { threads: (2, 1), ..sending(to, "1M") }),
+        ("rate", SendOptions { ceiling: Some(1e3), ..sending(to, "1M") }),
+    ];
+    for (expected, options) in wrong {
+        let Err(CastError::Option { name, .. }) = Sender::start(options).map(|_| ()) else {
+            panic!("{expected}")
+        };
+        assert_eq!(name, expected);
+    }
+}
+
+#[test]
+fn junk_neither_ends_a_receiver_nor_counts() {
+    let (receiver, _) = Receiver::start(receiving(Until::Streams(1))).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for length in [0, 1, 39, 40, 160, 1472] {
+        for fill in [0, 0xC5, 0xFF] {
+            socket.send_to(&vec![fill; length], receiver.local).unwrap();
+        }
+    }
+    let (sender, _) = Sender::start(sending(receiver.local, "20M")).unwrap();
+    let summary = sender.join().unwrap();
+    assert_eq!(receiver.join().unwrap()[0].packets, summary.received);
+}
