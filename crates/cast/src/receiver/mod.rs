@@ -1,7 +1,7 @@
 //! The receiver: threads that count what comes, and a manager that lets streams in, tells their senders what came, and adds it all up.
 
 mod flow;
-mod manager;
+mod steward;
 mod stream;
 mod thread;
 
@@ -12,7 +12,6 @@ use crate::error::CastError;
 use crate::feed::{Sink, Writing};
 use crate::socket::{Buffer, Inbox, bind, enlarge};
 use crate::wire::Key;
-use manager::Manager;
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Channel, channel, sync_channel};
 use std::time::Duration;
+use steward::Steward;
 use thread::{Admitted, Desk, Thread};
 
 /// Octets of a socket's buffer that are asked for: 25 ms of 10 Gbit/s.
@@ -125,11 +125,11 @@ impl Receiver {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, views) = channel();
-        let manager =
-            Manager::new(options, buffer, replies.into(), admitted, letters, threads, tell, stop.clone());
+        let steward =
+            Steward::new(options, buffer, replies.into(), admitted, letters, threads, tell, stop.clone());
         let thread = std::thread::Builder::new()
             .name("udp-manager".to_owned())
-            .spawn(move || manager.run(writing))
+            .spawn(move || steward.run(writing))
             .map_err(CastError::io("a thread"))?;
         Ok((Receiver { local, buffer, joins, views, stop: stop.clone(), thread }, Stop(stop)))
     }

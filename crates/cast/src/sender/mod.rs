@@ -1,7 +1,7 @@
 //! The paced sender: threads that send, a manager that sees to them, and a peer that has agreed.
 
-mod manager;
 mod peer;
+mod steward;
 mod tally;
 mod thread;
 
@@ -12,13 +12,13 @@ use crate::error::CastError;
 use crate::feed::{FileFeed, Reading};
 use crate::socket::Rung;
 use crate::wire::{Counted, HEAD, Key, MSS_MAX, MSS_MIN};
-use manager::Manager;
 use pace::{Profile, Rule};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender as Channel, channel};
 use std::time::Duration;
+use steward::Steward;
 
 /// Threads a sender has at most.
 pub const THREADS_MAX: usize = 64;
@@ -230,10 +230,10 @@ impl Sender {
                 .map_err(CastError::io(format!("the file {}", path.display())))?,
             None => (Vec::new(), None),
         };
-        let manager = Manager::new(options, feeds, heard, tell)?;
+        let steward = Steward::new(options, feeds, heard, tell)?;
         let thread = std::thread::Builder::new()
             .name("udp-manager".to_owned())
-            .spawn(move || run(manager, reading))
+            .spawn(move || run(steward, reading))
             .map_err(CastError::io("a thread"))?;
         let helm = Helm { words: words.clone(), ceiling };
         Ok((Sender { words, views, thread }, helm))
@@ -255,8 +255,8 @@ impl Sender {
     }
 }
 
-fn run(manager: Manager, reading: Option<Reading>) -> Result<Summary, CastError> {
-    let ended = manager.run();
+fn run(steward: Steward, reading: Option<Reading>) -> Result<Summary, CastError> {
+    let ended = steward.run();
     if let Some(reading) = reading {
         reading.end().map_err(CastError::io("reading the file"))?;
     }

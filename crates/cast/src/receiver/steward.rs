@@ -28,7 +28,7 @@ const SILENT_AFTER: Duration = Duration::from_secs(10);
 type Receiving = (Arc<Desk>, JoinHandle<io::Result<()>>);
 
 /// The manager.
-pub(super) struct Manager {
+pub(super) struct Steward {
     options: ReceiveOptions,
     buffer: Buffer,
     replies: UdpSocket,
@@ -42,7 +42,7 @@ pub(super) struct Manager {
     ended: Vec<StreamReport>,
 }
 
-impl Manager {
+impl Steward {
     #[expect(clippy::too_many_arguments, reason = "what a receiver is made of, once")]
     pub fn new(
         options: ReceiveOptions,
@@ -53,10 +53,10 @@ impl Manager {
         threads: Vec<Receiving>,
         views: Sender<View>,
         stop: Arc<AtomicBool>,
-    ) -> Manager {
+    ) -> Steward {
         let begun = Instant::now();
         let (streams, ended) = (HashMap::new(), Vec::new());
-        Manager { options, buffer, replies, admitted, letters, threads, views, stop, begun, streams, ended }
+        Steward { options, buffer, replies, admitted, letters, threads, views, stop, begun, streams, ended }
     }
 
     /// Until it is stopped, or as many streams have ended as were asked for.

@@ -46,7 +46,7 @@ struct Seen {
 }
 
 /// The manager.
-pub(super) struct Manager {
+pub(super) struct Steward {
     options: SendOptions,
     peer: Peer,
     stream: u32,
@@ -70,21 +70,21 @@ pub(super) struct Manager {
     seen: Seen,
 }
 
-impl Manager {
+impl Steward {
     /// Greets the peer; nothing is sent if it does not agree.
     pub(super) fn new(
         options: SendOptions,
         feeds: Vec<FileFeed>,
         words: Receiver<Word>,
         views: Channel<View>,
-    ) -> Result<Manager, CastError> {
+    ) -> Result<Steward, CastError> {
         let stream = rand::random();
         let offer = Offer { stream, rate: options.profile.peak() as u64, mss: options.mss };
         let peer = Peer::greet(options.to, &options.key, offer)?;
         let probed = probe(&connect(options.to).map_err(CastError::io("a socket"))?);
         let rung = options.rung_max.map_or(probed, |most| most.min(probed));
         let plan = Plan { threads: options.threads.0, burst: 1, rung };
-        Ok(Manager {
+        Ok(Steward {
             options,
             peer,
             stream,
