@@ -2,11 +2,13 @@
 //!
 //! - [`sender`]: threads that each keep a share of the rate, seen to by a manager; only to a receiver that agreed.
 //! - [`receiver`]: threads that count what comes, how evenly, and what was lost where.
+//! - [`control`]: a running sender steered from outside.
 //! - [`wire`]: what travels between the two.
 //! - [`socket`]: what the kernel can do, probed; all `unsafe` is there.
 //!
 //! Threads, not tasks: a due time is kept to microseconds by whoever owns a core, and nothing else may run on it meanwhile.
 
+pub mod control;
 mod error;
 pub mod feed;
 pub mod receiver;

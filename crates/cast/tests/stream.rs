@@ -1,6 +1,9 @@
 //! A sender and a receiver over real sockets.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use cast::CastError;
+use cast::control::{Control, ask};
 use cast::receiver::{BUFFER, Ended, ReceiveOptions, Receiver, StreamReport, Until};
 use cast::sender::{SendOptions, Sender, Summary};
 use cast::socket::Rung;
@@ -174,4 +177,34 @@ fn junk_neither_ends_a_receiver_nor_counts() {
     let (sender, _) = Sender::start(sending(receiver.local, "20M")).unwrap();
     let summary = sender.join().unwrap();
     assert_eq!(receiver.join().unwrap()[0].packets, summary.received);
+}
+
+#[test]
+fn a_running_sender_is_steered_by_its_control_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control");
+    let (receiver, _) = Receiver::start(receiving(Until::Streams(1))).unwrap();
+    let options = SendOptions { lasts: None, ceiling: Some(1e9), ..sending(receiver.local, "1M") };
+    let (sender, helm) = Sender::start(options).unwrap();
+    let control = Control::open(&path, helm).unwrap();
+    assert_eq!(ask(&path, "rate 40M"), Ok("ok".to_owned()));
+    let view = loop {
+        let view = sender.view().unwrap();
+        if view.asked > 39e6 {
+            break view;
+        }
+    };
+    control.show(&view);
+    let told: serde_json::Value = serde_json::from_str(&ask(&path, "view").unwrap()).unwrap();
+    assert!(told["asked"].as_f64().unwrap() > 39e6);
+    for (line, expected) in
+        [("rate 2G", "allows"), ("rate much", "rate"), ("faster", "possible"), ("rate", "rate")]
+    {
+        assert!(ask(&path, line).unwrap_err().contains(expected), "{line}");
+    }
+    assert_eq!(ask(&path, "stop"), Ok("ok".to_owned()));
+    sender.join().unwrap();
+    receiver.join().unwrap();
+    drop(control);
+    assert!(ask(&path, "view").unwrap_err().contains("running"));
 }
