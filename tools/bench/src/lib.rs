@@ -15,7 +15,7 @@ mod command;
 mod diameter;
 pub mod http;
 mod measured;
-mod plot;
+pub mod plot;
 mod published;
 pub mod smpp;
 mod statistics;

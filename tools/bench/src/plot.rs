@@ -20,9 +20,11 @@ const COLOURS: [RGBColor; 10] = [
 ];
 
 /// One curve: its name and its points.
-pub(crate) struct Curve {
-    pub(crate) name: String,
-    pub(crate) points: Vec<(f64, f64)>,
+pub struct Curve {
+    /// What it shows.
+    pub name: String,
+    /// Along, and up.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// Bars of one colour: their name, where each stands, and how high it is.
@@ -35,7 +37,7 @@ pub(crate) struct Bars {
 
 /// How an axis is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// Both axes: what spans orders of magnitude.
     Logarithmic,
     /// Both axes, from 0 on: what should be level.
@@ -46,13 +48,7 @@ pub(crate) enum Scale {
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn draw(
-    path: &Path,
-    title: &str,
-    axes: [&str; 2],
-    scale: Scale,
-    curves: &[Curve],
-) -> Result<(), String> {
+pub fn draw(path: &Path, title: &str, axes: [&str; 2], scale: Scale, curves: &[Curve]) -> Result<(), String> {
     let said = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let mut svg = String::new();
     draw_into(&mut svg, title, axes, scale, curves).map_err(|error| said(&error))?;

@@ -1,6 +1,7 @@
 //! What can be asked: every command, its options, its help with examples.
 
 use super::alert_args::AlertArgs;
+use super::udp::Udp;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -76,9 +77,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// The books
     #[command(subcommand)]
     Ledger(Ledger),
-    /// Paced traffic; not built yet
-    #[command(hide = true)]
-    Udp(Anything),
+    /// Paced traffic: send, receive
+    #[command(subcommand)]
+    Udp(Udp),
     /// Print the version
     #[command(after_help = "Examples:\n  campanile version\n  campanile version --format json")]
     Version(Version),

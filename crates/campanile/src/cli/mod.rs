@@ -15,6 +15,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod udp;
 mod unbuilt;
 mod watch;
 
@@ -127,7 +128,7 @@ fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
         Command::Bench(other) => Err(unbuilt::refused(&format!("bench {}", other.name()))),
         Command::Ledger(args::Ledger::Audit(audit)) => ledger::audit(&audit),
         Command::Ledger(args::Ledger::Export(export)) => ledger::export(&export),
-        Command::Udp(_) => Err(unbuilt::refused("udp")),
+        Command::Udp(udp) => udp::run(udp),
         Command::Version(version) => said_version(&version),
     }
 }

@@ -1,0 +1,172 @@
+//! Arguments of `campanile udp`.
+
+use super::super::args::FormatArgs;
+use clap::{Args, Subcommand, ValueEnum};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Paced traffic.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Udp {
+    /// Sends at a rate, to a receiver that has agreed
+    ///
+    /// Nothing is sent before `campanile udp receive` there has answered a keyed hello (on this machine no key is needed), and it stops when
+    /// the receiver is silent for 2 s. In a terminal + and - change the rate and q ends it.
+    #[command(after_help = "Rates: bits of packets a second: 10G, 100M, 1.5G, 64k; or over time:
+  steps:0s=10M,5s=10G    ramp:10M..10G/30s    sine:1G+-500M/10s    poisson:1G    trace:FILE (seconds,bits_per_s)
+
+Examples:
+  campanile udp send 127.0.0.1:4810 --rate 1G --seconds 10
+  campanile udp send 192.0.2.7:4810 --rate 100M --key-file key --control /run/user/1000/udp
+  campanile udp send 127.0.0.1:4810 --rate steps:0s=10M,5s=10G,10s=100M --seconds 20 --out figures
+  campanile udp send 127.0.0.1:4810 --rate 200M --file siren.wav --format json")]
+    Send(Box<Send>),
+    /// Receives, counts, and tells each sender what came
+    #[command(after_help = "Examples:
+  campanile udp receive
+  campanile udp receive --listen 0.0.0.0:4810 --key-file key --format json
+  campanile udp receive --streams 1 --into siren.wav")]
+    Receive(Receive),
+    /// Changes a sender that runs
+    #[command(subcommand)]
+    Set(Set),
+    /// Tells how a sender that runs is doing
+    #[command(after_help = "Examples:\n  campanile udp show --control /run/user/1000/udp")]
+    Show(Show),
+}
+
+/// What of a sender can be changed.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Set {
+    /// Its rate, from now on; 0 is a pause
+    #[command(after_help = "Examples:\n  campanile udp set rate 5G --control /run/user/1000/udp")]
+    Rate(SetRate),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetRate {
+    /// Bits a second
+    pub rate: String,
+    /// The sender's --control
+    #[arg(long, value_name = "PATH")]
+    pub control: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The sender's --control
+    #[arg(long, value_name = "PATH")]
+    pub control: PathBuf,
+}
+
+/// How being late is dealt with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RuleName {
+    /// Catch up at most --debt, never closer than half an interval; count what is given up
+    Bounded,
+    /// Catch up whatever was missed
+    CatchUp,
+    /// Never above the rate
+    Capped,
+}
+
+/// How packets are handed to the kernel, at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RungName {
+    /// One call a packet
+    Send,
+    /// One call for several
+    Sendmmsg,
+    /// One call and one way through the kernel for several
+    Gso,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// The receiver
+    #[arg(value_name = "ADDRESS")]
+    pub to: SocketAddr,
+    /// Bits of packets a second, or such over time: see below
+    #[arg(long, default_value = "100M")]
+    pub rate: String,
+    /// Octets of a packet's payload; 40 of them are the head
+    #[arg(long, default_value_t = 1472, value_name = "OCTETS")]
+    pub mss: u16,
+    /// So long [default: until it is stopped, or the file has ended]
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f64>,
+    /// Threads, none started or parked; or FIRST..MOST, between which it keeps itself [default: 1 to as many as processors]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<String>,
+    /// How being late is dealt with
+    #[arg(long, value_enum, default_value_t = RuleName::Bounded)]
+    pub rule: RuleName,
+    /// Milliseconds that the bounded rule catches up
+    #[arg(long, default_value_t = 2.0, value_name = "MS")]
+    pub debt: f64,
+    /// Packets that leave together, at most [default: 100 us worth]
+    #[arg(long, value_name = "N")]
+    pub burst: Option<u32>,
+    /// How packets are handed to the kernel, at most [default: the best it carries]
+    #[arg(long, value_enum, value_name = "RUNG")]
+    pub rung: Option<RungName>,
+    /// A file to send once
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// No rate above this, whoever asks
+    #[arg(long, value_name = "RATE", env = "CAMPANILE_UDP_CEILING")]
+    pub ceiling: Option<String>,
+    /// A socket to steer it by: see `campanile udp set`
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Receive {
+    /// Where
+    #[arg(long, default_value = "127.0.0.1:4810", value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+    /// Sockets, each with a thread; the kernel spreads packets over them
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub sockets: usize,
+    /// MiB of a socket's buffer
+    #[arg(long, default_value_t = 32, value_name = "MIB")]
+    pub buffer: usize,
+    /// The kernel joins no packets
+    #[arg(long)]
+    pub no_gro: bool,
+    /// A file for what comes; made anew
+    #[arg(long, value_name = "FILE")]
+    pub into: Option<PathBuf>,
+    /// Ends after so many streams [default: goes on]
+    #[arg(long, value_name = "N")]
+    pub streams: Option<usize>,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// What both take.
+#[derive(Debug, Args)]
+pub(crate) struct Shared {
+    /// A file with the key that both sides have, at least 16 characters; not needed on one machine
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Writes CSV, SVG and a page for the browser here
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+impl Send {
+    /// How long, if that is bounded.
+    pub fn lasts(&self) -> Result<Option<Duration>, String> {
+        let bounded = |seconds: f64| {
+            Duration::try_from_secs_f64(seconds).map_err(|error| format!("--seconds {seconds}: {error}"))
+        };
+        self.seconds.map(bounded).transpose()
+    }
+}
