@@ -11,11 +11,13 @@
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
 //! - [`Aimd`]: the rate to use while the peer says that it is throttled, or is strained.
 //! - [`Strain`]: whether it is, told from how late its answers come.
-//! - [`Lag`]: mean, deviation and maximum of how late things were.
+//! - [`Lag`]: mean, deviation and maximum of how late things were; [`Ewma`]: of late; [`Cusum`]: whether it has changed.
 
 mod aimd;
 mod backoff;
+mod cusum;
 mod due;
+mod ewma;
 mod gaps;
 mod lag;
 mod limiter;
@@ -27,6 +29,8 @@ mod window;
 
 pub use aimd::Aimd;
 pub use backoff::Backoff;
+pub use cusum::{Change, Cusum};
+pub use ewma::Ewma;
 pub use gaps::Gaps;
 pub use lag::Lag;
 pub use limiter::{Limiter, RATE_MAX, RATE_MIN, WINDOW_MARGIN, split};
