@@ -6,6 +6,7 @@
 //! - [`Pacer`]: when the next burst of a paced sender may leave, by one of three [`Rule`]s.
 //! - [`Gaps`]: gaps by chance between packets.
 //! - [`Profile`]: rates over time, from one text form.
+//! - [`crew`]: how many sender threads, and how each is to send.
 //! - [`share`]: a route's rate over several processes, by shares that end.
 //! - [`split`]: a rate in whole parts.
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
@@ -15,6 +16,7 @@
 
 mod aimd;
 mod backoff;
+pub mod crew;
 mod cusum;
 mod due;
 mod ewma;
