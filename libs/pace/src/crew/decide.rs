@@ -46,6 +46,8 @@ pub struct Crew {
     sent_per_s: f64,
     /// Neither rate nor setting has changed since the last decision.
     settled: bool,
+    /// The setting has changed since the last decision: the period is of two kinds, and says nothing of either.
+    mixed: bool,
     short: u32,
     ceiling: Option<Ceiling>,
 }
@@ -76,6 +78,7 @@ impl Crew {
             lag: Cusum::new(0.0, LAG_DRIFT_S, LAG_THRESHOLD_S),
             sent_per_s: 0.0,
             settled: false,
+            mixed: false,
             short: 0,
             ceiling: None,
         }
@@ -190,7 +193,9 @@ impl Controller for Crew {
         let Seen { now, rate_bits_per_s: rate, mss_octets, burst_max, best, .. } = *seen;
         self.limits = Limits { mss_octets, burst_max, best, cpus: seen.host.cpus };
         let sum = Sum::of(seen.threads);
-        self.costs.learn(now, seen.threads, &sum, self.settled);
+        if !std::mem::take(&mut self.mixed) {
+            self.costs.learn(now, seen.threads, &sum, self.settled);
+        }
         self.sent_per_s = sum.sent_per_s();
         self.settled = true;
         self.remember(now, rate);
@@ -211,6 +216,7 @@ impl Controller for Crew {
         let settled = self.settled;
         let decision = self.settle(now, self.plan(now, rate_bits_per_s), false);
         self.settled &= settled;
+        self.mixed |= decision.setting != before;
         (decision.setting != before).then_some(decision)
     }
 }

@@ -24,7 +24,7 @@ use crate::Lag;
 
 pub use burst::{BURST_WORTH, GSO_SEGMENTS_MAX, burst_for};
 pub use decide::Crew;
-pub use published::Published;
+pub use published::{PUBLISHED_PERIOD, Published};
 
 /// How packets are handed to the kernel: each costs less than the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,7 +40,7 @@ pub enum Rung {
 /// What one thread did since the last decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Report {
-    /// How it was sending.
+    /// How it was sending at last.
     pub rung: Rung,
     /// Packets of a burst.
     pub burst: u32,
@@ -155,7 +155,8 @@ pub trait Controller {
     /// The end of a period: what is to be from now on.
     fn decide(&mut self, seen: &Seen<'_>) -> Decision;
 
-    /// Another rate is asked for between two decisions; `None` keeps all as it is. The period goes on.
+    /// Another rate is asked for between two decisions; `None` keeps all as it is. The period goes on. Whoever leaves this out loses up to a
+    /// period's worth of each rise: of traffic that changes each second about 1 percent.
     fn rate_changed(&mut self, now: Instant, rate_bits_per_s: f64) -> Option<Decision>;
 }
 

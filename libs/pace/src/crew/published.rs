@@ -4,32 +4,33 @@ use std::time::{Duration, Instant};
 
 use super::{Controller, Decision, Reason, Rung, Seen, Setting, Sum};
 
-/// It looks this often.
-const PERIOD: Duration = Duration::from_millis(500);
+/// It looked this often.
+pub const PUBLISHED_PERIOD: Duration = Duration::from_millis(500);
 
-/// Every half second one sender more, if the accumulated lag is over a limit. It never parks one, knows nothing of bursts or rungs, and gives no
+/// Every period (half a second there) one sender more, if the accumulated lag is over a limit. It never parks one, knows nothing of bursts or rungs, and gives no
 /// reason for a rate that is not reached.
 ///
 /// The accumulated lag of a thread is how far it is behind its due times, of which a period's mean is taken; those of all threads are summed up.
 #[derive(Debug, Clone)]
 pub struct Published {
     limit_s: f64,
+    period: Duration,
     threads_max: u32,
     threads: u32,
 }
 
 impl Published {
-    /// `limit`: the accumulated lag from which a sender is started. `first`: how many there are at first. `threads_max`: never more; both at
+    /// `limit`: the accumulated lag from which a sender is started. `period`: how often it looks. `first`: how many there are at first. `threads_max`: never more; both at
     /// least one.
-    pub fn new(limit: Duration, first: u32, threads_max: u32) -> Published {
+    pub fn new(limit: Duration, period: Duration, first: u32, threads_max: u32) -> Published {
         let threads_max = threads_max.max(1);
-        Published { limit_s: limit.as_secs_f64(), threads_max, threads: first.clamp(1, threads_max) }
+        Published { limit_s: limit.as_secs_f64(), period, threads_max, threads: first.clamp(1, threads_max) }
     }
 }
 
 impl Controller for Published {
     fn period(&self) -> Duration {
-        PERIOD
+        self.period
     }
 
     fn decide(&mut self, seen: &Seen<'_>) -> Decision {
