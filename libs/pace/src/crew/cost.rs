@@ -117,6 +117,22 @@ mod tests {
     }
 
     #[test]
+    fn each_rung_has_its_own_cost() {
+        let (mut costs, t) = (Costs::new(), Instant::now());
+        for (period, thread) in
+            [report(Rung::Send, 1, 0.5, 7_143), report(Rung::Gso, 44, 0.5, 332_000)].iter().enumerate()
+        {
+            costs.learn(t + PERIOD * period as u32, &[*thread], &Sum::of(&[*thread]), true);
+        }
+        for (rung, burst, microseconds) in
+            [(Rung::Send, 1, 7.0), (Rung::Gso, 44, 0.15), (Rung::SendMmsg, 44, 3.05)]
+        {
+            let cost = 1e6 / costs.capacity(rung, burst);
+            assert!((cost - microseconds).abs() < 0.05, "{rung:?}: {cost} us");
+        }
+    }
+
+    #[test]
     fn who_cannot_keep_up_and_seems_to_wait_is_believed_by_what_it_sends() {
         let (mut costs, t) = (Costs::new(), Instant::now());
         // Half of the time it waits, and yet of 20,000 asked for it has sent 14,286.

@@ -105,6 +105,21 @@ fn a_dip_of_a_second_parks_nobody() {
     );
 }
 
+/// One thread with single packets is enough for 2.5 Gbit/s at 75 %: a rate to both sides of it does not change the way again and again.
+#[test]
+fn a_rate_around_the_end_of_a_way_stays_with_the_next_one() {
+    let rate = |at_s: f64| if at_s as u32 / 3 % 2 == 0 { 2.4e9 } else { 2.8e9 };
+    let world = World { rate: &rate, ..World::default() };
+    let told = run(&world, &mut Crew::new(), 60.0);
+    let changed = changes(&told, 7.0);
+    assert!(changed.iter().all(|(_, reason)| *reason == Reason::Burst), "{changed:?}");
+    assert!(told.between(7.0, 60.0).all(|moment| moment.setting.burst > 1));
+    // Well below it the smoother way is gone back to.
+    let world = World { rate: &|at_s| if at_s < 5.0 { 2.8e9 } else { 1.5e9 }, ..World::default() };
+    let setting = run(&world, &mut Crew::new(), 10.0).moments.last().unwrap().setting;
+    assert_eq!((setting.rung, setting.burst), (Rung::Send, 1));
+}
+
 /// Another rate each 0.2 to 2 s, from 50 Mbit/s to 9.5 Gbit/s.
 fn restless(seed: u64) -> impl Fn(f64) -> f64 {
     let mut random = Gaps::new(seed);

@@ -189,6 +189,20 @@ fn a_change_of_rate_makes_neither_a_gap_nor_a_burst() {
 }
 
 #[test]
+fn the_least_distance_changes_with_the_rate() {
+    let t = Instant::now();
+    // One in 10 ms, which leaves 100 ms late: the next one is 5 ms away at least.
+    let packets = |per_s: f64| interval(1, 1_472.0 * 8.0 * per_s);
+    let mut pacer = Pacer::new(Rule::Bounded { debt: SECOND }, t, packets(100.0));
+    let late = t + us(100_000);
+    pacer.sent(late);
+    assert_eq!(pacer.due(), late + us(5_000));
+    // Of that a fifth has passed when it becomes one in 100 us.
+    pacer.set_interval(late + us(1_000), packets(10_000.0));
+    assert_eq!(pacer.due(), late + us(1_040));
+}
+
+#[test]
 fn what_is_owed_stays_the_same_over_a_change_of_rate() {
     let t = Instant::now();
     let mut pacer = Pacer::new(Rule::CatchUp, t, interval(1, 1e9));
