@@ -13,6 +13,10 @@ use crate::{Change, Cusum};
 const PERIOD: Duration = Duration::from_millis(100);
 /// What is given up (threads, a rung) has not been needed for so long.
 const HOLD: Duration = Duration::from_secs(2);
+/// Rates this close are kept as one, the highest: at most 200 in all, however often they change.
+const MERGED: Duration = Duration::from_millis(10);
+/// A burst larger or smaller by this is another way to send.
+const BURST_RATIO: f64 = 1.25;
 /// A way of sending is enough for one thread that is busy up to this part …
 const ENOUGH: f64 = 0.75;
 /// … and a smoother one is gone back to below this.
@@ -39,14 +43,16 @@ pub struct Crew {
     limits: Limits,
     costs: Costs,
     trial: Trial,
-    /// Rates of the last two seconds, bits per second.
+    /// The highest rate of each few milliseconds of the last two seconds, bits per second.
     rates: VecDeque<(Instant, f64)>,
+    /// The rate and the setting with which the period began.
+    began: Option<(f64, Setting)>,
     lag: Cusum,
     /// Packets per second of the last period.
     sent_per_s: f64,
     /// Neither rate nor setting has changed since the last decision.
     settled: bool,
-    /// The setting has changed since the last decision: the period is of two kinds, and says nothing of either.
+    /// Another way to send since the last decision: the period is of two kinds, and says nothing of either.
     mixed: bool,
     short: u32,
     ceiling: Option<Ceiling>,
@@ -75,6 +81,7 @@ impl Crew {
             costs: Costs::new(),
             trial: Trial::default(),
             rates: VecDeque::new(),
+            began: None,
             lag: Cusum::new(0.0, LAG_DRIFT_S, LAG_THRESHOLD_S),
             sent_per_s: 0.0,
             settled: false,
@@ -93,11 +100,15 @@ impl Crew {
         while self.rates.front().is_some_and(|(at, _)| now.saturating_duration_since(*at) > HOLD) {
             self.rates.pop_front();
         }
-        let last = self.rates.back().map_or(0.0, |(_, rate)| *rate);
-        if rate > last * RISE {
+        match self.rates.back_mut() {
+            Some((at, highest)) if now.saturating_duration_since(*at) < MERGED => {
+                *highest = highest.max(rate)
+            }
+            _ => self.rates.push_back((now, rate)),
+        }
+        if self.began.is_none_or(|(began, _)| rate > began * RISE) {
             self.settled = false;
         }
-        self.rates.push_back((now, rate));
     }
 
     /// The ways to send at `rate`, the smoothest first.
@@ -197,7 +208,6 @@ impl Controller for Crew {
             self.costs.learn(now, seen.threads, &sum, self.settled);
         }
         self.sent_per_s = sum.sent_per_s();
-        self.settled = true;
         self.remember(now, rate);
         let back = self.trial.judge(now, sum.threads, self.sent_per_s, sum.is_short());
         if self.lag_moved_up(&sum) {
@@ -207,6 +217,7 @@ impl Controller for Crew {
         let unchanged =
             back.is_some() || self.setting.is_some_and(|before| before.threads == setting.threads);
         self.look_up(&sum, seen, unchanged);
+        self.began = Some((rate, setting));
         self.settle(now, setting, back.is_some())
     }
 
@@ -216,9 +227,14 @@ impl Controller for Crew {
         let settled = self.settled;
         let decision = self.settle(now, self.plan(now, rate_bits_per_s), false);
         self.settled &= settled;
-        self.mixed |= decision.setting != before;
+        self.mixed |= self.began.is_some_and(|(_, began)| is_other_way(began, decision.setting));
         (decision.setting != before).then_some(decision)
     }
+}
+
+fn is_other_way(one: Setting, other: Setting) -> bool {
+    let ratio = f64::from(one.burst) / f64::from(other.burst);
+    one.rung != other.rung || !(1.0 / BURST_RATIO..=BURST_RATIO).contains(&ratio)
 }
 
 fn reason(before: Setting, setting: Setting, taken_back: bool) -> Option<Reason> {

@@ -108,7 +108,7 @@ fn a_dip_of_a_second_parks_nobody() {
 /// One thread with single packets is enough for 2.5 Gbit/s at 75 %: a rate to both sides of it does not change the way again and again.
 #[test]
 fn a_rate_around_the_end_of_a_way_stays_with_the_next_one() {
-    let rate = |at_s: f64| if at_s as u32 / 3 % 2 == 0 { 2.4e9 } else { 2.8e9 };
+    let rate = |at_s: f64| if (at_s as u32 / 3).is_multiple_of(2) { 2.4e9 } else { 2.8e9 };
     let world = World { rate: &rate, ..World::default() };
     let told = run(&world, &mut Crew::new(), 60.0);
     let changed = changes(&told, 7.0);
@@ -153,14 +153,16 @@ fn traffic_that_changes_all_the_time_is_sent_by_fewer_threads_than_the_papers_ru
 }
 
 #[test]
-fn a_wave_is_followed() {
-    for best in [Rung::Gso, Rung::Send] {
+fn a_wave_is_followed_whether_its_rates_are_told_or_not() {
+    for (best, tells) in [(Rung::Gso, false), (Rung::Gso, true), (Rung::Send, false), (Rung::Send, true)] {
         let wave = |at_s: f64| 5e9 + 4.9e9 * (at_s * std::f64::consts::TAU / 15.0).sin();
-        let world = World { cpus: 12, best, rate: &wave, ..World::default() };
+        let world = World { cpus: 12, best, slower: 1.3, rate: &wave, tells, ..World::default() };
         let ours = run(&world, &mut Crew::new(), 60.0);
-        assert!(ours.not_sent() < 0.003, "{best:?}: {}", ours.not_sent());
+        assert!(ours.not_sent() < 0.003, "{best:?} {tells}: {}", ours.not_sent());
         let theirs = run(&world, &mut published(), 60.0);
-        assert!(ours.thread_seconds < theirs.thread_seconds, "{best:?}");
+        assert!(ours.thread_seconds < theirs.thread_seconds, "{best:?} {tells}");
+        let most = if best == Rung::Gso { 1 } else { 5 };
+        assert!(ours.threads_most <= most, "{best:?} {tells}: {} threads", ours.threads_most);
     }
 }
 
