@@ -2,7 +2,7 @@
 //! `cargo run --profile perf -p cast --example paced -- RATE [MSS] [SECONDS] [THREADS]`.
 
 use cast::receiver::{BUFFER, ReceiveOptions, Receiver, Until};
-use cast::sender::{SendOptions, Sender};
+use cast::sender::{Crewing, SendOptions, Sender};
 use cast::wire::Key;
 use pace::{Profile, Rule};
 use std::time::Duration;
@@ -30,8 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         mss: number(1, 1472)? as u16,
         profile,
         rule: Rule::default(),
-        threads: (threads, threads),
-        is_managed: true,
+        threads: (threads.max(1), if threads == 0 { 2 } else { threads }),
+        crewing: if threads == 0 { Crewing::Learned } else { Crewing::Fixed },
         burst_max: None,
         rung_max: None,
         lasts: Some(Duration::from_secs(number(2, 10)?)),

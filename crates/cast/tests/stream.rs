@@ -5,7 +5,7 @@
 use cast::CastError;
 use cast::control::{Control, ask};
 use cast::receiver::{BUFFER, Ended, ReceiveOptions, Receiver, StreamReport, Until};
-use cast::sender::{SendOptions, Sender, Summary};
+use cast::sender::{Crewing, SendOptions, Sender, Summary};
 use cast::socket::Rung;
 use cast::wire::{Key, Refusal};
 use pace::{Profile, Rule};
@@ -32,7 +32,7 @@ fn sending(to: SocketAddr, profile: &str) -> SendOptions {
         profile: Profile::parse(profile, |_| Err("no files here".to_owned())).unwrap(),
         rule: Rule::default(),
         threads: (1, 1),
-        is_managed: false,
+        crewing: Crewing::Fixed,
         burst_max: None,
         rung_max: None,
         lasts: Some(Duration::from_millis(500)),

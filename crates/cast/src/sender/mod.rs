@@ -1,5 +1,6 @@
 //! The paced sender: threads that send, a manager that sees to them, and a peer that has agreed.
 
+mod host;
 mod peer;
 mod steward;
 mod tally;
@@ -23,6 +24,17 @@ use steward::Steward;
 /// Threads a sender has at most.
 pub const THREADS_MAX: usize = 64;
 
+/// Who decides how many threads send, and how.
+#[derive(Debug, Clone)]
+pub enum Crewing {
+    /// Nobody: as many as there are at first, each burst 100 us worth, on the highest rung.
+    Fixed,
+    /// What the threads report: [`pace::crew::Crew`].
+    Learned,
+    /// The published rule, to compare with.
+    Published(pace::crew::Published),
+}
+
 /// What to send.
 #[derive(Debug, Clone)]
 pub struct SendOptions {
@@ -36,8 +48,8 @@ pub struct SendOptions {
     pub rule: Rule,
     /// Threads to begin with, and at most; the most is held to the processors this process may use.
     pub threads: (usize, usize),
-    /// Whether the manager may change anything.
-    pub is_managed: bool,
+    /// Who decides between them.
+    pub crewing: Crewing,
     /// Packets of a burst, at most.
     pub burst_max: Option<u32>,
     /// The highest rung to use.
@@ -111,6 +123,8 @@ pub struct View {
     pub lost_path: u64,
     /// What keeps the rate from being reached, if anything.
     pub ceiling: Option<&'static str>,
+    /// Why threads, rung or burst are others than in the view before.
+    pub reason: Option<&'static str>,
 }
 
 /// What came of it all.

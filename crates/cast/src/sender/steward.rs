@@ -1,13 +1,15 @@
 //! Sees to the threads: gives them their share of the rate, hears what the peer gets, looks ten times a second whether they keep up.
 
+use super::host::HostWatch;
 use super::peer::{Offer, Peer};
 use super::tally::Tally;
 use super::thread::{Beginning, Desk, Duty, Orders, Thread};
-use super::{SendOptions, Summary, View, Word};
+use super::{Crewing, SendOptions, Summary, View, Word};
 use crate::error::CastError;
 use crate::feed::{Feed, FileFeed};
 use crate::socket::{Outbox, Rung, connect, probe};
 use crate::wire::Counted;
+use pace::crew::{Ceiling, Controller, Crew, Decision, Reason, Report, Seen as Evidence, burst_for};
 use pace::{Gaps, Interval, Lag};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender as Channel};
@@ -25,6 +27,8 @@ struct Running {
     handle: JoinHandle<()>,
     sends: bool,
     told: Tally,
+    /// How late it was since the last look.
+    lag: Lag,
 }
 
 /// How the rate is carried.
@@ -33,6 +37,16 @@ struct Plan {
     threads: usize,
     burst: u32,
     rung: Rung,
+}
+
+/// What was decided on last, and said to people.
+#[derive(Default)]
+struct Decided {
+    /// What was asked for until then, in bits, and what each thread had told.
+    asked_bits: f64,
+    told: Vec<Tally>,
+    reason: Option<&'static str>,
+    ceiling: Option<&'static str>,
 }
 
 /// What was counted up to the last look.
@@ -61,6 +75,10 @@ pub(super) struct Steward {
     rate: f64,
     counted_to: Duration,
     asked_bits: f64,
+    /// Decides on the plan; without it the plan stays but for the size of bursts.
+    controller: Option<Box<dyn Controller + Send>>,
+    host: HostWatch,
+    decided: Decided,
     /// Set by a word; the profile does not count any more.
     set: Option<f64>,
     stopped: bool,
@@ -84,6 +102,12 @@ impl Steward {
         let probed = probe(&connect(options.to).map_err(CastError::io("a socket"))?);
         let rung = options.rung_max.map_or(probed, |most| most.min(probed));
         let plan = Plan { threads: options.threads.0, burst: 1, rung };
+        let controller: Option<Box<dyn Controller + Send>> = match &options.crewing {
+            Crewing::Fixed => None,
+            Crewing::Learned => Some(Box::new(Crew::new())),
+            Crewing::Published(rule) => Some(Box::new(rule.clone())),
+        };
+        let host = HostWatch::new(options.threads.1);
         Ok(Steward {
             options,
             peer,
@@ -98,6 +122,9 @@ impl Steward {
             rate: 0.0,
             counted_to: Duration::ZERO,
             asked_bits: 0.0,
+            controller,
+            host,
+            decided: Decided::default(),
             set: None,
             stopped: false,
             thread_seconds: 0.0,
@@ -123,6 +150,7 @@ impl Steward {
 
     fn go(&mut self) -> Result<(), CastError> {
         let mut look = LOOKS;
+        let mut decides = self.controller.as_ref().map_or(Duration::MAX, |controller| controller.period());
         loop {
             self.hear();
             let elapsed = self.begun.elapsed();
@@ -134,14 +162,21 @@ impl Steward {
             if rate != self.rate {
                 self.count();
                 self.rate = rate;
-                self.apply(self.fitting())?;
+                let plan = self.fitting();
+                self.apply(plan)?;
+            }
+            if elapsed >= decides {
+                decides = (decides
+                    + self.controller.as_ref().map_or(LOOKS, |controller| controller.period()))
+                .max(elapsed);
+                self.decide()?;
             }
             if elapsed >= look {
                 look = (look + LOOKS).max(elapsed);
                 self.look();
             }
             let next = self.options.profile.next_change(elapsed).filter(|_| self.set.is_none());
-            let mut until = (elapsed + HEARS).min(look).min(next.unwrap_or(Duration::MAX));
+            let mut until = (elapsed + HEARS).min(look).min(decides).min(next.unwrap_or(Duration::MAX));
             until = until.min(self.options.lasts.unwrap_or(Duration::MAX));
             self.peer.listen(self.begun + until)?;
         }
@@ -176,13 +211,87 @@ impl Steward {
         self.counted_to = now;
     }
 
-    /// The plan for the rate in force: bursts of about 100 us of it.
-    fn fitting(&self) -> Plan {
-        let threads = self.plan.threads;
-        let packets = self.rate * 100e-6 / self.packet_bits() / threads as f64;
+    /// The plan for a rate that has just changed.
+    fn fitting(&mut self) -> Plan {
+        let (now, rate) = (Instant::now(), self.rate);
+        let decision = match &mut self.controller {
+            Some(_) if self.running.is_empty() => Some(self.judge(&[])),
+            Some(controller) => controller.rate_changed(now, rate),
+            None => None,
+        };
+        if let Some(decision) = decision {
+            return self.planned(&decision);
+        }
+        let is_fixed = self.controller.is_none();
+        let burst = burst_for(rate, u32::from(self.options.mss), self.burst_max());
+        Plan { burst: if is_fixed { burst } else { self.plan.burst }, ..self.plan }
+    }
+
+    fn burst_max(&self) -> u32 {
         let most = Outbox::burst_max(self.rung, self.options.mss) as u32;
-        let most = self.options.burst_max.map_or(most, |bound| bound.clamp(1, most));
-        Plan { threads, burst: (packets as u32).clamp(1, most), rung: self.rung }
+        self.options.burst_max.map_or(most, |bound| bound.clamp(1, most))
+    }
+
+    /// Asks who decides; without anybody everything stays.
+    fn judge(&mut self, threads: &[Report]) -> Decision {
+        let ours = threads.iter().map(|report| report.cpu).sum();
+        let evidence = Evidence {
+            now: Instant::now(),
+            rate_bits_per_s: self.rate,
+            mss_octets: u32::from(self.options.mss),
+            burst_max: self.burst_max(),
+            best: self.rung.into(),
+            threads,
+            host: self.host.look(ours),
+        };
+        match &mut self.controller {
+            Some(controller) => controller.decide(&evidence),
+            None => unreachable!("only who has a controller asks it"),
+        }
+    }
+
+    fn planned(&mut self, decision: &Decision) -> Plan {
+        let (first, most) = self.options.threads;
+        self.decided.ceiling = decision.ceiling.map(in_the_way);
+        if let Some(reason) = decision.reason {
+            self.decided.reason = Some(changed_for(reason));
+        }
+        // The first threads are the user's; what is decided later may be fewer.
+        let least = if self.running.is_empty() { first } else { 1 };
+        let threads = (decision.setting.threads as usize).clamp(least, most);
+        Plan { threads, burst: decision.setting.burst, rung: decision.setting.rung.into() }
+    }
+
+    /// At the end of a period: how it went, and what is to be.
+    fn decide(&mut self) -> Result<(), CastError> {
+        self.count();
+        let sending = self.running.iter().filter(|one| one.sends).count().max(1) as f64;
+        let asked = (self.asked_bits - self.decided.asked_bits) / self.packet_bits() / sending;
+        let tallies = self.hear_threads();
+        self.decided.told.resize_with(tallies.len(), Tally::default);
+        let reports: Vec<Report> = tallies
+            .iter()
+            .zip(&self.decided.told)
+            .zip(&self.running)
+            .filter(|(_, one)| one.sends)
+            .map(|((tally, before), _)| tally.since(before, asked))
+            .collect();
+        (self.decided.told, self.decided.asked_bits) = (tallies, self.asked_bits);
+        let decision = self.judge(&reports);
+        let plan = self.planned(&decision);
+        if plan != self.plan { self.apply(plan) } else { Ok(()) }
+    }
+
+    /// What each thread has told; how late they were is added up.
+    fn hear_threads(&mut self) -> Vec<Tally> {
+        let mut tallies = Vec::with_capacity(self.running.len());
+        for one in &mut self.running {
+            let tally = one.desk.take();
+            one.lag.merge(&tally.lag);
+            one.told = tally.clone();
+            tallies.push(tally);
+        }
+        tallies
     }
 
     /// Gives every thread its share.
@@ -230,18 +339,16 @@ impl Steward {
             .name(format!("udp-send-{at}"))
             .spawn(move || thread.run())
             .map_err(CastError::io("a thread"))?;
-        self.running.push(Running { desk, handle, sends: true, told: Tally::default() });
+        self.running.push(Running { desk, handle, sends: true, told: Tally::default(), lag: Lag::new() });
         Ok(())
     }
 
     /// Ten times a second: what was done, and how it goes.
     fn look(&mut self) {
         self.count();
+        let _ = self.hear_threads();
         let mut lag = Lag::new();
-        for one in &mut self.running {
-            one.told = one.desk.take();
-            lag.merge(&one.told.lag);
-        }
+        self.running.iter_mut().for_each(|one| lag.merge(&std::mem::take(&mut one.lag)));
         self.lag.merge(&lag);
         let view = self.view(&lag);
         // Nobody has to look.
@@ -281,7 +388,8 @@ impl Steward {
             not_sent: asked.saturating_sub(now.sent),
             lost_socket,
             lost_path: lost - lost_socket,
-            ceiling: None,
+            ceiling: self.decided.ceiling,
+            reason: self.decided.reason.take(),
         };
         self.seen = now;
         view
@@ -297,6 +405,7 @@ impl Steward {
             // One that panicked has told what it sent before.
             let _ = one.handle.join();
             let tally = one.desk.take();
+            self.lag.merge(&one.lag);
             self.lag.merge(&tally.lag);
             tallies.push(tally);
         }
@@ -350,5 +459,26 @@ impl Running {
             self.desk.order(|orders| orders.duty = Duty::Park);
             self.sends = false;
         }
+    }
+}
+
+/// What keeps the rate from being reached, for people.
+fn in_the_way(ceiling: Ceiling) -> &'static str {
+    match ceiling {
+        Ceiling::Cpu => "CPU",
+        Ceiling::Socket => "socket",
+        Ceiling::HostsOtherWork => "other work of this machine",
+    }
+}
+
+/// Why the plan has changed, for people.
+fn changed_for(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Burst => "another rate, another burst",
+        Reason::HigherRung => "more packets with one call",
+        Reason::LowerRung => "the smoother way is enough",
+        Reason::MoreThreads => "one thread more is needed",
+        Reason::Parked => "fewer threads do it",
+        Reason::TakenBack => "another thread brought too little",
     }
 }

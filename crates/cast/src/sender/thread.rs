@@ -292,6 +292,8 @@ impl Thread {
         self.tally.cpu = thread_cpu();
         self.tally.written_off = self.written_off_before + self.pacer.packets_written_off();
         self.tally.rung = Some(self.orders.rung);
+        self.tally.burst = self.orders.interval.burst();
+        self.tally.at = Some(Instant::now());
         self.desk.tell(&mut self.tally);
     }
 }

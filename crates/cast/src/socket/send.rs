@@ -27,6 +27,26 @@ pub enum Rung {
     Gso,
 }
 
+impl From<Rung> for pace::crew::Rung {
+    fn from(rung: Rung) -> Self {
+        match rung {
+            Rung::Send => pace::crew::Rung::Send,
+            Rung::Sendmmsg => pace::crew::Rung::SendMmsg,
+            Rung::Gso => pace::crew::Rung::Gso,
+        }
+    }
+}
+
+impl From<pace::crew::Rung> for Rung {
+    fn from(rung: pace::crew::Rung) -> Self {
+        match rung {
+            pace::crew::Rung::Send => Rung::Send,
+            pace::crew::Rung::SendMmsg => Rung::Sendmmsg,
+            pace::crew::Rung::Gso => Rung::Gso,
+        }
+    }
+}
+
 /// The highest rung that this kernel carries to this peer.
 pub fn probe(socket: &Socket) -> Rung {
     match calls::set_int(socket, libc::SOL_UDP, UDP_SEGMENT, 0) {

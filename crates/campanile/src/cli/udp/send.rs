@@ -5,7 +5,7 @@ use super::args::{RuleName, RungName, Send};
 use super::page::{self, Page};
 use super::{key, on_interrupt, shown};
 use cast::control::Control;
-use cast::sender::{Helm, SendOptions, Sender, Summary, THREADS_MAX, View};
+use cast::sender::{Crewing, Helm, SendOptions, Sender, Summary, THREADS_MAX, View};
 use cast::socket::Rung;
 use pace::{Profile, Rule, parse_bit_rate};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
@@ -81,7 +81,7 @@ fn options(args: &Send) -> Result<SendOptions, Failure> {
             RuleName::Capped => Rule::Capped,
         },
         threads,
-        is_managed,
+        crewing: if is_managed { Crewing::Learned } else { Crewing::Fixed },
         burst_max: args.burst,
         rung_max: args.rung.map(|rung| match rung {
             RungName::Send => Rung::Send,
