@@ -3,6 +3,7 @@
 //! - [`sender`]: threads that each keep a share of the rate, seen to by a manager; only to a receiver that agreed.
 //! - [`receiver`]: threads that count what comes, how evenly, and what was lost where.
 //! - [`control`]: a running sender steered from outside.
+//! - [`push`]: a file to many sites, repaired.
 //! - [`wire`]: what travels between the two.
 //! - [`socket`]: what the kernel can do, probed; all `unsafe` is there.
 //!
@@ -11,6 +12,7 @@
 pub mod control;
 mod error;
 pub mod feed;
+pub mod push;
 pub mod receiver;
 pub mod sender;
 pub mod socket;

@@ -1,0 +1,329 @@
+//! What a path sends next: a machine without sockets and without a clock.
+//!
+//! A path is one site, or a multicast group of them. Sources go out first, block after block. What sites say they
+//! lack is answered by repair symbols, before new sources, as many as the site with the greatest need wants. Towards
+//! the end, when there is nothing else to fill the pipe with, losses are repaired before they are told of.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use super::code::REPAIRS_MAX;
+use super::layout::Layout;
+use super::report::Report;
+
+/// Standard deviations of loss that are repaired beforehand at the end.
+const FORESIGHT: f64 = 2.0;
+/// Of a block that lacks more than this part, sources are sent once more instead of repairs.
+const WHOLE_PART: f64 = 0.75;
+/// Loss beyond which we do not repair beforehand.
+const LOSS_MAX: f64 = 0.5;
+/// How long a datagram and the report on it take, before we know better.
+const FLIGHT_START: Duration = Duration::from_millis(200);
+/// What a report may be late beyond its usual time before what it would tell of counts as lost.
+const LATENESS: Duration = Duration::from_millis(40);
+/// How often it is noted when which datagram went out.
+const MARK_EVERY: Duration = Duration::from_millis(5);
+/// How fast older losses are forgotten, by report.
+const FADE: f64 = 0.95;
+
+/// Symbols of one block that go out together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Number of the first datagram.
+    pub seq: u32,
+    /// The block.
+    pub block: u32,
+    /// The first symbol.
+    pub symbol: u32,
+    /// How many, in a row.
+    pub count: u32,
+}
+
+/// A site as its path sees it.
+struct Site {
+    lacks: Vec<u16>,
+    left: u32,
+    seen: u32,
+    came: u32,
+    lost: f64,
+    sent: f64,
+}
+
+impl Site {
+    fn loss(&self) -> f64 {
+        if self.sent < 1.0 { 0.0 } else { (self.lost / self.sent).clamp(0.0, LOSS_MAX) }
+    }
+
+    fn set(&mut self, block: u32, lacks: u16) {
+        let old = std::mem::replace(&mut self.lacks[block as usize], lacks);
+        match (old, lacks) {
+            (0, 1..) => self.left += 1,
+            (1.., 0) => self.left -= 1,
+            _ => {}
+        }
+    }
+}
+
+/// What was sent of a block.
+#[derive(Default)]
+struct Sent {
+    repairs: u32,
+    bursts: VecDeque<(u32, u32)>,
+}
+
+/// The plan of one path.
+pub struct Planner {
+    layout: Layout,
+    sites: Vec<Option<Site>>,
+    sent: Vec<Sent>,
+    /// Blocks of which something was sent and something is lacking.
+    open: BTreeSet<u32>,
+    cursor: Option<(u32, u32)>,
+    seq: u32,
+    sources: u64,
+    repairs: u64,
+    /// When which datagram went out, and how long it takes to hear of one.
+    marks: VecDeque<(u32, Instant)>,
+    flight: Duration,
+    /// Datagrams before this one are no longer under way, whatever was heard of them.
+    overdue: u32,
+    /// Nothing has changed since there was nothing to send.
+    idle: bool,
+}
+
+impl Planner {
+    /// A plan for `sites` sites, none of which is there yet.
+    pub fn new(layout: Layout, sites: usize) -> Self {
+        Self {
+            layout,
+            sites: (0..sites).map(|_| None).collect(),
+            sent: (0..layout.blocks()).map(|_| Sent::default()).collect(),
+            open: BTreeSet::new(),
+            cursor: None,
+            seq: 0,
+            sources: 0,
+            repairs: 0,
+            marks: VecDeque::new(),
+            flight: FLIGHT_START,
+            overdue: 0,
+            idle: false,
+        }
+    }
+
+    /// A site is there, and has the blocks of which `has` says so.
+    pub fn join(&mut self, site: usize, has: impl Fn(u32) -> bool) {
+        let lacks: Vec<u16> = (0..self.layout.blocks())
+            .map(|block| if has(block) { 0 } else { self.layout.symbols(block) as u16 })
+            .collect();
+        let left = lacks.iter().filter(|lacks| **lacks > 0).count() as u32;
+        self.sites[site] = Some(Site { lacks, left, seen: self.seq, came: 0, lost: 0.0, sent: 0.0 });
+        self.idle = false;
+    }
+
+    /// A site is gone, or finished.
+    pub fn leave(&mut self, site: usize) {
+        self.sites[site] = None;
+    }
+
+    /// Whether any site is there.
+    pub fn anybody(&self) -> bool {
+        self.sites.iter().any(Option::is_some)
+    }
+
+    /// Blocks that a site lacks. None when it is not there.
+    pub fn left(&self, site: usize) -> Option<u32> {
+        self.sites[site].as_ref().map(|site| site.left)
+    }
+
+    /// Datagrams with sources and with repairs so far.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.sources, self.repairs)
+    }
+
+    /// A site told what it lacks. What it claims to have seen that was not sent is not believed.
+    pub fn report(&mut self, now: Instant, site: usize, report: &Report) {
+        let seq = self.seq;
+        let Some(state) = self.sites[site].as_mut() else { return };
+        if report.seen > seq || report.seen != 0 && report.seen < state.seen {
+            return;
+        }
+        let seen = report.seen.max(state.seen);
+        if seen > state.seen
+            && let Some((_, at)) = self.marks.iter().rev().find(|(seq, _)| *seq < seen)
+        {
+            self.flight = (self.flight * 7 + now.saturating_duration_since(*at)) / 8;
+        }
+        let (sent, came) = (seen - state.seen, report.came.saturating_sub(state.came));
+        state.sent = state.sent * FADE + f64::from(sent);
+        state.lost = state.lost * FADE + f64::from(sent.saturating_sub(came));
+        (state.seen, state.came) = (seen, report.came.max(state.came));
+        let mut next = 0;
+        for run in &report.runs {
+            (next..run.first).for_each(|block| state.set(block, 0));
+            for block in run.first..run.first + run.count {
+                state.set(block, run.lacks.min(self.layout.symbols(block) as u16));
+            }
+            next = run.first + run.count;
+        }
+        (next..report.upto.min(self.layout.blocks())).for_each(|block| state.set(block, 0));
+        self.idle = false;
+        self.trim();
+    }
+
+    /// The next burst, of `most` symbols at most. None when all that is known to lack is under way; then ask again
+    /// after the next report, or soon: what nobody reports on counts as lost after a while.
+    pub fn next(&mut self, now: Instant, most: u32) -> Option<Burst> {
+        self.give_up_overdue(now);
+        if self.idle || !self.anybody() {
+            return None;
+        }
+        let ending = self.ending();
+        let burst = match self.wanted_repairs(ending) {
+            Some((block, wanted)) => Some(self.send_repairs(block, wanted.min(most))),
+            None => self.send_sources(most),
+        };
+        self.idle = burst.is_none();
+        if let Some(burst) = burst
+            && self.marks.back().is_none_or(|(_, at)| now.saturating_duration_since(*at) >= MARK_EVERY)
+        {
+            self.marks.push_back((burst.seq, now));
+        }
+        burst
+    }
+
+    /// What should have been reported on by now is not waited for any longer.
+    fn give_up_overdue(&mut self, now: Instant) {
+        let patience = self.flight * 5 / 4 + LATENESS;
+        while let Some((seq, at)) = self.marks.front().copied()
+            && now.saturating_duration_since(at) > patience
+        {
+            self.marks.pop_front();
+            // The last mark stands for all that went out after it.
+            self.overdue = self.marks.front().map_or(self.seq, |_| seq);
+            self.idle = false;
+        }
+    }
+
+    /// The first open block that wants repairs, and how many.
+    fn wanted_repairs(&self, ending: bool) -> Option<(u32, u32)> {
+        self.open.iter().find_map(|block| {
+            if self.cursor.is_some_and(|(at, _)| at == *block) {
+                return None;
+            }
+            let wanted = self.live().map(|site| self.wants(site, *block, ending)).max().unwrap_or(0);
+            (wanted > 0).then_some((*block, wanted))
+        })
+    }
+
+    fn live(&self) -> impl Iterator<Item = &Site> {
+        self.sites.iter().flatten()
+    }
+
+    /// How many more symbols a site wants of a block beyond those under way.
+    fn wants(&self, site: &Site, block: u32, ending: bool) -> u32 {
+        let lacks = u32::from(site.lacks[block as usize]);
+        let under_way = self.under_way(site, block);
+        if lacks == 0 || under_way == 0 && self.wholly(lacks, block) {
+            return 0;
+        }
+        if !ending {
+            return lacks.saturating_sub(under_way);
+        }
+        let (loss, under_way) = (site.loss(), f64::from(under_way));
+        let arrives = under_way * (1.0 - loss) - FORESIGHT * (under_way * loss * (1.0 - loss)).sqrt();
+        ((f64::from(lacks) - arrives) / (1.0 - loss)).ceil().max(0.0) as u32
+    }
+
+    /// Whether so much of a block lacks that its sources are sent once more.
+    fn wholly(&self, lacks: u32, block: u32) -> bool {
+        f64::from(lacks) >= WHOLE_PART * self.layout.symbols(block) as f64
+    }
+
+    fn under_way(&self, site: &Site, block: u32) -> u32 {
+        let heard = site.seen.max(self.overdue);
+        let bursts = self.sent[block as usize].bursts.iter().rev().map(|(seq, count)| (seq + count, *count));
+        bursts.take_while(|(end, _)| *end > heard).map(|(end, count)| (end - heard).min(count)).sum()
+    }
+
+    /// Whether what is left of the sources is no more than what is under way: then waiting for reports would let the
+    /// pipe run dry.
+    fn ending(&self) -> bool {
+        let Some((block, symbol)) = self.cursor else { return self.seq > 0 };
+        let under_way = self.live().map(|site| self.seq - site.seen).max().unwrap_or(0);
+        let left = self.layout.size() - self.layout.offset(block);
+        let left = left / self.layout.symbol_size() as u64;
+        left.saturating_sub(u64::from(symbol)) <= u64::from(under_way)
+    }
+
+    fn send_repairs(&mut self, block: u32, count: u32) -> Burst {
+        let first = self.sent[block as usize].repairs;
+        let count = count.min(REPAIRS_MAX - first);
+        self.sent[block as usize].repairs = (first + count) % REPAIRS_MAX;
+        self.repairs += u64::from(count);
+        self.note(block, self.layout.symbols(block) as u32 + first, count)
+    }
+
+    fn send_sources(&mut self, most: u32) -> Option<Burst> {
+        let (block, symbol) = match self.cursor {
+            Some(at) => at,
+            None => (self.next_whole(0)?, 0),
+        };
+        let symbols = self.layout.symbols(block) as u32;
+        let count = most.min(symbols - symbol);
+        let burst = self.note(block, symbol, count);
+        self.sources += u64::from(count);
+        self.cursor = if symbol + count < symbols {
+            Some((block, symbol + count))
+        } else {
+            self.next_whole(block + 1).map(|block| (block, 0))
+        };
+        Some(burst)
+    }
+
+    /// The next block that a site lacks wholly, with nothing of it under way.
+    fn next_whole(&self, from: u32) -> Option<u32> {
+        (from..self.layout.blocks()).find(|block| {
+            self.live().any(|site| {
+                self.wholly(u32::from(site.lacks[*block as usize]), *block)
+                    && self.under_way(site, *block) == 0
+            })
+        })
+    }
+
+    fn note(&mut self, block: u32, symbol: u32, count: u32) -> Burst {
+        let burst = Burst { seq: self.seq, block, symbol, count };
+        self.seq += count;
+        self.open.insert(block);
+        let bursts = &mut self.sent[block as usize].bursts;
+        match bursts.back_mut() {
+            Some((seq, before)) if *seq + *before == burst.seq => *before += count,
+            _ => bursts.push_back((burst.seq, count)),
+        }
+        burst
+    }
+
+    /// Forgets bursts that every site has behind it, and blocks that nobody lacks a part of.
+    fn trim(&mut self) {
+        let overdue = self.overdue;
+        let Some(seen) = self.live().map(|site| site.seen.max(overdue)).min() else { return };
+        let mut closed = Vec::new();
+        for &block in &self.open {
+            let bursts = &mut self.sent[block as usize].bursts;
+            while bursts.front().is_some_and(|(seq, count)| seq + count <= seen) {
+                bursts.pop_front();
+            }
+            let under_way = !self.sent[block as usize].bursts.is_empty();
+            let part = |site: &Site| {
+                let lacks = u32::from(site.lacks[block as usize]);
+                lacks > 0 && (under_way || !self.wholly(lacks, block))
+            };
+            if !self.sites.iter().flatten().any(part) {
+                closed.push(block);
+            }
+        }
+        closed.iter().for_each(|block| {
+            self.open.remove(block);
+            self.sent[*block as usize].bursts.clear();
+        });
+    }
+}
