@@ -6,12 +6,25 @@
 
 mod assembly;
 mod code;
+mod disk;
+mod intake;
 mod layout;
+mod link;
 mod manifest;
 mod message;
+mod pacer;
 mod packet;
 mod planner;
 mod proof;
+mod receive;
 mod report;
+mod udp;
 #[cfg(test)]
 mod wire_tests;
+pub use proof::SiteKey;
+pub use receive::{ReceiveOptions, Received, Receiving};
+mod send;
+mod site;
+mod stream;
+pub use send::{Outcome, Progress, PushReport, SendOptions, Site, SiteReport, public_key, send};
+pub use stream::Counts;

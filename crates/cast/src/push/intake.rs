@@ -1,0 +1,129 @@
+//! The receiver's thread for data: from the socket through the assembly to the disk, and reports in between.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::assembly::{Assembly, Taken};
+use super::disk::{Growing, Trouble};
+use super::manifest::Manifest;
+use super::message::Reason;
+use super::udp::Receiver;
+
+/// How often what lacks is told while data comes.
+const REPORT_EVERY: Duration = Duration::from_millis(20);
+/// And while none comes: a sign of life.
+const REPORT_IDLE: Duration = Duration::from_millis(200);
+/// When nothing came for this long, what is new is told at once.
+const PATIENCE: Duration = Duration::from_millis(4);
+/// Blocks that may come whole and wrong before the push is ended.
+const WRONG_MAX: u32 = 8;
+
+/// What the thread says.
+pub enum Word {
+    /// What lacks.
+    Report(Vec<u8>),
+    /// Every block is written.
+    Whole(Box<Growing>),
+    /// It cannot go on.
+    Trouble(Trouble),
+}
+
+/// All that the thread needs.
+pub struct Intake {
+    /// What is pushed.
+    pub manifest: Arc<Manifest>,
+    /// What has come.
+    pub assembly: Assembly,
+    /// Where it goes.
+    pub growing: Growing,
+    /// Where it comes from.
+    pub socket: Receiver,
+    /// Set when nobody wants it any more.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Intake {
+    /// Runs until every block is written, it is stopped, or it cannot go on.
+    pub fn run(mut self, say: &UnboundedSender<Word>) {
+        let told = self.take_all(say);
+        let _ = match told {
+            Ok(true) => say.send(Word::Whole(Box::new(self.growing))),
+            Ok(false) => Ok(()),
+            Err(trouble) => say.send(Word::Trouble(trouble)),
+        };
+    }
+
+    /// True when every block is written, false when stopped.
+    fn take_all(&mut self, say: &UnboundedSender<Word>) -> Result<bool, Trouble> {
+        let lost =
+            |error| Trouble { reason: Reason::Protocol, words: format!("the data socket fails: {error}") };
+        self.socket.set_patience(PATIENCE).map_err(lost)?;
+        let (mut reported, mut news, mut wrong) = (Instant::now(), true, 0);
+        while self.assembly.left() > 0 {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            let came = self.socket.receive().map_err(lost)?;
+            let waited = came.is_none();
+            if let Some((octets, len)) = came {
+                for datagram in octets.chunks(len) {
+                    match self.assembly.take(datagram) {
+                        Taken::Foreign => {}
+                        Taken::Useless | Taken::Kept => news = true,
+                        Taken::Whole(block) => {
+                            news = true;
+                            wrong += u32::from(!keep(
+                                &self.manifest,
+                                &mut self.assembly,
+                                &mut self.growing,
+                                block,
+                            )?);
+                        }
+                    }
+                }
+            }
+            if wrong > WRONG_MAX {
+                let words = format!("{wrong} blocks came whole and wrong");
+                return Err(Trouble { reason: Reason::Tampered, words });
+            }
+            let age = reported.elapsed();
+            let due = if !news {
+                REPORT_IDLE
+            } else if waited {
+                PATIENCE
+            } else {
+                REPORT_EVERY
+            };
+            if age >= due {
+                self.report(say);
+                (reported, news) = (Instant::now(), false);
+            }
+        }
+        self.report(say);
+        Ok(true)
+    }
+
+    fn report(&self, say: &UnboundedSender<Word>) {
+        let _ = say.send(Word::Report(self.assembly.report().write()));
+    }
+}
+
+/// Checks and writes a whole block. False when it was wrong.
+fn keep(
+    manifest: &Manifest,
+    assembly: &mut Assembly,
+    growing: &mut Growing,
+    block: u32,
+) -> Result<bool, Trouble> {
+    let octets = assembly.whole(block);
+    if !manifest.holds(block, octets) {
+        assembly.reject(block);
+        return Ok(false);
+    }
+    growing.write(manifest.layout.offset(block), block, octets)?;
+    assembly.finish(block);
+    Ok(true)
+}

@@ -1,0 +1,223 @@
+//! UDP sockets: many datagrams of one size by one call where the kernel can (UDP_SEGMENT, UDP_GRO), one by one where
+//! it cannot.
+#![allow(unsafe_code)] // socket options and control messages only
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+/// Datagrams of one call at most: 64 is the kernel's limit, and all of them have to fit into 65,507 octets.
+pub const SEGMENTS_MAX: usize = 40;
+/// What we ask the kernel to hold for us, in octets; it may give less.
+const BUFFER_LEN: usize = 8 << 20;
+/// Octets that one receiving call may bring.
+const RECEIVED_LEN_MAX: usize = 1 << 16;
+/// Room for one control message of 4 octets, aligned as the kernel wants it.
+type Control = [u64; 4];
+
+/// Sends bursts.
+pub struct Sender {
+    socket: UdpSocket,
+    segments: bool,
+}
+
+impl Sender {
+    /// A socket for sites of this kind of address. `interface` is where multicast goes out, `hops` how far.
+    pub fn open(v6: bool, interface: Option<Ipv4Addr>, hops: u32) -> io::Result<Self> {
+        let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        let _ = socket.set_send_buffer_size(BUFFER_LEN);
+        if !v6 {
+            socket.set_multicast_ttl_v4(hops)?;
+            if let Some(interface) = interface {
+                socket.set_multicast_if_v4(&interface)?;
+            }
+        }
+        // The size zero changes nothing; a kernel without UDP_SEGMENT refuses the option.
+        let segments = set_udp_option(&socket, libc::UDP_SEGMENT, 0).is_ok();
+        Ok(Self { socket: socket.into(), segments })
+    }
+
+    /// Sends `octets` as datagrams of `len` octets each (the last may be shorter).
+    pub fn send(&mut self, to: SocketAddr, octets: &[u8], len: usize) -> io::Result<()> {
+        if self.segments && octets.len() > len {
+            match self.send_segments(to, octets, len) {
+                // A path without checksum offload answers EIO; from now on one by one.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) => {
+                    self.segments = false;
+                }
+                other => return other,
+            }
+        }
+        octets.chunks(len).try_for_each(|datagram| self.socket.send_to(datagram, to).map(|_| ()))
+    }
+
+    fn send_segments(&self, to: SocketAddr, octets: &[u8], len: usize) -> io::Result<()> {
+        let address = SockAddr::from(to);
+        let mut control: Control = [0; 4];
+        let mut vector = libc::iovec { iov_base: octets.as_ptr() as *mut _, iov_len: octets.len() };
+        // SAFETY: all pointers are to locals or arguments that outlive the call; the control buffer is aligned and
+        // holds one message of two octets, whose header and data are written inside it.
+        let sent = unsafe {
+            let mut message: libc::msghdr = zeroed();
+            message.msg_name = address.as_ptr() as *mut _;
+            message.msg_namelen = address.len();
+            message.msg_iov = &raw mut vector;
+            message.msg_iovlen = 1;
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = libc::SOL_UDP;
+            (*header).cmsg_type = libc::UDP_SEGMENT;
+            (*header).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+            libc::CMSG_DATA(header).cast::<u16>().write_unaligned(len as u16);
+            libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0)
+        };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+/// Receives bursts.
+pub struct Receiver {
+    socket: UdpSocket,
+    buffer: Vec<u8>,
+}
+
+impl Receiver {
+    /// A socket for data on a port of its own, or `port`.
+    pub fn unicast(address: IpAddr, port: u16) -> io::Result<Self> {
+        let socket =
+            Socket::new(Domain::for_address((address, port).into()), Type::DGRAM, Some(Protocol::UDP))?;
+        Self::ready(socket, (address, port).into())
+    }
+
+    /// A socket that joins a group on an interface. Others on this machine may join it too.
+    pub fn multicast(group: SocketAddrV4, interface: Option<Ipv4Addr>) -> io::Result<Self> {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_reuse_address(true)?;
+        let receiver = Self::ready(socket, group.into())?;
+        receiver.socket.join_multicast_v4(group.ip(), &interface.unwrap_or(Ipv4Addr::UNSPECIFIED))?;
+        Ok(receiver)
+    }
+
+    fn ready(socket: Socket, address: SocketAddr) -> io::Result<Self> {
+        let _ = socket.set_recv_buffer_size(BUFFER_LEN);
+        // Beyond the system's limit only the privileged may; without it the limit holds.
+        let _ = set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_LEN as i32);
+        // Without it each datagram comes by itself: slower, not wrong.
+        let _ = set_udp_option(&socket, libc::UDP_GRO, 1);
+        socket.bind(&address.into())?;
+        Ok(Self { socket: socket.into(), buffer: vec![0; RECEIVED_LEN_MAX] })
+    }
+
+    /// The port it listens on.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.socket.local_addr()?.port())
+    }
+
+    /// Waits for datagrams this long, more or less.
+    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.socket.set_read_timeout(Some(patience))
+    }
+
+    /// What came by one call, and the size of each datagram in it but the last. None when nothing came in time.
+    pub fn receive(&mut self) -> io::Result<Option<(&[u8], usize)>> {
+        let mut control: Control = [0; 4];
+        let mut vector =
+            libc::iovec { iov_base: self.buffer.as_mut_ptr().cast(), iov_len: self.buffer.len() };
+        // SAFETY: all pointers are to locals or to our buffer, which outlive the call; control messages are walked
+        // as the kernel left them, within the length that it set.
+        let (came, segment) = unsafe {
+            let mut message: libc::msghdr = zeroed();
+            message.msg_iov = &raw mut vector;
+            message.msg_iovlen = 1;
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = size_of::<Control>() as _;
+            let came = libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0);
+            let mut segment = 0;
+            let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+            while came >= 0 && !header.is_null() {
+                if (*header).cmsg_level == libc::SOL_UDP && (*header).cmsg_type == libc::UDP_GRO {
+                    segment = libc::CMSG_DATA(header).cast::<i32>().read_unaligned();
+                }
+                header = libc::CMSG_NXTHDR(&raw const message, header);
+            }
+            (came, segment)
+        };
+        if came < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => Ok(None),
+                _ => Err(error),
+            };
+        }
+        let came = &self.buffer[..came as usize];
+        let segment = if segment > 0 { segment as usize } else { came.len().max(1) };
+        Ok(Some((came, segment)))
+    }
+}
+
+fn set_udp_option(socket: &Socket, option: i32, value: i32) -> io::Result<()> {
+    set_option(socket, libc::SOL_UDP, option, value)
+}
+
+fn set_option(socket: &Socket, level: i32, option: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the value is a local of the length told.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<i32>() as u32,
+        )
+    };
+    if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collect(receiver: &mut Receiver, wanted: usize) -> Vec<Vec<u8>> {
+        let mut datagrams = Vec::new();
+        while datagrams.len() < wanted {
+            let (octets, len) = receiver.receive().unwrap().expect("datagrams in time");
+            datagrams.extend(octets.chunks(len).map(<[u8]>::to_vec));
+        }
+        datagrams
+    }
+
+    #[test]
+    fn a_burst_comes_as_the_datagrams_it_was_made_of() {
+        let mut receiver = Receiver::unicast(Ipv4Addr::LOCALHOST.into(), 0).unwrap();
+        receiver.set_patience(Duration::from_secs(5)).unwrap();
+        let to = (Ipv4Addr::LOCALHOST, receiver.port().unwrap()).into();
+        let octets: Vec<u8> = (0..1000).map(|at| (at / 100) as u8).collect();
+        let mut sender = Sender::open(false, None, 1).unwrap();
+        for segments in [sender.segments, false] {
+            sender.segments = segments;
+            sender.send(to, &octets, 100).unwrap();
+            let datagrams = collect(&mut receiver, 10);
+            assert_eq!(datagrams, octets.chunks(100).map(<[u8]>::to_vec).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn every_member_of_a_group_receives_a_burst() {
+        let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let group = SocketAddrV4::new(Ipv4Addr::new(239, 77, 1, 1), free);
+        let mut members: Vec<Receiver> =
+            (0..3).map(|_| Receiver::multicast(group, Some(Ipv4Addr::LOCALHOST)).unwrap()).collect();
+        let mut sender = Sender::open(false, Some(Ipv4Addr::LOCALHOST), 0).unwrap();
+        sender.send(group.into(), &[5; 300], 100).unwrap();
+        for member in &mut members {
+            member.set_patience(Duration::from_secs(5)).unwrap();
+            assert_eq!(collect(member, 3), vec![vec![5; 100]; 3]);
+        }
+    }
+}
