@@ -127,3 +127,64 @@ fn keep(
     assembly.finish(block);
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::disk::Found;
+    use super::super::packet::{HEADER_LEN, Header};
+    use super::super::udp::Sender;
+    use super::*;
+    use std::net::Ipv4Addr;
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    const TOKEN: u64 = 11;
+    const BLOCKS: u32 = 10;
+
+    /// A thread that takes in a file of zeros, and how to write to it.
+    fn start(folder: &tempfile::TempDir) -> (impl FnMut(u64, u32, u32, u8), UnboundedReceiver<Word>) {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(u64::from(BLOCKS) * 262_144).unwrap();
+        let manifest = Arc::new(Manifest::of(&mut file.try_clone().unwrap(), "zeros".into()).unwrap());
+        let Ok(Found::Part(growing, has)) = Growing::open(folder.path(), &manifest, false, 0) else {
+            panic!("a new file")
+        };
+        let socket = Receiver::unicast(Ipv4Addr::LOCALHOST.into(), 0).unwrap();
+        let to = (Ipv4Addr::LOCALHOST, socket.port().unwrap()).into();
+        let assembly = Assembly::new(manifest.layout, TOKEN, has);
+        let intake = Intake { manifest, assembly, growing, socket, stop: Arc::new(AtomicBool::new(false)) };
+        let (say, words) = unbounded_channel();
+        std::thread::spawn(move || intake.run(&say));
+        let mut sender = Sender::open(false, None, 1).unwrap();
+        let send = move |token, block, symbol, octet| {
+            let mut datagram = vec![octet; HEADER_LEN + 1408];
+            Header { token, seq: block * 187 + symbol, block, symbol }.write(&mut datagram);
+            sender.send(to, &datagram, datagram.len()).unwrap();
+        };
+        (send, words)
+    }
+
+    fn last(mut words: UnboundedReceiver<Word>) -> Word {
+        std::iter::from_fn(|| words.blocking_recv()).last().unwrap()
+    }
+
+    #[test]
+    fn who_does_not_know_the_token_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut send, words) = start(&folder);
+        for block in 0..BLOCKS {
+            (0..187).for_each(|symbol| send(TOKEN + 1, block, symbol, 5));
+            (0..187).for_each(|symbol| send(TOKEN, block, symbol, 0));
+        }
+        assert!(matches!(last(words), Word::Whole(_)));
+    }
+
+    #[test]
+    fn blocks_that_are_whole_and_wrong_end_the_push() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut send, words) = start(&folder);
+        for block in 0..BLOCKS {
+            (0..187).for_each(|symbol| send(TOKEN, block, symbol, 5));
+        }
+        assert!(matches!(last(words), Word::Trouble(Trouble { reason: Reason::Tampered, .. })));
+    }
+}

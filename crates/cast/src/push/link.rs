@@ -18,6 +18,8 @@ use super::proof::{EXPORTER_LABEL, KEY_LEN};
 const ALPN: &[u8] = b"campanile-push/1";
 /// A connection on which nothing comes for this long is over.
 const IDLE_MAX: Duration = Duration::from_secs(5);
+/// The round trip before it is measured: a lost first datagram is sent again after three of it.
+const RTT_START: Duration = Duration::from_millis(100);
 /// So that a connection on which nothing is said stays.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// The name that certificates are made out to; nobody looks at it.
@@ -30,6 +32,7 @@ fn provider() -> Arc<CryptoProvider> {
 fn transport() -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport.max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_MAX.as_millis() as u32))));
+    transport.initial_rtt(RTT_START);
     transport.keep_alive_interval(Some(KEEP_ALIVE));
     transport.max_concurrent_bidi_streams(VarInt::from_u32(1));
     transport.max_concurrent_uni_streams(VarInt::from_u32(0));

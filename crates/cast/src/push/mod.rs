@@ -18,7 +18,7 @@ mod planner;
 mod proof;
 mod receive;
 mod report;
-mod udp;
+pub mod udp;
 #[cfg(test)]
 mod wire_tests;
 pub use proof::SiteKey;

@@ -131,6 +131,7 @@ impl Planner {
     }
 
     /// Blocks that a site lacks. None when it is not there.
+    #[cfg(test)]
     pub fn left(&self, site: usize) -> Option<u32> {
         self.sites[site].as_ref().map(|site| site.left)
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use ed25519_dalek::SigningKey;
@@ -111,7 +111,7 @@ pub struct SiteReport {
     pub name: String,
     /// What became of it.
     pub outcome: Outcome,
-    /// From when it was there until its end; none when it never was.
+    /// From when it was there and the first datagram went out until its end; none when it never was there.
     pub took: Option<Duration>,
     /// Blocks it lacks.
     pub left: u32,
@@ -145,6 +145,8 @@ pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> 
     let token = u64::from_be_bytes(link::random()?);
     let offer = Arc::new(offer(&options, &manifest, token));
     let v6 = options.sites.iter().any(|site| site.address.is_ipv6());
+    let paths = if options.group.is_some() { 1 } else { options.sites.len() };
+    let began: Arc<[OnceLock<Instant>]> = (0..paths).map(|_| OnceLock::new()).collect();
     let stream = Stream {
         file,
         layout: manifest.layout,
@@ -153,6 +155,7 @@ pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> 
         group: options.group.map(SocketAddr::from),
         socket: Sender::open(v6, options.interface, options.hops)?,
         sites: options.sites.len(),
+        began: began.clone(),
     };
     let (events, hear) = mpsc::channel();
     let data = std::thread::Builder::new().name("push-stream".into()).spawn(move || stream.run(&hear))?;
@@ -170,7 +173,7 @@ pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> 
             progress: progress.clone(),
             give_up: options.give_up,
         };
-        visits.spawn(visit_until(visit, options.deadline));
+        visits.spawn(visit_until(visit, options.deadline, began.clone()));
     }
     drop(events);
     let mut sites: Vec<(usize, SiteReport)> = Vec::new();
@@ -186,7 +189,11 @@ pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> 
 }
 
 /// One site, until its end or the deadline.
-async fn visit_until(visit: Visit, deadline: Option<Duration>) -> (usize, SiteReport) {
+async fn visit_until(
+    visit: Visit,
+    deadline: Option<Duration>,
+    began: Arc<[OnceLock<Instant>]>,
+) -> (usize, SiteReport) {
     let mut standing = Standing::new(visit.blocks);
     let visiting = visit.run(&mut standing);
     let outcome = match deadline {
@@ -194,7 +201,8 @@ async fn visit_until(visit: Visit, deadline: Option<Duration>) -> (usize, SiteRe
         None => visiting.await,
     };
     let left = if outcome == Outcome::Done { 0 } else { standing.left };
-    let took = standing.joined.map(|joined: Instant| joined.elapsed());
+    let began = began[visit.number.min(began.len() - 1)].get();
+    let took = standing.joined.map(|joined| began.map_or(joined, |began| joined.max(*began)).elapsed());
     let report = SiteReport { name: visit.site.name.clone(), outcome, took, left, blocks: visit.blocks };
     (visit.number, report)
 }

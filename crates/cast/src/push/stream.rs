@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use raptorq::SymbolSlab;
@@ -21,6 +22,8 @@ use super::udp::{SEGMENTS_MAX, Sender};
 const BURST: Duration = Duration::from_millis(2);
 /// How soon a path that has nothing to send is asked again.
 const IDLE: Duration = Duration::from_millis(10);
+/// How long a group waits, from when its first site is there, for the others: who comes later costs a second pass.
+const GATHER_MAX: Duration = Duration::from_secs(3);
 /// Octets of the datagrams of one call at most (the UDP limit of 65,507, rounded down).
 const BURST_LEN_MAX: usize = 65_000;
 
@@ -71,6 +74,8 @@ pub struct Stream {
     pub socket: Sender,
     /// Number of sites.
     pub sites: usize,
+    /// When the first datagram went out, on each path: one for a group, one for each site by unicast.
+    pub began: Arc<[OnceLock<Instant>]>,
 }
 
 /// One flow: to a site, or to the group.
@@ -81,6 +86,9 @@ struct Path {
     /// The blocks last used, the last one first.
     blocks: Vec<(u32, SymbolSlab)>,
     again: Instant,
+    /// Sites that came, or did not: for a group that gathers.
+    settled: Vec<bool>,
+    gathered_by: Option<Instant>,
 }
 
 impl Stream {
@@ -94,9 +102,12 @@ impl Stream {
         loop {
             let now = Instant::now();
             let mut next = now + IDLE;
-            for path in &mut paths {
-                if path.to.is_some() && path.planner.anybody() {
+            for (number, path) in paths.iter_mut().enumerate() {
+                if path.to.is_some() && path.planner.anybody() && path.gathered(now) {
                     next = next.min(self.turn(path, &mut codes, &mut octets)?);
+                    if path.planner.counts().0 > 0 {
+                        self.began[number].get_or_init(|| now);
+                    }
                 }
             }
             let wait = next.saturating_duration_since(Instant::now());
@@ -117,7 +128,16 @@ impl Stream {
     fn path(&self, now: Instant) -> Path {
         let sites = if self.group.is_some() { self.sites } else { 1 };
         let planner = Planner::new(self.layout, sites);
-        Path { planner, to: self.group, pacer: Pacer::new(now), blocks: Vec::new(), again: now }
+        let settled = vec![false; sites];
+        Path {
+            planner,
+            to: self.group,
+            pacer: Pacer::new(now),
+            blocks: Vec::new(),
+            again: now,
+            settled,
+            gathered_by: None,
+        }
     }
 
     fn hear(&self, paths: &mut [Path], event: Event) {
@@ -132,6 +152,8 @@ impl Stream {
                 };
                 paths[path].planner.join(member, bit);
                 paths[path].again = now;
+                paths[path].settled[member] = true;
+                paths[path].gathered_by.get_or_insert(now + GATHER_MAX);
             }
             Event::Report { site, report } => {
                 let (path, member) = place(site);
@@ -141,6 +163,7 @@ impl Stream {
             Event::Leave(site) => {
                 let (path, member) = place(site);
                 paths[path].planner.leave(member);
+                paths[path].settled[member] = true;
             }
         }
     }
@@ -215,6 +238,13 @@ impl Stream {
         }
         path.blocks.insert(0, (block, slab));
         Ok(())
+    }
+}
+
+impl Path {
+    /// Whether every site came or did not, or there was time enough to come.
+    fn gathered(&self, now: Instant) -> bool {
+        self.gathered_by.is_some_and(|by| now >= by) || self.settled.iter().all(|settled| *settled)
     }
 }
 
