@@ -6,6 +6,7 @@
 //! group on 10.9.N.1, for each site with a loss of its own. Control is lost and delayed too, both ways.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -82,14 +83,17 @@ async fn control(
     let mut buffer = vec![0; 65536];
     loop {
         let (len, from) = outer.recv_from(&mut buffer).await?;
-        if !peers.contains_key(&from) {
-            let socket = Arc::new(UdpSocket::bind("0.0.0.0:0").await?);
-            socket.connect(inner).await?;
-            tokio::spawn(back(socket.clone(), outer.clone(), from, delay, Coin(coin.0 ^ 0x5555, coin.1)));
-            peers.insert(from, socket);
-        }
+        let socket = match peers.entry(from) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => {
+                let socket = Arc::new(UdpSocket::bind("0.0.0.0:0").await?);
+                socket.connect(inner).await?;
+                tokio::spawn(back(socket.clone(), outer.clone(), from, delay, Coin(coin.0 ^ 0x5555, coin.1)));
+                new.insert(socket).clone()
+            }
+        };
         if !coin.lost() {
-            let (socket, datagram) = (peers[&from].clone(), buffer[..len].to_vec());
+            let datagram = buffer[..len].to_vec();
             tokio::spawn(async move {
                 tokio::time::sleep(delay).await;
                 let _ = socket.send(&datagram).await;
