@@ -143,7 +143,7 @@ mod tests {
     /// A thread that takes in a file of zeros, and how to write to it.
     fn start(folder: &tempfile::TempDir) -> (impl FnMut(u64, u32, u32, u8), UnboundedReceiver<Word>) {
         let file = tempfile::tempfile().unwrap();
-        file.set_len(u64::from(BLOCKS) * 262_144).unwrap();
+        file.set_len(u64::from(BLOCKS) * 524_288).unwrap();
         let manifest = Arc::new(Manifest::of(&mut file.try_clone().unwrap(), "zeros".into()).unwrap());
         let Ok(Found::Part(growing, has)) = Growing::open(folder.path(), &manifest, false, 0) else {
             panic!("a new file")
@@ -157,7 +157,7 @@ mod tests {
         let mut sender = Sender::open(false, None, 1).unwrap();
         let send = move |token, block, symbol, octet| {
             let mut datagram = vec![octet; HEADER_LEN + 1408];
-            Header { token, seq: block * 187 + symbol, block, symbol }.write(&mut datagram);
+            Header { token, seq: block * 373 + symbol, block, symbol }.write(&mut datagram);
             sender.send(to, &datagram, datagram.len()).unwrap();
         };
         (send, words)
@@ -172,8 +172,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut send, words) = start(&folder);
         for block in 0..BLOCKS {
-            (0..187).for_each(|symbol| send(TOKEN + 1, block, symbol, 5));
-            (0..187).for_each(|symbol| send(TOKEN, block, symbol, 0));
+            (0..373).for_each(|symbol| send(TOKEN + 1, block, symbol, 5));
+            (0..373).for_each(|symbol| send(TOKEN, block, symbol, 0));
         }
         assert!(matches!(last(words), Word::Whole(_)));
     }
@@ -183,7 +183,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut send, words) = start(&folder);
         for block in 0..BLOCKS {
-            (0..187).for_each(|symbol| send(TOKEN, block, symbol, 5));
+            (0..373).for_each(|symbol| send(TOKEN, block, symbol, 5));
         }
         assert!(matches!(last(words), Word::Trouble(Trouble { reason: Reason::Tampered, .. })));
     }

@@ -18,6 +18,8 @@ mod planner;
 mod proof;
 mod receive;
 mod report;
+#[cfg(test)]
+mod speed_tests;
 pub mod udp;
 #[cfg(test)]
 mod wire_tests;

@@ -11,8 +11,9 @@ use super::code::REPAIRS_MAX;
 use super::layout::Layout;
 use super::report::Report;
 
-/// Standard deviations of loss that are repaired beforehand at the end.
-const FORESIGHT: f64 = 2.0;
+/// Standard deviations of loss that are repaired beforehand at the end: a few symbols, where a block that still lacks one
+/// costs a round trip.
+const FORESIGHT: f64 = 3.5;
 /// Of a block that lacks more than this part, sources are sent once more instead of repairs.
 const WHOLE_PART: f64 = 0.75;
 /// Loss beyond which we do not repair beforehand.

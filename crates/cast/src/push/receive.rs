@@ -11,7 +11,7 @@ use std::time::Duration;
 use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{interval, timeout};
+use tokio::time::{interval, sleep, timeout};
 
 use super::assembly::Assembly;
 use super::disk::{Found, Growing, Trouble};
@@ -28,6 +28,10 @@ const SESSIONS_MAX: usize = 8;
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// While a file is brought to disk the last report is told again this often.
 const REPORT_AGAIN: Duration = Duration::from_millis(300);
+/// Copies of a receipt, beside the one on the stream.
+const RECEIPT_COPIES: u32 = 3;
+/// Between two of them.
+const RECEIPT_COPIES_APART: Duration = Duration::from_millis(5);
 /// How long we wait for the other side to take our last words.
 const GOODBYE_MAX: Duration = Duration::from_secs(5);
 
@@ -233,8 +237,14 @@ async fn session(
         take_in(connection, intake, StopOnDrop(stop), options).await?;
     }
     let receipt = *bond.prove(&options.key, Part::Receipt, &manifest.whole).as_bytes();
-    Message::Receipt(receipt).send(send).await?;
+    let receipt = Message::Receipt(receipt);
+    receipt.send(send).await?;
     let _ = send.finish();
+    // The stream repeats what is lost after a round trip or more; meanwhile copies go out as datagrams.
+    for _ in 0..RECEIPT_COPIES {
+        let _ = connection.send_datagram(receipt.write().into());
+        sleep(RECEIPT_COPIES_APART).await;
+    }
     Ok(manifest.name.clone())
 }
 

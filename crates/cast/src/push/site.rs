@@ -193,6 +193,11 @@ impl Visit {
                 },
                 datagram = connection.read_datagram() => {
                     let datagram = datagram.map_err(io::Error::from)?;
+                    if let Some(Message::Receipt(proof)) = Message::read(&datagram)
+                        && bond.holds(&self.site.key, Part::Receipt, &self.whole, proof)
+                    {
+                        return Ok(());
+                    }
                     if let Some(report) = Report::read(&datagram, self.blocks) {
                         self.hear(report, standing)?;
                     }
