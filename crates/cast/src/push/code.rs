@@ -7,6 +7,8 @@
 //! for all intermediate symbols of a block even when one symbol is missing; solving for the missing ones alone is
 //! many times cheaper at a loss of some per cent, and twenty receivers on one machine need that.
 
+use std::cell::OnceCell;
+
 use raptorq::{ObjectTransmissionInformation, Octet, SourceBlockEncoder, SymbolSlab};
 
 /// Repair symbols of a block that have numbers of their own; after them the sender begins anew.
@@ -15,20 +17,15 @@ pub const REPAIRS_MAX: u32 = 1 << 14;
 /// The code of blocks with one number of source symbols.
 pub struct Code {
     symbols: usize,
-    unit: SourceBlockEncoder,
+    /// The unit matrix encoded, once it is needed: that takes milliseconds, and a push without loss needs none.
+    unit: OnceCell<SourceBlockEncoder>,
     rows: Vec<Box<[u8]>>,
 }
 
 impl Code {
     /// The code for blocks of `symbols` source symbols, 1 to [`super::layout::BLOCK_SYMBOLS_MAX`].
     pub fn new(symbols: usize) -> Self {
-        let width = symbols.next_multiple_of(8);
-        let mut matrix = vec![0; symbols * width];
-        for place in 0..symbols {
-            matrix[place * width + place] = 1;
-        }
-        let info = ObjectTransmissionInformation::new(matrix.len() as u64, width as u16, 1, 1, 8);
-        Self { symbols, unit: SourceBlockEncoder::new(0, &info, &matrix), rows: Vec::new() }
+        Self { symbols, unit: OnceCell::new(), rows: Vec::new() }
     }
 
     /// Number of source symbols.
@@ -42,7 +39,8 @@ impl Code {
         let wanted = repair as usize + 1;
         if self.rows.len() < wanted {
             let more = (wanted - self.rows.len()).next_multiple_of(16);
-            let packets = self.unit.repair_packets(self.rows.len() as u32, more as u32);
+            let unit = self.unit.get_or_init(|| encode_unit_matrix(self.symbols));
+            let packets = unit.repair_packets(self.rows.len() as u32, more as u32);
             self.rows.extend(packets.iter().map(|packet| Box::from(&packet.data()[..self.symbols])));
         }
         &self.rows[repair as usize]
@@ -93,6 +91,16 @@ impl Code {
         }
         equations
     }
+}
+
+fn encode_unit_matrix(symbols: usize) -> SourceBlockEncoder {
+    let width = symbols.next_multiple_of(8);
+    let mut matrix = vec![0; symbols * width];
+    for place in 0..symbols {
+        matrix[place * width + place] = 1;
+    }
+    let info = ObjectTransmissionInformation::new(matrix.len() as u64, width as u16, 1, 1, 8);
+    SourceBlockEncoder::new(0, &info, &matrix)
 }
 
 /// Gauss and Jordan on the columns of what is missing; which equation then tells which of them.

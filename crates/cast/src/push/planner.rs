@@ -168,6 +168,12 @@ impl Planner {
             next = run.first + run.count;
         }
         (next..report.upto.min(self.layout.blocks())).for_each(|block| state.set(block, 0));
+        // A block that was closed because its datagrams seemed lost may turn out to lack only a part.
+        for run in &report.runs {
+            if !self.wholly(u32::from(run.lacks), run.first) {
+                self.open.extend(run.first..run.first + run.count);
+            }
+        }
         self.idle = false;
         self.trim();
     }

@@ -11,7 +11,7 @@ use super::code::Code;
 use super::layout::Layout;
 use super::packet::{HEADER_LEN, Header};
 use super::planner::{Burst, Planner};
-use super::report::Report;
+use super::report::{Report, Run};
 
 const TOKEN: u64 = 77;
 const SYMBOL: usize = 64;
@@ -271,6 +271,33 @@ fn reports_on_what_was_never_sent_are_not_believed() {
     planner.join(0, |_| false);
     planner.report(Instant::now(), 0, &Report { seen: 1, came: 1, upto: layout.blocks(), runs: Vec::new() });
     assert_eq!(planner.left(0), Some(layout.blocks()));
+}
+
+#[test]
+fn a_block_given_up_as_lost_is_repaired_when_a_late_report_says_that_little_lacks() {
+    let layout = Layout::usual(1_000_000).unwrap();
+    let (first, second) = (layout.symbols(0) as u16, layout.symbols(1) as u16);
+    let mut planner = Planner::new(layout, 1);
+    planner.join(0, |_| false);
+    let start = Instant::now();
+    let mut next =
+        |planner: &mut Planner, seconds, most| planner.next(start + Duration::from_secs(seconds), most);
+    next(&mut planner, 0, u32::from(first));
+    // The second block is being sent when nothing was heard of the first for a second.
+    next(&mut planner, 0, 10);
+    next(&mut planner, 1, 10);
+    let told = |planner: &mut Planner, seen, lacks| {
+        let runs = [(0, lacks), (1, second)].map(|(first, lacks)| Run { first, count: 1, lacks });
+        planner.report(
+            start + Duration::from_secs(1),
+            0,
+            &Report { seen, came: seen, upto: 2, runs: runs.into() },
+        );
+    };
+    told(&mut planner, 0, first);
+    told(&mut planner, u32::from(first), 5);
+    let burst = next(&mut planner, 1, 40).expect("repairs");
+    assert_eq!((burst.block, burst.symbol, burst.count), (0, u32::from(first), 5));
 }
 
 proptest! {
