@@ -280,7 +280,7 @@ fn a_block_given_up_as_lost_is_repaired_when_a_late_report_says_that_little_lack
     let mut planner = Planner::new(layout, 1);
     planner.join(0, |_| false);
     let start = Instant::now();
-    let mut next =
+    let next =
         |planner: &mut Planner, seconds, most| planner.next(start + Duration::from_secs(seconds), most);
     next(&mut planner, 0, u32::from(first));
     // The second block is being sent when nothing was heard of the first for a second.
