@@ -10,8 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A sync waits for those the last one carried at most this part of a sync's time.
+/// A sync waits for those the last one carried at most this part of a sync's time, from the last answer on that it made possible: who has
+/// not been answered yet cannot come again.
 const GATHER_PART: u32 = 10;
+
+/// However long the answers take, it waits no longer than this part of a sync's time in all.
+const GATHER_PART_IN_ALL: u32 = 2;
 
 /// Whom the last sync carried, and who came meanwhile.
 #[derive(Default)]
@@ -48,12 +52,43 @@ impl Cohort {
 pub(super) struct Gathering {
     /// It waits for so many; [`u64::MAX`]: nobody waits.
     wanted: AtomicU64,
+    /// Of those who waited for a sync, so many went on with their answer.
+    answered: AtomicU64,
     thread: Mutex<Option<std::thread::Thread>>,
 }
 
 impl Default for Gathering {
     fn default() -> Gathering {
-        Gathering { wanted: AtomicU64::new(u64::MAX), thread: Mutex::default() }
+        Gathering { wanted: AtomicU64::new(u64::MAX), answered: AtomicU64::new(0), thread: Mutex::default() }
+    }
+}
+
+/// How long a sync waits for those who may come again.
+struct Patience {
+    part: Duration,
+    until: Instant,
+    at_the_latest: Instant,
+    answered: u64,
+}
+
+impl Patience {
+    /// After a sync that took so long, and made so many answers possible before.
+    fn new(now: Instant, took: Duration, answered: u64) -> Patience {
+        let part = took / GATHER_PART;
+        Patience { part, until: now + part, at_the_latest: now + took / GATHER_PART_IN_ALL, answered }
+    }
+
+    /// How long to wait before it is asked again; `None`: no longer. As long as answers leave, who gets them has not had its time yet.
+    fn left(&mut self, now: Instant, answered: impl Fn() -> u64) -> Option<Duration> {
+        if now >= self.until {
+            let so_far = answered();
+            if so_far == self.answered || now >= self.at_the_latest {
+                return None;
+            }
+            self.answered = so_far;
+            self.until = self.at_the_latest.min(now + self.part);
+        }
+        Some(self.until - now)
     }
 }
 
@@ -94,7 +129,10 @@ impl Log {
             return Err(error.clone());
         }
         match progress {
-            Ok(progress) if enough(&progress) => Ok(()),
+            Ok(progress) if enough(&progress) => {
+                self.gathering.answered.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
             Ok(progress) => Err(self.stop_error(progress.stopped.as_ref())),
             Err(_) => Err(BusError::Closed),
         }
@@ -113,21 +151,19 @@ impl Log {
     /// Before a sync: waits a part of a sync's time for those who were carried by the last one to come again. A few
     /// that are woken first would otherwise start the next sync alone, and all others wait for the one after.
     pub fn gather(&self) {
-        let (wanted, at_most) = {
+        let (wanted, took) = {
             let cohort = lock(&self.syncing);
-            (cohort.expected(), cohort.took / GATHER_PART)
+            (cohort.expected(), cohort.took)
         };
         if self.appends.load(Ordering::SeqCst) >= wanted {
             return;
         }
-        let until = Instant::now() + at_most;
+        let answered = || self.gathering.answered.load(Ordering::Relaxed);
+        let mut patience = Patience::new(Instant::now(), took, answered());
         *lock(&self.gathering.thread) = Some(std::thread::current());
         self.gathering.wanted.store(wanted, Ordering::SeqCst);
         while self.appends.load(Ordering::SeqCst) < wanted {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
+            let Some(left) = patience.left(Instant::now(), answered) else { break };
             std::thread::park_timeout(left);
         }
         self.gathering.wanted.store(u64::MAX, Ordering::SeqCst);
@@ -204,5 +240,22 @@ mod tests {
         cohort.carry(97);
         cohort.over(97, ms(1));
         assert_eq!(cohort.expected(), 97 + 64, "from then on all go together");
+    }
+
+    #[test]
+    fn a_tenth_of_a_sync_is_waited_from_the_last_answer_on_and_half_of_one_in_all() {
+        let (begun, ms) = (Instant::now(), Duration::from_millis);
+        let mut patience = Patience::new(begun, ms(20), 7);
+        assert_eq!(patience.left(begun, || 7), Some(ms(2)));
+        assert_eq!(patience.left(begun + ms(2), || 7), None, "nobody was answered meanwhile");
+        let mut patience = Patience::new(begun, ms(20), 7);
+        assert_eq!(patience.left(begun + ms(2), || 50), Some(ms(2)), "some still were");
+        assert_eq!(patience.left(begun + ms(3), || 99), Some(ms(1)));
+        assert_eq!(patience.left(begun + ms(4), || 99), Some(ms(2)));
+        assert_eq!(patience.left(begun + ms(6), || 99), None);
+        for at in (0..10).step_by(2) {
+            assert!(patience.left(begun + ms(at), || 100 + at).is_some());
+        }
+        assert_eq!(patience.left(begun + ms(10), || 200), None, "however many answers there are");
     }
 }
