@@ -90,6 +90,11 @@ impl Key {
         Ok(Key(blake3::derive_key("campanile 2026 paced udp handshake", words.as_bytes())))
     }
 
+    /// A key for another purpose, which tells nothing of this one.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        blake3::derive_key(purpose, &self.0)
+    }
+
     /// Whether it is [`Key::NONE`].
     pub fn is_none(&self) -> bool {
         self.0 == [0; 32]

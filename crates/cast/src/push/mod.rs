@@ -28,5 +28,7 @@ pub use receive::{ReceiveOptions, Received, Receiving};
 mod send;
 mod site;
 mod stream;
-pub use send::{Outcome, Progress, PushReport, SendOptions, Site, SiteReport, public_key, send};
+pub use send::{
+    Outcome, Progress, PushReport, SendOptions, Site, SiteReport, fresh_signing_key, public_key, send,
+};
 pub use stream::Counts;

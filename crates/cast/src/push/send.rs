@@ -247,6 +247,11 @@ fn offer(options: &SendOptions, manifest: &Manifest, token: u64) -> Offer {
     }
 }
 
+/// A signing key that nobody has had before.
+pub fn fresh_signing_key() -> [u8; 32] {
+    rand::random()
+}
+
 /// The public key of a signing key, for receivers to trust.
 pub fn public_key(signing_key: &[u8; 32]) -> [u8; 32] {
     SigningKey::from_bytes(signing_key).verifying_key().to_bytes()

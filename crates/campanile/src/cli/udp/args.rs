@@ -2,7 +2,7 @@
 
 use super::super::args::FormatArgs;
 use clap::{Args, Subcommand, ValueEnum};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,12 +22,21 @@ Examples:
   campanile udp send 127.0.0.1:4810 --rate steps:0s=10M,5s=10G,10s=100M --seconds 20 --out figures
   campanile udp send 127.0.0.1:4810 --rate 200M --file siren.wav --format json")]
     Send(Box<Send>),
-    /// Receives, counts, and tells each sender what came
+    /// Receives and counts, and tells each sender what came; or takes pushed files into a folder
     #[command(after_help = "Examples:
   campanile udp receive
   campanile udp receive --listen 0.0.0.0:4810 --key-file key --format json
-  campanile udp receive --streams 1 --into siren.wav")]
+  campanile udp receive --streams 1 --file siren.wav
+  campanile udp receive --into /srv/incoming --listen 0.0.0.0:4810 --key-file key")]
     Receive(Receive),
+    /// Brings a file to many sites: whole, checked, with a receipt of each
+    ///
+    /// Each site runs `campanile udp receive --into FOLDER`. What is lost on the way is repaired (RaptorQ); a site that was away goes on where it
+    /// was. Ends with 0 when every site has the file.
+    #[command(after_help = "Examples:
+  campanile udp push tones.tar --to 192.0.2.7:4810 --rate 20M --key-file key --deadline 600
+  campanile udp push tones.tar --to north=192.0.2.7:4810,south=192.0.2.8:4810 --group 239.1.2.3:4811 --rate 200M --key-file key")]
+    Push(Box<Push>),
     /// Changes a sender that runs
     #[command(subcommand)]
     Set(Set),
@@ -138,14 +147,80 @@ pub(crate) struct Receive {
     /// The kernel joins no packets
     #[arg(long)]
     pub no_gro: bool,
-    /// A file for what comes; made anew
+    /// A file for what a sender's --file carries; made anew
     #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Takes pushed files into this folder, instead of counting packets
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "streams", "sockets"])]
     pub into: Option<PathBuf>,
+    #[command(flatten)]
+    pub pushed: Pushed,
     /// Ends after so many streams [default: goes on]
     #[arg(long, value_name = "N")]
     pub streams: Option<usize>,
     #[command(flatten)]
     pub shared: Shared,
+}
+
+/// How pushed files are taken.
+#[derive(Debug, Args)]
+pub(crate) struct Pushed {
+    /// With --into: ends after one file
+    #[arg(long, requires = "into")]
+    pub once: bool,
+    /// With --into: a file of the same name is replaced
+    #[arg(long, requires = "into")]
+    pub overwrite: bool,
+    /// With --into: MiB of a file at most
+    #[arg(long, default_value_t = 16_384, value_name = "MIB")]
+    pub size_max: u64,
+    /// With --into: MiB of the disk that stay free
+    #[arg(long, default_value_t = 64, value_name = "MIB")]
+    pub keep_free: u64,
+    /// With --into: only files signed by this public key; several are possible [default: whoever has the key]
+    #[arg(long, value_name = "HEX")]
+    pub signer: Vec<String>,
+    /// With --into: the interface on which groups are joined
+    #[arg(long, value_name = "IPV4")]
+    pub interface: Option<Ipv4Addr>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Push {
+    /// The file
+    pub file: PathBuf,
+    /// The sites: ADDRESS or NAME=ADDRESS, separated by commas
+    #[arg(long, value_name = "SITE", value_delimiter = ',', required = true)]
+    pub to: Vec<String>,
+    /// Bits a second: to the group, or to each site
+    #[arg(long, default_value = "20M")]
+    pub rate: String,
+    /// One stream for all sites, to this multicast group
+    #[arg(long, value_name = "IPV4:PORT")]
+    pub group: Option<SocketAddrV4>,
+    /// The interface by which the group is reached
+    #[arg(long, value_name = "IPV4")]
+    pub interface: Option<Ipv4Addr>,
+    /// Routers that the group's packets may pass
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    pub hops: u32,
+    /// Over after so many seconds, whoever has it by then
+    #[arg(long, value_name = "S")]
+    pub deadline: Option<u64>,
+    /// A site that stays away so many seconds is given up
+    #[arg(long, default_value_t = 30, value_name = "S")]
+    pub give_up: u64,
+    /// Its name at the sites [default: its own]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// A file with 64 hexadecimal digits that signs it; its public key is told [default: one made for this push]
+    #[arg(long, value_name = "FILE")]
+    pub signing_key: Option<PathBuf>,
+    /// A file with the key that the sites have, at least 16 characters; not needed on one machine
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// What both take.

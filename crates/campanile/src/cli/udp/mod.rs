@@ -2,6 +2,7 @@
 
 mod args;
 mod page;
+mod push;
 mod receive;
 mod send;
 mod shown;
@@ -17,7 +18,11 @@ use std::path::Path;
 pub(super) fn run(command: Udp) -> Outcome {
     match command {
         Udp::Send(send) => send::send(&send),
-        Udp::Receive(receive) => receive::receive(&receive),
+        Udp::Receive(receive) => match &receive.into {
+            Some(folder) => push::take(&receive, folder),
+            None => receive::receive(&receive),
+        },
+        Udp::Push(push) => push::push(&push),
         Udp::Set(args::Set::Rate(set)) => {
             ask(&set.control, &format!("rate {}", set.rate)).map_err(Failure::Failed).map(|_| ())
         }

@@ -20,7 +20,7 @@ pub(super) fn receive(args: &Receive) -> Outcome {
         sockets: args.sockets,
         buffer,
         joins: !args.no_gro,
-        into: args.into.clone(),
+        into: args.file.clone(),
         streams_max: 64,
         until: args.streams.map_or(Until::Stopped, Until::Streams),
     };
