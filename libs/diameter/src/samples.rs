@@ -23,11 +23,18 @@ pub fn event_with(more: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
 
 /// The AVPs of [`event`].
 pub fn event_head(writer: &mut Writer<'_>) {
+    event_head_with(writer, Some(application::CREDIT_CONTROL));
+}
+
+/// The AVPs of [`event`] with another Auth-Application-Id, or with none.
+pub fn event_head_with(writer: &mut Writer<'_>, application: Option<u32>) {
     writer.utf8(avp::SESSION_ID, "client.example;1876543210;523;sms");
     writer.identity(avp::ORIGIN_HOST, "client.example");
     writer.identity(avp::ORIGIN_REALM, "example");
     writer.identity(avp::DESTINATION_REALM, "home.example");
-    writer.u32(avp::AUTH_APPLICATION_ID, application::CREDIT_CONTROL);
+    if let Some(application) = application {
+        writer.u32(avp::AUTH_APPLICATION_ID, application);
+    }
     writer.utf8(avp::SERVICE_CONTEXT_ID, "32274@3gpp.org");
     writer.i32(avp::CC_REQUEST_TYPE, 4);
     writer.u32(avp::CC_REQUEST_NUMBER, 0);

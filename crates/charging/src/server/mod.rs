@@ -252,7 +252,12 @@ fn machine(config: &ServerConfig) -> Config {
         &config.origin_realm,
         Application::auth(application::CREDIT_CONTROL),
     );
-    identity.supported_vendors = vec![diameter::dictionary::vendor::TGPP];
+    let vendor = diameter::dictionary::vendor::TGPP;
+    identity.supported_vendors = vec![vendor];
+    // Ro and Gy are credit control itself (TS 32.299, section 6.1.2), without a vendor; but a client that looks for vendor and
+    // application together (Kamailio's cdp) finds no other way to us.
+    let id = application::CREDIT_CONTROL;
+    identity.applications.push(Application { id, is_accounting: false, vendor });
     let mut machine = Config::new(identity);
     machine.message_octets_max = config.message_octets_max;
     machine.owed_max = config.window;

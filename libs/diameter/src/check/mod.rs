@@ -241,6 +241,19 @@ impl<'a> Found<'a> {
 
     /// Checks the message, and finds.
     pub(crate) fn walk(&mut self) -> Result<(), Fault> {
+        self.walk_avps()?;
+        self.complete_but(None)
+    }
+
+    /// Whether all that must be there was found, but for the AVP of this name.
+    pub(crate) fn complete_but(&self, excused: Option<AvpName>) -> Result<(), Fault> {
+        let slot = excused.map(|name| self.grammar.slot(dictionary::number(name)));
+        let excused = slot.and_then(|slot| 1u64.checked_shl(slot.into())).unwrap_or(0);
+        complete(self.grammar, self.seen | excused, 0)
+    }
+
+    /// Checks what is there, and finds; what is missing [`Found::complete_but`] tells.
+    pub(crate) fn walk_avps(&mut self) -> Result<(), Fault> {
         let mut walk = Walk { message: self.message, avps: 0 };
         let mut avps = self.message.avps();
         while let Some((avp, position)) = walk.step(&mut avps)? {
@@ -259,7 +272,7 @@ impl<'a> Found<'a> {
             }
             walk.value(&avp, rule, position)?;
         }
-        complete(self.grammar, self.seen, 0)
+        Ok(())
     }
 }
 

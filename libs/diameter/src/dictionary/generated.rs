@@ -1368,7 +1368,7 @@ pub(super) static RULES: [AvpRule; 1325] = [
     rule(33, 0, "Proxy-State", OctetString, Must, NO_GRAMMAR, None),
     rule(44, 0, "Acct-Session-Id", OctetString, Must, NO_GRAMMAR, None),
     rule(50, 0, "Acct-Multi-Session-Id", UTF8String, Must, NO_GRAMMAR, None),
-    rule(55, 0, "Event-Timestamp", Time, Must, NO_GRAMMAR, None),
+    rule(55, 0, "Event-Timestamp", Time, Sent, NO_GRAMMAR, None),
     rule(85, 0, "Acct-Interim-Interval", Unsigned32, Must, NO_GRAMMAR, None),
     rule(257, 0, "Host-IP-Address", Address, Must, NO_GRAMMAR, None),
     rule(258, 0, "Auth-Application-Id", Unsigned32, Must, NO_GRAMMAR, None),

@@ -47,11 +47,12 @@ impl<'a> CreditControlRequest<'a> {
             return Err(Fault::new(result_code::APPLICATION_UNSUPPORTED));
         }
         let mut found = Found::nothing_yet(message)?;
-        found.walk()?;
+        found.walk_avps()?;
         let refuse = |avp: &Avp<'a>| Fault::of(result_code::INVALID_AVP_VALUE, message, avp);
-        let application = required(&found, avp::AUTH_APPLICATION_ID)?;
+        let application = found.find(avp::AUTH_APPLICATION_ID).or_else(|| application_of_vendor(message));
+        found.complete_but(application.map(|_| avp::AUTH_APPLICATION_ID))?;
         // Section 3.1: it MUST be 4.
-        if application.u32() != Ok(application::CREDIT_CONTROL) {
+        if let Some(application) = application.filter(|is| is.u32() != Ok(application::CREDIT_CONTROL)) {
             return Err(refuse(&application));
         }
         let kind = required(&found, avp::CC_REQUEST_TYPE)?;
@@ -199,6 +200,13 @@ impl<'a> CreditControlRequest<'a> {
         let group = service.group().find_name(avp::SMS_INFORMATION)?;
         Some(SmsInformation { group })
     }
+}
+
+/// Auth-Application-Id within Vendor-Specific-Application-Id, where clients of IMS have it (Kamailio's `ims_charging`) and no other.
+#[cold]
+fn application_of_vendor<'a>(message: &Message<'a>) -> Option<Avp<'a>> {
+    let group = message.find(avp::VENDOR_SPECIFIC_APPLICATION_ID)?;
+    group.group().find_name(avp::AUTH_APPLICATION_ID)
 }
 
 #[inline]

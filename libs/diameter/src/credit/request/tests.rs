@@ -270,3 +270,54 @@ fn pools_are_read_with_their_weight() {
         [PoolReference { pool: 1, unit: UnitType::TotalOctets, weight }]
     );
 }
+
+/// What Kamailio 5.6.3 (`ims_charging`) asked for a call, as it was on the wire.
+const KAMAILIO: &str = include_str!("kamailio.hex");
+
+fn kamailio() -> Vec<u8> {
+    let digits: Vec<u8> = KAMAILIO.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let octet = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(octet).collect()
+}
+
+#[test]
+fn a_request_of_kamailio_is_read() {
+    let octets = kamailio();
+    let request = CreditControlRequest::read(&Message::read(&octets).unwrap()).unwrap();
+    assert_eq!((request.kind, request.number), (RequestType::Initial, 0));
+    assert_eq!(request.service_context_id(), "ext.01.001.8.32260@3gpp.org");
+    assert!(request.has_multiple_services() && request.event_timestamp().is_some());
+    let ann = Subscription { kind: SubscriptionKind::SipUri, data: "sip:ann@charging.test" };
+    assert_eq!(request.subscriptions().next(), Some(ann));
+    let service = request.services().next().unwrap().unwrap();
+    assert_eq!((service.rating_group, service.service_identifier), (Some(100), Some(1_000)));
+    assert_eq!(service.requested.and_then(|units| units.time_s), Some(5));
+}
+
+#[test]
+fn the_application_may_stand_within_that_of_a_vendor_alone() {
+    let with = |application: u32, top: Option<u32>| {
+        request(272, |writer| {
+            crate::samples::event_head_with(writer, top);
+            writer.group(avp::VENDOR_SPECIFIC_APPLICATION_ID, |group| {
+                group.u32(avp::VENDOR_ID, 10_415);
+                group.u32(avp::AUTH_APPLICATION_ID, application);
+            });
+        })
+    };
+    let read = |octets: &[u8]| {
+        let message = Message::read(octets).unwrap();
+        CreditControlRequest::read(&message).map(drop).map_err(|fault| fault.result_code)
+    };
+    for (what, application, top, expected) in [
+        ("within alone", 4, None, Ok(())),
+        ("within alone, another", 3, None, Err(5004)),
+        ("both", 4, Some(4), Ok(())),
+        ("the one at the top counts", 3, Some(4), Ok(())),
+        ("the one at the top counts, another", 4, Some(3), Err(5004)),
+    ] {
+        assert_eq!(read(&with(application, top)), expected, "{what}");
+    }
+    let neither = request(272, |writer| crate::samples::event_head_with(writer, None));
+    assert_eq!(read(&neither), Err(5005));
+}
