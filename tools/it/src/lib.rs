@@ -3,7 +3,7 @@
 //! - [`Server`]: `campanile serve` with a configuration and a data folder of its own; it can be killed and started again.
 //! - [`Constellation`]: several of them over a JetStream cluster and a PostgreSQL that they share.
 //! - [`Api`]: what a client says to it.
-//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`OpenSmtpd`], [`CreditPeer`]: peers that nobody here wrote, as children too.
+//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`]: peers that nobody here wrote, as children too.
 //! - [`wire`]: SMPP by the octet, for what no library would say. [`credit`]: Diameter, likewise.
 //! - [`Guest`]: a small machine under emulation, with a kernel of its own.
 //! - [`Relay`]: a network between two of them that can be cut.
@@ -22,6 +22,7 @@ mod credit_peer;
 mod esme;
 mod foreign_smsc;
 mod guest;
+mod kamailio;
 mod kannel;
 mod open_smtpd;
 mod peer;
@@ -41,6 +42,7 @@ pub use credit_peer::{CreditPeer, CreditPeerBy};
 pub use esme::{Esme, EsmeBy, Login};
 pub use foreign_smsc::{ForeignSmsc, ForeignSmscOptions, SmscBy};
 pub use guest::Guest;
+pub use kamailio::Kamailio;
 pub use kannel::Kannel;
 pub use open_smtpd::OpenSmtpd;
 pub use peer::Peer;

@@ -5,6 +5,7 @@ mod abandoned;
 mod api;
 mod asked;
 mod association;
+mod calls;
 mod conformance;
 mod connecting;
 mod credit;
