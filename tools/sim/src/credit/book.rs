@@ -1,5 +1,6 @@
 //! Balances and sessions, in memory.
 
+use super::service::{Asked, Granted, Key as ServiceKey, asked};
 use diameter::credit::{CreditControlRequest, RequestType, RequestedAction};
 use diameter::result_code;
 use std::collections::{HashMap, VecDeque};
@@ -37,14 +38,23 @@ struct Account {
 
 struct Session {
     account: String,
-    reserved: u64,
+    /// What each service of it holds.
+    reserved: HashMap<ServiceKey, u64>,
 }
 
 /// What an answer says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) code: u32,
-    pub(super) granted: Option<u64>,
+    /// Each service, in the order of the request. One that is not named stands at the top of the answer.
+    pub(super) services: Vec<Granted>,
+}
+
+impl Said {
+    /// A Result-Code and nothing else.
+    pub(super) fn only(code: u32) -> Said {
+        Said { code, services: Vec::new() }
+    }
 }
 
 pub(super) struct Book {
@@ -69,7 +79,7 @@ impl Book {
 
     /// The answer of a request that came before.
     pub(super) fn known(&mut self, request: &CreditControlRequest<'_>) -> Option<Said> {
-        let said = self.answers.get(&key(request)).copied();
+        let said = self.answers.get(&key(request)).cloned();
         self.stats.duplicates += u64::from(said.is_some());
         said
     }
@@ -83,68 +93,80 @@ impl Book {
             self.answers.remove(&oldest);
         }
         self.order.push_back(key(request));
-        self.answers.insert(key(request), said);
+        self.answers.insert(key(request), said.clone());
         said
     }
 
     fn decide(&mut self, request: &CreditControlRequest<'_>) -> Said {
-        let refused = |code| Said { code, granted: None };
         if self.sessions.len() >= KEPT_MAX || self.accounts.len() >= KEPT_MAX {
-            return refused(result_code::UNABLE_TO_COMPLY);
+            return Said::only(result_code::UNABLE_TO_COMPLY);
         }
-        let used = request.used().map_while(Result::ok).filter_map(|used| used.units.specific).sum();
-        let asked = request.requested.map(|units| units.specific);
-        if asked == Some(None) || request.services().next().is_some() {
-            return refused(result_code::RATING_FAILED);
-        }
-        let asked = asked.flatten();
+        let Ok(services) = asked(request) else { return Said::only(result_code::RATING_FAILED) };
         match request.kind {
-            RequestType::Initial => match request.subscriptions().next() {
-                Some(subscriber) => {
-                    self.free(request.session_id);
-                    let account = subscriber.data.to_owned();
-                    self.sessions.insert(request.session_id.to_owned(), Session { account, reserved: 0 });
-                    self.reserve(request.session_id, asked)
-                }
-                None => refused(result_code::MISSING_AVP),
-            },
-            RequestType::Update | RequestType::Termination => {
-                let Some(session) = self.sessions.get(request.session_id) else {
-                    return refused(result_code::UNKNOWN_SESSION_ID);
+            RequestType::Initial => {
+                let Some(subscriber) = request.subscriptions().next() else {
+                    return Said::only(result_code::MISSING_AVP);
                 };
-                let account = session.account.clone();
-                self.free(request.session_id);
-                self.take(&account, used);
-                if request.kind == RequestType::Termination {
-                    self.sessions.remove(request.session_id);
-                    return Said { code: result_code::SUCCESS, granted: None };
+                self.end(request.session_id);
+                let (account, reserved) = (subscriber.data.to_owned(), HashMap::new());
+                self.sessions.insert(request.session_id.to_owned(), Session { account, reserved });
+                let said = self.go_on(request.session_id, &services);
+                if said.code != result_code::SUCCESS {
+                    self.end(request.session_id);
                 }
-                self.reserve(request.session_id, asked)
+                said
             }
-            RequestType::Event => self.event(request, asked.unwrap_or(0)),
+            RequestType::Update => self.go_on(request.session_id, &services),
+            RequestType::Termination => {
+                let said = self.go_on(request.session_id, &services);
+                self.end(request.session_id);
+                said
+            }
+            RequestType::Event => self.event(request, &services),
         }
     }
 
-    fn event(&mut self, request: &CreditControlRequest<'_>, asked: u64) -> Said {
-        let Some(subscriber) = request.subscriptions().next() else {
-            return Said { code: result_code::MISSING_AVP, granted: None };
+    /// Takes what services of a session used, and reserves anew what they ask for.
+    fn go_on(&mut self, id: &str, services: &[Asked]) -> Said {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return Said::only(result_code::UNKNOWN_SESSION_ID);
         };
+        let account = session.account.clone();
+        let freed = services.iter().filter_map(|service| session.reserved.remove(&service.key)).sum::<u64>();
+        self.account(&account).reserved -= freed;
+        services.iter().for_each(|service| self.take(&account, service.used));
+        let granted: Vec<Granted> =
+            services.iter().map(|service| self.reserve(id, &account, service)).collect();
+        // With one service alone, or with none that gets anything, its result is that of all.
+        let is_refused = |service: &Granted| service.code != result_code::SUCCESS;
+        let code = match granted.first() {
+            Some(first) if granted.iter().all(is_refused) => first.code,
+            _ => result_code::SUCCESS,
+        };
+        Said { code, services: granted }
+    }
+
+    fn event(&mut self, request: &CreditControlRequest<'_>, services: &[Asked]) -> Said {
+        let Some(subscriber) = request.subscriptions().next() else {
+            return Said::only(result_code::MISSING_AVP);
+        };
+        let price = services.iter().map(Asked::price).fold(0, u64::saturating_add);
         let account = self.account(subscriber.data);
-        let has_enough = account.left - account.reserved >= asked;
-        let said = |code, granted| Said { code, granted };
+        let has_enough = account.left - account.reserved >= price;
         match request.action {
             Some(RequestedAction::RefundAccount) => {
-                account.left = account.left.saturating_add(asked);
-                self.stats.used = self.stats.used.saturating_sub(asked);
-                said(result_code::SUCCESS, None)
+                account.left = account.left.saturating_add(price);
+                self.stats.used = self.stats.used.saturating_sub(price);
+                Said::only(result_code::SUCCESS)
             }
             Some(RequestedAction::DirectDebiting) | None if has_enough => {
-                self.take(subscriber.data, asked);
-                said(result_code::SUCCESS, Some(asked))
+                self.take(subscriber.data, price);
+                let services = services.iter().map(Asked::in_whole).collect();
+                Said { code: result_code::SUCCESS, services }
             }
-            Some(RequestedAction::DirectDebiting) | None => said(result_code::CREDIT_LIMIT_REACHED, None),
+            Some(RequestedAction::DirectDebiting) | None => Said::only(result_code::CREDIT_LIMIT_REACHED),
             Some(RequestedAction::CheckBalance | RequestedAction::PriceEnquiry) => {
-                said(result_code::SUCCESS, None)
+                Said::only(result_code::SUCCESS)
             }
         }
     }
@@ -154,11 +176,10 @@ impl Book {
         self.accounts.entry(name.to_owned()).or_insert(Account { left, reserved: 0 })
     }
 
-    /// Frees what a session holds.
-    fn free(&mut self, session: &str) {
-        if let Some(session) = self.sessions.get_mut(session) {
-            let (account, reserved) = (session.account.clone(), std::mem::take(&mut session.reserved));
-            self.account(&account).reserved -= reserved;
+    /// Frees what a session holds, and forgets it.
+    fn end(&mut self, session: &str) {
+        if let Some(session) = self.sessions.remove(session) {
+            self.account(&session.account).reserved -= session.reserved.values().sum::<u64>();
         }
     }
 
@@ -170,22 +191,16 @@ impl Book {
         self.stats.used += taken;
     }
 
-    /// Reserves as much as there is; a session that gets nothing does not go on.
-    fn reserve(&mut self, id: &str, asked: Option<u64>) -> Said {
-        let Some(account) = self.sessions.get(id).map(|session| session.account.clone()) else {
-            return Said { code: result_code::UNKNOWN_SESSION_ID, granted: None };
-        };
-        let account = self.account(&account);
-        let granted = asked.unwrap_or(0).min(account.left - account.reserved);
-        if granted == 0 && asked.is_some_and(|asked| asked > 0) {
-            self.sessions.remove(id);
-            return Said { code: result_code::CREDIT_LIMIT_REACHED, granted: None };
+    /// Reserves as much as there is.
+    fn reserve(&mut self, id: &str, account: &str, service: &Asked) -> Granted {
+        let account = self.account(account);
+        let granted = service.within(account.left - account.reserved);
+        let price = Asked { requested: granted.units, ..*service }.price();
+        account.reserved += price;
+        if let Some(session) = self.sessions.get_mut(id).filter(|_| price > 0) {
+            session.reserved.insert(service.key, price);
         }
-        account.reserved += granted;
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.reserved = granted;
-        }
-        Said { code: result_code::SUCCESS, granted: asked.map(|_| granted) }
+        granted
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::Shared;
 use super::book::Said;
+use super::service::Granted;
 use crate::chance::Chance;
 use diameter::check::{Fault, Origin};
-use diameter::credit::answer::{CreditControlAnswer, Grant};
-use diameter::credit::{CreditControlRequest, Units};
+use diameter::credit::CreditControlRequest;
+use diameter::credit::answer::{CreditControlAnswer, ServiceGrant};
 use diameter::message::Message;
 use diameter::peer::{Connection, Event, Incoming};
 use diameter::result_code;
@@ -58,7 +59,7 @@ fn answer(shared: &Shared, chance: &mut Chance, message: &Message<'_>) -> (Vec<u
         Some(said) => said,
         None if is_refused => {
             book.stats.refused += 1;
-            Said { code: options.refused_with, granted: None }
+            Said::only(options.refused_with)
         }
         None => book.charge(&request),
     };
@@ -67,11 +68,29 @@ fn answer(shared: &Shared, chance: &mut Chance, message: &Message<'_>) -> (Vec<u
     if result_code::is_protocol(said.code) {
         Fault::new(said.code).answer(message, &origin, None, &mut octets);
     } else {
-        let granted = said.granted.map(|granted| Grant::of(Units::of_specific(granted)));
-        let answer = CreditControlAnswer { result_code: said.code, granted, ..Default::default() };
-        answer.write(&request, &origin, &mut octets);
+        write(&said, &request, &origin, &mut octets);
     }
     (octets, is_lost)
+}
+
+fn write(said: &Said, request: &CreditControlRequest<'_>, origin: &Origin<'_>, octets: &mut Vec<u8>) {
+    let identifiers: Vec<Vec<u32>> = said
+        .services
+        .iter()
+        .map(|service| service.key.and_then(|(_, identifier)| identifier).into_iter().collect())
+        .collect();
+    let each = said.services.iter().zip(&identifiers);
+    let services: Vec<ServiceGrant<'_>> =
+        each.filter_map(|(service, identifier)| service.control(identifier)).collect();
+    let top = said.services.iter().find(|service| service.key.is_none());
+    let answer = CreditControlAnswer {
+        result_code: said.code,
+        granted: top.and_then(Granted::grant),
+        final_unit: top.and_then(Granted::final_unit),
+        services: &services,
+        ..Default::default()
+    };
+    answer.write(request, origin, octets);
 }
 
 impl net::Machine for Talk {

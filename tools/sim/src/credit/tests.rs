@@ -2,9 +2,10 @@
 
 use super::{Ocs, Options, Stats};
 use diameter::check::Origin;
+use diameter::credit::request::ServiceControl;
 use diameter::credit::request::UsedUnits;
-use diameter::credit::write_request::RequestToSend;
-use diameter::credit::{RequestType, Subscription, SubscriptionKind, Units};
+use diameter::credit::write_request::{RequestToSend, ServiceToRequest};
+use diameter::credit::{Money, RequestType, Subscription, SubscriptionKind, Units};
 use diameter::dictionary::avp;
 use diameter::frame::next_frame;
 use diameter::message::Message;
@@ -16,6 +17,8 @@ use tokio::net::TcpStream;
 
 const ORIGIN: Origin<'static> = Origin { host: "client.test", realm: "test" };
 const ANN: [Subscription<'static>; 1] = [Subscription { kind: SubscriptionKind::E164, data: "46701740605" }];
+
+type Told = (Option<u32>, Option<u32>, Option<Units>, bool);
 
 struct Client(TcpStream);
 
@@ -43,12 +46,32 @@ impl Client {
         heard
     }
 
-    /// Result-Code, and what is granted.
-    async fn ask(&mut self, request: &RequestToSend<'_>) -> (u32, Option<u64>) {
+    async fn answer(&mut self, request: &RequestToSend<'_>) -> Vec<u8> {
         let mut octets = Vec::new();
         request.write(1, 2, &mut octets);
         self.0.write_all(&octets).await.unwrap();
-        let heard = self.hear().await;
+        self.hear().await
+    }
+
+    /// Result-Code, and each service's: what it is, what it gets, and whether there is more.
+    async fn services(&mut self, request: &RequestToSend<'_>) -> (u32, Vec<Told>) {
+        let heard = self.answer(request).await;
+        let answer = Message::read(&heard).unwrap();
+        diameter::check::check(&answer).unwrap();
+        let groups = answer.avps().map(Result::unwrap);
+        let services = groups.filter(|group| group.name == avp::MULTIPLE_SERVICES_CREDIT_CONTROL);
+        let told = services.map(|group| {
+            let service = ServiceControl::read(answer, group).unwrap();
+            let units = service.granted.map(|granted| granted.units);
+            let is_final = group.group().find_name(avp::FINAL_UNIT_INDICATION).is_some();
+            (service.rating_group, service.result_code, units, is_final)
+        });
+        (answer.find(avp::RESULT_CODE).unwrap().u32().unwrap(), told.collect())
+    }
+
+    /// Result-Code, and what is granted.
+    async fn ask(&mut self, request: &RequestToSend<'_>) -> (u32, Option<u64>) {
+        let heard = self.answer(request).await;
         let answer = Message::read(&heard).unwrap();
         let granted = answer.find(avp::GRANTED_SERVICE_UNIT);
         let units = granted.and_then(|granted| granted.group().find_name(avp::CC_SERVICE_SPECIFIC_UNITS));
@@ -93,6 +116,39 @@ async fn a_session_is_charged_once_however_often_it_is_said_and_grants_no_more_t
     assert_eq!(client.ask(&late).await, (5002, None));
     let stats = Stats { requests: 6, duplicates: 2, used: 6, ..Stats::default() };
     assert_eq!(ocs.stats(), stats);
+}
+
+#[tokio::test]
+async fn each_service_of_a_session_is_granted_and_charged_by_itself() {
+    let ocs = Ocs::start(Options { balance: 20, ..Options::default() }).await.unwrap();
+    let mut client = Client::open(&ocs).await;
+    let octets = |count| Units { total_octets: Some(count), ..Units::default() };
+    let time = |seconds| Units { time_s: Some(seconds), ..Units::default() };
+    let asks =
+        |group, requested| ServiceToRequest { rating_group: Some(group), requested, ..Default::default() };
+    let good = |group, units, is_final| (Some(group), Some(2001), Some(units), is_final);
+    let with = |kind, number, services| RequestToSend {
+        services,
+        has_multiple_services: true,
+        ..request(kind, number, None)
+    };
+    let first = [asks(1, Some(octets(4_500_000))), asks(2, Some(time(30)))];
+    let told = client.services(&with(RequestType::Initial, 0, &first)).await;
+    assert_eq!(told, (2001, vec![good(1, octets(4_500_000), false), good(2, time(15), true)]));
+    assert_eq!(ocs.stats().reserved, 20);
+    let used =
+        |units| UsedUnits { units, tariff_usage: None, tariff_time_change: None, reporting_reason: None };
+    let (one, two) = ([used(octets(4_000_001))], [used(time(15))]);
+    let next = [ServiceToRequest { used: &one, ..asks(1, Some(octets(9_000_000))) }];
+    let told = client.services(&with(RequestType::Update, 1, &next)).await;
+    assert_eq!(told, (4012, vec![(Some(1), Some(4012), None, false)]));
+    let unknown =
+        [asks(3, Some(Units { money: Some(Money::from_minor_units(1, None)), ..Units::default() }))];
+    assert_eq!(client.services(&with(RequestType::Update, 2, &unknown)).await, (5031, vec![]));
+    let last = [ServiceToRequest { used: &two, ..asks(2, None) }];
+    let end = RequestToSend { termination_cause: Some(1), ..with(RequestType::Termination, 3, &last) };
+    assert_eq!(client.services(&end).await, (2001, vec![(Some(2), Some(2001), None, false)]));
+    assert_eq!(ocs.stats(), Stats { requests: 4, used: 20, ..Stats::default() });
 }
 
 #[tokio::test]
