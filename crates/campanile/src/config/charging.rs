@@ -32,6 +32,8 @@ section! {
         quota_threshold: u8 = 0,
         /// Unused for so long, clients give units back; nothing: never.
         quota_holding_time: Option<Duration> = None,
+        /// The services of a session share what is granted.
+        credit_pool: bool = false,
         /// How long charging records are kept; nothing: for ever.
         keep_records: Option<Duration> = None,
         /// How long an event is known again.
@@ -193,6 +195,7 @@ impl Charging {
             zero_grant: self.final_unit.action != FinalUnitAction::Terminate,
             threshold_percent: self.quota_threshold,
             holding_s: self.quota_holding_time.map_or(0, seconds),
+            credit_pool: self.credit_pool,
             event_window_s: seconds(self.event_window),
             unreferenced_refund: self.refund_max.map_or(Unreferenced::Refuse, Unreferenced::UpTo),
             ..usual

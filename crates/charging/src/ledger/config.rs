@@ -55,6 +55,8 @@ pub struct Config {
     pub threshold_percent: u8,
     /// Quota-Holding-Time (TS 32.299): unused for so long, units are given back; 0: none.
     pub holding_s: u32,
+    /// The services of a session that have a rating group share what is granted (credit pool, RFC 8506, section 5.1.2).
+    pub credit_pool: bool,
     /// Tcc where no validity is granted.
     pub tcc_s: u32,
     /// What is asked of a session whose end user has no money: true grants zero units with a final unit indication (redirect, restrict),
@@ -85,6 +87,7 @@ impl Default for Config {
             final_action: FinalAction::Terminate,
             threshold_percent: 0,
             holding_s: 0,
+            credit_pool: false,
             tcc_s: 7_200,
             zero_grant: false,
             unreferenced_refund: Unreferenced::UpTo(100_000),

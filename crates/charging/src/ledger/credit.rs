@@ -10,20 +10,20 @@ use super::shard::{Funds, Shard, Turn};
 use super::tariff::{Change, Rates, Target};
 
 /// What is left for the services of one request that are not decided yet.
-struct Left {
-    money: i64,
-    bundled: u64,
+pub(super) struct Left {
+    pub(super) money: i64,
+    pub(super) bundled: u64,
     target: Target,
     /// Whether new units may be granted.
     may_grant: bool,
 }
 
 /// The tariff that holds for a service.
-struct Rated {
+pub(super) struct Rated {
     tariff: u16,
-    rates: Rates,
+    pub(super) rates: Rates,
     /// Another one, while what is granted now is good.
-    change: Option<Change>,
+    pub(super) change: Option<Change>,
 }
 
 impl Shard {
@@ -62,9 +62,9 @@ impl Shard {
             entry.result = service.result;
         }
         if entry.result != result::SUCCESS {
-            // The session does not begin, but what an earlier one held stays as it was.
-            entry.moved.pending = 0;
-            entry.services.iter_mut().for_each(|service| service.reserved = 0);
+            // The session does not begin, but what an earlier one held stays as it was; so nothing that it was to pay for is taken.
+            (entry.moved.pending, entry.moved.posted) = (0, 0);
+            entry.services.iter_mut().for_each(take_nothing);
             return;
         }
         self.note_opener(request.opener, entry);
@@ -103,6 +103,24 @@ impl Shard {
     }
 
     fn decide_services(&self, request: &Request<'_>, session: &Session, left: &mut Left, entry: &mut Entry) {
+        if session.has_pool() {
+            self.decide_pooled(request, session, left, entry);
+        } else {
+            self.decide_alone(request, session, left, entry);
+        }
+        let tcc_s = if self.config.validity_s == 0 {
+            self.config.tcc_s
+        } else {
+            self.config.validity_s.saturating_mul(2)
+        };
+        entry.until_us = self.now_us + u64::from(tcc_s) * 1_000_000;
+        if entry.deed == Deed::Terminate {
+            entry.until_us = 0;
+        }
+    }
+
+    /// Services of which each has what is reserved for it.
+    fn decide_alone(&self, request: &Request<'_>, session: &Session, left: &mut Left, entry: &mut Entry) {
         // What is left of a service's reservation when what it used before a change of the tariff is settled.
         let mut carried: Option<Reservation> = None;
         for service in request.services {
@@ -117,27 +135,16 @@ impl Shard {
             };
             let mut decided = self.decide_service(service, before, &rated, left);
             if service.is_before_change {
-                decided.is_part = true;
-                let totals = before.totals.plus(&decided.used).unwrap_or(before.totals);
-                carried = Some(Reservation { reserved: 0, bundle_reserved: 0, totals, ..*before });
+                carried = Some(carry(before, &mut decided));
             }
             entry.moved.posted -= decided.cost;
             entry.moved.pending += decided.reserved - before.reserved;
             entry.services.push(decided);
         }
-        let tcc_s = if self.config.validity_s == 0 {
-            self.config.tcc_s
-        } else {
-            self.config.validity_s.saturating_mul(2)
-        };
-        entry.until_us = self.now_us + u64::from(tcc_s) * 1_000_000;
-        if entry.deed == Deed::Terminate {
-            entry.until_us = 0;
-        }
     }
 
     /// Under which tariff a service is: what it used before a change under that of its reservation.
-    fn rated(&self, service: &Service, before: &Reservation, left: &Left) -> Option<Rated> {
+    pub(super) fn rated(&self, service: &Service, before: &Reservation, left: &Left) -> Option<Rated> {
         let tariffs = &self.config.tariffs;
         if service.is_before_change
             && let Some(rates) = tariffs.rates(before.tariff)
@@ -160,35 +167,31 @@ impl Shard {
         rated: &Rated,
         left: &mut Left,
     ) -> ServiceEntry {
-        let Rated { tariff, rates, .. } = *rated;
-        let mut decided = ServiceEntry { tariff, ..named(service) };
-        let mut totals = if before.tariff == tariff { before.totals } else { Units::default() };
         left.money = left.money.saturating_add(before.reserved);
         left.bundled = left.bundled.saturating_add(before.bundle_reserved);
-        if let Some(used) = service.used.filter(|used| !used.is_empty()) {
-            decided.bundled = used.specific.min(left.bundled);
-            let paid = Units { specific: used.specific - decided.bundled, ..used };
-            let (Some(price), Some(sum)) = (rates.price_of_more(&totals, &paid), totals.plus(&paid)) else {
-                decided.bundled = 0;
-                decided.result = result::RATING_FAILED;
-                return decided;
-            };
-            totals = sum;
-            // What was used over what can be paid goes on record and not into the balance.
-            decided.used = paid;
-            decided.cost = price.min(left.money.max(0));
-            decided.shortfall = price - decided.cost;
-            left.money -= decided.cost;
-            left.bundled -= decided.bundled;
+        let (mut decided, totals) = charge(service, before, rated, left);
+        if decided.result == result::SUCCESS {
+            self.give(service, &totals, rated, left, &mut decided);
         }
+        decided
+    }
+
+    /// Reserves what is asked for, if anything is.
+    pub(super) fn give(
+        &self,
+        service: &Service,
+        totals: &Units,
+        rated: &Rated,
+        left: &mut Left,
+        decided: &mut ServiceEntry,
+    ) {
         if let Some(requested) = service.requested
             && left.may_grant
         {
-            self.grant(&requested, &totals, rated, left, &mut decided);
+            self.grant(&requested, totals, rated, left, decided);
         } else if service.requested.is_some() {
             decided.result = result::END_USER_SERVICE_DENIED;
         }
-        decided
     }
 
     /// Grants as much as was asked for and can be paid; less than that is the final unit indication.
@@ -221,6 +224,7 @@ impl Shard {
             threshold_percent: self.config.threshold_percent,
             holding_s: self.config.holding_s,
             tariff_change_s: rated.change.map_or(0, |change| change.at_s),
+            pool: self.pool(rated, decided, bundled),
         };
         decided.reserved = cost;
         decided.bundle_reserved = bundled;
@@ -309,7 +313,50 @@ fn has_twins(services: &[Service]) -> bool {
         .any(|(at, service)| services[..at].iter().any(|other| key(other) == key(service)))
 }
 
-fn named(service: &Service) -> ServiceEntry {
+/// A service of a session that does not begin moves nothing.
+fn take_nothing(service: &mut ServiceEntry) {
+    service.used = Units::default();
+    (service.cost, service.shortfall, service.reserved) = (0, 0, 0);
+    (service.bundled, service.bundle_reserved) = (0, 0);
+}
+
+/// Takes what was used of a service. Gives what is to be on record, and all that was used so far under this tariff.
+pub(super) fn charge(
+    service: &Service,
+    before: &Reservation,
+    rated: &Rated,
+    left: &mut Left,
+) -> (ServiceEntry, Units) {
+    let Rated { tariff, rates, .. } = *rated;
+    let mut decided = ServiceEntry { tariff, ..named(service) };
+    let mut totals = if before.tariff == tariff { before.totals } else { Units::default() };
+    if let Some(used) = service.used.filter(|used| !used.is_empty()) {
+        decided.bundled = used.specific.min(left.bundled);
+        let paid = Units { specific: used.specific - decided.bundled, ..used };
+        let (Some(price), Some(sum)) = (rates.price_of_more(&totals, &paid), totals.plus(&paid)) else {
+            decided.bundled = 0;
+            decided.result = result::RATING_FAILED;
+            return (decided, totals);
+        };
+        totals = sum;
+        // What was used over what can be paid goes on record and not into the balance.
+        decided.used = paid;
+        decided.cost = price.min(left.money.max(0));
+        decided.shortfall = price - decided.cost;
+        left.money -= decided.cost;
+        left.bundled -= decided.bundled;
+    }
+    (decided, totals)
+}
+
+/// What a service used before a change of the tariff is a record of its own. Gives what is left of its reservation.
+pub(super) fn carry(before: &Reservation, decided: &mut ServiceEntry) -> Reservation {
+    decided.is_part = true;
+    let totals = before.totals.plus(&decided.used).unwrap_or(before.totals);
+    Reservation { reserved: 0, bundle_reserved: 0, totals, ..*before }
+}
+
+pub(super) fn named(service: &Service) -> ServiceEntry {
     ServiceEntry {
         rating_group: service.rating_group,
         service_id: service.service_id,

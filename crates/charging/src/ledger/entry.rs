@@ -10,7 +10,7 @@ use super::account::AccountNumber;
 use super::client::{Client, ClientNumber};
 use super::hash::Hash128;
 use super::key::PackedKey;
-use super::request::{Destination, MessageKey, ServiceContext, Terms, Units};
+use super::request::{Destination, MessageKey, ServiceContext, Terms, Units, Weights};
 use super::varint::{Cursor, Reader};
 
 /// What was done. The numbers stand on disk.
@@ -109,7 +109,8 @@ pub struct ServiceEntry {
     pub validity_s: u32,
     pub is_final: bool,
     pub terms: Terms,
-    /// It is the record of what was used before the tariff changed, and no part of the answer: that of the service follows.
+    /// It is no part of the answer: the record of what was used before the tariff changed, before that of the service; or what a service that the
+    /// request did not name still holds of a credit pool.
     pub is_part: bool,
     /// Specific units taken from bundles of messages.
     pub bundled: u64,
@@ -213,7 +214,8 @@ mod service_field {
     pub const BUNDLE_RESERVED: u64 = 1 << 12;
     pub const TERMS: u64 = 1 << 13;
     pub const PART: u64 = 1 << 14;
-    pub const ALL: u64 = (1 << 15) - 1;
+    pub const POOL: u64 = 1 << 15;
+    pub const ALL: u64 = (1 << 16) - 1;
 }
 
 const SUCCESS: u32 = 2001;
@@ -285,7 +287,7 @@ impl ServiceEntry {
         set(!self.used.is_empty(), USED);
         // One look for all of them: a service of an EVENT has none.
         let numbers = (self.reserved | self.shortfall) as u64 | self.bundled | self.bundle_reserved;
-        let small = u32::from(self.tariff) | self.validity_s | u32::from(self.is_final);
+        let small = u32::from(self.tariff) | self.validity_s | u32::from(self.is_final | self.is_part);
         if numbers | u64::from(small) != 0 { fields | self.rare_fields() } else { fields }
     }
 
@@ -300,7 +302,8 @@ impl ServiceEntry {
         set(self.is_final, FINAL);
         set(self.bundled != 0, BUNDLED);
         set(self.bundle_reserved != 0, BUNDLE_RESERVED);
-        set(self.terms != Terms::default(), TERMS);
+        set(self.terms != Terms { pool: self.terms.pool, ..Terms::default() }, TERMS);
+        set(self.terms.pool != Weights::default(), POOL);
         set(self.is_part, PART);
         fields
     }
@@ -352,6 +355,10 @@ impl ServiceEntry {
             into.array([self.terms.final_action, self.terms.threshold_percent]);
             into.number(self.terms.holding_s.into());
             into.number(self.terms.tariff_change_s.into());
+        }
+        if fields & POOL != 0 {
+            let Weights { time, octets, specific } = self.terms.pool;
+            [time, octets, specific].into_iter().for_each(|weight| into.number(weight));
         }
     }
 
@@ -406,7 +413,12 @@ impl ServiceEntry {
                 threshold_percent: reader.octet()?,
                 holding_s: reader.number_u32()?,
                 tariff_change_s: reader.number_u32()?,
+                pool: Weights::default(),
             };
+        }
+        if fields & POOL != 0 {
+            service.terms.pool =
+                Weights { time: reader.number()?, octets: reader.number()?, specific: reader.number()? };
         }
         Some(service)
     }
@@ -417,8 +429,8 @@ impl ServiceEntry {
 /// until 10, bundle 20, refund 16, new account 37, since 10, client 5, length of the session's id 3: 250; what is named has room of its own.
 const ENTRY_ROOM: usize = 256;
 /// Room for a service: fields 3, twice units 36, cost, reserved, shortfall and both of bundles 50, result, group, id and validity 20, tariff 3,
-/// terms 12: 160.
-const SERVICE_ROOM: usize = 160;
+/// terms 12, pool 30: 190.
+const SERVICE_ROOM: usize = 190;
 
 /// Octets before the fields: length and deed.
 const HEAD_OCTETS: usize = 3;
@@ -701,6 +713,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_part_is_known_as_one_whatever_else_it_says() {
+        let part = ServiceEntry { result: SUCCESS, is_part: true, ..ServiceEntry::default() };
+        let used = ServiceEntry { used: Units::specific(3), cost: 3, ..part };
+        let entry = Entry { result: SUCCESS, services: vec![part, used], ..Entry::default() };
+        let (mut encoded, mut decoded) = (Vec::new(), Entry::default());
+        entry.encode(&mut encoded);
+        assert_eq!(decoded.decode(&encoded), Some(encoded.len()));
+        assert_eq!(decoded, entry);
+    }
+
+    #[test]
     fn the_longest_entry_has_room_and_comes_back() {
         let units =
             Units { present: 15, time_s: u32::MAX, octets: u64::MAX, specific: u64::MAX, money: i64::MIN };
@@ -721,6 +744,7 @@ mod tests {
                 threshold_percent: 100,
                 holding_s: u32::MAX,
                 tariff_change_s: u32::MAX,
+                pool: Weights { time: u64::MAX, octets: u64::MAX, specific: u64::MAX },
             },
             is_part: true,
             bundled: u64::MAX,

@@ -25,6 +25,7 @@ pub mod log;
 mod message;
 pub mod owner;
 mod pages;
+mod pool;
 pub mod recovery;
 pub mod request;
 mod retire;

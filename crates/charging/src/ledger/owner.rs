@@ -149,6 +149,7 @@ pub struct Ledger {
     reach: Arc<Reach>,
     pub(super) kept: Arc<Kept>,
     pub(super) said: Arc<Mutex<Said>>,
+    pub(super) is_shared: bool,
 }
 
 impl Ledger {
@@ -205,7 +206,8 @@ impl Ledger {
         let (reach, kept) = (Arc::default(), Arc::new(kept));
         let said = Said { config: options.config.clone(), tariffs: options.tariffs.clone() };
         let said = Arc::new(Mutex::new(said));
-        Ok(Ledger { queues, threads, lock, key, queue_max: options.queue_max, reach, kept, said })
+        let queue_max = options.queue_max;
+        Ok(Ledger { queues, threads, lock, key, queue_max, reach, kept, said, is_shared: false })
     }
 
     /// A ledger whose owners run on these threads, without a folder.
@@ -225,7 +227,13 @@ impl Ledger {
             reach: Arc::default(),
             kept: Arc::new(Kept::nowhere()),
             said: Arc::new(Mutex::new(Said { config, tariffs })),
+            is_shared: false,
         }
+    }
+
+    /// Other processes have the same ledger.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     /// A ledger of one shard without an owner: who made it takes what was submitted, and does the owner's work.

@@ -258,6 +258,22 @@ pub struct Terms {
     pub holding_s: u32,
     /// Tariff-Time-Change, in seconds since 1970; 0: none.
     pub tariff_change_s: u32,
+    /// The service draws on the session's credit pool; all zero: its units are its own.
+    pub pool: Weights,
+}
+
+/// How much of a credit pool one unit of each kind takes (Unit-Value of G-S-U-Pool-Reference, RFC 8506, section 8.30), in billionths of a
+/// minor unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weights {
+    pub time: u64,
+    pub octets: u64,
+    pub specific: u64,
+}
+
+impl Weights {
+    /// So many of what a weight is counted in are a minor unit.
+    pub const OF_MINOR_UNIT: u64 = 1_000_000_000;
 }
 
 /// What came of one service.

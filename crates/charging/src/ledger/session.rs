@@ -44,6 +44,8 @@ pub struct Reservation {
     pub totals: Units,
     /// It got less than it asked for: with money it would get more.
     pub is_starved: bool,
+    /// What is granted belongs to the session's credit pool.
+    pub is_pooled: bool,
 }
 
 /// One open session.
@@ -90,6 +92,11 @@ impl Session {
     /// Whether a service of it would get more if there were money.
     pub fn is_starved(&self) -> bool {
         self.reservations().any(|reservation| reservation.is_starved)
+    }
+
+    /// Whether services of it share a credit pool.
+    pub fn has_pool(&self) -> bool {
+        self.reservations().any(|reservation| reservation.is_pooled)
     }
 
     /// Minor units reserved for all its services.

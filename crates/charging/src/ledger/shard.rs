@@ -14,7 +14,7 @@ use super::expiry::{Due, Expiry};
 use super::hash::{Hash128, HashKey};
 use super::key::PackedKey;
 use super::message::{Message, Messages, Stage};
-use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, result};
+use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, Weights, result};
 use super::session::{Session, Sessions};
 use super::tariff::Target;
 
@@ -631,7 +631,10 @@ fn update_reservation(session: &mut Session, service: &ServiceEntry) {
     let totals = if reservation.tariff == service.tariff { reservation.totals } else { Default::default() };
     reservation.tariff = service.tariff;
     reservation.totals = totals.plus(&service.used).unwrap_or(totals);
-    reservation.is_starved = service.is_final || service.result == result::CREDIT_LIMIT_REACHED;
+    if !service.is_part {
+        reservation.is_starved = service.is_final || service.result == result::CREDIT_LIMIT_REACHED;
+        reservation.is_pooled = service.terms.pool != Weights::default();
+    }
 }
 
 /// Whether an account may have another bundle.

@@ -215,7 +215,7 @@ fn put_session(into: &mut Vec<u8>, id: &Hash128, session: &Session) {
         put(into, totals.octets);
         put(into, totals.specific);
         put_signed(into, totals.money);
-        into.push(u8::from(reservation.is_starved));
+        into.push(u8::from(reservation.is_starved) | u8::from(reservation.is_pooled) << 1);
     }
 }
 
@@ -251,8 +251,11 @@ fn session(reader: &mut Reader<'_>) -> Option<(Hash128, Session)> {
                 specific: reader.number()?,
                 money: reader.signed()?,
             },
-            is_starved: reader.octet()? != 0,
+            ..Reservation::default()
         };
+        let bits = reader.octet()?;
+        let reservation = session.reservation(rating_group, service_id);
+        (reservation.is_starved, reservation.is_pooled) = (bits & 1 != 0, bits & 2 != 0);
     }
     Some((id, session))
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::request::{Destination, ServiceContext, Units};
+use super::request::{Destination, ServiceContext, Units, Weights};
 
 /// So many minor units for each begun `per` units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,14 @@ pub struct Rate {
 impl Rate {
     fn price(&self, count: u64) -> Option<i64> {
         i64::try_from(count.div_ceil(self.per)).ok()?.checked_mul(self.price)
+    }
+
+    /// The price of one unit in billionths of a minor unit, rounded up.
+    fn weight(&self) -> Option<u64> {
+        let price = u128::try_from(self.price).ok()?;
+        let weight = (price * u128::from(Weights::OF_MINOR_UNIT)).div_ceil(u128::from(self.per));
+        // It is told as a signed number.
+        i64::try_from(weight).ok().and_then(|weight| u64::try_from(weight).ok())
     }
 
     /// How many of `wanted` more units can be paid with `budget` when `total` were paid already.
@@ -65,6 +73,18 @@ impl Rates {
     /// The price of `more` units when `total` were priced before.
     pub fn price_of_more(&self, total: &Units, more: &Units) -> Option<i64> {
         self.price(&total.plus(more)?)?.checked_sub(self.price(total)?)
+    }
+
+    /// How much of a credit pool each of these units takes. None: they cannot be pooled, since some cost nothing, or are money themselves.
+    pub fn weights(&self, units: &Units) -> Option<Weights> {
+        let of = |is: u8, rate: &Rate| match units.present & is {
+            0 => Some(0),
+            _ => rate.weight().filter(|weight| *weight > 0),
+        };
+        let is_money = units.present & Units::MONEY != 0 || units.is_zero();
+        let (time, octets) = (of(Units::TIME, &self.time_s)?, of(Units::OCTETS, &self.octets)?);
+        let specific = of(Units::SPECIFIC, &self.specific)?;
+        (!is_money).then_some(Weights { time, octets, specific })
     }
 
     /// As many of the wanted units as `budget` pays, kind by kind, and what they cost.

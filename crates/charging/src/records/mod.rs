@@ -196,6 +196,10 @@ fn records_of(entry: &Entry, shard: usize, position: u64, names: &dyn Names, int
     let nothing = [ServiceEntry { result: entry.result, ..ServiceEntry::default() }];
     let services = if entry.services.is_empty() { &nothing[..] } else { &entry.services[..] };
     for (part, service) in services.iter().enumerate() {
+        // What a service still holds of a credit pool is no record: nothing of it was used.
+        if service.is_part && service.used.is_empty() && service.bundled == 0 {
+            continue;
+        }
         let own = if is_priced_only || entry.deed == Deed::Refund { 0 } else { service.cost };
         let whole = match entry.deed {
             Deed::Refund | Deed::TopUp if part == 0 => -entry.cost,

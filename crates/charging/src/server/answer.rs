@@ -1,10 +1,12 @@
 //! Answers written from what was kept of the request and what the ledger said.
 
 use super::final_unit::{FinalUnits, Written};
+use super::pool;
 use super::shape::Place;
 use super::tail::Tails;
 use crate::ledger::request::{Answer, Kind, ServiceAnswer, Terms, Units, result};
 use diameter::check::Origin;
+use diameter::credit::{RequestType, SessionFailover};
 use diameter::dictionary::{application, avp};
 use diameter::header::{CommandFlags, HEADER_OCTETS, Header};
 use diameter::message::Message;
@@ -26,9 +28,16 @@ pub(super) struct Identity {
     host: String,
     realm: String,
     final_units: Written,
+    /// Another server knows the sessions too, and goes on with them.
+    has_others: bool,
 }
 
 impl Identity {
+    /// The same where the ledger is that of other servers too.
+    pub(super) fn among_others(self, has_others: bool) -> Identity {
+        Identity { has_others, ..self }
+    }
+
     pub(super) fn new(origin_host: &str, origin_realm: &str, final_units: &FinalUnits) -> Identity {
         let mut octets = Vec::new();
         let header = Header {
@@ -47,7 +56,7 @@ impl Identity {
         writer.finish();
         let (origin, credit) = (octets[HEADER_OCTETS..origin].to_vec(), octets[HEADER_OCTETS..].to_vec());
         let (host, realm) = (origin_host.to_owned(), origin_realm.to_owned());
-        Identity { origin, credit, host, realm, final_units: final_units.written() }
+        Identity { origin, credit, host, realm, final_units: final_units.written(), has_others: false }
     }
 }
 
@@ -289,6 +298,10 @@ fn write(
     writer.written(&identity.credit);
     writer.u32(avp::CC_REQUEST_TYPE, context.request_type);
     writer.u32(avp::CC_REQUEST_NUMBER, context.number);
+    if identity.has_others && goes_on(context.request_type) && result == result::SUCCESS {
+        // Without it a client takes it that the session stays with its server (RFC 8506, section 8.4).
+        writer.i32(avp::CC_SESSION_FAILOVER, SessionFailover::Supported.value());
+    }
     if result == result::INVALID_AVP_VALUE {
         // The reader refuses whatever else has such a value: what the ledger refuses is a number that is not greater than the last one.
         writer.group(avp::FAILED_AVP, |failed| failed.u32(avp::CC_REQUEST_NUMBER, context.number));
@@ -312,6 +325,11 @@ fn write(
     }
     writer.written(context.proxies);
     writer.finish();
+}
+
+/// Whether a session goes on after such a request.
+fn goes_on(request_type: u32) -> bool {
+    [RequestType::Initial, RequestType::Update].iter().any(|kind| kind.value() as u32 == request_type)
 }
 
 /// ISO 4217: no currency. The ledger counts minor units and does not know of which.
@@ -340,6 +358,7 @@ fn multiple(writer: &mut Writer<'_>, identity: &Identity, service: &ServiceAnswe
         if let Some(group) = service.rating_group {
             member.u32(avp::RATING_GROUP, group);
         }
+        pool::write(member, &service.granted, &service.terms.pool);
         if service.validity_s > 0 {
             member.u32(avp::VALIDITY_TIME, service.validity_s);
         }

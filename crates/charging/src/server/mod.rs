@@ -20,6 +20,7 @@ mod final_unit;
 #[doc(hidden)]
 pub mod measure;
 mod peers;
+mod pool;
 mod read;
 pub mod sctp;
 mod shape;
@@ -182,10 +183,11 @@ pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> R
     let tls = config.tls.as_ref().map(TlsServer::new).transpose();
     let tls = tls.map_err(|error| ServerError { field: error.field, why: error.why })?;
     let peers = Peers::new(config.peers.clone(), Arc::clone(ledger.kept()));
+    let identity = Identity::new(&config.origin_host, &config.origin_realm, &config.final_units);
     let server = Arc::new(Server {
-        ledger,
         config: Arc::new(machine(&config)),
-        identity: Arc::new(Identity::new(&config.origin_host, &config.origin_realm, &config.final_units)),
+        identity: Arc::new(identity.among_others(ledger.is_shared())),
+        ledger,
         peers,
         stop: watch::Sender::new(false),
         live: AtomicUsize::new(0),

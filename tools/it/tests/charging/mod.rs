@@ -17,6 +17,7 @@ mod hostile;
 pub(crate) mod kills;
 mod overload;
 mod peer;
+mod pools;
 mod sctp;
 
 use it::credit::{CreditClient, diameter_door};

@@ -6,7 +6,8 @@ use crate::charging::kills::{ACCOUNTS, ACKNOWLEDGED_MIN, HOT, RICH, Teller, numb
 use crate::crash::seed;
 use crate::own_money::{client, comes_to, money};
 use crate::world::{carrier, count, phones_csv};
-use it::credit::CreditClient;
+use diameter::dictionary::avp;
+use it::credit::{CreditClient, TERMINATION};
 use it::{Constellation, Plan, eventually, program, sms_route};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -42,6 +43,19 @@ async fn listens(port: u16) {
         CreditClient::try_connect(port, "nobody.test").map(drop)
     })
     .await;
+}
+
+/// A client is told that another process goes on with its session, and it does.
+fn goes_on_elsewhere(one: u16, other: u16) {
+    let mut client = CreditClient::open(one, "failover.client.test");
+    let session = client.fresh_session();
+    let initial = client.initial(&session, &number(1), 1);
+    let answer = client.ask(&initial);
+    assert_eq!(answer.find(avp::CC_SESSION_FAILOVER).unwrap().u32(), Ok(1), "FAILOVER_SUPPORTED");
+    drop(client);
+    let mut client = CreditClient::open(other, "failover.client.test");
+    let end = client.credit(&session, TERMINATION, 1);
+    assert_eq!(client.ask(&end).code(), 2001);
 }
 
 /// All tellers work, half of them with each process; then one process is killed, and who was with it asks the other again at once.
@@ -89,6 +103,7 @@ async fn two_processes_charge_the_same_accounts_once_each_though_one_is_killed_a
     for port in all.diameter.clone() {
         listens(port).await;
     }
+    goes_on_elsewhere(all.diameter[0], all.diameter[1]);
     let mut tellers: Vec<Teller> = (0..TELLERS).map(|place| Teller::new(place, 0, seed)).collect();
     for turn in 0..ROUNDS {
         round(&mut all, &mut tellers, turn, &mut chance).await;

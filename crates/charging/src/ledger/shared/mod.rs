@@ -98,12 +98,9 @@ impl Ledger {
             let name = format!("ledger-{}", partner.number());
             threads.push(std::thread::Builder::new().name(name).spawn(move || partner.run())?);
         }
-        Ok(Ledger::of(
-            queues,
-            threads,
-            key,
-            options.queue_max,
-            (options.config.clone(), options.tariffs.clone()),
-        ))
+        let rules = (options.config.clone(), options.tariffs.clone());
+        let mut ledger = Ledger::of(queues, threads, key, options.queue_max, rules);
+        ledger.is_shared = true;
+        Ok(ledger)
     }
 }

@@ -5,6 +5,7 @@ mod clients;
 mod disk;
 mod events;
 mod messages;
+mod pools;
 mod power;
 mod properties;
 mod sessions;

@@ -183,9 +183,10 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..60),
         opens_accounts in any::<bool>(),
         zero_grant in any::<bool>(),
+        credit_pool in any::<bool>(),
     ) {
         let default_account = opens_accounts.then_some(DefaultAccount { balance: 40, limit: 3 });
-        let mut desk = Desk::new(Config { default_account, zero_grant, ..Config::default() });
+        let mut desk = Desk::new(Config { default_account, zero_grant, credit_pool, ..Config::default() });
         for step in &steps {
             if step.pause_s > 0 {
                 desk.pass(step.pause_s * SECOND);

@@ -123,6 +123,14 @@ fn a_session_that_is_begun_again_lets_go_of_what_it_held() {
 }
 
 #[test]
+fn an_initial_that_is_refused_takes_nothing_that_an_earlier_one_holds() {
+    let mut desk = Desk::with_account(5);
+    ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(4))]);
+    let (answer, _) = ask(&mut desk, Kind::Initial, 1, &[uses(Units::specific(5), Some(Units::money(-1)))]);
+    assert_eq!((answer.result, desk.balance(), desk.shard.sessions().0), (5031, (5, 4), 1));
+}
+
+#[test]
 fn an_initial_that_is_refused_leaves_no_session() {
     let mut desk = Desk::with_account(0);
     assert_eq!(ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(1))]).0.result, 4012);

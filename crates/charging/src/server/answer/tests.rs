@@ -1,4 +1,5 @@
 use super::*;
+use crate::ledger::request::Weights;
 use proptest::prelude::*;
 
 /// Octets of an AVP: `session` or proxies as they stand in a request.
@@ -21,12 +22,13 @@ fn units() -> impl Strategy<Value = Units> {
 }
 
 fn terms() -> impl Strategy<Value = Terms> {
-    (0_u8..3, 0_u8..2, 0_u32..2, 0_u32..2).prop_map(
-        |(final_action, threshold, holding_s, tariff_change_s)| Terms {
+    (0_u8..3, 0_u8..2, 0_u32..2, 0_u32..2, 0_u64..2).prop_map(
+        |(final_action, threshold, holding_s, tariff_change_s, weight)| Terms {
             final_action,
             threshold_percent: threshold * 20,
             holding_s,
             tariff_change_s,
+            pool: Weights { time: weight, octets: weight * 5_000, specific: weight },
         },
     )
 }
@@ -82,8 +84,9 @@ proptest! {
     fn an_answer_with_an_end_that_was_kept_is_the_one_written_anew(
         cases in prop::collection::vec(case(), 1..6),
         order in prop::collection::vec((0_usize..6, any::<u32>()), 1..40),
+        has_others in any::<bool>(),
     ) {
-        let identity = Identity::new("ocs.example", "example", &FinalUnits::default());
+        let identity = Identity::new("ocs.example", "example", &FinalUnits::default()).among_others(has_others);
         let mut tails = Tails::default();
         let proxies = written(|writer| writer.group(avp::PROXY_INFO, |proxy| {
             proxy.identity(avp::PROXY_HOST, "proxy.example");
@@ -112,5 +115,38 @@ proptest! {
             write(&mut anew, &identity, &context, &case.answer, &case.services);
             prop_assert_eq!(kept, anew);
         }
+    }
+}
+
+#[test]
+fn a_session_that_others_know_too_is_said_to_go_on_there() {
+    let session = written(|writer| writer.utf8(avp::SESSION_ID, "s"));
+    for (has_others, result, expected) in
+        [(true, 2001, [true, true, false, false]), (true, 4012, [false; 4]), (false, 2001, [false; 4])]
+    {
+        let identity =
+            Identity::new("ocs.example", "example", &FinalUnits::default()).among_others(has_others);
+        let said = [1, 2, 3, 4].map(|request_type| {
+            let header = Header {
+                command: diameter::dictionary::command::CREDIT_CONTROL,
+                application: application::CREDIT_CONTROL,
+                ..Header::default()
+            };
+            let context = Context {
+                header,
+                request_type,
+                number: 0,
+                kind: Asked::Multiple,
+                session: &session,
+                proxies: &[],
+                whole: &[],
+            };
+            let mut octets = Vec::new();
+            write(&mut octets, &identity, &context, &Answer { result, ..Answer::default() }, &[]);
+            let answer = Message::read(&octets).unwrap();
+            diameter::check::check(&answer).unwrap();
+            answer.find(avp::CC_SESSION_FAILOVER).is_some_and(|avp| avp.u32() == Ok(1))
+        });
+        assert_eq!(said, expected, "{has_others} {result}");
     }
 }
