@@ -1,6 +1,7 @@
 //! Reaches clients: what we ask by ourselves about a session (Re-Auth, Abort-Session) goes to the connection of the peer that the session
 //! came from, whichever of its connections is open now. Nothing of this is on a request's way.
 
+use crate::ledger::Ledger;
 use crate::ledger::client::Client;
 use crate::ledger::ended::OpenSession;
 use crate::ledger::hash::Hash128;
@@ -14,6 +15,10 @@ use tokio::sync::Notify;
 
 /// Errands that wait for one connection; one more is not carried out, and counted.
 pub const ERRANDS_MAX: usize = 65_536;
+/// Errands that wait for peers that are not connected, all together; one more is forgotten.
+pub const AWAITED_MAX: usize = 65_536;
+/// A client that does not answer is asked so often in all.
+pub const TRIES_MAX: u8 = 3;
 
 /// What a client is asked about a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +39,26 @@ pub struct Errand {
     /// Session-Id.
     pub id: Box<[u8]>,
     pub client: Arc<Client>,
+    /// How often it was asked and not answered.
+    pub tries: u8,
 }
 
 impl Errand {
     /// About a session. None: nobody knows who opened it.
     pub fn new(ask: Ask, shard: usize, session: OpenSession) -> Option<Errand> {
         let client = session.client.filter(|_| !session.id.is_empty())?;
-        Some(Errand { ask, shard, session: session.session, id: session.id, client })
+        Some(Errand { ask, shard, session: session.session, id: session.id, client, tries: 0 })
+    }
+
+    /// Asks it again, if there is still something to ask: the session may have ended since, or got what it wanted. Its shard knows.
+    pub(crate) fn ask_again(self, ledger: &Ledger) {
+        let reach = Arc::clone(ledger.reach());
+        ledger.ask(self.shard, move |shard| {
+            let Some(session) = shard.session(&self.session) else { return };
+            if self.ask == Ask::Abort || session.is_starved {
+                reach.ask(self);
+            }
+        });
     }
 }
 
@@ -157,16 +175,17 @@ impl Mailbox {
         })
     }
 
-    fn push(&self, errand: Errand) -> bool {
+    #[allow(clippy::result_large_err)]
+    fn push(&self, errand: Errand) -> Result<(), Errand> {
         let mut errands = self.lock();
         if errands.len() >= ERRANDS_MAX {
-            return false;
+            return Err(errand);
         }
         errands.push(errand);
         self.has_some.store(true, Ordering::Release);
         drop(errands);
         self.bell.notify_one();
-        true
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Errand>> {
@@ -187,7 +206,7 @@ pub struct Counts {
     pub refused: u64,
     /// Not answered in time, or the connection ended before.
     pub unanswered: u64,
-    /// Not asked: the peer is not connected, or too much waits for it.
+    /// Not asked, or not yet: the peer is not connected, or too much waits for it.
     pub unreachable: u64,
 }
 
@@ -195,12 +214,21 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub struct Reach {
     mailboxes: Mutex<HashMap<String, Arc<Mailbox>>>,
+    /// What waits for peers that are not connected, by the name of the peer.
+    awaited: Mutex<Awaited>,
     asked: AtomicU64,
     agreed: AtomicU64,
     unknown: AtomicU64,
     refused: AtomicU64,
     unanswered: AtomicU64,
     unreachable: AtomicU64,
+}
+
+/// Errands for peers that are not connected.
+#[derive(Debug, Default)]
+struct Awaited {
+    by_peer: HashMap<String, Vec<Errand>>,
+    count: usize,
 }
 
 /// What became of one errand.
@@ -228,19 +256,63 @@ impl Fate {
 }
 
 impl Reach {
-    /// Hands an errand to the connection of the peer that its session came through. False: nobody is connected who could carry it out.
+    /// Hands an errand to the connection of the peer that its session came through. False: nobody is connected who could carry it out; it
+    /// waits until that peer is.
     pub fn ask(&self, errand: Errand) -> bool {
+        match self.hand_over(errand) {
+            Ok(()) => true,
+            Err(errand) => {
+                self.count(Fate::Unreachable);
+                self.wait_for(errand);
+                false
+            }
+        }
+    }
+
+    /// The same, but that nothing waits where nobody is connected: the caller does without.
+    pub fn ask_now(&self, errand: Errand) -> bool {
+        let is_handed_over = self.hand_over(errand).is_ok();
+        if !is_handed_over {
+            self.count(Fate::Unreachable);
+        }
+        is_handed_over
+    }
+
+    // What is given back is what came.
+    #[allow(clippy::result_large_err)]
+    fn hand_over(&self, errand: Errand) -> Result<(), Errand> {
         let mailbox = {
             let mailboxes = self.lock();
             let of = |host: &str| mailboxes.get(&host.to_ascii_lowercase()).cloned();
             // An agent in between may have gone, and the client come by itself.
             of(&errand.client.via).or_else(|| of(&errand.client.host))
         };
-        let is_handed_over = mailbox.is_some_and(|mailbox| mailbox.push(errand));
-        if !is_handed_over {
-            self.count(Fate::Unreachable);
+        match mailbox {
+            Some(mailbox) => mailbox.push(errand),
+            None => Err(errand),
         }
-        is_handed_over
+    }
+
+    /// Keeps an errand until its peer is connected.
+    pub(crate) fn wait_for(&self, errand: Errand) {
+        let mut awaited = self.awaited();
+        if awaited.count < AWAITED_MAX && errand.tries < TRIES_MAX {
+            awaited.count += 1;
+            let peer = errand.client.via.to_ascii_lowercase();
+            awaited.by_peer.entry(peer).or_default().push(errand);
+        }
+    }
+
+    /// What waited for this peer.
+    pub(crate) fn take_awaited(&self, origin_host: &str) -> Vec<Errand> {
+        let mut awaited = self.awaited();
+        let errands = awaited.by_peer.remove(&origin_host.to_ascii_lowercase()).unwrap_or_default();
+        awaited.count -= errands.len();
+        errands
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, Awaited> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whoever is connected, by name.
@@ -306,7 +378,10 @@ impl Drop for Reachable {
                 mailboxes.remove(&self.key);
             }
         }
-        self.mailbox.take().into_iter().for_each(|_| self.reach.count(Fate::Unreachable));
+        for errand in self.mailbox.take() {
+            self.reach.count(Fate::Unreachable);
+            self.reach.wait_for(errand);
+        }
     }
 }
 
@@ -317,7 +392,7 @@ mod tests {
 
     fn errand(via: &str) -> Errand {
         let client = Arc::new(Client::new(HashKey([1, 2]), "smf.example", "example", via, None));
-        Errand { ask: Ask::ReAuth, shard: 0, session: [1, 2], id: (*b"smf;1;2").into(), client }
+        Errand { ask: Ask::ReAuth, shard: 0, session: [1, 2], id: (*b"smf;1;2").into(), client, tries: 0 }
     }
 
     #[test]
@@ -336,6 +411,29 @@ mod tests {
         let _direct = reach.enter("smf.example", &first);
         assert!(reach.ask(errand("dra.example")), "the agent is gone, the client itself is here");
         assert_eq!(reach.counts(), Counts { unreachable: 3, ..Counts::default() });
+    }
+
+    #[test]
+    fn what_nobody_could_be_asked_waits_for_its_peer_and_is_bounded() {
+        let (reach, mailbox) = (Arc::new(Reach::default()), Arc::default());
+        assert!(!reach.ask(errand("dra.example")) && !reach.ask_now(errand("dra.example")));
+        assert_eq!(reach.take_awaited("other.example").len(), 0);
+        assert_eq!(
+            (reach.take_awaited("DRA.example").len(), reach.take_awaited("dra.example").len()),
+            (1, 0)
+        );
+        // What a connection had not asked yet when it ended waits too, but not what was asked often enough.
+        let here = reach.enter("dra.example", &mailbox);
+        assert!(reach.ask(errand("dra.example")));
+        assert!(reach.ask(Errand { tries: TRIES_MAX, ..errand("dra.example") }));
+        drop(here);
+        assert_eq!(reach.take_awaited("dra.example").len(), 1);
+        for _ in 0..=AWAITED_MAX {
+            assert!(!reach.ask(errand("dra.example")));
+        }
+        assert_eq!(reach.take_awaited("dra.example").len(), AWAITED_MAX);
+        assert!(!reach.ask(errand("dra.example")));
+        assert_eq!(reach.take_awaited("dra.example").len(), 1);
     }
 
     #[test]

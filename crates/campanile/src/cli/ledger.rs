@@ -8,7 +8,7 @@ use charging::ledger::audit::{self, Report};
 use charging::ledger::owner::{identity_of, shard_folder};
 use charging::ledger::recovery::recover;
 use charging::ledger::{Refusal, Shard, shared};
-use charging::records::{Blocks, Export, Format};
+use charging::records::{Blocks, Export, Format, Gone};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::LedgerLog;
@@ -88,7 +88,7 @@ pub(super) fn export(args: &LedgerExport) -> Outcome {
         RecordsForm::Xml => Format::Xml,
         RecordsForm::Ber => Format::Ber,
     };
-    let (mut files, mut records) = (Vec::new(), 0);
+    let (mut files, mut records, mut removed) = (Vec::new(), 0, 0);
     for shard in 0..found.shards().map_err(failed)? {
         let (log, state) = found.shard(shard).map_err(failed)?;
         let export = Export {
@@ -101,14 +101,33 @@ pub(super) fn export(args: &LedgerExport) -> Outcome {
             names: &state,
         };
         let summary = export.run(true).map_err(|error| failed(format!("shard {shard}: {error}")))?;
+        if let Some(gone) = summary.gone {
+            eprintln!("{}", lost(shard, &gone));
+            removed += gone.octets;
+        }
         records += summary.records;
         files.extend(summary.files.into_iter().map(|file| file.display().to_string()));
     }
     if args.format.is_json() {
-        return print(&format!("{}\n", serde_json::json!({"records": records, "files": files})));
+        return print(&format!(
+            "{}\n",
+            serde_json::json!({"records": records, "files": files, "removed_octets": removed})
+        ));
     }
     let listed: String = files.iter().map(|file| format!("{file}\n")).collect();
     print(&format!("{listed}{records} records in {} files\n", files.len()))
+}
+
+/// Records that are in no export, and never will be.
+fn lost(shard: usize, gone: &Gone) -> String {
+    let before = jiff::Timestamp::from_microsecond(i64::try_from(gone.before_us).unwrap_or(i64::MAX));
+    let before = before.unwrap_or(jiff::Timestamp::MAX);
+    format!(
+        "warning: shard {shard}: {} octets of the log, all from before {}, were removed before they were exported: \
+         export more often than [charging] keep_records says",
+        gone.octets,
+        before.round(jiff::Unit::Second).unwrap_or(before)
+    )
 }
 
 /// For people.

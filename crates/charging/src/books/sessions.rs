@@ -93,7 +93,7 @@ impl Books {
         self.ledger.ask(place.shard, move |state| {
             let ended = state.session(&place.session).map(|session| {
                 let errand = Errand::new(Ask::Abort, place.shard, session);
-                if errand.is_some_and(|errand| reach.ask(errand)) {
+                if errand.is_some_and(|errand| reach.ask_now(errand)) {
                     return Ended::Asked;
                 }
                 state.end_sessions([place.session]);
@@ -104,8 +104,7 @@ impl Books {
         told.await.map_err(|_| BooksError::Stopped)?.ok_or(BooksError::Unknown)
     }
 
-    /// Asks the clients of those sessions of an account of which this is true. Who is not connected is not asked: the next request of
-    /// the session hears how things are.
+    /// Asks the clients of those sessions of an account of which this is true. Who is not connected is asked when it is.
     pub(super) fn ask_clients(&self, id: &AccountId, ask: Ask, which: fn(&Session) -> bool) {
         let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);
         let (shard, reach) = (self.ledger.shard_of(hash), self.ledger.reach().clone());

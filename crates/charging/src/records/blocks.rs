@@ -44,6 +44,20 @@ impl Blocks {
     }
 }
 
+impl Blocks {
+    /// Where what is left of the log begins, and the time of its first block; none where nothing is removed ever, or nothing is there.
+    ///
+    /// # Errors
+    ///
+    /// The log cannot be read.
+    pub fn begin(&self) -> io::Result<Option<(u64, u64)>> {
+        let Blocks::Folder(folder) = self else { return Ok(None) };
+        let segments = log::list(folder)?;
+        let Some((base, path)) = segments.first() else { return Ok(None) };
+        Ok(first_time(path, *base)?.map(|time_us| (*base, time_us)))
+    }
+}
+
 fn each_segment(
     folder: &Path,
     from: u64,

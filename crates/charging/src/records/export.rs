@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::text::{COLUMNS, Row};
-use super::{Blocks, Names, Record, Search, ber, page};
+use super::{BEGIN, Blocks, Names, Record, Search, ber, page};
 
 /// The form of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,17 @@ pub struct Export<'a> {
 pub struct Summary {
     pub files: Vec<PathBuf>,
     pub records: u64,
+    /// What was removed from the log before it was exported, if anything was.
+    pub gone: Option<Gone>,
+}
+
+/// A part of the log that was removed as old (`keep_records`) and that no export had reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// Octets of the log.
+    pub octets: u64,
+    /// All of it was from before this time, in microseconds of UTC.
+    pub before_us: u64,
 }
 
 impl Export<'_> {
@@ -60,8 +71,8 @@ impl Export<'_> {
     /// The log cannot be read, or the files cannot be written.
     pub fn run(&self, close: bool) -> io::Result<Summary> {
         fs::create_dir_all(self.into)?;
-        let mut summary = Summary::default();
         let mut from = self.cursor()?;
+        let mut summary = Summary { gone: self.gone(from)?, ..Summary::default() };
         loop {
             let search = Search { only_charges: true, ..Search::default() };
             let page = page(self.log, self.shard, &search, from, self.records_max, self.names)?;
@@ -74,6 +85,15 @@ impl Export<'_> {
             self.set_cursor(next)?;
             from = next;
         }
+    }
+
+    /// What is missing between the end of the last export and the beginning of the log.
+    fn gone(&self, from: u64) -> io::Result<Option<Gone>> {
+        let begin = self.log.begin()?;
+        Ok(begin.and_then(|(base, before_us)| {
+            let octets = base.checked_sub(from.max(BEGIN)).filter(|octets| *octets > 0)?;
+            Some(Gone { octets, before_us })
+        }))
     }
 
     fn cursor_path(&self) -> PathBuf {

@@ -11,7 +11,7 @@ mod text;
 use std::io;
 
 pub use blocks::Blocks;
-pub use export::{Export, Format, Summary};
+pub use export::{Export, Format, Gone, Summary};
 
 use crate::ledger::account::AccountNumber;
 use crate::ledger::block;

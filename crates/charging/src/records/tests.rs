@@ -147,6 +147,27 @@ fn an_export_goes_on_where_the_last_one_ended() {
 }
 
 #[test]
+fn an_export_says_what_was_removed_before_it_came_by() {
+    let (folder, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let shard = story(folder.path());
+    let run = |into: &Path| {
+        let log = &Blocks::Folder(folder.path().into());
+        let (format, node) = (Format::Csv, "46700000001");
+        Export { log, shard: 0, into, format, records_max: 4, node, names: &shard }.run(true).unwrap()
+    };
+    assert_eq!(run(into.path()).gone, None);
+    let segments = crate::ledger::log::list(folder.path()).unwrap();
+    assert!(segments.len() > 2, "several segments");
+    std::fs::remove_file(&segments[0].1).unwrap();
+    assert_eq!(run(into.path()).gone, None, "it was exported");
+    let late = tempfile::tempdir().unwrap();
+    let gone = run(late.path()).gone.unwrap();
+    assert_eq!(gone.octets, segments[1].0 - FIRST_POSITION);
+    assert!((START_US..START_US + 14 * SECOND).contains(&gone.before_us));
+    assert_eq!(run(late.path()).gone, None, "it is said once");
+}
+
+#[test]
 fn text_exports_carry_each_record_with_its_price_and_escape_names() {
     let (folder, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let shard = story(folder.path());

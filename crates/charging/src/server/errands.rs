@@ -2,7 +2,7 @@
 
 use super::answer::Identity;
 use crate::ledger::Ledger;
-use crate::reach::{Ask, Errand, Fate, Mailbox, Reach};
+use crate::reach::{Ask, Errand, Fate, Mailbox, Reach, TRIES_MAX};
 use diameter::credit::answer::{ServerRequest, SessionPart};
 use diameter::dictionary::{avp, command};
 use diameter::message::Message;
@@ -51,7 +51,10 @@ impl Errands {
                     self.asked.insert(self.next, errand);
                     self.next += 1;
                 }
-                Err(SendError::NotOpen) => self.reach.count(Fate::Unreachable),
+                Err(SendError::NotOpen) => {
+                    self.reach.count(Fate::Unreachable);
+                    self.reach.wait_for(errand);
+                }
                 // Whatever makes room, an answer or a write, wakes this connection.
                 Err(SendError::Suspended | SendError::WindowFull | SendError::OutputFull) => {
                     let rest = std::iter::once(errand).chain(waiting).collect();
@@ -105,16 +108,23 @@ impl Errands {
         }
     }
 
-    /// Nobody answered. The session goes on: its next request, or Tcc, tells.
+    /// Nobody answered in time: the client is asked again, but not for ever. Its next request, or Tcc, tells it then.
     pub(super) fn unanswered(&mut self, token: u64) {
-        if self.asked.remove(&token).is_some() {
+        if let Some(errand) = self.asked.remove(&token) {
             self.reach.count(Fate::Unanswered);
+            if errand.tries + 1 < TRIES_MAX {
+                Errand { tries: errand.tries + 1, ..errand }.ask_again(&self.ledger);
+            }
         }
     }
 }
 
 impl Drop for Errands {
     fn drop(&mut self) {
-        self.asked.drain().for_each(|_| self.reach.count(Fate::Unanswered));
+        // The connection ended first: the peer hears it when it is back.
+        for (_, errand) in self.asked.drain() {
+            self.reach.count(Fate::Unanswered);
+            self.reach.wait_for(Errand { tries: errand.tries + 1, ..errand });
+        }
     }
 }

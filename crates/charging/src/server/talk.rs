@@ -207,7 +207,9 @@ impl Usher {
 
     /// The peer has its place: from now on it is found here.
     fn settle(&mut self, place: Place) {
-        self.reachable = Some(self.ledger.reach().enter(place.origin_host(), &self.mailbox));
+        let reach = self.ledger.reach();
+        self.reachable = Some(reach.enter(place.origin_host(), &self.mailbox));
+        reach.take_awaited(place.origin_host()).into_iter().for_each(|errand| errand.ask_again(&self.ledger));
         self.place = Some(place);
     }
 

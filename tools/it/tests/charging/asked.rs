@@ -171,3 +171,51 @@ async fn a_client_that_started_anew_gets_its_sessions_of_before_released() {
         records["items"].as_array().unwrap().iter().filter(|record| record["event"] == "SessionEnded");
     assert_eq!(ended.count(), 1, "{records:#}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_answer_or_was_away_is_asked_again_while_there_is_something_to_ask() {
+    let ocs = Ocs::start("", VALIDITY).await;
+    ocs.fund(ANN, 10).await;
+    ocs.fund(BOB, 10).await;
+    let name = "deaf.client.test";
+    let mut client = ocs.client(name);
+    let (anns, bobs) = (client.fresh_session(), client.fresh_session());
+    for (session, who) in [(&anns, ANN), (&bobs, BOB)] {
+        let initial = client.initial(session, who, 25);
+        assert_eq!(granted(&client.ask(&initial)), Some(10));
+    }
+    ocs.act(ANN, "topup", &json!({"amount": 50})).await;
+    assert_asks(&client.asked(), command::RE_AUTH, &anns, name);
+    // Tx goes by.
+    let again = client.asked();
+    assert_asks(&again, command::RE_AUTH, &anns, name);
+    // It goes away without an answer, and is away when there is more to ask.
+    drop(client);
+    eventually("the server sees it go", PATIENCE, async || {
+        let peers = ocs.server.api().get("/api/v1/diameter-peers").await.expect(200);
+        if peers.to_string().contains(name) { Err(peers) } else { Ok(()) }
+    })
+    .await;
+    ocs.act(BOB, "topup", &json!({"amount": 50})).await;
+    let mut client = ocs.client(name);
+    let mut asked = [client.asked(), client.asked()];
+    asked.sort_by_key(|request| request.find(avp::SESSION_ID).unwrap().data.to_vec());
+    let mut sessions = [&anns, &bobs];
+    sessions.sort();
+    for (request, session) in asked.iter().zip(sessions) {
+        assert_asks(request, command::RE_AUTH, session, name);
+        client.reply(request, 2002);
+    }
+    // With what it wanted there is nothing to ask any more, whoever goes and comes.
+    for (session, number) in [(&anns, 1), (&bobs, 1)] {
+        let update = client.credit(session, UPDATE, number).with(|writer| {
+            used(writer, 10);
+            requested(writer, 25);
+        });
+        assert_eq!(granted(&client.ask(&update)), Some(25));
+    }
+    drop(client);
+    ocs.listens().await;
+    let mut client = ocs.client(name);
+    client.works(ANN);
+}
