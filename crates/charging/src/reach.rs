@@ -303,11 +303,15 @@ impl Reach {
         }
     }
 
-    /// What waited for this peer.
+    /// What waited for this peer, each once, however often it came to be asked.
     pub(crate) fn take_awaited(&self, origin_host: &str) -> Vec<Errand> {
         let mut awaited = self.awaited();
-        let errands = awaited.by_peer.remove(&origin_host.to_ascii_lowercase()).unwrap_or_default();
+        let mut errands = awaited.by_peer.remove(&origin_host.to_ascii_lowercase()).unwrap_or_default();
         awaited.count -= errands.len();
+        drop(awaited);
+        let key = |errand: &Errand| (errand.session, errand.ask == Ask::Abort);
+        errands.sort_by_key(key);
+        errands.dedup_by_key(|errand| key(errand));
         errands
     }
 
@@ -428,12 +432,16 @@ mod tests {
         assert!(reach.ask(Errand { tries: TRIES_MAX, ..errand("dra.example") }));
         drop(here);
         assert_eq!(reach.take_awaited("dra.example").len(), 1);
-        for _ in 0..=AWAITED_MAX {
-            assert!(!reach.ask(errand("dra.example")));
+        for session in 0..=AWAITED_MAX as u64 {
+            assert!(!reach.ask(Errand { session: [session, 0], ..errand("dra.example") }));
         }
         assert_eq!(reach.take_awaited("dra.example").len(), AWAITED_MAX);
-        assert!(!reach.ask(errand("dra.example")));
-        assert_eq!(reach.take_awaited("dra.example").len(), 1);
+        // Twice about one session is once; to end it is another thing.
+        let abort = || Errand { ask: Ask::Abort, ..errand("dra.example") };
+        for errand in [errand("dra.example"), abort(), errand("dra.example"), abort()] {
+            assert!(!reach.ask(errand));
+        }
+        assert_eq!(reach.take_awaited("dra.example").len(), 2);
     }
 
     #[test]
