@@ -142,7 +142,7 @@ fn options(args: &Push) -> Result<SendOptions, Failure> {
     Ok(SendOptions {
         file: args.file.clone(),
         name: args.name.clone(),
-        sites: sites.into_iter().map(|(name, address)| Site { name, address, key: key.clone() }).collect(),
+        sites: sites.into_iter().map(|(name, address)| Site { name, address, key }).collect(),
         signing_key,
         rate: rate as u64,
         group: args.group,
