@@ -15,7 +15,7 @@ use super::udp::Receiver;
 /// How often what lacks is told while data comes.
 const REPORT_EVERY: Duration = Duration::from_millis(20);
 /// And while none comes: a sign of life.
-const REPORT_IDLE: Duration = Duration::from_millis(200);
+const REPORT_IDLE: Duration = Duration::from_millis(100);
 /// When nothing came for this long, what is new is told at once.
 const PATIENCE: Duration = Duration::from_millis(4);
 /// Blocks that may come whole and wrong before the push is ended.

@@ -22,6 +22,11 @@ const LOSS_MAX: f64 = 0.5;
 const FLIGHT_START: Duration = Duration::from_millis(200);
 /// What a report may be late beyond its usual time before what it would tell of counts as lost.
 const LATENESS: Duration = Duration::from_millis(40);
+/// For a site that is silent for longer than this no repairs are sent until it speaks again: all that goes out would
+/// seem lost to it, and hold up the others. Reports come every 20 ms.
+const REPAIRS_UNTIL: Duration = Duration::from_millis(150);
+/// And no sources for one that is silent for longer than this.
+const SOURCES_UNTIL: Duration = Duration::from_millis(700);
 /// How often it is noted when which datagram went out.
 const MARK_EVERY: Duration = Duration::from_millis(5);
 /// How fast older losses are forgotten, by report.
@@ -48,6 +53,7 @@ struct Site {
     came: u32,
     lost: f64,
     sent: f64,
+    heard: Instant,
 }
 
 impl Site {
@@ -90,11 +96,13 @@ pub struct Planner {
     overdue: u32,
     /// Nothing has changed since there was nothing to send.
     idle: bool,
+    /// When we were last asked or told anything.
+    now: Instant,
 }
 
 impl Planner {
     /// A plan for `sites` sites, none of which is there yet.
-    pub fn new(layout: Layout, sites: usize) -> Self {
+    pub fn new(now: Instant, layout: Layout, sites: usize) -> Self {
         Self {
             layout,
             sites: (0..sites).map(|_| None).collect(),
@@ -108,17 +116,19 @@ impl Planner {
             flight: FLIGHT_START,
             overdue: 0,
             idle: false,
+            now,
         }
     }
 
     /// A site is there, and has the blocks of which `has` says so.
-    pub fn join(&mut self, site: usize, has: impl Fn(u32) -> bool) {
+    pub fn join(&mut self, now: Instant, site: usize, has: impl Fn(u32) -> bool) {
         let lacks: Vec<u16> = (0..self.layout.blocks())
             .map(|block| if has(block) { 0 } else { self.layout.symbols(block) as u16 })
             .collect();
         let left = lacks.iter().filter(|lacks| **lacks > 0).count() as u32;
-        self.sites[site] = Some(Site { lacks, left, seen: self.seq, came: 0, lost: 0.0, sent: 0.0 });
-        self.idle = false;
+        self.sites[site] =
+            Some(Site { lacks, left, seen: self.seq, came: 0, lost: 0.0, sent: 0.0, heard: now });
+        (self.idle, self.now) = (false, now);
     }
 
     /// A site is gone, or finished.
@@ -145,10 +155,12 @@ impl Planner {
     /// A site told what it lacks. What it claims to have seen that was not sent is not believed.
     pub fn report(&mut self, now: Instant, site: usize, report: &Report) {
         let seq = self.seq;
+        self.now = now;
         let Some(state) = self.sites[site].as_mut() else { return };
         if report.seen > seq || report.seen != 0 && report.seen < state.seen {
             return;
         }
+        state.heard = now;
         let seen = report.seen.max(state.seen);
         if seen > state.seen
             && let Some((_, at)) = self.marks.iter().rev().find(|(seq, _)| *seq < seen)
@@ -181,6 +193,7 @@ impl Planner {
     /// The next burst, of `most` symbols at most. None when all that is known to lack is under way; then ask again
     /// after the next report, or soon: what nobody reports on counts as lost after a while.
     pub fn next(&mut self, now: Instant, most: u32) -> Option<Burst> {
+        self.now = now;
         self.give_up_overdue(now);
         if self.idle || !self.anybody() {
             return None;
@@ -223,8 +236,16 @@ impl Planner {
         })
     }
 
+    /// The sites that are there and spoke not longer ago than this.
+    fn heard(&self, within: Duration) -> impl Iterator<Item = &Site> {
+        self.sites
+            .iter()
+            .flatten()
+            .filter(move |site| self.now.saturating_duration_since(site.heard) <= within)
+    }
+
     fn live(&self) -> impl Iterator<Item = &Site> {
-        self.sites.iter().flatten()
+        self.heard(REPAIRS_UNTIL)
     }
 
     /// How many more symbols a site wants of a block beyond those under way.
@@ -291,7 +312,7 @@ impl Planner {
     /// The next block that a site lacks wholly, with nothing of it under way.
     fn next_whole(&self, from: u32) -> Option<u32> {
         (from..self.layout.blocks()).find(|block| {
-            self.live().any(|site| {
+            self.heard(SOURCES_UNTIL).any(|site| {
                 self.wholly(u32::from(site.lacks[*block as usize]), *block)
                     && self.under_way(site, *block) == 0
             })

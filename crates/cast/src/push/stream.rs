@@ -127,7 +127,7 @@ impl Stream {
 
     fn path(&self, now: Instant) -> Path {
         let sites = if self.group.is_some() { self.sites } else { 1 };
-        let planner = Planner::new(self.layout, sites);
+        let planner = Planner::new(now, self.layout, sites);
         let settled = vec![false; sites];
         Path {
             planner,
@@ -150,7 +150,7 @@ impl Stream {
                 let bit = |block: u32| {
                     has.get(block as usize / 8).is_some_and(|octet| octet >> (block % 8) & 1 == 1)
                 };
-                paths[path].planner.join(member, bit);
+                paths[path].planner.join(now, member, bit);
                 paths[path].again = now;
                 paths[path].settled[member] = true;
                 paths[path].gathered_by.get_or_insert(now + GATHER_MAX);

@@ -66,7 +66,7 @@ const REPORT_EVERY: u32 = 100;
 
 impl World {
     fn new(size: usize, sites: &[Duration], wire: Wire, seed: u64) -> Self {
-        let mut rng = Rng(seed | 1);
+        let (mut rng, start) = (Rng(seed | 1), Instant::now());
         let file: Vec<u8> = (0..size).map(|_| (rng.next() * 256.0) as u8).collect();
         let layout = Layout::new(size as u64, BLOCK, SYMBOL as u16).unwrap();
         let receivers = sites
@@ -84,9 +84,9 @@ impl World {
             file,
             wire,
             rng,
-            planner: Planner::new(layout, sites.len()),
+            planner: Planner::new(start, layout, sites.len()),
             receivers,
-            start: Instant::now(),
+            start,
             now: Duration::ZERO,
             data: BTreeMap::new(),
             reports: BTreeMap::new(),
@@ -121,7 +121,7 @@ impl World {
         for (site, receiver) in self.receivers.iter_mut().enumerate() {
             if !receiver.joined && receiver.here_from <= self.now {
                 receiver.joined = true;
-                self.planner.join(site, |_| false);
+                self.planner.join(self.start + self.now, site, |_| false);
             }
         }
     }
@@ -244,9 +244,9 @@ fn a_late_joiner_gets_what_went_before() {
 #[test]
 fn a_path_without_sites_sends_nothing() {
     let layout = Layout::usual(1_000_000).unwrap();
-    let mut planner = Planner::new(layout, 2);
+    let mut planner = Planner::new(Instant::now(), layout, 2);
     assert_eq!(planner.next(Instant::now(), 10), None);
-    planner.join(0, |_| false);
+    planner.join(Instant::now(), 0, |_| false);
     assert!(planner.next(Instant::now(), 10).is_some());
     planner.leave(0);
     assert_eq!(planner.next(Instant::now(), 10), None);
@@ -256,8 +256,8 @@ fn a_path_without_sites_sends_nothing() {
 #[test]
 fn a_site_that_hears_nothing_is_not_flooded_in_one_breath() {
     let layout = Layout::usual(1_000_000).unwrap();
-    let mut planner = Planner::new(layout, 1);
-    planner.join(0, |_| false);
+    let mut planner = Planner::new(Instant::now(), layout, 1);
+    planner.join(Instant::now(), 0, |_| false);
     let now = Instant::now();
     let sent: u32 = std::iter::from_fn(|| planner.next(now, 40)).map(|burst| burst.count).sum();
     let symbols: usize = (0..layout.blocks()).map(|block| layout.symbols(block)).sum();
@@ -267,8 +267,8 @@ fn a_site_that_hears_nothing_is_not_flooded_in_one_breath() {
 #[test]
 fn reports_on_what_was_never_sent_are_not_believed() {
     let layout = Layout::usual(1_000_000).unwrap();
-    let mut planner = Planner::new(layout, 1);
-    planner.join(0, |_| false);
+    let mut planner = Planner::new(Instant::now(), layout, 1);
+    planner.join(Instant::now(), 0, |_| false);
     planner.report(Instant::now(), 0, &Report { seen: 1, came: 1, upto: layout.blocks(), runs: Vec::new() });
     assert_eq!(planner.left(0), Some(layout.blocks()));
 }
@@ -277,8 +277,8 @@ fn reports_on_what_was_never_sent_are_not_believed() {
 fn a_block_given_up_as_lost_is_repaired_when_a_late_report_says_that_little_lacks() {
     let layout = Layout::usual(1_000_000).unwrap();
     let (first, second) = (layout.symbols(0) as u16, layout.symbols(1) as u16);
-    let mut planner = Planner::new(layout, 1);
-    planner.join(0, |_| false);
+    let mut planner = Planner::new(Instant::now(), layout, 1);
+    planner.join(Instant::now(), 0, |_| false);
     let start = Instant::now();
     let next =
         |planner: &mut Planner, seconds, most| planner.next(start + Duration::from_secs(seconds), most);
@@ -298,6 +298,24 @@ fn a_block_given_up_as_lost_is_repaired_when_a_late_report_says_that_little_lack
     told(&mut planner, u32::from(first), 5);
     let burst = next(&mut planner, 1, 40).expect("repairs");
     assert_eq!((burst.block, burst.symbol, burst.count), (0, u32::from(first), 5));
+}
+
+#[test]
+fn a_site_that_falls_silent_does_not_hold_up_the_others() {
+    let mut world = World::new(1_500_000, &[Duration::ZERO; 4], wire(0.02), 3);
+    assert!(world.run(Duration::from_millis(200)).is_none());
+    world.receivers[2].gone = true;
+    let symbols: usize = (0..world.layout.blocks()).map(|block| world.layout.symbols(block)).sum();
+    let took = world.run(Duration::from_secs(5)).expect("an end");
+    let ratio = took.as_secs_f64() / (STEP * symbols as u32).as_secs_f64();
+    assert!(ratio < 1.35, "{ratio}");
+    // A second later nothing is sent for it any more.
+    let sent = world.sent;
+    let later = world.start + world.now + Duration::from_secs(1);
+    (0..3).filter(|site| *site != 2).for_each(|site| world.planner.leave(site));
+    world.planner.leave(3);
+    assert_eq!(world.planner.next(later, 40), None);
+    assert_eq!(world.sent, sent);
 }
 
 proptest! {
