@@ -86,6 +86,8 @@ struct Path {
     /// The blocks last used, the last one first.
     blocks: Vec<(u32, SymbolSlab)>,
     again: Instant,
+    /// Nothing was sent because nothing was to be sent.
+    resting: bool,
     /// Sites that came, or did not: for a group that gathers.
     settled: Vec<bool>,
     gathered_by: Option<Instant>,
@@ -135,6 +137,7 @@ impl Stream {
             pacer: Pacer::new(now),
             blocks: Vec::new(),
             again: now,
+            resting: true,
             settled,
             gathered_by: None,
         }
@@ -177,8 +180,13 @@ impl Stream {
         }
         let Some(burst) = path.planner.next(now, self.burst_max()) else {
             path.again = now + IDLE;
+            path.resting = true;
             return Ok(path.again);
         };
+        // Lateness may be made up for, rest may not.
+        if std::mem::take(&mut path.resting) {
+            path.pacer = Pacer::new(now);
+        }
         self.fill(path, codes, burst, octets)?;
         if let Some(to) = path.to {
             // What the network does not take is lost like any datagram: reports tell, and a site that hears nothing
