@@ -2,7 +2,11 @@
 //!
 //! Data goes out as RaptorQ symbols over plain UDP; beside it each site has a control channel over QUIC, on which
 //! both sides prove that they know the site's key before anything is sent. `planner` and `assembly` are the two
-//! pure machines; everything else drives them.
+//! pure machines; everything else drives them:
+//!
+//! - sending: `send` (the entry), `site` (a task for each site's control channel), `stream` (the thread for data);
+//! - receiving: `receive` (the entry, and a task for each sender), `intake` (the thread for data), `disk`;
+//! - on the wire: `packet` (data), `report` and `message` (control), `manifest`, `proof`.
 
 mod assembly;
 mod code;
@@ -18,16 +22,17 @@ mod planner;
 mod proof;
 mod receive;
 mod report;
+mod send;
+mod site;
 #[cfg(test)]
 mod speed_tests;
+mod stream;
 pub mod udp;
 #[cfg(test)]
 mod wire_tests;
+
 pub use proof::SiteKey;
 pub use receive::{ReceiveOptions, Received, Receiving};
-mod send;
-mod site;
-mod stream;
 pub use send::{
     Outcome, Progress, PushReport, SendOptions, Site, SiteReport, fresh_signing_key, public_key, send,
 };
