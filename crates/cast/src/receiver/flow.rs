@@ -124,6 +124,7 @@ pub struct Evenness {
     pub judged: u64,
     /// One-way delays in nanoseconds: the sender's clock against ours, so below zero is counted as zero.
     pub delays: Histogram<u64>,
+    first_ns: Option<u64>,
     last_ns: Option<u64>,
 }
 
@@ -134,7 +135,7 @@ impl Default for Evenness {
             Ok(histogram) => histogram,
             Err(error) => unreachable!("constant bounds: {error}"),
         };
-        Evenness { gaps: histogram(), near: 0, judged: 0, delays: histogram(), last_ns: None }
+        Evenness { gaps: histogram(), near: 0, judged: 0, delays: histogram(), first_ns: None, last_ns: None }
     }
 }
 
@@ -149,7 +150,14 @@ impl Evenness {
             let ideal = u64::from(head.gap_ns);
             self.near += u64::from(gap.abs_diff(ideal) * 5 <= ideal);
         }
+        self.first_ns.get_or_insert(stamp_ns);
         self.last_ns = Some(stamp_ns);
+    }
+
+    /// Seconds between the stamps of the first packet and of the last; 0 before there are two.
+    pub fn span_s(&self) -> f64 {
+        let span = self.first_ns.zip(self.last_ns).map_or(0, |(first, last)| last.saturating_sub(first));
+        span as f64 / 1e9
     }
 
     /// Another socket's, as if they had come here.
@@ -159,6 +167,8 @@ impl Evenness {
         let _ = self.delays.add(&other.delays);
         self.near += other.near;
         self.judged += other.judged;
+        self.first_ns = self.first_ns.into_iter().chain(other.first_ns).min();
+        self.last_ns = self.last_ns.max(other.last_ns);
     }
 
     /// The share of gaps within 20 % of ideal; 1 where none was judged.
@@ -288,6 +298,16 @@ mod tests {
         }
         assert_eq!((even.near, even.judged), (3, 5), "1,000, 1,200 and 800 are; 799 and 1,201 are not");
         assert_eq!(Evenness::default().near_share(), 1.0);
+    }
+
+    #[test]
+    fn the_span_is_from_the_first_stamp_to_the_last_over_all_sockets() {
+        let (mut all, mut one, mut other) = (Evenness::default(), Evenness::default(), Evenness::default());
+        [5_000, 9_000].map(|stamp| one.take(&head(0), stamp));
+        assert_eq!((all.span_s(), one.span_s()), (0.0, 4e-6));
+        [2_000, 7_000].map(|stamp| other.take(&head(0), stamp));
+        [&one, &other].map(|socket| all.merge(socket));
+        assert_eq!(all.span_s(), 7e-6);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct StreamReport {
     pub rate_announced: u64,
     /// Seconds since its first packet.
     pub seconds: f64,
+    /// Seconds between the kernel's stamps of the first packet and of the last: what an exact rate is reckoned with.
+    pub stamped_s: f64,
     /// Packets that came, each once, and their octets.
     pub packets: u64,
     pub octets: u64,
@@ -183,6 +185,7 @@ impl Stream {
             mss: self.mss,
             rate_announced: self.rate,
             seconds,
+            stamped_s: self.evenness.span_s(),
             packets: self.counted.packets,
             octets: self.octets,
             rate: if seconds > 0.0 { self.octets as f64 * 8.0 / seconds } else { 0.0 },

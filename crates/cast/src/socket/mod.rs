@@ -9,7 +9,7 @@ mod send;
 
 pub use clock::{now_ns, thread_cpu};
 pub use receive::{Inbox, Packets, Received};
-pub use send::{Outbox, Rung, SendError, probe};
+pub use send::{Outbox, Rung, SEGMENTS_MAX, SendError, probe};
 
 pub(crate) use clock::{sleep_until, tighten_timer};
 
