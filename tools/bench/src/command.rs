@@ -1,8 +1,10 @@
 //! The benches on the command line: `campanile bench …`.
 
 mod credit;
+mod udp;
 
 pub use credit::DiameterArgs;
+pub use udp::UdpArgs;
 
 use crate::alert::{self, AlertOptions};
 use crate::http::{self, Amount, HttpOptions};
@@ -73,6 +75,22 @@ Examples:
   campanile bench diameter --experiment allocator,queue --time-scale 100 --rounds 3 --out figures"
     )]
     Diameter(Box<DiameterArgs>),
+    /// Paced UDP: packets a second and how evenly they come, by the stamps of the receiver's kernel.
+    #[command(
+        after_help = "One process sends, another receives, over loopback. CPU seconds per million: `server` in JSON is the sender's, `load` the
+receiver's; times are those from one to the other. Gaps are near that differ by at most 20 % from the ideal one; the worst
+millisecond is told in times of what was asked for. Ranges make several runs.
+With --iperf3 Debian's iperf3 is measured in turns with ours: its rate, loss and CPU as it tells them (in whole seconds), its gaps in a
+second run to a socket of ours. With --paper iperf3 is measured too where it is on the PATH.
+
+Examples:
+  campanile bench udp --rate 100M,1G,10G --threads 1 --rounds 5 --iperf3
+  campanile bench udp --rate 10G --mss 1024,1472,8972 --threads 1,2,3,4 --out figures
+  campanile bench udp --rate 1G --threads 1 --burst 1 --rule capped
+  campanile bench udp --rate steps:0s=10M,5s=10G,10s=10M --seconds 15
+  campanile bench udp --paper --time-scale 5 --out figures"
+    )]
+    Udp(Box<UdpArgs>),
     /// A process of a bench's own, that a measurement is made against
     #[command(hide = true)]
     Part(PartArgs),
@@ -271,6 +289,7 @@ impl Command {
                 Command::Smpp(args) => args.run(program).await,
                 Command::Topics(args) => args.run(program).await,
                 Command::Diameter(args) => args.run(program).await,
+                Command::Udp(args) => args.run(program).await,
                 // Above.
                 Command::Part(_) => Ok(()),
             }

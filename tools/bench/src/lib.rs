@@ -8,6 +8,7 @@
 //! - [`smpp`]: client, server and gateway, and many carriers.
 //! - `diameter`: credit control, beside a bare server that keeps nothing.
 //! - `topics`: the topic protocol, beside a bare blocking server.
+//! - `udp`: paced UDP from one process to another, beside iperf3.
 //! - [`Command`]: all of it on the command line.
 
 pub mod alert;
@@ -20,8 +21,9 @@ mod published;
 pub mod smpp;
 mod statistics;
 mod topics;
+mod udp;
 mod world;
 
-pub use command::{AlertArgs, Command, DiameterArgs, HttpArgs, SmppArgs, TopicsArgs};
+pub use command::{AlertArgs, Command, DiameterArgs, HttpArgs, SmppArgs, TopicsArgs, UdpArgs};
 pub use measured::{Cpu, Measured};
 pub use smpp::PartArgs;

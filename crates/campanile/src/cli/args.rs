@@ -73,7 +73,7 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     Sim(Sim),
     /// Load and measure
     #[command(subcommand)]
-    Bench(Bench),
+    Bench(bench::Command),
     /// The books
     #[command(subcommand)]
     Ledger(Ledger),
@@ -479,24 +479,6 @@ pub(crate) enum Sim {
     /// A pager terminal; not built yet
     #[command(hide = true)]
     Pager(Anything),
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Bench {
-    #[command(flatten)]
-    Built(bench::Command),
-    /// Not built yet
-    #[command(hide = true)]
-    Udp(Anything),
-}
-
-impl Bench {
-    pub fn name(&self) -> &'static str {
-        match self {
-            Bench::Built(_) => "built",
-            Bench::Udp(_) => "udp",
-        }
-    }
 }
 
 #[derive(Debug, Args)]

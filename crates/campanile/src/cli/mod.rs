@@ -22,7 +22,7 @@ mod watch;
 pub use args::{Demo, Serve};
 
 use crate::config;
-use args::{Alert, Bench, Cli, Command, ConfigCommand, Recipients, Token};
+use args::{Alert, Cli, Command, ConfigCommand, Recipients, Token};
 use clap::{CommandFactory, FromArgMatches};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -124,8 +124,7 @@ fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
             args::Sim::Built(command) => Ok(command.run()?),
             args::Sim::Pager(_) => Err(unbuilt::refused("this simulator")),
         },
-        Command::Bench(Bench::Built(bench)) => Ok((rooms.bench)(bench)?),
-        Command::Bench(other) => Err(unbuilt::refused(&format!("bench {}", other.name()))),
+        Command::Bench(bench) => Ok((rooms.bench)(bench)?),
         Command::Ledger(args::Ledger::Audit(audit)) => ledger::audit(&audit),
         Command::Ledger(args::Ledger::Export(export)) => ledger::export(&export),
         Command::Udp(udp) => udp::run(udp),

@@ -20,7 +20,7 @@ pub struct PartArgs {
     /// Which
     #[arg(value_enum)]
     kind: Kind,
-    /// Carriers
+    /// Carriers, or sockets
     #[arg(long, default_value_t = 1)]
     count: usize,
     /// Messages that each carrier remembers
@@ -32,7 +32,7 @@ pub struct PartArgs {
     /// When an append to it is done
     #[arg(long, default_value = "always")]
     fsync: String,
-    /// What the experiment does, as JSON
+    /// What the experiment or the sender does, as JSON
     #[arg(long, default_value = "")]
     job: String,
 }
@@ -53,6 +53,10 @@ enum Kind {
     CreditFloor,
     /// An experiment of the credit-control study
     Study,
+    /// A receiver of paced UDP
+    UdpReceiver,
+    /// A sender of paced UDP
+    UdpSender,
 }
 
 impl PartArgs {
@@ -77,6 +81,8 @@ impl PartArgs {
                 println!("{}", crate::diameter::run_job(&self.job)?);
                 Ok(())
             }
+            Kind::UdpReceiver => crate::udp::run_receiver(self.count),
+            Kind::UdpSender => crate::udp::run_sender(&self.job),
             Kind::CreditFloor => {
                 let address =
                     crate::diameter::start_floor().map_err(|error| format!("the floor: {error}"))?;
