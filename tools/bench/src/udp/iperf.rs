@@ -165,26 +165,12 @@ fn line(options: &UdpOptions, version: &str, printed: &Printed, tapped: &Tapped)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::udp::Late;
 
     #[test]
     fn what_it_prints_becomes_a_line_like_ours() {
         let printed = r#"{"start": {}, "end": {"sum": {"seconds": 2.0, "bytes": 1, "packets": 2000000, "lost_packets": 500000,
             "jitter_ms": 0.5}, "cpu_utilization_percent": {"host_total": 50.0, "remote_total": 75.0, "host_user": 1}}}"#;
-        let options = UdpOptions {
-            program: "campanile".into(),
-            server: None,
-            rate: "10G".to_owned(),
-            mss: 1_000,
-            threads: Threads::Fixed(1),
-            late: Late::Bounded,
-            burst: None,
-            call: None,
-            sockets: 1,
-            seconds: 1.2,
-            rounds: 1,
-            iperf: true,
-        };
+        let options = UdpOptions { mss: 1_000, seconds: 1.2, ..UdpOptions::new("campanile".into()) };
         let tapped = Tapped { packets: 1_000, stamped_s: 0.01, gaps_near: 0.5, ..Tapped::default() };
         let line = line(&options, "3.12", &serde_json::from_str(printed).unwrap(), &tapped);
         assert_eq!((line.rate_per_s, line.number("lost")), (750_000.0, Some(500_000.0)));

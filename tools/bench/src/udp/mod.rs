@@ -45,6 +45,26 @@ pub(crate) struct UdpOptions {
     pub(crate) iperf: bool,
 }
 
+impl UdpOptions {
+    /// One thread, ten seconds, 10 Gbit/s in packets that fit into an Ethernet frame of 1,500 octets.
+    pub(crate) fn new(program: PathBuf) -> UdpOptions {
+        UdpOptions {
+            program,
+            server: None,
+            rate: "10G".to_owned(),
+            mss: 1472,
+            threads: Threads::Fixed(1),
+            late: Late::Bounded,
+            burst: None,
+            call: None,
+            sockets: 1,
+            seconds: 10.0,
+            rounds: 1,
+            iperf: false,
+        }
+    }
+}
+
 /// Threads of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Threads {
@@ -239,6 +259,50 @@ fn over_time(run: &Run, mss: u16) -> Vec<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Both sides in this process: what a run of 0.3 s comes to, by each rule and each call.
+    #[test]
+    fn a_short_run_is_measured_and_both_sides_agree() {
+        for (late, call, threads, sockets) in [
+            (Late::Bounded, Call::Gso, 1, 1),
+            (Late::CatchUp, Call::Send, 2, 1),
+            (Late::Capped, Call::Sendmmsg, 1, 2),
+        ] {
+            let (receiving, stop) = part::Receiving::start(sockets).unwrap();
+            let job = SendJob {
+                to: receiving.local(),
+                mss: 1_000,
+                profile: "4M".to_owned(),
+                threads: (threads, threads),
+                is_managed: false,
+                late,
+                burst_max: None,
+                call_max: Some(call),
+                seconds: 0.3,
+            };
+            let sent = part::send(&job).unwrap();
+            stop.stop();
+            let run = Run { sent, came: Some(receiving.until_stopped().unwrap()) };
+            let options = UdpOptions {
+                rate: job.profile,
+                mss: job.mss,
+                threads: Threads::Fixed(threads),
+                late,
+                seconds: job.seconds,
+                ..UdpOptions::new("campanile".into())
+            };
+            let line = line(&options, &run);
+            let came = run.came.as_ref().unwrap();
+            assert_eq!(line.errors, 0, "{run:?}");
+            assert!(came.packets > 1 && came.stamped_s > 0.0 && came.stamped_s < 30.0, "{came:?}");
+            assert_eq!((came.packets, came.lost_path + came.lost_socket), (run.sent.sent, 0));
+            assert_eq!(line.number("threads_most"), Some(threads as f64));
+            assert_eq!(run.sent.call, Some(call), "no other way was taken");
+            let gbit = line.number("gbit_per_s").unwrap();
+            assert!((gbit - line.rate_per_s * 8e-6).abs() < 1e-9 && gbit > 0.0, "{line:?}");
+            assert!(line.p50_us.is_some() && line.cpu_s_per_million.load.is_some_and(|cpu| cpu > 0.0));
+        }
+    }
 
     fn run() -> Run {
         let sent =

@@ -4,7 +4,7 @@ mod course;
 mod quality;
 mod threads;
 
-use super::{Late, Threads, UdpOptions, iperf};
+use super::{UdpOptions, iperf};
 use crate::measured::Measured;
 use crate::plot::{Curve, Scale};
 use std::path::PathBuf;
@@ -34,19 +34,13 @@ impl PaperOptions {
 
     /// One run, of one thread with the published rate.
     fn one(&self) -> UdpOptions {
+        let seconds = self.seconds();
         UdpOptions {
-            program: self.program.clone(),
-            server: None,
             rate: ASKED.to_owned(),
             mss: MSS,
-            threads: Threads::Fixed(1),
-            late: Late::Bounded,
-            burst: None,
-            call: None,
             sockets: self.sockets,
-            seconds: self.seconds(),
-            rounds: 1,
-            iperf: false,
+            seconds,
+            ..UdpOptions::new(self.program.clone())
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The two processes of a run: one receives, one sends; each tells what it did and what processor time it took.
 
 use crate::world::Usage;
-use cast::receiver::{BUFFER, ReceiveOptions, Receiver, StreamReport, Until};
+use cast::receiver::{BUFFER, ReceiveOptions, Receiver, Stop, StreamReport, Until};
 use cast::sender::{SendOptions, Sender, Summary};
 use cast::socket::Rung;
 use cast::wire::Key;
@@ -189,6 +189,11 @@ fn cpu_of_this_process() -> f64 {
 /// In words.
 pub(crate) fn run_sender(job: &str) -> Result<(), String> {
     let job: SendJob = serde_json::from_str(job).map_err(|error| format!("--job: {error}"))?;
+    say(&send(&job)?)
+}
+
+/// Sends as the job says.
+pub(super) fn send(job: &SendJob) -> Result<Sent, String> {
     let profile = Profile::parse(&job.profile, |path| Err(format!("{path}: a bench reads no trace")))
         .map_err(|error| format!("--rate: {error}"))?;
     let options = SendOptions {
@@ -213,8 +218,7 @@ pub(crate) fn run_sender(job: &str) -> Result<(), String> {
         last = Some((view.burst, Call::of(view.rung)));
     }
     let summary = sender.join().map_err(|error| error.to_string())?;
-    let sent = Sent { views, cost: Cost::since(before), ..sent(&summary, last) };
-    say(&sent)
+    Ok(Sent { views, cost: Cost::since(before), ..sent(&summary, last) })
 }
 
 fn sent(summary: &Summary, last: Option<(u32, Call)>) -> Sent {
@@ -245,32 +249,53 @@ fn sent(summary: &Summary, last: Option<(u32, Call)>) -> Sent {
 /// # Errors
 /// In words.
 pub(crate) fn run_receiver(sockets: usize) -> Result<(), String> {
-    let options = ReceiveOptions {
-        listen: ([127, 0, 0, 1], 0).into(),
-        key: Key::NONE,
-        sockets,
-        buffer: BUFFER,
-        joins: true,
-        into: None,
-        streams_max: 1,
-        until: Until::Stopped,
-    };
-    let before = cpu_of_this_process();
-    let (receiver, stop) = Receiver::start(options).map_err(|error| error.to_string())?;
-    println!("listening on {}", receiver.local);
+    let (receiving, stop) = Receiving::start(sockets)?;
+    println!("listening on {}", receiving.local());
     std::thread::spawn(move || {
         // A line, or the end of whoever started this: both end it.
         let _ = std::io::stdin().lock().read(&mut [0]);
         stop.stop();
     });
-    let mut views = Vec::new();
-    while let Some(view) = receiver.view() {
-        let stream = view.streams.first();
-        views.extend(stream.map(|stream| CameView { at_s: stream.stamped_s, packets: stream.packets }));
+    say(&receiving.until_stopped()?)
+}
+
+/// A receiver, and what its process had taken before.
+pub(super) struct Receiving {
+    receiver: Receiver,
+    cpu_before: f64,
+}
+
+impl Receiving {
+    pub(super) fn start(sockets: usize) -> Result<(Receiving, Stop), String> {
+        let options = ReceiveOptions {
+            listen: ([127, 0, 0, 1], 0).into(),
+            key: Key::NONE,
+            sockets,
+            buffer: BUFFER,
+            joins: true,
+            into: None,
+            streams_max: 1,
+            until: Until::Stopped,
+        };
+        let cpu_before = cpu_of_this_process();
+        let (receiver, stop) = Receiver::start(options).map_err(|error| error.to_string())?;
+        Ok((Receiving { receiver, cpu_before }, stop))
     }
-    let reports = receiver.join().map_err(|error| error.to_string())?;
-    let came = reports.first().map(came).unwrap_or_default();
-    say(&Came { views, cost: Cost::since(before), ..came })
+
+    pub(super) fn local(&self) -> SocketAddr {
+        self.receiver.local
+    }
+
+    pub(super) fn until_stopped(self) -> Result<Came, String> {
+        let mut views = Vec::new();
+        while let Some(view) = self.receiver.view() {
+            let stream = view.streams.first();
+            views.extend(stream.map(|stream| CameView { at_s: stream.stamped_s, packets: stream.packets }));
+        }
+        let reports = self.receiver.join().map_err(|error| error.to_string())?;
+        let came = reports.first().map(came).unwrap_or_default();
+        Ok(Came { views, cost: Cost::since(self.cpu_before), ..came })
+    }
 }
 
 fn came(report: &StreamReport) -> Came {
