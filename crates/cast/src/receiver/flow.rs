@@ -303,10 +303,10 @@ mod tests {
     #[test]
     fn the_span_is_from_the_first_stamp_to_the_last_over_all_sockets() {
         let (mut all, mut one, mut other) = (Evenness::default(), Evenness::default(), Evenness::default());
-        [5_000, 9_000].map(|stamp| one.take(&head(0), stamp));
+        [5_000, 9_000].into_iter().for_each(|stamp| one.take(&head(0), stamp));
         assert_eq!((all.span_s(), one.span_s()), (0.0, 4e-6));
-        [2_000, 7_000].map(|stamp| other.take(&head(0), stamp));
-        [&one, &other].map(|socket| all.merge(socket));
+        [2_000, 7_000].into_iter().for_each(|stamp| other.take(&head(0), stamp));
+        [&one, &other].into_iter().for_each(|socket| all.merge(socket));
         assert_eq!(all.span_s(), 7e-6);
     }
 
