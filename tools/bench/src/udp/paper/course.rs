@@ -197,3 +197,27 @@ impl Drop for Burners {
         self.0.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Usage;
+
+    #[test]
+    fn burning_threads_take_processor_time_until_they_are_dropped() {
+        let cpu = || Usage::of(std::process::id()).map(|usage| usage.cpu_s).unwrap();
+        let (before, begun) = (cpu(), std::time::Instant::now());
+        let burners = Burners::start(1).unwrap();
+        let ends = Arc::downgrade(&burners.0);
+        while cpu() < before + 0.05 && begun.elapsed() < Duration::from_secs(30) {
+            std::thread::yield_now();
+        }
+        assert!(cpu() >= before + 0.05);
+        drop(burners);
+        // Its thread lets go of the flag once it has ended.
+        while ends.strong_count() > 0 && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
+        assert_eq!(ends.strong_count(), 0);
+    }
+}
