@@ -102,6 +102,10 @@ pub(super) struct Run {
 /// # Errors
 /// What does not come up or breaks, in words.
 pub(crate) async fn run(options: &UdpOptions) -> Result<Vec<Measured>, String> {
+    if options.iperf {
+        // Before the first run, which may be long.
+        iperf::version().await.ok_or(iperf::MISSING)?;
+    }
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         ours.push(line(options, &once(options).await?));

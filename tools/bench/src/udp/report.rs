@@ -43,7 +43,7 @@ fn row(line: &Measured) -> Vec<String> {
         text(line, "burst"),
         text(line, "call"),
         shown(line.rate_per_s),
-        maybe(line.number("gbit_per_s")),
+        gbit(line.number("gbit_per_s")),
         maybe(line.number("lost")),
         maybe(line.number("not_sent")),
         maybe(line.number("gaps_near").map(|share| share * 100.0)),
@@ -71,6 +71,11 @@ pub(super) fn text(line: &Measured, name: &str) -> String {
 /// A number in a cell, if there is one.
 pub(super) fn maybe(number: Option<f64>) -> String {
     number.map_or_else(|| "-".to_owned(), shown)
+}
+
+/// Gbit/s in a cell, with the digits that tell half a percent.
+pub(super) fn gbit(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |gbit| format!("{gbit:.*}", if gbit < 1.0 { 5 } else { 3 }))
 }
 
 /// Gbit/s by threads, a curve for each sender, rate asked for and MSS.
@@ -102,7 +107,8 @@ mod tests {
         let lines = [line("1", 9.9), line("2", 9.8), line("1 to 2", 9.7).and("threads_most", 2)];
         let (head, rows) = rows(&lines);
         assert!(rows.iter().all(|row| row.len() == head.len()));
-        assert_eq!((rows[0][8].as_str(), rows[0][11].as_str(), rows[0][9].as_str()), ("9.90", "98.5", "-"));
+        assert_eq!((rows[0][8].as_str(), rows[0][11].as_str(), rows[0][9].as_str()), ("9.900", "98.5", "-"));
+        assert_eq!((gbit(Some(0.0995)), gbit(None)), ("0.09950".to_owned(), "-".to_owned()));
         let curves = curves(&lines);
         assert_eq!(curves.len(), 1);
         assert_eq!(curves[0].points, [(1.0, 9.9), (2.0, 9.8), (2.0, 9.7)]);

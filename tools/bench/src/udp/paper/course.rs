@@ -1,6 +1,6 @@
 //! What the rate does over time: from one thread to 10 Gbit/s, a step up and down, and a machine that others take.
 
-use super::super::report::maybe;
+use super::super::report::{gbit, maybe};
 use super::super::series::{Point, fallen, mean, reached};
 use super::super::{Run, Threads, UdpOptions, line, once, over_time};
 use super::{ASKED, Paper, PaperOptions, Section, processors};
@@ -44,7 +44,7 @@ async fn starts(options: &PaperOptions, paper: &mut Paper) -> Result<(), String>
             first.to_string(),
             maybe(took),
             PUBLISHED_S.to_owned(),
-            maybe(level),
+            gbit(level),
             maybe(line.number("threads_most")),
             maybe(line.number("lost")),
             line.errors.to_string(),
@@ -78,7 +78,7 @@ async fn step(options: &PaperOptions, paper: &mut Paper) -> Result<(), String> {
     let row = vec![
         maybe(up),
         PUBLISHED_S.to_owned(),
-        maybe(level),
+        gbit(level),
         maybe(down),
         maybe(line.number("threads_most")),
         last.map_or_else(|| "-".to_owned(), |threads| threads.to_string()),
@@ -127,11 +127,11 @@ async fn stress(options: &PaperOptions, paper: &mut Paper) -> Result<(), String>
     let line = line.and("reached_under_stress_s", under).and("reached_after_s", again);
     let row = vec![
         processors().to_string(),
-        maybe(within(0.0, 1.0)),
-        maybe(within(1.0, 2.0)),
+        gbit(within(0.0, 1.0)),
+        gbit(within(1.0, 2.0)),
         maybe(under),
         "a thread at the next analysis (0.5 s)".to_owned(),
-        maybe(within(2.0, 3.0)),
+        gbit(within(2.0, 3.0)),
         maybe(again),
         maybe(line.number("threads_most")),
         maybe(line.number("lost")),

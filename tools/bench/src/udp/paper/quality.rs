@@ -82,16 +82,17 @@ fn section(lines: &[Measured], rounds: usize) -> Section {
 fn row(line: &Measured) -> Vec<String> {
     let number = |name: &str| report::maybe(line.number(name));
     let asked = parse_bit_rate(&report::text(line, "rate")).ok();
+    let gbit = |name: &str| report::gbit(line.number(name));
     let share = line.number("gbit_per_s").zip(asked).map(|(gbit, asked)| 100.0 * gbit * 1e9 / asked);
     vec![
         report::text(line, "sender"),
         report::text(line, "rate"),
         report::text(line, "rule"),
         report::text(line, "burst"),
-        number("gbit_per_s"),
-        report::maybe(share),
-        number("gbit_per_s_least"),
-        number("gbit_per_s_most"),
+        gbit("gbit_per_s"),
+        share.map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
+        gbit("gbit_per_s_least"),
+        gbit("gbit_per_s_most"),
         number("lost"),
         report::maybe(line.number("gaps_near").map(|share| share * 100.0)),
         number("worst_ms"),
@@ -121,7 +122,7 @@ mod tests {
         ];
         let section = section(&lines, 5);
         assert!(section.rows.iter().all(|row| row.len() == section.head.len()));
-        assert_eq!(section.rows[0][5], "99.9");
+        assert_eq!(section.rows[0][4..6], ["0.99900", "99.90"].map(str::to_owned));
         assert_eq!(section.curves[0].points, [(1.0, 0.999)], "the usual burst alone");
         assert_eq!(section.curves[1].points, [(1.0, 0.9)]);
     }

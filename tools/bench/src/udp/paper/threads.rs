@@ -1,6 +1,6 @@
 //! Figures 2 to 4: data rate against threads, for three sizes of packets, paced and not, by one call a packet as published, and by ours.
 
-use super::super::report::maybe;
+use super::super::report::{gbit, maybe};
 use super::super::{Call, Late, Threads, UdpOptions, line, once};
 use super::{ASKED, Paper, PaperOptions, Section};
 use crate::measured::Measured;
@@ -96,8 +96,8 @@ fn row(way: &str, threads: usize, mss: u16, line: &Measured) -> Vec<String> {
     vec![
         way.to_owned(),
         threads.to_string(),
-        maybe(line.number("gbit_per_s")),
-        maybe(line.number("gbit_per_s_sent")),
+        gbit(line.number("gbit_per_s")),
+        gbit(line.number("gbit_per_s_sent")),
         maybe(lost.map(|(lost, sent)| 100.0 * lost / sent.max(1.0))),
         maybe(line.cpu_s_per_million.server),
         maybe(line.cpu_s_per_million.load),
@@ -138,6 +138,6 @@ mod tests {
     #[test]
     fn a_row_has_the_lost_packets_as_a_share_of_the_sent() {
         let line = Measured::new("udp").and("gbit_per_s", 7.5).and("lost", 25).and("packets_sent", 100);
-        assert_eq!(row("paced, send", 2, 1472, &line)[2..5], ["7.50", "-", "25.0"].map(str::to_owned));
+        assert_eq!(row("paced, send", 2, 1472, &line)[2..5], ["7.500", "-", "25.0"].map(str::to_owned));
     }
 }
