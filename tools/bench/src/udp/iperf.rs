@@ -104,7 +104,7 @@ async fn serve() -> Result<(Child, SocketAddr), String> {
 async fn send(options: &UdpOptions, rate: f64, port: u16) -> Result<Printed, String> {
     let streams = match options.threads {
         Threads::Fixed(threads) => threads,
-        Threads::Managed(..) => 1,
+        Threads::Managed(..) | Threads::Published { .. } => 1,
     };
     // It knows whole seconds only, and each stream has the rate.
     let seconds = whole_seconds(options.seconds);

@@ -13,7 +13,7 @@ pub(crate) use report::{curves, rows};
 
 use crate::measured::{Cpu, Measured};
 use crate::world::Part;
-use part::{Came, SendJob, Sent};
+use part::{Came, Crew, SendJob, Sent};
 use series::{Point, gbit, points};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -72,20 +72,32 @@ pub(crate) enum Threads {
     Fixed(usize),
     /// As many as are needed: so many to begin with, and at most.
     Managed(usize, usize),
+    /// By the published rule: so many to begin with, and at most; one more above this lag, looked at this often.
+    Published { first: usize, most: usize, limit_us: u64, period_ms: u64 },
 }
 
 impl Threads {
     fn bounds(self) -> (usize, usize) {
         match self {
             Threads::Fixed(threads) => (threads, threads),
-            Threads::Managed(first, most) => (first, most),
+            Threads::Managed(first, most) | Threads::Published { first, most, .. } => (first, most),
         }
     }
 
     fn name(self) -> String {
         match self {
             Threads::Fixed(threads) => threads.to_string(),
-            Threads::Managed(first, most) => format!("{first} to {most}"),
+            Threads::Managed(first, most) | Threads::Published { first, most, .. } => {
+                format!("{first} to {most}")
+            }
+        }
+    }
+
+    fn crew(self) -> Crew {
+        match self {
+            Threads::Fixed(_) => Crew::Fixed,
+            Threads::Managed(..) => Crew::Learned,
+            Threads::Published { limit_us, period_ms, .. } => Crew::Published { limit_us, period_ms },
         }
     }
 }
@@ -144,7 +156,7 @@ async fn send(options: &UdpOptions, to: SocketAddr) -> Result<Sent, String> {
         mss: options.mss,
         profile: options.rate.clone(),
         threads: options.threads.bounds(),
-        is_managed: matches!(options.threads, Threads::Managed(..)),
+        crew: options.threads.crew(),
         late: options.late,
         burst_max: options.burst,
         call_max: options.call,
@@ -278,7 +290,7 @@ mod tests {
                 mss: 1_000,
                 profile: "4M".to_owned(),
                 threads: (threads, threads),
-                is_managed: false,
+                crew: Crew::Fixed,
                 late,
                 burst_max: None,
                 call_max: Some(call),

@@ -2,6 +2,7 @@
 
 mod course;
 mod quality;
+mod sweep;
 mod threads;
 
 use super::{UdpOptions, iperf};
@@ -80,6 +81,7 @@ pub(crate) async fn run(options: &PaperOptions) -> Result<Paper, String> {
         paper.notes.push(iperf::MISSING.to_owned());
     }
     threads::run(options, &mut paper).await?;
+    sweep::run(options, &mut paper).await?;
     course::run(options, &mut paper).await?;
     quality::run(options, has_iperf, &mut paper).await?;
     Ok(paper)

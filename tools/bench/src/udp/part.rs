@@ -2,10 +2,11 @@
 
 use crate::world::Usage;
 use cast::receiver::{BUFFER, ReceiveOptions, Receiver, Stop, StreamReport, Until};
-use cast::sender::{SendOptions, Sender, Summary};
+use cast::sender::{Crewing, SendOptions, Sender, Summary};
 use cast::socket::Rung;
 use cast::wire::Key;
 use clap::ValueEnum;
+use pace::crew::Published;
 use pace::{DEBT, Profile, Rule};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,30 @@ impl Call {
     }
 }
 
+/// Who decides how many threads send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Crew {
+    /// Nobody.
+    Fixed,
+    /// What they report.
+    Learned,
+    /// The published rule: above this accumulated lag one more, looked at this often.
+    Published { limit_us: u64, period_ms: u64 },
+}
+
+impl Crew {
+    fn crewing(self, threads: (usize, usize)) -> Crewing {
+        match self {
+            Crew::Fixed => Crewing::Fixed,
+            Crew::Learned => Crewing::Learned,
+            Crew::Published { limit_us, period_ms } => {
+                let (limit, period) = (Duration::from_micros(limit_us), Duration::from_millis(period_ms));
+                Crewing::Published(Published::new(limit, period, threads.0 as u32, threads.1 as u32))
+            }
+        }
+    }
+}
+
 /// What the sender is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct SendJob {
@@ -90,8 +115,7 @@ pub(super) struct SendJob {
     pub(super) profile: String,
     /// Threads to begin with, and at most.
     pub(super) threads: (usize, usize),
-    /// Whether threads are started and parked as they are needed.
-    pub(super) is_managed: bool,
+    pub(super) crew: Crew,
     pub(super) late: Late,
     pub(super) burst_max: Option<u32>,
     pub(super) call_max: Option<Call>,
@@ -202,7 +226,7 @@ pub(super) fn send(job: &SendJob) -> Result<Sent, String> {
         profile,
         rule: job.late.rule(),
         threads: job.threads,
-        is_managed: job.is_managed,
+        crewing: job.crew.crewing(job.threads),
         burst_max: job.burst_max,
         rung_max: job.call_max.map(Call::rung),
         lasts: Some(Duration::from_secs_f64(job.seconds)),
