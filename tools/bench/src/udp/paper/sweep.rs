@@ -3,7 +3,7 @@
 use super::super::part::SendView;
 use super::super::report::{gbit, maybe};
 use super::super::series::mean;
-use super::super::{Threads, UdpOptions, line, once, over_time};
+use super::super::{Late, Threads, UdpOptions, line, once, over_time};
 use super::{ASKED, Paper, PaperOptions, Section, processors};
 use crate::plot::Curve;
 
@@ -15,7 +15,10 @@ const PERIODS_MS: [u64; 2] = [500, 100];
 pub(super) async fn run(options: &PaperOptions, paper: &mut Paper) -> Result<(), String> {
     let (mut rows, mut curves) = (Vec::new(), Vec::new());
     for threads in all(processors()) {
-        let one = UdpOptions { threads, ..options.one() };
+        // The published sender catches up; where a long delay is given up there is no lag left to accumulate.
+        let is_published = matches!(threads, Threads::Published { .. });
+        let late = if is_published { Late::CatchUp } else { Late::Bounded };
+        let one = UdpOptions { threads, late, ..options.one() };
         let run = once(&one).await?;
         let points = over_time(&run, one.mss);
         let level = mean(&points, one.seconds / 2.0, one.seconds);
