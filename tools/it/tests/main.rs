@@ -31,4 +31,5 @@ mod several;
 mod steering;
 mod submitting;
 mod topics;
+mod udp;
 mod world;

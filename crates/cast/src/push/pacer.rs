@@ -1,4 +1,5 @@
-//! When the next burst is due. A stand-in with the shape of the pacer that the pacing library will have.
+//! When the next burst is due. Not `pace::Pacer`: bursts of a push differ in their octets, and one that is late is made up for at once, since
+//! whatever it does not send has to be sent later all the same.
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,224 @@
+//! Paced UDP and pushed files, by the commands that people use.
+
+use it::{free_port, program};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+/// A command that runs beside the test, ended with it.
+struct Beside {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Beside {
+    fn start(arguments: &[&str]) -> Beside {
+        let mut child = command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Beside { child, lines }
+    }
+
+    /// The next object it prints that has this field, and what is in it.
+    fn next(&mut self, field: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "it ended without `{field}`");
+            let object: Value = serde_json::from_str(&line).unwrap();
+            if let Some(found) = object.get(field) {
+                return found.clone();
+            }
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.arg("udp").args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn last(output: &Output, field: &str) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let objects = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    objects.filter_map(|object| object.get(field).cloned()).last().unwrap()
+}
+
+fn words(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn both_sides_of_a_paced_stream_count_alike() {
+    let mut receiver =
+        Beside::start(&["receive", "--listen", "127.0.0.1:0", "--streams", "1", "--format", "json"]);
+    let address = receiver.next("listening")["address"].as_str().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let sent = run(&[
+        "send",
+        &address,
+        "--rate",
+        "steps:0s=5M,0.3s=50M",
+        "--seconds",
+        "1",
+        "--format",
+        "json",
+        "--out",
+        out,
+    ]);
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    let (summary, stream) = (last(&sent, "summary"), receiver.next("stream"));
+    let of = |value: &Value, field: &str| value[field].as_u64().unwrap();
+    assert!(of(&summary, "sent") > 0);
+    assert_eq!(of(&summary, "sent"), of(&stream, "sent"));
+    assert_eq!(of(&summary, "received"), of(&stream, "packets"));
+    assert_eq!(of(&summary, "asked"), of(&summary, "sent") + of(&summary, "not_sent"));
+    for (file, part) in
+        [("udp-send.csv", "seconds,asked"), ("udp-send.svg", "<svg"), ("udp-send.html", "<pre>asked")]
+    {
+        assert!(std::fs::read_to_string(folder.path().join(file)).unwrap().contains(part), "{file}");
+    }
+}
+
+#[test]
+fn a_sender_is_steered_while_it_runs() {
+    let mut receiver =
+        Beside::start(&["receive", "--listen", "127.0.0.1:0", "--streams", "1", "--format", "json"]);
+    let address = receiver.next("listening")["address"].as_str().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let control = folder.path().join("control");
+    let control = control.to_str().unwrap();
+    let mut sender = Beside::start(&[
+        "send",
+        &address,
+        "--rate",
+        "1M",
+        "--ceiling",
+        "1G",
+        "--control",
+        control,
+        "--format",
+        "json",
+    ]);
+    sender.next("view");
+    assert!(run(&["set", "rate", "40M", "--control", control]).status.success());
+    while sender.next("view")["asked"].as_f64().unwrap() < 39e6 {}
+    assert!(words(&run(&["set", "rate", "2G", "--control", control])).contains("allows"));
+    assert!(run(&["show", "--control", control]).status.success());
+    Command::new("kill").args(["-INT", &sender.child.id().to_string()]).status().unwrap();
+    assert!(sender.next("summary")["sent"].as_u64().unwrap() > 0, "an interrupt ends it in order");
+    assert_eq!(receiver.next("stream")["ended"], "bye");
+}
+
+#[test]
+fn who_is_not_there_or_has_another_key_gets_nothing() {
+    let dead = format!("127.0.0.1:{}", free_port());
+    assert!(words(&run(&["send", &dead, "--seconds", "1"])).contains("nothing was sent"));
+    assert!(words(&run(&["send", "192.0.2.1:4810", "--seconds", "1"])).contains("--key-file"));
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    std::fs::write(&key, "a key that the receiver alone has").unwrap();
+    let mut receiver = Beside::start(&[
+        "receive",
+        "--listen",
+        "127.0.0.1:0",
+        "--format",
+        "json",
+        "--key-file",
+        key.to_str().unwrap(),
+    ]);
+    let address = receiver.next("listening")["address"].as_str().unwrap().to_owned();
+    assert!(words(&run(&["send", &address, "--seconds", "1"])).contains("another key"));
+}
+
+#[test]
+fn a_sender_stops_when_its_receiver_is_killed() {
+    let mut receiver = Beside::start(&["receive", "--listen", "127.0.0.1:0", "--format", "json"]);
+    let address = receiver.next("listening")["address"].as_str().unwrap().to_owned();
+    let mut sender = Beside::start(&["send", &address, "--rate", "10M", "--format", "json"]);
+    sender.next("view");
+    receiver.child.kill().unwrap();
+    // Its own limit is 2 s; without one this test would never end.
+    assert_eq!(sender.child.wait().unwrap().code(), Some(1));
+}
+
+fn site(port: u16, folder: &Path) -> Beside {
+    let listen = format!("127.0.0.1:{port}");
+    let mut site = Beside::start(&[
+        "receive",
+        "--listen",
+        &listen,
+        "--into",
+        folder.to_str().unwrap(),
+        "--once",
+        "--format",
+        "json",
+    ]);
+    site.next("listening");
+    site
+}
+
+#[test]
+fn a_file_is_pushed_to_three_sites_and_the_one_that_was_killed_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tones");
+    let whole: Vec<u8> = (0..12_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(&file, &whole).unwrap();
+    let folders: Vec<_> = (0..3).map(|at| folder.path().join(format!("site-{at}"))).collect();
+    folders.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    let ports: Vec<u16> = (0..3).map(|_| free_port()).collect();
+    let mut sites: Vec<_> = ports.iter().zip(&folders).map(|(port, folder)| site(*port, folder)).collect();
+    let to = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect::<Vec<_>>().join(",");
+    let mut push =
+        Beside::start(&["push", file.to_str().unwrap(), "--to", &to, "--rate", "20M", "--format", "json"]);
+    let half = |push: &mut Beside| loop {
+        let going = push.next("going");
+        if going["site"].as_str().unwrap().ends_with(&format!(":{}", ports[2]))
+            && going["left"].as_u64().unwrap() * 2 < going["blocks"].as_u64().unwrap()
+        {
+            return;
+        }
+    };
+    half(&mut push);
+    // `Child::kill` is kill -9.
+    sites[2].child.kill().unwrap();
+    sites[2].child.wait().unwrap();
+    sites[2] = site(ports[2], &folders[2]);
+    for _ in 0..3 {
+        assert_eq!(push.next("site")["state"], "done");
+    }
+    assert_eq!(push.child.wait().unwrap().code(), Some(0));
+    for folder in &folders {
+        assert!(std::fs::read(folder.join("tones")).unwrap() == whole, "{}", folder.display());
+    }
+    assert!(sites[2].next("coming")["has"].as_u64().unwrap() > 0, "it did not begin anew");
+}
+
+#[test]
+fn a_site_that_is_not_there_is_named_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small");
+    std::fs::write(&file, "a small file").unwrap();
+    let (there, absent) = (free_port(), free_port());
+    let into = folder.path().join("into");
+    std::fs::create_dir(&into).unwrap();
+    let _site = site(there, &into);
+    let to = format!("here=127.0.0.1:{there},there=127.0.0.1:{absent}");
+    let pushed = run(&["push", file.to_str().unwrap(), "--to", &to, "--give-up", "3"]);
+    assert!(words(&pushed).contains("1 of 2 sites"));
+    let said = String::from_utf8_lossy(&pushed.stdout);
+    assert!(said.contains("here: done") && said.contains("there: away"), "{said}");
+}
