@@ -51,8 +51,8 @@ fn run(arguments: &[&str]) -> Output {
 
 fn last(output: &Output, field: &str) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
-    let objects = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    objects.filter_map(|object| object.get(field).cloned()).last().unwrap()
+    let mut objects = text.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    objects.find_map(|object| object.get(field).cloned()).unwrap()
 }
 
 fn words(output: &Output) -> String {
