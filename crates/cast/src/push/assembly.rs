@@ -16,6 +16,10 @@ use super::report::{Report, Run};
 pub const OPEN_MAX: usize = 128;
 /// Room for repair symbols that a block starts with.
 const REPAIR_ROOM: usize = 32;
+/// Repair symbols that are kept beyond as many as there are sources. So many symbols as sources do not always say enough (one time in
+/// 256, RFC 6330 section 1; each one more divides that by 256), and nobody is told which are there: without room for more a
+/// block of repairs alone would never end.
+const REPAIRS_BEYOND: usize = 16;
 
 /// A block that is not whole yet.
 struct Open {
@@ -49,7 +53,7 @@ impl Open {
             return new;
         }
         let repair = symbol - self.have.len() as u32;
-        if self.repairs.len() >= self.have.len() || self.repairs.contains(&repair) {
+        if self.repairs.len() >= self.have.len() + REPAIRS_BEYOND || self.repairs.contains(&repair) {
             return false;
         }
         let place = self.have.len() + self.repairs.len();

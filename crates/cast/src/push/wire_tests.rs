@@ -318,8 +318,23 @@ fn a_site_that_falls_silent_does_not_hold_up_the_others() {
     assert_eq!(world.sent, sent);
 }
 
+/// The second site missed the sources, and as many repairs as there are sources did not say enough.
+#[test]
+fn a_block_of_repairs_alone_that_do_not_say_enough_takes_more_of_them() {
+    let wire = Wire {
+        loss: 0.17784730828404655,
+        duplicates: 0.1722613114202968,
+        reorder: 0.005855409008341994,
+        delay: Duration::from_millis(8),
+    };
+    let sites = [13, 40].map(Duration::from_millis);
+    let mut world = World::new(11_307, &sites, wire, 1_066_454_574_675_812_721);
+    assert!(world.run(Duration::from_secs(5)).is_some());
+    assert!(world.identical());
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn whatever_the_wire_does_every_site_gets_the_file(
