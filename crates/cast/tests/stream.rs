@@ -94,6 +94,25 @@ fn a_file_arrives_beside_the_pace() {
 }
 
 #[test]
+fn what_a_parked_thread_holds_of_a_file_is_sent_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, into) = (folder.path().join("from"), folder.path().join("into"));
+    let whole: Vec<u8> = (0..2_000_000_u32).map(|at| (at * 11 % 253) as u8).collect();
+    std::fs::write(&from, &whole).unwrap();
+    let receiving = ReceiveOptions { into: Some(into.clone()), ..receiving(Until::Streams(1)) };
+    let (summary, _) = run(receiving, |options| {
+        options.profile = Profile::constant(20e6).unwrap();
+        options.lasts = None;
+        options.file = Some(from.clone());
+        // Two begin; at this rate one is parked at the first decisions, in the middle of its part.
+        options.threads = (2, 2);
+        options.crewing = Crewing::Learned;
+    });
+    assert_eq!(summary.received, summary.sent);
+    assert!(std::fs::read(into).unwrap() == whole);
+}
+
+#[test]
 fn the_rate_can_be_changed_and_the_sender_stopped_while_it_runs() {
     let (receiver, _) = Receiver::start(receiving(Until::Streams(1))).unwrap();
     let options = SendOptions { lasts: None, ceiling: Some(1e9), ..sending(receiver.local, "1M") };

@@ -27,8 +27,9 @@ struct Running {
     handle: JoinHandle<()>,
     sends: bool,
     told: Tally,
-    /// How late it was since the last look.
+    /// How late it was since the last look, and since the last decision.
     lag: Lag,
+    lag_undecided: Lag,
 }
 
 /// How the rate is carried.
@@ -153,6 +154,7 @@ impl Steward {
         let mut decides = self.controller.as_ref().map_or(Duration::MAX, |controller| controller.period());
         loop {
             self.hear();
+            self.wake_for_the_rest();
             let elapsed = self.begun.elapsed();
             if self.stopped || self.options.lasts.is_some_and(|lasts| elapsed >= lasts) || self.has_sent_all()
             {
@@ -198,6 +200,13 @@ impl Steward {
             && self.running.iter().all(|one| one.handle.is_finished())
     }
 
+    /// One that was parked holds a part of the file that nobody else has: once others have found no more, it sends that.
+    fn wake_for_the_rest(&mut self) {
+        if self.options.file.is_some() && self.running.iter().any(|one| one.handle.is_finished()) {
+            self.running.iter_mut().filter(|one| !one.sends).for_each(Running::wake);
+        }
+    }
+
     fn packet_bits(&self) -> f64 {
         f64::from(self.options.mss) * 8.0
     }
@@ -215,7 +224,7 @@ impl Steward {
     fn fitting(&mut self) -> Plan {
         let (now, rate) = (Instant::now(), self.rate);
         let decision = match &mut self.controller {
-            Some(_) if self.running.is_empty() => Some(self.judge(&[])),
+            Some(_) if self.running.is_empty() => self.judge(&[]),
             Some(controller) => controller.rate_changed(now, rate),
             None => None,
         };
@@ -232,8 +241,8 @@ impl Steward {
         self.options.burst_max.map_or(most, |bound| bound.clamp(1, most))
     }
 
-    /// Asks who decides; without anybody everything stays.
-    fn judge(&mut self, threads: &[Report]) -> Decision {
+    /// Asks who decides, if anybody does.
+    fn judge(&mut self, threads: &[Report]) -> Option<Decision> {
         let ours = threads.iter().map(|report| report.cpu).sum();
         let evidence = Evidence {
             now: Instant::now(),
@@ -244,10 +253,7 @@ impl Steward {
             threads,
             host: self.host.look(ours),
         };
-        match &mut self.controller {
-            Some(controller) => controller.decide(&evidence),
-            None => unreachable!("only who has a controller asks it"),
-        }
+        self.controller.as_mut().map(|controller| controller.decide(&evidence))
     }
 
     fn planned(&mut self, decision: &Decision) -> Plan {
@@ -267,7 +273,11 @@ impl Steward {
         self.count();
         let sending = self.running.iter().filter(|one| one.sends).count().max(1) as f64;
         let asked = (self.asked_bits - self.decided.asked_bits) / self.packet_bits() / sending;
-        let tallies = self.hear_threads();
+        let mut tallies = self.hear_threads();
+        for (tally, one) in tallies.iter_mut().zip(&mut self.running) {
+            // The views may have been told of a part of it.
+            tally.lag = std::mem::take(&mut one.lag_undecided);
+        }
         self.decided.told.resize_with(tallies.len(), Tally::default);
         let reports: Vec<Report> = tallies
             .iter()
@@ -277,7 +287,7 @@ impl Steward {
             .map(|((tally, before), _)| tally.since(before, asked))
             .collect();
         (self.decided.told, self.decided.asked_bits) = (tallies, self.asked_bits);
-        let decision = self.judge(&reports);
+        let Some(decision) = self.judge(&reports) else { return Ok(()) };
         let plan = self.planned(&decision);
         if plan != self.plan { self.apply(plan) } else { Ok(()) }
     }
@@ -288,6 +298,7 @@ impl Steward {
         for one in &mut self.running {
             let tally = one.desk.take();
             one.lag.merge(&tally.lag);
+            one.lag_undecided.merge(&tally.lag);
             one.told = tally.clone();
             tallies.push(tally);
         }
@@ -339,7 +350,14 @@ impl Steward {
             .name(format!("udp-send-{at}"))
             .spawn(move || thread.run())
             .map_err(CastError::io("a thread"))?;
-        self.running.push(Running { desk, handle, sends: true, told: Tally::default(), lag: Lag::new() });
+        self.running.push(Running {
+            desk,
+            handle,
+            sends: true,
+            told: Tally::default(),
+            lag: Lag::new(),
+            lag_undecided: Lag::new(),
+        });
         Ok(())
     }
 
@@ -450,6 +468,12 @@ impl Steward {
 impl Running {
     fn order(&mut self, orders: Orders) {
         self.desk.order(|old| *old = orders);
+        self.handle.thread().unpark();
+        self.sends = true;
+    }
+
+    fn wake(&mut self) {
+        self.desk.order(|orders| orders.duty = Duty::Send);
         self.handle.thread().unpark();
         self.sends = true;
     }

@@ -271,7 +271,7 @@ impl Thread {
             crate::socket::sleep_until(Instant::now() + RETRY);
         }
         self.tell_sometimes(Instant::now());
-        // Orders may also be a mere change of the rate; then the rest of this burst is given up, and said to be.
+        // Other orders may be a mere change of the rate, which waits for the end of this burst.
         self.desk.version.load(Ordering::Acquire) != self.seen && self.desk.orders().duty == Duty::End
     }
 
