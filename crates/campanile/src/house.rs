@@ -86,6 +86,16 @@ pub fn wall_clock() -> Timestamp {
     Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
+/// A runtime per core; each passes on who was woken by a sync of the bus.
+fn cores() -> Result<Arc<net::Cores>, String> {
+    let cores = net::Cores::one_per_core();
+    let cores = cores.map_err(|error| format!("no threads for connections: {error}"))?;
+    for core in 0..cores.count() {
+        cores.spawn_on(core, bus::embedded::relay());
+    }
+    Ok(Arc::new(cores))
+}
+
 impl House {
     /// Builds the house. What fails is told in words; nothing is left running.
     pub async fn open(setup: Setup, reload: Option<doors::http::Reload>) -> Result<House, String> {
@@ -95,9 +105,7 @@ impl House {
         let Opened { store, bus, keys, node, outbox } = crate::servers::open(&setup).await?;
         let clock: Clock = Arc::new(wall_clock);
         let links = links(&setup, &keys);
-        let cores = Arc::new(
-            net::Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?,
-        );
+        let cores = cores()?;
         let scales = Arc::new(Scales::new(&setup.routes));
         let parts = Parts {
             bus: bus.clone(),

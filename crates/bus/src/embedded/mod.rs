@@ -29,6 +29,7 @@ mod lock;
 mod log;
 mod memory;
 mod name;
+mod relay;
 mod reserve;
 mod retained;
 mod shared;
@@ -50,6 +51,7 @@ mod simulated;
 mod tests;
 
 pub use clock::{Clock, Monotonic};
+pub use relay::relay;
 
 use crate::{Bus, BusError, Durability, Group, GroupSettings, Retained, Topic, TopicSettings};
 use disk::{Disk, OsDisk};

@@ -1,5 +1,6 @@
 //! Group commit: who waits is synced together.
 
+use super::waiting::Want;
 use super::{Fate, Log, Progress, Stopped};
 use crate::BusError;
 use crate::embedded::disk::File;
@@ -107,35 +108,41 @@ impl Log {
 
     /// Waits until records below `end` are as durable as was promised, or their fate is another.
     pub async fn promised(&self, end: u64, fate: Option<&Fate>) -> Result<(), BusError> {
-        self.reached(fate, |progress| progress.head >= end).await
+        self.reached(fate, Want::Head(end)).await
     }
 
     /// Waits until records below `end` are synced, whatever was promised.
     pub async fn synced(&self, end: u64) -> Result<(), BusError> {
-        self.reached(None, |progress| progress.durable >= end).await
+        self.reached(None, Want::Durable(end)).await
     }
 
-    async fn reached(&self, fate: Option<&Fate>, enough: impl Fn(&Progress) -> bool) -> Result<(), BusError> {
+    async fn reached(&self, fate: Option<&Fate>, want: Want) -> Result<(), BusError> {
         // First: an index that was taken back is given to another.
         let lost = || fate.and_then(|fate| fate.get());
-        if lost().is_none() && enough(&self.progress.borrow()) {
+        if lost().is_none() && want.is_met(&self.progress.borrow()) {
             return Ok(());
         }
-        let mut progress = self.progress.subscribe();
-        let is_over =
-            |progress: &Progress| lost().is_some() || enough(progress) || progress.stopped.is_some();
-        let progress = progress.wait_for(is_over).await;
+        let is_over = || {
+            let progress = self.progress.borrow();
+            lost().is_some() || want.is_met(&progress) || progress.stopped.is_some()
+        };
+        self.waiting.until(want, is_over).await;
         if let Some(error) = lost() {
             return Err(error.clone());
         }
-        match progress {
-            Ok(progress) if enough(&progress) => {
-                self.gathering.answered.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            Ok(progress) => Err(self.stop_error(progress.stopped.as_ref())),
-            Err(_) => Err(BusError::Closed),
+        let progress = self.progress.borrow();
+        if !want.is_met(&progress) {
+            return Err(self.stop_error(progress.stopped.as_ref()));
         }
+        self.gathering.answered.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gets on, or stops; whoever waited for it is woken.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Progress)) {
+        self.progress.send_modify(change);
+        let progress = self.progress.borrow().clone();
+        self.waiting.release(&progress, progress.stopped.is_some());
     }
 
     /// One more append was written.
@@ -193,7 +200,7 @@ impl Log {
         if result.is_ok() {
             lock(&self.writer).folders.drain(..folders.len());
         }
-        self.progress.send_modify(|progress| match &result {
+        self.change(|progress| match &result {
             Ok(()) => {
                 progress.durable = end;
                 progress.head = progress.head.max(end);

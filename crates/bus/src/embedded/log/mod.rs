@@ -13,6 +13,7 @@ mod recover;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod write;
 
 pub(super) use file::LogFile;
@@ -54,6 +55,7 @@ pub(super) struct Log {
     writer: Mutex<Writer>,
     files: RwLock<Vec<Arc<LogFile>>>,
     progress: watch::Sender<Progress>,
+    waiting: waiting::Waiting,
     tail: Arc<Tail>,
     /// Held by whoever syncs.
     syncing: Mutex<Cohort>,
@@ -170,6 +172,7 @@ impl Log {
             writer: Mutex::new(writer),
             files: RwLock::new(found.files),
             progress,
+            waiting: waiting::Waiting::default(),
             tail: Arc::default(),
             syncing: Mutex::default(),
             trimming: Mutex::default(),
@@ -219,7 +222,7 @@ impl Log {
 
     /// Stops it for good: whoever waits is told.
     pub fn close(&self) {
-        self.progress.send_modify(|progress| {
+        self.change(|progress| {
             progress.stopped.get_or_insert(Stopped::Closed);
         });
     }

@@ -109,5 +109,7 @@ impl Log {
             last.forget_marks(offset);
         }
         self.progress.send_modify(|_| {});
+        let progress = self.progress.borrow().clone();
+        self.waiting.release(&progress, true);
     }
 }

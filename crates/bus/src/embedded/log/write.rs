@@ -178,7 +178,7 @@ impl Log {
         writer.buffer.clear();
         self.count_append();
         if !stages && self.fsync() != Fsync::Always {
-            self.progress.send_modify(|progress| progress.head = end);
+            self.change(|progress| progress.head = end);
         }
         Ok((Written { first, end }, rolled))
     }

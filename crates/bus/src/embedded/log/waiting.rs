@@ -1,0 +1,244 @@
+//! Who waits for a log to get on. Each has a seat that says for what; after a sync those whose time has come are woken, a core at a time.
+
+use super::Progress;
+use crate::embedded::lock::lock;
+use crate::embedded::relay::Relay;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Records below are readable.
+    Head(u64),
+    /// Records below survive a power cut.
+    Durable(u64),
+}
+
+impl Want {
+    /// It is so.
+    pub fn is_met(self, progress: &Progress) -> bool {
+        match self {
+            Want::Head(end) => progress.head >= end,
+            Want::Durable(end) => progress.durable >= end,
+        }
+    }
+}
+
+/// Those who wait, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Waiting {
+    seats: Mutex<Seats>,
+}
+
+#[derive(Default)]
+struct Seats {
+    taken: VecDeque<Seat>,
+    next: u64,
+}
+
+struct Seat {
+    number: u64,
+    want: Want,
+    waker: Waker,
+    relay: Option<Arc<Relay>>,
+}
+
+impl Seats {
+    fn place(&self, number: u64) -> Option<usize> {
+        self.taken.binary_search_by_key(&number, |seat| seat.number).ok()
+    }
+}
+
+impl Waiting {
+    /// Waits until `is_over`, which is asked whenever what is wanted may be so. It must not look at who waits.
+    pub fn until<F: Fn() -> bool>(&self, want: Want, is_over: F) -> Until<'_, F> {
+        Until { waiting: self, want, is_over, seat: None }
+    }
+
+    /// Wakes those who got what they want; where the log stopped, or took something back (`all`), everybody.
+    pub fn release(&self, progress: &Progress, all: bool) {
+        let mut seats = lock(&self.seats);
+        if seats.taken.is_empty() {
+            return;
+        }
+        let is_due = |seat: &Seat| all || seat.want.is_met(progress);
+        let due: Vec<Seat> = if seats.taken.iter().all(is_due) {
+            seats.taken.drain(..).collect()
+        } else {
+            let (due, stay) = std::mem::take(&mut seats.taken).into_iter().partition(is_due);
+            seats.taken = stay;
+            Vec::from(due)
+        };
+        drop(seats);
+        wake(due);
+    }
+
+    fn sit(&self, want: Want, context: &Context<'_>) -> u64 {
+        let (waker, relay) = (context.waker().clone(), Relay::here());
+        let mut seats = lock(&self.seats);
+        let number = seats.next;
+        seats.next += 1;
+        seats.taken.push_back(Seat { number, want, waker, relay });
+        number
+    }
+
+    /// Still sits there, with the newest waker.
+    fn stays(&self, number: u64, context: &Context<'_>) -> bool {
+        let mut seats = lock(&self.seats);
+        let Some(place) = seats.place(number) else { return false };
+        let seat = &mut seats.taken[place];
+        if !seat.waker.will_wake(context.waker()) {
+            seat.waker = context.waker().clone();
+            seat.relay = Relay::here();
+        }
+        true
+    }
+
+    fn leave(&self, number: u64) {
+        let mut seats = lock(&self.seats);
+        if let Some(place) = seats.place(number) {
+            seats.taken.remove(place);
+        }
+    }
+}
+
+/// Wakes all, each core once. There are few cores.
+fn wake(due: Vec<Seat>) {
+    let mut cores: Vec<(Arc<Relay>, Vec<Waker>)> = Vec::new();
+    for Seat { waker, relay, .. } in due {
+        let Some(relay) = relay else {
+            waker.wake();
+            continue;
+        };
+        match cores.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &relay)) {
+            Some((_, wakers)) => wakers.push(waker),
+            None => cores.push((relay, vec![waker])),
+        }
+    }
+    for (relay, mut wakers) in cores {
+        relay.wake(&mut wakers);
+    }
+}
+
+/// See [`Waiting::until`].
+pub(super) struct Until<'a, F> {
+    waiting: &'a Waiting,
+    want: Want,
+    is_over: F,
+    seat: Option<u64>,
+}
+
+impl<F: Fn() -> bool + Unpin> Future for Until<'_, F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        if (this.is_over)() {
+            return Poll::Ready(());
+        }
+        if this.seat.is_some_and(|seat| this.waiting.stays(seat, context)) {
+            // Who is still seated is woken by the next change: it had not come when the question was asked, or it will find the seat.
+            if !(this.is_over)() {
+                return Poll::Pending;
+            }
+            return Poll::Ready(());
+        }
+        this.seat = Some(this.waiting.sit(this.want, context));
+        // What changed before the seat was taken woke nobody.
+        if (this.is_over)() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl<F> Drop for Until<'_, F> {
+    fn drop(&mut self) {
+        if let Some(seat) = self.seat {
+            self.waiting.leave(seat);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl Wake for Counted {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn progress(head: u64, durable: u64) -> Progress {
+        Progress { head, durable, stopped: None }
+    }
+
+    #[test]
+    fn whoever_has_what_it_wants_is_woken_and_others_are_not() {
+        let waiting = Waiting::default();
+        let wants = [Want::Head(1), Want::Head(5), Want::Durable(1), Want::Durable(3)];
+        let woken: Vec<Arc<Counted>> = wants.iter().map(|_| Arc::default()).collect();
+        let mut waits: Vec<_> = wants.iter().map(|want| waiting.until(*want, || false)).collect();
+        for (wait, woken) in waits.iter_mut().zip(&woken) {
+            let waker = Waker::from(woken.clone());
+            assert!(Pin::new(wait).poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        let count = || woken.iter().map(|woken| woken.0.load(Ordering::SeqCst)).collect::<Vec<_>>();
+        waiting.release(&progress(4, 2), false);
+        assert_eq!(count(), [1, 0, 1, 0]);
+        waiting.release(&progress(4, 3), false);
+        assert_eq!(count(), [1, 0, 1, 1], "who was woken has no seat any more");
+        waiting.release(&progress(4, 3), true);
+        assert_eq!(count(), [1, 1, 1, 1], "all are told of the end");
+    }
+
+    #[test]
+    fn a_change_between_the_question_and_the_seat_is_not_missed() {
+        let waiting = Waiting::default();
+        let asked = AtomicUsize::new(0);
+        // It becomes so right after the first question, and nobody had a seat to be woken from.
+        let is_over = || asked.fetch_add(1, Ordering::SeqCst) > 0;
+        let mut wait = waiting.until(Want::Head(1), is_over);
+        assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        drop(wait);
+        assert!(lock(&waiting.seats).taken.is_empty());
+    }
+
+    #[test]
+    fn whoever_stops_waiting_leaves_no_seat_behind() {
+        let waiting = Waiting::default();
+        let over = AtomicBool::new(false);
+        let is_over = || over.load(Ordering::SeqCst);
+        let mut waits: Vec<_> = (0..3).map(|end| waiting.until(Want::Head(end), is_over)).collect();
+        for wait in &mut waits {
+            assert!(Pin::new(wait).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+        drop(waits.remove(1));
+        assert_eq!(lock(&waiting.seats).taken.len(), 2);
+        over.store(true, Ordering::SeqCst);
+        for mut wait in waits {
+            assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        }
+        assert!(lock(&waiting.seats).taken.is_empty());
+    }
+
+    #[test]
+    fn whoever_was_woken_too_early_sits_down_again() {
+        let waiting = Waiting::default();
+        let woken = Arc::new(Counted::default());
+        let waker = Waker::from(woken.clone());
+        let mut wait = waiting.until(Want::Head(9), || false);
+        for times in 1..4 {
+            assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+            waiting.release(&progress(0, 0), true);
+            assert_eq!(woken.0.load(Ordering::SeqCst), times);
+        }
+    }
+}
