@@ -55,11 +55,12 @@ struct Alike {
 }
 
 /// Who begins the session of one item.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct OpenerItem {
     item: u32,
     session_id: (u32, u32),
-    client: Arc<Client>,
+    /// Its number in `clients`.
+    client: u32,
     is_multiple: bool,
 }
 
@@ -70,11 +71,13 @@ pub struct Batch {
     alike: Vec<Alike>,
     /// Of those that begin sessions, in their order.
     openers: Vec<OpenerItem>,
+    /// One after the other, each once as long as no other comes.
+    clients: Vec<Arc<Client>>,
     services: Vec<Service>,
     octets: Vec<u8>,
     answers: Vec<Answer>,
     answer_services: Vec<ServiceAnswer>,
-    slots: Vec<u64>,
+    slots: super::shard::Slots,
 }
 
 /// How many requests are looked up together before they are applied.
@@ -92,6 +95,7 @@ impl Batch {
         self.items.clear();
         self.alike.clear();
         self.openers.clear();
+        self.clients.clear();
         self.services.clear();
         self.octets.clear();
         self.answers.clear();
@@ -151,7 +155,10 @@ impl Batch {
     fn push_opener(&mut self, opener: &Opener<'_>) {
         let session_id = (self.octets.len() as u32, opener.session_id.len() as u32);
         self.octets.extend_from_slice(opener.session_id);
-        let (item, client) = (self.items.len() as u32, opener.client.clone());
+        if !self.clients.last().is_some_and(|last| Arc::ptr_eq(last, opener.client)) {
+            self.clients.push(opener.client.clone());
+        }
+        let (item, client) = (self.items.len() as u32, self.clients.len() as u32 - 1);
         self.openers.push(OpenerItem { item, session_id, client, is_multiple: opener.is_multiple });
     }
 
@@ -160,6 +167,7 @@ impl Batch {
         let place = self.openers.binary_search_by_key(&item, |opener| opener.item).ok()?;
         let OpenerItem { session_id: (begin, octets), client, is_multiple, .. } = &self.openers[place];
         let session_id = &self.octets[*begin as usize..(begin + octets) as usize];
+        let client = &self.clients[*client as usize];
         Some(Opener { session_id, client, is_multiple: *is_multiple })
     }
 
@@ -204,8 +212,9 @@ impl Batch {
         let mut number = 0;
         for items in self.items.chunks(TOGETHER) {
             let ids = |item: &Item| super::Shard::ids(item.session, item.number, item.origin);
-            let touched =
-                items.iter().map(|item| (item.hash, &self.alike[item.alike as usize].kind, ids(item)));
+            let touched = items
+                .iter()
+                .map(|item| (item.hash, &self.alike[item.alike as usize].kind, &item.session, ids(item)));
             std::hint::black_box(shard.touch(touched, &mut slots));
             for item in items {
                 let mut turn = super::shard::Turn { now_us, log, services: &mut services, past };

@@ -31,6 +31,7 @@ pub mod request;
 mod retire;
 mod rules;
 pub mod session;
+mod sessions;
 pub mod shard;
 pub mod shared;
 pub mod snapshot;

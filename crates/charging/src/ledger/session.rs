@@ -1,11 +1,9 @@
 //! Sessions of credit control: what is reserved for each of their services (RFC 8506 5.2 to 5.7).
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::Hasher;
 
 use super::account::AccountNumber;
 use super::client::ClientNumber;
-use super::hash::Hash128;
 use super::request::Units;
 use super::tariff::Target;
 
@@ -18,10 +16,13 @@ impl Hasher for Taken {
         self.0
     }
     fn write(&mut self, octets: &[u8]) {
-        for octet in octets {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*octet);
+        match octets.last_chunk() {
+            Some(word) => self.0 = u64::from_le_bytes(*word),
+            None => octets.iter().for_each(|octet| self.0 = self.0.rotate_left(8) ^ u64::from(*octet)),
         }
     }
+    /// How many words there are says nothing: all keys have as many.
+    fn write_usize(&mut self, _: usize) {}
     fn write_u64(&mut self, word: u64) {
         self.0 = word;
     }
@@ -107,91 +108,5 @@ impl Session {
     /// Units of bundles reserved for all its services.
     pub fn bundle_reserved(&self) -> u64 {
         self.reservations().fold(0, |sum, r| sum.saturating_add(r.bundle_reserved))
-    }
-}
-
-/// The open sessions of one account: nearly always one.
-#[derive(Clone, Debug)]
-enum OfAccount {
-    One(Hash128),
-    Many(HashSet<Hash128, BuildHasherDefault<Taken>>),
-}
-
-/// All open sessions of a shard.
-#[derive(Clone, Debug, Default)]
-pub struct Sessions {
-    open: HashMap<Hash128, Session, BuildHasherDefault<Taken>>,
-    by_account: HashMap<AccountNumber, OfAccount, BuildHasherDefault<Taken>>,
-}
-
-/// Room for fewer is never given back.
-const ROOM_KEPT: usize = 1_024;
-
-impl Sessions {
-    /// How many are open.
-    pub(super) fn len(&self) -> usize {
-        self.open.len()
-    }
-    pub fn find(&self, session: &Hash128) -> Option<&Session> {
-        self.open.get(session)
-    }
-    pub fn find_mut(&mut self, session: &Hash128) -> Option<&mut Session> {
-        self.open.get_mut(session)
-    }
-    /// Adds a session, or another in its place.
-    pub fn insert(&mut self, session: Hash128, state: Session) {
-        let account = state.account;
-        match self.open.insert(session, state) {
-            Some(before) if before.account == account => return,
-            Some(before) => self.forget(before.account, &session),
-            None => {}
-        }
-        let of_account = self.by_account.entry(account).or_insert(OfAccount::One(session));
-        match of_account {
-            OfAccount::One(one) if *one == session => {}
-            OfAccount::One(one) => *of_account = OfAccount::Many([*one, session].into_iter().collect()),
-            OfAccount::Many(many) => {
-                many.insert(session);
-            }
-        }
-    }
-
-    /// The sessions of an account.
-    pub fn of_account(&self, account: AccountNumber) -> impl Iterator<Item = (&Hash128, &Session)> {
-        let (one, many) = match self.by_account.get(&account) {
-            Some(OfAccount::One(one)) => (Some(one), None),
-            Some(OfAccount::Many(many)) => (None, Some(many)),
-            None => (None, None),
-        };
-        let ids = one.into_iter().chain(many.into_iter().flatten());
-        ids.filter_map(|id| Some((id, self.open.get(id)?)))
-    }
-
-    fn forget(&mut self, account: AccountNumber, session: &Hash128) {
-        if let Some(OfAccount::Many(many)) = self.by_account.get_mut(&account) {
-            many.remove(session);
-            if !many.is_empty() {
-                return;
-            }
-        }
-        self.by_account.remove(&account);
-    }
-    pub fn iter(&self) -> impl Iterator<Item = (&Hash128, &Session)> {
-        self.open.iter()
-    }
-    /// For how many sessions there is memory.
-    pub fn room(&self) -> usize {
-        self.open.capacity()
-    }
-
-    /// Removes a session, and gives memory back when little of it is used.
-    pub fn remove(&mut self, session: &Hash128) -> Option<Session> {
-        let removed = self.open.remove(session)?;
-        if self.open.capacity() > ROOM_KEPT && self.open.len() * 8 < self.open.capacity() {
-            self.open.shrink_to((self.open.len() * 2).max(ROOM_KEPT / 2));
-            self.by_account.shrink_to(self.open.len() * 2);
-        }
-        self.forget(removed.account, session);
-        Some(removed)
     }
 }

@@ -15,7 +15,8 @@ use super::hash::{Hash128, HashKey};
 use super::key::PackedKey;
 use super::message::{Message, Messages, Stage};
 use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, Weights, result};
-use super::session::{Session, Sessions};
+use super::session::Session;
+use super::sessions::{Place, Sessions};
 use super::tariff::Target;
 
 /// Entries that are in the log already.
@@ -50,6 +51,13 @@ impl Reading<'_> {
         let mut octets = Vec::new();
         self.past.read(position, &mut octets) && entry.decode(&octets).is_some()
     }
+}
+
+/// What the requests of a batch will need, as far as it was found: kept for the next batch.
+#[derive(Debug, Default)]
+pub struct Slots {
+    accounts: Vec<u64>,
+    sessions: Vec<u32>,
 }
 
 /// Why an entry cannot follow on the state before it.
@@ -135,25 +143,36 @@ impl Shard {
     /// The hashes that a request is known again by: by its session and number, and by its origin and end-to-end id.
     #[inline]
     pub fn ids(session: Hash128, number: u32, origin: Hash128) -> (u64, u64) {
-        // The lower half chooses the line, the upper one is the print.
-        let by_session = session[1].wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // The lower half chooses the line, the upper one is the print. Four numbers of a session stand in one line: what is asked for
+        // next was read already.
+        let line = session[1].wrapping_add(u64::from(number / 4).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let print = line.wrapping_add(u64::from(number).wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let by_session = line & 0xffff_ffff | print >> 32 << 32;
         (by_session, origin[0] & 0xffff_ffff | origin[1] >> 32 << 32)
     }
 
-    /// Reads what the requests of a batch will need, and nothing depends on it: so the misses overlap. `hashes` are those of the accounts.
+    /// Reads what the requests of a batch will need, and nothing depends on it: so the misses overlap. Each comes with
+    /// the hash of its account, its session and what it is known again by.
     pub fn touch<'a>(
         &self,
-        requests: impl Iterator<Item = (u64, &'a Kind, (u64, u64))>,
-        slots: &mut Vec<u64>,
+        requests: impl Iterator<Item = (u64, &'a Kind, &'a Hash128, (u64, u64))>,
+        slots: &mut Slots,
     ) -> u64 {
-        slots.clear();
+        slots.accounts.clear();
+        slots.sessions.clear();
         let mut sum = 0_u64;
-        for (hash, kind, (session, origin)) in requests {
-            let seen = if of_session(kind) { &self.requests } else { &self.events };
-            sum = sum.wrapping_add(seen.touch(session) ^ seen.touch(origin));
-            slots.push(self.accounts.touch_index(hash));
+        for (hash, kind, session, (by_session, by_origin)) in requests {
+            let is_of_session = of_session(kind);
+            let seen = if is_of_session { &self.requests } else { &self.events };
+            sum = sum.wrapping_add(seen.touch(by_session) ^ seen.touch(by_origin));
+            slots.accounts.push(self.accounts.touch_index(hash));
+            if is_of_session {
+                slots.sessions.push(self.sessions.touch(session));
+            }
         }
-        slots.iter().fold(sum, |sum, slot| sum.wrapping_add(self.accounts.touch_account(*slot) as u64))
+        let accounts = slots.accounts.iter().map(|slot| self.accounts.touch_account(*slot) as u64);
+        let sessions = slots.sessions.iter().map(|place| u64::from(self.sessions.touch_place(*place)));
+        accounts.chain(sessions).fold(sum, u64::wrapping_add)
     }
 
     /// Applies one request: moves the state, appends one entry to the log and answers from it. A duplicate gets the first answer's fields
@@ -519,31 +538,24 @@ impl Shard {
         if !has_moved {
             return Ok(());
         }
-        let reserved_before = self.sessions.find(&id).map_or(0, Session::bundle_reserved);
-        match entry.deed {
-            Deed::Initial => {
-                let account = entry.account.unwrap_or(AccountNumber::MAX);
-                let session = Session {
-                    account,
-                    id: entry.session_id.as_slice().into(),
-                    client: entry.client,
-                    ..Session::default()
-                };
-                let before = self.sessions.find(&id).map(|before| before.client);
-                self.commit_client(entry, before.flatten())?;
-                self.sessions.insert(id, session);
-                if before.is_none() {
-                    self.expiry.push(entry.until_us, Due::Session(id));
-                }
-                self.update_session(entry);
-            }
-            Deed::Update => self.update_session(entry),
+        let earlier = self.sessions.place(&id);
+        let bundled = |sessions: &Sessions, place: Option<Place>| {
+            place.and_then(|place| sessions.at(place)).map_or(0, Session::bundle_reserved)
+        };
+        let reserved_before = bundled(&self.sessions, earlier);
+        let place = match entry.deed {
+            Deed::Initial => Some(self.begin_session(entry, earlier)?),
+            Deed::Update => earlier,
             _ => {
                 let client = self.sessions.remove(&id).and_then(|session| session.client);
                 client.into_iter().for_each(|client| self.clients.over(client));
+                None
             }
+        };
+        if let Some(session) = place.and_then(|place| self.sessions.at_mut(place)) {
+            update_session(session, entry);
         }
-        let reserved_after = self.sessions.find(&id).map_or(0, Session::bundle_reserved);
+        let reserved_after = bundled(&self.sessions, place);
         if reserved_before != reserved_after
             && let Some(bundles) = entry.account.and_then(|number| self.bundles.get_mut(&number))
         {
@@ -552,19 +564,21 @@ impl Shard {
         Ok(())
     }
 
-    fn update_session(&mut self, entry: &Entry) {
-        let Some(session) = self.sessions.find_mut(&entry.session) else {
-            return;
+    fn begin_session(&mut self, entry: &Entry, earlier: Option<Place>) -> Result<Place, Unfit> {
+        let account = entry.account.ok_or(Unfit("a session of no account"))?;
+        let session = Session {
+            account,
+            id: entry.session_id.as_slice().into(),
+            client: entry.client,
+            ..Session::default()
         };
-        session.number = entry.number;
-        session.until_us = entry.until_us;
-        let target = Shard::target(entry);
-        if target != Target::default() {
-            session.target = target;
+        let client = earlier.and_then(|place| self.sessions.at(place)).and_then(|before| before.client);
+        self.commit_client(entry, client)?;
+        let place = self.sessions.insert_at(earlier, entry.session, session);
+        if earlier.is_none() {
+            self.expiry.push(entry.until_us, Due::Session(entry.session));
         }
-        for service in &entry.services {
-            update_reservation(session, service);
-        }
+        Ok(place)
     }
 
     fn commit_message(&mut self, entry: &Entry) {
@@ -621,6 +635,18 @@ impl Shard {
     /// The number of an account, by its key.
     pub fn find(&self, key: &PackedKey) -> Option<AccountNumber> {
         self.accounts.find_key(key)
+    }
+}
+
+fn update_session(session: &mut Session, entry: &Entry) {
+    session.number = entry.number;
+    session.until_us = entry.until_us;
+    let target = Shard::target(entry);
+    if target != Target::default() {
+        session.target = target;
+    }
+    for service in &entry.services {
+        update_reservation(session, service);
     }
 }
 

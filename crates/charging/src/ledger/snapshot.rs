@@ -19,7 +19,8 @@ use super::key::PackedKey;
 use super::log::sync_folder;
 use super::message::{Message, Messages, Stage};
 use super::request::{Destination, MessageKey, ServiceContext, Units};
-use super::session::{Reservation, Session, Sessions};
+use super::session::{Reservation, Session};
+use super::sessions::Sessions;
 use super::shard::Shard;
 use super::tariff::Target;
 use super::varint::{Reader, put, put_signed};
@@ -333,6 +334,7 @@ fn thaw(mut reader: Reader<'_>, mut shard: Shard) -> Option<Thawed> {
     }
     for _ in 0..reader.number()? {
         let (id, session) = session(&mut reader)?;
+        shard.accounts.account(session.account)?;
         if let Some(client) = session.client {
             shard.clients.begun(client);
         }
