@@ -120,7 +120,7 @@ async fn measure(
     let done = tokio::task::spawn_blocking(move || load::run(&load)).await;
     let done = done.map_err(|error| format!("the load: {error}"))??;
     let (after, own_after) = (subject.usage(), Usage::of(std::process::id()));
-    let sync_us = probe.map(Probe::p50_us).transpose().map_err(|error| format!("the disk: {error}"))?;
+    let syncs = probe.map(Probe::syncs).transpose().map_err(|error| format!("the disk: {error}"))?;
     for (sum, more) in charged.iter_mut().zip(&done.charged) {
         *sum += u64::from(*more);
     }
@@ -136,10 +136,8 @@ async fn measure(
     };
     line = line.and("server_cores_busy", busy(before, after)).and("load_cores_busy", busy(own, own_after));
     line.peak_rss_mb = after.map(|usage| usage.peak_rss as f64 / 1e6);
-    line.fdatasync_p50_us = sync_us;
-    if let Some(sync_us) = sync_us.filter(|us| *us > 0) {
-        let waiting = (options.connections * options.window) as f64;
-        line = line.and("of_waiting_over_sync", rate(&done) / (waiting / (sync_us as f64 / 1e6)));
+    if let Some(syncs) = syncs {
+        line = syncs.tell(line, options.connections * options.window);
     }
     Ok(line)
 }

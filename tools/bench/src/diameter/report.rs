@@ -23,6 +23,8 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
         "CPU s/M load",
         "fdatasync us",
         "of N/s",
+        "alone us",
+        "of N/s alone",
         "peak MB",
         "errors",
     ];
@@ -51,6 +53,8 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
             maybe(line.cpu_s_per_million.load),
             whole(line.fdatasync_p50_us),
             maybe(line.number("of_waiting_over_sync")),
+            maybe(line.number("fdatasync_alone_us")),
+            maybe(line.number("of_waiting_over_sync_alone")),
             maybe(line.peak_rss_mb),
             line.errors.to_string(),
         ]

@@ -171,16 +171,14 @@ async fn measure(subject: &Subject, options: &TopicsOptions) -> Result<Measured,
     let done = tokio::task::spawn_blocking(move || load::run(&load)).await;
     let done = done.map_err(|error| format!("the load: {error}"))??;
     let (after, own_after) = (subject.usage(), Usage::of(std::process::id()));
-    let sync_us = probe.map(Probe::p50_us).transpose().map_err(|error| format!("the disk: {error}"))?;
+    let syncs = probe.map(Probe::syncs).transpose().map_err(|error| format!("the disk: {error}"))?;
     let mut line = line(subject, options, &done);
     let millions = (done.requests as f64 / 1e6).max(f64::MIN_POSITIVE);
     let used = |before: Option<Usage>, after: Option<Usage>| Some((after?.cpu_s - before?.cpu_s) / millions);
     line.cpu_s_per_million = Cpu { server: used(before, after), load: used(own, own_after) };
     line.peak_rss_mb = after.map(|usage| usage.peak_rss as f64 / 1e6);
-    line.fdatasync_p50_us = sync_us;
-    if let Some(sync_us) = sync_us.filter(|us| *us > 0) {
-        let waiting = options.connections.max(options.posters + options.readers) * options.depth;
-        line = line.and("of_waiting_over_sync", line_rate(&done) / (waiting as f64 / (sync_us as f64 / 1e6)));
+    if let Some(syncs) = syncs {
+        line = syncs.tell(line, options.connections.max(options.posters + options.readers) * options.depth);
     }
     Ok(line)
 }
@@ -229,6 +227,8 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
         "CPU s/M load",
         "fdatasync us",
         "of N/s",
+        "alone us",
+        "of N/s alone",
         "peak MB",
         "errors",
     ];
@@ -257,6 +257,8 @@ pub(crate) fn rows(measured: &[Measured]) -> (Vec<&'static str>, Vec<Vec<String>
             maybe(line.cpu_s_per_million.load),
             whole(line.fdatasync_p50_us),
             maybe(line.number("of_waiting_over_sync")),
+            maybe(line.number("fdatasync_alone_us")),
+            maybe(line.number("of_waiting_over_sync_alone")),
             maybe(line.peak_rss_mb),
             line.errors.to_string(),
         ]

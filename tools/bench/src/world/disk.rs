@@ -1,3 +1,4 @@
+use crate::measured::Measured;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -32,11 +33,31 @@ pub(crate) fn fdatasync_p50_us(folder: &Path) -> io::Result<u64> {
     Ok(times[TRIES / 2])
 }
 
+/// What the disk takes for one sync where nothing else is done, and beside a run: one that sleeps in between may take its time to wake up.
+pub(crate) struct Syncs {
+    pub(crate) alone_us: u64,
+    pub(crate) beside_us: u64,
+}
+
+impl Syncs {
+    /// The figures of a line: so many requests a second where so many are in flight, as shares of what they were if a sync carried them all
+    /// and nothing else took time.
+    pub(crate) fn tell(&self, mut line: Measured, waiting: usize) -> Measured {
+        let share = |us: u64| (us > 0).then(|| line.rate_per_s / (waiting as f64 / (us as f64 / 1e6)));
+        let (alone, beside) = (share(self.alone_us), share(self.beside_us));
+        line.fdatasync_p50_us = Some(self.beside_us);
+        line.and("fdatasync_alone_us", self.alone_us)
+            .and("of_waiting_over_sync", beside)
+            .and("of_waiting_over_sync_alone", alone)
+    }
+}
+
 /// While something else uses the disk, it is tried this often.
 const PROBE_EVERY: Duration = Duration::from_millis(20);
 
 /// Tries fdatasync again and again beside a run: the disk of that run, not of the moment before it.
 pub(crate) struct Probe {
+    alone_us: u64,
     stop: Sender<()>,
     thread: JoinHandle<io::Result<Vec<u64>>>,
 }
@@ -45,6 +66,7 @@ impl Probe {
     /// # Errors
     /// The folder takes no file.
     pub(crate) fn start(folder: &Path) -> io::Result<Probe> {
+        let alone_us = fdatasync_p50_us(folder)?;
         let path = folder.join("fdatasync-beside");
         let mut file = File::create(&path)?;
         let (stop, stopped) = channel();
@@ -61,10 +83,18 @@ impl Probe {
                 }
             }
         })?;
-        Ok(Probe { stop, thread })
+        Ok(Probe { alone_us, stop, thread })
     }
 
-    /// The middle of all tries, microseconds.
+    /// The middle of all tries beside the run, and that of those before it.
+    ///
+    /// # Errors
+    /// As [`Probe::p50_us`].
+    pub(crate) fn syncs(self) -> io::Result<Syncs> {
+        Ok(Syncs { alone_us: self.alone_us, beside_us: self.p50_us()? })
+    }
+
+    /// The middle of all tries beside the run, microseconds.
     ///
     /// # Errors
     /// The disk did not take one of them.
