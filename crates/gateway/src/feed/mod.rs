@@ -18,6 +18,7 @@
 mod desk;
 mod health;
 mod held;
+mod limit;
 mod meter;
 mod outbox;
 mod recovery;
@@ -40,6 +41,7 @@ use records::{
 use tokio::sync::Notify;
 
 pub use held::{Craft, Held, Job};
+pub(crate) use limit::Limit;
 pub(crate) use recovery::{Progress, Recovery, Seen};
 
 use crate::World;

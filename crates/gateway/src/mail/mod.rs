@@ -95,7 +95,6 @@ async fn run(
         async move { feed.run().await }
     });
     let relay = Arc::new(Relay::new(config, tls, world, Arc::clone(&feed)));
-    relay.begin_sharing();
     let mut sessions = JoinSet::new();
     for number in 0..relay.config.sessions {
         sessions.spawn(keep_session(Arc::clone(&relay), number, stop.clone()));

@@ -5,16 +5,12 @@ use super::encode::{Letterhead, Prepared};
 use super::machine::Verdict;
 use super::outcome;
 use crate::World;
-use crate::feed::{Craft, Feed, Job};
-use crate::peers::Metered;
+use crate::feed::{Craft, Feed, Job, Limit};
 use net::TlsClient;
-use pace::Limiter;
-use pace::share::Need;
 use records::{AttemptRef, Entry, NotTried, Segment};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 /// A mail with which the connection was lost so often is refused for now.
 const LOST_MAX: u8 = 3;
@@ -45,9 +41,7 @@ pub(super) struct Relay {
     pub(super) world: World,
     pub(super) feed: Arc<Feed<MailCraft>>,
     pub(super) tls: Option<TlsClient>,
-    limiter: Mutex<Limiter>,
-    /// This process's part of the rate, where there are others.
-    metered: Mutex<Metered>,
+    pub(super) limit: Arc<Limit<MailCraft>>,
     /// How often the connection was lost with a mail that was not through.
     lost: Mutex<FxHashMap<AttemptRef, u8>>,
     /// Sessions that could take another mail at once.
@@ -61,51 +55,9 @@ impl Relay {
         world: World,
         feed: Arc<Feed<MailCraft>>,
     ) -> Relay {
-        let now = Instant::now();
-        // The process before us may have written until a moment ago: a second passes without credit.
-        let mut limiter = Limiter::new(config.rate, now);
-        limiter.start(now);
-        if let Some(at) = limiter.next(now) {
-            feed.begin_at(at);
-        }
-        let (limiter, lost) = (Mutex::new(limiter), Mutex::new(FxHashMap::default()));
-        let (metered, with_room) = (Mutex::default(), AtomicUsize::new(0));
-        Relay { config, world, feed, tls, limiter, metered, lost, with_room }
-    }
-
-    /// Where other processes have the same route: from now on only this one's share of its rate is used.
-    pub(super) fn begin_sharing(self: &Arc<Self>) {
-        let Some(shared) = &self.world.shared else { return };
-        let (needs, news) = (Arc::downgrade(self), Arc::downgrade(self));
-        let needs =
-            move || needs.upgrade().map_or(Need::Unable, |relay| relay.feed.need(relay.feed.has_work()));
-        let news = move || {
-            if let Some(relay) = news.upgrade() {
-                relay.tell_share();
-            }
-        };
-        let share = shared.rates.share(&self.config.name, self.config.rate, Box::new(needs), Box::new(news));
-        let mut limiter = locked(&self.limiter);
-        locked(&self.metered).begin(share, &mut limiter, Instant::now());
-        drop(limiter);
-        self.tell_share();
-    }
-
-    /// The feed intends what may be written by our share.
-    fn tell_share(&self) {
-        let mut limiter = locked(&self.limiter);
-        let outlook = locked(&self.metered).outlook(&mut limiter, self.config.rate, Instant::now());
-        drop(limiter);
-        self.feed.set_share(&outlook);
-    }
-
-    /// The limiter, by what may be used now.
-    fn limiter(&self, now: Instant) -> MutexGuard<'_, Limiter> {
-        let mut limiter = locked(&self.limiter);
-        if self.world.shared.is_some() {
-            locked(&self.metered).keep(&mut limiter, self.config.rate, now);
-        }
-        limiter
+        let limit = Limit::begin(&feed, config.rate);
+        let (lost, with_room) = (Mutex::new(FxHashMap::default()), AtomicUsize::new(0));
+        Relay { config, world, feed, tls, limit, lost, with_room }
     }
 
     /// A mail for a session that would have to be opened for it; nothing while an open one has room.
@@ -161,26 +113,6 @@ impl Relay {
         let times = lost.entry(of).or_default();
         *times += 1;
         *times
-    }
-
-    pub(super) fn grant(&self, now: Instant) -> bool {
-        self.limiter(now).grant(now, 1) == 1
-    }
-
-    pub(super) fn unused(&self) {
-        locked(&self.limiter).unused(1);
-    }
-
-    pub(super) fn next_grant(&self, now: Instant) -> Option<Instant> {
-        locked(&self.limiter).next(now)
-    }
-
-    /// So many mails were begun between two instants.
-    pub(super) fn wrote(&self, mails: usize, before: Instant, after: Instant) {
-        locked(&self.limiter).wrote(after, mails);
-        if let Some(witness) = &self.world.witness {
-            witness(&self.config.name, mails, before, after);
-        }
     }
 }
 

@@ -177,12 +177,12 @@ impl Talk {
     fn fill(&mut self, now: Instant) {
         self.next_grant = None;
         while self.client.room() > 0 && self.drain.is_none() {
-            if !self.relay.grant(now) {
-                self.next_grant = self.relay.next_grant(now);
+            if !self.relay.limit.grant(now) {
+                self.next_grant = self.relay.limit.next(now);
                 break;
             }
             let Some(job) = self.next_job() else {
-                self.relay.unused();
+                self.relay.limit.unused();
                 break;
             };
             self.submit(job, now);
@@ -215,7 +215,7 @@ impl Talk {
                 self.busy = now;
             }
             Err(why) => {
-                self.relay.unused();
+                self.relay.limit.unused();
                 self.relay.feed.whole(&job, &outcome::refused(why));
             }
         }
@@ -245,7 +245,7 @@ impl Talk {
     fn tell_written(&mut self, now: Instant) {
         if self.unwritten > 0 {
             let before = self.filled.take().unwrap_or(now);
-            self.relay.wrote(std::mem::take(&mut self.unwritten), before, now);
+            self.relay.limit.wrote(std::mem::take(&mut self.unwritten), before, now);
         }
     }
 

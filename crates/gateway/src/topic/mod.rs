@@ -14,9 +14,8 @@ mod tests;
 
 pub use config::TopicRoute;
 
-use crate::feed::{Craft, Feed, FeedSettings, Job};
+use crate::feed::{Craft, Feed, FeedSettings, Job, Limit};
 use crate::world::{Problem, Running, Stop, World};
-use ::pace::Limiter;
 use futures_util::future::join_all;
 use publish::Topics;
 use records::{AttemptResult, Entry, Segment};
@@ -92,20 +91,14 @@ struct Board<'a> {
     config: &'a TopicRoute,
     world: &'a World,
     feed: &'a Arc<Feed<TopicCraft>>,
-    limiter: Limiter,
+    limit: Arc<Limit<TopicCraft>>,
     topics: Topics,
 }
 
 impl<'a> Board<'a> {
     fn new(config: &'a TopicRoute, world: &'a World, feed: &'a Arc<Feed<TopicCraft>>) -> Board<'a> {
-        let now = Instant::now();
-        // The process before us may have published until a moment ago: a second passes without credit.
-        let mut limiter = Limiter::new(config.rate, now);
-        limiter.start(now);
-        if let Some(at) = limiter.next(now) {
-            feed.begin_at(at);
-        }
-        Board { config, world, feed, limiter, topics: Topics::default() }
+        let limit = Limit::begin(feed, config.rate);
+        Board { config, world, feed, limit, topics: Topics::default() }
     }
 
     /// Until it is time to stop.
@@ -119,7 +112,7 @@ impl<'a> Board<'a> {
                 continue;
             }
             let now = Instant::now();
-            let credit = self.limiter.next(now).filter(|_| self.feed.has_work());
+            let credit = self.limit.next(now).filter(|_| self.feed.has_work());
             tokio::select! {
                 () = work.notified() => {}
                 () = tokio::time::sleep_until(credit.unwrap_or(now + LOOK_EVERY).into()) => {}
@@ -132,11 +125,11 @@ impl<'a> Board<'a> {
     /// What may be published now.
     fn take(&mut self) -> Vec<TopicJob> {
         let mut jobs = Vec::new();
-        while jobs.len() < AT_ONCE && self.limiter.grant(Instant::now(), 1) == 1 {
+        while jobs.len() < AT_ONCE && self.limit.grant(Instant::now()) {
             match self.feed.next() {
                 Some(job) => jobs.push(job),
                 None => {
-                    self.limiter.unused(1);
+                    self.limit.unused();
                     break;
                 }
             }
@@ -145,32 +138,53 @@ impl<'a> Board<'a> {
     }
 
     async fn carry_out(&mut self, jobs: Vec<TopicJob>) {
+        if self.is_any_topic_new(&jobs) {
+            return self.open_topics(jobs).await;
+        }
         let mut ready = Vec::with_capacity(jobs.len());
         for job in jobs {
-            if let Some(why) = self.feed.refusal(&job) {
-                self.limiter.unused(1);
-                self.feed.whole(&job, &AttemptResult::NotTried { why });
-                continue;
-            }
-            match self.topics.find(self.world, self.config, &job.entry().address).await {
-                Ok(topic) => ready.push((job, topic)),
-                Err(error) => {
-                    self.limiter.unused(1);
-                    self.feed.whole(&job, &publish::refused(&error));
-                }
+            match (self.feed.refusal(&job), self.topics.find(&job.entry().address)) {
+                (None, Some(topic)) => ready.push((job, topic)),
+                (Some(why), _) => self.end(&job, &AttemptResult::NotTried { why }),
+                (None, None) => self.put_back(job),
             }
         }
         let before = Instant::now();
         let config = self.config;
         let results =
             join_all(ready.iter().map(|(job, topic)| publish::publish(&**topic, config, job))).await;
-        let after = Instant::now();
-        self.limiter.wrote(after, ready.len());
-        if let Some(witness) = self.world.witness.as_ref().filter(|_| !ready.is_empty()) {
-            witness(&config.name, ready.len(), before, after);
-        }
+        self.limit.wrote(ready.len(), before, Instant::now());
         for ((job, _), result) in ready.iter().zip(&results) {
             self.feed.whole(job, result);
         }
+    }
+
+    fn is_any_topic_new(&self, jobs: &[TopicJob]) -> bool {
+        jobs.iter().any(|job| self.topics.find(&job.entry().address).is_none())
+    }
+
+    /// Opens what is not open, and hands the entries back for another turn: servers may have taken their time, so that the rate that
+    /// was granted before, and the segment, may be another process's by now.
+    async fn open_topics(&mut self, jobs: Vec<TopicJob>) {
+        let mut kept = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            match self.topics.open(self.world, self.config, &job.entry().address).await {
+                Ok(()) => kept.push(job),
+                Err(error) => self.end(&job, &publish::refused(&error)),
+            }
+        }
+        // Each becomes the next of its lane: the first of them last.
+        kept.into_iter().rev().for_each(|job| self.put_back(job));
+    }
+
+    /// Nothing of it was published, and nothing will be.
+    fn end(&self, job: &TopicJob, result: &AttemptResult) {
+        self.limit.unused();
+        self.feed.whole(job, result);
+    }
+
+    fn put_back(&self, job: TopicJob) {
+        self.limit.unused();
+        self.feed.put_back(job);
     }
 }

@@ -19,18 +19,23 @@ pub(super) struct Topics {
 }
 
 impl Topics {
-    /// Opens the topic of an address, or finds it open.
+    /// The topic of an address, if it is open.
+    pub(super) fn find(&self, address: &str) -> Option<Arc<dyn Topic>> {
+        self.open.get(address).map(Arc::clone)
+    }
+
+    /// Opens the topic of an address, if it is not open.
     ///
     /// # Errors
     /// The bus's.
-    pub(super) async fn find(
+    pub(super) async fn open(
         &mut self,
         world: &World,
         config: &TopicRoute,
         address: &str,
-    ) -> Result<Arc<dyn Topic>, BusError> {
-        if let Some(topic) = self.open.get(address) {
-            return Ok(Arc::clone(topic));
+    ) -> Result<(), BusError> {
+        if self.open.contains_key(address) {
+            return Ok(());
         }
         let topic = format!("@{address}");
         let cut = topic.floor_char_boundary(config.topic_octets_max.min(topic.len()));
@@ -42,8 +47,8 @@ impl Topics {
         if self.open.len() >= TOPICS_MAX {
             self.open.clear();
         }
-        self.open.insert(address.to_owned(), Arc::clone(&opened));
-        Ok(opened)
+        self.open.insert(address.to_owned(), opened);
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! A route over a real bus.
 
+mod several;
+
 use super::*;
 use bus::embedded::Options;
 use bus::{Bus, Durability, TopicSettings};
