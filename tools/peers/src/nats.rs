@@ -59,7 +59,7 @@ impl Server {
     /// # Panics
     /// If it does not start: says what to install.
     pub fn start_with(program: &Path, config: &str) -> Server {
-        Server { cluster: Cluster::start_nodes(1, program, config) }
+        Server { cluster: Cluster::start_nodes(1, program, config, false) }
     }
 
     /// `nats://127.0.0.1:PORT`.
@@ -104,6 +104,8 @@ pub struct Cluster {
     nodes: Vec<Node>,
     program: PathBuf,
     extra: String,
+    /// Its nodes tell clients of each other.
+    advertises: bool,
     folder: Folder,
 }
 
@@ -115,22 +117,31 @@ struct Node {
 }
 
 impl Cluster {
-    /// Starts `count` nodes and waits until they have a leader and take a stream with a replica on each.
+    /// Starts `count` nodes and waits until they have a leader and take a stream with a replica on each. A client knows those of them that
+    /// it was told of, and no others: so its way to each of them can be cut.
     ///
     /// # Panics
     /// If they do not start: says what to install.
     pub fn start(count: usize) -> Cluster {
-        Cluster::start_nodes(count, &program(), "")
+        Cluster::start_nodes(count, &program(), "", false)
     }
 
-    fn start_nodes(count: usize, program: &Path, config: &str) -> Cluster {
+    /// The same of nodes that tell each client of all of them.
+    ///
+    /// # Panics
+    /// If they do not start: says what to install.
+    pub fn start_advertising(count: usize) -> Cluster {
+        Cluster::start_nodes(count, &program(), "", true)
+    }
+
+    fn start_nodes(count: usize, program: &Path, config: &str, advertises: bool) -> Cluster {
         assert!((1..=5).contains(&count), "a cluster of 1 to 5 nodes");
         let nodes = (0..count)
             .map(|i| Node { name: format!("n{i}"), client: Port::take(), route: Port::take(), child: None })
             .collect();
         let folder = Folder::new("nats");
-        let mut cluster =
-            Cluster { nodes, program: program.to_path_buf(), extra: config.to_string(), folder };
+        let (program, extra) = (program.to_path_buf(), config.to_string());
+        let mut cluster = Cluster { nodes, program, extra, advertises, folder };
         for node in 0..count {
             cluster.restart(node);
         }
@@ -289,9 +300,10 @@ impl Cluster {
             // Writing to a String cannot fail.
             let _ = writeln!(
                 config,
-                "cluster {{ name: campanile, listen: \"127.0.0.1:{}\", routes: [{}], no_advertise: true }}",
+                "cluster {{ name: campanile, listen: \"127.0.0.1:{}\", routes: [{}], no_advertise: {} }}",
                 me.route.number(),
-                routes.join(", ")
+                routes.join(", "),
+                !self.advertises
             );
         }
         config.push_str(&self.extra);

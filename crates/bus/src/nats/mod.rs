@@ -130,7 +130,8 @@ impl Default for Options {
 }
 
 /// Opens the bus. `url` names one or several servers of a cluster: `nats://a:4222,b:4222,c:4222` (`tls://` asks for TLS).
-/// The other members of the cluster are learned from the first that answers.
+/// The other members of the cluster are learned from the first that answers, unless its servers do not tell (`no_advertise`): then only
+/// those that are named are ever tried.
 ///
 /// # Errors
 /// [`BusError::Unreachable`] if no server answers in time, or refuses who we are; [`BusError::Unfit`] if a server is too old, has no
