@@ -293,15 +293,26 @@ impl Constellation {
 
     /// Each write of a process to carriers: nanoseconds since 1970 just after it, and how many messages it had.
     pub fn writes_of(&self, place: usize) -> Vec<(u64, u64)> {
+        self.writes_by(place, |_| true)
+    }
+
+    /// Each write of a process by one route, as [`writes_of`](Constellation::writes_of) has them.
+    pub fn writes_of_route(&self, place: usize, route: &str) -> Vec<(u64, u64)> {
+        self.writes_by(place, |name| name == route)
+    }
+
+    fn writes_by(&self, place: usize, is_wanted: impl Fn(&str) -> bool) -> Vec<(u64, u64)> {
         let text = std::fs::read_to_string(self.stamps_of(place)).unwrap_or_default();
         // `ROUTE MESSAGES BEFORE AFTER`; the last line may be cut short by a kill.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let write = |line: &str| {
-            let mut fields = line.split(' ').skip(1);
+            let mut fields = line.split(' ');
+            let route = fields.next()?;
             let messages = fields.next()?.parse().ok()?;
-            Some((fields.nth(1)?.parse().ok()?, messages))
+            Some((route.to_owned(), (fields.nth(1)?.parse().ok()?, messages)))
         };
-        whole.lines().map(|line| write(line).unwrap_or_else(|| panic!("{line:?}"))).collect()
+        let writes = whole.lines().map(|line| write(line).unwrap_or_else(|| panic!("{line:?}")));
+        writes.filter(|(route, _)| is_wanted(route)).map(|(_, write)| write).collect()
     }
 
     /// Of all processes, in the order of time.

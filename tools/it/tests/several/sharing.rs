@@ -1,9 +1,9 @@
 //! What several processes do together when nothing goes wrong: any takes, any tells, all share.
 
 use super::{ALL, AT_LAST, worst_second};
-use crate::world::{assert_counts_add_up, carrier, carrier_that, count, phones_csv};
+use crate::world::{assert_counts_add_up, carrier, carrier_that, count, mail_server, phones_csv};
 use it::wire::{self, Pdu, Wire};
-use it::{Constellation, Plan, eventually, smpp_client, sms_route, within};
+use it::{Constellation, Plan, eventually, mail_route, smpp_client, sms_route, within};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -111,6 +111,48 @@ async fn a_limit_of_50_a_second_holds_over_all_processes_and_they_share_the_work
     assert_eq!(written.iter().sum::<u64>(), PEOPLE);
     assert!(written.iter().filter(|written| **written > 0).count() >= 2, "{written:?}");
     assert!(most <= RATE, "{most} in the second from {at} ns on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_limits_of_mail_and_of_text_topics_hold_over_all_processes_too() {
+    const RATE: u64 = 30;
+    const MAILS: u64 = 300;
+    const TOPICS: u64 = 20;
+    const ALERTS: u64 = 15;
+    let mails = mail_server().await;
+    let rate = format!("rate = {RATE}.0");
+    let config = mail_route("relay", mails.address(), &rate)
+        + &format!(
+            "[topics]\nlisten = \"127.0.0.1:0\"\n\
+             [[route]]\nname = \"boards\"\nchannel = \"topic\"\nmode = \"live\"\n{rate}\n"
+        );
+    let all = Constellation::start(plan(config)).await;
+    let mailboxes: Vec<String> = (0..MAILS).map(|person| format!("mail:p{person}@town.test")).collect();
+    let boards: Vec<String> = (0..TOPICS).map(|board| format!("topic:board-{board}")).collect();
+    let mut ids = vec![all.api(0).submit(&json!({"text": "Leave at once", "audience": mailboxes})).await];
+    for alert in 0..ALERTS {
+        let alert = json!({"text": format!("Notice {alert}"), "audience": boards});
+        ids.push(all.api(alert_door(ids.len())).submit(&alert).await);
+    }
+    for id in &ids {
+        assert_counts_add_up(&all.done(&ALL, id, AT_LAST).await);
+    }
+    for (route, messages) in [("relay", MAILS), ("boards", TOPICS * ALERTS)] {
+        let by_process = ALL.map(|place| all.writes_of_route(place, route));
+        let written = by_process.clone().map(|writes| writes.iter().map(|(_, count)| count).sum::<u64>());
+        let mut writes = by_process.concat();
+        writes.sort_unstable();
+        let (most, at) = worst_second(&writes, &[]);
+        println!("{route}: {written:?} written; {most} in the fullest second");
+        assert_eq!(written.iter().sum::<u64>(), messages, "{route}: each once");
+        assert!(written.iter().filter(|written| **written > 0).count() >= 2, "{route}: {written:?}");
+        assert!(most <= RATE, "{route}: {most} in the second from {at} ns on");
+    }
+}
+
+/// Alerts come by all doors in turn.
+fn alert_door(number: usize) -> usize {
+    number % ALL.len()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
