@@ -41,6 +41,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (sender, _) = Sender::start(options)?;
     println!("{:#?}", sender.join()?);
-    println!("{:#?}", receiver.join()?);
+    let cpu_s = std::iter::from_fn(|| receiver.view()).last().map_or(0.0, |view| view.cpu_s);
+    let reports = receiver.join()?;
+    println!("{reports:#?}");
+    let packets: u64 = reports.iter().map(|report| report.packets).sum();
+    println!("receiver: {:.1} ns of processor a packet", cpu_s * 1e9 / packets.max(1) as f64);
     Ok(())
 }

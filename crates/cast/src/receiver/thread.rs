@@ -119,14 +119,37 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// One stream as this thread sees it.
-#[derive(Default)]
 struct Stream {
-    from: Option<IpAddr>,
+    id: u32,
+    from: IpAddr,
     octets: u64,
-    flows: HashMap<u16, Flow>,
+    /// By sending thread; as many as it has used.
+    flows: Vec<Option<Flow>>,
     evenness: Evenness,
     milliseconds: Milliseconds,
     unwritten: u64,
+}
+
+impl Stream {
+    fn new(id: u32, from: IpAddr) -> Stream {
+        Stream {
+            id,
+            from,
+            octets: 0,
+            flows: Vec::new(),
+            evenness: Evenness::default(),
+            milliseconds: Milliseconds::default(),
+            unwritten: 0,
+        }
+    }
+
+    fn flow(&mut self, thread: u16) -> &mut Flow {
+        let at = usize::from(thread);
+        if at >= self.flows.len() {
+            self.flows.resize_with(at + 1, || None);
+        }
+        self.flows[at].get_or_insert_default()
+    }
 }
 
 /// The thread.
@@ -140,9 +163,12 @@ pub struct Thread {
     counts: Counts,
 }
 
+/// Streams are few and packets many: the stream of the last packet is looked at first, and is nearly always it. No map is asked per packet.
 #[derive(Default)]
 struct Counts {
-    streams: HashMap<u32, Stream>,
+    streams: Vec<Stream>,
+    /// Where the last packet's stream stands.
+    last: usize,
     foreign: u64,
     calls: u64,
 }
@@ -171,10 +197,11 @@ impl Thread {
                 self.counts.calls += 1;
                 let Thread { inbox, counts, letters, sink, .. } = &mut self;
                 for message in inbox.messages() {
+                    let from = message.from();
                     for packet in message.packets() {
                         match Head::read(packet) {
-                            Some(head) => counts.take(&head, packet, message.stamp_ns, message.from(), sink),
-                            None => counts.pass_on(packet, message.from(), letters),
+                            Some(head) => counts.take(&head, packet, message.stamp_ns, from, sink),
+                            None => counts.pass_on(packet, from, letters),
                         }
                     }
                 }
@@ -194,9 +221,13 @@ impl Thread {
     fn learn(&mut self) {
         self.seen = self.admitted.version.load(Ordering::Acquire);
         let admitted = locked(&self.admitted.streams);
-        self.counts.streams.retain(|id, _| admitted.contains_key(id));
+        let streams = &mut self.counts.streams;
+        streams.retain(|stream| admitted.contains_key(&stream.id));
         for (id, from) in admitted.iter() {
-            self.counts.streams.entry(*id).or_default().from = Some(*from);
+            match streams.iter_mut().find(|stream| stream.id == *id) {
+                Some(known) => known.from = *from,
+                None => streams.push(Stream::new(*id, *from)),
+            }
         }
     }
 
@@ -207,14 +238,15 @@ impl Thread {
         told.calls = self.counts.calls;
         told.cpu = thread_cpu();
         let streams = &self.counts.streams;
-        told.streams.retain(|id, _| streams.contains_key(id));
-        for (id, stream) in &mut self.counts.streams {
-            let part = told.streams.entry(*id).or_default();
+        told.streams.retain(|id, _| streams.iter().any(|stream| stream.id == *id));
+        for stream in &mut self.counts.streams {
+            let part = told.streams.entry(stream.id).or_default();
             part.octets = stream.octets;
             part.unwritten = stream.unwritten;
             part.milliseconds.extend(stream.milliseconds.drain());
             part.evenness.clone_from(&stream.evenness);
-            for (thread, flow) in &stream.flows {
+            for (thread, flow) in stream.flows.iter().enumerate() {
+                let Some(flow) = flow else { continue };
                 let counts = FlowCounts {
                     reached: flow.reached(),
                     unique: flow.unique,
@@ -223,7 +255,7 @@ impl Thread {
                     extent_max: flow.extent_max,
                     jitter_ns: flow.jitter_ns,
                 };
-                part.flows.insert(*thread, counts);
+                part.flows.insert(thread as u16, counts);
             }
         }
     }
@@ -231,15 +263,21 @@ impl Thread {
 
 impl Counts {
     fn take(&mut self, head: &Head, packet: &[u8], stamp_ns: u64, from: Option<SocketAddr>, sink: &mut Sink) {
-        let admitted =
-            self.streams.get_mut(&head.stream).filter(|stream| stream.from == from.map(|from| from.ip()));
+        let is_its =
+            |stream: &Stream| stream.id == head.stream && from.is_some_and(|from| from.ip() == stream.from);
+        if !self.streams.get(self.last).is_some_and(is_its)
+            && let Some(at) = self.streams.iter().position(is_its)
+        {
+            self.last = at;
+        }
+        let admitted = self.streams.get_mut(self.last).filter(|stream| is_its(stream));
         let Some(stream) = admitted.filter(|_| head.thread < FLOWS_MAX) else {
             self.foreign += 1;
             return;
         };
         stream.evenness.take(head, stamp_ns);
         stream.milliseconds.take(head, stamp_ns);
-        if stream.flows.entry(head.thread).or_default().take(head, stamp_ns) {
+        if stream.flow(head.thread).take(head, stamp_ns) {
             stream.octets += packet.len() as u64;
             if head.filled > 0 {
                 stream.unwritten += sink.take(head, packet);
@@ -254,5 +292,50 @@ impl Counts {
             (Ok(octets), Some(from)) => drop(letters.try_send(Letter { octets, from })),
             _ => self.foreign += 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::HEAD;
+
+    fn take(counts: &mut Counts, stream: u32, thread: u16, number: u64, from: [u8; 4]) {
+        let head = Head { thread, stream, number, sent_ns: 0, offset: 0, gap_ns: 1_000, filled: 0 };
+        counts.take(&head, &[0; HEAD], number, Some((from, 9).into()), &mut Sink::None);
+    }
+
+    fn unique(counts: &Counts, at: usize) -> Vec<u64> {
+        counts.streams[at].flows.iter().flatten().map(|flow| flow.unique).collect()
+    }
+
+    #[test]
+    fn packets_of_several_streams_and_threads_in_turns_are_each_counted_with_their_own() {
+        let (here, there) = ([127, 0, 0, 1], [127, 0, 0, 2]);
+        let streams = vec![Stream::new(7, here.into()), Stream::new(8, there.into())];
+        let mut counts = Counts { streams, ..Counts::default() };
+        for number in 0..10 {
+            take(&mut counts, 7, 0, number, here);
+            take(&mut counts, 7, 3, number, here);
+            take(&mut counts, 8, 0, number, there);
+            // Another's address, a stream nobody let in, a thread that no sender has.
+            take(&mut counts, 8, 0, number + 100, here);
+            take(&mut counts, 9, 0, number, here);
+            take(&mut counts, 7, FLOWS_MAX, number, here);
+        }
+        assert_eq!((unique(&counts, 0), unique(&counts, 1)), (vec![10, 10], vec![10]));
+        assert_eq!((counts.foreign, counts.streams[0].octets), (30, 20 * HEAD as u64));
+    }
+
+    #[test]
+    fn a_stream_that_was_dismissed_while_it_was_the_last_is_foreign() {
+        let here = [127, 0, 0, 1];
+        let streams = vec![Stream::new(7, here.into()), Stream::new(8, here.into())];
+        let mut counts = Counts { streams, ..Counts::default() };
+        take(&mut counts, 8, 0, 0, here);
+        counts.streams.pop();
+        take(&mut counts, 8, 0, 1, here);
+        take(&mut counts, 7, 0, 0, here);
+        assert_eq!((unique(&counts, 0), counts.foreign), (vec![1], 1));
     }
 }
