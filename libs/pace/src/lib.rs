@@ -7,6 +7,7 @@
 //! - [`Gaps`]: gaps by chance between packets.
 //! - [`Profile`]: rates over time, from one text form.
 //! - [`crew`]: how many sender threads, and how each is to send.
+//! - [`intake`]: how a receiver takes packets in: buffers, joining, sockets.
 //! - [`share`]: a route's rate over several processes, by shares that end.
 //! - [`split`]: a rate in whole parts.
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
@@ -21,6 +22,7 @@ mod cusum;
 mod due;
 mod ewma;
 mod gaps;
+pub mod intake;
 mod lag;
 mod limiter;
 mod pacer;

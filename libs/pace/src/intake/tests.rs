@@ -1,0 +1,132 @@
+use super::simulation::{Moment, World, run};
+use super::*;
+use proptest::prelude::*;
+
+const MIB: usize = 1 << 20;
+
+fn limits() -> IntakeLimits {
+    IntakeLimits { sockets: (1, 4), buffer_octets: (MIB, 64 * MIB), can_join: true }
+}
+
+fn reasons(moments: &[Moment]) -> Vec<IntakeReason> {
+    moments.iter().filter_map(|moment| moment.decision.reason).collect()
+}
+
+fn last(moments: &[Moment]) -> IntakeDecision {
+    moments.last().unwrap().decision
+}
+
+fn dropped(moments: &[Moment], from_s: f64) -> f64 {
+    moments.iter().filter(|moment| moment.at_s > from_s).map(|moment| moment.dropped).sum()
+}
+
+#[test]
+fn what_one_socket_takes_easily_changes_nothing_but_useless_joining() {
+    let moments = run(&World::default(), limits(), 20.0);
+    assert_eq!(reasons(&moments), [IntakeReason::NothingToJoin]);
+    let joined = run(&World { joinable: 8.0, ..World::default() }, limits(), 20.0);
+    assert_eq!(reasons(&joined), []);
+    assert!(last(&joined).setting.joins && last(&joined).ceiling.is_none());
+}
+
+#[test]
+fn a_buffer_grows_until_it_holds_what_comes_while_no_thread_runs() {
+    // 40 ms of 100,000 packets a second: 9.2 MB, in bursts somewhat more.
+    let world = World { rate: &|_| 1e5, stalled_ms: 40, joinable: 8.0, ..World::default() };
+    let moments = run(&world, limits(), 30.0);
+    assert!(reasons(&moments).iter().all(|reason| *reason == IntakeReason::LargerBuffer));
+    let octets = last(&moments).setting.buffer_octets;
+    assert!((8 * MIB..=16 * MIB).contains(&octets), "{octets}");
+    assert!(dropped(&moments, 0.0) > 0.0 && dropped(&moments, 15.0) == 0.0);
+}
+
+#[test]
+fn a_buffer_that_the_system_bounds_is_told_and_not_asked_for_for_ever() {
+    let world =
+        World { rate: &|_| 1e5, stalled_ms: 300, joinable: 8.0, system_octets: 4 * MIB, ..World::default() };
+    let moments = run(&world, limits(), 10.0);
+    assert_eq!(last(&moments).setting.buffer_octets, 8 * MIB, "the first that was not given whole");
+    let told: Vec<_> = moments.iter().filter_map(|moment| moment.decision.ceiling).collect();
+    assert!(told.contains(&IntakeCeiling::SystemBuffer), "{told:?}");
+}
+
+#[test]
+fn a_rate_beyond_one_thread_gets_sockets_and_gives_them_back() {
+    // One thread takes 555,000 a second unjoined; 1,200,000 need three with some room.
+    let rate = |at_s: f64| if (2.0..12.0).contains(&at_s) { 1.2e6 } else { 2e4 };
+    let moments = run(&World { rate: &rate, ..World::default() }, limits(), 25.0);
+    let most = moments.iter().map(|moment| moment.decision.setting.sockets).max();
+    assert!(most >= Some(3), "{most:?}");
+    assert_eq!(dropped(&moments, 4.0), 0.0);
+    assert_eq!(last(&moments).setting.sockets, 1);
+    let parked = moments.iter().find(|moment| moment.at_s > 12.0 && moment.decision.setting.sockets == 1);
+    assert!(parked.is_some_and(|moment| moment.at_s < 19.0), "two seconds for each");
+}
+
+#[test]
+fn joining_is_tried_before_sockets_and_is_enough_where_it_helps() {
+    let world = |joinable| World { rate: &|_| 3e5, joinable, ..World::default() };
+    let alone = run(&world(1.0), limits(), 35.0);
+    let tried: Vec<_> =
+        reasons(&alone).into_iter().filter(|reason| *reason != IntakeReason::LargerBuffer).collect();
+    // Busy for more than half of the time: tried again after half a minute, and given up again.
+    assert_eq!(tried, [IntakeReason::NothingToJoin, IntakeReason::Joins, IntakeReason::NothingToJoin]);
+    let joined = run(&World { rate: &|_| 1e6, ..world(32.0) }, limits(), 10.0);
+    assert!(last(&joined).setting.joins && !reasons(&joined).contains(&IntakeReason::MoreSockets));
+}
+
+#[test]
+fn where_others_have_the_processors_no_socket_is_added_and_that_is_said() {
+    let world = World { rate: &|_| 2e6, cpus: 2, others: &|_| 1.0, ..World::default() };
+    let moments = run(&world, limits(), 10.0);
+    assert!(moments.iter().all(|moment| moment.decision.setting.sockets == 1));
+    assert_eq!(last(&moments).ceiling, Some(IntakeCeiling::HostsOtherWork));
+}
+
+#[test]
+fn sockets_that_bring_nothing_are_taken_back_and_not_tried_again_at_once() {
+    let world = World { rate: &|_| 1e6, shared_max: 3e5, ..World::default() };
+    let moments = run(&world, limits(), 30.0);
+    let taken_back = reasons(&moments).iter().filter(|reason| **reason == IntakeReason::TakenBack).count();
+    assert!((1..=4).contains(&taken_back), "{taken_back} in 30 s");
+    assert!(moments.iter().any(|moment| moment.decision.ceiling == Some(IntakeCeiling::Cpu)));
+}
+
+#[test]
+fn what_the_user_fixed_stays() {
+    let fixed = IntakeLimits { sockets: (2, 2), buffer_octets: (16 * MIB, 16 * MIB), can_join: false };
+    let moments = run(&World { rate: &|_| 5e6, joinable: 8.0, ..World::default() }, fixed, 5.0);
+    assert_eq!(reasons(&moments), []);
+    assert_eq!(last(&moments).setting, IntakeSetting { sockets: 2, buffer_octets: 16 * MIB, joins: false });
+    assert_eq!(last(&moments).ceiling, Some(IntakeCeiling::Cpu));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Rates that step each second, others that come and go: bounds hold, a change has a reason, and nothing flaps.
+    #[test]
+    fn whatever_comes_bounds_hold_and_sockets_do_not_flap(
+        seed: u64,
+        rates in prop::collection::vec(0.0_f64..3e6, 30),
+        others in prop::collection::vec(0.0_f64..4.0, 30),
+        joinable in 1.0_f64..40.0,
+        stalled_ms in 0_u64..50,
+        cpus in 1_u32..=4,
+    ) {
+        let at = |values: &[f64], at_s: f64| values[(at_s as usize).min(values.len() - 1)];
+        let rate = |at_s: f64| at(&rates, at_s);
+        let used = |at_s: f64| at(&others, at_s).min(f64::from(cpus));
+        let world = World { seed, cpus, rate: &rate, joinable, others: &used, stalled_ms, ..World::default() };
+        let moments = run(&world, limits(), 30.0);
+        let (mut before, mut changes) = (Intake::new(limits()).setting(), 0);
+        for moment in &moments {
+            let IntakeDecision { setting, reason, .. } = moment.decision;
+            prop_assert!(setting.sockets >= 1 && setting.sockets <= cpus.min(4));
+            prop_assert!((before.buffer_octets..=64 * MIB).contains(&setting.buffer_octets), "it never shrinks");
+            prop_assert_eq!(setting != before, reason.is_some(), "at {} s", moment.at_s);
+            changes += u32::from(setting.sockets != before.sockets);
+            before = setting;
+        }
+        prop_assert!(changes <= 45, "{} changes of sockets in 30 s", changes);
+    }
+}
