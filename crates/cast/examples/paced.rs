@@ -16,8 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let receiving = ReceiveOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         key: Key::NONE,
-        sockets: 1,
-        buffer: BUFFER,
+        sockets: (1, 1),
+        buffer: (BUFFER, BUFFER),
         joins: true,
         into: None,
         streams_max: 1,

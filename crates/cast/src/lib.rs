@@ -1,7 +1,7 @@
 //! Paced UDP over several threads: sends and receives at an exact rate, changes it while running, tells where each lost packet went.
 //!
 //! - [`sender`]: threads that each keep a share of the rate, seen to by a manager; only to a receiver that agreed.
-//! - [`receiver`]: threads that count what comes, how evenly, and what was lost where.
+//! - [`receiver`]: threads that count what comes, how evenly, and what was lost where; it sees to its own buffers and sockets.
 //! - [`control`]: a running sender steered from outside.
 //! - [`push`]: a file to many sites, repaired.
 //! - [`wire`]: what travels between the two.
@@ -12,6 +12,7 @@
 pub mod control;
 mod error;
 pub mod feed;
+mod host;
 pub mod push;
 pub mod receiver;
 pub mod sender;

@@ -4,7 +4,7 @@
 
 use cast::CastError;
 use cast::control::{Control, ask};
-use cast::receiver::{BUFFER, Ended, ReceiveOptions, Receiver, StreamReport, Until};
+use cast::receiver::{BUFFER, Ended, GapBin, ReceiveOptions, Receiver, StreamReport, Until};
 use cast::sender::{Crewing, SendOptions, Sender, Summary};
 use cast::socket::Rung;
 use cast::wire::{Key, Refusal};
@@ -16,8 +16,8 @@ fn receiving(until: Until) -> ReceiveOptions {
     ReceiveOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         key: Key::NONE,
-        sockets: 1,
-        buffer: BUFFER,
+        sockets: (1, 1),
+        buffer: (BUFFER, BUFFER),
         joins: true,
         into: None,
         streams_max: 4,
@@ -70,9 +70,35 @@ fn every_packet_is_accounted_for_on_every_rung() {
 
 #[test]
 fn several_sockets_share_what_one_thread_sends_and_lose_nothing_of_the_count() {
-    let (summary, report) = run(ReceiveOptions { sockets: 3, ..receiving(Until::Streams(1)) }, |_| {});
+    let (summary, report) = run(ReceiveOptions { sockets: (3, 3), ..receiving(Until::Streams(1)) }, |_| {});
     assert_eq!(report.packets, summary.received);
+    assert_eq!(report.sockets.iter().map(|part| part.packets).sum::<u64>(), report.packets);
+    let gaps = |bins: &[GapBin]| bins.iter().map(|GapBin(.., gaps)| gaps).sum::<u64>();
+    for part in &report.sockets {
+        assert_eq!(gaps(&part.gaps), part.packets.saturating_sub(1), "a gap between each two at one socket");
+    }
+    assert_eq!(gaps(&report.gaps), report.sockets.iter().map(|part| gaps(&part.gaps)).sum::<u64>());
+    assert!(report.sockets.len() == 3 && gaps(&report.gaps) > 0, "{report:?}");
     assert_eq!(summary.sent, summary.received + summary.lost_socket + summary.lost_path);
+}
+
+#[test]
+fn a_receiver_enlarges_a_buffer_that_is_too_small_and_says_why() {
+    let receiving = ReceiveOptions { buffer: (4096, 8 << 20), ..receiving(Until::Stopped) };
+    let (receiver, _) = Receiver::start(receiving).unwrap();
+    let first = receiver.buffer.octets;
+    let options = SendOptions { lasts: None, ..sending(receiver.local, "400M") };
+    let (sender, helm) = Sender::start(options).unwrap();
+    let told = std::iter::from_fn(|| receiver.view())
+        .take(300)
+        .find(|view| view.reason.is_some_and(|reason| reason.contains("larger buffer")));
+    let told = told.expect("bursts of several packets do not fit into so little");
+    assert!(told.buffer > first && told.buffer_asked >= 2 * 4096, "{told:?}");
+    assert!(told.overflowed > 0 && told.sockets.len() == 1, "{told:?}");
+    helm.stop();
+    let summary = sender.join().unwrap();
+    assert_eq!(summary.sent, summary.received + summary.lost_socket + summary.lost_path);
+    assert_eq!(receiver.end().unwrap()[0].packets, summary.received);
 }
 
 #[test]
@@ -178,6 +204,16 @@ fn options_out_of_bounds_are_named() {
     ];
     for (expected, options) in wrong {
         let Err(CastError::Option { name, .. }) = Sender::start(options).map(|_| ()) else {
+            panic!("{expected}")
+        };
+        assert_eq!(name, expected);
+    }
+    for (expected, options) in [
+        ("sockets", ReceiveOptions { sockets: (0, 1), ..receiving(Until::Stopped) }),
+        ("sockets", ReceiveOptions { sockets: (1, 17), ..receiving(Until::Stopped) }),
+        ("buffer", ReceiveOptions { buffer: (2, 1), ..receiving(Until::Stopped) }),
+    ] {
+        let Err(CastError::Option { name, .. }) = Receiver::start(options).map(|_| ()) else {
             panic!("{expected}")
         };
         assert_eq!(name, expected);

@@ -62,11 +62,11 @@ fn words(output: &Output) -> String {
 
 #[test]
 fn both_sides_of_a_paced_stream_count_alike() {
-    let mut receiver =
-        Beside::start(&["receive", "--listen", "127.0.0.1:0", "--streams", "1", "--format", "json"]);
-    let address = receiver.next("listening")["address"].as_str().unwrap().to_owned();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
+    let listen = ["receive", "--listen", "127.0.0.1:0", "--streams", "1", "--format", "json", "--out", out];
+    let mut receiver = Beside::start(&listen);
+    let address = receiver.next("listening")["address"].as_str().unwrap().to_owned();
     let sent = run(&[
         "send",
         &address,
@@ -86,9 +86,16 @@ fn both_sides_of_a_paced_stream_count_alike() {
     assert_eq!(of(&summary, "sent"), of(&stream, "sent"));
     assert_eq!(of(&summary, "received"), of(&stream, "packets"));
     assert_eq!(of(&summary, "asked"), of(&summary, "sent") + of(&summary, "not_sent"));
-    for (file, part) in
-        [("udp-send.csv", "seconds,asked"), ("udp-send.svg", "<svg"), ("udp-send.html", "<pre>asked")]
-    {
+    let gaps = stream["gaps"].as_array().unwrap().iter().map(|bin| bin[2].as_u64().unwrap()).sum::<u64>();
+    assert!(gaps > 0 && gaps < of(&stream, "packets"), "one less at each socket: {gaps}");
+    for (file, part) in [
+        ("udp-send.csv", "seconds,asked"),
+        ("udp-send.svg", "<svg"),
+        ("udp-send.html", "<pre>asked"),
+        ("udp-receive-gaps.csv", "gap_from_ns"),
+        ("udp-receive-gaps.svg", "<svg"),
+        ("udp-receive.html", "within a fifth"),
+    ] {
         assert!(std::fs::read_to_string(folder.path().join(file)).unwrap().contains(part), "{file}");
     }
 }

@@ -1,5 +1,6 @@
 //! What one receiving thread knows of one sending thread's packets: which came, twice, late; how evenly. No clock, no socket.
 
+use super::stream::GapBin;
 use crate::wire::Head;
 use hdrhistogram::Histogram;
 
@@ -171,6 +172,17 @@ impl Evenness {
         self.last_ns = self.last_ns.max(other.last_ns);
     }
 
+    /// All gaps, as finely as they are told apart.
+    pub fn gap_bins(&self) -> Vec<GapBin> {
+        let bin = |at: u64, gaps: u64| {
+            GapBin(self.gaps.lowest_equivalent(at), self.gaps.highest_equivalent(at), gaps)
+        };
+        self.gaps
+            .iter_recorded()
+            .map(|value| bin(value.value_iterated_to(), value.count_since_last_iteration()))
+            .collect()
+    }
+
     /// The share of gaps within 20 % of ideal; 1 where none was judged.
     pub fn near_share(&self) -> f64 {
         if self.judged == 0 { 1.0 } else { self.near as f64 / self.judged as f64 }
@@ -298,6 +310,20 @@ mod tests {
         }
         assert_eq!((even.near, even.judged), (3, 5), "1,000, 1,200 and 800 are; 799 and 1,201 are not");
         assert_eq!(Evenness::default().near_share(), 1.0);
+    }
+
+    #[test]
+    fn every_gap_is_in_the_histogram_within_a_thousandth_of_its_length() {
+        let mut even = Evenness::default();
+        for stamp in [0, 0, 1_000, 2_000, 1_002_000, 5_001_002_000] {
+            even.take(&head(0), stamp);
+        }
+        let bins = even.gap_bins();
+        let counts: Vec<u64> = bins.iter().map(|GapBin(.., gaps)| *gaps).collect();
+        assert_eq!(counts, [1, 2, 1, 1]);
+        for (GapBin(from_ns, to_ns, _), gap) in bins.iter().zip([0_u64, 1_000, 1_000_000, 5_000_000_000]) {
+            assert!((*from_ns..=*to_ns).contains(&gap) && to_ns - from_ns <= gap / 1_000 + 1, "{bins:?}");
+        }
     }
 
     #[test]

@@ -1,31 +1,33 @@
 //! The receiver: threads that count what comes, and a manager that lets streams in, tells their senders what came, and adds it all up.
 
 mod flow;
+mod sockets;
 mod steward;
 mod stream;
 mod thread;
 
 pub use flow::{Count, Evenness, Flow, LOOKS_BACK, Milliseconds};
-pub use stream::{Ended, StreamReport};
+pub use sockets::SocketView;
+pub use stream::{Ended, GapBin, SocketPart, StreamReport};
 
 use crate::error::CastError;
 use crate::feed::{Sink, Writing};
-use crate::socket::{Buffer, Inbox, bind, enlarge};
+use crate::socket::Buffer;
 use crate::wire::Key;
 use serde::Serialize;
+use sockets::Sockets;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Channel, channel, sync_channel};
-use std::time::Duration;
 use steward::Steward;
-use thread::{Admitted, Desk, Thread};
+use thread::Admitted;
 
-/// Octets of a socket's buffer that are asked for: 25 ms of 10 Gbit/s.
+/// Octets of a socket's buffer that are asked for at first: 25 ms of 10 Gbit/s.
 pub const BUFFER: usize = 32 << 20;
-/// A receiving call waits at most so long.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// The largest buffer that is asked for.
+pub const BUFFER_MAX: usize = 1 << 30;
 /// Letters that may wait for the manager.
 const LETTERS: usize = 1024;
 /// Sockets of one receiver, at most.
@@ -47,11 +49,11 @@ pub struct ReceiveOptions {
     pub listen: SocketAddr,
     /// The key both sides have.
     pub key: Key,
-    /// Sockets, each with a thread.
-    pub sockets: usize,
-    /// Octets of a socket's buffer to ask for.
-    pub buffer: usize,
-    /// Whether the kernel may join packets (GRO).
+    /// Sockets, each with a thread: to begin with, and at most.
+    pub sockets: (usize, usize),
+    /// Octets of a socket's buffer to ask for: at first, and at most.
+    pub buffer: (usize, usize),
+    /// Whether the kernel may join packets (GRO); where it has nothing to join it is told not to.
     pub joins: bool,
     /// A file that the payload is written into.
     pub into: Option<PathBuf>,
@@ -59,6 +61,21 @@ pub struct ReceiveOptions {
     pub streams_max: usize,
     /// When it ends.
     pub until: Until,
+}
+
+impl ReceiveOptions {
+    fn check(&self) -> Result<(), CastError> {
+        let refused = |name, why: String| Err(CastError::Option { name, why });
+        let (first, most) = self.sockets;
+        if first == 0 || first > most || most > SOCKETS_MAX {
+            return refused("sockets", format!("{first} to {most}; from 1 to {SOCKETS_MAX} are possible"));
+        }
+        let (first, most) = self.buffer;
+        if first > most || most > BUFFER_MAX {
+            return refused("buffer", format!("{first} to {most} octets; up to {BUFFER_MAX} are possible"));
+        }
+        Ok(())
+    }
 }
 
 /// How a receiver is doing; ten times a second.
@@ -74,15 +91,26 @@ pub struct View {
     pub overflowed: u64,
     /// Processor time of all threads so far, in seconds.
     pub cpu_s: f64,
+    /// Each socket.
+    pub sockets: Vec<SocketView>,
+    /// Octets of the smallest of their buffers, and what was asked for.
+    pub buffer: usize,
+    pub buffer_asked: usize,
+    /// Whether the kernel is to join packets.
+    pub joins: bool,
+    /// Why sockets, buffer or joining are others than in the view before.
+    pub reason: Option<&'static str>,
+    /// What is in the way of packets that find no room, where nothing more can be done.
+    pub ceiling: Option<&'static str>,
 }
 
 /// A receiver that runs.
 pub struct Receiver {
     /// Where it listens.
     pub local: SocketAddr,
-    /// The buffer of each of its sockets.
+    /// The buffer of each of its sockets, as it began.
     pub buffer: Buffer,
-    /// Whether the kernel joins packets.
+    /// Whether the kernel joins packets, as it began.
     pub joins: bool,
     views: Channel<View>,
     stop: Arc<AtomicBool>,
@@ -103,30 +131,16 @@ impl Stop {
 impl Receiver {
     /// Binds, and begins to receive.
     pub fn start(options: ReceiveOptions) -> Result<(Receiver, Stop), CastError> {
-        if options.sockets == 0 || options.sockets > SOCKETS_MAX {
-            let why = format!("{}; 1 to {SOCKETS_MAX} are possible", options.sockets);
-            return Err(CastError::Option { name: "sockets", why });
-        }
-        let (inboxes, local, buffer) = sockets(&options)?;
-        let joins = inboxes.iter().all(|inbox| inbox.joins);
-        let replies = inboxes[0].socket().try_clone().map_err(CastError::io("a socket"))?;
+        options.check()?;
         let (sinks, writing) = sinks(&options)?;
         let admitted = Arc::new(Admitted::default());
         let (post, letters) = sync_channel(LETTERS);
-        let mut threads = Vec::new();
-        for (at, (inbox, sink)) in inboxes.into_iter().zip(sinks).enumerate() {
-            let desk = Arc::new(Desk::default());
-            let thread = Thread::new(inbox, desk.clone(), admitted.clone(), post.clone(), sink);
-            let handle = std::thread::Builder::new()
-                .name(format!("udp-receive-{at}"))
-                .spawn(move || thread.run())
-                .map_err(CastError::io("a thread"))?;
-            threads.push((desk, handle));
-        }
+        let sockets = Sockets::open(&options, sinks, admitted.clone(), post)?;
+        let replies = sockets.replies().map_err(CastError::io("a socket"))?;
+        let Sockets { local, buffer, joins, .. } = sockets;
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, views) = channel();
-        let steward =
-            Steward::new(options, buffer, replies.into(), admitted, letters, threads, tell, stop.clone());
+        let steward = Steward::new(options, replies.into(), admitted, letters, sockets, tell, stop.clone());
         let thread = std::thread::Builder::new()
             .name("udp-manager".to_owned())
             .spawn(move || steward.run(writing))
@@ -155,30 +169,11 @@ impl Receiver {
     }
 }
 
-fn sockets(options: &ReceiveOptions) -> Result<(Vec<Inbox>, SocketAddr, Buffer), CastError> {
-    let mut local = options.listen;
-    let mut inboxes = Vec::new();
-    let mut buffer = Buffer { octets: 0, asked: options.buffer };
-    for _ in 0..options.sockets {
-        let at = local;
-        let failed = || CastError::io(format!("listening on {at}"));
-        let socket = bind(at, options.sockets > 1).map_err(failed())?;
-        local = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(local);
-        buffer = enlarge(&socket, options.buffer).map_err(failed())?;
-        inboxes.push(Inbox::new(socket, options.joins, PATIENCE).map_err(failed())?);
-    }
-    if let [first, _, ..] = &inboxes[..] {
-        crate::socket::spread(first.socket(), options.sockets as u32)
-            .map_err(CastError::io("spreading over sockets"))?;
-    }
-    Ok((inboxes, local, buffer))
-}
-
 fn sinks(options: &ReceiveOptions) -> Result<(Vec<Sink>, Option<Writing>), CastError> {
     match &options.into {
-        Some(path) => Sink::create(path, options.sockets)
+        Some(path) => Sink::create(path, options.sockets.1)
             .map(|(sinks, writing)| (sinks, Some(writing)))
             .map_err(CastError::io(format!("the file {}", path.display()))),
-        None => Ok(((0..options.sockets).map(|_| Sink::None).collect(), None)),
+        None => Ok((Vec::new(), None)),
     }
 }

@@ -1,19 +1,18 @@
 //! Lets streams in, tells their senders ten times a second what came, and ends them.
 
+use super::sockets::Sockets;
 use super::stream::{Ended, Stream};
-use super::thread::{Admitted, Desk, Letter, Told};
+use super::thread::{Admitted, Letter, Told};
 use super::{ReceiveOptions, StreamReport, Until, View};
 use crate::error::CastError;
 use crate::feed::Writing;
 use crate::socket::{Buffer, now_ns};
 use crate::wire::{Key, MSS_MAX, MSS_MIN, Message, Refusal, Unread};
 use std::collections::HashMap;
-use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Feedback is sent this often.
@@ -25,16 +24,13 @@ const LINGERS: Duration = Duration::from_secs(3);
 /// A stream of which nothing comes any more ends after so long.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
 
-type Receiving = (Arc<Desk>, JoinHandle<io::Result<()>>);
-
 /// The manager.
 pub(super) struct Steward {
     options: ReceiveOptions,
-    buffer: Buffer,
     replies: UdpSocket,
     admitted: Arc<Admitted>,
     letters: Channel<Letter>,
-    threads: Vec<Receiving>,
+    sockets: Sockets,
     views: Sender<View>,
     stop: Arc<AtomicBool>,
     begun: Instant,
@@ -43,20 +39,18 @@ pub(super) struct Steward {
 }
 
 impl Steward {
-    #[expect(clippy::too_many_arguments, reason = "what a receiver is made of, once")]
     pub fn new(
         options: ReceiveOptions,
-        buffer: Buffer,
         replies: UdpSocket,
         admitted: Arc<Admitted>,
         letters: Channel<Letter>,
-        threads: Vec<Receiving>,
+        sockets: Sockets,
         views: Sender<View>,
         stop: Arc<AtomicBool>,
     ) -> Steward {
         let begun = Instant::now();
         let (streams, ended) = (HashMap::new(), Vec::new());
-        Steward { options, buffer, replies, admitted, letters, threads, views, stop, begun, streams, ended }
+        Steward { options, replies, admitted, letters, sockets, views, stop, begun, streams, ended }
     }
 
     /// Until it is stopped, or as many streams have ended as were asked for.
@@ -70,8 +64,11 @@ impl Steward {
                     next = Instant::now() + TELLS;
                     self.look();
                 }
-                // All threads have ended: their errors say why.
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            // Its error says why.
+            if self.sockets.has_failed() {
+                break;
             }
         }
         self.end(writing)
@@ -119,12 +116,12 @@ impl Steward {
         };
         if refusal.is_none() && !known {
             self.streams.insert(stream, Stream::new(stream, from, nonce, mss, rate));
-            self.admitted.admit(stream, from.ip());
+            self.admitted.admit(stream, from.ip(), mss);
         }
         let reply = match refusal {
             Some(why) => Message::Refused { stream, nonce, why },
             None => {
-                let Buffer { octets, asked } = self.buffer;
+                let Buffer { octets, asked } = self.sockets.buffer;
                 Message::Welcome { stream, nonce, buffer: octets as u64, buffer_asked: asked as u64 }
             }
         };
@@ -147,9 +144,10 @@ impl Steward {
 
     /// Ten times a second.
     fn look(&mut self) {
-        let told: Vec<Told> = self.threads.iter().map(|(desk, _)| desk.take()).collect();
+        let told = self.sockets.told();
+        self.sockets.decide(&told);
         // What comes now may still be counted by a thread that has not told.
-        self.add_up(&told, (now_ns() / 1_000_000).saturating_sub(500));
+        add_up(&mut self.streams, &told, (now_ns() / 1_000_000).saturating_sub(500));
         let now = Instant::now();
         let mut over = Vec::new();
         for stream in self.streams.values_mut() {
@@ -178,27 +176,18 @@ impl Steward {
         for (id, ended) in over {
             self.dismiss(id, ended);
         }
-        let _ = self.views.send(self.view(&told));
-    }
-
-    /// Milliseconds before `before_ms` are whole.
-    fn add_up(&mut self, told: &[Told], before_ms: u64) {
-        let overflowed = told.iter().map(|told| told.overflowed).sum();
-        let now = Instant::now();
-        for (id, stream) in &mut self.streams {
-            let parts = told.iter().filter_map(|told| told.streams.get(id));
-            stream.add_up(parts, overflowed, now, before_ms);
-        }
+        let view = self.view(&told);
+        let _ = self.views.send(view);
     }
 
     fn dismiss(&mut self, id: u32, ended: Ended) {
         if let Some(stream) = self.streams.remove(&id) {
-            self.ended.push(stream.report(ended));
+            self.ended.push(stream.last_report(ended));
             self.admitted.dismiss(id);
         }
     }
 
-    fn view(&self, told: &[Told]) -> View {
+    fn view(&mut self, told: &[Told]) -> View {
         let running = |stream: &Stream| if stream.bye.is_some() { Ended::Bye } else { Ended::Running };
         let mut streams: Vec<_> =
             self.streams.values().map(|stream| stream.report(running(stream))).collect();
@@ -209,34 +198,40 @@ impl Steward {
             foreign: told.iter().map(|told| told.foreign).sum(),
             overflowed: told.iter().map(|told| told.overflowed).sum(),
             cpu_s: told.iter().map(|told| told.cpu.as_secs_f64()).sum(),
+            sockets: self.sockets.views(),
+            buffer: self.sockets.buffer.octets,
+            buffer_asked: self.sockets.buffer.asked,
+            joins: self.sockets.joins,
+            reason: self.sockets.reason.take(),
+            ceiling: self.sockets.ceiling,
         }
     }
 
-    fn end(mut self, writing: Option<Writing>) -> Result<Vec<StreamReport>, CastError> {
-        self.threads.iter().for_each(|(desk, _)| desk.end());
-        let mut told = Vec::new();
-        let mut failed = None;
-        for (desk, handle) in std::mem::take(&mut self.threads) {
-            match handle.join() {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => failed = Some(error),
-                Err(_) => failed = Some(io::Error::other("a receiving thread panicked")),
-            }
-            told.push(desk.take());
-        }
+    fn end(self, writing: Option<Writing>) -> Result<Vec<StreamReport>, CastError> {
+        let Steward { sockets, mut streams, mut ended, .. } = self;
+        let (told, failed) = sockets.end();
         // Nothing comes any more: all milliseconds are whole.
-        self.add_up(&told, u64::MAX);
-        let ids: Vec<u32> = self.streams.keys().copied().collect();
-        for id in ids {
-            let bye = self.streams.get(&id).is_some_and(|stream| stream.bye.is_some());
-            self.dismiss(id, if bye { Ended::Bye } else { Ended::Running });
-        }
+        add_up(&mut streams, &told, u64::MAX);
+        ended.extend(streams.values().map(|stream| {
+            stream.last_report(if stream.bye.is_some() { Ended::Bye } else { Ended::Running })
+        }));
         if let Some(error) = failed {
             return Err(CastError::io("receiving")(error));
         }
         if let Some(writing) = writing {
             writing.end().map_err(CastError::io("writing the file"))?;
         }
-        Ok(self.ended)
+        Ok(ended)
+    }
+}
+
+/// Adds up what the threads told; milliseconds before `before_ms` are whole.
+fn add_up(streams: &mut HashMap<u32, Stream>, told: &[Told], before_ms: u64) {
+    let overflowed = told.iter().map(|told| told.overflowed).sum();
+    let now = Instant::now();
+    for (id, stream) in streams {
+        let parts = told.iter().enumerate();
+        let parts = parts.filter_map(|(at, told)| Some((at, told.streams.get(id)?)));
+        stream.add_up(parts, overflowed, now, before_ms);
     }
 }

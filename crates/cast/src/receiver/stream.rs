@@ -62,10 +62,78 @@ pub struct StreamReport {
     pub gaps_near: f64,
     /// How many times the rate asked for came in the worst millisecond.
     pub worst_ms: f64,
+    /// All gaps between packets; only after its end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<GapBin>,
+    /// What came to each socket, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<SocketPart>,
     /// Octets of a file that came and could not be written in time.
     pub unwritten: u64,
     /// Whether it has ended.
     pub ended: Ended,
+}
+
+/// Gaps between packets of about one length: from so many nanoseconds, to so many (both belong to it), and how many there were. About three
+/// digits of a length are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct GapBin(pub u64, pub u64, pub u64);
+
+/// What of a stream came to one socket, where there are several.
+#[derive(Debug, Clone, Serialize)]
+pub struct SocketPart {
+    /// Which one, from 0.
+    pub socket: usize,
+    /// Packets that came to it, each once.
+    pub packets: u64,
+    /// RFC 3550's jitter between those, in microseconds.
+    pub jitter_us: f64,
+    /// Gaps between those, as in [`StreamReport`].
+    pub gap_p50_us: f64,
+    pub gap_p99_us: f64,
+    pub gap_max_us: f64,
+    pub gaps_near: f64,
+    /// All of them; only after its end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<GapBin>,
+}
+
+/// One socket's share, while it runs.
+struct Share {
+    socket: usize,
+    packets: u64,
+    jitter_ns: f64,
+    evenness: Evenness,
+}
+
+impl Share {
+    fn of(socket: usize, part: &Part) -> Share {
+        let jitters = part.flows.values().map(|flow| flow.jitter_ns).sum::<f64>();
+        Share {
+            socket,
+            packets: part.flows.values().map(|flow| flow.unique).sum(),
+            jitter_ns: jitters / part.flows.len().max(1) as f64,
+            evenness: part.evenness.clone(),
+        }
+    }
+
+    fn part(&self) -> SocketPart {
+        let gaps = &self.evenness.gaps;
+        SocketPart {
+            socket: self.socket,
+            packets: self.packets,
+            jitter_us: self.jitter_ns / 1e3,
+            gap_p50_us: us(gaps.value_at_quantile(0.5)),
+            gap_p99_us: us(gaps.value_at_quantile(0.99)),
+            gap_max_us: us(gaps.max()),
+            gaps_near: self.evenness.near_share(),
+            gaps: Vec::new(),
+        }
+    }
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
 }
 
 /// A stream.
@@ -92,6 +160,8 @@ pub(super) struct Stream {
     milliseconds: Milliseconds,
     worst_ms: f64,
     unwritten: u64,
+    /// Of each socket, where there are several.
+    shares: Vec<Share>,
 }
 
 impl Stream {
@@ -118,13 +188,14 @@ impl Stream {
             milliseconds: Milliseconds::default(),
             worst_ms: 0.0,
             unwritten: 0,
+            shares: Vec::new(),
         }
     }
 
     /// Adds up what the threads told.
     pub fn add_up<'a>(
         &mut self,
-        parts: impl Iterator<Item = &'a Part>,
+        parts: impl Iterator<Item = (usize, &'a Part)>,
         overflowed: u64,
         now: Instant,
         before_ms: u64,
@@ -133,7 +204,12 @@ impl Stream {
         let (mut unique, mut duplicates, mut octets, mut unwritten) = (0, 0, 0, 0);
         let (mut reordered, mut extent, mut jitter) = (0, 0, (0.0, 0_u32));
         let mut evenness = Evenness::default();
-        for part in parts {
+        let parts: Vec<_> = parts.collect();
+        self.shares = match parts[..] {
+            [_] => Vec::new(),
+            _ => parts.iter().map(|(socket, part)| Share::of(*socket, part)).collect(),
+        };
+        for (_, part) in parts {
             octets += part.octets;
             unwritten += part.unwritten;
             evenness.merge(&part.evenness);
@@ -175,8 +251,17 @@ impl Stream {
         (socket, lost - socket)
     }
 
+    /// As [`report`](Self::report), with every gap.
+    pub fn last_report(&self, ended: Ended) -> StreamReport {
+        let mut report = self.report(ended);
+        report.gaps = self.evenness.gap_bins();
+        for (part, share) in report.sockets.iter_mut().zip(&self.shares) {
+            part.gaps = share.evenness.gap_bins();
+        }
+        report
+    }
+
     pub fn report(&self, ended: Ended) -> StreamReport {
-        let us = |ns: u64| ns as f64 / 1e3;
         let seconds = self.first.map_or(0.0, |first| (self.last - first).as_secs_f64());
         let (lost_socket, lost_path) = self.lost();
         let (gaps, delays) = (&self.evenness.gaps, &self.evenness.delays);
@@ -205,6 +290,8 @@ impl Stream {
             gap_max_us: us(gaps.max()),
             gaps_near: self.evenness.near_share(),
             worst_ms: self.worst_ms,
+            gaps: Vec::new(),
+            sockets: self.shares.iter().map(Share::part).collect(),
             unwritten: self.unwritten,
             ended,
         }

@@ -28,13 +28,13 @@ pub struct Letter {
 #[derive(Default)]
 pub struct Admitted {
     version: AtomicU64,
-    streams: Mutex<HashMap<u32, IpAddr>>,
+    streams: Mutex<HashMap<u32, (IpAddr, u16)>>,
 }
 
 impl Admitted {
-    /// Lets a stream in that comes from there.
-    pub fn admit(&self, stream: u32, from: IpAddr) {
-        locked(&self.streams).insert(stream, from);
+    /// Lets a stream in that comes from there, in packets of `mss` octets.
+    pub fn admit(&self, stream: u32, from: IpAddr, mss: u16) {
+        locked(&self.streams).insert(stream, (from, mss));
         self.version.fetch_add(1, Ordering::Release);
     }
 
@@ -86,16 +86,20 @@ pub struct Told {
     pub overflowed: u64,
     /// Packets of no stream that was let in.
     pub foreign: u64,
-    /// Calls that brought something.
-    pub calls: u64,
+    /// Packets of streams that were let in, and the messages that they and all others came in.
+    pub packets: u64,
+    pub messages: u64,
     /// Processor time.
     pub cpu: Duration,
+    /// When it was told.
+    pub at: Option<Instant>,
 }
 
 /// Where a thread tells it.
 #[derive(Default)]
 pub struct Desk {
     told: Mutex<Told>,
+    parked: AtomicBool,
     ends: AtomicBool,
 }
 
@@ -108,7 +112,12 @@ impl Desk {
         taken
     }
 
-    /// Lets the thread end.
+    /// Lets the thread wait as soon as nothing comes any more, or wakes it; unpark it after that.
+    pub fn park(&self, parked: bool) {
+        self.parked.store(parked, Ordering::Release);
+    }
+
+    /// Lets the thread end; unpark it after that.
     pub fn end(&self) {
         self.ends.store(true, Ordering::Release);
     }
@@ -122,6 +131,7 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Stream {
     id: u32,
     from: IpAddr,
+    mss: u16,
     octets: u64,
     /// By sending thread; as many as it has used.
     flows: Vec<Option<Flow>>,
@@ -131,10 +141,11 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(id: u32, from: IpAddr) -> Stream {
+    fn new(id: u32, from: IpAddr, mss: u16) -> Stream {
         Stream {
             id,
             from,
+            mss,
             octets: 0,
             flows: Vec::new(),
             evenness: Evenness::default(),
@@ -170,7 +181,8 @@ struct Counts {
     /// Where the last packet's stream stands.
     last: usize,
     foreign: u64,
-    calls: u64,
+    packets: u64,
+    messages: u64,
 }
 
 impl Thread {
@@ -193,18 +205,9 @@ impl Thread {
             if self.admitted.version.load(Ordering::Acquire) != self.seen {
                 self.learn();
             }
-            if came > 0 {
-                self.counts.calls += 1;
-                let Thread { inbox, counts, letters, sink, .. } = &mut self;
-                for message in inbox.messages() {
-                    let from = message.from();
-                    for packet in message.packets() {
-                        match Head::read(packet) {
-                            Some(head) => counts.take(&head, packet, message.stamp_ns, from, sink),
-                            None => counts.pass_on(packet, from, letters),
-                        }
-                    }
-                }
+            self.count();
+            if came == 0 && self.desk.parked.load(Ordering::Acquire) {
+                self.park();
             }
             let now = Instant::now();
             if now - told >= TELLS {
@@ -217,26 +220,50 @@ impl Thread {
         Ok(())
     }
 
+    /// What the last call brought.
+    fn count(&mut self) {
+        let Thread { inbox, counts, letters, sink, .. } = self;
+        for message in inbox.messages() {
+            let from = message.from();
+            counts.messages += 1;
+            let most = message.whole().and_then(|octets| counts.mss_of(octets)).unwrap_or(usize::MAX);
+            for packet in message.packets_of(most) {
+                match Head::read(packet) {
+                    Some(head) => counts.take(&head, packet, message.stamp_ns, from, sink),
+                    None => counts.pass_on(packet, from, letters),
+                }
+            }
+        }
+    }
+
+    /// Waits until it is needed again, or is to end.
+    fn park(&mut self) {
+        self.tell();
+        while self.desk.parked.load(Ordering::Acquire) && !self.desk.ends.load(Ordering::Acquire) {
+            std::thread::park();
+        }
+    }
+
     /// Who may come.
     fn learn(&mut self) {
         self.seen = self.admitted.version.load(Ordering::Acquire);
         let admitted = locked(&self.admitted.streams);
         let streams = &mut self.counts.streams;
         streams.retain(|stream| admitted.contains_key(&stream.id));
-        for (id, from) in admitted.iter() {
+        for (id, (from, mss)) in admitted.iter() {
             match streams.iter_mut().find(|stream| stream.id == *id) {
-                Some(known) => known.from = *from,
-                None => streams.push(Stream::new(*id, *from)),
+                Some(known) => (known.from, known.mss) = (*from, *mss),
+                None => streams.push(Stream::new(*id, *from, *mss)),
             }
         }
     }
 
     fn tell(&mut self) {
         let mut told = locked(&self.desk.told);
-        told.overflowed = u64::from(self.inbox.overflowed());
+        told.overflowed = self.inbox.overflowed();
         told.foreign = self.counts.foreign;
-        told.calls = self.counts.calls;
-        told.cpu = thread_cpu();
+        (told.packets, told.messages) = (self.counts.packets, self.counts.messages);
+        (told.cpu, told.at) = (thread_cpu(), Some(Instant::now()));
         let streams = &self.counts.streams;
         told.streams.retain(|id, _| streams.iter().any(|stream| stream.id == *id));
         for stream in &mut self.counts.streams {
@@ -262,6 +289,15 @@ impl Thread {
 }
 
 impl Counts {
+    /// How large the packets of a stream are that `octets` begin with one of, if they are more than one.
+    fn mss_of(&self, octets: &[u8]) -> Option<usize> {
+        let stream = Head::read(octets)?.stream;
+        let is_its = |known: &&Stream| known.id == stream;
+        let known =
+            self.streams.get(self.last).filter(is_its).or_else(|| self.streams.iter().find(is_its))?;
+        Some(usize::from(known.mss)).filter(|mss| octets.len() > *mss)
+    }
+
     fn take(&mut self, head: &Head, packet: &[u8], stamp_ns: u64, from: Option<SocketAddr>, sink: &mut Sink) {
         let is_its =
             |stream: &Stream| stream.id == head.stream && from.is_some_and(|from| from.ip() == stream.from);
@@ -275,6 +311,7 @@ impl Counts {
             self.foreign += 1;
             return;
         };
+        self.packets += 1;
         stream.evenness.take(head, stamp_ns);
         stream.milliseconds.take(head, stamp_ns);
         if stream.flow(head.thread).take(head, stamp_ns) {
@@ -312,7 +349,7 @@ mod tests {
     #[test]
     fn packets_of_several_streams_and_threads_in_turns_are_each_counted_with_their_own() {
         let (here, there) = ([127, 0, 0, 1], [127, 0, 0, 2]);
-        let streams = vec![Stream::new(7, here.into()), Stream::new(8, there.into())];
+        let streams = vec![Stream::new(7, here.into(), 1472), Stream::new(8, there.into(), 1472)];
         let mut counts = Counts { streams, ..Counts::default() };
         for number in 0..10 {
             take(&mut counts, 7, 0, number, here);
@@ -330,7 +367,7 @@ mod tests {
     #[test]
     fn a_stream_that_was_dismissed_while_it_was_the_last_is_foreign() {
         let here = [127, 0, 0, 1];
-        let streams = vec![Stream::new(7, here.into()), Stream::new(8, here.into())];
+        let streams = vec![Stream::new(7, here.into(), 1472), Stream::new(8, here.into(), 1472)];
         let mut counts = Counts { streams, ..Counts::default() };
         take(&mut counts, 8, 0, 0, here);
         counts.streams.pop();

@@ -1,6 +1,5 @@
 //! The paced sender: threads that send, a manager that sees to them, and a peer that has agreed.
 
-mod host;
 mod peer;
 mod steward;
 mod tally;

@@ -1,12 +1,12 @@
 //! Sees to the threads: gives them their share of the rate, hears what the peer gets, looks ten times a second whether they keep up.
 
-use super::host::HostWatch;
 use super::peer::{Offer, Peer};
 use super::tally::Tally;
 use super::thread::{Beginning, Desk, Duty, Orders, Thread};
 use super::{Crewing, SendOptions, Summary, View, Word};
 use crate::error::CastError;
 use crate::feed::{Feed, FileFeed};
+use crate::host::HostWatch;
 use crate::socket::{Outbox, Rung, connect, probe};
 use crate::wire::Counted;
 use pace::crew::{Ceiling, Controller, Crew, Decision, Reason, Report, Seen as Evidence, burst_for};

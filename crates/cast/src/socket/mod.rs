@@ -8,7 +8,7 @@ mod receive;
 mod send;
 
 pub use clock::{now_ns, thread_cpu};
-pub use receive::{Inbox, Packets, Received};
+pub use receive::{Inbox, Packets, Received, join};
 pub use send::{Outbox, Rung, SEGMENTS_MAX, SendError, probe};
 
 pub(crate) use clock::{sleep_until, tighten_timer};
@@ -33,6 +33,13 @@ pub fn connect(peer: SocketAddr) -> io::Result<Socket> {
     let socket = bind(local, false)?;
     socket.connect(&SockAddr::from(peer))?;
     Ok(socket)
+}
+
+/// Another socket on the address of `first`, which from then on shares it. Until then `first` has it alone: who is second by mistake is refused.
+pub fn bind_beside(first: &Socket) -> io::Result<Socket> {
+    let local = first.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidInput)?;
+    first.set_reuse_port(true)?;
+    bind(local, true)
 }
 
 /// How much a socket's receive buffer holds, and how much was asked for.

@@ -37,7 +37,7 @@ pub struct Inbox {
     names: Vec<libc::sockaddr_storage>,
     notes: [Note; MESSAGES],
     came: usize,
-    overflowed: u32,
+    overflowed: u64,
     /// Whether the kernel joins packets for us.
     pub joins: bool,
 }
@@ -60,6 +60,17 @@ impl<'a> Received<'a> {
         self.octets.chunks(self.segment.max(1))
     }
 
+    /// All its octets, where the kernel did not say that they are several packets.
+    pub fn whole(&self) -> Option<&'a [u8]> {
+        (self.segment == self.octets.len()).then_some(self.octets)
+    }
+
+    /// As [`packets`](Self::packets), none of them larger than `most`. Packets that were joined before joining was switched off come without
+    /// a word of how large each is.
+    pub fn packets_of(&self, most: usize) -> Packets<'a> {
+        self.octets.chunks(self.segment.min(most).max(1))
+    }
+
     /// Who sent it.
     pub fn from(&self) -> Option<SocketAddr> {
         let name = std::ptr::from_ref(self.name);
@@ -80,13 +91,18 @@ impl<'a> Received<'a> {
     }
 }
 
+/// Has the kernel join a socket's packets, or not; whether it does as it was told.
+pub fn join(socket: &Socket, joins: bool) -> bool {
+    calls::set_int(socket, libc::SOL_UDP, UDP_GRO, i32::from(joins)).is_ok()
+}
+
 impl Inbox {
     /// Takes a bound socket over: kernel stamps on, joining on where the kernel can and `joins` asks for it. A call waits at most `patience`.
     pub fn new(socket: Socket, joins: bool, patience: std::time::Duration) -> io::Result<Inbox> {
         socket.set_read_timeout(Some(patience))?;
         calls::set_int(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         calls::set_int(&socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
-        let joins = joins && calls::set_int(&socket, libc::SOL_UDP, UDP_GRO, 1).is_ok();
+        let joins = joins && join(&socket, true);
         Ok(Inbox {
             socket,
             octets: vec![0; MESSAGES * OCTETS],
@@ -105,8 +121,8 @@ impl Inbox {
         &self.socket
     }
 
-    /// Packets that found no room since the socket is there, as the kernel said with the last message (`SO_RXQ_OVFL`; it counts in 32 bits).
-    pub fn overflowed(&self) -> u32 {
+    /// Packets that found no room since the socket is there, as the kernel said with the last message (`SO_RXQ_OVFL`).
+    pub fn overflowed(&self) -> u64 {
         self.overflowed
     }
 
@@ -168,7 +184,9 @@ impl Inbox {
                             time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs();
                     }
                     (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-                        self.overflowed = data.cast::<u32>().read_unaligned();
+                        // The kernel counts in 32 bits, and goes round.
+                        let count = data.cast::<u32>().read_unaligned();
+                        self.overflowed += u64::from(count.wrapping_sub(self.overflowed as u32));
                     }
                     (libc::SOL_UDP, UDP_GRO) => {
                         let segment = data.cast::<libc::c_int>().read_unaligned();
@@ -239,7 +257,7 @@ mod tests {
         // The count comes with a packet: one more tells what those before it met.
         assert_eq!(outbox.send(Rung::Send, 0, 1), Ok(1));
         came += inbox.receive().unwrap();
-        assert_eq!(came as u32 + inbox.overflowed(), 51);
+        assert_eq!(came as u64 + inbox.overflowed(), 51);
     }
 
     #[test]

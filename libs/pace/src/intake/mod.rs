@@ -200,6 +200,12 @@ impl Intake {
         self.setting
     }
 
+    /// No more than so many sockets can be had from now on.
+    pub fn keep_sockets(&mut self, sockets: u32) {
+        self.limits.sockets = (self.limits.sockets.0.min(sockets), sockets);
+        self.setting.sockets = self.setting.sockets.min(sockets);
+    }
+
     /// The end of a period: what is to be from now on.
     pub fn decide(&mut self, seen: &IntakeSeen<'_>) -> IntakeDecision {
         let sum = Sum::of(seen.sockets);

@@ -294,8 +294,8 @@ impl Receiving {
         let options = ReceiveOptions {
             listen: ([127, 0, 0, 1], 0).into(),
             key: Key::NONE,
-            sockets,
-            buffer: BUFFER,
+            sockets: (sockets, sockets),
+            buffer: (BUFFER, BUFFER),
             joins: true,
             into: None,
             streams_max: 1,

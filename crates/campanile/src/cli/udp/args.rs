@@ -28,7 +28,7 @@ Examples:
   campanile udp receive --listen 0.0.0.0:4810 --key-file key --format json
   campanile udp receive --streams 1 --file siren.wav
   campanile udp receive --into /srv/incoming --listen 0.0.0.0:4810 --key-file key")]
-    Receive(Receive),
+    Receive(Box<Receive>),
     /// Brings a file to many sites: whole, checked, with a receipt of each
     ///
     /// Each site runs `campanile udp receive --into FOLDER`. What is lost on the way is repaired (RaptorQ); a site that was away goes on where it
@@ -138,13 +138,14 @@ pub(crate) struct Receive {
     /// Where
     #[arg(long, default_value = "127.0.0.1:4810", value_name = "ADDRESS")]
     pub listen: SocketAddr,
-    /// Sockets, each with a thread; the kernel spreads packets over them
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub sockets: usize,
-    /// MiB of a socket's buffer
-    #[arg(long, default_value_t = 32, value_name = "MIB")]
-    pub buffer: usize,
-    /// The kernel joins no packets
+    /// Sockets, each with a thread, over which the kernel spreads packets; or FIRST..MOST, between which it keeps itself [default: 1 to as many
+    /// as processors]
+    #[arg(long, value_name = "N")]
+    pub sockets: Option<String>,
+    /// MiB of a socket's buffer; or FIRST..MOST, within which it grows when packets find no room
+    #[arg(long, default_value = "32..256", value_name = "MIB")]
+    pub buffer: String,
+    /// The kernel joins no packets [default: where it brings something]
     #[arg(long)]
     pub no_gro: bool,
     /// A file for what a sender's --file carries; made anew

@@ -1,6 +1,7 @@
 //! `campanile udp`: paced traffic on the command line.
 
 mod args;
+mod gaps;
 mod page;
 mod push;
 mod receive;
@@ -27,6 +28,16 @@ pub(super) fn run(command: Udp) -> Outcome {
             ask(&set.control, &format!("rate {}", set.rate)).map_err(Failure::Failed).map(|_| ())
         }
         Udp::Show(show) => print(&(ask(&show.control, "view").map_err(Failure::Failed)? + "\n")),
+    }
+}
+
+/// A number, or the first and the most: both, and whether it may change between them.
+fn range(text: &str) -> Result<((usize, usize), bool), String> {
+    let number =
+        |text: &str| text.parse::<usize>().map_err(|_| format!("{text} is no number; N or FIRST..MOST"));
+    match text.split_once("..") {
+        Some((first, most)) => Ok(((number(first)?, number(most)?), true)),
+        None => number(text).map(|fixed| ((fixed, fixed), false)),
     }
 }
 

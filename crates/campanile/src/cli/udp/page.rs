@@ -22,7 +22,7 @@ pub(super) fn write(out: &Path, name: &str, page: &Page<'_>) -> Result<(), Strin
     let picture = out.join(format!("{name}.svg"));
     plot::draw(&picture, &page.title, ["seconds", "Mbit/s"], Scale::Linear, &curves(page.views))?;
     let svg = std::fs::read_to_string(&picture).map_err(said)?;
-    std::fs::write(out.join(format!("{name}.html")), html(page, &svg)).map_err(said)
+    std::fs::write(out.join(format!("{name}.html")), html(&page.title, &svg, &page.summary)).map_err(said)
 }
 
 fn rows(views: &[View]) -> String {
@@ -64,13 +64,14 @@ fn curves(views: &[View]) -> Vec<Curve> {
     ]
 }
 
-fn html(page: &Page<'_>, svg: &str) -> String {
+/// A page with a title, a picture and lines of text below it.
+pub(super) fn html(title: &str, svg: &str, summary: &str) -> String {
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
-    let title = escaped(&page.title);
+    let title = escaped(title);
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>\
          <style>body{{font:16px system-ui;margin:2em;max-width:60em}}svg{{width:100%;height:auto}}</style>\
          <h1>{title}</h1>\n{svg}\n<pre>{}</pre></html>\n",
-        escaped(&page.summary)
+        escaped(summary)
     )
 }

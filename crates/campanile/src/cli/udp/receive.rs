@@ -2,8 +2,8 @@
 
 use super::super::{Failure, Outcome, print};
 use super::args::Receive;
-use super::{key, on_interrupt, shown};
-use cast::receiver::{ReceiveOptions, Receiver, StreamReport, Until, View};
+use super::{gaps, key, on_interrupt, range, shown};
+use cast::receiver::{BUFFER_MAX, ReceiveOptions, Receiver, SOCKETS_MAX, StreamReport, Until, View};
 use std::time::Duration;
 
 /// A line about each stream this often.
@@ -11,14 +11,12 @@ const SAYS: Duration = Duration::from_secs(1);
 
 pub(super) fn receive(args: &Receive) -> Outcome {
     let failed = |error: cast::CastError| Failure::Failed(error.to_string());
-    let buffer = args.buffer.checked_mul(1 << 20).filter(|octets| *octets <= 1 << 30);
-    let buffer = buffer
-        .ok_or_else(|| Failure::Usage(format!("--buffer {}: up to 1024 MiB are possible", args.buffer)))?;
     let options = ReceiveOptions {
         listen: args.listen,
         key: key(args.shared.key_file.as_deref())?,
-        sockets: args.sockets,
-        buffer,
+        sockets: sockets(args.sockets.as_deref())
+            .map_err(|why| Failure::Usage(format!("--sockets: {why}")))?,
+        buffer: buffer(&args.buffer).map_err(|why| Failure::Usage(format!("--buffer: {why}")))?,
         joins: !args.no_gro,
         into: args.file.clone(),
         streams_max: 64,
@@ -44,11 +42,26 @@ pub(super) fn receive(args: &Receive) -> Outcome {
     Ok(())
 }
 
+/// First and most.
+fn sockets(text: Option<&str>) -> Result<(usize, usize), String> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from).min(SOCKETS_MAX);
+    text.map_or(Ok((1, processors)), |text| range(text).map(|(sockets, _)| sockets))
+}
+
+/// First and most, in octets.
+fn buffer(mib: &str) -> Result<(usize, usize), String> {
+    let ((first, most), _) = range(mib)?;
+    let octets = |mib: usize| mib.checked_mul(1 << 20).filter(|octets| *octets <= BUFFER_MAX);
+    octets(first)
+        .zip(octets(most))
+        .ok_or_else(|| format!("{mib}: up to {} MiB are possible", BUFFER_MAX >> 20))
+}
+
 fn begin(args: &Receive, receiver: &Receiver) -> Outcome {
     let buffer = receiver.buffer;
     if args.shared.format.is_json() {
         let begun = serde_json::json!({"listening": {
-            "address": receiver.local, "sockets": args.sockets, "joins": receiver.joins,
+            "address": receiver.local, "joins": receiver.joins,
             "buffer": buffer.octets, "buffer_asked": buffer.asked,
         }});
         return print(&format!("{begun}\n"));
@@ -72,13 +85,14 @@ fn show(args: &Receive, view: &View, said: &mut f64) -> Outcome {
     if args.shared.format.is_json() {
         return print(&format!("{}\n", serde_json::json!({ "view": view })));
     }
+    tell_changes(view)?;
     if view.at_s < *said + SAYS.as_secs_f64() {
         return Ok(());
     }
     *said = view.at_s;
     for stream in view.streams.iter().filter(|stream| stream.rate_now > 0.0) {
         print(&format!(
-            "{:>6.1} s  {}  {}  lost {}  late {}  gaps {:.1} us half, {:.1} us 99 of 100  jitter {:.1} us\n",
+            "{:>6.1} s  {}  {}  lost {}  late {}  gaps {:.1} us half, {:.1} us 99 of 100  jitter {:.1} us{}\n",
             view.at_s,
             stream.from,
             shown::rate(stream.rate_now),
@@ -87,9 +101,23 @@ fn show(args: &Receive, view: &View, said: &mut f64) -> Outcome {
             stream.gap_p50_us,
             stream.gap_p99_us,
             stream.jitter_us,
+            view.ceiling.map_or(String::new(), |why| format!("  limit: {why}")),
         ))?;
     }
     Ok(())
+}
+
+/// What the receiver changed of itself, at once.
+fn tell_changes(view: &View) -> Outcome {
+    let Some(reason) = view.reason else { return Ok(()) };
+    let at_work = view.sockets.iter().filter(|socket| !socket.parked).count();
+    print(&format!(
+        "{:>6.1} s  {reason}  (sockets {at_work}, buffer {} of {} octets, joining {})\n",
+        view.at_s,
+        shown::count(view.buffer as u64),
+        shown::count(view.buffer_asked as u64),
+        if view.joins { "on" } else { "off" },
+    ))
 }
 
 fn write(out: &std::path::Path, reports: &[StreamReport]) -> Result<(), String> {
@@ -121,5 +149,22 @@ fn write(out: &std::path::Path, reports: &[StreamReport]) -> Result<(), String> 
             report.worst_ms,
         );
     }
-    std::fs::write(out.join("udp-receive.csv"), rows).map_err(said)
+    std::fs::write(out.join("udp-receive.csv"), rows).map_err(said)?;
+    gaps::write(out, reports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_and_buffers_are_fixed_or_kept_between_two() {
+        assert_eq!(sockets(Some("3")), Ok((3, 3)));
+        assert_eq!(sockets(Some("1..4")), Ok((1, 4)));
+        assert_eq!(sockets(None).unwrap().0, 1);
+        assert_eq!(buffer("32..256"), Ok((32 << 20, 256 << 20)));
+        assert_eq!(buffer("8"), Ok((8 << 20, 8 << 20)));
+        assert!(buffer("1..2000").unwrap_err().contains("1024"));
+        assert!(buffer("much").unwrap_err().contains("FIRST..MOST"));
+    }
 }

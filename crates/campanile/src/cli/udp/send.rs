@@ -3,7 +3,7 @@
 use super::super::{Failure, Outcome, print};
 use super::args::{RuleName, RungName, Send};
 use super::page::{self, Page};
-use super::{key, on_interrupt, shown};
+use super::{key, on_interrupt, range, shown};
 use cast::control::Control;
 use cast::sender::{Crewing, Helm, SendOptions, Sender, Summary, THREADS_MAX, View};
 use cast::socket::Rung;
@@ -98,15 +98,7 @@ fn options(args: &Send) -> Result<SendOptions, Failure> {
 /// First and most, and whether the sender changes between them by itself.
 fn threads(text: Option<&str>) -> Result<((usize, usize), bool), String> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-    let number =
-        |text: &str| text.parse::<usize>().map_err(|_| format!("{text} is no number; N or FIRST..MOST"));
-    match text {
-        None => Ok(((1, processors), true)),
-        Some(text) => match text.split_once("..") {
-            Some((first, most)) => Ok(((number(first)?, number(most)?), true)),
-            None => number(text).map(|fixed| ((fixed, fixed), false)),
-        },
-    }
+    text.map_or(Ok(((1, processors), true)), range)
 }
 
 /// Where it is shown.

@@ -152,6 +152,19 @@ pub fn stream(report: &StreamReport) -> String {
         report.delay_p50_us,
         report.delay_p99_us,
     );
+    for part in &report.sockets {
+        let _ = writeln!(
+            out,
+            "  socket {}   {} packets; gaps {:.1} us half, {:.1} us 99 of 100, {:.0} us longest, {:.1} % near; jitter {:.1} us",
+            part.socket,
+            count(part.packets),
+            part.gap_p50_us,
+            part.gap_p99_us,
+            part.gap_max_us,
+            part.gaps_near * 100.0,
+            part.jitter_us,
+        );
+    }
     if report.unwritten > 0 {
         let _ = writeln!(
             out,

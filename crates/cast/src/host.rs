@@ -14,20 +14,20 @@ struct Ticks {
 
 /// Looks at it now and then.
 #[derive(Debug)]
-pub(super) struct HostWatch {
+pub(crate) struct HostWatch {
     before: Option<(Instant, Ticks)>,
     cpus: u32,
 }
 
 impl HostWatch {
-    /// `threads_max`: the user's bound on threads, which counts as processors that may be used.
-    pub(super) fn new(threads_max: usize) -> HostWatch {
+    /// `threads_max`: the bound on threads, which counts as processors that may be used.
+    pub(crate) fn new(threads_max: usize) -> HostWatch {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from).min(threads_max);
         HostWatch { before: read(), cpus: u32::try_from(cpus).unwrap_or(u32::MAX) }
     }
 
-    /// Since the last look, in processors' worth; `ours`: what our sending threads used of it.
-    pub(super) fn look(&mut self, ours: Duration) -> pace::crew::Host {
+    /// Since the last look, in processors' worth; `ours`: what our threads used of it.
+    pub(crate) fn look(&mut self, ours: Duration) -> pace::crew::Host {
         let now = read();
         let mut host = pace::crew::Host { cpus: self.cpus, steal: 0.0, others: 0.0 };
         if let (Some((began, before)), Some((at, after))) = (self.before, now) {
