@@ -128,7 +128,10 @@ impl House {
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
         world.outbox = outbox;
         let lead = furnish(&mut world, &engine, member.as_ref())?;
-        let (ledger, paying) = crate::money::open(&setup, &store, &mut world).await?;
+        let among = node.as_ref().zip(lead.as_ref());
+        let among =
+            among.map(|(node, lead)| crate::money::Among { name: node.name.clone(), leads: lead.leads() });
+        let (ledger, paying) = crate::money::open(&setup, &store, &mut world, among).await?;
         let mut house = House {
             lead,
             forwarding: forwarding(&setup, &keys, node.is_some())?,
@@ -275,7 +278,26 @@ impl House {
             self.topics = (door.address(), door.tls_address());
             self.doors.topics = Some(door);
         }
-        self.open_credit_control(setup.diameter.filter(|_| doors)).await
+        let diameter = setup.diameter.map(|diameter| self.credit_control(diameter, doors));
+        self.open_credit_control(diameter.flatten()).await
+    }
+
+    /// The Diameter node of this process. One without doors is needed to ask charging servers alone.
+    fn credit_control(
+        &self,
+        mut diameter: charging::server::ServerConfig,
+        doors: bool,
+    ) -> Option<charging::server::ServerConfig> {
+        let asks = self.paying.external.is_some();
+        if let Some(node) = self.node.as_ref().filter(|_| asks) {
+            let name = charging::own::external::connection_name(&node.name, &diameter.origin_host);
+            diameter.connects_as = Some(name);
+        }
+        if !doors {
+            (diameter.listen, diameter.tls_listen) = (None, None);
+            diameter.sctp_listen.clear();
+        }
+        (doors || asks).then_some(diameter)
     }
 
     async fn open_credit_control(

@@ -5,11 +5,13 @@ use gateway::World;
 use gateway::peers::Allocator;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Rates, shared with other processes.
 pub struct Lead {
     allocator: Arc<Allocator>,
+    leads: Arc<watch::Sender<bool>>,
     watching: JoinHandle<()>,
 }
 
@@ -24,24 +26,34 @@ pub fn share(world: &mut World, node: &str, lease: Duration, engine: &Engine) ->
         Allocator::start(&*world.bus, &world.cores, node, lease)
     });
     let allocator = Arc::new(opened.map_err(|error| error.to_string())?);
-    let (told, mut leader) = (allocator.clone(), engine.term_changed());
+    let leads = Arc::new(watch::Sender::new(false));
+    let (told, heard, mut leader) = (allocator.clone(), leads.clone(), engine.term_changed());
     let watching = tokio::spawn(async move {
         loop {
-            told.lead(*leader.borrow_and_update() == Leader::Here);
+            let is_here = *leader.borrow_and_update() == Leader::Here;
+            told.lead(is_here);
+            heard.send_replace(is_here);
             if leader.changed().await.is_err() {
                 told.lead(false);
+                heard.send_replace(false);
                 return;
             }
         }
     });
-    Ok(Lead { allocator, watching })
+    Ok(Lead { allocator, leads, watching })
 }
 
 impl Lead {
+    /// Whether this process leads.
+    pub fn leads(&self) -> watch::Receiver<bool> {
+        self.leads.subscribe()
+    }
+
     /// Hands nothing out any more.
     pub async fn stop(self) {
         self.watching.abort();
         let _ = self.watching.await;
+        self.leads.send_replace(false);
         if let Some(allocator) = Arc::into_inner(self.allocator) {
             allocator.stop().await;
         }

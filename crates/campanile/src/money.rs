@@ -12,6 +12,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{LedgerLog, SharedStore};
+use tokio::sync::watch;
 
 /// Where the books are, below the data folder.
 pub(crate) fn folder(data: &Path) -> PathBuf {
@@ -31,6 +32,7 @@ pub(crate) async fn open(
     setup: &Setup,
     store: &SharedStore,
     world: &mut gateway::World,
+    among: Option<Among>,
 ) -> Result<(Option<Ledger>, Paying), String> {
     let ledger = match store.ledger_log() {
         None => open_ledger(setup).await?,
@@ -39,14 +41,31 @@ pub(crate) async fn open(
     let mut paying = Paying::default();
     if let Some(settings) = &setup.external {
         let said = |error: bus::BusError| format!("charging: {error}");
-        let external = External::open(settings.clone(), &*world.bus).await.map_err(said)?;
+        let (member, leads) = match among {
+            None => (None, watch::channel(true).1),
+            Some(among) => {
+                let id = store.house().await.map_err(|error| format!("charging: {error}"))?;
+                let (high, low) = id.as_u64_pair();
+                (Some(external::Member { house: high ^ low, name: among.name }), among.leads)
+            }
+        };
+        let external = External::open(settings.clone(), member, &*world.bus, store.clone()).await;
+        let external = external.map_err(said)?;
         world.purse = Some(Arc::new(ServersPurse(external.clone())));
-        paying.settling = Some(external::settle::start(external.clone(), &*world.bus).map_err(said)?);
+        paying.settling = Some(external::settle::start(external.clone(), &*world.bus, leads).map_err(said)?);
         paying.external = Some(external);
         return Ok((ledger, paying));
     }
     paying.settling = charge_own(setup, ledger.as_ref(), world)?;
     Ok((ledger, paying))
+}
+
+/// This process among several that share store and bus.
+pub(crate) struct Among {
+    /// As its config names it.
+    pub(crate) name: String,
+    /// Whether it leads.
+    pub(crate) leads: watch::Receiver<bool>,
 }
 
 /// How our own messages are paid.

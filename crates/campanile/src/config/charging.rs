@@ -270,13 +270,6 @@ impl Check<'_> {
             charging.default_account.as_ref().is_some_and(|account| account.balance < 0 || account.limit < 0);
         self.check("charging.default_account", balance.then_some("balance and limit must be at least 0"));
         let is_shared = store_kept(self.config.store.url.reveal()) == Some(Where::Shared);
-        let elsewhere = is_shared && charging.mode == ChargingMode::Diameter;
-        self.check(
-            "charging.mode",
-            elsewhere.then_some(
-                "\"diameter\" is for a process that keeps its store and bus on its own disk: of several, one would end another's sessions",
-            ),
-        );
         let kept = is_shared && charging.keep_records.is_some();
         self.check("charging.keep_records", kept.then_some("is for a ledger on this machine's disk"));
         let shards = charging.shards.unwrap_or(1) as usize;

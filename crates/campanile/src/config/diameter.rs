@@ -81,6 +81,8 @@ impl Diameter {
             }),
             origin_host: self.origin_host.clone(),
             origin_realm: self.origin_realm.clone(),
+            // Told by who knows of other processes.
+            connects_as: None,
             peers: self.peer.iter().map(|peer| peer.rule(data)).collect(),
             connections_max: self.connections_max,
             message_octets_max: self.message_octets_max,

@@ -203,6 +203,9 @@ fn charging_must_make_sense() {
         parsed(&format!("{shared}\n{servers}")).is_ok(),
         "processes that share a database share the ledger"
     );
+    let elsewhere = "[charging]\nmode = \"diameter\"\n[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"\n\
+         [[diameter.peer]]\norigin_host = \"o\"\nrealm = \"r\"\naddress = \"h:1\"\ncharging = 1";
+    assert!(parsed(&format!("{elsewhere}\n{servers}")).is_ok(), "and pay at others' servers as one client");
     // The engine keeps outcomes until they are settled, where they are.
     assert_eq!(mode("off").engine_settings().outcome_groups, [""; 0]);
     assert_eq!(mode("ledger").engine_settings().outcome_groups, ["charging"]);

@@ -87,6 +87,7 @@ impl House {
             alert: ALERT,
             is_emergency: false,
             since: self.outcomes.head(),
+            is_again: false,
             items: endpoints.map(item).collect(),
         }
     }

@@ -27,6 +27,8 @@ pub struct ServerConfig {
     pub tls: Option<TlsServerSettings>,
     /// Our DiameterIdentity.
     pub origin_host: String,
+    /// Our DiameterIdentity on connections that we begin; nothing: the same. Of several processes with one name each has another.
+    pub connects_as: Option<String>,
     /// Our realm.
     pub origin_realm: String,
     /// Who may connect. None: whoever connects from this machine.
@@ -53,6 +55,7 @@ impl Default for ServerConfig {
             sctp_listen: Vec::new(),
             tls: None,
             origin_host: String::new(),
+            connects_as: None,
             origin_realm: String::new(),
             peers: Vec::new(),
             connections_max: 20_000,
@@ -177,7 +180,9 @@ impl ServerConfig {
     pub fn problems(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         let mut add = |field, why: &str| problems.push(ConfigProblem { field, why: why.to_owned() });
-        for (field, name) in [("origin_host", &self.origin_host), ("origin_realm", &self.origin_realm)] {
+        let names = [("origin_host", Some(&self.origin_host)), ("origin_realm", Some(&self.origin_realm))];
+        let names = names.into_iter().chain([("origin_host", self.connects_as.as_ref())]);
+        for (field, name) in names.filter_map(|(field, name)| Some((field, name?))) {
             let good = |octet: u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_');
             if name.is_empty() {
                 add(field, "is needed: a name such as ocs.example");
@@ -185,8 +190,9 @@ impl ServerConfig {
                 add(field, "must be a name of letters, digits, hyphens and points, at most 255 octets");
             }
         }
-        if self.listen.is_none() && self.tls_listen.is_none() && self.sctp_listen.is_empty() {
-            add("listen", "listen, listen_tls or listen_sctp is needed");
+        let listens = self.listen.is_some() || self.tls_listen.is_some() || !self.sctp_listen.is_empty();
+        if !listens && self.peers.iter().all(|peer| peer.connect.is_none()) {
+            add("listen", "listen, listen_tls, listen_sctp, or a peer with an address is needed");
         }
         if self.tls_listen.is_some() && self.tls.is_none() {
             add("listen_tls", "tls_cert and tls_key are needed");

@@ -78,6 +78,8 @@ impl std::error::Error for ServerError {}
 struct Server {
     ledger: Ledger,
     config: Arc<Config>,
+    /// Of connections that we begin.
+    connecting: Arc<Config>,
     identity: Arc<Identity>,
     peers: Arc<Peers>,
     stop: watch::Sender<bool>,
@@ -129,7 +131,7 @@ impl Running {
             let key = diameter::peer::Peer::key(&rule.origin_host);
             let remote = match before.get(&key).filter(|remote| remote.rule == *rule) {
                 Some(remote) => Ok(Arc::clone(remote)),
-                None => Remote::new(rule, to, &server.config, server.next_seed()),
+                None => Remote::new(rule, to, &server.connecting, server.next_seed()),
             };
             match remote {
                 Ok(remote) => drop(after.insert(key, remote)),
@@ -186,6 +188,7 @@ pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> R
     let identity = Identity::new(&config.origin_host, &config.origin_realm, &config.final_units);
     let server = Arc::new(Server {
         config: Arc::new(machine(&config)),
+        connecting: Arc::new(connecting(&config)),
         identity: Arc::new(identity.among_others(ledger.is_shared())),
         ledger,
         peers,
@@ -270,6 +273,15 @@ fn machine(config: &ServerConfig) -> Config {
     machine
 }
 
+/// As who begins a connection.
+fn connecting(config: &ServerConfig) -> Config {
+    let mut machine = machine(config);
+    if let Some(name) = &config.connects_as {
+        machine.identity.origin_host.clone_from(name);
+    }
+    machine
+}
+
 /// Different at each start: identifiers and jitter come of it.
 fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
@@ -333,7 +345,8 @@ impl Server {
         let transport = if matches!(stream, Stream::Plain(_)) { Transport::Tcp } else { Transport::Tls };
         let start = Start { watchdog: Some(attached.watchdog()), ..self.begin(&stream, transport) };
         let host = attached.remote.rule.origin_host.clone();
-        let connection = Connection::connecting(Arc::clone(&self.config), start, Some(&host), Instant::now());
+        let connection =
+            Connection::connecting(Arc::clone(&self.connecting), start, Some(&host), Instant::now());
         let from = stream.peer().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
         self.talk(connection, stream, (from, transport), Some(attached)).await;
     }

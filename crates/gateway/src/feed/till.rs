@@ -106,6 +106,11 @@ impl<C: Craft> Feed<C> {
             alert: segment.alert,
             is_emergency: held.lane() == Lane::Emergency,
             since: segment.outcomes_from,
+            is_again: self
+                .world
+                .shared
+                .as_ref()
+                .is_some_and(|shared| shared.follower.was_claimed(segment, held.lane(), held.index)),
             items: places.iter().map(|place| item(&segment.entries[*place as usize])).collect(),
         };
         (Unpaid { held, progress, over, places }, bill)

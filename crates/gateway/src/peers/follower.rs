@@ -70,6 +70,13 @@ impl Follower {
         ledger.given_back(&place)
     }
 
+    /// Whether somebody claimed a segment before we did, or may have.
+    pub(crate) fn was_claimed(&self, segment: &Segment, lane: Lane, index: u64) -> bool {
+        let mut ledger = self.ledger();
+        let place = ledger.place(&segment.route, lane, index);
+        ledger.was_claimed(&place, segment.outcomes_from)
+    }
+
     /// Resolves when a record, and all before it, are known. False: it reads no more.
     pub(crate) async fn pass(&self, record: u64) -> bool {
         self.passed.clone().wait_for(|passed| *passed > record).await.is_ok()

@@ -37,6 +37,8 @@ pub(crate) struct Ledger {
 struct Account {
     /// Who claimed it last, and by which record.
     owner: Option<(String, u64)>,
+    /// How often it was claimed.
+    claims: u32,
     /// Entries, once somebody has said how many.
     entries: Option<u32>,
     intended_to: u32,
@@ -116,6 +118,11 @@ impl Ledger {
         self.accounts.get(place).map_or_else(BTreeSet::new, |account| account.given_back.clone())
     }
 
+    /// Whether somebody claimed a segment of ours before we did, as far as was read. What was made before that may have been.
+    pub(crate) fn was_claimed(&self, place: &Place, outcomes_from: u64) -> bool {
+        outcomes_from < self.began || self.accounts.get(place).is_some_and(|account| account.claims > 1)
+    }
+
     /// More of them, that were read elsewhere.
     pub(crate) fn give_back(&mut self, place: &Place, places: BTreeSet<u32>) {
         if let Some(account) = self.accounts.get_mut(place) {
@@ -166,6 +173,7 @@ impl Ledger {
         }
         let account = self.accounts.entry(place.clone()).or_default();
         account.owner = Some((claim.node.clone(), index));
+        account.claims += 1;
         account.entries = Some(claim.entries);
         self.close_if_over(&place);
     }

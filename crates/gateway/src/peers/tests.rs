@@ -71,6 +71,20 @@ fn who_claims_a_segment_goes_on_behind_every_intent_before_whoever_made_it() {
 }
 
 #[test]
+fn it_is_known_whether_anybody_claimed_a_segment_before_or_may_have() {
+    for (before, expected) in [(None, false), (Some("a"), true), (Some("us"), true)] {
+        let claims: Vec<[Outcome; 1]> =
+            before.into_iter().chain(["us"]).map(|node| [claim(node, 10)]).collect();
+        let (ledger, place) = ledger(&claims.iter().map(|claim| &claim[..]).collect::<Vec<_>>());
+        assert_eq!(ledger.was_claimed(&place, 0), expected, "{before:?}");
+    }
+    let mut late = Ledger::new("us", 5);
+    let place = late.place(ROUTE, Lane::Urgent, 7);
+    late.see(5, &[claim("us", 10)]);
+    assert!(late.was_claimed(&place, 4), "made before what was read");
+}
+
+#[test]
 fn what_another_intends_behind_a_claim_is_void() {
     let (ledger, place) = ledger(&[
         &[claim("a", 10)],

@@ -18,6 +18,8 @@ pub struct RequestToSend<'a> {
     pub destination_realm: &'a str,
     /// Destination-Host: from the second request of a session on.
     pub destination_host: Option<&'a str>,
+    /// Route-Record: the client, where the request goes by a connection of another identity (RFC 6733, section 6.1.9).
+    pub route_record: Option<&'a str>,
     /// Service-Context-Id.
     pub service_context_id: &'a str,
     /// CC-Request-Type.
@@ -90,6 +92,7 @@ impl<'a> RequestToSend<'a> {
             origin,
             destination_realm,
             destination_host: None,
+            route_record: None,
             service_context_id: "32274@3gpp.org",
             kind: RequestType::Event,
             number: 0,
@@ -166,6 +169,9 @@ impl<'a> RequestToSend<'a> {
         }
         if let Some(sms) = &self.sms {
             writer.group(avp::SERVICE_INFORMATION, |group| sms.write(group));
+        }
+        if let Some(client) = self.route_record {
+            writer.identity(avp::ROUTE_RECORD, client);
         }
     }
 }

@@ -37,7 +37,7 @@ impl Listener {
     }
 
     /// The server's next connection and its CER.
-    fn accept(&self) -> (CreditClient, Heard) {
+    pub(crate) fn accept(&self) -> (CreditClient, Heard) {
         let (stream, _) = self.listener.accept().unwrap();
         let mut line = CreditClient::over(stream, self.name).unwrap();
         let asked = line.try_hear().unwrap();

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 const PEOPLE: i64 = 2_000;
 /// The account of the client `town`, as a server of others knows it.
-const TOWN: &str = "private:town";
+pub(crate) const TOWN: &str = "private:town";
 const SECOND: &str = "second.charging.test";
 
 /// A charging server of this name, realm and place.
-fn charges(host: &str, realm: &str, port: u16, place: u32) -> String {
+pub(crate) fn charges(host: &str, realm: &str, port: u16, place: u32) -> String {
     format!(
         "[[diameter.peer]]\norigin_host = \"{host}\"\nrealm = \"{realm}\"\naddress = \"127.0.0.1:{port}\"\ncharging = {place}\n"
     )
@@ -38,16 +38,16 @@ async fn town(server: &Server) -> Api {
     server.api().with_token(made["token"].as_str().unwrap())
 }
 
-fn sent(report: &Value) -> i64 {
+pub(crate) fn sent(report: &Value) -> i64 {
     (count(report, "accepted") + count(report, "delivered")) as i64
 }
 
-fn rests(report: &Value) -> bool {
+pub(crate) fn rests(report: &Value) -> bool {
     ["planned", "held", "submitted"].iter().all(|state| count(report, state) == 0)
 }
 
 /// Waits until the account is as it is wanted at all servers together: balance, reserved, used.
-async fn comes_to(servers: &[&Ocs], wanted: (i64, i64, i64)) {
+pub(crate) async fn comes_to(servers: &[&Ocs], wanted: (i64, i64, i64)) {
     eventually("the account comes to rest", LATER, async || {
         let mut all = (0, 0, 0);
         for server in servers {
@@ -221,7 +221,7 @@ async fn when_a_server_is_lost_the_next_one_is_asked_and_both_together_charge_ev
 }
 
 /// An answer to a CCR, with this Result-Code.
-fn cca(asked: &Heard, name: &str, code: u32) -> Vec<u8> {
+pub(crate) fn cca(asked: &Heard, name: &str, code: u32) -> Vec<u8> {
     let mut octets = Vec::new();
     let mut writer = Writer::answer(&mut octets, &asked.message().header);
     writer.utf8(avp::SESSION_ID, asked.find(avp::SESSION_ID).unwrap().utf8().unwrap());
@@ -241,7 +241,7 @@ fn number_of(asked: &Heard, name: diameter::avp::AvpName) -> u32 {
 }
 
 /// The next request of credit control; DWRs are answered meanwhile.
-fn asked_next(line: &mut CreditClient) -> Heard {
+pub(crate) fn asked_next(line: &mut CreditClient) -> Heard {
     loop {
         let heard = line.try_hear().unwrap();
         if heard.message().header.command != command::DEVICE_WATCHDOG {
@@ -253,7 +253,7 @@ fn asked_next(line: &mut CreditClient) -> Heard {
 }
 
 /// Session-Id, CC-Request-Type, CC-Request-Number, and whether it bears the T bit.
-fn said(asked: &Heard) -> (String, u32, u32, bool) {
+pub(crate) fn said(asked: &Heard) -> (String, u32, u32, bool) {
     let header = asked.message().header;
     assert_eq!(header.command, command::CREDIT_CONTROL);
     assert!(header.flags.is_request() && header.flags.0 & CommandFlags::PROXIABLE.0 != 0);

@@ -3,6 +3,7 @@
 //! the route's limit holds.
 
 mod cuts;
+mod elsewhere;
 mod kills;
 mod ledger;
 mod pauses;

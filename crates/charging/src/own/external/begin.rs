@@ -1,6 +1,7 @@
 //! A message's session begins: its parts are reserved, or it is known why not.
 
 use super::request::{About, What, granted, phone, result_code};
+use super::tenure::Tenure;
 use super::{External, MessageId, Open, until_usable};
 use crate::server::{Asker, Reply};
 use diameter::credit::client::session::{Config, Event, Session};
@@ -45,8 +46,8 @@ impl External {
             about,
             parts: item.parts.into(),
             end_to_end: self.end_to_end(),
-            // A segment that was made before this process began may have been paid for by the one before.
-            is_retransmit: bill.since <= self.0.born_at,
+            // A segment that was made before this process began may have been paid for by the one before; of several, by who had it.
+            is_retransmit: if self.0.is_shared { bill.is_again } else { bill.since <= self.0.born_at },
             server: None,
             passed: Vec::new(),
             until: now + OWN_TIME,
@@ -117,13 +118,14 @@ impl Beginning<'_> {
         let answer = Answer::read(&message);
         if let Answer::Success(_) = answer {
             let host = self.server.as_ref().map(|server| Arc::from(&*server.host));
-            self.external.remember(self.about.id, Open { account: self.about.account.into(), host });
+            let open = Open { account: self.about.account.into(), host };
+            self.external.remember(self.about.id, open.clone());
             if granted(&message, self.parts) >= u64::from(self.parts) {
                 return Ok(Some(Funding::Paid));
             }
             // A part of a message is of no use: what was reserved is free again.
             let (external, id) = (self.external.clone(), self.about.id);
-            tokio::spawn(async move { external.end(id, 0, false).await });
+            tokio::spawn(async move { external.end_of(id, 0, Some(open), &Tenure::always(false)).await });
             return Ok(Some(Funding::Refused(Unpaid::NoMoney)));
         }
         let why = match result_code(&message) {

@@ -1,6 +1,7 @@
 //! A message's session ends: what was used is charged once, and what was not is free.
 
 use super::request::{About, What, result_code};
+use super::tenure::Tenure;
 use super::{External, MessageId, Open, until_usable};
 use crate::server::{Asker, Reply};
 use diameter::message::Message;
@@ -20,6 +21,8 @@ const DEBITS_WITHIN: Duration = Duration::from_secs(30);
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// A server with too much to do is asked again after so long.
 const BUSY: Duration = Duration::from_secs(1);
+/// A store that does not answer is asked so often.
+const LOOK_UPS: u32 = 60;
 
 /// What a server says of a session's end.
 enum Word {
@@ -45,25 +48,38 @@ struct Ending<'a> {
     began: Instant,
     /// Those that do not know the session.
     strangers: Vec<Arc<str>>,
+    /// Whether this is ours to say.
+    tenure: &'a Tenure,
 }
 
+/// It is not ours to say any more.
+struct NotOurs;
+
 impl External {
-    /// Ends a message's session with so many parts used. Returns when that is charged, or nobody can say any more whether it is; `is_old`:
-    /// an earlier process may have done so before.
-    pub(crate) async fn end(&self, id: MessageId, used: u32, is_old: bool) {
-        let open = self.known(&id);
+    /// Ends a message's session with so many parts used. True: that is charged, or nobody can say any more whether it is. False: it is
+    /// another's to say now.
+    pub(crate) async fn end(&self, id: MessageId, used: u32, tenure: &Tenure) -> bool {
+        let is_said = self.end_of(id, used, self.known(&id), tenure).await;
+        if is_said {
+            self.forget(&id);
+        }
+        is_said
+    }
+
+    /// The same of a session of which this is known.
+    pub(super) async fn end_of(&self, id: MessageId, used: u32, open: Option<Open>, tenure: &Tenure) -> bool {
         let mut ending = Ending {
             external: self,
             id,
             open,
             used,
             end_to_end: self.end_to_end(),
-            is_retransmit: is_old,
+            is_retransmit: tenure.is_again,
             began: Instant::now(),
             strangers: Vec::new(),
+            tenure,
         };
-        ending.run().await;
-        self.forget(&id);
+        ending.run().await.is_ok()
     }
 }
 
@@ -73,20 +89,21 @@ impl Ending<'_> {
         About { id: self.id, account, phone: "", is_sms: true }
     }
 
-    async fn run(&mut self) {
+    async fn run(&mut self) -> Result<(), NotOurs> {
         loop {
             let Some(server) = self.next().await else { return self.nobody_knows().await };
+            self.look()?;
             let what = What::End { used: self.used, number: 1 };
             let octets =
                 self.external.write(self.about(), what, (&server, self.end_to_end, self.is_retransmit));
             match server.ask(octets, self.end_to_end, ANSWERED_WITHIN).await {
                 Reply::Answer(octets) => match word(&octets) {
-                    Word::Done => return,
+                    Word::Done => return Ok(()),
                     Word::Unknown => self.strangers.push(Arc::from(&*server.host)),
                     Word::Busy => tokio::time::sleep(BUSY).await,
                     Word::Refused(code) => {
                         self.lost(&format!("{} refuses it with {code}", server.host));
-                        return;
+                        return Ok(());
                     }
                 },
                 Reply::Unanswered(fate) => {
@@ -99,6 +116,11 @@ impl Ending<'_> {
                 }
             }
         }
+    }
+
+    /// Nothing is said that another may be saying.
+    fn look(&self) -> Result<(), NotOurs> {
+        if self.tenure.holds(Instant::now()) { Ok(()) } else { Err(NotOurs) }
     }
 
     /// The server to be asked next, once it can be; nothing if none knows the session, or none comes.
@@ -146,10 +168,15 @@ impl Ending<'_> {
 
     /// No server knows the session. One that was certainly never told of its end has not charged it: its price is debited now. Of any other
     /// nobody knows, and it is not charged twice.
-    async fn nobody_knows(&mut self) {
+    async fn nobody_knows(&mut self) -> Result<(), NotOurs> {
         if self.used == 0 || self.is_retransmit {
-            return;
+            return Ok(());
         }
+        let Some(account) = self.account().await else {
+            self.lost("nobody knows whose it is");
+            return Ok(());
+        };
+        let about = About { id: self.id, account: &account, phone: "", is_sms: true };
         let began = Instant::now();
         let end_to_end = self.external.end_to_end();
         let mut is_retransmit = false;
@@ -162,15 +189,20 @@ impl Ending<'_> {
                 tokio::time::sleep(BUSY).await;
                 continue;
             };
+            self.look()?;
             let what = What::Debit { parts: self.used };
-            let octets = self.external.write(self.about(), what, (&server, end_to_end, is_retransmit));
+            let octets = self.external.write(about, what, (&server, end_to_end, is_retransmit));
             match server.ask(octets, end_to_end, ANSWERED_WITHIN).await {
                 Reply::Answer(octets) => match word(&octets) {
-                    Word::Done => return,
+                    Word::Done => return Ok(()),
                     Word::Busy => tokio::time::sleep(BUSY).await,
-                    Word::Unknown => return self.lost("its server does not know it"),
+                    Word::Unknown => {
+                        self.lost("its server does not know it");
+                        return Ok(());
+                    }
                     Word::Refused(code) => {
-                        return self.lost(&format!("{} refuses it with {code}", server.host));
+                        self.lost(&format!("{} refuses it with {code}", server.host));
+                        return Ok(());
                     }
                 },
                 Reply::Unanswered(fate) if fate.is_retransmit() => {
@@ -182,6 +214,26 @@ impl Ending<'_> {
             }
         }
         self.lost("no server answers");
+        Ok(())
+    }
+
+    /// Who pays: as it is remembered, or as the alert says.
+    async fn account(&self) -> Option<Arc<str>> {
+        if let Some(open) = self.open.as_ref().filter(|open| !open.account.is_empty()) {
+            return Some(Arc::clone(&open.account));
+        }
+        let mut tried = 0;
+        loop {
+            match self.external.0.store.alert_by_no(self.id.alert).await {
+                Ok(alert) => return alert.map(|alert| alert.account.into()),
+                Err(error) if tried < LOOK_UPS => {
+                    tracing::warn!(alert = %self.id.alert, %error, "whose an alert is cannot be looked up; it is tried again");
+                    tried += 1;
+                    tokio::time::sleep(BUSY).await;
+                }
+                Err(_) => return None,
+            }
+        }
     }
 
     fn lost(&self, why: &str) {

@@ -15,6 +15,12 @@
 //! - **Unknown** keeps its session until a receipt says more, or the server ends it (Tcc). A yes of another attempt frees it.
 //! - **An emergency** is written after [`EMERGENCY_WAITS`](super::EMERGENCY_WAITS) in any case.
 //!
+//! **Several processes** are one client. Their requests have one Origin-Host and the same Session-Ids, so that a server knows a message whoever
+//! asks for it; each process connects under a name of its own ([`connection_name`]), as an agent of that client, which Route-Record tells. Whoever has a
+//! segment reserves, with the T bit where another had it before; who leads ends the sessions, and none else: what becomes of a message is told
+//! in several records, and one process must see them all. A record is under a lease: before anything is asked it is looked at whether it is still ours,
+//! and who takes it next says so with the T bit. Their end-to-end identifiers differ ([`EndToEnd::among`]).
+//!
 //! No UPDATE_REQUEST is sent: a message is decided in seconds, and what is not is unknown. Servers are asked in their order; one that
 //! is silent (RFC 3539) or gone is passed over, and what it may have received goes to the next with the T bit (RFC 6733, section 5.5.4). Whether
 //! a message waits, goes or is refused when none answers within Tx is said by Credit-Control-Failure-Handling.
@@ -23,11 +29,12 @@ mod begin;
 mod end;
 mod request;
 pub mod settle;
+mod tenure;
 #[cfg(test)]
 mod tests;
 
 use crate::server::{Asker, ChargingServers};
-use bus::{Bus, BusError, Topic};
+use bus::{Bus, BusError};
 use diameter::credit::FailureHandling;
 use diameter::credit::client::TX_DEFAULT;
 use diameter::peer::EndToEnd;
@@ -35,11 +42,18 @@ use records::{AlertNo, Bill, EndpointNo, Funding, OUTCOMES};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use store::SharedStore;
 
 /// Where what tells this house from others is kept on the bus.
 const IDENTITY: &str = "charging";
 /// Its key there.
 const HOUSE: &str = "house";
+/// The topic whose records are the names of processes, each once: the place of its name tells a process from others.
+const NODES: &str = "charging-nodes";
+/// So often it is tried to put a name there while others do.
+const TRIES_MAX: usize = 64;
+/// Names that are looked at.
+const NAMES_MAX: usize = 4_096;
 /// Sessions whose server and account are remembered; beyond, all servers are asked which of them knows one.
 const SESSIONS_MAX: usize = 262_144;
 
@@ -67,6 +81,21 @@ impl Default for Settings {
     }
 }
 
+/// One of several processes that pay for the messages of one house.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// In every Session-Id of the house, whichever process writes it.
+    pub house: u64,
+    /// This process: none of those that run has the same.
+    pub name: String,
+}
+
+/// Under which DiameterIdentity one of several processes connects to servers: theirs is the name of requests, and a server lets in only one
+/// connection of each name.
+pub fn connection_name(name: &str, origin_host: &str) -> String {
+    format!("{name}.{origin_host}")
+}
+
 /// One attempt at one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct MessageId {
@@ -91,39 +120,41 @@ struct Inner {
     settings: Settings,
     /// In every Session-Id: another house of the same name, or a new one, has other messages under the same numbers.
     house: u64,
+    /// Others pay for messages of this house too.
+    is_shared: bool,
     /// Where the topic of outcomes ended when this process began: what was said before, was perhaps said to a server too.
     born_at: u64,
+    store: SharedStore,
     servers: OnceLock<ChargingServers>,
     identifiers: Mutex<EndToEnd>,
     open: Mutex<HashMap<MessageId, Open>>,
 }
 
 impl External {
-    /// Of this house.
+    /// Of this house; `member` where it has several processes. May ask the bus's servers on the thread that calls.
     ///
     /// # Errors
     /// The bus's.
-    pub async fn open(settings: Settings, bus: &dyn Bus) -> Result<External, BusError> {
-        let kept = bus.retained(IDENTITY)?;
-        let known =
-            kept.value(HOUSE).and_then(|octets| Some(u64::from_be_bytes(octets.as_ref().try_into().ok()?)));
-        let house = match known {
-            Some(house) => house,
-            None => {
-                let house = chance();
-                kept.set(HOUSE, &house.to_be_bytes()).await?;
-                house
-            }
+    pub async fn open(
+        settings: Settings,
+        member: Option<Member>,
+        bus: &dyn Bus,
+        store: SharedStore,
+    ) -> Result<External, BusError> {
+        let (started, random) = (now_s(), chance() as u32);
+        let (house, identifiers) = match &member {
+            None => (house_alone(bus).await?, EndToEnd::new(started, random)),
+            Some(member) => (member.house, EndToEnd::among(slot(bus, &member.name).await?, started, random)),
         };
-        let outcomes: Arc<dyn Topic> = bus.topic(OUTCOMES)?;
-        let born_at = outcomes.latest().await?;
-        let started = now_s();
+        let born_at = bus.topic(OUTCOMES)?.latest().await?;
         Ok(External(Arc::new(Inner {
             settings,
             house,
+            is_shared: member.is_some(),
             born_at,
+            store,
             servers: OnceLock::new(),
-            identifiers: Mutex::new(EndToEnd::new(started, chance() as u32)),
+            identifiers: Mutex::new(identifiers),
             open: Mutex::default(),
         })))
     }
@@ -173,7 +204,11 @@ impl External {
         at < self.0.born_at
     }
 
+    /// Among several processes one begins a session and another ends it: there nothing is remembered.
     fn remember(&self, id: MessageId, open: Open) {
+        if self.0.is_shared {
+            return;
+        }
         let mut all = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < SESSIONS_MAX || all.contains_key(&id) {
             all.insert(id, open);
@@ -186,6 +221,45 @@ impl External {
 
     fn forget(&self, id: &MessageId) {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+/// What tells a house from others that has one process, as its first start left it.
+async fn house_alone(bus: &dyn Bus) -> Result<u64, BusError> {
+    let kept = bus.retained(IDENTITY)?;
+    let known =
+        kept.value(HOUSE).and_then(|octets| Some(u64::from_be_bytes(octets.as_ref().try_into().ok()?)));
+    if let Some(house) = known {
+        return Ok(house);
+    }
+    let house = chance();
+    kept.set(HOUSE, &house.to_be_bytes()).await?;
+    Ok(house)
+}
+
+/// The place of a process's name among those of all that ever were: the same at every start.
+async fn slot(bus: &dyn Bus, name: &str) -> Result<u32, BusError> {
+    let topic = bus.topic(NODES)?;
+    let mut tried = 0;
+    loop {
+        let names = topic.fetch(0, NAMES_MAX, usize::MAX).await?;
+        if let Some(known) = names.iter().find(|record| *record.octets == *name.as_bytes()) {
+            if known.index >= EndToEnd::SLOTS.into() {
+                tracing::warn!(
+                    name,
+                    names = names.len(),
+                    "more processes had names than end-to-end identifiers can tell apart: give those that run the names of those that do not any more"
+                );
+            }
+            return Ok((known.index % u64::from(EndToEnd::SLOTS)) as u32);
+        }
+        let head = names.last().map_or(0, |last| last.index + 1);
+        match topic.append_at(head, &[name.as_bytes()]).await {
+            // Read again: it is ours only if it stands there first.
+            Ok(_) | Err(BusError::Moved { .. }) if tried < TRIES_MAX => tried += 1,
+            Ok(_) => return Ok((head % u64::from(EndToEnd::SLOTS)) as u32),
+            Err(error) => return Err(error),
+        }
     }
 }
 

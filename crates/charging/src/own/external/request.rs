@@ -74,6 +74,8 @@ impl External {
         let request = RequestToSend {
             // From the second request of a session on.
             destination_host: matches!(what, What::End { .. }).then_some(&server.host),
+            // The connection is another's: this process's, which is one of several.
+            route_record: self.0.is_shared.then_some(host.as_str()),
             service_context_id: if about.is_sms { SMS_CONTEXT } else { OTHER_CONTEXT },
             kind,
             number,

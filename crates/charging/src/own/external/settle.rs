@@ -1,10 +1,11 @@
 //! Outcomes, as they come by the bus, turned into the ends of sessions.
 
+use super::tenure::Tenure;
 use super::{External, MessageId};
 use crate::own::settle::{GROUP, Settling};
 use bus::{Bus, BusError, Group, Leased};
 use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -12,8 +13,10 @@ use tokio::task::JoinSet;
 
 /// Records whose sessions are being ended at once.
 const RECORDS_MAX: usize = 1_024;
-/// They are ours for so long; one that takes longer is given out again, and passed over.
+/// They are ours for so long, and longer if that is said meanwhile.
 const LEASE: Duration = Duration::from_secs(60);
+/// That is said so often in this time.
+const RENEWALS: u32 = 3;
 /// Acknowledgements are made durable this often.
 const FLUSH: Duration = Duration::from_secs(1);
 /// After an error of the bus it is asked again.
@@ -21,76 +24,115 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Unknown attempts whose receipt is waited for, and messages of several parts that are under way; beyond, the server ends their sessions.
 const KEPT_MAX: usize = 65_536;
 
-/// Starts settling by the outcomes on this bus, from where an earlier process stopped.
+/// Starts settling by the outcomes on this bus, from where an earlier process stopped; among several processes, while `leads` says that
+/// this one does.
 ///
 /// # Errors
 /// The bus's.
-pub fn start(external: External, bus: &dyn Bus) -> Result<Settling, BusError> {
+pub fn start(external: External, bus: &dyn Bus, leads: watch::Receiver<bool>) -> Result<Settling, BusError> {
     let group = bus.group(OUTCOMES, GROUP)?;
     let (stop, stopping) = watch::channel(false);
-    let settler =
-        Settler { external, group, under_way: HashSet::new(), ends: JoinSet::new(), words: Words::default() };
-    Ok(Settling::new(stop, tokio::spawn(settler.run(stopping))))
+    let settler = Settler {
+        external,
+        group,
+        under_way: HashMap::new(),
+        ends: JoinSet::new(),
+        words: Words::default(),
+        renewed: Instant::now(),
+        flushed: Instant::now(),
+        is_dirty: false,
+    };
+    Ok(Settling::new(stop, tokio::spawn(settler.run(stopping, leads))))
 }
 
 struct Settler {
     external: External,
     group: Arc<dyn Group>,
     /// Records that were taken and not acknowledged.
-    under_way: HashSet<u64>,
-    /// Each ends the sessions of one record, and says which.
-    ends: JoinSet<u64>,
+    under_way: HashMap<u64, Arc<Tenure>>,
+    /// Each ends the sessions of one record, and says which, and whether that is done.
+    ends: JoinSet<(u64, bool)>,
     words: Words,
+    renewed: Instant,
+    flushed: Instant,
+    /// Something was acknowledged since.
+    is_dirty: bool,
 }
 
 impl Settler {
-    async fn run(mut self, mut stopping: watch::Receiver<bool>) {
-        let (mut flushed, mut dirty) = (Instant::now(), false);
+    async fn run(mut self, mut stopping: watch::Receiver<bool>, mut leads: watch::Receiver<bool>) {
         loop {
-            let room = RECORDS_MAX.saturating_sub(self.under_way.len());
-            let taken = match self.group.take(room.min(RECORDS_MAX), LEASE) {
-                Ok(taken) => taken,
-                Err(BusError::Closed) => return,
-                Err(error) => {
-                    tracing::error!(%error, "outcomes cannot be taken: money waits to be settled");
-                    tokio::time::sleep(AGAIN).await;
-                    Vec::new()
+            if !*leads.borrow_and_update() {
+                self.leave_it_to_others().await;
+                tokio::select! {
+                    changed = leads.changed() => match changed {
+                        Ok(()) => continue,
+                        Err(_) => return,
+                    },
+                    _ = stopping.wait_for(|stopping| *stopping) => return,
                 }
-            };
-            let is_empty = taken.is_empty();
-            taken.into_iter().for_each(|leased| self.begin(&leased));
+            }
+            let Some(is_empty) = self.take().await else { return };
             while let Some(ended) = self.ends.try_join_next() {
-                dirty |= self.acknowledge(ended.ok());
+                self.acknowledge(ended.ok());
             }
             let is_over = is_empty && self.under_way.is_empty() && *stopping.borrow_and_update();
-            if dirty && (is_over || flushed.elapsed() >= FLUSH) {
-                (flushed, dirty) = (Instant::now(), false);
-                if let Err(error) = self.group.flush().await {
-                    tracing::warn!(%error, "what was settled is not noted; it is told again after a start");
-                }
-            }
+            self.renew();
+            self.flush(is_over).await;
             if is_over {
                 return;
             }
-            let has_room = self.under_way.len() < RECORDS_MAX;
-            let due = if dirty { FLUSH.saturating_sub(flushed.elapsed()) } else { Duration::MAX };
+            let (has_room, due) = (self.room() > 0, self.due());
             tokio::select! {
                 biased;
-                Some(ended) = self.ends.join_next() => dirty |= self.acknowledge(ended.ok()),
+                Some(ended) = self.ends.join_next() => self.acknowledge(ended.ok()),
                 () = self.group.ready(), if has_room => {}
                 () = tokio::time::sleep(due) => {}
                 // Nobody can stop it any more once the handle is gone: then it goes on with the process.
                 Ok(()) = stopping.changed() => {}
+                Ok(()) = leads.changed() => {}
+            }
+        }
+    }
+
+    fn room(&self) -> usize {
+        RECORDS_MAX.saturating_sub(self.under_way.len())
+    }
+
+    /// Until something has to be said to the bus.
+    fn due(&self) -> Duration {
+        let flush = self.is_dirty.then(|| FLUSH.saturating_sub(self.flushed.elapsed()));
+        let renew =
+            (!self.under_way.is_empty()).then(|| (LEASE / RENEWALS).saturating_sub(self.renewed.elapsed()));
+        flush.into_iter().chain(renew).min().unwrap_or(Duration::MAX)
+    }
+
+    /// Takes records, and says whether there was none. Nothing: the bus is closed.
+    async fn take(&mut self) -> Option<bool> {
+        let until = Instant::now() + LEASE;
+        match self.group.take(self.room(), LEASE) {
+            Ok(taken) => {
+                taken.iter().for_each(|leased| self.begin(leased, until));
+                Some(taken.is_empty())
+            }
+            Err(BusError::Closed) => None,
+            Err(error) => {
+                tracing::error!(%error, "outcomes cannot be taken: money waits to be settled");
+                tokio::time::sleep(AGAIN).await;
+                Some(true)
             }
         }
     }
 
     /// Ends the sessions of which a record tells.
-    fn begin(&mut self, leased: &Leased) {
+    fn begin(&mut self, leased: &Leased, until: Instant) {
         let index = leased.record.index;
-        if !self.under_way.insert(index) {
+        if self.under_way.contains_key(&index) {
             return;
         }
+        let is_again = leased.redelivered > 0 || self.external.is_old(index);
+        let tenure = Arc::new(Tenure::lasting(is_again, until));
+        self.under_way.insert(index, Arc::clone(&tenure));
         let mut words = Vec::new();
         match decode_outcomes(&leased.record.octets) {
             Ok(outcomes) => outcomes.iter().for_each(|outcome| self.words.read(outcome, &mut words)),
@@ -99,22 +141,66 @@ impl Settler {
             }
         }
         let external = self.external.clone();
-        let is_old = external.is_old(index);
         self.ends.spawn(async move {
-            let ends = words.into_iter().map(|word| external.end(word.id, word.used, is_old));
-            futures_util::future::join_all(ends).await;
-            index
+            let ends = words.into_iter().map(|word| external.end(word.id, word.used, &tenure));
+            let said = futures_util::future::join_all(ends).await;
+            (index, said.into_iter().all(|said| said))
         });
     }
 
-    fn acknowledge(&mut self, index: Option<u64>) -> bool {
+    fn acknowledge(&mut self, ended: Option<(u64, bool)>) {
         // What panicked is given out again.
-        let Some(index) = index else { return false };
+        let Some((index, is_done)) = ended else { return };
         self.under_way.remove(&index);
+        if !is_done {
+            return;
+        }
         if let Err(error) = self.group.ack(index) {
             tracing::warn!(index, %error, "what was settled is told again");
         }
-        true
+        self.is_dirty = true;
+    }
+
+    /// What takes long stays ours.
+    fn renew(&mut self) {
+        if self.renewed.elapsed() < LEASE / RENEWALS {
+            return;
+        }
+        self.renewed = Instant::now();
+        for (index, tenure) in &self.under_way {
+            let now = Instant::now();
+            if !tenure.holds(now) {
+                continue;
+            }
+            match self.group.renew(*index, LEASE) {
+                Ok(()) => tenure.renew(now + LEASE, now),
+                Err(BusError::NotLeased { .. }) => tenure.end(now),
+                Err(error) => tracing::warn!(index, %error, "a lease was not renewed"),
+            }
+        }
+    }
+
+    async fn flush(&mut self, is_over: bool) {
+        if !self.is_dirty || !(is_over || self.flushed.elapsed() >= FLUSH) {
+            return;
+        }
+        (self.flushed, self.is_dirty) = (Instant::now(), false);
+        if let Err(error) = self.group.flush().await {
+            tracing::warn!(%error, "what was settled is not noted; it is told again after a start");
+        }
+    }
+
+    /// Another leads, or nobody: who does goes on with what is not acknowledged.
+    async fn leave_it_to_others(&mut self) {
+        self.ends.shutdown().await;
+        for (index, tenure) in self.under_way.drain() {
+            tenure.end(Instant::now());
+            if let Err(error) = self.group.release(index) {
+                tracing::debug!(index, %error, "a record was not given back; its lease runs out");
+            }
+        }
+        self.words = Words::default();
+        self.flush(true).await;
     }
 }
 

@@ -107,6 +107,7 @@ fn what_a_client_writes_is_read_as_it_was() {
         action: None,
         requested: None,
         origin_state_id: Some(9),
+        route_record: Some("house.example"),
         subscriptions: &subscriptions,
         used: &USED[1..],
         has_multiple_services: true,
@@ -124,6 +125,7 @@ fn what_a_client_writes_is_read_as_it_was() {
     );
     assert!(request.is_retransmit() && request.has_multiple_services());
     assert_eq!(request.origin_state_id(), Some(9));
+    assert_eq!(request.route_records().collect::<Vec<_>>(), ["house.example"]);
     assert_eq!(request.subscriptions().collect::<Vec<_>>(), subscriptions);
     assert_eq!(request.used().map(Result::unwrap).collect::<Vec<_>>(), USED[1..]);
     let read: Vec<_> = request.services().map(Result::unwrap).collect();

@@ -1,0 +1,162 @@
+//! Our own messages of several processes, paid at a credit-control server of others: they are one client, of which each process is an
+//! agent, and no message is charged twice, or not at all, because one of them dies.
+
+use super::AT_LAST;
+use crate::charging::Ocs;
+use crate::charging::connecting::Listener;
+use crate::charging::elsewhere::{TOWN, asked_next, cca, charges, comes_to, rests, said, sent};
+use crate::world::{carrier, carrier_that, count, phone_owner, phones_csv};
+use diameter::dictionary::avp;
+use it::credit::{CreditClient, Heard, INITIAL, SERVER_HOST, SERVER_REALM, TERMINATION, cea};
+use it::{Api, Constellation, Plan, Server, eventually, free_port, sms_route};
+use serde_json::json;
+use std::io;
+use std::time::Duration;
+use tokio::task::block_in_place;
+
+/// Who charges: the house itself has the usual name.
+const OCS: &str = "ocs.others.test";
+
+fn plan(servers: &str, more: &str) -> Plan {
+    let config = format!("reconnect = \"2s\"\n{servers}[charging]\nmode = \"diameter\"\n{more}");
+    Plan {
+        processes: 2,
+        servers: 1,
+        lease: Duration::from_secs(6),
+        diameter: true,
+        config,
+        ..Plan::default()
+    }
+}
+
+async fn town(all: &Constellation) -> Api {
+    let made = json!({"role": "operator", "account": "town"});
+    let made = all.api(0).post("/api/v1/tokens", &made).await.expect(201);
+    all.api(0).with_token(made["token"].as_str().unwrap())
+}
+
+async fn charging_server() -> Ocs {
+    let port = free_port();
+    let config = format!(
+        "[diameter]\nlisten = \"127.0.0.1:{port}\"\norigin_host = \"{OCS}\"\norigin_realm = \"{SERVER_REALM}\"\nwatchdog = \"6s\"\n[charging]\n"
+    );
+    let ocs = Ocs { server: Server::start(&config).await, port };
+    ocs.listens().await;
+    ocs
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_processes_have_every_message_charged_once_by_a_server_of_others_though_each_is_killed() {
+    const PEOPLE: i64 = 1_500;
+    const WINDOW: i64 = 20;
+    let ocs = charging_server().await;
+    ocs.fund(TOWN, 2 * PEOPLE).await;
+    let carrier = carrier_that(|options| options.latency = "1ms..25ms".parse().unwrap()).await;
+    let keys = format!("rate = 100.0\nsessions = 1\nwindow = {WINDOW}");
+    let route = sms_route("carrier", carrier.address(), &keys);
+    let mut all = Constellation::start(plan(&charges(OCS, SERVER_REALM, ocs.port, 1), &route)).await;
+    let town = town(&all).await;
+    town.import_csv(phones_csv(PEOPLE as u64)).await;
+    let alert = json!({"text": "The dam has burst", "audience": ["all"], "on_unknown": "hold"});
+    let alert = town.submit(&alert).await;
+    let goes_on = async |more: u64| {
+        let wanted = carrier.stats().accepted + more;
+        eventually("messages go out", AT_LAST, async || {
+            let accepted = carrier.stats().accepted;
+            if accepted >= wanted { Ok(()) } else { Err(format!("{accepted} of {wanted}")) }
+        })
+        .await;
+    };
+    goes_on(200).await;
+    let first = all.leads(&[0, 1], AT_LAST).await;
+    for victim in [first, 1 - first] {
+        all.processes[victim].kill9();
+        goes_on(300).await;
+        all.processes[victim].restart().await;
+        goes_on(100).await;
+    }
+    let report = eventually("all is decided", AT_LAST, async || {
+        let report = all.report(&[0, 1], &alert, AT_LAST).await;
+        if rests(&report) { Ok(report) } else { Err(report) }
+    })
+    .await;
+    let (charged, unknown) = (sent(&report), count(&report, "unknown") as i64);
+    println!("{charged} charged, {unknown} unknown");
+    assert_eq!(charged + unknown, PEOPLE, "{report}");
+    assert!(unknown <= 2 * WINDOW, "{report}");
+    comes_to(&[&ocs], (2 * PEOPLE - charged, unknown, charged)).await;
+}
+
+/// The connections of both processes, that of the first one first.
+fn both(ocs: &Listener) -> [CreditClient; 2] {
+    let mut lines: Vec<(String, CreditClient)> = (0..2)
+        .map(|_| {
+            let (mut line, asked) = ocs.accept();
+            line.send(&cea(&asked, ocs.name));
+            (asked.find(avp::ORIGIN_HOST).unwrap().utf8().unwrap().to_owned(), line)
+        })
+        .collect();
+    lines.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, [format!("a.{SERVER_HOST}"), format!("b.{SERVER_HOST}")]);
+    lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().try_into().ok().unwrap()
+}
+
+/// The first request on either line, and whose it is.
+async fn first_asked(lines: &mut [CreditClient; 2]) -> (usize, Heard) {
+    lines.iter().for_each(|line| line.stream().set_nonblocking(true).unwrap());
+    let asking = eventually("somebody asks", AT_LAST, async || {
+        let speaks = |line: &CreditClient| match line.stream().peek(&mut [0; 1]) {
+            Ok(_) => true,
+            Err(error) => panic_unless_nothing_came(&error),
+        };
+        lines.iter().position(speaks).ok_or("nobody")
+    })
+    .await;
+    lines.iter().for_each(|line| line.stream().set_nonblocking(false).unwrap());
+    (asking, block_in_place(|| asked_next(&mut lines[asking])))
+}
+
+fn panic_unless_nothing_came(error: &io::Error) -> bool {
+    assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "{error}");
+    false
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_a_process_asked_before_it_died_another_asks_in_the_same_words_with_the_t_bit() {
+    let (ocs, port) = Listener::open(OCS);
+    let carrier = carrier().await;
+    let route = sms_route("carrier", carrier.address(), "");
+    let mut all = Constellation::start(plan(&charges(OCS, SERVER_REALM, port, 1), &route)).await;
+    let mut lines = block_in_place(|| both(&ocs));
+    let town = town(&all).await;
+    town.add_recipients(&json!([phone_owner("ann", 0)])).await;
+    let alert = town.submit(&json!({"text": "The dam has burst", "audience": ["all"]})).await;
+    let (asking, asked) = first_asked(&mut lines).await;
+    let (session, kind, number, is_again) = said(&asked);
+    assert_eq!((kind, number, is_again), (INITIAL, 0, false));
+    assert!(session.starts_with(&format!("{SERVER_HOST};")), "{session}");
+    // One client, and an agent of it.
+    let named = |asked: &Heard, name| asked.find(name).unwrap().utf8().unwrap().to_owned();
+    assert_eq!([avp::ORIGIN_HOST, avp::ROUTE_RECORD].map(|name| named(&asked, name)), [SERVER_HOST; 2]);
+    let slot = asked.message().header.end_to_end >> 26;
+    all.processes[asking].kill9();
+    let other = &mut lines[1 - asking];
+    let asked = block_in_place(|| asked_next(other));
+    assert_eq!(said(&asked), (session.clone(), INITIAL, 0, true));
+    assert_eq!([avp::ORIGIN_HOST, avp::ROUTE_RECORD].map(|name| named(&asked, name)), [SERVER_HOST; 2]);
+    assert_ne!(
+        asked.message().header.end_to_end >> 26,
+        slot,
+        "no two processes give out the same identifier"
+    );
+    assert_eq!(carrier.stats().accepted, 0, "nothing is sent before it is granted");
+    other.send(&cca(&asked, ocs.name, 2001));
+    let asked = block_in_place(|| asked_next(other));
+    assert_eq!(said(&asked), (session, TERMINATION, 1, false));
+    let used = asked.within(&[avp::USED_SERVICE_UNIT, avp::CC_SERVICE_SPECIFIC_UNITS]).unwrap();
+    assert_eq!(used.u64(), Ok(1));
+    other.send(&cca(&asked, ocs.name, 2001));
+    all.done(&[1 - asking], &alert, AT_LAST).await;
+    assert_eq!(carrier.stats().accepted, 1);
+}
