@@ -1,9 +1,12 @@
 //! The simulators on the command line: `campanile sim …`.
 
+mod client;
+
 use crate::chance::Delay;
 use crate::town::{Form, Habits, Town};
 use crate::{credit, mailbox, smsc, town};
 use clap::{Args, Subcommand};
+use client::ClientArgs;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -23,11 +26,12 @@ pub enum Command {
   campanile sim mail --listen 127.0.0.1:2525 --page 127.0.0.1:8082
   campanile sim mail --people --door 127.0.0.1:2526 --folder mail")]
     Mail(Box<MailArgs>),
-    /// A credit-control server of others, at which our own messages can be paid: listens until Ctrl-C.
+    /// A credit-control server of others, at which our own messages can be paid: listens until Ctrl-C. Or a client of one.
     #[command(after_help = "Examples:
   campanile sim credit --listen 127.0.0.1:3869
   campanile sim credit --balance 1000 --latency 20ms..200ms --refused 0.05 --refused-with 4012
-  campanile sim credit --lost 0.01 --origin-host ocs.example --origin-realm example")]
+  campanile sim credit --lost 0.01 --origin-host ocs.example --origin-realm example
+  campanile sim credit --connect 127.0.0.1:3868 --sessions 1000 --at-once 50 --script 'I5 U3/5 = T2'")]
     Credit(Box<CreditArgs>),
     /// A generated town of recipients, as a file to import.
     #[command(after_help = "Examples:
@@ -141,6 +145,8 @@ pub struct CreditArgs {
     /// Decides whom the shares hit [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    #[command(flatten)]
+    client: ClientArgs,
 }
 
 /// Who is behind the addresses.
@@ -202,9 +208,11 @@ impl Command {
             Command::Mail(args) => {
                 mailbox::run(args.options()?).map_err(|error| format!("sim mail: {error}"))
             }
-            Command::Credit(args) => {
-                credit::run(args.options()?).map_err(|error| format!("sim credit: {error}"))
+            Command::Credit(args) => match args.options()? {
+                Credit::Server(options) => credit::run(options),
+                Credit::Client(options) => credit::client::run(options),
             }
+            .map_err(|error| format!("sim credit: {error}")),
             Command::Town(args) => args.write(),
         }
     }
@@ -265,12 +273,25 @@ impl MailArgs {
     }
 }
 
+/// Which side of credit control.
+#[derive(Debug)]
+pub enum Credit {
+    /// Who charges.
+    Server(credit::Options),
+    /// Who asks.
+    Client(credit::client::Options),
+}
+
 impl CreditArgs {
     /// What is asked for.
     ///
     /// # Errors
     /// The field that cannot be.
-    pub fn options(self) -> Result<credit::Options, String> {
+    pub fn options(self) -> Result<Credit, String> {
+        let (host, realm) = (self.origin_host.clone(), self.origin_realm.clone());
+        if let Some(client) = self.client.options(host, realm)? {
+            return Ok(Credit::Client(client));
+        }
         let mut options =
             credit::Options { listen: "127.0.0.1:3869".to_owned(), ..credit::Options::default() };
         put(&mut options.listen, self.listen);
@@ -283,7 +304,7 @@ impl CreditArgs {
         put(&mut options.lost, self.lost);
         put(&mut options.seed, self.seed);
         options.check()?;
-        Ok(options)
+        Ok(Credit::Server(options))
     }
 }
 
@@ -426,10 +447,26 @@ mod tests {
         let Command::Credit(args) = command("sim credit --balance 7 --lost 0.5 --refused-with 4012") else {
             panic!()
         };
-        let options = args.options().unwrap();
+        let Credit::Server(options) = args.options().unwrap() else { panic!() };
         assert_eq!((options.balance, options.lost, options.refused_with), (7, 0.5, 4012));
         let Command::Credit(args) = command("sim credit --lost 2") else { panic!() };
         assert_eq!(args.options().unwrap_err(), "lost: 2 is not a share from 0 to 1");
+    }
+
+    #[test]
+    fn a_credit_control_client_is_as_its_options_say() {
+        let line =
+            "sim credit --connect h:1 --sessions 9 --subscribers 3 --script I5,T5 --origin-host smf.example";
+        let Command::Credit(args) = command(line) else { panic!() };
+        let Credit::Client(options) = args.options().unwrap() else { panic!() };
+        assert_eq!((options.connect.as_str(), options.sessions, options.subscribers), ("h:1", 9, 3));
+        assert_eq!((options.script, options.origin_host.as_str()), ("I5 T5".parse().unwrap(), "smf.example"));
+        let Command::Credit(args) = command("sim credit --connect h:1 --at-once 0") else { panic!() };
+        assert!(args.options().unwrap_err().starts_with("at_once: "));
+        for wrong in ["--connect h:1 --balance 5", "--script I5", "--connect h:1 --script T5"] {
+            let line = format!("sim credit {wrong}");
+            assert!(Line::try_parse_from(line.split(' ')).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! - [`town`]: people with devices, and what they do when a message comes.
 //! - [`smsc`]: a carrier that speaks SMPP.
 //! - [`mailbox`]: a mail server that keeps what it gets.
-//! - [`credit`]: a credit-control server of others.
+//! - [`credit`]: a credit-control server of others, and a client.
 //! - [`Command`]: all of it on the command line.
 
 mod agenda;
@@ -17,7 +17,7 @@ pub mod smsc;
 mod tally;
 pub mod town;
 
-pub use command::{Command, CreditArgs, MailArgs, SmscArgs, TownArgs};
+pub use command::{Command, Credit, CreditArgs, MailArgs, SmscArgs, TownArgs};
 
 use std::future::Future;
 use std::io::{self, Write};

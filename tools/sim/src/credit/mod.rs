@@ -5,6 +5,7 @@
 //! answers late, with a refusal or not at all, as its [`Options`] say. Of money and of units that nothing is said of it says 5031.
 
 mod book;
+pub mod client;
 mod service;
 mod talk;
 #[cfg(test)]
