@@ -88,7 +88,7 @@ impl Shard {
     fn view(&self, id: Hash128, session: &Session) -> OpenSession {
         OpenSession {
             session: id,
-            id: session.id.clone(),
+            id: session.id.as_slice().into(),
             client: session.client.and_then(|client| self.clients.get(client)).cloned(),
             account: session.account,
             number: session.number,

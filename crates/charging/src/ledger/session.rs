@@ -59,7 +59,7 @@ pub struct Session {
     pub until_us: u64,
     pub target: Target,
     /// Session-Id as it came; empty: nobody can be asked about the session.
-    pub id: Box<[u8]>,
+    pub id: Vec<u8>,
     /// Who opened it.
     pub client: Option<ClientNumber>,
     /// Most sessions have one service: it needs no room of its own.

@@ -5,12 +5,20 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use super::account::AccountNumber;
+use super::client::ClientNumber;
 use super::hash::Hash128;
 use super::session::{Session, Taken};
 
 /// Where a session stands, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
+
+/// A session that begins.
+pub(super) struct Begun<'a> {
+    pub account: AccountNumber,
+    pub session_id: &'a [u8],
+    pub client: Option<ClientNumber>,
+}
 
 /// Ends a chain.
 const NOWHERE: u32 = u32::MAX;
@@ -26,8 +34,15 @@ struct Slot {
     /// Neighbours in the chain of the account; of a vacant one `after` is the next vacant one.
     before: u32,
     after: u32,
-    /// None: vacant.
-    session: Option<Session>,
+    is_open: bool,
+    /// Where it is vacant, what it was: its lists keep their room for the next one.
+    session: Session,
+}
+
+impl Slot {
+    fn open(&self) -> Option<&Session> {
+        self.is_open.then_some(&self.session)
+    }
 }
 
 /// The sessions.
@@ -61,13 +76,14 @@ impl Sessions {
     /// The session in a place.
     #[inline]
     pub(super) fn at(&self, place: Place) -> Option<&Session> {
-        self.slots.get(place.0 as usize)?.session.as_ref()
+        self.slots.get(place.0 as usize)?.open()
     }
 
     /// The session in a place, to be changed; its account stays.
     #[inline]
     pub(super) fn at_mut(&mut self, place: Place) -> Option<&mut Session> {
-        self.slots.get_mut(place.0 as usize)?.session.as_mut()
+        let slot = self.slots.get_mut(place.0 as usize)?;
+        slot.is_open.then_some(&mut slot.session)
     }
 
     pub fn find(&self, id: &Hash128) -> Option<&Session> {
@@ -76,35 +92,41 @@ impl Sessions {
 
     /// Adds a session, or another in its place.
     pub fn insert(&mut self, id: Hash128, session: Session) {
-        self.insert_at(self.place(&id), id, session);
+        let account = session.account;
+        let place = self.open_slot(self.place(&id), id);
+        self.slots[place as usize].session = session;
+        self.chain(place, account);
     }
 
-    /// The same where the place is known: that of the session with this id, if there is one.
-    pub(super) fn insert_at(&mut self, known: Option<Place>, id: Hash128, session: Session) -> Place {
-        let account = session.account;
-        let place = match known {
-            Some(Place(place)) => {
-                self.unchain(place);
-                place
-            }
-            None => self.take_vacant(id),
-        };
-        self.slots[place as usize].session = Some(session);
+    /// Begins a session, or begins it anew where one has this id: `known` is its place then. Nothing is reserved for it.
+    pub(super) fn begin(&mut self, known: Option<Place>, id: Hash128, begun: &Begun<'_>) -> Place {
+        let place = self.open_slot(known, id);
+        let session = &mut self.slots[place as usize].session;
+        let (mut session_id, mut more) = (std::mem::take(&mut session.id), std::mem::take(&mut session.more));
+        session_id.clear();
+        session_id.extend_from_slice(begun.session_id);
+        more.clear();
+        let Begun { account, client, .. } = *begun;
+        *session = Session { account, id: session_id, client, more, ..Session::default() };
         self.chain(place, account);
         Place(place)
     }
 
-    fn take_vacant(&mut self, id: Hash128) -> u32 {
-        let slot = Slot { id, before: NOWHERE, after: NOWHERE, session: None };
-        let place = self.vacant;
-        let place = match self.slots.get_mut(place as usize) {
-            Some(vacant) => {
-                self.vacant = vacant.after;
-                *vacant = slot;
+    /// A slot for this id, in no chain.
+    fn open_slot(&mut self, known: Option<Place>, id: Hash128) -> u32 {
+        if let Some(Place(place)) = known {
+            self.unchain(place);
+            return place;
+        }
+        let place = match self.slots.get_mut(self.vacant as usize) {
+            Some(slot) => {
+                let place = std::mem::replace(&mut self.vacant, slot.after);
+                (slot.id, slot.is_open) = (id, true);
                 place
             }
             None => {
-                self.slots.push(slot);
+                let session = Session::default();
+                self.slots.push(Slot { id, before: NOWHERE, after: NOWHERE, is_open: true, session });
                 (self.slots.len() - 1) as u32
             }
         };
@@ -129,14 +151,10 @@ impl Sessions {
     /// Takes it out of the chain of its account.
     fn unchain(&mut self, place: u32) {
         let Slot { before, after, session, .. } = &self.slots[place as usize];
-        let (before, after, account) = (*before, *after, session.as_ref().map(|session| session.account));
+        let (before, after, account) = (*before, *after, session.account as usize);
         match self.slots.get_mut(before as usize) {
             Some(before) => before.after = after,
-            None => {
-                if let Some(first) = account.and_then(|account| self.first_of.get_mut(account as usize)) {
-                    *first = after;
-                }
-            }
+            None => self.first_of.get_mut(account).into_iter().for_each(|first| *first = after),
         }
         if let Some(after) = self.slots.get_mut(after as usize) {
             after.before = before;
@@ -148,11 +166,11 @@ impl Sessions {
         let slot = |place: u32| self.slots.get(place as usize);
         let first = self.first_of.get(account as usize).copied().and_then(slot);
         let chain = std::iter::successors(first, move |before| slot(before.after));
-        chain.filter_map(|slot| Some((&slot.id, slot.session.as_ref()?)))
+        chain.filter_map(|slot| Some((&slot.id, slot.open()?)))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Hash128, &Session)> {
-        self.slots.iter().filter_map(|slot| Some((&slot.id, slot.session.as_ref()?)))
+        self.slots.iter().filter_map(|slot| Some((&slot.id, slot.open()?)))
     }
 
     /// For how many sessions there is memory.
@@ -160,17 +178,18 @@ impl Sessions {
         self.places.capacity().max(self.slots.capacity())
     }
 
-    /// Removes a session, and gives memory back when little of it is used.
-    pub fn remove(&mut self, id: &Hash128) -> Option<Session> {
+    /// Removes a session, and gives memory back when little of it is used. Says who opened it; None: there is no such session.
+    pub fn remove(&mut self, id: &Hash128) -> Option<Option<ClientNumber>> {
         let place = self.places.remove(id)?;
         self.unchain(place);
-        let vacant = Slot { id: *id, before: NOWHERE, after: self.vacant, session: None };
-        let removed = std::mem::replace(&mut self.slots[place as usize], vacant).session;
+        let slot = &mut self.slots[place as usize];
+        (slot.is_open, slot.after) = (false, self.vacant);
+        let client = slot.session.client;
         self.vacant = place;
         if self.slots.len() > ROOM_KEPT && self.places.len() * ROOM_PART < self.slots.len() {
             self.move_together();
         }
-        removed
+        Some(client)
     }
 
     /// Gives all sessions new places, one beside the other.
@@ -180,8 +199,8 @@ impl Sessions {
         moved.places.reserve(room);
         moved.slots.reserve(room);
         for slot in self.slots.drain(..) {
-            if let Some(session) = slot.session {
-                moved.insert(slot.id, session);
+            if slot.is_open {
+                moved.insert(slot.id, slot.session);
             }
         }
         *self = moved;
@@ -196,7 +215,7 @@ impl Sessions {
     /// Reads the account of the session in the place that was found.
     #[inline]
     pub(super) fn touch_place(&self, place: u32) -> AccountNumber {
-        self.slots.get(place as usize).and_then(|slot| slot.session.as_ref()).map_or(0, |found| found.account)
+        self.slots.get(place as usize).map_or(0, |slot| slot.session.account)
     }
 }
 
@@ -221,11 +240,20 @@ mod tests {
         ) {
             let (mut sessions, mut model) = (Sessions::default(), BTreeMap::new());
             for (number, (n, account, begins)) in (0..).zip(deeds) {
-                if begins {
-                    sessions.insert(id(n), session(account, number));
-                    model.insert(id(n), session(account, number));
+                if begins && number % 2 == 0 {
+                    // What was reserved before must not be there any more.
+                    let mut begun = session(account, number);
+                    begun.reservation(Some(number), None).reserved = 5;
+                    begun.reservation(None, Some(number)).reserved = 7;
+                    sessions.insert(id(n), begun.clone());
+                    model.insert(id(n), begun);
+                } else if begins {
+                    let begun = Begun { account, session_id: &number.to_le_bytes(), client: Some(number) };
+                    sessions.begin(sessions.place(&id(n)), id(n), &begun);
+                    let session_id = number.to_le_bytes().to_vec();
+                    model.insert(id(n), Session { client: Some(number), id: session_id, ..session(account, 0) });
                 } else {
-                    prop_assert_eq!(sessions.remove(&id(n)), model.remove(&id(n)));
+                    prop_assert_eq!(sessions.remove(&id(n)), model.remove(&id(n)).map(|session| session.client));
                 }
                 prop_assert_eq!(sessions.len(), model.len());
                 for account in 0..6 {
@@ -246,7 +274,7 @@ mod tests {
         for round in 0..3 {
             (0..10_000).for_each(|n| sessions.insert(id(n), session(n as u32 % 7, round)));
             assert!(sessions.slots.len() == 10_000, "vacant places are taken first");
-            (100..10_000).for_each(|n| drop(sessions.remove(&id(n))));
+            assert!((100..10_000).all(|n| sessions.remove(&id(n)).is_some()));
             assert!(sessions.room() <= 4 * ROOM_KEPT, "room for {}", sessions.room());
             assert!((0..100).all(|n| sessions.find(&id(n)) == Some(&session(n as u32 % 7, round))));
             assert_eq!((0..7).map(|account| sessions.of_account(account).count()).sum::<usize>(), 100);

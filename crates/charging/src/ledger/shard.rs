@@ -16,7 +16,7 @@ use super::key::PackedKey;
 use super::message::{Message, Messages, Stage};
 use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, Weights, result};
 use super::session::Session;
-use super::sessions::{Place, Sessions};
+use super::sessions::{Begun, Place, Sessions};
 use super::tariff::Target;
 
 /// Entries that are in the log already.
@@ -547,7 +547,7 @@ impl Shard {
             Deed::Initial => Some(self.begin_session(entry, earlier)?),
             Deed::Update => earlier,
             _ => {
-                let client = self.sessions.remove(&id).and_then(|session| session.client);
+                let client = self.sessions.remove(&id).flatten();
                 client.into_iter().for_each(|client| self.clients.over(client));
                 None
             }
@@ -566,15 +566,10 @@ impl Shard {
 
     fn begin_session(&mut self, entry: &Entry, earlier: Option<Place>) -> Result<Place, Unfit> {
         let account = entry.account.ok_or(Unfit("a session of no account"))?;
-        let session = Session {
-            account,
-            id: entry.session_id.as_slice().into(),
-            client: entry.client,
-            ..Session::default()
-        };
         let client = earlier.and_then(|place| self.sessions.at(place)).and_then(|before| before.client);
         self.commit_client(entry, client)?;
-        let place = self.sessions.insert_at(earlier, entry.session, session);
+        let begun = Begun { account, session_id: &entry.session_id, client: entry.client };
+        let place = self.sessions.begin(earlier, entry.session, &begun);
         if earlier.is_none() {
             self.expiry.push(entry.until_us, Due::Session(entry.session));
         }

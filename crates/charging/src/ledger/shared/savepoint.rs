@@ -140,7 +140,9 @@ impl Savepoint {
         for (id, session) in self.sessions.drain(..).rev() {
             match session {
                 Some(session) => shard.sessions.insert(id, session),
-                None => drop(shard.sessions.remove(&id)),
+                None => {
+                    shard.sessions.remove(&id);
+                }
             }
         }
         if let Some(clients) = self.clients.take() {
