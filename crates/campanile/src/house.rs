@@ -96,6 +96,15 @@ fn cores() -> Result<Arc<net::Cores>, String> {
     Ok(Arc::new(cores))
 }
 
+/// The engine, alone or among others.
+async fn start(parts: Parts, member: Option<engine::Node>) -> Result<Engine, String> {
+    let engine = match member {
+        None => Engine::start(parts).await,
+        Some(member) => Engine::join(parts, member).await,
+    };
+    engine.map_err(|error| error.to_string())
+}
+
 impl House {
     /// Builds the house. What fails is told in words; nothing is left running.
     pub async fn open(setup: Setup, reload: Option<doors::http::Reload>) -> Result<House, String> {
@@ -118,11 +127,7 @@ impl House {
             parties: setup.parties.clone(),
         };
         let member = member(node.as_ref(), &setup);
-        let engine = match member.clone() {
-            None => Engine::start(parts).await,
-            Some(member) => Engine::join(parts, member).await,
-        }
-        .map_err(|error| error.to_string())?;
+        let engine = start(parts, member.clone()).await?;
         let (platforms, clients) = callers(&setup)?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());

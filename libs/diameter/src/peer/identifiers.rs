@@ -37,7 +37,7 @@ impl EndToEnd {
         let counting = mask(u32::BITS - SLOT_BITS);
         let steps = (started / STEP_S) as u32;
         let next = (steps << RANDOM_BITS_AMONG | random & mask(RANDOM_BITS_AMONG)) & counting;
-        EndToEnd { fixed: slot % Self::SLOTS << (u32::BITS - SLOT_BITS), next, counting }
+        EndToEnd { fixed: (slot % Self::SLOTS) << (u32::BITS - SLOT_BITS), next, counting }
     }
 
     /// The next identifier.
