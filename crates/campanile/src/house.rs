@@ -132,6 +132,7 @@ impl House {
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
         world.outbox = outbox;
+        world.papers = Some(Arc::new(crate::papers::StoredPapers { store: store.clone() }));
         let lead = furnish(&mut world, &engine, member.as_ref())?;
         let among = node.as_ref().zip(lead.as_ref());
         let among =
@@ -212,6 +213,8 @@ impl House {
                 gateway::mail::start(mail, self.tags.clone(), &self.world)
                     .map_err(|problems| said(&name, &problems))?
             }
+            CarrierSetup::Edge(edge) => gateway::edge::start((**edge).clone(), &self.world)
+                .map_err(|problems| said(&name, &problems))?,
             CarrierSetup::Topic(topic) => gateway::topic::start((**topic).clone(), &self.world)
                 .map_err(|problems| said(&name, &problems))?,
         };

@@ -10,6 +10,7 @@ mod keys;
 mod lead;
 mod metering;
 mod money;
+mod papers;
 pub mod serve;
 mod servers;
 pub mod setup;

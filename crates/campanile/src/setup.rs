@@ -4,6 +4,7 @@ use doors::http::{CapSender, HttpConfig, PlatformSettings};
 use doors::smpp::{SmppClient, SmppConfig};
 use doors::topic::TopicsConfig;
 use engine::PartySettings;
+use gateway::edge::EdgeRoute;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
 use gateway::topic::TopicRoute;
@@ -227,6 +228,8 @@ pub enum CarrierSetup {
     Mail(Box<MailRoute>),
     /// Onto text topics.
     Topic(Box<TopicRoute>),
+    /// To edge sites.
+    Edge(Box<EdgeRoute>),
 }
 
 /// The simulator behind a route.

@@ -78,5 +78,6 @@ async fn start(way: &Way, simulator: &Simulator, setup: &Setup) -> std::io::Resu
             Mailbox::start(options).await.map(Carrier::Mail)
         }
         CarrierSetup::Topic(_) => Err(std::io::Error::other("a text topic is real, and has no simulator")),
+        CarrierSetup::Edge(_) => Err(std::io::Error::other("an edge site has no simulator")),
     }
 }

@@ -25,7 +25,7 @@ impl Scales {
     pub fn replace(&self, ways: &[Way]) {
         let sms = |way: &Way| match &way.carrier {
             CarrierSetup::Sms(sms) => Some((way.route.name.clone(), (**sms).clone())),
-            CarrierSetup::Mail(_) | CarrierSetup::Topic(_) => None,
+            CarrierSetup::Mail(_) | CarrierSetup::Topic(_) | CarrierSetup::Edge(_) => None,
         };
         self.routes.store(Arc::new(ways.iter().filter_map(sms).collect()));
     }
@@ -38,7 +38,7 @@ impl Weigher for Scales {
         match body {
             Body::Sms { text } => gateway::sms::parts(sms, text),
             Body::Short(short) => gateway::sms::parts_of_short(sms, short),
-            Body::Mail { .. } | Body::Topic { .. } => 1,
+            Body::Mail { .. } | Body::Topic { .. } | Body::Edge { .. } => 1,
         }
     }
 }

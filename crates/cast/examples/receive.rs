@@ -22,6 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         overwrite: false,
         sync: given("sync").map_or(Ok(false), str::parse)?,
         once: true,
+        arrived: None,
     };
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let receiving = tokio::spawn(Receiving::bind(options)?.run(tell));

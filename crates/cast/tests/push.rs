@@ -52,6 +52,7 @@ fn receiving(into: &Path) -> ReceiveOptions {
         overwrite: false,
         sync: false,
         once: false,
+        arrived: None,
     }
 }
 
@@ -224,7 +225,9 @@ async fn every_refusal_is_told_in_words_and_nothing_is_sent() {
     for (change, expected) in cases {
         let receiver = started(change);
         let report = push(sending(&path, &[receiver.address])).await;
-        let Outcome::Refused(words) = outcome(&report) else { panic!("{expected}: {report:?}") };
+        let (Outcome::Refused(words) | Outcome::NoRoom(words)) = outcome(&report) else {
+            panic!("{expected}: {report:?}")
+        };
         assert!(words.contains(expected), "{words}");
         assert_eq!(report.sent.sources, 0);
     }

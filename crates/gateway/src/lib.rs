@@ -5,8 +5,9 @@
 //! - [`journal`]: what became of them, on the topic of outcomes, before anybody acts on it.
 //! - [`peers`]: what gateways of several processes tell each other.
 //! - [`purse`]: who pays for what is written.
-//! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`notice`]: what we tell platforms and observers, by HTTP.
+//! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`edge`]: files for sites, by paced UDP. [`notice`]: what we tell platforms and observers, by HTTP.
 
+pub mod edge;
 pub mod feed;
 pub mod journal;
 pub mod mail;

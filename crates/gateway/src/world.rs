@@ -11,6 +11,7 @@ use records::Timestamp;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::edge::Papers;
 use crate::feed::Recovery;
 use crate::peers::Shared;
 use crate::purse::Purse;
@@ -44,6 +45,8 @@ pub struct World {
     pub outbox: Option<Arc<dyn Bus>>,
     /// Who pays for messages; nothing by default: they cost nothing.
     pub purse: Option<Arc<dyn Purse>>,
+    /// What alerts consist of beside their texts; nothing by default: then edge routes have nothing to push.
+    pub papers: Option<Arc<dyn Papers>>,
     /// What earlier processes left half done, found once for all routes.
     pub(crate) recovery: Arc<Recovery>,
 }
@@ -61,6 +64,7 @@ impl World {
             shared: None,
             outbox: None,
             purse: None,
+            papers: None,
             recovery,
         }
     }

@@ -11,14 +11,16 @@ pub enum Channel {
     Mail = 1,
     /// Text topics, for displays and scripts, by the topic protocol.
     Topic = 2,
+    /// Files for edge sites: sirens, signs, studios; by paced UDP.
+    Edge = 3,
 }
 
 /// Channels the design names that a later version builds. They are refused by name.
-const PLANNED: [&str; 7] = ["pager", "voice", "fax", "im", "edge", "webhook", "push"];
+const PLANNED: [&str; 6] = ["pager", "voice", "fax", "im", "webhook", "push"];
 
 impl Channel {
     /// All channels that exist, in the order a recipient without an order of their own is tried.
-    pub const ALL: [Channel; 3] = [Channel::Sms, Channel::Mail, Channel::Topic];
+    pub const ALL: [Channel; 4] = [Channel::Sms, Channel::Mail, Channel::Topic, Channel::Edge];
 
     /// The channel's name, as in `sms:+46701234567`.
     pub fn name(self) -> &'static str {
@@ -26,6 +28,7 @@ impl Channel {
             Channel::Sms => "sms",
             Channel::Mail => "mail",
             Channel::Topic => "topic",
+            Channel::Edge => "edge",
         }
     }
 }
@@ -43,8 +46,9 @@ impl std::str::FromStr for Channel {
             "sms" => Ok(Channel::Sms),
             "mail" => Ok(Channel::Mail),
             "topic" => Ok(Channel::Topic),
+            "edge" => Ok(Channel::Edge),
             planned if PLANNED.contains(&planned) => Err(format!("channel {planned} is not built yet")),
-            other => Err(format!("channel {other:?} is unknown; channels are sms, mail, topic")),
+            other => Err(format!("channel {other:?} is unknown; channels are sms, mail, topic, edge")),
         }
     }
 }

@@ -12,6 +12,7 @@ mod batch;
 mod bill;
 mod channel;
 mod delivery;
+mod edge;
 mod group;
 mod ids;
 mod message;
@@ -35,6 +36,7 @@ pub use batch::{AttemptResultRef, OutcomeBatch};
 pub use bill::{Bill, BillItem, Funding, Unpaid};
 pub use channel::Channel;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
+pub use edge::{EDGE_SITE_OCTETS_MAX, checked_edge_site};
 pub use group::{Group, Rule, Test};
 pub use ids::{AlertId, AlertNo, EndpointNo};
 pub use message::{
@@ -44,7 +46,7 @@ pub use message::{
 pub use notice::{Notice, NoticeVerb};
 pub use outcome::{
     AttemptRef, AttemptResult, Claim, Inbound, InboundOctets, Intent, NotTried, Outcome, Receipt,
-    ReceiptState, decode_outcomes, encode_outcomes, mail_key,
+    ReceiptState, decode_outcomes, edge_key, encode_outcomes, mail_key,
 };
 pub use recipient::{Device, Position, QuietHours, Recipient};
 pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage, RosterSheet};

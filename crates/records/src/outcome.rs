@@ -214,6 +214,14 @@ pub fn mail_key(alert: AlertNo, endpoint: EndpointNo) -> u64 {
     mix(mix(SALT ^ u64::from(endpoint.0)) ^ alert.0)
 }
 
+/// The key by which an edge site's submission and its receipt find each other. Stable over versions; never the same for two
+/// endpoints of one alert.
+pub fn edge_key(alert: AlertNo, endpoint: EndpointNo) -> u64 {
+    /// "edge" in ASCII.
+    const SALT: u64 = 0x6564_6765_0000_0000;
+    mix(mix(SALT ^ u64::from(endpoint.0)) ^ alert.0)
+}
+
 /// The finaliser of SplitMix64: a bijection that spreads every bit over all.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -49,7 +49,7 @@ pub struct Entry {
     pub endpoint: EndpointNo,
     /// Which attempt, from 1.
     pub attempt: u8,
-    /// E.164, addr-spec, or a topic without its `@`.
+    /// E.164, addr-spec, a topic without its `@`, or an edge site's name.
     pub address: String,
     /// Which of the segment's bodies, unless `own` is there.
     pub body: u16,
@@ -82,6 +82,11 @@ pub enum Body {
     Short(Box<Short>),
     /// Text for a text topic; the gateway makes messages of it.
     Topic {
+        /// Text.
+        text: String,
+    },
+    /// Text for an edge site; the gateway puts it into a bundle with the alert's papers.
+    Edge {
         /// Text.
         text: String,
     },

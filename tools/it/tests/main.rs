@@ -13,6 +13,7 @@ mod crash_more;
 mod deploy;
 mod disk_full;
 mod drills;
+mod edge;
 mod following;
 mod foreign_mail;
 mod foreign_smsc;

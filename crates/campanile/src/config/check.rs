@@ -40,6 +40,7 @@ impl Check<'_> {
         self.routes();
         self.smpp();
         self.topics();
+        self.edge();
         self.diameter();
         self.charging();
         self.platforms();
@@ -167,13 +168,14 @@ impl Check<'_> {
         self.check(&at("name"), wrong_name(&route.name));
         // A channel or mode that is wrong was a problem when it was read.
         if route.channel.is_none() && !self.places.contains_key(&at("channel")) {
-            self.add(&at("channel"), "is needed: sms, mail or topic");
+            self.add(&at("channel"), "is needed: sms, mail, topic or edge");
         }
         if route.mode.is_none() && !self.places.contains_key(&at("mode")) {
             self.add(&at("mode"), "is needed: live or drill");
         }
         let has_address = self.places.contains_key(&at("address"));
-        let is_here = route.channel == Some(Channel::Topic);
+        // These have no address, or one for each site.
+        let is_here = matches!(route.channel, Some(Channel::Topic | Channel::Edge));
         match (has_address || is_here, route.sim && !is_here) {
             (true, true) => self.add(&at("sim"), "excludes address: the simulator has its own"),
             (false, false) => self.add(&at("address"), "is needed, or sim = true"),
@@ -210,6 +212,11 @@ impl Check<'_> {
         }
         if self.config.topics.is_none() && route.channel == Some(Channel::Topic) {
             found.push(("channel", "topic needs a section [topics]: nobody could read them".to_owned()));
+        }
+        if let Some(edge) = &self.config.edge
+            && let Some(edge) = route.edge(self.data, edge, Vec::new())
+        {
+            found.extend(edge.problems().into_iter().map(|problem| (problem.field, problem.reason)));
         }
         for (field, reason) in found {
             // Said already, in the words of the config.

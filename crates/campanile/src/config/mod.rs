@@ -8,6 +8,7 @@ mod check;
 mod check_platforms;
 mod check_servers;
 mod diameter;
+mod edge;
 mod nearest;
 mod node;
 mod platforms;
@@ -23,6 +24,7 @@ mod values;
 
 pub use charging::{Charging, ChargingMode, ChargingTariff, DefaultAccount, Price};
 pub use diameter::{Diameter, DiameterPeer};
+pub use edge::{Edge, EdgeSite};
 pub use node::ENVIRONMENT_PREFIX;
 pub use platforms::{Keyword, Platform, Smpp, SmppClient};
 pub use problem::{Place, Problem, Problems};

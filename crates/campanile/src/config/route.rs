@@ -1,7 +1,7 @@
 //! `[[route]]`: one way out, and what its gateway and the engine are told of it.
 
 use super::read::section;
-use super::values::TlsChoice;
+use super::values::{BitRate, TlsChoice};
 use doors::topic::TopicsConfig;
 use gateway::Secret;
 use gateway::mail::{MailRoute, Tls};
@@ -14,6 +14,7 @@ use smpp::pdu::Version;
 use smpp::receipt::IdForm;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -108,6 +109,14 @@ section! {
         from: Option<String> = None,
         /// Mail: our name in EHLO.
         hello: Option<String> = None,
+        /// Edge: bits per second of a push, to the group or to each site.
+        bandwidth: Option<BitRate> = None,
+        /// Edge: the multicast group that all sites hear.
+        group: Option<SocketAddrV4> = None,
+        /// Edge: the interface by which it is reached.
+        interface: Option<Ipv4Addr> = None,
+        /// Edge: routers that its datagrams may pass.
+        hops: Option<u32> = None,
     }
 }
 
@@ -153,7 +162,7 @@ impl Route {
             cost: self.cost,
             priority: self.priority,
             validity_s: self.validity_s().unwrap_or(0),
-            receipts: self.receipts.unwrap_or(channel == Channel::Sms),
+            receipts: self.receipts.unwrap_or(matches!(channel, Channel::Sms | Channel::Edge)),
         })
     }
 
@@ -271,7 +280,13 @@ impl Route {
             ("from", self.from.is_some()),
             ("hello", self.hello.is_some()),
         ];
-        // A text topic is in this house: there is nobody to connect to.
+        let edge = [
+            ("bandwidth", self.bandwidth.is_some()),
+            ("group", self.group.is_some()),
+            ("interface", self.interface.is_some()),
+            ("hops", self.hops.is_some()),
+        ];
+        // A text topic is in this house: there is nobody to connect to. Edge sites have their own addresses and keys.
         let carriers = [
             ("address", self.address.is_some()),
             ("sim", self.sim),
@@ -279,13 +294,14 @@ impl Route {
             ("tls", self.tls.is_some()),
             ("ca_file", self.ca_file.is_some()),
             ("server_name", self.server_name.is_some()),
-            ("sessions", self.sessions.is_some()),
             ("window", self.window.is_some()),
         ];
+        let sessions = [("sessions", self.sessions.is_some())];
         let others: Vec<(&'static str, bool)> = match self.channel {
-            Some(Channel::Sms) => mail.to_vec(),
-            Some(Channel::Mail) => sms.to_vec(),
-            Some(Channel::Topic) => [&sms[..], &mail, &carriers].concat(),
+            Some(Channel::Sms) => [&mail[..], &edge].concat(),
+            Some(Channel::Mail) => [&sms[..], &edge].concat(),
+            Some(Channel::Topic) => [&sms[..], &mail, &edge, &carriers, &sessions].concat(),
+            Some(Channel::Edge) => [&sms[..], &mail, &carriers].concat(),
             None => Vec::new(),
         };
         others.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()

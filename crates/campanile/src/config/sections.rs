@@ -2,6 +2,7 @@
 
 use super::charging::Charging;
 use super::diameter::Diameter;
+use super::edge::Edge;
 use super::platforms::{Keyword, Platform, Smpp};
 use super::read::{section, words};
 use super::route::Route;
@@ -51,6 +52,8 @@ section! {
         keyword: Vec<Keyword> = Vec::new(),
         /// The topic protocol.
         topics: Option<Topics> = None,
+        /// Sites that alerts are pushed to as files.
+        edge: Option<Edge> = None,
         /// The Diameter server.
         diameter: Option<Diameter> = None,
         /// Money.

@@ -42,7 +42,7 @@ impl Config {
             diameter: self.diameter.as_ref().map(|diameter| diameter.server(data, self.charging.as_ref())),
             platforms: self.platforms(),
             parties: self.parties(),
-            routes: self.route.iter().filter_map(|route| self.way(route, data)).collect(),
+            routes: self.ways(data)?,
             cap_senders: self.cap_senders(),
             defaults: self.address_defaults(),
             engine: self.engine_settings(),
@@ -135,14 +135,25 @@ impl Config {
         Ok(HttpConfig { listen, tls, public_url, limits: self.http_limits() })
     }
 
-    fn way(&self, route: &Route, data: &Path) -> Option<Way> {
+    fn ways(&self, data: &Path) -> Result<Vec<Way>, String> {
+        let sites = self.edge.as_ref().map(|edge| edge.sites(data)).transpose();
+        let sites = sites.map_err(|(at, why)| format!("{at}: {why}"))?.unwrap_or_default();
+        Ok(self.route.iter().filter_map(|route| self.way(route, data, &sites)).collect())
+    }
+
+    fn way(&self, route: &Route, data: &Path, sites: &[gateway::edge::EdgeSite]) -> Option<Way> {
         let door = self.smtp.as_ref().and_then(|smtp| smtp.domain.as_deref());
         let sms = route.sms(data, None).map(|sms| CarrierSetup::Sms(Box::new(sms)));
         let mail = || route.mail(data, None, door).map(|mail| CarrierSetup::Mail(Box::new(mail)));
         let simulator = route.sim.then(Simulator::default);
         let kept = self.topics.clone().unwrap_or_default().door(data, false);
         let topic = || route.topic(&kept).map(|topic| CarrierSetup::Topic(Box::new(topic)));
-        Some(Way { route: route.record()?, carrier: sms.or_else(mail).or_else(topic)?, simulator })
+        let edge = || {
+            let edge = route.edge(data, self.edge.as_ref()?, sites.to_vec())?;
+            Some(CarrierSetup::Edge(Box::new(edge)))
+        };
+        let carrier = sms.or_else(mail).or_else(topic).or_else(edge)?;
+        Some(Way { route: route.record()?, carrier, simulator })
     }
 }
 

@@ -83,7 +83,7 @@ fn every_problem_is_told_with_its_line_and_column() {
             "c.toml:3:9: http.burst: -1 is outside 0 to 4294967295",
             "c.toml:6:9: bus.fsync: \"allways\" is none of always, interval:5ms, os",
             "c.toml:8:1: route[0].address: is needed, or sim = true",
-            "c.toml:8:1: route[0].channel: is needed: sms, mail or topic",
+            "c.toml:8:1: route[0].channel: is needed: sms, mail, topic or edge",
             "c.toml:10:3: route[0].chanel: is unknown; did you mean channel?",
             "c.toml:11:8: route[0].mode: \"life\" is none of live, drill; did you mean live?",
             "c.toml:12:8: route[0].rate: must be a number, not a text",

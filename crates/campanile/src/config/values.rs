@@ -12,7 +12,7 @@ use smpp::pdu::Version;
 use smpp::receipt::IdForm;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,6 +43,9 @@ by_text! {
     Concat => parse_long,
     IdForm => parse_receipt_ids,
     bus::embedded::Fsync => parse_fsync,
+    BitRate => super::edge::parse_rate,
+    Ipv4Addr => |text| text.parse().map_err(|_| format!("{text:?} is not an IPv4 address, such as 192.0.2.7")),
+    SocketAddrV4 => |text| text.parse().map_err(|_| format!("{text:?} is not IPv4 address:port, such as 239.1.2.3:4811")),
 }
 
 impl Value for String {
@@ -128,6 +131,10 @@ macro_rules! integers {
     )*};
 }
 integers!(u8, u32, u64, usize, i32, i64);
+
+/// Bits per second: `20M`, `1.5G`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BitRate(pub f64);
 
 /// How a connection becomes secure: `true` and `false` where there is one way only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use crate::setup::{CarrierSetup, Retention, Setup, Simulator, SmtpDoor, Way};
 use doors::http::{HttpConfig, Limits};
 use gateway::Secret;
+use gateway::edge::EdgeRoute;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
 use gateway::sms::config::Source;
@@ -80,6 +81,9 @@ fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
         Channel::Topic => {
             CarrierSetup::Topic(Box::new(TopicRoute { name: name.to_owned(), rate, ..TopicRoute::default() }))
         }
+        Channel::Edge => {
+            CarrierSetup::Edge(Box::new(EdgeRoute { name: name.to_owned(), rate, ..EdgeRoute::default() }))
+        }
     };
     let route = Route {
         name: name.to_owned(),
@@ -122,7 +126,7 @@ pub fn counts(expected: &Expected) -> BTreeMap<&'static str, u64> {
         // A mailbox that takes a mail says nothing more of it: no receipt means accepted, not delivered.
         let (arrived, unheard) = match channel {
             Channel::Sms => (fates.silent, fates.unheard),
-            Channel::Mail | Channel::Topic => (0, fates.unheard + fates.silent),
+            Channel::Mail | Channel::Topic | Channel::Edge => (0, fates.unheard + fates.silent),
         };
         *counts.entry("failed").or_default() += fates.refused + fates.lost;
         *counts.entry("accepted").or_default() += unheard;

@@ -143,8 +143,8 @@ impl Growing {
         written.map_err(|error| failed("cannot write", &error))
     }
 
-    /// Puts the whole file into its place, durably if `sync`.
-    pub fn finish(self, folder: &Path, sync: bool) -> Result<(), Trouble> {
+    /// Puts the whole file into its place, durably if `sync`, and says where that is.
+    pub fn finish(self, folder: &Path, sync: bool) -> Result<PathBuf, Trouble> {
         let done = || {
             if sync {
                 self.part.sync_all()?;
@@ -153,7 +153,8 @@ impl Growing {
             fs::remove_file(&self.journal_path)?;
             if sync { File::open(folder)?.sync_all() } else { Ok(()) }
         };
-        done().map_err(|error| failed("cannot finish the file", &error))
+        done().map_err(|error| failed("cannot finish the file", &error))?;
+        Ok(self.place)
     }
 }
 

@@ -32,8 +32,9 @@ pub mod udp;
 mod wire_tests;
 
 pub use proof::SiteKey;
-pub use receive::{ReceiveOptions, Received, Receiving};
+pub use receive::{Arrived, ReceiveOptions, Received, Receiving};
 pub use send::{
-    Outcome, Progress, PushReport, SendOptions, Site, SiteReport, fresh_signing_key, public_key, send,
+    Outcome, Progress, PushReport, RATE_MIN, SITES_MAX, SendOptions, Site, SiteReport, fresh_signing_key,
+    public_key, send,
 };
 pub use stream::Counts;

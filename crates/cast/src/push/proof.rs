@@ -4,6 +4,7 @@
 //! TLS exports for this connection alone (RFC 5705, RFC 8446 section 7.5) and both nonces. Who stands between has
 //! two connections, which export different octets, so that what one side proves is worth nothing on the other.
 
+use crate::wire::Key;
 use blake3::Hash;
 
 /// Octets of keys, nonces and proofs.
@@ -25,6 +26,11 @@ impl SiteKey {
     /// A key of 32 random octets.
     pub fn new(octets: [u8; KEY_LEN]) -> Self {
         Self(octets)
+    }
+
+    /// The key that two sides share who share `key`.
+    pub fn of(key: &Key) -> Self {
+        Self(key.derive("campanile 2026 push"))
     }
 
     /// The key written in 64 hexadecimal digits. None when it is not.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -60,6 +60,19 @@ pub struct ReceiveOptions {
     pub sync: bool,
     /// Whether to end after one file.
     pub once: bool,
+    /// What is done with a file in its place before it counts as received.
+    pub arrived: Option<Arrived>,
+}
+
+/// What is done with a file that is in its place, by its path: only then its receipt is given. An error, in words, is told to the
+/// sender as trouble with the disk. It is done again whenever the same file is pushed again.
+#[derive(Clone)]
+pub struct Arrived(pub Arc<dyn Fn(&Path) -> Result<(), String> + Send + Sync>);
+
+impl fmt::Debug for Arrived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Arrived(…)")
+    }
 }
 
 /// What a receiver tells of itself.
@@ -235,6 +248,10 @@ async fn session(
         let stop = Arc::new(AtomicBool::new(false));
         let intake = Intake { manifest: manifest.clone(), assembly, growing, socket, stop: stop.clone() };
         take_in(connection, intake, StopOnDrop(stop), options).await?;
+    } else if let Some(arrived) = options.arrived.clone() {
+        // It may be that nothing was done with it yet: a crash came first.
+        let place = options.into.join(&manifest.name);
+        spawn_blocking(move || done_with(&arrived, &place)).await.map_err(io::Error::other)??;
     }
     let receipt = *bond.prove(&options.key, Part::Receipt, &manifest.whole).as_bytes();
     let receipt = Message::Receipt(receipt);
@@ -336,8 +353,11 @@ async fn take_in(
             Word::Trouble(trouble) => return Err(trouble.into()),
         }
     };
-    let (folder, sync) = (options.into.clone(), options.sync);
-    let mut finishing = spawn_blocking(move || growing.finish(&folder, sync));
+    let (folder, sync, arrived) = (options.into.clone(), options.sync, options.arrived.clone());
+    let mut finishing = spawn_blocking(move || {
+        let place = growing.finish(&folder, sync)?;
+        arrived.map_or(Ok(()), |arrived| done_with(&arrived, &place))
+    });
     let mut again = interval(REPORT_AGAIN);
     loop {
         tokio::select! {
@@ -345,6 +365,10 @@ async fn take_in(
             _ = again.tick() => { let _ = connection.send_datagram(last.clone().into()); }
         }
     }
+}
+
+fn done_with(arrived: &Arrived, place: &Path) -> Result<(), Trouble> {
+    (arrived.0)(place).map_err(|words| Trouble { reason: Reason::Disk, words })
 }
 
 async fn next_word(connection: &Connection, words: &mut UnboundedReceiver<Word>) -> io::Result<Word> {

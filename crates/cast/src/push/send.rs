@@ -89,6 +89,15 @@ pub enum Progress {
         /// Why, in words.
         words: String,
     },
+    /// Nothing more becomes of it, whatever becomes of the others.
+    Ended {
+        /// Which.
+        site: usize,
+        /// Whether it was ever there.
+        joined: bool,
+        /// What became of it.
+        outcome: Outcome,
+    },
 }
 
 /// What became of a site.
@@ -98,6 +107,8 @@ pub enum Outcome {
     Done,
     /// It cannot have the file: why, in words.
     Refused(String),
+    /// Its disk has no room for the file, or did not take it: why, in words. That may change.
+    NoRoom(String),
     /// It stayed away: what was last seen of it.
     Away(String),
     /// The deadline came first.
@@ -200,6 +211,11 @@ async fn visit_until(
         Some(deadline) => timeout(deadline, visiting).await.unwrap_or(Outcome::Late),
         None => visiting.await,
     };
+    let _ = visit.progress.send(Progress::Ended {
+        site: visit.number,
+        joined: standing.joined.is_some(),
+        outcome: outcome.clone(),
+    });
     let left = if outcome == Outcome::Done { 0 } else { standing.left };
     let began = began[visit.number.min(began.len() - 1)].get();
     let took = standing.joined.map(|joined| began.map_or(joined, |began| joined.max(*began)).elapsed());

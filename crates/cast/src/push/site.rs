@@ -60,6 +60,8 @@ enum Failed {
     ForNow(String),
     /// It will not.
     ForGood(String),
+    /// The site's disk does not take it: somebody there has to do something first.
+    Disk(String),
 }
 
 impl From<io::Error> for Failed {
@@ -107,6 +109,7 @@ impl Visit {
             let words = match ended {
                 Ok(()) => return Outcome::Done,
                 Err(Failed::ForGood(words)) => return Outcome::Refused(words),
+                Err(Failed::Disk(words)) => return Outcome::NoRoom(words),
                 Err(Failed::ForNow(words)) => words,
             };
             if standing.heard.elapsed() >= self.give_up {
@@ -229,6 +232,7 @@ impl Visit {
 async fn next(receive: &mut RecvStream, most: usize) -> Result<Message, Failed> {
     match Message::receive(receive, most).await {
         Ok(Message::End { reason: Reason::Busy, words }) => Err(Failed::ForNow(words)),
+        Ok(Message::End { reason: Reason::Disk, words }) => Err(Failed::Disk(words)),
         Ok(Message::End { words, .. }) => Err(Failed::ForGood(words)),
         Ok(message) => Ok(message),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(Failed::ForGood(error.to_string())),

@@ -80,6 +80,7 @@ async fn by_push(
         overwrite: true,
         sync: false,
         once: true,
+        arrived: None,
     });
     let receiving = tokio::spawn(receiving.unwrap().run(unbounded_channel().0));
     let site = Site { name: "site".into(), address: near, key };

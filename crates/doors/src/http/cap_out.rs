@@ -21,6 +21,14 @@ pub(crate) fn document(alert: &Alert) -> Outcome<Vec<u8>> {
     })
 }
 
+/// The same for who is no caller of this door.
+///
+/// # Errors
+/// In words: the alert cannot be written as CAP 1.2.
+pub fn cap_document(alert: &Alert) -> Result<Vec<u8>, String> {
+    document(alert).map_err(|problem| problem.detail().to_owned())
+}
+
 /// What came in as CAP for everybody; nothing else is public.
 pub(crate) fn public(alert: &Alert) -> Option<cap::Alert> {
     let Origin::Cap(original) = &alert.origin else { return None };

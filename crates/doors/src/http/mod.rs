@@ -47,6 +47,7 @@ mod tokens;
 pub use auth::ensure_admin_token;
 pub(crate) use auth::hash as token_hash;
 pub use cap_in::CapSender;
+pub use cap_out::cap_document;
 pub use forward::Forwarding;
 pub use links::{AnswerLinks, LINK_KEY_OCTETS};
 pub use sendsms::{MessageIntake, PLATFORMS_MAX, PlatformSettings, Platforms};

@@ -160,7 +160,7 @@ fn entry_of(block: &RosterBlock, endpoint: EndpointNo) -> Option<&RosterEntry> {
 
 fn own_octets(entry: &Entry) -> usize {
     let own = entry.own.as_deref().map_or(0, |body| match body {
-        Body::Sms { text } | Body::Topic { text } => text.len(),
+        Body::Sms { text } | Body::Topic { text } | Body::Edge { text } => text.len(),
         // Platforms' messages are never rendered here.
         Body::Short(_) => 0,
         Body::Mail { subject, text, html } => {

@@ -134,7 +134,11 @@ impl Wording {
             Rendering::Own(body) => *body,
         };
         // Nothing is rendered to a platform's own message.
-        let (Body::Sms { text } | Body::Mail { text, .. } | Body::Topic { text }) = body else { return None };
+        let (Body::Sms { text } | Body::Mail { text, .. } | Body::Topic { text } | Body::Edge { text }) =
+            body
+        else {
+            return None;
+        };
         let how = choices_line(request);
         Some(text.strip_suffix(&how).map(str::to_owned).unwrap_or(text))
     }
@@ -227,6 +231,7 @@ fn body(channel: Channel, text: String, subject: Option<String>, html: Option<St
         Channel::Sms => Body::Sms { text },
         Channel::Mail => Body::Mail { subject: subject.unwrap_or_else(|| first_words(&text)), text, html },
         Channel::Topic => Body::Topic { text },
+        Channel::Edge => Body::Edge { text },
     }
 }
 
@@ -270,7 +275,7 @@ fn source(request: &AlertRequest, channel: Channel, language: Option<&str>) -> O
             let resources: String = request.resources.iter().map(|link| format!("\n{link}")).collect();
             Some(Source { text: format!("{mark}{text}{resources}"), subject, html })
         }
-        Channel::Topic => {
+        Channel::Topic | Channel::Edge => {
             let text = own.text.as_ref().or(general).or(own.sms.as_ref())?;
             Some(Source { text: format!("{mark}{text}"), subject: None, html: None })
         }
@@ -310,7 +315,7 @@ mod tests {
             Rendering::Own(body) => *body,
         };
         match body {
-            Body::Sms { text } | Body::Mail { text, .. } | Body::Topic { text } => text,
+            Body::Sms { text } | Body::Mail { text, .. } | Body::Topic { text } | Body::Edge { text } => text,
             Body::Short(_) => panic!("nothing is rendered to it"),
         }
     }

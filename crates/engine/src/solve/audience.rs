@@ -78,6 +78,7 @@ pub fn checked_address(channel: Channel, address: &str) -> Result<String, String
         }
         Channel::Mail => checked_mail(address),
         Channel::Topic => records::checked_text_topic(address),
+        Channel::Edge => records::checked_edge_site(address),
     }
 }
 

@@ -75,6 +75,7 @@ pub fn address(channel: Channel, text: &str, defaults: Defaults) -> Result<Strin
         Channel::Sms => forms::phone(text, defaults),
         Channel::Mail => forms::mail(text),
         Channel::Topic => records::checked_text_topic(text.trim()),
+        Channel::Edge => records::checked_edge_site(text.trim()),
     }
 }
 

@@ -200,6 +200,7 @@ impl Client {
             Channel::Mail => format!("mail:r{round}.{number}.{place}@town.example"),
             Channel::Sms => format!("sms:{}", phone_number(number * endpoints + place)),
             Channel::Topic => format!("topic:r{round}.{number}.{place}"),
+            Channel::Edge => format!("edge:r{round}.{number}.{place}"),
         };
         let audience: Vec<String> = (0..endpoints).map(address).collect();
         let text = "Water is off until noon.";

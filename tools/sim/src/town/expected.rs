@@ -146,7 +146,7 @@ fn conduct(habits: &super::Habits, device: &records::Device) -> Conduct {
         Channel::Sms => habits.phone(&device.address),
         Channel::Mail => habits.mailbox(&device.address),
         // Nobody answers on a text topic.
-        Channel::Topic => Conduct::Silent,
+        Channel::Topic | Channel::Edge => Conduct::Silent,
     }
 }
 

@@ -187,7 +187,7 @@ impl Town {
             let broken = match devices[0].channel {
                 Channel::Sms => "+46-12",
                 Channel::Mail => "nobody@",
-                Channel::Topic => "#",
+                Channel::Topic | Channel::Edge => "#",
             };
             devices[0].address = broken.to_owned();
         }

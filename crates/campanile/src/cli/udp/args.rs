@@ -169,6 +169,9 @@ pub(crate) struct Pushed {
     /// With --into: ends after one file
     #[arg(long, requires = "into")]
     pub once: bool,
+    /// With --into: takes bundles of alerts alone, and unpacks each into a folder of its own before it counts as received
+    #[arg(long, requires = "into")]
+    pub unpack: bool,
     /// With --into: a file of the same name is replaced
     #[arg(long, requires = "into")]
     pub overwrite: bool,

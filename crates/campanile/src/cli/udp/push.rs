@@ -4,12 +4,15 @@ use super::super::{Failure, Outcome, print};
 use super::args::{Push, Receive};
 use super::shown;
 use cast::push::{
-    Outcome as End, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site, SiteKey,
+    Arrived, Outcome as End, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site,
+    SiteKey,
 };
+use gateway::edge::bundle::unpack;
 use pace::parse_bit_rate;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -30,7 +33,7 @@ fn site_key(file: Option<&Path>, addresses: &[SocketAddr]) -> Result<SiteKey, Fa
             "--key-file: needed where not all is on this machine; both sides get the same".to_owned(),
         ));
     }
-    Ok(SiteKey::new(super::key(file)?.derive("campanile 2026 push")))
+    Ok(SiteKey::of(&super::key(file)?))
 }
 
 /// Takes pushed files.
@@ -49,6 +52,7 @@ pub(super) fn take(args: &Receive, folder: &Path) -> Outcome {
         overwrite: args.pushed.overwrite,
         sync: true,
         once: args.pushed.once,
+        arrived: args.pushed.unpack.then(|| Arrived(Arc::new(|path| unpack(path).map(|_| ())))),
     };
     let is_json = args.shared.format.is_json();
     block_on(async {
@@ -173,6 +177,8 @@ impl Said {
     fn line(&mut self, progress: &Progress) -> String {
         let name = |site: &usize| self.names.get(*site).map_or("?", String::as_str);
         let (object, words): (Value, String) = match progress {
+            // The report at the end says it.
+            Progress::Ended { .. } => return String::new(),
             Progress::Joined { site, has, blocks } => (
                 json!({"joined": {"site": name(site), "has": has, "blocks": blocks}}),
                 format!("{}: is there, with {has} of {blocks} blocks", name(site)),
@@ -214,7 +220,7 @@ fn tell_end(report: &PushReport, is_json: bool) -> Outcome {
         let seconds = site.took.map(|took| took.as_secs_f64());
         let (state, why) = match &site.outcome {
             End::Done => ("done", None),
-            End::Refused(why) => ("refused", Some(why.clone())),
+            End::Refused(why) | End::NoRoom(why) => ("refused", Some(why.clone())),
             End::Away(why) => ("away", Some(why.clone())),
             End::Late => ("late", Some("the deadline came first".to_owned())),
         };

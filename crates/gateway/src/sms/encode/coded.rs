@@ -69,7 +69,7 @@ impl<'a> Coded<'a> {
                 Ok(Coded { octets: buffer, coding, shift, cut: Cut::By(script.concat), udh: &[] })
             }
             Body::Short(short) => Ok(Coded::of_short(short, flash, script, buffer)),
-            Body::Mail { .. } | Body::Topic { .. } => {
+            Body::Mail { .. } | Body::Topic { .. } | Body::Edge { .. } => {
                 Err(Unsendable { code: "sms:body", text: "the body is not a short message".to_owned() })
             }
         }

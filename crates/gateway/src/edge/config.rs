@@ -1,0 +1,126 @@
+//! An edge route: where its sites are, how fast they are pushed to, and for how long.
+
+use crate::world::{Problem, Secret};
+use cast::push::{RATE_MIN, SITES_MAX};
+use records::checked_edge_site;
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Pushes of one route under way at most: each has a stream of its own, at the whole bandwidth.
+pub const PUSHES_MAX: usize = 64;
+/// No push goes on for longer.
+pub const VALIDITY_MAX: Duration = Duration::from_secs(86_400);
+
+/// One `[[route]]` of channel `edge`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeRoute {
+    /// The route's name.
+    pub name: String,
+    /// Copies (a bundle to a site) that are begun per second; 0 is unlimited.
+    pub rate: f64,
+    /// Bits per second of one push: to the group, or to each site. Octets of UDP datagrams count, repair included.
+    pub bandwidth: f64,
+    /// All sites of a push hear this multicast group; none: each has a stream of its own.
+    pub group: Option<SocketAddrV4>,
+    /// The interface by which the group is reached.
+    pub interface: Option<Ipv4Addr>,
+    /// Routers that the group's datagrams may pass.
+    pub hops: u32,
+    /// Pushes at a time; an emergency waits for none of another lane.
+    pub pushes: usize,
+    /// A push ends after so long, whoever has the bundle by then.
+    pub validity: Duration,
+    /// The file of what signs the manifests: 64 hexadecimal digits; made if it is not there.
+    pub signing_key: PathBuf,
+    /// Everywhere it can push to.
+    pub sites: Vec<EdgeSite>,
+    /// Where bundles are made.
+    pub work: PathBuf,
+}
+
+/// One `[[edge.site]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EdgeSite {
+    /// As in `edge:NAME`.
+    pub name: String,
+    /// `host:port`, where its receiver listens.
+    pub address: String,
+    /// The words that both sides have; nothing: it is on this machine.
+    pub key: Option<Secret>,
+}
+
+impl Default for EdgeRoute {
+    fn default() -> EdgeRoute {
+        EdgeRoute {
+            name: String::new(),
+            rate: 0.0,
+            bandwidth: 20e6,
+            group: None,
+            interface: None,
+            hops: 4,
+            pushes: 4,
+            validity: Duration::from_secs(600),
+            signing_key: PathBuf::new(),
+            sites: Vec::new(),
+            work: PathBuf::new(),
+        }
+    }
+}
+
+impl EdgeRoute {
+    /// Everything that is wrong; empty if the route can be started.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut check = |field: &'static str, wrong: bool, reason: String| {
+            if wrong {
+                problems.push(Problem { field, reason });
+            }
+        };
+        check("name", self.name.is_empty(), "is needed".to_owned());
+        let rate = self.rate;
+        check("rate", !rate.is_finite() || rate < 0.0, format!("{rate} is not a rate"));
+        let slow = !self.bandwidth.is_finite() || self.bandwidth < RATE_MIN as f64;
+        check("bandwidth", slow, format!("must be at least {RATE_MIN} bit/s"));
+        let is_group = self.group.is_none_or(|group| group.ip().is_multicast() && group.port() != 0);
+        check("group", !is_group, "is no multicast group with a port, such as 239.1.2.3:4811".to_owned());
+        let alone = self.group.is_none() && self.interface.is_some();
+        check("interface", alone, "is of no use without group".to_owned());
+        check("hops", self.hops > 255, "must be at most 255".to_owned());
+        let pushes = !(1..=PUSHES_MAX).contains(&self.pushes);
+        check("sessions", pushes, format!("must be 1 to {PUSHES_MAX}: pushes at a time"));
+        let validity = self.validity < Duration::from_secs(1) || self.validity > VALIDITY_MAX;
+        check("validity", validity, "must be 1s to 24h: how long a push goes on".to_owned());
+        problems
+    }
+}
+
+/// Everything wrong with a list of sites: place in it, key, and in words.
+pub fn site_problems(sites: &[EdgeSite]) -> Vec<(usize, &'static str, String)> {
+    let mut problems = Vec::new();
+    let mut names = BTreeSet::new();
+    for (place, site) in sites.iter().enumerate() {
+        match checked_edge_site(&site.name) {
+            Err(reason) => problems.push((place, "name", reason)),
+            Ok(_) if !names.insert(&site.name) => {
+                problems.push((place, "name", format!("{:?} is the name of another site", site.name)));
+            }
+            Ok(_) => {}
+        }
+        let port = site.address.rsplit_once(':').map(|(host, port)| (host, port.parse::<u16>()));
+        if !matches!(port, Some((host, Ok(1..))) if !host.is_empty()) {
+            let reason = format!("{:?} is not host:port, such as 192.0.2.7:4810", site.address);
+            problems.push((place, "address", reason));
+        }
+        let key = site.key.as_ref().map(|key| cast::wire::Key::from_words(key.reveal()));
+        if let Some(Err(reason)) = key {
+            problems.push((place, "key_file", reason));
+        }
+    }
+    if sites.len() > SITES_MAX {
+        let reason = format!("{} sites are over the limit of {SITES_MAX}", sites.len());
+        problems.push((SITES_MAX, "name", reason));
+    }
+    problems
+}
