@@ -206,7 +206,7 @@ async fn every_site_gets_the_bundle_and_its_receipt_is_on_record() {
     house.append(&segment(1, &[(0, "north"), (1, "south"), (2, "nowhere")], PATIENCE)).await;
     let (ended, mut delivered) = house.until_ended(3).await;
     running.stop().await;
-    let mut keys = Vec::new();
+    let mut keys: Vec<u64> = Vec::new();
     for endpoint in 0..2 {
         let AttemptResult::Accepted { keys: own, id } = &ended[&(endpoint, 1)] else { panic!("{ended:?}") };
         assert!(id.starts_with("alert-00000000-0000-0000-0000-000000000007-"), "{id}");
