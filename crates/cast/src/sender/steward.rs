@@ -43,7 +43,8 @@ struct Plan {
 /// What was decided on last, and said to people.
 #[derive(Default)]
 struct Decided {
-    /// What was asked for until then, in bits, and what each thread had told.
+    /// When, what was asked for until then, in bits, and what each thread had told.
+    at: Duration,
     asked_bits: f64,
     told: Vec<Tally>,
     reason: Option<&'static str>,
@@ -54,6 +55,8 @@ struct Decided {
 #[derive(Default)]
 struct Seen {
     at: Duration,
+    /// When threads told what they had sent, in the mean.
+    told_at: Duration,
     asked_bits: f64,
     sent: u64,
     counted: Counted,
@@ -272,7 +275,9 @@ impl Steward {
     fn decide(&mut self) -> Result<(), CastError> {
         self.count();
         let sending = self.running.iter().filter(|one| one.sends).count().max(1) as f64;
+        let span = self.counted_to.saturating_sub(self.decided.at);
         let asked = (self.asked_bits - self.decided.asked_bits) / self.packet_bits() / sending;
+        let asked_per_s = asked / span.as_secs_f64().max(1e-9);
         let mut tallies = self.hear_threads();
         for (tally, one) in tallies.iter_mut().zip(&mut self.running) {
             // The views may have been told of a part of it.
@@ -284,9 +289,10 @@ impl Steward {
             .zip(&self.decided.told)
             .zip(&self.running)
             .filter(|(_, one)| one.sends)
-            .map(|((tally, before), _)| tally.since(before, asked))
+            .map(|((tally, before), _)| tally.since(before, asked_per_s, span))
             .collect();
         (self.decided.told, self.decided.asked_bits) = (tallies, self.asked_bits);
+        self.decided.at = self.counted_to;
         let Some(decision) = self.judge(&reports) else { return Ok(()) };
         let plan = self.planned(&decision);
         if plan != self.plan { self.apply(plan) } else { Ok(()) }
@@ -378,6 +384,7 @@ impl Steward {
         let cpu: Duration = self.running.iter().map(|one| one.told.cpu).sum();
         let now = Seen {
             at: self.counted_to,
+            told_at: self.told_at(),
             asked_bits: self.asked_bits,
             sent: total(|tally| tally.packets),
             counted: self.peer.counted,
@@ -406,11 +413,29 @@ impl Steward {
             not_sent: asked.saturating_sub(now.sent),
             lost_socket,
             lost_path: lost - lost_socket,
-            ceiling: self.decided.ceiling,
+            ceiling: self.decided.ceiling.filter(|_| self.is_short(&seen, &now)),
             reason: self.decided.reason.take(),
         };
         self.seen = now;
         view
+    }
+
+    /// When the threads that send told what they had sent, in the mean.
+    fn told_at(&self) -> Duration {
+        let told = self.running.iter().filter(|one| one.sends).filter_map(|one| one.told.at);
+        let told: Vec<Duration> = told.map(|at| at.saturating_duration_since(self.begun)).collect();
+        let threads = u32::try_from(told.len()).unwrap_or(u32::MAX);
+        told.iter().sum::<Duration>().checked_div(threads).unwrap_or(self.counted_to)
+    }
+
+    /// Whether less than asked for was sent between two looks: over 1 percent, and more than is under way at their ends.
+    fn is_short(&self, before: &Seen, now: &Seen) -> bool {
+        const PART: f64 = 0.01;
+        let span_s = now.at.saturating_sub(before.at).as_secs_f64().max(1e-9);
+        let told_s = now.told_at.saturating_sub(before.told_at).as_secs_f64();
+        let asked = (now.asked_bits - before.asked_bits) / self.packet_bits() / span_s * told_s;
+        let under_way = 2.0 * f64::from(self.plan.burst) * self.plan.threads as f64;
+        asked - (now.sent - before.sent) as f64 > (asked * PART).max(under_way)
     }
 
     fn end_all(&mut self) -> Vec<Tally> {

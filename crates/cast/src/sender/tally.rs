@@ -5,6 +5,9 @@ use pace::Lag;
 use pace::crew::Report;
 use std::time::{Duration, Instant};
 
+/// What a thread tells of is no older: it tells every 5 ms, and wakes from a wait within 10.
+const TOLD_LATE: Duration = Duration::from_millis(15);
+
 /// Counts since the thread began; [`Tally::lag`] since it was last taken.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
@@ -43,7 +46,9 @@ pub struct Tally {
 
 impl Tally {
     /// What was done since `before`, of which this is a later state, as the rule that decides on threads reads it.
-    pub(super) fn since(&self, before: &Tally, asked: f64) -> Report {
+    /// `asked_per_s`: packets that were asked of the thread in a second, over a period of `span`. It told a little before the period's end, and
+    /// before its beginning: asked for is what belongs to the time that it told of.
+    pub(super) fn since(&self, before: &Tally, asked_per_s: f64, span: Duration) -> Report {
         let turns = self.turns.saturating_sub(before.turns).max(1);
         let each = |whole: Duration| Duration::from_secs_f64(whole.as_secs_f64() / turns as f64);
         let waited = self.waited.saturating_sub(before.waited);
@@ -62,10 +67,32 @@ impl Tally {
             loop_time: each(looped.saturating_sub(waited)),
             send_time: each(self.sending.saturating_sub(before.sending)),
             lag: self.lag,
-            asked,
+            asked: asked_per_s * wall.min(span + TOLD_LATE).as_secs_f64(),
             sent: self.packets - before.packets,
             written_off: self.written_off - before.written_off,
             errors: errors(self) - errors(before),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_of_a_thread_belongs_to_the_time_it_told_of() {
+        let begun = Instant::now();
+        let told = |ms: u64| Tally {
+            packets: ms,
+            looped: Duration::from_millis(ms),
+            at: Some(begun + Duration::from_millis(ms)),
+            ..Tally::default()
+        };
+        let span = Duration::from_millis(100);
+        // 1,000 packets a second, all sent: told 5 ms early, then just in time, then after having been parked.
+        for (before, now, asked) in [(100, 195, 95.0), (195, 300, 105.0), (300, 900, 115.0)] {
+            let report = told(now).since(&told(before), 1_000.0, span);
+            assert!((report.asked - asked).abs() < 1e-6, "{report:?}");
         }
     }
 }

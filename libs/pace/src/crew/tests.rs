@@ -218,6 +218,34 @@ fn a_stolen_cpu_is_told_as_the_hosts_other_work() {
     }
 }
 
+/// What a crew of one thread on one CPU says is in the way, period by period, if so much of what was asked for was sent in each.
+fn said(parts: impl Iterator<Item = f64>) -> Vec<Option<Ceiling>> {
+    let (mut crew, t) = (Crew::new(), Instant::now());
+    let decide = |(period, part): (u32, f64)| {
+        let asked = 8_500.0;
+        let threads = [Report { asked, ..report(Rung::Send, 1, 0.3, (asked * part) as u64) }];
+        let seen = Seen {
+            now: t + Duration::from_millis(100) * period,
+            rate_bits_per_s: asked * 10.0 * 8.0 * f64::from(simulation::MSS),
+            mss_octets: simulation::MSS,
+            burst_max: 1,
+            best: Rung::Send,
+            threads: &threads,
+            host: Host { cpus: 1, steal: 0.0, others: 0.0 },
+        };
+        crew.decide(&seen).ceiling
+    };
+    (1..).zip(parts).map(decide).collect()
+}
+
+#[test]
+fn what_other_periods_make_up_for_is_not_said_to_be_in_the_way() {
+    let made_up = said([1.07, 0.96, 0.97].into_iter().cycle().take(60));
+    assert!(made_up.iter().all(Option::is_none), "{made_up:?}");
+    let missing = said([1.0, 0.96, 0.97].into_iter().chain(std::iter::repeat_n(0.96, 20)));
+    assert!(missing[5..].iter().all(Option::is_some), "{missing:?}");
+}
+
 #[test]
 fn a_rate_that_the_cpus_cannot_do_is_told_as_such() {
     for seed in 0..5 {
