@@ -6,11 +6,12 @@
 //!
 //! - sending: `send` (the entry), `site` (a task for each site's control channel), `stream` (the thread for data);
 //! - receiving: `receive` (the entry, and a task for each sender), `intake` (the thread for data), `disk`;
-//! - on the wire: `packet` (data), `report` and `message` (control), `manifest`, `proof`.
+//! - on the wire: `packet` (data), `report`, `message` and `frames` (control), `manifest`, `proof`.
 
 mod assembly;
 mod code;
 mod disk;
+mod frames;
 mod intake;
 mod layout;
 mod link;
