@@ -20,6 +20,13 @@ async fn open(balance: i64) -> (Ocs, Kamailio) {
     (ocs, kamailio)
 }
 
+/// How often clients that were asked did this.
+async fn asked(ocs: &Ocs, fate: &str) -> u64 {
+    let metrics = ocs.server.api().get("/metrics").await.text;
+    let counter = format!("campanile_diameter_asked_total{{fate=\"{fate}\"}} ");
+    metrics.lines().find_map(|line| line.strip_prefix(&counter)).map_or(0, |count| count.parse().unwrap())
+}
+
 /// What the account's requests were, once the last one is on record.
 async fn requests(ocs: &Ocs) -> Vec<String> {
     eventually("the call's end is on record", PATIENCE, async || {
@@ -63,4 +70,29 @@ async fn kamailio_ends_a_call_whose_money_is_over() {
     let (balance, reserved, used) = ocs.money(CALLER).await;
     assert_eq!((balance + used, reserved), (8, 0));
     assert!(used >= 6, "{used}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kamailio_does_not_hear_that_a_caller_is_blocked_and_ends_the_call_when_it_asks_again() {
+    let (ocs, kamailio) = open(1_000).await;
+    let blocked = async {
+        eventually("the call is paid for", PATIENCE, async || match ocs.money(CALLER).await {
+            (_, reserved, used) if reserved > 0 && used > 0 => Ok(()),
+            other => Err(format!("{other:?}")),
+        })
+        .await;
+        ocs.act(CALLER, "block", &Value::Object(serde_json::Map::new())).await;
+    };
+    tokio::join!(kamailio.call("is_cut_off", true), blocked);
+    requests(&ocs).await;
+    let (balance, reserved, used) = ocs.money(CALLER).await;
+    assert_eq!((balance + used, reserved), (1_000, 0));
+    assert!(used < 60, "it was not paid to its end: {used}");
+    eventually("it was asked to end it, and did not answer", PATIENCE, async || {
+        match (asked(&ocs, "asked").await, asked(&ocs, "unanswered").await, asked(&ocs, "agreed").await) {
+            (1.., 1.., 0) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
 }
