@@ -3,6 +3,7 @@
 use campanile::cli::{self, Demo, Rooms, Serve};
 use campanile::config::{self, LogFormat};
 use campanile::{demo, house, serve};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
@@ -55,11 +56,31 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
 /// The log goes to standard error. `CAMPANILE_LOG` (`debug`, `gateway=trace`) and `CAMPANILE_LOG_FORMAT=json` go over `[log]`.
 fn log(filter: &str, format: LogFormat) {
     let filter = EnvFilter::try_from_env("CAMPANILE_LOG").unwrap_or_else(|_| EnvFilter::new(filter));
-    let logger = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let logger = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(is_coloured(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR")))
+        .with_writer(std::io::stderr);
     let wants_json = std::env::var("CAMPANILE_LOG_FORMAT").is_ok_and(|format| format == "json");
     if wants_json || format == LogFormat::Json {
         logger.json().init();
     } else {
         logger.init();
+    }
+}
+
+/// Colours are for eyes: in a journal or a container's log they are noise that no search finds its way through. `NO_COLOR` (not empty)
+/// takes them from terminals too.
+fn is_coloured(is_terminal: bool, no_color: Option<std::ffi::OsString>) -> bool {
+    is_terminal && no_color.is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_coloured;
+
+    #[test]
+    fn a_log_has_colours_on_a_terminal_alone_and_not_where_they_are_unwanted() {
+        assert!(is_coloured(true, None) && is_coloured(true, Some("".into())));
+        assert!(!is_coloured(false, None) && !is_coloured(true, Some("1".into())));
     }
 }
