@@ -64,10 +64,13 @@ pub struct ReceiveOptions {
     pub arrived: Option<Arrived>,
 }
 
+/// Something that is done with a file, by its path; an error says in words why it could not be.
+pub type Done = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
+
 /// What is done with a file that is in its place, by its path: only then its receipt is given. An error, in words, is told to the
 /// sender as trouble with the disk. It is done again whenever the same file is pushed again.
 #[derive(Clone)]
-pub struct Arrived(pub Arc<dyn Fn(&Path) -> Result<(), String> + Send + Sync>);
+pub struct Arrived(pub Arc<Done>);
 
 impl fmt::Debug for Arrived {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

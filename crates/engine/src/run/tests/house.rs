@@ -208,7 +208,10 @@ async fn serve(
             for entry in &segment.entries {
                 let text = match segment.body(entry).unwrap() {
                     Body::Short(short) => format!("{:?}", short.text),
-                    Body::Sms { text } | Body::Mail { text, .. } | Body::Topic { text } => text.clone(),
+                    Body::Sms { text }
+                    | Body::Mail { text, .. }
+                    | Body::Topic { text }
+                    | Body::Edge { text } => text.clone(),
                 };
                 sent.lock().unwrap().push((entry.address.clone(), text));
                 batch.extend(answer(&segment, entry));
