@@ -132,7 +132,8 @@ impl House {
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
         world.outbox = outbox;
-        world.papers = Some(Arc::new(crate::papers::StoredPapers { store: store.clone() }));
+        world.papers =
+            Some(Arc::new(crate::papers::StoredPapers { store: store.clone(), media: setup.media.clone() }));
         let lead = furnish(&mut world, &engine, member.as_ref())?;
         let among = node.as_ref().zip(lead.as_ref());
         let among =
@@ -235,6 +236,7 @@ impl House {
             let deps = doors::http::Deps {
                 engine: self.engine.clone(),
                 store: self.store.clone(),
+                media: setup.media.clone(),
                 clock: clock.clone(),
                 links,
                 cap_senders: self.cap_senders.clone(),

@@ -5,7 +5,7 @@ use crate::setup::{Retention, Setup};
 use engine::{Engine, report};
 use records::{Alert, EndpointNo};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use store::SharedStore;
 use tokio::io::AsyncWriteExt;
 
@@ -16,13 +16,17 @@ const AT_ONCE: usize = 100;
 /// Deliveries exported in one piece.
 const PAGE: usize = 5_000;
 const DAY_S: i64 = 86_400;
+/// An alert lasts 40 days at most; a day more for what is retried at its end.
+const MEDIA_KEPT: Duration = Duration::from_secs(41 * 86_400);
 
 /// Runs until it is aborted.
 pub async fn keep(setup: Setup, store: SharedStore, engine: Engine) {
-    if setup.retention.days == 0 {
-        return;
-    }
     loop {
+        forget_media(&setup).await;
+        if setup.retention.days == 0 {
+            tokio::time::sleep(LOOK_EVERY).await;
+            continue;
+        }
         // Of several processes one does it.
         if engine.leader() == engine::Leader::Here
             && let Err(error) = look(&setup.data, &setup.retention, &store, &engine).await
@@ -30,6 +34,18 @@ pub async fn keep(setup: Setup, store: SharedStore, engine: Engine) {
             tracing::error!(error, "old alerts are kept: they could not be exported or removed");
         }
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Attachments that no alert can need any more.
+async fn forget_media(setup: &Setup) {
+    let media = setup.media.clone();
+    let before = SystemTime::now() - MEDIA_KEPT;
+    let removed = tokio::task::spawn_blocking(move || media.remove_before(before)).await;
+    match removed.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+        Ok(0) => {}
+        Ok(files) => tracing::info!(files, "attachments past their time were removed"),
+        Err(error) => tracing::warn!(%error, "attachments past their time are kept"),
     }
 }
 
@@ -114,6 +130,7 @@ mod tests {
             receipts: true,
         };
         Setup {
+            media: store::media::Media::at(&data.join("media")),
             smpp: None,
             topics: None,
             ledger: None,
@@ -168,6 +185,7 @@ mod tests {
             participants_only: false,
             flash: false,
             resources: Vec::new(),
+            attachments: Vec::new(),
             area: None,
         }
     }

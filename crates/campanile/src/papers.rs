@@ -1,13 +1,15 @@
 //! What alerts consist of, for gateways that send all of it.
 
 use futures_util::future::BoxFuture;
-use gateway::edge::{AlertPapers, NoPapers, Papers};
-use records::{Alert, AlertNo, Mode, Priority, Timestamp};
+use gateway::edge::{AlertPapers, AttachedFile, NoPapers, Papers};
+use records::{Alert, AlertNo, Attachment, Mode, Priority, Timestamp};
 use store::SharedStore;
+use store::media::Media;
 
 /// Alerts in the store.
 pub(crate) struct StoredPapers {
     pub(crate) store: SharedStore,
+    pub(crate) media: Media,
 }
 
 impl Papers for StoredPapers {
@@ -37,7 +39,20 @@ impl StoredPapers {
             sent: rfc3339(alert.created),
             expires: rfc3339(request.expires),
             links: request.resources.clone(),
-            attachments: Vec::new(),
+            attachments: request.attachments.iter().filter_map(|one| self.attached(one)).collect(),
+        })
+    }
+}
+
+impl StoredPapers {
+    /// Nothing only where a record names no file at all.
+    fn attached(&self, one: &Attachment) -> Option<AttachedFile> {
+        Some(AttachedFile {
+            name: one.name.clone(),
+            media_type: one.media_type.clone(),
+            size: one.size,
+            blake3: one.blake3.clone(),
+            file: self.media.path(&one.blake3)?,
         })
     }
 }

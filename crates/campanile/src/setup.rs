@@ -19,6 +19,8 @@ pub struct Setup {
     pub data: PathBuf,
     /// SQL and topics.
     pub kept: Kept,
+    /// Files that alerts carry.
+    pub media: store::media::Media,
     /// The HTTP door.
     pub http: Option<HttpConfig>,
     /// The SMTP door.
@@ -89,6 +91,7 @@ impl Setup {
             ("[store], [bus] or [node]", self.kept.shared() != new.kept.shared()),
             ("[engine]", engine(self) != engine(new)),
             ("[retention]", self.retention != new.retention),
+            ("store.media", self.media != new.media),
             ("[recipients]", self.defaults != new.defaults),
             ("callback.secret", secret(self) != secret(new)),
         ]

@@ -64,6 +64,7 @@ async fn measure(seconds: u64, connections: usize, through_engine: bool, fsync: 
     let deps = Deps {
         engine: engine.clone(),
         store,
+        media: store::media::Media::at(&folder.path().join("media")),
         clock,
         links,
         cap_senders: Arc::default(),

@@ -28,6 +28,7 @@ pub fn request(text: &str) -> AlertRequest {
         participants_only: false,
         flash: false,
         resources: Vec::new(),
+        attachments: Vec::new(),
         area: None,
     }
 }

@@ -141,9 +141,26 @@ pub struct AlertRequest {
     pub flash: bool,
     /// Links to pictures and documents.
     pub resources: Vec<String>,
+    /// Files that go with it where a channel carries files.
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
     /// CAP areas and geocodes: people whose position or attribute fits are in the audience entry `area`. JSON of doors and engine.
     pub area: Option<AreaRequest>,
 }
+
+/// A file that an alert carries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Its name, without any path.
+    pub name: String,
+    /// Such as `audio/wav`.
+    pub media_type: String,
+    /// Octets.
+    pub size: u64,
+    /// BLAKE3 of its content, in hexadecimal digits: where it is kept.
+    pub blake3: String,
+}
+
 /// Where the audience is, when an entry of it is `area`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct AreaRequest {

@@ -29,7 +29,7 @@ mod topics;
 
 pub use account::{Account, Role, Token};
 pub use alert::{
-    Alert, AlertRequest, AlertState, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest,
+    Alert, AlertRequest, AlertState, AreaRequest, Attachment, AudienceEntry, CallbackEvent, CallbackRequest,
     ChannelTexts, Choice, MailText, Mode, OnUnknown, Origin, Priority, Strategy, Terminal, Texts,
 };
 pub use batch::{AttemptResultRef, OutcomeBatch};

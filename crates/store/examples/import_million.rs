@@ -217,6 +217,7 @@ fn alert() -> Alert {
             mode: Mode::Live,
             flash: false,
             resources: Vec::new(),
+            attachments: Vec::new(),
             area: None,
             participants_only: false,
         },

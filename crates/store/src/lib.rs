@@ -20,6 +20,7 @@ mod groups;
 pub mod import;
 mod leases;
 mod ledger_log;
+pub mod media;
 mod observers;
 mod opt_outs;
 pub mod postgres;

@@ -1,6 +1,7 @@
 //! Alerts to edge sites, by the real program on both ends.
 
-use it::{Server, free_port, program};
+use base64::Engine as _;
+use it::{Server, Setup, eventually, free_port, program};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -110,4 +111,131 @@ async fn an_alert_reaches_a_site_that_is_there_and_one_that_comes_late() {
         let cap = api.get(&format!("/api/v1/alerts/{id}/cap")).await.text;
         assert_eq!(read("alert.xml"), cap);
     }
+}
+
+/// Octets that do not shrink.
+fn noise(count: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let octet = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..count).map(octet).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attachments_reach_sites_that_come_late_or_are_killed_on_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let ports = [free_port(), free_port(), free_port()];
+    let sites: Vec<(&str, u16)> = ["north", "east", "south"].into_iter().zip(ports).collect();
+    let mut north = Site::start(folder.path(), "north", ports[0]);
+    let mut south = Site::start(folder.path(), "south", ports[2]);
+    let server = Server::start(&config(folder.path(), "bandwidth = \"6M\"", &sites)).await;
+    let api = server.api();
+    let tone = noise(3_000_000);
+    let stored =
+        api.post_as("/api/v1/attachments", "application/octet-stream", tone.clone()).await.expect(201);
+    let alert = json!({"text": "Leave.", "priority": "urgent", "terminal": "delivered",
+        "audience": ["edge:north", "edge:east", "edge:south"],
+        "attachments": [{"id": stored["id"], "name": "tone.wav", "type": "audio/wav"}]});
+    let id = api.submit(&alert).await;
+    south.next("coming");
+    let journal = |into: &Path| {
+        let mut files = std::fs::read_dir(into).unwrap().map(|entry| entry.unwrap().path());
+        files.find(|path| path.extension().is_some_and(|end| end == "journal"))
+    };
+    // A name, and four octets for each block that is written.
+    eventually("a block is written in the south", PATIENCE, async || {
+        let octets = journal(&south.into).map_or(0, |path| path.metadata().map_or(0, |about| about.len()));
+        if octets >= 36 { Ok(()) } else { Err(format!("{octets} octets of journal")) }
+    })
+    .await;
+    drop(south);
+    let mut south = Site::start(folder.path(), "south", ports[2]);
+    let again = south.next("coming");
+    assert!(again["has"].as_u64().unwrap() >= 1, "it goes on from what it had: {again}");
+    north.next("finished");
+    let mut east = Site::start(folder.path(), "east", ports[1]);
+    for site in [&mut south, &mut east] {
+        site.next("finished");
+    }
+    let report = api.until(&id, "all have it", PATIENCE, |report| report["state"] == "done").await;
+    assert_eq!(report["counts"]["delivered"], 3, "{report}");
+    for site in [&north, &east, &south] {
+        assert!(
+            std::fs::read(site.bundle().join("attachments/tone.wav")).unwrap() == tone,
+            "the tone differs"
+        );
+    }
+    let cap = std::fs::read_to_string(north.bundle().join("alert.xml")).unwrap();
+    assert!(cap.contains("<uri>attachments/tone.wav</uri>"), "{cap}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_goes_on_after_the_server_was_killed_and_leaves_one_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let ports = [free_port(), free_port()];
+    let sites: Vec<(&str, u16)> = ["north", "east"].into_iter().zip(ports).collect();
+    let mut north = Site::start(folder.path(), "north", ports[0]);
+    let mut server = Server::start(&config(folder.path(), "bandwidth = \"50M\"", &sites)).await;
+    let alert = json!({"text": "Leave.", "priority": "emergency", "terminal": "delivered",
+        "audience": ["edge:north", "edge:east"]});
+    let id = server.api().submit(&alert).await;
+    north.next("finished");
+    server.kill9();
+    server.restart_after_its_end().await;
+    let mut east = Site::start(folder.path(), "east", ports[1]);
+    east.next("finished");
+    let report =
+        server.api().until(&id, "both have it", PATIENCE, |report| report["counts"]["delivered"] == 2).await;
+    assert_eq!(report["counts"]["endpoints"], 2);
+    for site in [&north, &east] {
+        assert_eq!(std::fs::read_to_string(site.bundle().join("alert.txt")).unwrap(), "Leave.\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cap_message_brings_its_sound_and_what_cannot_be_attached_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let mut north = Site::start(folder.path(), "north", port);
+    let config = config(folder.path(), "bandwidth = \"50M\"", &[("north", port)]);
+    let http = "attachment_octets_max = 1000".to_owned();
+    let server = Server::start_with(Setup { config, http, ..Setup::default() }).await;
+    let api = server.api();
+    let too_large = api.post_as("/api/v1/attachments", "audio/wav", noise(1_001)).await;
+    assert_eq!(too_large.status, 413, "{}", too_large.text);
+    let alert =
+        |attachments: Value| json!({"text": "x", "audience": ["edge:north"], "attachments": attachments});
+    let absent = "0".repeat(64);
+    for (attachments, field) in [
+        (json!([{"id": absent, "name": "a"}]), "attachments[0].id"),
+        (json!([{"id": absent, "name": "../a"}]), "attachments[0].name"),
+        (json!([{"id": absent, "name": "a", "type": "wav"}]), "attachments[0].type"),
+        (json!([{"id": absent, "name": "a"}, {"id": absent, "name": "a"}]), "attachments[1].name"),
+        (json!([{"id": absent, "name": "a", "size": 1}]), "attachments[0].size"),
+    ] {
+        api.post("/api/v1/alerts", &alert(attachments)).await.expect_problem(422, field);
+    }
+    api.post("/api/v1/alerts", &json!({"text": "x", "audience": ["edge:a/b"]}))
+        .await
+        .expect_problem(422, "audience");
+    let tone = noise(700);
+    let content = base64::engine::general_purpose::STANDARD.encode(&tone);
+    let cap = format!(
+        "<alert xmlns=\"urn:oasis:names:tc:emergency:cap:1.2\"><identifier>1</identifier><sender>s</sender>\
+         <sent>2026-01-01T00:00:00-00:00</sent><status>Actual</status><msgType>Alert</msgType><scope>Public</scope>\
+         <info><category>Met</category><event>Flood</event><urgency>Immediate</urgency><severity>Severe</severity>\
+         <certainty>Observed</certainty><headline>Flood</headline><resource><resourceDesc>a tone</resourceDesc>\
+         <mimeType>audio/wav</mimeType><uri>tone.wav</uri><derefUri>{content}</derefUri></resource></info></alert>"
+    );
+    let reply = api.post_as("/api/v1/cap?audience=edge:north", "application/cap+xml", cap).await.expect(202);
+    north.next("finished");
+    assert_eq!(std::fs::read(north.bundle().join("attachments/tone.wav")).unwrap(), tone);
+    let shown = api.get(&format!("/api/v1/alerts/{}", reply["id"].as_str().unwrap())).await.expect(200);
+    let attached = &shown["request"]["attachments"][0];
+    let attached = if attached.is_null() { &shown["attachments"][0] } else { attached };
+    assert_eq!((&attached["name"], &attached["size"]), (&json!("tone.wav"), &json!(700)), "{shown}");
+    let file = api.get(&format!("/api/v1/attachments/{}", attached["id"].as_str().unwrap())).await;
+    assert_eq!((file.status, file.header("content-length")), (200, Some("700")));
 }

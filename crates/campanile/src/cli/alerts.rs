@@ -13,7 +13,10 @@ use std::time::SystemTime;
 
 pub(super) async fn send(send: Box<Send>) -> Outcome {
     let client = Client::new(&send.server)?;
-    let body = send.alert.request(SystemTime::now())?;
+    let mut body = send.alert.request(SystemTime::now())?;
+    if !send.attach.is_empty() {
+        body["attachments"] = super::attach::upload(&client, &send.attach).await?;
+    }
     let path = if send.sync { "/api/v1/alerts?mode=sync" } else { "/api/v1/alerts" };
     let mut request = client.request(Method::POST, path).json(&body);
     if let Some(key) = &send.idempotency_key {

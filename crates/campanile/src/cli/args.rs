@@ -318,6 +318,7 @@ pub(crate) enum Alert {
   campanile alert send --audience all --exclude group:leave --text \"Are you safe?\" \\
       --choice \"1=I am safe\" --choice \"2=I need help\" --priority emergency
   campanile alert send --audience sms:+46701234567 --text \"Hello\" --channel sms
+  campanile alert send --audience edge:north-siren --text \"Leave the valley\" --attach tone.wav
   campanile alert send --body alert.json --mode drill")]
     Send(Box<Send>),
     /// List alerts, newest first
@@ -368,6 +369,9 @@ pub(crate) struct Send {
     /// Wait until it is known whom it reaches
     #[arg(long)]
     pub sync: bool,
+    /// A file that goes with it to edge sites; again for more
+    #[arg(long, value_name = "FILE")]
+    pub attach: Vec<PathBuf>,
     /// The same key with the same alert sends it once, however often it is asked for (24 h)
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,

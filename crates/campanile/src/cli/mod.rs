@@ -6,6 +6,7 @@
 mod alert_args;
 mod alerts;
 mod args;
+mod attach;
 mod client;
 mod ledger;
 mod people;

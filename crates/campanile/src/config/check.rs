@@ -91,6 +91,7 @@ impl Check<'_> {
         );
         let none = "must be at least 1";
         self.check("http.body_octets_max", (http.body_octets_max == 0).then_some(none));
+        self.check("http.attachment_octets_max", (http.attachment_octets_max == 0).then_some(none));
         self.check("http.connections_max", (http.connections_max == 0).then_some(none));
         self.check("http.burst", (http.requests_per_s > 0 && http.burst == 0).then_some(none));
     }

@@ -110,6 +110,7 @@ impl Config {
     pub fn http_limits(&self) -> doors::http::Limits {
         doors::http::Limits {
             body_octets_max: self.http.body_octets_max,
+            attachment_octets_max: self.http.attachment_octets_max,
             requests_per_s: self.http.requests_per_s,
             burst: self.http.burst,
             connections_max: self.http.connections_max,

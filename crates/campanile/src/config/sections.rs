@@ -74,6 +74,8 @@ section! {
         public_url: Option<String> = None,
         /// Octets of a body that is read whole, decompressed.
         body_octets_max: usize = doors::http::Limits::default().body_octets_max,
+        /// Octets of one attachment.
+        attachment_octets_max: u64 = doors::http::Limits::default().attachment_octets_max,
         /// Requests a second of one token; 0 is unlimited.
         requests_per_s: u32 = doors::http::Limits::default().requests_per_s,
         /// Requests of one token at once above the rate.
@@ -90,6 +92,8 @@ section! {
         url: Secret = Secret::from("sqlite:campanile.db"),
         /// PostgreSQL: connections of this process.
         connections: u32 = CONNECTIONS,
+        /// The folder of attachments; several processes share it.
+        media: PathBuf = PathBuf::from("media"),
     }
 }
 

@@ -30,6 +30,7 @@ impl Config {
         Ok(Setup {
             data: data.to_owned(),
             kept: self.kept(data),
+            media: store::media::Media::at(&data.join(&self.store.media)),
             http: Some(self.http_config(data)?),
             smtp,
             smpp: self

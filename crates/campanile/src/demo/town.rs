@@ -50,6 +50,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
             bus: "bus".into(),
             fsync: bus::embedded::Fsync::Always,
         },
+        media: store::media::Media::at(&folder.join("media")),
         http: Some(HttpConfig { listen, tls: None, public_url, limits: Limits::default() }),
         smtp: Some(SmtpDoor { listen: door, domain: "alerts.example".to_owned() }),
         routes: CARRIERS.iter().map(|(name, channel, rate)| way(name, *channel, *rate, town)).collect(),

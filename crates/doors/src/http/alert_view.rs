@@ -94,6 +94,8 @@ pub(crate) fn request(request: &AlertRequest) -> Value {
     out.insert("participants_only".into(), request.participants_only.into());
     out.insert("flash".into(), request.flash.into());
     out.insert("resources".into(), request.resources.iter().map(String::as_str).collect());
+    let attachment = |one: &records::Attachment| json!({"id": one.blake3, "name": one.name, "type": one.media_type, "size": one.size});
+    out.insert("attachments".into(), request.attachments.iter().map(attachment).collect());
     if let Some(wanted) = &request.area {
         out.insert("area".into(), area(wanted));
     }

@@ -4,6 +4,7 @@ use super::accept::negotiate;
 use super::alert_body::{self, callback};
 use super::alert_view;
 use super::app::App;
+use super::attachments;
 use super::auth::Caller;
 use super::body::off_thread;
 use super::fields::{Object, nearest};
@@ -111,7 +112,8 @@ pub(crate) fn idempotency_key(
 async fn parse(app: &App, node: Node) -> Outcome<AlertRequest> {
     let (now, defaults) = (app.now(), app.defaults);
     let size = if let Node::Object(members) = &node { entries(members) } else { 0 };
-    off_thread(size * 100, move || alert_body::parse(node, now, defaults)).await?
+    let request = off_thread(size * 100, move || alert_body::parse(node, now, defaults)).await??;
+    attachments::keep(app, request).await
 }
 
 /// Entries of the longest list, a measure of the work.

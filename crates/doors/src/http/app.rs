@@ -1,5 +1,6 @@
 //! What every handler shares.
 
+use super::attachments::UPLOADS_MAX;
 use super::auth::{Caller, TokenCache};
 use super::body;
 use super::cap_in::CapSender;
@@ -46,6 +47,7 @@ impl Deref for App {
 pub(crate) struct Shared {
     pub engine: Engine,
     pub store: SharedStore,
+    pub media: store::media::Media,
     pub clock: Clock,
     pub links: Arc<AnswerLinks>,
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
@@ -65,6 +67,7 @@ pub(crate) struct Shared {
     pub large_bodies: Semaphore,
     pub streams: Arc<Semaphore>,
     pub imports: Semaphore,
+    pub uploads: Semaphore,
     /// True once the server is stopping.
     pub stopping: watch::Receiver<bool>,
     stripes: Vec<Mutex<()>>,
@@ -80,6 +83,7 @@ impl App {
             sendsms: Arc::new(sendsms),
             engine: deps.engine,
             store: deps.store,
+            media: deps.media,
             clock: deps.clock,
             links: deps.links,
             cap_senders: deps.cap_senders,
@@ -97,6 +101,7 @@ impl App {
             large_bodies: Semaphore::new(body::LARGE_BODIES_MAX),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             imports: Semaphore::new(IMPORTS_MAX),
+            uploads: Semaphore::new(UPLOADS_MAX),
             stopping,
             stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
         }))

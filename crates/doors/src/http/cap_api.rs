@@ -3,6 +3,7 @@
 use super::alert_body::whom;
 use super::alerts::{alert_id, idempotency_key, seen};
 use super::app::App;
+use super::attachments;
 use super::auth::{Caller, hash};
 use super::body::{self, media_type};
 use super::cap_in::{Intent, Oddity, intent};
@@ -52,7 +53,7 @@ pub(crate) async fn submit(
     let mut oddities: Vec<Oddity> = reading.problems.iter().map(oddity).collect();
     oddities.extend(meant.oddities.iter().cloned());
     let Intent { request, stops, .. } = meant;
-    let Some(request) = request else {
+    let Some(mut request) = request else {
         let stopped = stop(&app, &caller, &stops, &mut oddities).await?;
         let id = stopped.first().map(|alert| alert.id.to_string());
         let state = stopped.first().map(|alert| alert.state.name());
@@ -60,6 +61,7 @@ pub(crate) async fn submit(
             (StatusCode::OK, Json(json!({"id": id, "state": state, "problems": oddities}))).into_response()
         );
     };
+    request.attachments = attachments::of_cap(&app, &reading.alert, &mut oddities).await?;
     let key = match idempotency_key(&headers, || text.clone())? {
         Some(key) => key,
         None => own_key(&reading.alert, &text),

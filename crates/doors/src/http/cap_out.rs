@@ -2,8 +2,12 @@
 
 use super::alert_view::headline;
 use super::problem::{Kind, Outcome, Problem};
-use cap::{Category, Certainty, Circle, Info, MsgType, NamedValue, Scope, Severity, Status, Urgency};
-use records::{Alert, AlertRequest, AreaRequest, ChannelTexts, Mode, Origin, Priority, Timestamp};
+use cap::{
+    Category, Certainty, Circle, Info, MsgType, NamedValue, Resource, Scope, Severity, Status, Urgency,
+};
+use records::{
+    Alert, AlertRequest, AreaRequest, Attachment, ChannelTexts, Mode, Origin, Priority, Timestamp,
+};
 
 /// The name of geocodes whose domain we do not know.
 const GEOCODE_NAME: &str = "geocode";
@@ -96,9 +100,31 @@ fn info(alert: &Alert, language: Option<&str>, said: &ChannelTexts) -> Info {
         headline: Some(clean(line)),
         description: own.or(request.text.as_deref()).map(clean),
         web: request.resources.first().cloned(),
+        resources: request.attachments.iter().map(resource).collect(),
         areas: request.area.iter().map(area).collect(),
         ..Info::default()
     }
+}
+
+/// Where it is, seen from the document in a bundle; elsewhere its name.
+fn resource(one: &Attachment) -> Resource {
+    Resource {
+        description: clean(&one.name),
+        mime_type: one.media_type.clone(),
+        size: Some(one.size),
+        uri: Some(format!("attachments/{}", escaped(&one.name))),
+        deref_uri: None,
+        digest: None,
+    }
+}
+
+/// As a segment of a URI (RFC 3986, 3.3).
+fn escaped(name: &str) -> String {
+    let octet = |octet: u8| match octet {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(octet).to_string(),
+        _ => format!("%{octet:02X}"),
+    };
+    name.bytes().map(octet).collect()
 }
 
 /// XML 1.0 has no way to write control characters.

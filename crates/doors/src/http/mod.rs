@@ -11,6 +11,7 @@ mod alert_view;
 mod alerts;
 mod answer_page;
 mod app;
+mod attachments;
 mod auth;
 mod body;
 mod cap_api;
@@ -79,6 +80,8 @@ pub struct HttpConfig {
 pub struct Limits {
     /// Decompressed octets of a body that is read whole.
     pub body_octets_max: usize,
+    /// Octets of one attachment.
+    pub attachment_octets_max: u64,
     /// Requests a second of one token; 0 is unlimited.
     pub requests_per_s: u32,
     /// Requests of one token at once above the rate.
@@ -89,7 +92,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { body_octets_max: 64 << 20, requests_per_s: 20_000, burst: 40_000, connections_max: 10_000 }
+        Limits {
+            body_octets_max: 64 << 20,
+            attachment_octets_max: 256 << 20,
+            requests_per_s: 20_000,
+            burst: 40_000,
+            connections_max: 10_000,
+        }
     }
 }
 
@@ -99,6 +108,8 @@ pub struct Deps {
     pub engine: Engine,
     /// SQL.
     pub store: SharedStore,
+    /// Files that alerts carry.
+    pub media: store::media::Media,
     /// The wall clock.
     pub clock: Clock,
     /// Answer links; the engine has the same.

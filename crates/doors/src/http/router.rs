@@ -5,8 +5,8 @@ use super::problem::{Kind, Problem};
 use super::rest_of_body::read_away;
 use super::routes::ROWS;
 use super::{
-    accounts, alert_events, alerts, answer_page, auth, cap_api, credit_sessions, diameter_peers, fields,
-    forward, groups, openapi, ops, pages, recipients, recipients_stream, tariffs, tokens,
+    accounts, alert_events, alerts, answer_page, attachments, auth, cap_api, credit_sessions, diameter_peers,
+    fields, forward, groups, openapi, ops, pages, recipients, recipients_stream, tariffs, tokens,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -62,6 +62,8 @@ fn api_rest() -> Router<App> {
         .route("/api/v1/tokens", post(tokens::create).get(tokens::list))
         .route("/api/v1/tokens/{id}", delete(tokens::revoke))
         .route("/api/v1/cap", post(cap_api::submit))
+        .route("/api/v1/attachments", post(attachments::upload))
+        .route("/api/v1/attachments/{id}", get(attachments::show))
         .route("/api/v1/accounts", post(accounts::create).get(accounts::list))
         .route("/api/v1/accounts/{id}", get(accounts::show).post(accounts::act).patch(accounts::change))
         .route("/api/v1/accounts/{id}/records", get(accounts::records))

@@ -165,6 +165,8 @@ pub(crate) const ROWS: &[Row] = &[
     make(("DELETE", "/api/v1/alerts/{id}/observers/{observer}"), Need::Change, "remove an observer", &[], Takes::Nothing, 204, Gives::Nothing),
     make(("POST", "/api/v1/answers"), Need::Change, "an answer given by other means", &[], Takes::Json("AnswerRequest"), 204, Gives::Nothing),
     make(("POST", "/api/v1/cap"), Need::Submit, "submit a CAP 1.0 to 1.2 message", &["audience", "mode"], Takes::Media(&["application/cap+xml", "application/xml", "text/xml"]), 202, Gives::Json("CapSubmitted")),
+    make(("POST", "/api/v1/attachments"), Need::Submit, "hand in a file of any type, for alerts to name by its id (BLAKE3 of what is in it)", &[], Takes::Media(&["*/*"]), 201, Gives::Json("Uploaded")),
+    make(("GET", "/api/v1/attachments/{id}"), Need::See, "such a file", &[], Takes::Nothing, 200, Gives::Media(&["application/octet-stream"])),
     make(("POST", "/api/v1/tokens"), Need::Admin, "make a token; its secret is told this once", &[], Takes::Json("TokenRequest"), 201, Gives::Json("NewToken")),
     make(("GET", "/api/v1/tokens"), Need::Admin, "list tokens", &[], Takes::Nothing, 200, Gives::Page("Token")),
     make(("DELETE", "/api/v1/tokens/{id}"), Need::Admin, "revoke a token", &[], Takes::Nothing, 204, Gives::Nothing),

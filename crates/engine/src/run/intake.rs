@@ -466,6 +466,7 @@ fn standing_request(mode: Mode, lane: Lane, now: Timestamp) -> AlertRequest {
         participants_only: false,
         flash: false,
         resources: Vec::new(),
+        attachments: Vec::new(),
         area: None,
     }
 }

@@ -168,6 +168,7 @@ fn request(expires: Timestamp) -> AlertRequest {
         mode: Mode::Live,
         flash: false,
         resources: Vec::new(),
+        attachments: Vec::new(),
         area: None,
         participants_only: false,
     }

@@ -1,5 +1,6 @@
 //! An alert as a client writes it: JSON in, [`AlertRequest`] out, or every problem with its field.
 
+use super::attachments;
 use super::fields::{Object, list, noted, number, text};
 use super::json::Node;
 use super::problem::{Fields, Kind, Problem};
@@ -44,7 +45,7 @@ pub(crate) const POLYGON_POINTS_MAX: usize = 100_000;
 /// Kilometres from one side of the earth to the other.
 pub(crate) const RADIUS_KM_MAX: f64 = 20_100.0;
 
-const MEMBERS: [&str; 21] = [
+const MEMBERS: [&str; 22] = [
     "headline",
     "text",
     "texts",
@@ -64,6 +65,7 @@ const MEMBERS: [&str; 21] = [
     "mode",
     "flash",
     "resources",
+    "attachments",
     "area",
     "participants_only",
 ];
@@ -127,6 +129,7 @@ fn read(object: &mut Object, now: Timestamp, defaults: Defaults, fields: &mut Fi
         participants_only: object.flag("participants_only", fields).unwrap_or(false),
         flash: object.flag("flash", fields).unwrap_or(false),
         resources: resources(object, fields),
+        attachments: attachments::named(object, fields),
         area,
     }
 }

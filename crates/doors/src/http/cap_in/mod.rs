@@ -104,6 +104,7 @@ pub(crate) fn intent(
         participants_only,
         flash: false,
         resources: resources(&alert.infos),
+        attachments: Vec::new(),
         area,
     };
     Ok(Intent { request: Some(request), stops, oddities })

@@ -81,6 +81,7 @@ impl House {
         let deps = Deps {
             engine: engine.clone(),
             store: store.clone(),
+            media: store::media::Media::at(&dir.path().join("media")),
             clock,
             links: links.clone(),
             cap_senders: cap_senders.clone(),

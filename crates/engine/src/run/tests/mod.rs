@@ -276,7 +276,10 @@ async fn a_request_that_cannot_be_carried_out_is_refused_field_by_field(ground: 
         panic!("accepted")
     };
     let fields: Vec<&str> = problems.iter().map(|problem| problem.field.as_str()).collect();
-    assert_eq!(fields, ["audience[1]", "texts.sms", "texts.mail", "texts.topic", "expires", "channels"]);
+    assert_eq!(
+        fields,
+        ["audience[1]", "texts.sms", "texts.mail", "texts.topic", "texts.edge", "expires", "channels"]
+    );
     let mut empty = crate::testing::request("x");
     empty.audience.clear();
     assert!(matches!(house.engine.submit(draft(empty)).await, Err(EngineError::Unprocessable(_))));

@@ -1,0 +1,301 @@
+//! Files that alerts carry: handed in before the alert and named by it, or within a CAP message; given back.
+
+use super::app::App;
+use super::auth::Caller;
+use super::body::{self, broken};
+use super::cap_in::Oddity;
+use super::fields::Object;
+use super::json::Node;
+use super::problem::{Fields, Kind, Outcome, Problem};
+use super::query::{Captured, Query};
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use records::{AlertRequest, Attachment};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+use store::media::Stored;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt};
+
+/// Attachments of one alert.
+pub(crate) const ATTACHMENTS_MAX: usize = 32;
+/// Octets of an attachment's name: with its folder it fits into a tar header.
+pub(crate) const NAME_OCTETS_MAX: usize = 80;
+/// Characters of a media type.
+pub(crate) const TYPE_CHARS_MAX: usize = 100;
+/// Files that come at once.
+pub(crate) const UPLOADS_MAX: usize = 8;
+/// The type of what has none.
+const TYPE_DEFAULT: &str = "application/octet-stream";
+/// Hexadecimal digits of an id.
+const ID_CHARS: usize = 64;
+/// A whole file must be there within this.
+const WHOLE_FILE_MAX: Duration = Duration::from_secs(3_600);
+/// Octets of one piece of a file that is given back.
+const PIECE_OCTETS: usize = 64 << 10;
+/// Issuers pad, or do not.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Takes a file.
+pub(crate) async fn upload(
+    State(app): State<App>,
+    caller: Caller,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Response> {
+    Query::read(&uri, &[])?;
+    let Ok(_place) = app.uploads.try_acquire() else { return Err(app.busy("uploads", UPLOADS_MAX)) };
+    let octets_max = app.limits.attachment_octets_max;
+    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|octets| octets > octets_max) {
+        return Err(too_large(octets_max));
+    }
+    let mut reader = body::open(&headers, body)?;
+    let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(&app, &mut reader)).await;
+    let stored = taken.map_err(|_| {
+        let detail = format!("the file was not there after {} s", WHOLE_FILE_MAX.as_secs());
+        Problem::new(Kind::TooSlow, detail)
+    })??;
+    app.note(&caller, "attachment.upload", &stored.id, &format!("{} octets", stored.size)).await;
+    let at = format!("/api/v1/attachments/{}", stored.id);
+    let view = json!({"id": stored.id, "size": stored.size});
+    Ok((StatusCode::CREATED, [(LOCATION, at)], Json(view)).into_response())
+}
+
+async fn take(app: &App, reader: &mut body::Reader) -> Outcome<Stored> {
+    let octets_max = app.limits.attachment_octets_max;
+    let mut writing = app.media.begin().await.map_err(|error| not_written(&error))?;
+    loop {
+        let piece = reader.fill_buf().await.map_err(|error| broken(&error))?;
+        let length = piece.len();
+        if length == 0 {
+            return writing.finish().await.map_err(|error| not_written(&error));
+        }
+        if writing.size() + length as u64 > octets_max {
+            return Err(too_large(octets_max));
+        }
+        writing.write(piece).await.map_err(|error| not_written(&error))?;
+        reader.consume(length);
+    }
+}
+
+fn too_large(octets_max: u64) -> Problem {
+    let detail = format!("a file may have {octets_max} octets at most: [http] attachment_octets_max says so");
+    Problem::new(Kind::TooLarge, detail)
+}
+
+fn not_written(error: &io::Error) -> Problem {
+    let kind = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Kind::DiskFull,
+        _ => Kind::Internal,
+    };
+    tracing::error!(%error, "an attachment could not be stored");
+    Problem::new(kind, format!("the file could not be stored: {error}"))
+}
+
+fn not_read(error: &io::Error) -> Problem {
+    Problem::new(Kind::Internal, format!("attachments cannot be read: {error}"))
+}
+
+/// Gives a file back.
+pub(crate) async fn show(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
+    let gone = || Problem::new(Kind::NotFound, "there is no attachment of this id; it may be past its time");
+    let path = app.media.path(&id).ok_or_else(gone)?;
+    let file = match tokio::fs::File::open(path).await {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(gone()),
+        Err(error) => return Err(not_read(&error)),
+    };
+    let size = file.metadata().await.map_err(|error| not_read(&error))?.len();
+    let pieces = futures_util::stream::try_unfold(file, |mut file| async move {
+        let mut piece = Vec::with_capacity(PIECE_OCTETS);
+        (&mut file).take(PIECE_OCTETS as u64).read_to_end(&mut piece).await?;
+        Ok::<_, io::Error>((!piece.is_empty()).then_some((piece, file)))
+    });
+    let headers = [(CONTENT_TYPE, TYPE_DEFAULT.to_owned()), (CONTENT_LENGTH, size.to_string())];
+    Ok((headers, Body::from_stream(pieces)).into_response())
+}
+
+/// The attachments that an alert's body names; their sizes are not known yet.
+pub(crate) fn named(object: &mut Object, fields: &mut Fields) -> Vec<Attachment> {
+    let items = object.list("attachments", ATTACHMENTS_MAX, fields).unwrap_or_default();
+    let mut names = BTreeSet::new();
+    let mut attachments = Vec::new();
+    for (index, node) in items.into_iter().enumerate() {
+        let at = format!("attachments[{index}]");
+        let Some(one) = read(node, &at, fields) else { continue };
+        if !names.insert(one.name.clone()) {
+            fields.push(format!("{at}.name"), format!("{:?} is the name of another one", one.name));
+        }
+        attachments.push(one);
+    }
+    attachments
+}
+
+fn read(node: Node, at: &str, fields: &mut Fields) -> Option<Attachment> {
+    const KNOWN: [&str; 3] = ["id", "name", "type"];
+    let mut object = Object::open(node, at, &KNOWN, fields)?;
+    let (id, name) =
+        (object.needed_text("id", ID_CHARS, fields), object.needed_text("name", NAME_OCTETS_MAX, fields));
+    let media_type = object.text("type", TYPE_CHARS_MAX, fields).unwrap_or_else(|| TYPE_DEFAULT.to_owned());
+    if name.as_deref().is_some_and(|name| !is_plain(name)) {
+        let reason = format!(
+            "is no plain file name of at most {NAME_OCTETS_MAX} octets: without / and \\, no dot first, no spaces around"
+        );
+        fields.push(format!("{at}.name"), reason);
+    }
+    if !is_media_type(&media_type) {
+        fields.push(format!("{at}.type"), format!("{media_type:?} is no media type, such as audio/wav"));
+    }
+    Some(Attachment { name: name?, media_type, size: 0, blake3: id? })
+}
+
+/// A name that is a file's in any folder.
+fn is_plain(name: &str) -> bool {
+    let odd = |c: char| c.is_control() || matches!(c, '/' | '\\');
+    let fits = (1..=NAME_OCTETS_MAX).contains(&name.len());
+    fits && !name.starts_with('.') && !name.chars().any(odd) && name.trim() == name
+}
+
+/// RFC 6838, 4.2, without parameters.
+fn is_media_type(text: &str) -> bool {
+    let fits = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&octet);
+    let token = |part: &str| !part.is_empty() && part.bytes().all(fits);
+    text.split_once('/').is_some_and(|(kind, rest)| token(kind) && token(rest))
+}
+
+/// Looks whether what a request names is there, and keeps it from now on for as long as an alert can need it.
+pub(crate) async fn keep(app: &App, mut request: AlertRequest) -> Outcome<AlertRequest> {
+    if request.attachments.is_empty() {
+        return Ok(request);
+    }
+    let media = app.media.clone();
+    let looked = tokio::task::spawn_blocking(move || {
+        let mut fields = Fields::default();
+        for (index, one) in request.attachments.iter_mut().enumerate() {
+            match media.keep(&one.blake3)? {
+                Some(size) => one.size = size,
+                None => fields.push(
+                    format!("attachments[{index}].id"),
+                    "is no attachment that is here: POST its file to /api/v1/attachments first",
+                ),
+            }
+        }
+        Ok((request, fields))
+    });
+    let looked = looked.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+    let (request, fields) = looked.map_err(|error| not_read(&error))?;
+    if fields.is_empty() { Ok(request) } else { Err(Problem::fields(Kind::InvalidFields, fields)) }
+}
+
+/// Stores what a CAP message carries within itself (`derefUri`).
+pub(crate) async fn of_cap(
+    app: &App,
+    alert: &cap::Alert,
+    oddities: &mut Vec<Oddity>,
+) -> Outcome<Vec<Attachment>> {
+    let mut attachments: Vec<Attachment> = Vec::new();
+    for (at, info) in alert.infos.iter().enumerate() {
+        for (number, resource) in info.resources.iter().enumerate() {
+            let Some(content) = &resource.deref_uri else { continue };
+            let path = format!("alert/info[{}]/resource[{}]/derefUri", at + 1, number + 1);
+            let mut odd = |rule, words: &str| oddities.push(Oddity::new(&path, rule, words));
+            let content: String = content.chars().filter(|c| !c.is_whitespace()).collect();
+            let Ok(octets) = BASE64.decode(content) else {
+                odd("unused", "is no base64: it is not attached");
+                continue;
+            };
+            if octets.len() as u64 > app.limits.attachment_octets_max {
+                return Err(too_large(app.limits.attachment_octets_max));
+            }
+            let stored = store(app, &octets).await?;
+            // The same siren's tone stands in the info of every language.
+            if attachments.iter().any(|one| one.blake3 == stored.id) {
+                continue;
+            }
+            if attachments.len() == ATTACHMENTS_MAX {
+                odd("cut", "is one of more files than an alert can carry");
+                continue;
+            }
+            let name = cap_name(resource, attachments.len() + 1, &attachments);
+            let known = is_media_type(&resource.mime_type);
+            let media_type = if known { resource.mime_type.clone() } else { TYPE_DEFAULT.to_owned() };
+            attachments.push(Attachment { name, media_type, size: stored.size, blake3: stored.id });
+        }
+    }
+    Ok(attachments)
+}
+
+async fn store(app: &App, octets: &[u8]) -> Outcome<Stored> {
+    let written = async {
+        let mut writing = app.media.begin().await?;
+        writing.write(octets).await?;
+        writing.finish().await
+    };
+    written.await.map_err(|error| not_written(&error))
+}
+
+/// What a file of a CAP message is called: as the end of its URI, else after its place.
+fn cap_name(resource: &cap::Resource, number: usize, taken: &[Attachment]) -> String {
+    let end = resource.uri.as_deref().and_then(|uri| uri.split(['?', '#']).next()?.rsplit('/').next());
+    let free = |name: &&str| is_plain(name) && !taken.iter().any(|one| one.name == **name);
+    end.filter(free).map_or_else(|| format!("resource-{number}"), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_files_in_any_folder() {
+        for good in ["tone.wav", "Lied \u{f6}.mp3", &"x".repeat(80)] {
+            assert!(is_plain(good), "{good:?}");
+        }
+        for bad in ["", ".x", "..", "a/b", "a\\b", " a", "a ", "a\n", &"x".repeat(81)] {
+            assert!(!is_plain(bad), "{bad:?}");
+        }
+        for (text, expected) in
+            [("audio/wav", true), ("a/b+c", true), ("wav", false), ("a/", false), ("a/b; c", false)]
+        {
+            assert_eq!(is_media_type(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_cap_message_is_called_as_its_uri_ends_or_after_its_place() {
+        let name = |uri: Option<&str>, taken: &[Attachment]| {
+            let resource = cap::Resource { uri: uri.map(str::to_owned), ..resource() };
+            cap_name(&resource, 2, taken)
+        };
+        assert_eq!(name(Some("https://x.example/a/tone.wav?x=/y"), &[]), "tone.wav");
+        assert_eq!(name(Some("tone.wav"), &[]), "tone.wav");
+        let taken =
+            Attachment { name: "tone.wav".into(), media_type: String::new(), size: 0, blake3: String::new() };
+        assert_eq!(name(Some("tone.wav"), &[taken]), "resource-2");
+        assert_eq!(name(Some("https://x.example/"), &[]), "resource-2");
+        assert_eq!(name(None, &[]), "resource-2");
+    }
+
+    fn resource() -> cap::Resource {
+        cap::Resource {
+            description: "a tone".into(),
+            mime_type: "audio/wav".into(),
+            size: None,
+            uri: None,
+            deref_uri: None,
+            digest: None,
+        }
+    }
+}
