@@ -183,7 +183,7 @@ async fn a_push_goes_on_after_the_server_was_killed_and_leaves_one_copy() {
     let id = server.api().submit(&alert).await;
     north.next("finished");
     server.kill9();
-    server.restart_after_its_end().await;
+    server.restart().await;
     let mut east = Site::start(folder.path(), "east", ports[1]);
     east.next("finished");
     let report =
