@@ -297,6 +297,7 @@ impl Owner {
             self.look_at_lag(now);
             self.look_at_nodes();
             self.look_for_unsolved();
+            self.solve_again(now);
             self.look_at_moments(now);
         }
         self.dispatch(now);

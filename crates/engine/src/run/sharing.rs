@@ -7,7 +7,7 @@ use crate::api::{EngineError, Parts};
 use crate::messages::Steered;
 use crate::shared::{Answered, Ask, Nodes, Question, Said, Term, kept_briefly, latest};
 use futures_util::future::{BoxFuture, FutureExt};
-use records::{Alert, AlertNo, AlertState, Segment};
+use records::{Alert, AlertNo, AlertState, Segment, Timestamp};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,8 +20,6 @@ const OCTETS_AT_ONCE: usize = 1024 * 1024;
 const PAUSE: Duration = Duration::from_millis(200);
 /// The store is asked for unsolved alerts so often: what a lost word costs.
 const UNSOLVED_EVERY: Duration = Duration::from_secs(3);
-/// An alert that could not be solved is tried again after so long.
-const SOLVED_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Questions of others that wait for their answers; more are refused.
 const ANSWERING_MAX: usize = 16_384;
 /// Processes whose topics of answers are kept open; the memory begins anew when it is full.
@@ -50,8 +48,6 @@ pub struct Sharing {
     answering: usize,
     unsolved_at: Option<Instant>,
     unsolved_asked: bool,
-    /// Alerts that could not be solved, and when.
-    failed: FxHashMap<AlertNo, Instant>,
     forgot_at: Instant,
     /// It was heard that another leads.
     pub lost: bool,
@@ -93,7 +89,6 @@ impl Sharing {
             answering: 0,
             unsolved_at: None,
             unsolved_asked: false,
-            failed: FxHashMap::default(),
             forgot_at: Instant::now(),
             lost: false,
         })
@@ -251,6 +246,10 @@ impl Owner {
             (Err(error), Some(reply)) => _ = reply.send(Err(error)),
             (Err(error), None) => {
                 tracing::warn!(alert = no.0, %error, "an accepted alert could not be read; it will be tried again");
+                if self.sharing.is_none() {
+                    let now = self.now();
+                    self.solving.note_failed(no, now);
+                }
             }
         }
     }
@@ -276,11 +275,10 @@ impl Owner {
         }
     }
 
-    /// An alert could not be solved.
-    pub fn note_failed_solve(&mut self, no: AlertNo) {
-        if let Some(sharing) = &mut self.sharing {
-            sharing.failed.retain(|_, at| at.elapsed() < SOLVED_AGAIN_AFTER);
-            sharing.failed.insert(no, Instant::now());
+    /// What could not be solved before is looked for once more. Several processes find it in the store anyway.
+    pub fn solve_again(&mut self, now: Timestamp) {
+        if self.stopping.is_none() {
+            self.solving.take_again(now).into_iter().for_each(|no| self.look_up(no, None));
         }
     }
 
@@ -311,8 +309,7 @@ impl Owner {
             }
         };
         for alert in found.into_iter().filter(is_unsolved) {
-            let failed = self.sharing.as_ref().and_then(|sharing| sharing.failed.get(&alert.no));
-            if failed.is_none_or(|at| at.elapsed() >= SOLVED_AGAIN_AFTER) {
+            if self.solving.may_try(alert.no, self.now()) {
                 self.solve_once(alert.no, Some(Box::new(alert)), None);
             }
         }

@@ -12,6 +12,7 @@ use records::{Alert, AlertNo, AlertState, DeliveryState, RosterBlock, Strategy, 
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use store::{Store, StoreError};
 use tokio::runtime::Handle;
 
 /// Solves at once.
@@ -20,6 +21,8 @@ const AT_ONCE: usize = 16;
 const BLOCKS_AT_ONCE: usize = 64;
 /// Recipients looked up by id in one go.
 const IDS_AT_ONCE: usize = 1_000;
+/// An alert that could not be solved is tried again after so long.
+const AGAIN_AFTER_US: i64 = 60_000_000;
 
 /// What is being solved, and who waits for it.
 #[derive(Default)]
@@ -28,9 +31,26 @@ pub struct Solving {
     queue: VecDeque<Box<Alert>>,
     waiters: FxHashMap<AlertNo, Vec<Reply<Solved>>>,
     verbs: FxHashMap<AlertNo, Vec<(Steer, Reply<Alert>)>>,
+    /// What could not be solved, and when that was.
+    failed: FxHashMap<AlertNo, Timestamp>,
 }
 
 impl Solving {
+    /// It could not be solved.
+    pub fn note_failed(&mut self, no: AlertNo, now: Timestamp) {
+        self.failed.insert(no, now);
+    }
+
+    /// Whether it may be tried, or was tried in vain a short time ago.
+    pub fn may_try(&self, no: AlertNo, now: Timestamp) -> bool {
+        self.failed.get(&no).is_none_or(|at| is_time_again(*at, now))
+    }
+
+    /// What is to be tried again now; it is forgotten with this.
+    pub fn take_again(&mut self, now: Timestamp) -> Vec<AlertNo> {
+        self.failed.extract_if(|_, at| is_time_again(*at, now)).map(|(no, _)| no).collect()
+    }
+
     /// Is this alert being solved, or waiting for it?
     pub fn holds(&self, no: AlertNo) -> bool {
         self.waiters.contains_key(&no)
@@ -45,6 +65,10 @@ impl Solving {
     pub fn wait_too(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
         self.waiters.entry(no).or_default().extend(reply);
     }
+}
+
+fn is_time_again(failed: Timestamp, now: Timestamp) -> bool {
+    now < failed || now.us_since(failed) >= AGAIN_AFTER_US
 }
 
 impl Owner {
@@ -84,17 +108,33 @@ impl Owner {
                     let _ = waiter.send(solved.clone().ok_or(EngineError::NotFound));
                 }
             }
-            Err(error) => {
-                tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again at the next start");
-                self.note_failed_solve(no);
-                for waiter in waiters {
-                    let _ = waiter.send(Err(error.clone()));
-                }
-            }
+            Err(error) => self.could_not_solve(no, error, waiters),
         }
         for (verb, reply) in self.solving.verbs.remove(&no).unwrap_or_default() {
             self.steer(no, verb, reply);
         }
+    }
+
+    /// It is tried again, unless who waits for it hears that it cannot be carried out: then it must not be sent later. What people are told
+    /// is written down first.
+    fn could_not_solve(&mut self, no: AlertNo, error: EngineError, waiters: Vec<Reply<Solved>>) {
+        let now = self.now();
+        let is_refused = matches!(error, EngineError::Unprocessable(_)) && !waiters.is_empty();
+        let (state, note) = if is_refused {
+            (AlertState::Cancelled, format!("refused: {error}"))
+        } else {
+            tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again in a minute");
+            self.solving.note_failed(no, now);
+            (AlertState::Accepted, format!("nobody is told yet: {error}; it is tried again each minute"))
+        };
+        let store = self.parts.store.clone();
+        self.send_out(async move {
+            let written = write_note(&*store, no, state, &note, now).await;
+            for waiter in waiters {
+                let _ = waiter.send(Err(error.clone()));
+            }
+            written.map_err(|error| format!("why an alert could not be solved was not written down: {error}"))
+        });
     }
 
     /// An alert comes into memory.
@@ -117,6 +157,22 @@ impl Owner {
             endpoints: live.len() as u32 - left_out,
             excluded: reasons.into_iter().collect(),
         })
+    }
+}
+
+/// Nobody else writes an alert that is not solved.
+async fn write_note(
+    store: &dyn Store,
+    no: AlertNo,
+    state: AlertState,
+    note: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    match store.alert_by_no(no).await? {
+        Some(alert) if !alert.state.is_final() => {
+            store.set_alert_state(no, state, alert.version + 1, note, now).await
+        }
+        _ => Ok(()),
     }
 }
 

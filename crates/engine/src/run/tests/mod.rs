@@ -292,6 +292,74 @@ async fn a_request_that_cannot_be_carried_out_is_refused_field_by_field(ground: 
     assert_eq!(problems[0].field, "audience[0]");
 }
 
+/// Groups in groups, one level deeper than is looked into; with the deepest one empty.
+async fn groups_too_deep(house: &house::House) {
+    let group = |level: usize| records::Group {
+        id: format!("g{level}"),
+        groups: vec![format!("g{}", level + 1)],
+        ..records::Group::default()
+    };
+    for level in 0..=crate::solve::GROUP_DEPTH_MAX {
+        house.store.put_group(Account::DEFAULT, group(level)).await.unwrap();
+    }
+    let last = format!("g{}", crate::solve::GROUP_DEPTH_MAX + 1);
+    let last = records::Group { id: last, ..records::Group::default() };
+    house.store.put_group(Account::DEFAULT, last).await.unwrap();
+}
+
+async fn what_could_not_be_solved_is_tried_again_after_a_minute(ground: Ground) {
+    let house = ground.house().await;
+    house.people(crowd(1)).await;
+    groups_too_deep(&house).await;
+    let _carrier = house.carrier(accepted);
+    let submitted = house.submit(|request| request.audience[0].to = "group:g0".into()).await;
+    let first = records::Group {
+        id: "g0".into(),
+        members: vec![crowd(1)[0].id.clone()],
+        ..records::Group::default()
+    };
+    let alert = &submitted.alert;
+    let told = async {
+        while !house.engine.alert(&alert.account, alert.id).await.unwrap().note.contains("nests deeper than")
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(house::PATIENCE, told).await.expect("its note says why it is not solved");
+    house.store.put_group(Account::DEFAULT, first).await.unwrap();
+    house.pass_s(61);
+    let report = house.until(&submitted.alert, |report| report.state == "done").await;
+    assert_eq!(report.counts.accepted, 1);
+}
+
+fn later(house: &house::House) -> records::AlertRequest {
+    let mut request = crate::testing::request("x");
+    request.expires = house.now().plus_s(86_400);
+    request
+}
+
+async fn what_was_refused_to_who_waited_for_it_is_not_sent_later(ground: Ground) {
+    let house = ground.house().await;
+    house.people(crowd(1)).await;
+    groups_too_deep(&house).await;
+    let carrier = house.carrier(accepted);
+    let mut request = later(&house);
+    request.audience[0].to = "group:g0".into();
+    let refused = house.engine.submit(crate::Draft { wait_solved: true, ..draft(request) }).await;
+    assert!(matches!(refused, Err(EngineError::Unprocessable(_))), "{refused:?}");
+    let first = records::Group {
+        id: "g0".into(),
+        members: vec![crowd(1)[0].id.clone()],
+        ..records::Group::default()
+    };
+    house.store.put_group(Account::DEFAULT, first).await.unwrap();
+    assert!(house.store.unfinished_alerts().await.unwrap().is_empty());
+    house.pass_s(61);
+    let other = house.submit(|_| {}).await;
+    house.until(&other.alert, |report| report.state == "done").await;
+    assert_eq!(carrier.addresses().len(), 1);
+}
+
 async fn the_same_key_gives_the_same_alert_and_another_body_is_refused(ground: Ground) {
     let house = ground.house().await;
     house.people(crowd(1)).await;
@@ -354,6 +422,8 @@ over_both!(
     the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers,
     who_does_not_answer_in_time_is_called_on_the_next_device,
     a_request_that_cannot_be_carried_out_is_refused_field_by_field,
+    what_could_not_be_solved_is_tried_again_after_a_minute,
+    what_was_refused_to_who_waited_for_it_is_not_sent_later,
     the_same_key_gives_the_same_alert_and_another_body_is_refused,
     a_live_view_sees_progress_answers_and_the_end,
     a_forecast_tells_who_and_which_way_and_sends_nothing,
