@@ -131,6 +131,48 @@ fn a_sender_is_steered_while_it_runs() {
 }
 
 #[test]
+fn threads_that_a_rate_needs_are_parked_when_it_falls() {
+    let mut receiver = Beside::start(&["receive", "--listen", "127.0.0.1:0", "--format", "json"]);
+    let address = receiver.next("listening")["address"].as_str().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let control = folder.path().join("control");
+    let control = control.to_str().unwrap();
+    // Four million packets of 64 octets a second, each by a call of its own: no thread can do that.
+    let mut sender = Beside::start(&[
+        "send",
+        &address,
+        "--rate",
+        "2G",
+        "--ceiling",
+        "2G",
+        "--mss",
+        "64",
+        "--rung",
+        "send",
+        "--control",
+        control,
+        "--format",
+        "json",
+    ]);
+    let most = std::thread::available_parallelism().unwrap().get().min(2) as u64;
+    while sender.next("view")["threads"].as_u64().unwrap() < most {}
+    assert!(run(&["set", "rate", "10M", "--control", control]).status.success());
+    let (mut dropped, mut seen) = (None, 0.0);
+    let threads = loop {
+        let view = sender.next("view");
+        let at = view["at_s"].as_f64().unwrap();
+        if view["asked"].as_f64().unwrap() < 20e6 {
+            seen = at - *dropped.get_or_insert(at);
+        }
+        let threads = view["threads"].as_u64().unwrap();
+        if dropped.is_some() && threads == 1 || seen > 10.0 {
+            break threads;
+        }
+    };
+    assert_eq!(threads, 1, "{seen} s after the rate fell");
+}
+
+#[test]
 fn who_is_not_there_or_has_another_key_gets_nothing() {
     let dead = format!("127.0.0.1:{}", free_port());
     assert!(words(&run(&["send", &dead, "--seconds", "1"])).contains("nothing was sent"));
