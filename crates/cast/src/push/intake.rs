@@ -97,7 +97,8 @@ impl Intake {
             } else {
                 REPORT_EVERY
             };
-            if age >= due {
+            // What waits in the socket would seem lost to the sender; but it must hear from us.
+            if age >= due && (age >= due * 2 || !self.socket.has_more()) {
                 self.report(say);
                 (reported, news) = (Instant::now(), false);
             }
@@ -131,6 +132,7 @@ fn keep(
 #[cfg(test)]
 mod tests {
     use super::super::disk::Found;
+    use super::super::layout::{BLOCK_SIZE, SYMBOL_SIZE};
     use super::super::packet::{HEADER_LEN, Header};
     use super::super::udp::Sender;
     use super::*;
@@ -139,11 +141,12 @@ mod tests {
 
     const TOKEN: u64 = 11;
     const BLOCKS: u32 = 10;
+    const SYMBOLS: u32 = BLOCK_SIZE.div_ceil(SYMBOL_SIZE as u32);
 
     /// A thread that takes in a file of zeros, and how to write to it.
     fn start(folder: &tempfile::TempDir) -> (impl FnMut(u64, u32, u32, u8), UnboundedReceiver<Word>) {
         let file = tempfile::tempfile().unwrap();
-        file.set_len(u64::from(BLOCKS) * 524_288).unwrap();
+        file.set_len(u64::from(BLOCKS) * u64::from(BLOCK_SIZE)).unwrap();
         let manifest = Arc::new(Manifest::of(&mut file.try_clone().unwrap(), "zeros".into()).unwrap());
         let Ok(Found::Part(growing, has)) = Growing::open(folder.path(), &manifest, false, 0) else {
             panic!("a new file")
@@ -156,8 +159,8 @@ mod tests {
         std::thread::spawn(move || intake.run(&say));
         let mut sender = Sender::open(false, None, 1).unwrap();
         let send = move |token, block, symbol, octet| {
-            let mut datagram = vec![octet; HEADER_LEN + 1408];
-            Header { token, seq: block * 373 + symbol, block, symbol }.write(&mut datagram);
+            let mut datagram = vec![octet; HEADER_LEN + usize::from(SYMBOL_SIZE)];
+            Header { token, seq: block * SYMBOLS + symbol, block, symbol }.write(&mut datagram);
             sender.send(to, &datagram, datagram.len()).unwrap();
         };
         (send, words)
@@ -172,8 +175,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut send, words) = start(&folder);
         for block in 0..BLOCKS {
-            (0..373).for_each(|symbol| send(TOKEN + 1, block, symbol, 5));
-            (0..373).for_each(|symbol| send(TOKEN, block, symbol, 0));
+            (0..SYMBOLS).for_each(|symbol| send(TOKEN + 1, block, symbol, 5));
+            (0..SYMBOLS).for_each(|symbol| send(TOKEN, block, symbol, 0));
         }
         assert!(matches!(last(words), Word::Whole(_)));
     }
@@ -183,7 +186,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut send, words) = start(&folder);
         for block in 0..BLOCKS {
-            (0..373).for_each(|symbol| send(TOKEN, block, symbol, 5));
+            (0..SYMBOLS).for_each(|symbol| send(TOKEN, block, symbol, 5));
         }
         assert!(matches!(last(words), Word::Trouble(Trouble { reason: Reason::Tampered, .. })));
     }

@@ -5,7 +5,7 @@ use std::fmt;
 /// Octets of a block but for a file's last. A power of two times 1 KiB, so that each block is a whole subtree of
 /// BLAKE3 and the file's hash is made from the blocks' without reading it again. Greater blocks need fewer repairs for
 /// the worst of many sites, and more work for each.
-pub const BLOCK_SIZE: u32 = 512 * 1024;
+pub const BLOCK_SIZE: u32 = 1024 * 1024;
 
 /// Octets of a symbol: with our header, UDP and IPv6 it stays under an Ethernet frame.
 pub const SYMBOL_SIZE: u16 = 1408;
@@ -119,7 +119,9 @@ mod tests {
 
     #[test]
     fn blocks_and_symbols_cover_the_file() {
-        for size in [0, 1, 1407, 1408, 1409, 262_143, 262_144, 262_145, 1_000_000, 100_000_000] {
+        for size in
+            [0, 1, 1407, 1408, 1409, 262_143, 262_144, 262_145, 1_048_575, 1_048_576, 1_048_577, 100_000_000]
+        {
             let layout = Layout::usual(size).unwrap();
             let whole: usize = (0..layout.blocks()).map(|block| layout.block_len(block)).sum();
             assert_eq!(whole as u64, size);

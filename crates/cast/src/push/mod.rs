@@ -12,6 +12,8 @@ mod assembly;
 mod code;
 mod disk;
 mod frames;
+#[cfg(test)]
+mod goodput_tests;
 mod intake;
 mod layout;
 mod link;

@@ -20,8 +20,9 @@ const WHOLE_PART: f64 = 0.75;
 const LOSS_MAX: f64 = 0.5;
 /// How long a datagram and the report on it take, before we know better.
 const FLIGHT_START: Duration = Duration::from_millis(200);
-/// What a report may be late beyond its usual time before what it would tell of counts as lost.
-const LATENESS: Duration = Duration::from_millis(40);
+/// What a report that says nothing of a datagram may be late, beyond its usual time and four times the deviation of that, before the datagram
+/// counts as lost (as RFC 6298, section 2, waits): a site tells every 20 ms.
+const LATENESS: Duration = Duration::from_millis(20);
 /// For a site that is silent for longer than this no repairs are sent until it speaks again: all that goes out would
 /// seem lost to it, and hold up the others. Reports come every 20 ms.
 const REPAIRS_UNTIL: Duration = Duration::from_millis(150);
@@ -29,6 +30,8 @@ const REPAIRS_UNTIL: Duration = Duration::from_millis(150);
 const SOURCES_UNTIL: Duration = Duration::from_millis(700);
 /// How often it is noted when which datagram went out.
 const MARK_EVERY: Duration = Duration::from_millis(5);
+/// Notes that are kept: ten seconds of them.
+const MARKS_MAX: usize = 2_048;
 /// How fast older losses are forgotten, by report.
 const FADE: f64 = 0.95;
 
@@ -54,9 +57,35 @@ struct Site {
     lost: f64,
     sent: f64,
     heard: Instant,
+    /// How long it takes to hear of a datagram from it, and how much that varies.
+    flight: Duration,
+    varies: Duration,
+    /// Datagrams before this one are no longer under way to it: a report came that should have told of them.
+    overdue: u32,
 }
 
 impl Site {
+    fn new(lacks: Vec<u16>, seen: u32, now: Instant) -> Site {
+        let left = lacks.iter().filter(|lacks| **lacks > 0).count() as u32;
+        let (flight, varies) = (FLIGHT_START, FLIGHT_START / 2);
+        Site { lacks, left, seen, came: 0, lost: 0.0, sent: 0.0, heard: now, flight, varies, overdue: 0 }
+    }
+
+    /// It was heard of a datagram so long after it was sent.
+    fn flew(&mut self, took: Duration) {
+        self.varies = (self.varies * 3 + self.flight.abs_diff(took)) / 4;
+        self.flight = (self.flight * 7 + took) / 8;
+    }
+
+    fn patience(&self) -> Duration {
+        self.flight + self.varies * 4 + LATENESS
+    }
+
+    /// Up to where it has, or will not get, what was sent.
+    fn settled(&self) -> u32 {
+        self.seen.max(self.overdue)
+    }
+
     fn loss(&self) -> f64 {
         if self.sent < 1.0 { 0.0 } else { (self.lost / self.sent).clamp(0.0, LOSS_MAX) }
     }
@@ -89,11 +118,8 @@ pub struct Planner {
     seq: u32,
     sources: u64,
     repairs: u64,
-    /// When which datagram went out, and how long it takes to hear of one.
+    /// When which datagram went out.
     marks: VecDeque<(u32, Instant)>,
-    flight: Duration,
-    /// Datagrams before this one are no longer under way, whatever was heard of them.
-    overdue: u32,
     /// Nothing has changed since there was nothing to send.
     idle: bool,
     /// When we were last asked or told anything.
@@ -113,8 +139,6 @@ impl Planner {
             sources: 0,
             repairs: 0,
             marks: VecDeque::new(),
-            flight: FLIGHT_START,
-            overdue: 0,
             idle: false,
             now,
         }
@@ -125,9 +149,7 @@ impl Planner {
         let lacks: Vec<u16> = (0..self.layout.blocks())
             .map(|block| if has(block) { 0 } else { self.layout.symbols(block) as u16 })
             .collect();
-        let left = lacks.iter().filter(|lacks| **lacks > 0).count() as u32;
-        self.sites[site] =
-            Some(Site { lacks, left, seen: self.seq, came: 0, lost: 0.0, sent: 0.0, heard: now });
+        self.sites[site] = Some(Site::new(lacks, self.seq, now));
         (self.idle, self.now) = (false, now);
     }
 
@@ -165,7 +187,14 @@ impl Planner {
         if seen > state.seen
             && let Some((_, at)) = self.marks.iter().rev().find(|(seq, _)| *seq < seen)
         {
-            self.flight = (self.flight * 7 + now.saturating_duration_since(*at)) / 8;
+            state.flew(now.saturating_duration_since(*at));
+        }
+        let patience = state.patience();
+        let is_late = |(_, at): &(u32, Instant)| now.saturating_duration_since(*at) > patience;
+        // A mark stands for all that went out from it to the next one.
+        let late = self.marks.partition_point(is_late);
+        if late > 0 {
+            state.overdue = self.marks.get(late).map_or(seq, |(seq, _)| *seq);
         }
         let (sent, came) = (seen - state.seen, report.came.saturating_sub(state.came));
         state.sent = state.sent * FADE + f64::from(sent);
@@ -190,11 +219,10 @@ impl Planner {
         self.trim();
     }
 
-    /// The next burst, of `most` symbols at most. None when all that is known to lack is under way; then ask again
-    /// after the next report, or soon: what nobody reports on counts as lost after a while.
+    /// The next burst, of `most` symbols at most. None when all that is known to lack is under way; then ask again after the next report: a
+    /// site that is silent may only be late, and what it has not told of is not sent again before it speaks.
     pub fn next(&mut self, now: Instant, most: u32) -> Option<Burst> {
         self.now = now;
-        self.give_up_overdue(now);
         if self.idle || !self.anybody() {
             return None;
         }
@@ -208,21 +236,11 @@ impl Planner {
             && self.marks.back().is_none_or(|(_, at)| now.saturating_duration_since(*at) >= MARK_EVERY)
         {
             self.marks.push_back((burst.seq, now));
+            if self.marks.len() > MARKS_MAX {
+                self.marks.pop_front();
+            }
         }
         burst
-    }
-
-    /// What should have been reported on by now is not waited for any longer.
-    fn give_up_overdue(&mut self, now: Instant) {
-        let patience = self.flight * 5 / 4 + LATENESS;
-        while let Some((seq, at)) = self.marks.front().copied()
-            && now.saturating_duration_since(at) > patience
-        {
-            self.marks.pop_front();
-            // The last mark stands for all that went out after it.
-            self.overdue = self.marks.front().map_or(self.seq, |_| seq);
-            self.idle = false;
-        }
     }
 
     /// The first open block that wants repairs, and how many.
@@ -269,7 +287,7 @@ impl Planner {
     }
 
     fn under_way(&self, site: &Site, block: u32) -> u32 {
-        let heard = site.seen.max(self.overdue);
+        let heard = site.settled();
         let bursts = self.sent[block as usize].bursts.iter().rev().map(|(seq, count)| (seq + count, *count));
         bursts.take_while(|(end, _)| *end > heard).map(|(end, count)| (end - heard).min(count)).sum()
     }
@@ -333,8 +351,7 @@ impl Planner {
 
     /// Forgets bursts that every site has behind it, and blocks that nobody lacks a part of.
     fn trim(&mut self) {
-        let overdue = self.overdue;
-        let Some(seen) = self.live().map(|site| site.seen.max(overdue)).min() else { return };
+        let Some(seen) = self.live().map(Site::settled).min() else { return };
         let mut closed = Vec::new();
         for &block in &self.open {
             let bursts = &mut self.sent[block as usize].bursts;

@@ -124,6 +124,13 @@ impl Receiver {
         self.socket.set_read_timeout(Some(patience))
     }
 
+    /// Whether something that came waits to be received.
+    pub fn has_more(&self) -> bool {
+        let mut asked = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, a local that outlives the call, which does not wait.
+        unsafe { libc::poll(&raw mut asked, 1, 0) > 0 }
+    }
+
     /// What came by one call, and the size of each datagram in it but the last. None when nothing came in time.
     pub fn receive(&mut self) -> io::Result<Option<(&[u8], usize)>> {
         let mut control: Control = [0; 4];

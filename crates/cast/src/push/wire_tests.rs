@@ -243,7 +243,7 @@ fn a_late_joiner_gets_what_went_before() {
 
 #[test]
 fn a_path_without_sites_sends_nothing() {
-    let layout = Layout::usual(1_000_000).unwrap();
+    let layout = Layout::usual(2_000_000).unwrap();
     let mut planner = Planner::new(Instant::now(), layout, 2);
     assert_eq!(planner.next(Instant::now(), 10), None);
     planner.join(Instant::now(), 0, |_| false);
@@ -255,7 +255,7 @@ fn a_path_without_sites_sends_nothing() {
 
 #[test]
 fn a_site_that_hears_nothing_is_not_flooded_in_one_breath() {
-    let layout = Layout::usual(1_000_000).unwrap();
+    let layout = Layout::usual(2_000_000).unwrap();
     let mut planner = Planner::new(Instant::now(), layout, 1);
     planner.join(Instant::now(), 0, |_| false);
     let now = Instant::now();
@@ -266,7 +266,7 @@ fn a_site_that_hears_nothing_is_not_flooded_in_one_breath() {
 
 #[test]
 fn reports_on_what_was_never_sent_are_not_believed() {
-    let layout = Layout::usual(1_000_000).unwrap();
+    let layout = Layout::usual(2_000_000).unwrap();
     let mut planner = Planner::new(Instant::now(), layout, 1);
     planner.join(Instant::now(), 0, |_| false);
     planner.report(Instant::now(), 0, &Report { seen: 1, came: 1, upto: layout.blocks(), runs: Vec::new() });
@@ -275,7 +275,7 @@ fn reports_on_what_was_never_sent_are_not_believed() {
 
 #[test]
 fn a_block_given_up_as_lost_is_repaired_when_a_late_report_says_that_little_lacks() {
-    let layout = Layout::usual(1_000_000).unwrap();
+    let layout = Layout::usual(2_000_000).unwrap();
     let (first, second) = (layout.symbols(0) as u16, layout.symbols(1) as u16);
     let mut planner = Planner::new(Instant::now(), layout, 1);
     planner.join(Instant::now(), 0, |_| false);
