@@ -32,7 +32,7 @@ pub enum AttemptResultRef<'a> {
         /// In words.
         text: &'a str,
     },
-    /// It was certainly not written.
+    /// As [`AttemptResult::NotTried`].
     NotTried {
         /// Why.
         why: NotTried,

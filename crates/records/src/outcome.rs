@@ -122,7 +122,7 @@ pub enum AttemptResult {
         /// Such as `connection lost after write`.
         text: String,
     },
-    /// It was certainly not written, and may be planned again.
+    /// It was certainly not written, or writing it again leaves no second copy: it may be planned again.
     NotTried {
         /// Why.
         why: NotTried,
@@ -140,7 +140,7 @@ pub enum NotTried {
     Expired,
     /// The route is down.
     RouteDown,
-    /// The gateway is closing or was reconfigured.
+    /// The gateway is closing, was reconfigured, or was interrupted by a crash while it wrote what it may write again.
     Closing,
 }
 

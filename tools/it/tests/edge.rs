@@ -53,6 +53,20 @@ impl Site {
         }
     }
 
+    /// Resolves when it has a part of a bundle on disk.
+    async fn has_a_block(&self) {
+        let journal = || {
+            let mut files = std::fs::read_dir(&self.into).unwrap().map(|entry| entry.unwrap().path());
+            files.find(|path| path.extension().is_some_and(|end| end == "journal"))
+        };
+        // A name, and four octets for each block that is written.
+        eventually("a block is written", PATIENCE, async || {
+            let octets = journal().map_or(0, |path| path.metadata().map_or(0, |about| about.len()));
+            if octets >= 36 { Ok(()) } else { Err(format!("{octets} octets of journal")) }
+        })
+        .await;
+    }
+
     /// The folder of its only bundle, unpacked.
     fn bundle(&self) -> PathBuf {
         let names = std::fs::read_dir(&self.into).unwrap();
@@ -140,16 +154,7 @@ async fn attachments_reach_sites_that_come_late_or_are_killed_on_the_way() {
         "attachments": [{"id": stored["id"], "name": "tone.wav", "type": "audio/wav"}]});
     let id = api.submit(&alert).await;
     south.next("coming");
-    let journal = |into: &Path| {
-        let mut files = std::fs::read_dir(into).unwrap().map(|entry| entry.unwrap().path());
-        files.find(|path| path.extension().is_some_and(|end| end == "journal"))
-    };
-    // A name, and four octets for each block that is written.
-    eventually("a block is written in the south", PATIENCE, async || {
-        let octets = journal(&south.into).map_or(0, |path| path.metadata().map_or(0, |about| about.len()));
-        if octets >= 36 { Ok(()) } else { Err(format!("{octets} octets of journal")) }
-    })
-    .await;
+    south.has_a_block().await;
     drop(south);
     let mut south = Site::start(folder.path(), "south", ports[2]);
     let again = south.next("coming");
@@ -177,20 +182,36 @@ async fn a_push_goes_on_after_the_server_was_killed_and_leaves_one_copy() {
     let ports = [free_port(), free_port()];
     let sites: Vec<(&str, u16)> = ["north", "east"].into_iter().zip(ports).collect();
     let mut north = Site::start(folder.path(), "north", ports[0]);
-    let mut server = Server::start(&config(folder.path(), "bandwidth = \"50M\"", &sites)).await;
-    let alert = json!({"text": "Leave.", "priority": "emergency", "terminal": "delivered",
-        "audience": ["edge:north", "edge:east"]});
-    let id = server.api().submit(&alert).await;
+    let mut server = Server::start(&config(folder.path(), "bandwidth = \"6M\"", &sites)).await;
+    let api = server.api();
+    let tone = noise(3_000_000);
+    let stored =
+        api.post_as("/api/v1/attachments", "application/octet-stream", tone.clone()).await.expect(201);
+    // Where nobody knows whether a copy arrived, this alert asks for no second one.
+    let alert = json!({"text": "Leave.", "priority": "urgent", "terminal": "delivered", "on_unknown": "hold",
+        "audience": ["edge:north", "edge:east"],
+        "attachments": [{"id": stored["id"], "name": "tone.wav", "type": "audio/wav"}]});
+    let id = api.submit(&alert).await;
+    north.next("coming");
+    north.has_a_block().await;
+    server.kill9();
+    server.restart().await;
+    let again = north.next("coming");
+    assert!(again["has"].as_u64().unwrap() >= 1, "it goes on from what it had: {again}");
     north.next("finished");
+    // Killed again, it is there for one that comes late.
     server.kill9();
     server.restart().await;
     let mut east = Site::start(folder.path(), "east", ports[1]);
     east.next("finished");
-    let report =
-        server.api().until(&id, "both have it", PATIENCE, |report| report["counts"]["delivered"] == 2).await;
-    assert_eq!(report["counts"]["endpoints"], 2);
+    let report = server.api().until(&id, "both have it", PATIENCE, |report| report["state"] == "done").await;
+    let counts = &report["counts"];
+    assert_eq!((&counts["endpoints"], &counts["delivered"]), (&json!(2), &json!(2)), "{report}");
+    assert_eq!(counts["unknown"].as_u64().unwrap_or(0), 0, "{report}");
     for site in [&north, &east] {
         assert_eq!(std::fs::read_to_string(site.bundle().join("alert.txt")).unwrap(), "Leave.\n");
+        let copy = std::fs::read(site.bundle().join("attachments/tone.wav")).unwrap();
+        assert!(copy == tone, "the tone differs");
     }
 }
 

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Invariant worth naming: a bundle has the same octets and name whenever it is made of the same alert and text. So a push after a crash
-//! goes on where the one before it was, and a site never has two copies.
+//! goes on where the one before it was, a site never has two copies, and what a crash left under way is planned again at once.
 
 pub mod bundle;
 mod config;
@@ -52,6 +52,9 @@ struct EdgeCraft;
 
 impl Craft for EdgeCraft {
     type Prepared = ();
+
+    /// A bundle is the same whenever it is made: a site that has it says so, and one that has a part of it goes on.
+    const REPEATABLE: bool = true;
 
     fn prepare(&self, _segment: &Segment) {}
 

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use records::{AttemptResult, AttemptResultRef, Claim, Entry, Intent, Lane, NotTried, Outcome, Timestamp};
+use records::{
+    AttemptRef, AttemptResult, AttemptResultRef, Claim, Entry, Intent, Lane, NotTried, Outcome, Timestamp,
+};
 
 use super::held::{Craft, Held, Job, Pass};
 use super::recovery::Progress;
@@ -235,7 +237,7 @@ impl<P> Desk<P> {
         }
     }
 
-    /// Takes a segment in, goes on where an earlier process stopped, and says of what that left open that it is unknown.
+    /// Takes a segment in, goes on where an earlier process stopped, and says what becomes of what that left open.
     pub(super) fn admit<C: Craft<Prepared = P>>(
         &mut self,
         craft: &C,
@@ -245,7 +247,7 @@ impl<P> Desk<P> {
         now: Timestamp,
     ) {
         self.leased.insert((held.lane(), held.index), held.tenure.clone());
-        self.note_unknown(craft, &held, progress, now);
+        self.note_interrupted(craft, &held, progress, now);
         let entries = &held.segment.entries;
         let mut next = progress.intended_to.min(entries.len() as u32);
         while entries.get(next as usize).is_some_and(&gave_back) {
@@ -256,7 +258,8 @@ impl<P> Desk<P> {
         self.drop_finished_hands(lane);
     }
 
-    fn note_unknown<C: Craft<Prepared = P>>(
+    /// Of what was intended and has no outcome nobody knows whether it was written. Where that does not matter it is planned again.
+    fn note_interrupted<C: Craft<Prepared = P>>(
         &mut self,
         craft: &C,
         held: &Arc<Held<P>>,
@@ -267,13 +270,27 @@ impl<P> Desk<P> {
             let Some(entry) = held.segment.entries.get(place as usize) else { continue };
             let units = craft.units(&held.segment, &held.prepared, entry).max(1);
             let job = Job { held: Arc::clone(held), place, units };
+            if let Some(why) = repeated::<C>(&job, now) {
+                self.note_again(job.whole(), held, now, AttemptResultRef::NotTried { why });
+                continue;
+            }
             for part in (1..=units).filter(|part| !seen.has(*part)) {
-                held.opened(1);
-                let settled = Settled { held: Arc::clone(held), units: 1, slots: 0 };
-                let result = AttemptResultRef::Unknown { text: LOST_IN_CRASH };
-                self.pending.note_attempt(job.of(part), &self.route, now, result, Some(settled));
+                self.note_again(job.of(part), held, now, AttemptResultRef::Unknown { text: LOST_IN_CRASH });
             }
         }
+    }
+
+    /// An outcome of what another process had begun: it has no slot here.
+    fn note_again(
+        &mut self,
+        of: AttemptRef,
+        held: &Arc<Held<P>>,
+        now: Timestamp,
+        result: AttemptResultRef<'_>,
+    ) {
+        held.opened(1);
+        let settled = Settled { held: Arc::clone(held), units: 1, slots: 0 };
+        self.pending.note_attempt(of, &self.route, now, result, Some(settled));
     }
 
     /// Chooses what is written next, emergency first, entries in order. Slots are taken at once.
@@ -617,6 +634,16 @@ pub(super) fn note_in<P>(
 /// Said of what was intended before a crash and has no outcome.
 const LOST_IN_CRASH: &str = "perhaps written before the gateway was interrupted";
 
+/// Why something that was interrupted is given back instead of told as unknown: writing it again is no harm, and it will be. What will
+/// not be may have arrived, so that nobody knows.
+fn repeated<C: Craft>(job: &Job<C::Prepared>, now: Timestamp) -> Option<NotTried> {
+    match refusal_of(job, now) {
+        _ if !C::REPEATABLE => None,
+        Some(NotTried::Stopped | NotTried::Expired) => None,
+        why => Some(why.unwrap_or(NotTried::Closing)),
+    }
+}
+
 /// Why nothing more of a segment may be written.
 pub(super) fn refusal<P>(held: &Held<P>, now: Timestamp) -> Option<NotTried> {
     held.refusal().or((now > held.segment.expires).then_some(NotTried::Expired))
@@ -628,7 +655,7 @@ pub(super) fn refusal_of<P>(job: &Job<P>, now: Timestamp) -> Option<NotTried> {
     refusal(&job.held, now).or(over.then_some(NotTried::Expired))
 }
 
-fn attempt(route: &str, of: records::AttemptRef, at: Timestamp, result: AttemptResult) -> Outcome {
+fn attempt(route: &str, of: AttemptRef, at: Timestamp, result: AttemptResult) -> Outcome {
     Outcome::Attempt { of, route: route.to_owned(), at, result }
 }
 

@@ -12,6 +12,10 @@ pub trait Craft: Send + Sync + 'static {
     /// What is made of a segment once, so that it is not made for each entry: encoded bodies.
     type Prepared: Send + Sync + 'static;
 
+    /// Writing an entry again leaves no second copy: whoever gets it knows it for the same. What a crash leaves without an outcome
+    /// is then said to be not tried, and is planned again at once. Of any other nobody knows, and the alert's `on_unknown` decides.
+    const REPEATABLE: bool = false;
+
     /// Makes it.
     fn prepare(&self, segment: &Segment) -> Self::Prepared;
 

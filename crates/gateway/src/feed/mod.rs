@@ -8,7 +8,8 @@
 //!
 //! Invariants worth naming:
 //! - Nothing is handed out before its intent is durable; a slot is free only when an outcome is durable with it. So a
-//!   crash leaves at most `slots` units unknown, and slots are sessions x window.
+//!   crash leaves at most `slots` units unknown, and slots are sessions x window. Of a craft whose writes can be
+//!   [repeated](Craft::REPEATABLE) it leaves none: they are given back.
 //! - Entries of a segment are intended in their order, so that after a crash the highest intended place tells all.
 //! - Nothing is intended that cannot be written: no session can send, or the limit gives no credit yet. So a server that
 //!   is killed over and over while it starts leaves no more unknown with each time.

@@ -2,6 +2,7 @@ mod desk;
 mod flow;
 mod paid;
 mod recovery;
+mod repeated;
 mod several;
 
 use std::sync::Arc;

@@ -1,0 +1,174 @@
+//! What a crash leaves half done where writing it again leaves no second copy.
+
+use super::flow::{House, LONG, wait_for};
+use super::*;
+use crate::World;
+use crate::feed::{Feed, FeedSettings};
+use net::Cores;
+use records::{CONTROL, Claim, Control, ControlState, NotTried, OUTCOMES, decode_outcomes, encode_outcomes};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// As [`ByAddress`], of what knows a second copy for the same.
+struct Known;
+
+impl Craft for Known {
+    type Prepared = ();
+    const REPEATABLE: bool = true;
+    fn prepare(&self, segment: &Segment) {
+        ByAddress.prepare(segment);
+    }
+    fn units(&self, segment: &Segment, prepared: &(), entry: &Entry) -> u8 {
+        ByAddress.units(segment, prepared, entry)
+    }
+}
+
+/// The process that was killed had got so far: one written and told, one of three parts told, and two without a word.
+async fn killed(house: &House, segment: &Segment) {
+    house.append(segment).await;
+    let before = [
+        intent(segment, 0, 0, 4),
+        attempt(segment, 0, 1, 1, accepted()),
+        attempt(segment, 2, 2, 3, accepted()),
+    ];
+    house.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
+}
+
+fn of_five() -> Segment {
+    segment(1, Lane::Emergency, 0, &[1, 1, 3, 1, 1])
+}
+
+async fn open<C: Craft<Prepared = ()>>(world: &World, craft: C) -> (Arc<Feed<C>>, JoinHandle<()>) {
+    let settings =
+        FeedSettings { route: ROUTE.to_owned(), slots: 10, rate: 0.0, rests: false, down_after: LONG };
+    let feed = Feed::open(world, settings, craft).await.unwrap();
+    let running = Arc::clone(&feed);
+    (feed, tokio::spawn(async move { running.run().await }))
+}
+
+/// Writes all that comes, until the test is over.
+fn write_all<C: Craft<Prepared = ()>>(feed: &Arc<Feed<C>>) {
+    let feed = Arc::clone(feed);
+    feed.session_up();
+    tokio::spawn(async move {
+        let listener = feed.listen();
+        loop {
+            while let Some(job) = feed.next() {
+                (1..=job.units).for_each(|part| feed.part(&job, part, &accepted()));
+            }
+            listener.notified().await;
+        }
+    });
+}
+
+/// What was told of each endpoint, in order.
+fn told(house: &House) -> BTreeMap<u32, Vec<&'static str>> {
+    let records = house.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
+    let mut told: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for outcome in records.iter().flat_map(|record| decode_outcomes(&record.octets).unwrap()) {
+        let Outcome::Attempt { of, result, .. } = outcome else { continue };
+        told.entry(of.endpoint.0).or_default().push(match result {
+            AttemptResult::Accepted { .. } => "accepted",
+            AttemptResult::Unknown { .. } => "unknown",
+            AttemptResult::NotTried { why: NotTried::Closing } => "again",
+            AttemptResult::NotTried { why: NotTried::Paused } => "paused",
+            other => panic!("{other:?}"),
+        });
+    }
+    told
+}
+
+#[tokio::test]
+async fn what_a_crash_interrupted_is_given_back_where_it_can_be_repeated_and_unknown_elsewhere() {
+    let (house, other) = (House::new(), House::new());
+    for house in [&house, &other] {
+        killed(house, &of_five()).await;
+    }
+    write_all(&open(&house.world, Known).await.0);
+    write_all(&open(&other.world, ByAddress).await.0);
+    wait_for("acknowledged", || house.unacknowledged() + other.unacknowledged() == 0).await;
+    let once = vec!["accepted"];
+    let expected = [once.clone(), vec!["again"], vec!["accepted", "again"], vec!["again"], once.clone()];
+    assert_eq!(told(&house).into_values().collect::<Vec<_>>(), expected);
+    let unknown = vec!["accepted", "unknown", "unknown"];
+    let expected = [once.clone(), vec!["unknown"], unknown, vec!["unknown"], once];
+    assert_eq!(told(&other).into_values().collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
+async fn what_will_not_be_repeated_is_unknown_and_what_may_be_later_waits() {
+    for (state, ends, expected) in [
+        (ControlState::Pause, i64::MAX, "paused"),
+        (ControlState::Stop, i64::MAX, "unknown"),
+        (ControlState::Run, NOW.0 - 1, "unknown"),
+    ] {
+        let house = House::new();
+        let segment = Segment { expires: Timestamp(ends), ..of_five() };
+        let control = Control { alert: segment.alert, state, version: 1 };
+        let controls = house.bus.retained(CONTROL).unwrap();
+        controls.set(&segment.alert.to_string(), &control.encode()).await.unwrap();
+        house.append(&segment).await;
+        let before = [intent(&segment, 0, 0, 5), attempt(&segment, 0, 1, 1, accepted())];
+        house.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
+        write_all(&open(&house.world, Known).await.0);
+        wait_for("acknowledged", || house.unacknowledged() == 0).await;
+        assert_eq!(told(&house)[&1], [expected], "{state:?}, until {ends}");
+    }
+}
+
+/// So long segments are a process's that says nothing.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// A process among others.
+fn process(house: &House, name: &str) -> World {
+    let cores = Arc::new(Cores::from_handles(Vec::new()));
+    let mut world = World::new(Arc::clone(&house.bus), Arc::new(|| NOW), cores);
+    world.share(name, LEASE).unwrap();
+    world
+}
+
+#[tokio::test]
+async fn what_a_dead_process_had_under_way_is_given_back_by_the_one_that_takes_its_segments_over() {
+    let house = House::new();
+    house.append(&segment(1, Lane::Emergency, 0, &[1; 30])).await;
+    let world = process(&house, "one");
+    let (one, running) = open(&world, Known).await;
+    one.session_up();
+    wait_for("ready", || one.has_work()).await;
+    for place in 0..4 {
+        let mut job = None;
+        wait_for("handed out", || {
+            job = one.next();
+            job.is_some()
+        })
+        .await;
+        if place < 2 {
+            one.part(&job.unwrap(), 1, &accepted());
+        }
+    }
+    wait_for("told", || told(&house).len() == 2).await;
+    running.abort();
+    assert!(running.await.is_err(), "it is dead, and had more under way");
+    let two = process(&house, "two");
+    write_all(&open(&two, Known).await.0);
+    wait_for("acknowledged", || house.unacknowledged() == 0).await;
+    let told = told(&house);
+    let of = |what: &str| -> BTreeSet<u32> {
+        told.iter().filter(|(_, told)| **told == [what]).map(|(endpoint, _)| *endpoint).collect()
+    };
+    assert!(of("again").is_superset(&BTreeSet::from([2, 3])), "{told:?}");
+    assert_eq!(of("again").len() + of("accepted").len(), 30, "each is told once: {told:?}");
+    assert_eq!(claims(&house), ["one", "two"]);
+}
+
+/// Who claimed the segment, in order.
+fn claims(house: &House) -> Vec<String> {
+    let records = house.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
+    let outcomes = records.iter().flat_map(|record| decode_outcomes(&record.octets).unwrap());
+    let claims = outcomes.filter_map(|outcome| match outcome {
+        Outcome::Claim(Claim { node, .. }) => Some(node),
+        _ => None,
+    });
+    claims.collect()
+}
