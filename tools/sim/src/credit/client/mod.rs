@@ -1,8 +1,8 @@
 //! A client of credit control: drives sessions against a server as a script says, by one connection, and looks whether the answers are what
 //! they should be. For drills of a charging server, as [`Ocs`](super::Ocs) is for those of a client.
 //!
-//! Whatever is repeated must be answered as before, and nothing may stay without an answer. When the server asks for more credit to be asked
-//! for (RAR), a session that pauses goes on at once; when it wants one ended (ASR), it is.
+//! Whatever is repeated must be answered as before, and nothing may stay without an answer. When the server wants credit to be asked for again
+//! (RAR), an UPDATE follows at once, also out of a pause; when it wants a session ended (ASR), a TERMINATION.
 
 mod script;
 mod session;

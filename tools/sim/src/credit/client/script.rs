@@ -27,6 +27,16 @@ pub(super) enum Step {
     Pause(Duration),
 }
 
+impl Step {
+    /// What a request of a session asks for.
+    pub(super) fn wanted(&self) -> Option<u64> {
+        match *self {
+            Step::Initial { wanted } | Step::Update { wanted, .. } => Some(wanted),
+            _ => None,
+        }
+    }
+}
+
 /// What a session does, step by step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script(pub(super) Vec<Step>);

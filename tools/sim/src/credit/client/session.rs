@@ -224,17 +224,48 @@ impl Session {
         self.end(is_gone);
     }
 
-    /// The server wants it ended.
-    pub(super) fn aborted(&mut self) {
+    /// The server has, or will have, a session of it that does not end yet.
+    fn is_open(&self) -> bool {
+        self.number.is_some() && self.next != Next::Over
+    }
+
+    /// The server wants it to ask for credit again (RFC 8506, section 5.5): whether it has a session to do so. An UPDATE follows at once, or
+    /// after the answer that is on its way; one that is on its way, or that is ending, is enough.
+    pub(super) fn asked_again(&mut self, now: Instant) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        let is_answered = self.next != Next::Answer;
+        let is_enough = match self.step() {
+            Some(Step::Update { .. }) => true,
+            Some(Step::Terminate { .. }) => !is_answered,
+            _ => matches!(self.script.0.get(self.at + 1), Some(Step::Update { .. })),
+        };
+        if !is_enough {
+            let wanted = self.script.0[..=self.at].iter().rev().find_map(Step::wanted).unwrap_or(1);
+            // A request that is to be sent now comes after it.
+            let at = self.at + usize::from(self.next != Next::Ask);
+            self.script.0.insert(at, Step::Update { used: 0, wanted });
+        }
+        self.woken(now);
+        true
+    }
+
+    /// The server wants it ended (RFC 6733, section 8.5): whether there is a session to end. A TERMINATION follows.
+    pub(super) fn aborted(&mut self) -> bool {
+        if !self.is_open() {
+            return false;
+        }
         if self.next != Next::Answer {
-            self.end(self.number.is_none());
+            self.end(false);
         } else {
             // After the answer that is on its way.
             self.script.0.truncate(self.at + 1);
-            if self.number.is_some() && !matches!(self.step(), Some(Step::Terminate { .. })) {
+            if !matches!(self.step(), Some(Step::Terminate { .. })) {
                 self.script.0.push(Step::Terminate { used: 0 });
             }
         }
+        true
     }
 
     fn end(&mut self, is_gone: bool) {

@@ -156,20 +156,18 @@ fn answer(
 ) -> Vec<u8> {
     let id = asked.find(avp::SESSION_ID).and_then(|avp| avp.utf8().ok()).unwrap_or_default();
     let session = live.values_mut().find(|session| session.session_id() == id);
-    let code = match (asked.header.command, session) {
-        (command::RE_AUTH, Some(session)) => {
-            report.asked_again += 1;
-            session.woken(now);
-            result_code::LIMITED_SUCCESS
+    let (count, good, is_known) = match asked.header.command {
+        command::RE_AUTH => {
+            let is_known = session.is_some_and(|session| session.asked_again(now));
+            (&mut report.asked_again, result_code::LIMITED_SUCCESS, is_known)
         }
-        (command::ABORT_SESSION, Some(session)) => {
-            report.aborted += 1;
-            session.aborted();
-            result_code::SUCCESS
+        command::ABORT_SESSION => {
+            (&mut report.aborted, result_code::SUCCESS, session.is_some_and(Session::aborted))
         }
-        (command::RE_AUTH | command::ABORT_SESSION, None) => result_code::UNKNOWN_SESSION_ID,
-        _ => result_code::COMMAND_UNSUPPORTED,
+        _ => (&mut 0, result_code::COMMAND_UNSUPPORTED, true),
     };
+    *count += u64::from(is_known);
+    let code = if is_known { good } else { result_code::UNKNOWN_SESSION_ID };
     let mut octets = Vec::new();
     let mut writer = Writer::answer(&mut octets, &asked.header);
     if !id.is_empty() {
