@@ -22,6 +22,12 @@ pub enum Reply {
     Unanswered(Fate),
 }
 
+/// Who has sessions at charging servers, and hears what those ask about them by themselves.
+pub trait SessionHolder: Send + Sync {
+    /// The answer to a request of the server of this Origin-Host, whole; nothing if it is no request of that kind.
+    fn asked(&self, server: &str, request: &Message<'_>) -> Option<Vec<u8>>;
+}
+
 /// A request of credit control, written but for its Hop-by-Hop Identifier.
 struct Ask {
     octets: Vec<u8>,
@@ -98,6 +104,11 @@ impl Asking {
     /// Rings when there is something to send.
     pub(super) fn bell(&self) -> Arc<Notify> {
         Arc::clone(&self.bell)
+    }
+
+    /// Whom it asks.
+    pub(super) fn host(&self) -> &str {
+        &self.asker.host
     }
 
     /// Whether an answer or end of this command is one of ours.

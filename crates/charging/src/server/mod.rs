@@ -27,7 +27,7 @@ mod shape;
 mod tail;
 mod talk;
 
-pub use ask::{Asker, Reply, WAITING_MAX};
+pub use ask::{Asker, Reply, SessionHolder, WAITING_MAX};
 pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig, WATCHDOG_MIN};
 pub use final_unit::FinalUnits;
 pub use peers::{Connected, Transport};
@@ -293,6 +293,11 @@ fn fresh_seed() -> u64 {
 pub struct ChargingServers(Arc<Peers>);
 
 impl ChargingServers {
+    /// From now on what they ask by themselves is asked of this. Said once.
+    pub fn tell(&self, holder: Box<dyn SessionHolder>) {
+        self.0.set_holder(holder);
+    }
+
     /// All of them, in the order in which they are asked.
     pub fn list(&self) -> Vec<Arc<Asker>> {
         let remotes = self.0.remotes();
@@ -389,7 +394,7 @@ impl Server {
             place: None,
             said_goodbye: false,
         };
-        let mut talk = Talk { connection, desk, errands, asking };
+        let mut talk = Talk { connection, desk, errands, asking, peers: Arc::clone(&self.peers) };
         let end = drive(&mut Link::new(stream), &mut talk, &mut usher).await;
         tracing::debug!(%from, ?end, "a Diameter connection ended");
         usher.leave(talk, Instant::now());

@@ -1,5 +1,6 @@
 //! Who is connected, and who may be.
 
+use super::ask::SessionHolder;
 use super::config::PeerRule;
 use super::connect::Remote;
 use crate::ledger::kept::Kept;
@@ -9,7 +10,7 @@ use diameter::result_code;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The peers of a server.
 pub(super) struct Peers {
@@ -19,6 +20,8 @@ pub(super) struct Peers {
     connected: Mutex<HashMap<String, Connected>>,
     /// Those that we connect to, by name.
     remotes: ArcSwap<HashMap<String, Arc<Remote>>>,
+    /// Who has sessions at those of them that are charging servers.
+    holder: OnceLock<Box<dyn SessionHolder>>,
 }
 
 /// How a peer is let in.
@@ -86,12 +89,23 @@ impl Peers {
             kept,
             connected: Mutex::default(),
             remotes: ArcSwap::default(),
+            holder: OnceLock::new(),
         })
     }
 
     /// From now on these may connect. Who is connected stays.
     pub(super) fn replace(&self, rules: Vec<PeerRule>) {
         self.rules.store(Arc::new(rules));
+    }
+
+    /// Who has sessions at charging servers.
+    pub(super) fn holder(&self) -> Option<&dyn SessionHolder> {
+        self.holder.get().map(|holder| &**holder)
+    }
+
+    pub(super) fn set_holder(&self, holder: Box<dyn SessionHolder>) {
+        // Of one process there is one.
+        let _ = self.holder.set(holder);
     }
 
     /// Those that we connect to.

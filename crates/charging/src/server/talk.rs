@@ -20,19 +20,27 @@ pub(super) struct Talk {
     /// Requests of ours, where the peer is asked.
     pub(super) asking: Option<Asking>,
     pub(super) errands: Errands,
+    pub(super) peers: Arc<Peers>,
 }
 
 impl net::Machine for Talk {
     type Event<'a> = Event;
 
     fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        let Talk { connection, desk, asking, errands } = self;
+        let Talk { connection, desk, asking, errands, peers } = self;
         connection.handle_input(input, now, &mut |incoming, answers| match (incoming, &mut *asking) {
             (Incoming::Answer { message, pending }, Some(asking)) if Asking::is_its(pending.command) => {
                 asking.answered(pending.token, &message);
             }
             (Incoming::Answer { message, pending }, _) => errands.answered(pending.token, &message),
-            (request @ Incoming::Request(_), _) => desk.take(request, answers),
+            (Incoming::Request(request), asking) => {
+                // What a charging server asks by itself is for who has sessions there.
+                let asked = asking.as_ref().zip(peers.holder());
+                match asked.and_then(|(asking, holder)| holder.asked(asking.host(), &request)) {
+                    Some(answer) => answers.answer(|out| out.extend_from_slice(&answer)),
+                    None => desk.take(Incoming::Request(request), answers),
+                }
+            }
         });
     }
     fn handle_timeout(&mut self, now: Instant) {

@@ -1,8 +1,8 @@
 //! A message's session begins: its parts are reserved, or it is known why not.
 
 use super::request::{About, What, granted, phone, result_code};
-use super::tenure::Tenure;
-use super::{External, MessageId, Open, until_usable};
+use super::sessions::{Deed, Open};
+use super::{External, MessageId, until_usable};
 use crate::server::{Asker, Reply};
 use diameter::credit::client::session::{Config, Event, Session};
 use diameter::credit::client::{Answer, Step, Steps};
@@ -23,6 +23,7 @@ struct Beginning<'a> {
     external: &'a External,
     about: About<'a>,
     parts: u32,
+    is_emergency: bool,
     end_to_end: u32,
     /// A server may have received it.
     is_retransmit: bool,
@@ -45,6 +46,7 @@ impl External {
             external: self,
             about,
             parts: item.parts.into(),
+            is_emergency: bill.is_emergency,
             end_to_end: self.end_to_end(),
             // A segment that was made before this process began may have been paid for by the one before; of several, by who had it.
             is_retransmit: if self.0.is_shared { bill.is_again } else { bill.since <= self.0.born_at },
@@ -61,13 +63,13 @@ impl External {
         let mut session = Session::new(config, now);
         let steps = session.handle(Event::Start, now);
         // Who pays is known here, and where the message ends without a session it is needed.
-        self.remember(id, Open { account: bill.account.as_str().into(), host: None });
+        self.sessions().begin(id, &bill.account, item.parts.into(), now);
         let funding = beginning.carry_out(&mut session, steps).await;
         let is_over = !bill.is_emergency
             && matches!(funding, Funding::Refused(why) if why != Unpaid::NoServer)
-            && self.known(&id).is_some_and(|open| open.host.is_none());
+            && self.sessions().known(&id).is_some_and(|open| open.host.is_none());
         if is_over {
-            self.forget(&id);
+            self.sessions().forget(&id);
         }
         funding
     }
@@ -117,16 +119,7 @@ impl Beginning<'_> {
         let Ok(message) = Message::read(octets) else { return Ok(None) };
         let answer = Answer::read(&message);
         if let Answer::Success(_) = answer {
-            let host = self.server.as_ref().map(|server| Arc::from(&*server.host));
-            let open = Open { account: self.about.account.into(), host };
-            self.external.remember(self.about.id, open.clone());
-            if granted(&message, self.parts) >= u64::from(self.parts) {
-                return Ok(Some(Funding::Paid));
-            }
-            // A part of a message is of no use: what was reserved is free again.
-            let (external, id) = (self.external.clone(), self.about.id);
-            tokio::spawn(async move { external.end_of(id, 0, Some(open), &Tenure::always(false)).await });
-            return Ok(Some(Funding::Refused(Unpaid::NoMoney)));
+            return Ok(Some(self.judge_grant(granted(&message, self.parts))));
         }
         let why = match result_code(&message) {
             result_code::CREDIT_LIMIT_REACHED => Unpaid::NoMoney,
@@ -140,6 +133,31 @@ impl Beginning<'_> {
             }
         };
         Err((answer, why))
+    }
+
+    /// So many parts are granted: whether the message may be written.
+    fn judge_grant(&self, parts: u64) -> Funding {
+        let (external, id) = (self.external, self.about.id);
+        let Some(host) = self.server.as_ref().map(|server| Arc::<str>::from(&*server.host)) else {
+            return Funding::Refused(Unpaid::NoServer);
+        };
+        let wanted = external.sessions().granted(id, &host);
+        let open = Open::new(self.about.account, self.parts, Instant::now()).at(host);
+        if parts < u64::from(self.parts) {
+            // A part of a message is of no use: what was reserved is free again.
+            external.begin_end(id, open);
+            return Funding::Refused(Unpaid::NoMoney);
+        }
+        match wanted {
+            // Its server wanted it ended before it was granted; an emergency goes out all the same, and its outcome ends it.
+            Deed::End if !self.is_emergency => {
+                external.begin_end(id, open);
+                return Funding::Refused(Unpaid::Blocked);
+            }
+            Deed::Update(update) => external.begin_update(id, update),
+            Deed::End | Deed::Nothing => {}
+        }
+        Funding::Paid
     }
 
     /// Sends the request to the first server that can be asked, and to the next when that one is lost (RFC 6733, section 5.5.4), until one

@@ -1,8 +1,9 @@
 //! A message's session ends: what was used is charged once, and what was not is free.
 
-use super::request::{About, What, result_code};
+use super::request::{About, What, is_number_taken, result_code};
+use super::sessions::Open;
 use super::tenure::Tenure;
-use super::{External, MessageId, Open, until_usable};
+use super::{External, MessageId, until_usable};
 use crate::server::{Asker, Reply};
 use diameter::message::Message;
 use diameter::result_code;
@@ -21,6 +22,8 @@ const DEBITS_WITHIN: Duration = Duration::from_secs(30);
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// A server with too much to do is asked again after so long.
 const BUSY: Duration = Duration::from_secs(1);
+/// Numbers that are tried for the end of a session of which nobody remembers whether there was an update.
+const NUMBERS_MAX: u32 = 16;
 /// A store that does not answer is asked so often.
 const LOOK_UPS: u32 = 60;
 
@@ -42,6 +45,8 @@ struct Ending<'a> {
     id: MessageId,
     open: Option<Open>,
     used: u32,
+    /// CC-Request-Number.
+    number: u32,
     end_to_end: u32,
     /// A server may have heard it.
     is_retransmit: bool,
@@ -59,19 +64,25 @@ impl External {
     /// Ends a message's session with so many parts used. True: that is charged, or nobody can say any more whether it is. False: it is
     /// another's to say now.
     pub(crate) async fn end(&self, id: MessageId, used: u32, tenure: &Tenure) -> bool {
-        let is_said = self.end_of(id, used, self.known(&id), tenure).await;
+        let open = self.sessions().end(&id);
+        let is_said = self.end_of(id, used, open, tenure).await;
         if is_said {
-            self.forget(&id);
+            self.sessions().forget(&id);
         }
         is_said
     }
 
     /// The same of a session of which this is known.
     pub(super) async fn end_of(&self, id: MessageId, used: u32, open: Option<Open>, tenure: &Tenure) -> bool {
+        let number = match &open {
+            Some(open) => open.last_number().await,
+            None => 1,
+        };
         let mut ending = Ending {
             external: self,
             id,
             open,
+            number,
             used,
             end_to_end: self.end_to_end(),
             is_retransmit: tenure.is_again,
@@ -93,10 +104,14 @@ impl Ending<'_> {
         loop {
             let Some(server) = self.next().await else { return self.nobody_knows().await };
             self.look()?;
-            let what = What::End { used: self.used, number: 1 };
+            let what = What::End { used: self.used, number: self.number };
             let octets =
                 self.external.write(self.about(), what, (&server, self.end_to_end, self.is_retransmit));
             match server.ask(octets, self.end_to_end, ANSWERED_WITHIN).await {
+                // An update of it, of which nobody remembers, had this number.
+                Reply::Answer(octets) if self.number < NUMBERS_MAX && is_number_taken(&octets) => {
+                    (self.number, self.end_to_end) = (self.number + 1, self.external.end_to_end());
+                }
                 Reply::Answer(octets) => match word(&octets) {
                     Word::Done => return Ok(()),
                     Word::Unknown => self.strangers.push(Arc::from(&*server.host)),
@@ -110,8 +125,8 @@ impl Ending<'_> {
                     if fate.is_retransmit() {
                         self.is_retransmit = true;
                         // It may have taken the money: nobody else is asked before it has spoken.
-                        let host = Some(Arc::from(&*server.host));
-                        self.open = Some(Open { account: self.about().account.into(), host });
+                        let open = Open::new(self.about().account, self.used, self.began);
+                        self.open = Some(open.at(Arc::from(&*server.host)));
                     }
                 }
             }

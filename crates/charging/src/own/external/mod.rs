@@ -21,13 +21,19 @@
 //! in several records, and one process must see them all. A record is under a lease: before anything is asked it is looked at whether it is still ours,
 //! and who takes it next says so with the T bit. Their end-to-end identifiers differ ([`EndToEnd::among`]).
 //!
-//! No UPDATE_REQUEST is sent: a message is decided in seconds, and what is not is unknown. Servers are asked in their order; one that
+//! **A server that asks by itself** is heard (`asked`, `sessions`). A Re-Auth-Request brings an UPDATE_REQUEST, the only one there is: a message is
+//! decided in seconds, and what is not is unknown. An Abort-Session-Request before the grant keeps the message back; after it, what is under way ends
+//! its session with its outcome, and an unknown one ends it at once with none used.
+//!
+//! Servers are asked in their order; one that
 //! is silent (RFC 3539) or gone is passed over, and what it may have received goes to the next with the T bit (RFC 6733, section 5.5.4). Whether
 //! a message waits, goes or is refused when none answers within Tx is said by Credit-Control-Failure-Handling.
 
+mod asked;
 mod begin;
 mod end;
 mod request;
+mod sessions;
 pub mod settle;
 mod tenure;
 #[cfg(test)]
@@ -39,8 +45,8 @@ use diameter::credit::FailureHandling;
 use diameter::credit::client::TX_DEFAULT;
 use diameter::peer::EndToEnd;
 use records::{AlertNo, Bill, EndpointNo, Funding, OUTCOMES};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use sessions::Sessions;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use store::SharedStore;
 
@@ -54,8 +60,6 @@ const NODES: &str = "charging-nodes";
 const TRIES_MAX: usize = 64;
 /// Names that are looked at.
 const NAMES_MAX: usize = 4_096;
-/// Sessions whose server and account are remembered; beyond, all servers are asked which of them knows one.
-const SESSIONS_MAX: usize = 262_144;
 
 /// How others' servers are asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,14 +108,6 @@ pub(crate) struct MessageId {
     pub(crate) attempt: u8,
 }
 
-/// What is remembered of a session.
-#[derive(Debug, Clone)]
-struct Open {
-    account: Arc<str>,
-    /// The server that granted, if one did.
-    host: Option<Arc<str>>,
-}
-
 /// Others' credit-control servers, as our own messages see them.
 #[derive(Clone)]
 pub struct External(Arc<Inner>);
@@ -127,7 +123,8 @@ struct Inner {
     store: SharedStore,
     servers: OnceLock<ChargingServers>,
     identifiers: Mutex<EndToEnd>,
-    open: Mutex<HashMap<MessageId, Open>>,
+    sessions: Mutex<Sessions>,
+    aborts: OnceLock<asked::Aborts>,
 }
 
 impl External {
@@ -155,12 +152,14 @@ impl External {
             store,
             servers: OnceLock::new(),
             identifiers: Mutex::new(identifiers),
-            open: Mutex::default(),
+            sessions: Mutex::new(Sessions::new(member.is_some(), Instant::now())),
+            aborts: OnceLock::new(),
         })))
     }
 
     /// From now on these can be asked. Said once, when the Diameter node is open; until then everybody waits.
     pub fn attach(&self, servers: ChargingServers) {
+        servers.tell(asked::ear(&self.0));
         // A second node of one process there is not.
         let _ = self.0.servers.set(servers);
     }
@@ -204,23 +203,8 @@ impl External {
         at < self.0.born_at
     }
 
-    /// Among several processes one begins a session and another ends it: there nothing is remembered.
-    fn remember(&self, id: MessageId, open: Open) {
-        if self.0.is_shared {
-            return;
-        }
-        let mut all = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() < SESSIONS_MAX || all.contains_key(&id) {
-            all.insert(id, open);
-        }
-    }
-
-    fn known(&self, id: &MessageId) -> Option<Open> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
-    }
-
-    fn forget(&self, id: &MessageId) {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

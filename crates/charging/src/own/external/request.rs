@@ -8,6 +8,8 @@ use diameter::credit::write_request::{RequestToSend, SmsToCharge};
 use diameter::credit::{RequestType, RequestedAction, Subscription, SubscriptionKind, Units};
 use diameter::dictionary::avp;
 use diameter::message::Message;
+use diameter::result_code;
+use records::{AlertNo, EndpointNo};
 
 /// Service-Context-Id of short messages (TS 32.274), and of all else.
 const SMS_CONTEXT: &str = "32274@3gpp.org";
@@ -20,6 +22,8 @@ const LOGOUT: i32 = 1;
 pub(super) enum What {
     /// INITIAL_REQUEST for so many parts.
     Begin { parts: u32, number: u32 },
+    /// UPDATE_REQUEST for as many, of which none is used yet.
+    Update { parts: u32, number: u32 },
     /// TERMINATION_REQUEST, and how many were used.
     End { used: u32, number: u32 },
     /// EVENT_REQUEST, DIRECT_DEBITING, of so many.
@@ -38,6 +42,24 @@ pub(super) struct About<'a> {
 }
 
 impl External {
+    /// RFC 6733, section 8.8: DiameterIdentity, high and low 32 bits, and what else tells it from others.
+    pub(super) fn session_id(&self, id: MessageId) -> String {
+        let (host, house) = (&self.0.settings.origin_host, self.0.house);
+        let MessageId { alert, endpoint, attempt } = id;
+        format!("{host};{};{};{}.{}.{attempt}", house >> 32, house as u32, alert.0, endpoint.0)
+    }
+
+    /// Whose Session-Id that is: nothing if of none of this house's messages.
+    pub(super) fn message_of(&self, session: &str) -> Option<MessageId> {
+        let mut words = session.rsplit(';').next()?.splitn(3, '.');
+        let id = MessageId {
+            alert: AlertNo(words.next()?.parse().ok()?),
+            endpoint: EndpointNo(words.next()?.parse().ok()?),
+            attempt: words.next()?.parse().ok()?,
+        };
+        (self.session_id(id) == session).then_some(id)
+    }
+
     /// Writes a request to this server, whole but for its Hop-by-Hop Identifier.
     pub(super) fn write(
         &self,
@@ -46,21 +68,19 @@ impl External {
         (server, end_to_end, is_retransmit): (&Asker, u32, bool),
     ) -> Vec<u8> {
         let settings = &self.0.settings;
-        let MessageId { alert, endpoint, attempt } = about.id;
-        // RFC 6733, section 8.8: DiameterIdentity, high and low 32 bits, and what else tells it from others.
         let suffix = if matches!(what, What::Debit { .. }) { ".late" } else { "" };
-        let (host, house) = (&settings.origin_host, self.0.house);
-        let session =
-            format!("{host};{};{};{}.{}.{attempt}{suffix}", house >> 32, house as u32, alert.0, endpoint.0);
+        let host = &settings.origin_host;
+        let session = format!("{}{suffix}", self.session_id(about.id));
         let origin = Origin { host, realm: &settings.origin_realm };
         let subscription = [Subscription { kind: SubscriptionKind::Private, data: about.account }];
         let (kind, number, used) = match what {
             What::Begin { number, .. } => (RequestType::Initial, number, None),
+            What::Update { number, .. } => (RequestType::Update, number, Some(0)),
             What::End { used, number } => (RequestType::Termination, number, Some(used)),
             What::Debit { .. } => (RequestType::Event, 0, None),
         };
         let parts = match what {
-            What::Begin { parts, .. } | What::Debit { parts } => Some(parts),
+            What::Begin { parts, .. } | What::Update { parts, .. } | What::Debit { parts } => Some(parts),
             What::End { .. } => None,
         };
         let used = used.map(|used| {
@@ -73,7 +93,7 @@ impl External {
         });
         let request = RequestToSend {
             // From the second request of a session on.
-            destination_host: matches!(what, What::End { .. }).then_some(&server.host),
+            destination_host: matches!(what, What::Update { .. } | What::End { .. }).then_some(&server.host),
             // The connection is another's: this process's, which is one of several.
             route_record: self.0.is_shared.then_some(host.as_str()),
             service_context_id: if about.is_sms { SMS_CONTEXT } else { OTHER_CONTEXT },
@@ -102,6 +122,22 @@ impl External {
 /// Result-Code, 0 where there is none.
 pub(super) fn result_code(answer: &Message<'_>) -> u32 {
     answer.find(avp::RESULT_CODE).and_then(|avp| avp.u32().ok()).unwrap_or(0)
+}
+
+/// Whether an answer grants what was asked for.
+pub(super) fn is_good(octets: &[u8]) -> bool {
+    Message::read(octets).is_ok_and(|message| result_code::is_success(result_code(&message)))
+}
+
+/// Whether the answer to an end says that its CC-Request-Number is another request's of the session: it is the one to that request (a
+/// duplicate's, RFC 8506, section 8.2), or blames the number.
+pub(super) fn is_number_taken(octets: &[u8]) -> bool {
+    let Ok(message) = Message::read(octets) else { return false };
+    let kind = message.find(avp::CC_REQUEST_TYPE).and_then(|avp| avp.u32().ok());
+    let blamed =
+        message.find(avp::FAILED_AVP).and_then(|failed| failed.group().find_name(avp::CC_REQUEST_NUMBER));
+    let is_update = kind == u32::try_from(RequestType::Update.value()).ok();
+    (is_update && result_code::is_success(result_code(&message))) || blamed.is_some()
 }
 
 /// Service-specific units that an answer grants; all that was asked for where it speaks of none.

@@ -8,7 +8,7 @@ use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, d
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 /// Records whose sessions are being ended at once.
@@ -33,6 +33,7 @@ pub fn start(external: External, bus: &dyn Bus, leads: watch::Receiver<bool>) ->
     let group = bus.group(OUTCOMES, GROUP)?;
     let (stop, stopping) = watch::channel(false);
     let settler = Settler {
+        aborts: external.hear_aborts(leads.clone()),
         external,
         group,
         under_way: HashMap::new(),
@@ -47,6 +48,8 @@ pub fn start(external: External, bus: &dyn Bus, leads: watch::Receiver<bool>) ->
 
 struct Settler {
     external: External,
+    /// Sessions that a server wants ended.
+    aborts: mpsc::Receiver<MessageId>,
     group: Arc<dyn Group>,
     /// Records that were taken and not acknowledged.
     under_way: HashMap<u64, Arc<Tenure>>,
@@ -86,6 +89,7 @@ impl Settler {
             tokio::select! {
                 biased;
                 Some(ended) = self.ends.join_next() => self.acknowledge(ended.ok()),
+                Some(id) = self.aborts.recv() => self.abort(id),
                 () = self.group.ready(), if has_room => {}
                 () = tokio::time::sleep(due) => {}
                 // Nobody can stop it any more once the handle is gone: then it goes on with the process.
@@ -135,7 +139,13 @@ impl Settler {
         self.under_way.insert(index, Arc::clone(&tenure));
         let mut words = Vec::new();
         match decode_outcomes(&leased.record.octets) {
-            Ok(outcomes) => outcomes.iter().for_each(|outcome| self.words.read(outcome, &mut words)),
+            Ok(outcomes) => outcomes.iter().for_each(|outcome| {
+                self.words.read(outcome, &mut words);
+                // Its server wanted it ended while it was under way.
+                if let Some(id) = unknown(outcome).filter(|id| self.external.sessions().is_aborted(id)) {
+                    words.extend(self.words.abort(id));
+                }
+            }),
             Err(error) => {
                 tracing::error!(index, %error, "outcomes cannot be read: what they say is not settled, and is free when its session ends");
             }
@@ -146,6 +156,14 @@ impl Settler {
             let said = futures_util::future::join_all(ends).await;
             (index, said.into_iter().all(|said| said))
         });
+    }
+
+    /// A server wants a session ended. What is under way ends it by its outcome; of what is unknown none was used, as far as anybody knows.
+    fn abort(&mut self, id: MessageId) {
+        if let Some(Word { id, used }) = self.words.abort(id) {
+            let external = self.external.clone();
+            tokio::spawn(async move { external.end(id, used, &Tenure::always(false)).await });
+        }
     }
 
     fn acknowledge(&mut self, ended: Option<(u64, bool)>) {
@@ -220,7 +238,25 @@ pub(super) struct Words {
     parts: HashMap<MessageId, Option<u8>>,
 }
 
+/// The attempt of which nobody knows.
+fn unknown(outcome: &Outcome) -> Option<MessageId> {
+    match outcome {
+        Outcome::Attempt { of, result: AttemptResult::Unknown { .. }, .. } => {
+            Some(MessageId { alert: of.alert, endpoint: of.endpoint, attempt: of.attempt })
+        }
+        _ => None,
+    }
+}
+
 impl Words {
+    /// The end of a session that its server wants ended, if its attempt is unknown: no receipt is waited for any more.
+    pub(super) fn abort(&mut self, id: MessageId) -> Option<Word> {
+        let key = mail_key(id.alert, id.endpoint);
+        self.unknown.get(&key).filter(|(unknown, _)| *unknown == id)?;
+        self.unknown.remove(&key);
+        Some(Word { id, used: 0 })
+    }
+
     /// What an outcome ends.
     pub(super) fn read(&mut self, outcome: &Outcome, words: &mut Vec<Word>) {
         match outcome {

@@ -106,6 +106,19 @@ fn an_unknown_attempt_waits_for_its_receipt_or_for_the_yes_of_another() {
 }
 
 #[test]
+fn an_unknown_attempt_whose_session_the_server_wants_ended_has_used_nothing_and_waits_for_no_receipt() {
+    let mut words = Words::default();
+    assert_eq!(ends(&mut words, &[part(1, 1, (1, 1), unknown())]), []);
+    assert_eq!(words.abort(id(1, 2)), None, "another attempt");
+    assert_eq!(words.abort(id(1, 1)), Some(Word { id: id(1, 1), used: 0 }));
+    assert_eq!(words.abort(id(1, 1)), None, "once");
+    assert_eq!(ends(&mut words, &[receipt(1, ReceiptState::Delivered)]), []);
+    // What is under way ends by its outcome.
+    assert_eq!(words.abort(id(2, 1)), None);
+    assert_eq!(ends(&mut words, &[part(2, 1, (1, 1), accepted())]), [(id(2, 1), 1)]);
+}
+
+#[test]
 fn only_a_telephone_number_is_told_as_one() {
     for (address, expected) in
         [("+46701740605", "46701740605"), ("46701", "46701"), ("a@b.se", ""), ("+", ""), ("", "")]

@@ -1,0 +1,129 @@
+//! A charging server asks by itself, on the connection by which it is asked: what is answered, and what follows.
+
+use super::request::{About, What, is_good};
+use super::sessions::{Deed, Open, Update, Wish};
+use super::tenure::Tenure;
+use super::{External, Inner, MessageId};
+use crate::server::{Reply, SessionHolder};
+use diameter::check::{Fault, Origin, check};
+use diameter::dictionary::{application, avp, command};
+use diameter::message::Message;
+use diameter::peer::Fate;
+use diameter::result_code;
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+use tokio::sync::{mpsc, watch};
+
+/// Sessions that are to end because a server wants it, and that nobody has looked at yet; beyond, the server is told to ask again.
+const ABORTS_MAX: usize = 4_096;
+
+/// Where sessions that a server wants ended go to.
+pub(super) struct Aborts {
+    to: mpsc::Sender<MessageId>,
+    leads: watch::Receiver<bool>,
+}
+
+/// What hears servers; the node that has it goes on without us.
+struct Ear(Weak<Inner>);
+
+impl SessionHolder for Ear {
+    fn asked(&self, server: &str, request: &Message<'_>) -> Option<Vec<u8>> {
+        let wish = match request.header.command {
+            command::RE_AUTH => Wish::ReAuthorize,
+            command::ABORT_SESSION => Wish::Abort,
+            _ => return None,
+        };
+        Some(External(self.0.upgrade()?).asked(server, wish, request))
+    }
+}
+
+impl External {
+    /// From now on a session that a server wants ended is told here.
+    pub(super) fn hear_aborts(&self, leads: watch::Receiver<bool>) -> mpsc::Receiver<MessageId> {
+        let (to, aborts) = mpsc::channel(ABORTS_MAX);
+        // Settling is started once.
+        let _ = self.0.aborts.set(Aborts { to, leads });
+        aborts
+    }
+
+    /// Answers a Re-Auth-Request or an Abort-Session-Request, and does what follows.
+    fn asked(&self, server: &str, wish: Wish, request: &Message<'_>) -> Vec<u8> {
+        let code = self.check_asked(request).map(|session| self.do_asked(server, wish, session));
+        let (Ok(fault) | Err(fault)) = code.map(Fault::new);
+        let settings = &self.0.settings;
+        let origin = Origin { host: &settings.origin_host, realm: &settings.origin_realm };
+        let mut octets = Vec::new();
+        fault.answer(request, &origin, None, &mut octets);
+        octets
+    }
+
+    /// It keeps its grammar, and is for the client that we are: its Session-Id.
+    fn check_asked<'a>(&self, request: &Message<'a>) -> Result<&'a str, Fault> {
+        if request.header.application != application::CREDIT_CONTROL {
+            return Err(Fault::new(result_code::APPLICATION_UNSUPPORTED));
+        }
+        let found = check(request)?;
+        let host = self.0.settings.origin_host.as_bytes();
+        if found.find(avp::DESTINATION_HOST).is_some_and(|to| !to.data.eq_ignore_ascii_case(host)) {
+            return Err(Fault::new(result_code::UNABLE_TO_DELIVER));
+        }
+        let session = found.find(avp::SESSION_ID).ok_or(Fault::missing(avp::SESSION_ID))?;
+        session.utf8().map_err(|_| Fault::of(result_code::INVALID_AVP_VALUE, request, &session))
+    }
+
+    /// The Result-Code.
+    fn do_asked(&self, server: &str, wish: Wish, session: &str) -> u32 {
+        // Another house's, or an event's, which is over with its answer.
+        let Some(id) = self.message_of(session) else { return result_code::UNKNOWN_SESSION_ID };
+        let aborts = self.0.aborts.get();
+        let leads = aborts.is_some_and(|aborts| *aborts.leads.borrow() && aborts.to.capacity() > 0);
+        let (code, deed) = self.sessions().asked((id, wish), server, leads, Instant::now());
+        tracing::debug!(alert = %id.alert, endpoint = id.endpoint.0, server, ?wish, code, "a charging server asks about a message's session");
+        match (deed, aborts) {
+            (Deed::Update(update), _) => self.begin_update(id, update),
+            // There was room for it, and the server asks again where there is none any more.
+            (Deed::End, Some(aborts)) => drop(aborts.to.try_send(id)),
+            (Deed::End, None) | (Deed::Nothing, _) => {}
+        }
+        code
+    }
+
+    /// Ends a session that was granted and is not used; `open` is known of it where nothing is remembered.
+    pub(super) fn begin_end(&self, id: MessageId, open: Open) {
+        let (external, open) = (self.clone(), self.sessions().end(&id).unwrap_or(open));
+        tokio::spawn(async move {
+            if external.end_of(id, 0, Some(open), &Tenure::always(false)).await {
+                external.sessions().forget(&id);
+            }
+        });
+    }
+
+    /// Sends the UPDATE_REQUEST that a server wants. The message is on its way, whatever is answered: what it costs is told by its end.
+    pub(super) fn begin_update(&self, id: MessageId, update: Update) {
+        let external = self.clone();
+        tokio::spawn(async move { external.update(id, update).await });
+    }
+
+    async fn update(&self, id: MessageId, mut update: Update) {
+        let Some(server) = self.servers().into_iter().find(|server| *server.host == *update.host) else {
+            return;
+        };
+        *update.last += 1;
+        let about = About { id, account: &update.account, phone: "", is_sms: true };
+        let what = What::Update { parts: update.parts, number: *update.last };
+        let end_to_end = self.end_to_end();
+        let octets = self.write(about, what, (&server, end_to_end, false));
+        match server.ask(octets, end_to_end, self.0.settings.tx).await {
+            Reply::Answer(octets) if is_good(&octets) => {}
+            Reply::Unanswered(Fate::NotSent) => *update.last -= 1,
+            reply => {
+                tracing::debug!(alert = %id.alert, ?reply, "credit that a server wanted asked for again is not granted")
+            }
+        }
+    }
+}
+
+/// What is to be told of servers' own requests.
+pub(super) fn ear(inner: &Arc<Inner>) -> Box<dyn SessionHolder> {
+    Box::new(Ear(Arc::downgrade(inner)))
+}
