@@ -18,7 +18,7 @@ pub(crate) use study::{Experiment, StudyOptions, run as run_study, run_job};
 pub(crate) use transport::Transport;
 
 use crate::measured::{Cpu, Measured};
-use crate::world::{Placement, Probe, Usage};
+use crate::world::{Placement, Probe, Usage, touch_memory};
 use books::check_books;
 use load::{Done, Load};
 use std::path::PathBuf;
@@ -58,6 +58,9 @@ pub(crate) struct DiameterOptions {
 /// # Errors
 /// What does not come up or breaks, in words; an answer or an account that is not as it should be.
 pub(crate) async fn run(options: &DiameterOptions) -> Result<Vec<Measured>, String> {
+    if options.server.is_none() {
+        touch_memory();
+    }
     let ours = Subject::open(options).await?;
     let floor = if options.floor { Some(Subject::floor(options).await?) } else { None };
     let mut lines = Vec::new();
