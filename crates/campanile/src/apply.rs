@@ -50,6 +50,10 @@ impl House {
             self.cap_senders.store(Arc::new(setup.cap_senders.clone()));
             told.push("cap senders changed".to_owned());
         }
+        if **self.defaults.load() != setup.defaults {
+            self.defaults.store(Arc::new(setup.defaults.clone()));
+            told.push("what is known of addresses changed".to_owned());
+        }
         told.extend(
             self.setup
                 .needs_restart(setup)

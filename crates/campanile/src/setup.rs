@@ -43,7 +43,7 @@ pub struct Setup {
     pub parties: Vec<PartySettings>,
     /// Whom CAP messages reach.
     pub cap_senders: Vec<CapSender>,
-    /// What fills in what a phone number leaves out.
+    /// What is known of addresses.
     pub defaults: store::import::Defaults,
     /// Rules with numbers.
     pub engine: engine::Settings,
@@ -92,7 +92,6 @@ impl Setup {
             ("[engine]", engine(self) != engine(new)),
             ("[retention]", self.retention != new.retention),
             ("store.media", self.media != new.media),
-            ("[recipients]", self.defaults != new.defaults),
             ("callback.secret", secret(self) != secret(new)),
         ]
         .into_iter()

@@ -70,7 +70,7 @@ async fn measure(seconds: u64, connections: usize, through_engine: bool, fsync: 
         cap_senders: Arc::default(),
         messages,
         platforms: Arc::new(arc_swap::ArcSwap::from_pointee(platforms)),
-        defaults: store::import::Defaults::default(),
+        defaults: Arc::default(),
         reload: None,
         books: None,
         metrics: None,

@@ -127,9 +127,11 @@ impl Config {
         self.cap.sender.iter().map(sender).collect()
     }
 
-    /// What fills in what an address leaves out.
+    /// What is known of addresses.
     pub fn address_defaults(&self) -> store::import::Defaults {
         let region = self.recipients.region.as_deref();
-        region.and_then(|region| store::import::Defaults::in_region(region).ok()).unwrap_or_default()
+        let defaults = region.and_then(|region| store::import::Defaults::in_region(region).ok());
+        let sites = self.edge.iter().flat_map(|edge| &edge.site).map(|site| site.name.clone());
+        defaults.unwrap_or_default().with_edge_sites(sites)
     }
 }

@@ -494,3 +494,20 @@ fn a_reload_names_what_only_a_restart_applies() {
     let new = "[http]\nlisten = \"127.0.0.1:9\"\n[bus]\nfsync = \"os\"\n[retention]\ndays = 3\n";
     assert_eq!(old.needs_restart(&setup(new)), ["[http]", "bus.fsync", "[retention]"]);
 }
+
+#[test]
+fn edge_sites_are_known_where_the_config_has_some_and_a_reload_applies_them() {
+    let site = |name: &str| format!("[[edge.site]]\nname = \"{name}\"\naddress = \"127.0.0.1:4810\"\n");
+    let west = |text: &str| {
+        let known = parsed(text).unwrap().address_defaults();
+        store::import::address(records::Channel::Edge, "west", &known)
+    };
+    assert!(west(&format!("{ROUTE}{}", site("north"))).unwrap_err().contains("which has north:"));
+    assert!(west(&format!("{ROUTE}{}{}", site("north"), site("west"))).is_ok());
+    assert!(west(ROUTE).is_ok(), "others have the sites");
+    let setup = |text: &str| parsed(text).unwrap().setup(Path::new("/data")).unwrap();
+    let (old, new) =
+        (setup(ROUTE), setup(&format!("{ROUTE}{}[recipients]\nregion = \"SE\"\n", site("north"))));
+    assert_ne!(old.defaults, new.defaults);
+    assert_eq!(old.needs_restart(&new), [""; 0]);
+}

@@ -110,9 +110,9 @@ pub(crate) fn idempotency_key(
 }
 
 async fn parse(app: &App, node: Node) -> Outcome<AlertRequest> {
-    let (now, defaults) = (app.now(), app.defaults);
+    let (now, defaults) = (app.now(), app.defaults.load_full());
     let size = if let Node::Object(members) = &node { entries(members) } else { 0 };
-    let request = off_thread(size * 100, move || alert_body::parse(node, now, defaults)).await??;
+    let request = off_thread(size * 100, move || alert_body::parse(node, now, &defaults)).await??;
     attachments::keep(app, request).await
 }
 

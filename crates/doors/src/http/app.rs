@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     pub links: Arc<AnswerLinks>,
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     pub sendsms: Arc<SendSms>,
-    pub defaults: Defaults,
+    pub defaults: Arc<ArcSwap<Defaults>>,
     pub reload: Option<Reload>,
     pub books: Option<charging::books::Books>,
     pub metrics: Option<PrometheusHandle>,

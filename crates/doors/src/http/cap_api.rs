@@ -142,8 +142,9 @@ fn audience(app: &App, query: &Query, alert: &cap::Alert) -> Outcome<(Vec<String
             .push("audience", format!("has {} entries; at most {AUDIENCE_MAX} are taken here", wanted.len()));
     }
     let mut entries = Vec::with_capacity(wanted.len());
+    let defaults = app.defaults.load();
     for (index, entry) in wanted.into_iter().take(AUDIENCE_MAX).enumerate() {
-        match whom(&entry, true, app.defaults) {
+        match whom(&entry, true, &defaults) {
             Ok(kept) => entries.push(kept.unwrap_or(entry)),
             Err(reason) => fields.push(format!("audience[{index}]"), reason),
         }

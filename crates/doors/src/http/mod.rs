@@ -120,8 +120,8 @@ pub struct Deps {
     pub messages: Arc<dyn MessageIntake>,
     /// Who may send by the old way; a reload may store another table here.
     pub platforms: Arc<ArcSwap<Platforms>>,
-    /// What fills in what an address leaves out.
-    pub defaults: store::import::Defaults,
+    /// What is known of addresses; a reload may store something else here.
+    pub defaults: Arc<ArcSwap<store::import::Defaults>>,
     /// Reads the config again; tells what changed.
     pub reload: Option<Reload>,
     /// Accounts, where there is a ledger.

@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use records::Recipient;
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use std::sync::Arc;
 use store::import::{Defaults, from_json, to_json};
 
 /// Recipients in one body; `:import` takes any number.
@@ -32,12 +33,12 @@ pub(crate) async fn create(
 ) -> Outcome<Response> {
     match app.json(&headers, body).await? {
         Node::List(items) => {
-            let defaults = app.defaults;
-            let recipients = off_thread(items.len() * 500, move || read_many(items, defaults)).await??;
+            let defaults = app.defaults.load_full();
+            let recipients = off_thread(items.len() * 500, move || read_many(items, &defaults)).await??;
             put_many(&app, &caller, recipients).await
         }
         node => {
-            let recipient = read(node, None, app.defaults)?;
+            let recipient = read(node, None, &app.defaults.load())?;
             let _held = app.hold(caller.account(), &recipient.id).await;
             let found = app.store.recipient(caller.account(), &recipient.id).await?;
             check_if_match(&headers, found.as_ref().map(|(_, version)| *version))?;
@@ -46,7 +47,7 @@ pub(crate) async fn create(
     }
 }
 
-fn read_many(items: Vec<Node>, defaults: Defaults) -> Outcome<Vec<Recipient>> {
+fn read_many(items: Vec<Node>, defaults: &Defaults) -> Outcome<Vec<Recipient>> {
     if items.len() > MANY_MAX {
         let reason =
             format!("has {} recipients; at most {MANY_MAX} are taken, :import takes any number", items.len());
@@ -71,7 +72,7 @@ fn read_many(items: Vec<Node>, defaults: Defaults) -> Outcome<Vec<Recipient>> {
 }
 
 /// Reads one. With `id` given (it is in the path) the body's may be absent.
-fn read(mut node: Node, id: Option<&str>, defaults: Defaults) -> Outcome<Recipient> {
+fn read(mut node: Node, id: Option<&str>, defaults: &Defaults) -> Outcome<Recipient> {
     if let (Node::Object(members), Some(id)) = (&mut node, id) {
         match members.iter().find(|(name, _)| name == "id") {
             None => members.push(("id".to_owned(), Node::Text(id.to_owned()))),
@@ -155,7 +156,7 @@ pub(crate) async fn replace(
     body: Body,
 ) -> Outcome<Response> {
     let node = app.json(&headers, body).await?;
-    let recipient = read(node, Some(&id), app.defaults)?;
+    let recipient = read(node, Some(&id), &app.defaults.load())?;
     let _held = app.hold(caller.account(), &id).await;
     let found = app.store.recipient(caller.account(), &id).await?;
     check_if_match(&headers, found.as_ref().map(|(_, version)| *version))?;
@@ -170,19 +171,24 @@ pub(crate) async fn change(
     body: Body,
 ) -> Outcome<Response> {
     let patch = app.json(&headers, body).await?;
-    if !matches!(patch, Node::Object(_)) {
+    let Node::Object(members) = &patch else {
         return Err(Problem::field(
             Kind::InvalidFields,
             "body",
             "is no object; a JSON merge patch is needed",
         ));
-    }
+    };
+    // Devices that stay as they are were right when they came.
+    let defaults = match members.iter().any(|(name, _)| name == "devices") {
+        true => app.defaults.load_full(),
+        false => Arc::new(app.defaults.load().with_any_edge_site()),
+    };
     let _held = app.hold(caller.account(), &id).await;
     let (recipient, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
     check_if_match(&headers, Some(version))?;
     let mut node = json::tree_of(&to_json(&recipient))?;
     node.merge(patch);
-    put(&app, &caller, read(node, Some(&id), app.defaults)?, false).await
+    put(&app, &caller, read(node, Some(&id), &defaults)?, false).await
 }
 
 pub(crate) async fn remove(

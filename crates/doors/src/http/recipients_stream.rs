@@ -53,7 +53,8 @@ pub(crate) async fn import(
     };
     let Ok(_place) = app.imports.try_acquire() else { return Err(app.busy("imports", IMPORTS_MAX)) };
     let mut reader = body::open(&headers, body)?;
-    let mut intake = Intake::begin(&app, &caller, Reader::new(format, app.defaults), on_problem).await?;
+    let rows = Reader::new(format, (**app.defaults.load()).clone());
+    let mut intake = Intake::begin(&app, &caller, rows, on_problem).await?;
     match intake.read(&mut reader).await {
         Ok(()) => intake.publish().await,
         Err(problem) => {

@@ -2,6 +2,7 @@
 
 use phonenumber::Mode;
 use phonenumber::country::Id;
+use std::sync::Arc;
 
 /// E.164 allows so many digits, country code included.
 const PHONE_DIGITS_MAX: usize = 15;
@@ -13,27 +14,61 @@ const MAIL_LOCAL_OCTETS_MAX: usize = 64;
 const MAIL_OCTETS_MAX: usize = 254;
 /// RFC 1035, 2.3.4.
 const LABEL_OCTETS_MAX: usize = 63;
+/// Edge sites that are named to who named another one.
+const SITES_TOLD: usize = 5;
 /// How people separate the digits they write.
 const PHONE_SEPARATORS: &str = " -.()/\u{a0}\u{2010}\u{2011}\u{2013}";
 
-/// What fills in what an address leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What is known of addresses: what fills in what one leaves out, and which edge sites there are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Defaults {
     region: Option<Id>,
+    /// In order. Empty: another process has them, so that nobody here can tell.
+    edge_sites: Arc<[String]>,
 }
 
 impl Defaults {
     /// National phone numbers are those of this region: two letters of ISO 3166-1, such as `SE`.
     pub fn in_region(region: &str) -> Result<Defaults, String> {
         match region.to_ascii_uppercase().parse() {
-            Ok(id) => Ok(Defaults { region: Some(id) }),
+            Ok(id) => Ok(Defaults { region: Some(id), ..Defaults::default() }),
             Err(_) => Err(format!("region {region:?} is unknown: two letters of ISO 3166-1, such as SE")),
         }
     }
+
+    /// The same, where these are all edge sites; with none of them any may be one.
+    #[must_use]
+    pub fn with_edge_sites(self, sites: impl IntoIterator<Item = String>) -> Defaults {
+        let mut sites: Vec<String> = sites.into_iter().collect();
+        sites.sort_unstable();
+        Defaults { edge_sites: sites.into(), ..self }
+    }
+
+    /// The same, where any name may be an edge site's: of what was taken once, the site may be gone since.
+    #[must_use]
+    pub fn with_any_edge_site(&self) -> Defaults {
+        Defaults { region: self.region, ..Defaults::default() }
+    }
+}
+
+/// An edge site's name. It must be one of those that are known, if some are.
+pub fn edge_site(text: &str, defaults: &Defaults) -> Result<String, String> {
+    let name = records::checked_edge_site(text.trim())?;
+    let known = &defaults.edge_sites;
+    if known.is_empty() || known.binary_search(&name).is_ok() {
+        return Ok(name);
+    }
+    let mut told = known[..known.len().min(SITES_TOLD)].join(", ");
+    if known.len() > SITES_TOLD {
+        told = format!("{told} and {} more", known.len() - SITES_TOLD);
+    }
+    Err(format!(
+        "{name:?} is no edge site of this server, which has {told}: correct the name, or add a [[edge.site]] with it to the config"
+    ))
 }
 
 /// A phone number as `+` and digits. National numbers need a default region.
-pub fn phone(text: &str, defaults: Defaults) -> Result<String, String> {
+pub fn phone(text: &str, defaults: &Defaults) -> Result<String, String> {
     if let Some(digits) = text.strip_prefix('+')
         && digits.bytes().all(|octet| octet.is_ascii_digit())
     {

@@ -30,14 +30,14 @@ const DAY_MINUTES: u16 = 24 * 60;
 const NOT_ATTRIBUTES: [&str; 7] = ["id", "name", "language", "time_zone", "groups", "lat", "lon"];
 
 /// The recipient in the form that is kept, or everything that is wrong with it.
-pub fn normalise(recipient: Recipient, defaults: Defaults) -> Result<Recipient, Vec<Fault>> {
+pub fn normalise(recipient: Recipient, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
     normalise_from(recipient, defaults, &|place| format!("devices[{place}].address"))
 }
 
 /// The same, with the field each device came from.
 pub(super) fn normalise_from(
     mut recipient: Recipient,
-    defaults: Defaults,
+    defaults: &Defaults,
     device_field: &dyn Fn(usize) -> String,
 ) -> Result<Recipient, Vec<Fault>> {
     let mut faults = Vec::new();
@@ -70,12 +70,12 @@ pub(super) fn normalise_from(
 }
 
 /// An address of a channel in the form that is kept.
-pub fn address(channel: Channel, text: &str, defaults: Defaults) -> Result<String, String> {
+pub fn address(channel: Channel, text: &str, defaults: &Defaults) -> Result<String, String> {
     match channel {
         Channel::Sms => forms::phone(text, defaults),
         Channel::Mail => forms::mail(text),
         Channel::Topic => records::checked_text_topic(text.trim()),
-        Channel::Edge => records::checked_edge_site(text.trim()),
+        Channel::Edge => forms::edge_site(text, defaults),
     }
 }
 
@@ -236,7 +236,7 @@ fn attributes(recipient: &Recipient) -> Result<(), String> {
 
 fn devices(
     devices: &mut Vec<Device>,
-    defaults: Defaults,
+    defaults: &Defaults,
     field: &dyn Fn(usize) -> String,
     faults: &mut Vec<Fault>,
 ) {

@@ -91,7 +91,7 @@ fn column(name: &str) -> Result<Column, String> {
     })
 }
 
-pub(super) fn person(columns: &[Column], row: &Row, defaults: Defaults) -> Result<Recipient, Vec<Fault>> {
+pub(super) fn person(columns: &[Column], row: &Row, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
     if row.fields().len() != columns.len() {
         let (has, wanted) = (row.fields().len(), columns.len());
         return Err(vec![Fault::new("", format!("has {has} fields, the header names {wanted}"))]);

@@ -28,7 +28,7 @@ const POSITION_MEMBERS: [&str; 2] = ["lat", "lon"];
 /// "address", "enabled", "verified", "opted_out"}], "lat", "lon", "quiet_hours": "22:00-07:00", "participant",
 /// "attributes": {}}`. Instead of `devices`, or behind them, `"sms": "+46…"` or a list, likewise `mail`. `null` is as good as
 /// absent.
-pub fn from_json(value: &Value, defaults: Defaults) -> Result<Recipient, Vec<Fault>> {
+pub fn from_json(value: &Value, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
     let Value::Object(members) = value else {
         return Err(vec![Fault::new("", format!("a recipient is an object, not {}", kind(value)))]);
     };

@@ -127,7 +127,7 @@ impl Reader {
                 Err(fault) => self.end(out, fault),
             },
             Some(columns) => {
-                let person = person(&columns, row, self.defaults);
+                let person = person(&columns, row, &self.defaults);
                 self.columns = Some(columns);
                 self.take(person, out);
             }
@@ -145,7 +145,7 @@ impl Reader {
             return;
         }
         let person = match serde_json::from_slice(line) {
-            Ok(value) => from_json(&value, self.defaults),
+            Ok(value) => from_json(&value, &self.defaults),
             Err(error) => Err(vec![Fault::new("", format!("is not JSON: {error}"))]),
         };
         self.take(person, out);

@@ -221,7 +221,7 @@ fn json_faults_name_the_member_and_the_nearest_known_one() {
         ),
     ];
     for (value, field, reason) in cases {
-        let faults = from_json(&value, Defaults::default()).unwrap_err();
+        let faults = from_json(&value, &Defaults::default()).unwrap_err();
         let found = faults.iter().any(|fault| fault.field == field && fault.reason.starts_with(reason));
         assert!(found, "{value}: {faults:?}");
     }
@@ -238,10 +238,10 @@ fn phone_numbers_become_e164() {
         (" +1 415 555 2671 ", "+14155552671"),
     ];
     for (text, expected) in good {
-        assert_eq!(phone(text, sweden()).as_deref(), Ok(expected), "{text}");
+        assert_eq!(phone(text, &sweden()).as_deref(), Ok(expected), "{text}");
     }
-    assert_eq!(phone("0046701234567", Defaults::default()).as_deref(), Ok("+46701234567"));
-    assert_eq!(phone("06 1234 5678", Defaults::in_region("IT").unwrap()).as_deref(), Ok("+390612345678"));
+    assert_eq!(phone("0046701234567", &Defaults::default()).as_deref(), Ok("+46701234567"));
+    assert_eq!(phone("06 1234 5678", &Defaults::in_region("IT").unwrap()).as_deref(), Ok("+390612345678"));
     let bad = [
         "",
         "+",
@@ -258,10 +258,10 @@ fn phone_numbers_become_e164() {
     ];
     for text in bad {
         for defaults in [Defaults::default(), sweden()] {
-            assert!(phone(text, defaults).is_err(), "{text} became {:?}", phone(text, defaults));
+            assert!(phone(text, &defaults).is_err(), "{text} became {:?}", phone(text, &defaults));
         }
     }
-    assert!(phone("070-123 45 67", Defaults::default()).unwrap_err().contains("has no country code"));
+    assert!(phone("070-123 45 67", &Defaults::default()).unwrap_err().contains("has no country code"));
     assert!(Defaults::in_region("XX").is_err());
 }
 
@@ -313,7 +313,7 @@ fn one_address_twice_is_one_device_and_a_stop_holds() {
         device(Channel::Mail, "a@x.se"),
         Device { opted_out: true, ..device(Channel::Sms, "070-1234567") },
     ];
-    let once = normalise(twice, sweden()).unwrap().devices;
+    let once = normalise(twice, &sweden()).unwrap().devices;
     assert_eq!(once.len(), 2);
     assert!(once[0].opted_out && once[0].address == "+46701234567");
 }
@@ -385,10 +385,10 @@ prop_compose! {
 proptest! {
     #[test]
     fn what_is_given_as_json_is_read_back(person in any_recipient()) {
-        let once = normalise(person, Defaults::default()).unwrap();
-        prop_assert_eq!(from_json(&to_json(&once), Defaults::default()).unwrap(), once.clone());
+        let once = normalise(person, &Defaults::default()).unwrap();
+        prop_assert_eq!(from_json(&to_json(&once), &Defaults::default()).unwrap(), once.clone());
         // Reading twice changes nothing.
-        prop_assert_eq!(normalise(once.clone(), Defaults::default()).unwrap(), once);
+        prop_assert_eq!(normalise(once.clone(), &Defaults::default()).unwrap(), once);
     }
 
     #[test]
@@ -420,4 +420,39 @@ proptest! {
         let whole = [begun, file.as_slice()].concat();
         prop_assert_eq!(read(format, &whole, 3), read(format, &whole, 1_000));
     }
+}
+
+#[test]
+fn an_edge_site_must_be_one_of_those_that_are_known() {
+    let with =
+        |sites: &[&str]| Defaults::default().with_edge_sites(sites.iter().map(|name| (*name).to_owned()));
+    let site = |text: &str, defaults: &Defaults| address(Channel::Edge, text, defaults);
+    let known = with(&["north", "east"]);
+    assert_eq!(site(" north ", &known).as_deref(), Ok("north"));
+    let reason = site("west", &known).unwrap_err();
+    assert!(
+        reason.starts_with("\"west\" is no edge site of this server, which has east, north: "),
+        "{reason}"
+    );
+    assert!(reason.ends_with("add a [[edge.site]] with it to the config"), "{reason}");
+    let many = with(&["g", "f", "e", "d", "c", "b", "a"]);
+    let reason = site("west", &many).unwrap_err();
+    assert!(reason.contains("has a, b, c, d, e and 2 more: "), "{reason}");
+    for unknowing in [with(&[]), known.with_any_edge_site()] {
+        assert_eq!(site("west", &unknowing).as_deref(), Ok("west"));
+        assert!(site("a/b", &unknowing).is_err());
+    }
+}
+
+#[test]
+fn a_row_with_an_unknown_edge_site_is_told_by_its_column() {
+    let defaults = Defaults::default().with_edge_sites(["north".to_owned()]);
+    let mut reader = Reader::new(Format::Csv, defaults);
+    let mut out = Vec::new();
+    reader.feed(b"id,edge\n1,north\n2,west\n", &mut out);
+    reader.finish(&mut out);
+    let [Ok(first), Err(problem)] = &out[..] else { panic!("{out:?}") };
+    assert_eq!(first.devices[0].address, "north");
+    assert_eq!((problem.row, problem.field.as_str()), (3, "edge"));
+    assert!(problem.reason.contains("\"west\" is no edge site"), "{problem:?}");
 }

@@ -80,7 +80,7 @@ const EVENTS: [(&str, CallbackEvent); 3] =
     [("progress", CallbackEvent::Progress), ("answer", CallbackEvent::Answer), ("done", CallbackEvent::Done)];
 
 /// Reads a body. What is absent gets its default; `now` decides what has expired.
-pub(crate) fn parse(body: Node, now: Timestamp, defaults: Defaults) -> Result<AlertRequest, Problem> {
+pub(crate) fn parse(body: Node, now: Timestamp, defaults: &Defaults) -> Result<AlertRequest, Problem> {
     let mut fields = Fields::default();
     let request = Object::open(body, "", &MEMBERS, &mut fields)
         .map(|mut object| read(&mut object, now, defaults, &mut fields));
@@ -90,7 +90,7 @@ pub(crate) fn parse(body: Node, now: Timestamp, defaults: Defaults) -> Result<Al
     }
 }
 
-fn read(object: &mut Object, now: Timestamp, defaults: Defaults, fields: &mut Fields) -> AlertRequest {
+fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut Fields) -> AlertRequest {
     let headline = object.text("headline", HEADLINE_CHARS_MAX, fields);
     let text = object.text("text", TEXT_CHARS_MAX, fields);
     let had_texts = object.take("texts");
@@ -188,7 +188,7 @@ fn check_end(end: Timestamp, at: &str, now: Timestamp, fields: &mut Fields) {
 fn audience(
     object: &mut Object,
     has_area: bool,
-    (now, defaults): (Timestamp, Defaults),
+    (now, defaults): (Timestamp, &Defaults),
     fields: &mut Fields,
 ) -> Vec<AudienceEntry> {
     let Some(node) = object.take("audience") else {
@@ -240,7 +240,7 @@ fn constrained_entry(node: Node, at: &str, now: Timestamp, fields: &mut Fields) 
 
 /// Looks at the form of an entry; whether its group or person exists is for the engine to say. Gives the form in which an
 /// address is kept, if that is another one.
-pub(crate) fn whom(to: &str, has_area: bool, defaults: Defaults) -> Result<Option<String>, String> {
+pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Option<String>, String> {
     if to == "all" || (to == "area" && has_area) {
         return Ok(None);
     }
@@ -264,16 +264,22 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: Defaults) -> Result<Optio
         },
         channel => {
             let channel = Channel::from_str(channel)?;
-            // A country code that is newer than our list of them is not the sender's mistake: the engine's looser form will do.
-            let kept = address(channel, rest, defaults)
-                .or_else(|reason| engine::checked_address(channel, rest).map_err(|_| reason))?;
+            // A country code that is newer than our list of them is not the sender's mistake: the engine's looser form will do. It
+            // knows no edge sites.
+            let looser = |reason: String| match channel {
+                Channel::Edge => Err(reason),
+                _ => engine::checked_address(channel, rest).map_err(|_| reason),
+            };
+            let kept = address(channel, rest, defaults).or_else(looser)?;
             Ok((kept != rest).then(|| format!("{channel}:{kept}")))
         }
     }
 }
 
-fn exclude(object: &mut Object, has_area: bool, defaults: Defaults, fields: &mut Fields) -> Vec<String> {
+fn exclude(object: &mut Object, has_area: bool, defaults: &Defaults, fields: &mut Fields) -> Vec<String> {
     let mut entries = object.texts("exclude", AUDIENCE_MAX, ENTRY_CHARS_MAX, fields);
+    // To exclude a site that is gone is no mistake that should hold an alert up.
+    let defaults = &defaults.with_any_edge_site();
     for (index, entry) in entries.iter_mut().enumerate() {
         if let Some(Some(kept)) =
             noted(whom(entry, has_area, defaults), || format!("exclude[{index}]"), fields)

@@ -6,7 +6,7 @@ use records::{ChannelTexts, MailText};
 const NOW: Timestamp = Timestamp(1_794_983_200_000_000); // 2026-11-18T06:26:40Z
 
 fn read(body: &str) -> Result<AlertRequest, Vec<(String, String)>> {
-    parse(json::parse(body.as_bytes()).expect("the test's JSON is well formed"), NOW, Defaults::default())
+    parse(json::parse(body.as_bytes()).expect("the test's JSON is well formed"), NOW, &Defaults::default())
         .map_err(|problem| problem.listed())
 }
 
@@ -150,7 +150,7 @@ fn all_problems_come_at_once() {
 fn addresses_are_kept_in_one_form() {
     let body = r#"{"text": "x", "audience": ["sms:070-123 45 67", "mail:a@EXAMPLE.org"], "exclude": ["sms:0046701234568"]}"#;
     let sweden = Defaults::in_region("SE").unwrap();
-    let request = parse(json::parse(body.as_bytes()).unwrap(), NOW, sweden).unwrap();
+    let request = parse(json::parse(body.as_bytes()).unwrap(), NOW, &sweden).unwrap();
     let to: Vec<&str> = request.audience.iter().map(|entry| entry.to.as_str()).collect();
     assert_eq!(to, ["sms:+46701234567", "mail:a@example.org"]);
     assert_eq!(request.exclude, ["sms:+46701234568"]);
@@ -209,7 +209,7 @@ proptest! {
         request.callback = Some(CallbackRequest { url: "https://x.example/".into(), every_s, xml: drill, events: vec![CallbackEvent::Done] });
         request.area = Some(AreaRequest { circles: vec![(59.3, 18.0, 2.5)], polygons: vec![vec![(1.0, 1.0), (2.0, 1.0), (2.0, 2.0), (1.0, 1.0)]], geocodes: vec!["AKZ124".into()], geocode_attribute: Some("ugc".into()), description: "town".into() });
         let written = serde_json::to_vec(&alert_view::request(&request)).unwrap();
-        let back = parse(json::parse(&written).unwrap(), NOW, Defaults::default()).map_err(|problem| problem.listed()).unwrap();
+        let back = parse(json::parse(&written).unwrap(), NOW, &Defaults::default()).map_err(|problem| problem.listed()).unwrap();
         prop_assert_eq!(back, request);
     }
 }
@@ -250,9 +250,28 @@ proptest! {
         body.entry("text").or_insert("x".into());
         body.entry("audience").or_insert(serde_json::json!(["all"]));
         let node = json::parse(serde_json::Value::Object(body).to_string().as_bytes()).unwrap();
-        if let Err(problem) = parse(node, NOW, Defaults::default()) {
+        if let Err(problem) = parse(node, NOW, &Defaults::default()) {
             let listed = problem.listed();
             prop_assert!(!listed.is_empty() && listed.iter().all(|(field, reason)| !field.is_empty() && !reason.is_empty()));
         }
     }
+}
+
+#[test]
+fn an_edge_site_that_is_not_in_the_config_is_told_where_it_is_named() {
+    let read = |body: &str, defaults: &Defaults| {
+        parse(json::parse(body.as_bytes()).unwrap(), NOW, defaults).map_err(|problem| problem.listed())
+    };
+    let known = Defaults::default().with_edge_sites(["north".to_owned(), "east".to_owned()]);
+    let body = r#"{"text": "x", "audience": ["edge:north", "edge:west", {"to": "edge:south"}]}"#;
+    let problems = read(body, &known).unwrap_err();
+    let names: Vec<&str> = problems.iter().map(|(field, _)| field.as_str()).collect();
+    assert_eq!(names, ["audience[1]", "audience[2]"]);
+    let reason = &problems[0].1;
+    assert!(reason.contains("\"west\" is no edge site") && reason.contains("has east, north:"), "{reason}");
+    // Without sites the process cannot know: others have them.
+    assert_eq!(read(body, &Defaults::default()).unwrap().audience.len(), 3);
+    // Nobody is missed by excluding one that is gone.
+    let body = r#"{"text": "x", "audience": ["edge:north"], "exclude": ["edge:west"]}"#;
+    assert_eq!(read(body, &known).unwrap().exclude, ["edge:west"]);
 }

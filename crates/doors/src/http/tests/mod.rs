@@ -28,6 +28,7 @@ struct House {
     links: Arc<AnswerLinks>,
     cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     platforms: Arc<ArcSwap<Platforms>>,
+    defaults: Arc<ArcSwap<store::import::Defaults>>,
     clock: Arc<AtomicI64>,
     admin: String,
     client: Client,
@@ -78,6 +79,7 @@ impl House {
         let admin = ensure_admin_token(&store, NOW).await.unwrap().unwrap();
         let cap_senders = Arc::new(ArcSwap::from_pointee(Vec::new()));
         let platforms: Arc<ArcSwap<Platforms>> = Arc::default();
+        let defaults: Arc<ArcSwap<store::import::Defaults>> = Arc::default();
         let deps = Deps {
             engine: engine.clone(),
             store: store.clone(),
@@ -87,7 +89,7 @@ impl House {
             cap_senders: cap_senders.clone(),
             messages: Arc::new(engine.messages()),
             platforms: platforms.clone(),
-            defaults: store::import::Defaults::default(),
+            defaults: defaults.clone(),
             reload,
             books: None,
             metrics: None,
@@ -96,7 +98,7 @@ impl House {
         let config = HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls, public_url: None, limits };
         let door = serve(config, deps).await.unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        House { door, engine, store, links, cap_senders, platforms, clock: now, admin, client, dir }
+        House { door, engine, store, links, cap_senders, platforms, defaults, clock: now, admin, client, dir }
     }
 
     /// A request by the admin.

@@ -246,3 +246,35 @@ async fn groups_have_members_groups_rules_and_versions() {
     assert_eq!(house.get("/api/v1/groups/upstairs").await.0, 404);
     house.close().await;
 }
+
+#[tokio::test]
+async fn unknown_edge_sites_are_refused_at_the_door_until_a_reload_has_them() {
+    let house = House::open().await;
+    let knows = |sites: &[&str]| {
+        let sites = sites.iter().map(|name| (*name).to_owned());
+        house.defaults.store(Arc::new(store::import::Defaults::default().with_edge_sites(sites)));
+    };
+    let device = |site: &str| json!({"devices": [{"channel": "edge", "address": site}]});
+    let path = format!("{PEOPLE}/siren");
+    let put = |site: &str| said(house.call(Method::PUT, &path).json(&device(site)));
+    let patch = |change: Value| {
+        let request = house.call(Method::PATCH, &path).header("content-type", "application/merge-patch+json");
+        said(request.body(change.to_string()))
+    };
+    let alert = || house.post("/api/v1/alerts", json!({"text": "x", "audience": ["all", "edge:west"]}));
+    knows(&["north"]);
+    let (status, problem) = put("west").await;
+    assert_eq!(status, 422, "{problem}");
+    assert!(reason(&problem, "devices[0].address").contains("which has north:"), "{problem}");
+    let (status, problem) = alert().await;
+    assert_eq!(status, 422, "{problem}");
+    assert!(reason(&problem, "audience[1]").contains("which has north:"), "{problem}");
+    knows(&["north", "west"]);
+    assert_eq!(put("west").await.0, 201);
+    assert_eq!(alert().await.0, 202);
+    // The site is gone again: the siren can be changed all the same, but not given another that is unknown.
+    knows(&["north"]);
+    assert_eq!(patch(json!({"name": "Siren"})).await.0, 200);
+    assert_eq!(patch(device("south")).await.0, 422);
+    house.close().await;
+}
