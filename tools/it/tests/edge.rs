@@ -4,6 +4,7 @@ use base64::Engine as _;
 use it::{Server, Setup, eventually, free_port, program};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -26,6 +27,7 @@ impl Site {
         std::fs::write(&key, WORDS).unwrap();
         let mut child = Command::new(program())
             .args(["udp", "receive", "--unpack", "--keep-free", "0", "--format", "json"])
+            .args(["--interface", "127.0.0.1"])
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .arg("--into")
             .arg(&into)
@@ -210,6 +212,52 @@ async fn a_push_goes_on_after_the_server_was_killed_and_leaves_one_copy() {
     assert_eq!(counts["unknown"].as_u64().unwrap_or(0), 0, "{report}");
     for site in [&north, &east] {
         assert_eq!(std::fs::read_to_string(site.bundle().join("alert.txt")).unwrap(), "Leave.\n");
+        let copy = std::fs::read(site.bundle().join("attachments/tone.wav")).unwrap();
+        assert!(copy == tone, "the tone differs");
+    }
+}
+
+/// Hears what is sent to a group on loopback, as each of its sites does.
+fn listener(group: SocketAddrV4) -> UdpSocket {
+    use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt::set_socket_reuseaddr};
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None).unwrap();
+    set_socket_reuseaddr(&socket, true).unwrap();
+    bind(&socket, &group).unwrap();
+    let socket = UdpSocket::from(socket);
+    socket.join_multicast_v4(group.ip(), &Ipv4Addr::LOCALHOST).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_stream_to_a_group_reaches_all_its_sites_and_one_that_comes_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let ports = [free_port(), free_port(), free_port()];
+    let sites: Vec<(&str, u16)> = ["north", "east", "south"].into_iter().zip(ports).collect();
+    let group = SocketAddrV4::new(Ipv4Addr::new(239, 1, 2, 3), free_port());
+    let ear = listener(group);
+    let mut there =
+        [("north", ports[0]), ("east", ports[1])].map(|(name, port)| Site::start(folder.path(), name, port));
+    let route = format!("bandwidth = \"20M\"\ngroup = \"{group}\"\ninterface = \"127.0.0.1\"");
+    let server = Server::start(&config(folder.path(), &route, &sites)).await;
+    let api = server.api();
+    let tone = noise(1_500_000);
+    let stored =
+        api.post_as("/api/v1/attachments", "application/octet-stream", tone.clone()).await.expect(201);
+    let alert = json!({"text": "Leave.", "priority": "emergency", "terminal": "delivered",
+        "audience": ["edge:north", "edge:east", "edge:south"],
+        "attachments": [{"id": stored["id"], "name": "tone.wav", "type": "audio/wav"}]});
+    let id = api.submit(&alert).await;
+    let symbols = ear.recv(&mut [0; 2_048]).unwrap();
+    assert!(symbols > 1_000, "{symbols} octets of the stream");
+    there.iter_mut().for_each(|site| drop(site.next("finished")));
+    api.until(&id, "those that are there have it", PATIENCE, |report| report["counts"]["delivered"] == 2)
+        .await;
+    let mut south = Site::start(folder.path(), "south", ports[2]);
+    south.next("finished");
+    let report = api.until(&id, "all have it", PATIENCE, |report| report["state"] == "done").await;
+    assert_eq!(report["counts"]["delivered"], 3, "{report}");
+    for site in there.iter().chain([&south]) {
         let copy = std::fs::read(site.bundle().join("attachments/tone.wav")).unwrap();
         assert!(copy == tone, "the tone differs");
     }
