@@ -617,6 +617,11 @@ impl Shard {
         self.messages.find(key).map(|message| message.account)
     }
 
+    /// The unknown message that a receipt of this key is of, and of how many parts it is.
+    pub fn unknown(&self, receipt: u64) -> Option<(MessageKey, u32)> {
+        self.messages.find_unknown(receipt).map(|(key, message)| (key, message.parts()))
+    }
+
     /// The shard's accounts, for reports.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts

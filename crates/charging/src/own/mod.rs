@@ -11,8 +11,8 @@
 //! - **Refused, or not tried** frees the hold. Another attempt holds again, and is refused if the money is gone meanwhile. The outcome's
 //!   place on its topic goes along: told again after a crash, it frees nothing that was held for a segment made after it.
 //!   A late yes to a message that was freed still takes its price, as far as there is money.
-//! - **Unknown** keeps its hold: no refusal of another attempt frees it, only a yes, a receipt, or the end of its validity. A receipt is
-//!   matched while the process lives in which the attempt became unknown; after that the end of validity decides.
+//! - **Unknown** keeps its hold: no refusal of another attempt frees it, only a yes, a receipt, or the end of its validity. A receipt finds
+//!   its message in the ledger, whichever process heard that it is unknown, and whenever.
 //! - **An emergency** waits for no money: its price is owed ([`Kind::Debt`]), apart from the balance, also by an account that is blocked or
 //!   was never opened. It waits at most [`EMERGENCY_WAITS`] for the ledger's disk; one that is killed while its disk hangs may owe less.
 //!   What was refused or not tried is owed no more.

@@ -4,6 +4,7 @@ use super::{Own, Payer, key};
 use crate::ledger::Batch;
 use crate::ledger::Kind;
 use crate::ledger::request::{MessageKey, result};
+use crate::ledger::shard::Shard;
 use bus::{Bus, BusError, Group, Leased};
 use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
 use std::collections::HashMap;
@@ -126,16 +127,19 @@ impl Settler {
     }
 
     async fn settle(&mut self, taken: &[Leased]) {
-        let mut words = Vec::new();
+        let mut told = Vec::new();
         for leased in taken {
             let index = leased.record.index;
             match decode_outcomes(&leased.record.octets) {
-                Ok(outcomes) => outcomes.iter().for_each(|outcome| words.extend(self.word(index, outcome))),
+                Ok(outcomes) => told.extend(outcomes.into_iter().map(|outcome| (index, outcome))),
                 Err(error) => {
                     tracing::error!(index, %error, "outcomes cannot be read: what they say is not settled, and is free when its validity ends");
                 }
             }
         }
+        self.look_up_unknown(&told).await;
+        let words: Vec<Word> =
+            told.iter().filter_map(|(index, outcome)| self.word(*index, outcome)).collect();
         self.look_up(&words).await;
         // In their order for each account; a message nobody knows costs nothing.
         let mut batches: Vec<(Payer, Vec<Kind>)> = Vec::new();
@@ -198,6 +202,48 @@ impl Settler {
         Some((message, kind))
     }
 
+    /// Finds the messages of receipts that this process does not know as unknown: another heard of them, or this one before it was started. The
+    /// ledger knows them.
+    async fn look_up_unknown(&mut self, told: &[(u64, Outcome)]) {
+        let is_final = |receipt: &&Receipt| receipt.state != ReceiptState::Buffered;
+        let receipts = told.iter().filter_map(|(_, outcome)| match outcome {
+            Outcome::Receipt(receipt) => Some(receipt).filter(is_final),
+            _ => None,
+        });
+        let wanted = receipts.flat_map(|receipt| receipt.keys.iter().copied());
+        let wanted: Arc<[u64]> = wanted.filter(|key| !self.unknown.contains_key(key)).collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let found = self.ask_shards(move |state| {
+            let find = |key: &u64| Some((*key, state.unknown(*key)?));
+            wanted.iter().filter_map(find).collect::<Vec<_>>()
+        });
+        for (key, message) in found.await {
+            self.unknown.insert(key, message);
+        }
+    }
+
+    /// What each shard says to this, together.
+    async fn ask_shards<T: Send + 'static>(
+        &self,
+        question: impl Fn(&Shard) -> Vec<T> + Clone + Send + 'static,
+    ) -> Vec<T> {
+        let mut all = Vec::new();
+        for shard in 0..self.own.ledger.shards() {
+            let (tell, told) = oneshot::channel();
+            let question = question.clone();
+            // Who asked may have gone.
+            self.own.ledger.ask(shard, move |state| drop(tell.send(question(state))));
+            match told.await {
+                Ok(said) => all.extend(said),
+                // The shard has stopped, and says why. Nothing is acknowledged that it did not hear.
+                Err(_) => std::future::pending().await,
+            }
+        }
+        all
+    }
+
     /// Finds the accounts of alerts: outcomes do not name them, the ledger knows whose a message is.
     async fn look_up(&mut self, words: &[Word]) {
         if self.payers.len() > ALERTS_MAX {
@@ -212,28 +258,17 @@ impl Settler {
             return;
         }
         let wanted: Arc<[MessageKey]> = wanted.into();
-        for shard in 0..self.own.ledger.shards() {
-            let (tell, told) = oneshot::channel();
-            let wanted = Arc::clone(&wanted);
-            self.own.ledger.ask(shard, move |state| {
-                let mut found: HashMap<u64, Vec<u8>> = HashMap::new();
-                for message in wanted.iter() {
-                    if let Some(number) = state.payer(message) {
-                        found.entry(message.alert).or_insert_with(|| state.accounts().octets(number));
-                    }
+        let found = self.ask_shards(move |state| {
+            let mut found: HashMap<u64, Vec<u8>> = HashMap::new();
+            for message in wanted.iter() {
+                if let Some(number) = state.payer(message) {
+                    found.entry(message.alert).or_insert_with(|| state.accounts().octets(number));
                 }
-                // Who asked may have gone.
-                let _ = tell.send(found);
-            });
-            match told.await {
-                Ok(found) => {
-                    for (alert, octets) in found {
-                        self.payers.insert(alert, self.own.payer(octets));
-                    }
-                }
-                // The shard has stopped, and says why. Nothing is acknowledged that it did not hear.
-                Err(_) => std::future::pending().await,
             }
+            found.into_iter().collect()
+        });
+        for (alert, octets) in found.await {
+            self.payers.insert(alert, self.own.payer(octets));
         }
     }
 }

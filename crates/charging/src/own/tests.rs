@@ -232,6 +232,38 @@ async fn the_unknown_is_held_until_a_yes_or_a_receipt_whatever_another_attempt_c
 }
 
 #[tokio::test]
+async fn a_receipt_settles_what_another_process_or_the_one_before_heard_to_be_unknown() {
+    for mut house in House::with(20).await {
+        house.own.pay(&house.bill(0..4, 2)).await;
+        for endpoint in 0..4 {
+            house.end(endpoint, 1, unknown()).await;
+        }
+        house.settle().await;
+        assert_eq!(house.money().await, (20, 8, 0, 0));
+        if let Kept::Folder(_) = house.kept {
+            house.ledger.stop();
+        }
+        let first = std::mem::replace(&mut house.ledger, open_ledger(&house.kept));
+        house.own = Own::new(house.ledger.clone());
+        house.books = Books::kept(house.ledger.clone(), house.kept.clone());
+        house.receipt(0, ReceiptState::Buffered).await;
+        house.receipt(1, ReceiptState::Delivered).await;
+        house.receipt(2, ReceiptState::Failed).await;
+        // Of a message that nobody was asked to pay for.
+        house.receipt(9, ReceiptState::Delivered).await;
+        house.settle().await;
+        assert_eq!(house.money().await, (18, 4, 2, 0));
+        // Told again it moves nothing: neither is unknown any more.
+        house.receipt(1, ReceiptState::Failed).await;
+        house.receipt(2, ReceiptState::Delivered).await;
+        house.settle().await;
+        assert_eq!(house.money().await, (18, 4, 2, 0));
+        first.stop();
+        house.audit();
+    }
+}
+
+#[tokio::test]
 async fn an_emergency_owes_whatever_the_account_has_and_nothing_for_what_was_not_sent() {
     for house in House::with(1).await {
         house.books.block(&AccountId::named("city"), true).await.unwrap();
