@@ -23,7 +23,7 @@ pub(crate) fn charges(host: &str, realm: &str, port: u16, place: u32) -> String 
 }
 
 /// A house that pays at these servers, with more keys of `[charging]`.
-fn house(servers: &str, charging: &str, route: &str) -> String {
+pub(crate) fn house(servers: &str, charging: &str, route: &str) -> String {
     format!(
         "[diameter]\nlisten = \"127.0.0.1:{}\"\norigin_host = \"house.client.test\"\norigin_realm = \"client.test\"\nwatchdog = \"6s\"\n\
          reconnect = \"2s\"\n{servers}[charging]\nmode = \"diameter\"\n{charging}\n\
@@ -32,7 +32,7 @@ fn house(servers: &str, charging: &str, route: &str) -> String {
     )
 }
 
-async fn town(server: &Server) -> Api {
+pub(crate) async fn town(server: &Server) -> Api {
     let made = json!({"role": "operator", "account": "town"});
     let made = server.api().post("/api/v1/tokens", &made).await.expect(201);
     server.api().with_token(made["token"].as_str().unwrap())
