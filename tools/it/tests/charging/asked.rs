@@ -7,8 +7,9 @@ use it::credit::{
     CLIENT_REALM, CreditClient, Heard, INITIAL, SERVER_HOST, SERVER_REALM, TERMINATION, UPDATE, requested,
     subscriber, used,
 };
-use it::eventually;
+use it::{eventually, program};
 use serde_json::json;
+use std::process::{Command, Stdio};
 
 const BOB: &str = "46701740606";
 const VALIDITY: &str = "validity = \"10m\"";
@@ -128,6 +129,36 @@ async fn a_block_has_the_accounts_sessions_ended_by_their_clients() {
     one.works(ANN);
     let update = two.credit(&bobs, UPDATE, 1).with(|writer| requested(writer, 5));
     assert_eq!(two.ask(&update).code(), 2001, "his goes on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_simulated_client_asks_again_after_a_top_up_and_ends_after_a_block() {
+    let ocs = Ocs::start("", VALIDITY).await;
+    ocs.fund(ANN, 10).await;
+    let arguments = ["sim", "credit", "--sessions", "1", "--script", "I25 600s 600s T0", "--subscriber", ANN];
+    let client = Command::new(program())
+        .args(arguments)
+        .args(["--connect", &format!("127.0.0.1:{}", ocs.port)])
+        .args(["--origin-host", "simulated.client.test", "--origin-realm", CLIENT_REALM])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let becomes = async |wanted: (i64, i64, i64)| {
+        eventually("its account is as it should be", PATIENCE, async || match ocs.money(ANN).await {
+            money if money == wanted => Ok(()),
+            money => Err(format!("{money:?}, not {wanted:?}")),
+        })
+        .await;
+    };
+    becomes((10, 10, 0)).await;
+    ocs.act(ANN, "topup", &json!({"amount": 50})).await;
+    becomes((60, 25, 0)).await;
+    let id = format!("/api/v1/accounts/e164:{ANN}");
+    ocs.server.api().patch(&id, &json!({"state": "blocked"})).await.expect(200);
+    becomes((60, 0, 0)).await;
+    let output = client.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && words.contains("1 times RAR, 1 times ASR; 0 without"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
