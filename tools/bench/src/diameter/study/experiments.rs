@@ -42,7 +42,7 @@ pub(super) fn plan(experiment: Experiment, options: &StudyOptions) -> Result<Pla
         Experiment::Sharing => sharing(options),
         Experiment::Affinity => affinity(options)?,
         Experiment::Copy => copy(options),
-        Experiment::Transport => transport(options),
+        Experiment::Transport => transport(options, net::probe_sctp().map_err(|error| error.to_string())),
     })
 }
 
@@ -237,9 +237,14 @@ fn copy(options: &StudyOptions) -> Plan {
     }
 }
 
-fn transport(options: &StudyOptions) -> Plan {
+/// `sctp`: whether this kernel has it, or why not.
+fn transport(options: &StudyOptions, sctp: Result<(), String>) -> Plan {
     let mut trials = Vec::new();
-    for (transport, variant) in [(Transport::Tcp, "TCP"), (Transport::Tls, "TLS 1.3 over TCP")] {
+    let mut transports = vec![(Transport::Tcp, "TCP", ""), (Transport::Tls, "TLS 1.3 over TCP", "")];
+    if sctp.is_ok() {
+        transports.push((Transport::Sctp, "SCTP", "slower than TCP"));
+    }
+    for (transport, variant, published) in transports {
         for (connections, name) in [(CONNECTIONS, "fifty connections"), (1, "one hot connection")] {
             let how = How::Server(Box::new(DiameterOptions {
                 connections,
@@ -248,11 +253,13 @@ fn transport(options: &StudyOptions) -> Plan {
                 transport,
                 ..options.server.clone()
             }));
-            trials.push(trial("server", format!("{variant}, {name}"), "", how));
+            trials.push(trial("server", format!("{variant}, {name}"), published, how));
         }
     }
-    let gap = "not measured here: this kernel may have none; --transport sctp measures it".to_owned();
-    trials.push(trial("server", "SCTP", "slower than TCP", How::Gap(gap)));
+    if let Err(why) = sctp {
+        let gap = format!("{why}; the guest of tools/it/tests/charging/sctp.rs has one and measures both");
+        trials.push(trial("server", "SCTP", "slower than TCP", How::Gap(gap)));
+    }
     Plan {
         name: "diameter-transport",
         title: "Transports, rate over that of fifty TCP connections",
@@ -263,5 +270,50 @@ fn transport(options: &StudyOptions) -> Plan {
             scale_note(options, &format!("{} requests", options.scaled(REQUESTS))),
         ],
         trials,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variants(sctp: Result<(), String>) -> Vec<(String, Option<String>)> {
+        let server = DiameterOptions {
+            program: "campanile".into(),
+            folder: None,
+            server: None,
+            fsync: "always".to_owned(),
+            connections: 0,
+            window: 0,
+            sessions: false,
+            accounts: 1,
+            threads: 1,
+            amount: Amount::Of(1),
+            transport: Transport::Tcp,
+            floor: false,
+            rounds: 1,
+            rate: None,
+            placement: Placement::default(),
+            load_cpus: Vec::new(),
+        };
+        let options = StudyOptions { server, time_scale: 10.0, libraries: None, rounds: 1 };
+        let plan = transport(&options, sctp);
+        let gap = |how: How| if let How::Gap(why) = how { Some(why) } else { None };
+        plan.trials.into_iter().map(|trial| (trial.variant, gap(trial.how))).collect()
+    }
+
+    #[test]
+    fn sctp_is_measured_where_the_kernel_has_it_and_a_gap_with_its_reason_where_not() {
+        let with = variants(Ok(()));
+        let of_sctp = |variants: &[(String, Option<String>)]| {
+            variants.iter().filter(|(name, _)| name.starts_with("SCTP")).cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of_sctp(&with),
+            [("SCTP, fifty connections".to_owned(), None), ("SCTP, one hot connection".to_owned(), None)]
+        );
+        let without = variants(Err("this kernel has no SCTP".to_owned()));
+        let [(_, Some(why))] = &of_sctp(&without)[..] else { panic!("{without:?}") };
+        assert!(why.starts_with("this kernel has no SCTP; ") && why.contains("guest"), "{why}");
     }
 }
