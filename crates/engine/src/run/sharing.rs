@@ -3,11 +3,12 @@
 
 use super::command::{Command, Reply, Solved};
 use super::owner::{Errand, Owner, bus_error, store_error};
+use super::solving::is_unsolved;
 use crate::api::{EngineError, Parts};
 use crate::messages::Steered;
 use crate::shared::{Answered, Ask, Nodes, Question, Said, Term, kept_briefly, latest};
 use futures_util::future::{BoxFuture, FutureExt};
-use records::{Alert, AlertNo, AlertState, Segment, Timestamp};
+use records::{Alert, AlertNo, Segment, Timestamp};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -436,10 +437,6 @@ impl Owner {
             topic.append(&[&record]).await.map(|_| ()).map_err(|error| format!("an answer: {error}"))
         });
     }
-}
-
-fn is_unsolved(alert: &Alert) -> bool {
-    matches!(alert.state, AlertState::Accepted | AlertState::Solving)
 }
 
 fn said<T: Send + 'static>(

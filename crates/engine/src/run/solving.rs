@@ -67,6 +67,11 @@ impl Solving {
     }
 }
 
+/// Nobody was looked up for it yet.
+pub fn is_unsolved(alert: &Alert) -> bool {
+    matches!(alert.state, AlertState::Accepted | AlertState::Solving)
+}
+
 fn is_time_again(failed: Timestamp, now: Timestamp) -> bool {
     now < failed || now.us_since(failed) >= AGAIN_AFTER_US
 }

@@ -2,7 +2,7 @@
 
 use super::command::Command;
 use super::owner::{Owner, bus_error, store_error};
-use super::solving::has_order;
+use super::solving::{has_order, is_unsolved};
 use crate::api::{EngineError, Parts};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
@@ -354,6 +354,8 @@ impl Owner {
             return false;
         }
         let alert = match wait_for(self.parts.store.alert_by_no(no)) {
+            // Of one that is not solved there is nothing to read back: taken in, it would be done without anybody.
+            Ok(Some(alert)) if is_unsolved(&alert) => return false,
             Ok(Some(alert)) => alert,
             Ok(None) => return false,
             Err(error) => {

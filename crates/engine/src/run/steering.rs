@@ -1,12 +1,18 @@
 //! The sender's hand on a running alert; and looks at it.
 
 use super::command::{Health, Reply, Wanted};
-use super::owner::Owner;
+use super::owner::{Owner, store_error};
+use super::solving::is_unsolved;
 use crate::api::{EngineError, Steer};
 use records::{Alert, AlertNo, AlertState, Control, ControlState, Delivery, DeliveryState, Reason};
 
 /// Deliveries looked through for one page at most; a page may be short, its cursor goes on.
 const LOOKED_THROUGH_MAX: usize = 1_000_000;
+/// A cancelled alert's version is so far above the one that was read that neither the note of the solve that failed nor a solve that begins
+/// meanwhile writes over it: each adds one.
+const ABOVE: u32 = 3;
+/// The note of an alert that was cancelled.
+const CANCELLED: &str = "cancelled by its sender";
 
 impl Owner {
     /// Changes an alert's course. The reply comes when it is on disk.
@@ -15,8 +21,7 @@ impl Owner {
             return self.solving.defer(no, verb, reply);
         }
         if !self.lives.contains_key(&no) && !self.read_back(no) {
-            let _ = reply.send(Err(EngineError::NotFound));
-            return;
+            return self.steer_unsolved(no, verb, reply);
         }
         let Some(live) = self.lives.get(&no) else { return };
         let state = live.alert.state;
@@ -42,6 +47,29 @@ impl Owner {
         self.write_and_reply(no, next, reply);
     }
 
+    /// One that could not be solved waits to be tried again: it can be cancelled, and that is all.
+    fn steer_unsolved(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
+        let (store, now) = (self.parts.store.clone(), self.now());
+        self.send_out(async move {
+            let found = store.alert_by_no(no).await.map_err(store_error);
+            let steered = match found {
+                Ok(Some(alert)) if verb != Steer::Cancel || !is_unsolved(&alert) => {
+                    Err(EngineError::WrongState { state: alert.state.name(), verb: verb.name() })
+                }
+                Ok(Some(alert)) => {
+                    let (state, version) = (AlertState::Cancelled, alert.version + ABOVE);
+                    let alert = Alert { state, version, note: CANCELLED.to_owned(), ..alert };
+                    let written = store.set_alert_state(no, state, version, CANCELLED, now).await;
+                    written.map(|()| alert).map_err(store_error)
+                }
+                Ok(None) => Err(EngineError::NotFound),
+                Err(error) => Err(error),
+            };
+            let _ = reply.send(steered);
+            Ok(())
+        });
+    }
+
     fn carry_out_verb(&mut self, no: AlertNo, verb: Steer, next: AlertState) {
         let now = self.now();
         let Some(live) = self.lives.get_mut(&no) else { return };
@@ -51,7 +79,7 @@ impl Owner {
         match verb {
             Steer::Cancel => {
                 live.end_waiting(Reason::Cancelled, now);
-                live.alert.note = "cancelled by its sender".to_owned();
+                live.alert.note = CANCELLED.to_owned();
                 live.finished = Some(now);
                 self.running.remove(&no);
                 self.telling.note_end(no);

@@ -10,7 +10,7 @@ mod steering;
 mod still;
 mod survival;
 
-use crate::api::{EngineError, Event};
+use crate::api::{EngineError, Event, Steer};
 use ground::{Ground, over_both};
 use house::{START, accepted, crowd, draft, not_tried, person, receipt, refused, unknown};
 use records::{
@@ -307,17 +307,17 @@ async fn groups_too_deep(house: &house::House) {
     house.store.put_group(Account::DEFAULT, last).await.unwrap();
 }
 
+/// A group of the one there is.
+fn of_all(id: &str) -> records::Group {
+    records::Group { id: id.into(), members: vec![crowd(1)[0].id.clone()], ..records::Group::default() }
+}
+
 async fn what_could_not_be_solved_is_tried_again_after_a_minute(ground: Ground) {
     let house = ground.house().await;
     house.people(crowd(1)).await;
     groups_too_deep(&house).await;
     let _carrier = house.carrier(accepted);
     let submitted = house.submit(|request| request.audience[0].to = "group:g0".into()).await;
-    let first = records::Group {
-        id: "g0".into(),
-        members: vec![crowd(1)[0].id.clone()],
-        ..records::Group::default()
-    };
     let alert = &submitted.alert;
     let told = async {
         while !house.engine.alert(&alert.account, alert.id).await.unwrap().note.contains("nests deeper than")
@@ -326,7 +326,9 @@ async fn what_could_not_be_solved_is_tried_again_after_a_minute(ground: Ground) 
         }
     };
     tokio::time::timeout(house::PATIENCE, told).await.expect("its note says why it is not solved");
-    house.store.put_group(Account::DEFAULT, first).await.unwrap();
+    let paused = house.engine.steer(&alert.account, alert.id, Steer::Pause).await;
+    assert!(matches!(paused, Err(EngineError::WrongState { state: "accepted", .. })), "{paused:?}");
+    house.store.put_group(Account::DEFAULT, of_all("g0")).await.unwrap();
     house.pass_s(61);
     let report = house.until(&submitted.alert, |report| report.state == "done").await;
     assert_eq!(report.counts.accepted, 1);
@@ -338,6 +340,22 @@ fn later(house: &house::House) -> records::AlertRequest {
     request
 }
 
+async fn what_could_not_be_solved_can_be_cancelled_and_is_not_tried_again(ground: Ground) {
+    let house = ground.house().await;
+    house.people(crowd(1)).await;
+    groups_too_deep(&house).await;
+    let carrier = house.carrier(accepted);
+    let alert = house.submit(|request| request.audience[0].to = "group:g0".into()).await.alert;
+    let cancelled = house.engine.steer(&alert.account, alert.id, Steer::Cancel).await.unwrap();
+    assert_eq!(cancelled.state.name(), "cancelled");
+    house.store.put_group(Account::DEFAULT, of_all("g0")).await.unwrap();
+    house.pass_s(61);
+    let other = house.submit(|_| {}).await;
+    house.until(&other.alert, |report| report.state == "done").await;
+    let stored = house.engine.alert(&alert.account, alert.id).await.unwrap();
+    assert_eq!((stored.state.name(), carrier.addresses().len()), ("cancelled", 1));
+}
+
 async fn what_was_refused_to_who_waited_for_it_is_not_sent_later(ground: Ground) {
     let house = ground.house().await;
     house.people(crowd(1)).await;
@@ -347,12 +365,7 @@ async fn what_was_refused_to_who_waited_for_it_is_not_sent_later(ground: Ground)
     request.audience[0].to = "group:g0".into();
     let refused = house.engine.submit(crate::Draft { wait_solved: true, ..draft(request) }).await;
     assert!(matches!(refused, Err(EngineError::Unprocessable(_))), "{refused:?}");
-    let first = records::Group {
-        id: "g0".into(),
-        members: vec![crowd(1)[0].id.clone()],
-        ..records::Group::default()
-    };
-    house.store.put_group(Account::DEFAULT, first).await.unwrap();
+    house.store.put_group(Account::DEFAULT, of_all("g0")).await.unwrap();
     assert!(house.store.unfinished_alerts().await.unwrap().is_empty());
     house.pass_s(61);
     let other = house.submit(|_| {}).await;
@@ -423,6 +436,7 @@ over_both!(
     who_does_not_answer_in_time_is_called_on_the_next_device,
     a_request_that_cannot_be_carried_out_is_refused_field_by_field,
     what_could_not_be_solved_is_tried_again_after_a_minute,
+    what_could_not_be_solved_can_be_cancelled_and_is_not_tried_again,
     what_was_refused_to_who_waited_for_it_is_not_sent_later,
     the_same_key_gives_the_same_alert_and_another_body_is_refused,
     a_live_view_sees_progress_answers_and_the_end,
