@@ -63,7 +63,7 @@ impl External {
         let mut session = Session::new(config, now);
         let steps = session.handle(Event::Start, now);
         // Who pays is known here, and where the message ends without a session it is needed.
-        self.sessions().begin(id, &bill.account, item.parts.into(), now);
+        let _under_way = self.sessions().begin(id, &bill.account, item.parts.into(), now);
         let funding = beginning.carry_out(&mut session, steps).await;
         let is_over = !bill.is_emergency
             && matches!(funding, Funding::Refused(why) if why != Unpaid::NoServer)

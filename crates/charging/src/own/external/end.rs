@@ -64,7 +64,11 @@ impl External {
     /// Ends a message's session with so many parts used. True: that is charged, or nobody can say any more whether it is. False: it is
     /// another's to say now.
     pub(crate) async fn end(&self, id: MessageId, used: u32, tenure: &Tenure) -> bool {
-        let open = self.sessions().end(&id);
+        let mut open = self.sessions().end(&id);
+        if let Some(begun) = open.take() {
+            begun.has_begun().await;
+            open = self.sessions().end(&id).or(Some(begun));
+        }
         let is_said = self.end_of(id, used, open, tenure).await;
         if is_said {
             self.sessions().forget(&id);

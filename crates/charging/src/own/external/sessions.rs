@@ -55,6 +55,8 @@ pub(super) struct Open {
     pub(super) host: Option<Arc<str>>,
     parts: u32,
     began: Instant,
+    /// Locked while its INITIAL_REQUEST is under way: an emergency goes out, and may end, before that is answered.
+    beginning: Arc<Mutex<()>>,
     /// The last CC-Request-Number of an UPDATE_REQUEST, if there was one.
     updates: Option<Arc<Mutex<u32>>>,
     /// Its server wants credit to be asked for again, once it has granted.
@@ -72,6 +74,7 @@ impl Open {
             host: None,
             parts,
             began,
+            beginning: Arc::default(),
             updates: None,
             is_asked: false,
             is_aborted: false,
@@ -82,6 +85,12 @@ impl Open {
     /// The same where this server has it.
     pub(super) fn at(self, host: Arc<str>) -> Open {
         Open { host: Some(host), ..self }
+    }
+
+    /// Waits until its INITIAL_REQUEST is answered, or given up after Tx. An end that came to the server before it would leave what is then reserved
+    /// to nobody.
+    pub(super) async fn has_begun(&self) {
+        drop(self.beginning.lock().await);
     }
 
     /// CC-Request-Number of the session's end, once no UPDATE_REQUEST is under way.
@@ -115,8 +124,14 @@ impl Sessions {
         Sessions { all: HashMap::new(), is_shared, since, sweep_at: SWEEP_AT }
     }
 
-    /// An INITIAL_REQUEST is sent for so many parts.
-    pub(super) fn begin(&mut self, id: MessageId, account: &str, parts: u32, now: Instant) {
+    /// An INITIAL_REQUEST is sent for so many parts; it is under way until what this gives is dropped.
+    pub(super) fn begin(
+        &mut self,
+        id: MessageId,
+        account: &str,
+        parts: u32,
+        now: Instant,
+    ) -> Option<OwnedMutexGuard<()>> {
         if self.is_shared && self.all.len() >= self.sweep_at {
             self.all.retain(|_, open| now.saturating_duration_since(open.began) < SHARED_FOR);
             self.sweep_at = SWEEP_AT.max(self.all.len() * 2);
@@ -127,6 +142,8 @@ impl Sessions {
         } else if self.all.len() < SESSIONS_MAX {
             self.all.insert(id, Open::new(account, parts, now));
         }
+        let beginning = &self.all.get(&id)?.beginning;
+        Arc::clone(beginning).try_lock_owned().ok()
     }
 
     /// This server granted it: what it wanted meanwhile.
@@ -214,6 +231,7 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use records::{AlertNo, EndpointNo};
 
     const HOST: &str = "ocs.test";
@@ -234,6 +252,19 @@ mod tests {
         let (mut sessions, now) = begun();
         assert!(matches!(sessions.granted(OF, &HOST.into()), Deed::Nothing));
         (sessions, now)
+    }
+
+    #[tokio::test]
+    async fn a_session_ends_after_its_beginning_was_answered() {
+        let (mut sessions, now) = sessions(false);
+        let beginning = sessions.begin(OF, "town", 2, now).expect("nobody else begins it");
+        let open = sessions.end(&OF).unwrap();
+        let mut begun = Box::pin(open.has_begun());
+        assert!((&mut begun).now_or_never().is_none(), "it is under way");
+        assert!(matches!(sessions.granted(OF, &HOST.into()), Deed::Nothing));
+        drop(beginning);
+        begun.await;
+        assert_eq!(sessions.end(&OF).unwrap().host.as_deref(), Some(HOST), "where it is to be ended");
     }
 
     #[tokio::test]
