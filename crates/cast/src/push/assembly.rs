@@ -13,7 +13,7 @@ use super::packet::Header;
 use super::report::{Report, Run};
 
 /// Blocks in memory at a time. What comes of further ones is dropped, and asked for later.
-pub const OPEN_MAX: usize = 64;
+pub const OPEN_MAX: usize = 128;
 /// Room for repair symbols that a block starts with.
 const REPAIR_ROOM: usize = 32;
 /// Repair symbols that are kept beyond as many as there are sources. So many symbols as sources do not always say enough (one time in

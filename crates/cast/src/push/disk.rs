@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn what_was_written_is_there_after_a_restart_and_what_was_changed_is_not() {
         let folder = tempfile::tempdir().unwrap();
-        let (octets, manifest) = offered(4_000_000);
+        let (octets, manifest) = offered(2_000_000);
         let (mut growing, has) = part(Growing::open(folder.path(), &manifest, false, 0));
         assert_eq!(has, [false; 4]);
         write(&mut growing, &manifest, &octets, 3);

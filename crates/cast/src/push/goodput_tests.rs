@@ -199,8 +199,8 @@ fn goodput(sites: usize, rate: f64, loss: f64, stalls: f64, seed: u64) -> (f64, 
 #[test]
 fn the_worst_of_twenty_sites_gets_its_part_of_the_rate() {
     for (sites, rate, loss, stalls, least) in [
-        (20, 200e6, 0.01, 0.0, 0.94),
-        (20, 200e6, 0.05, 0.0, 0.895),
+        (20, 200e6, 0.01, 0.0, 0.935),
+        (20, 200e6, 0.05, 0.0, 0.89),
         (20, 200e6, 0.05, 0.1, 0.87),
         (1, 20e6, 0.01, 0.0, 0.97),
         (1, 20e6, 0.05, 0.0, 0.93),
