@@ -24,6 +24,10 @@ const IDS_AT_ONCE: usize = 1_000;
 /// An alert that could not be solved is tried again after so long.
 const AGAIN_AFTER_US: i64 = 60_000_000;
 
+/// How the note of an alert begins that is not solved yet, and ends.
+const NOT_YET: &str = "nobody is told yet";
+const AGAIN: &str = "; it is tried again each minute";
+
 /// What is being solved, and who waits for it.
 #[derive(Default)]
 pub struct Solving {
@@ -130,7 +134,7 @@ impl Owner {
         } else {
             tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again in a minute");
             self.solving.note_failed(no, now);
-            (AlertState::Accepted, format!("nobody is told yet: {error}; it is tried again each minute"))
+            (AlertState::Accepted, format!("{NOT_YET}: {error}{AGAIN}"))
         };
         let store = self.parts.store.clone();
         self.send_out(async move {
@@ -165,7 +169,7 @@ impl Owner {
     }
 }
 
-/// Nobody else writes an alert that is not solved.
+/// What is over by now is not tried again. A verb may have ended it meanwhile: that stays.
 async fn write_note(
     store: &dyn Store,
     no: AlertNo,
@@ -174,6 +178,10 @@ async fn write_note(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     match store.alert_by_no(no).await? {
+        Some(alert) if !alert.state.is_final() && alert.request.expires <= now => {
+            let note = note.replacen(NOT_YET, "nobody was told before it expired", 1).replace(AGAIN, "");
+            store.set_alert_state(no, AlertState::Expired, alert.version + 1, &note, now).await
+        }
         Some(alert) if !alert.state.is_final() => {
             store.set_alert_state(no, state, alert.version + 1, note, now).await
         }

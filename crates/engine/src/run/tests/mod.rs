@@ -340,6 +340,20 @@ fn later(house: &house::House) -> records::AlertRequest {
     request
 }
 
+async fn what_could_not_be_solved_expires(ground: Ground) {
+    let house = ground.house().await;
+    groups_too_deep(&house).await;
+    let alert = house.submit(|request| request.audience[0].to = "group:g0".into()).await.alert;
+    let state = async || house.engine.alert(&alert.account, alert.id).await.unwrap().state;
+    let ends = async {
+        while state().await != records::AlertState::Expired {
+            house.pass_s(3_600);
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(house::PATIENCE, ends).await.expect("it is not tried for ever");
+}
+
 async fn what_could_not_be_solved_can_be_cancelled_and_is_not_tried_again(ground: Ground) {
     let house = ground.house().await;
     house.people(crowd(1)).await;
@@ -436,6 +450,7 @@ over_both!(
     who_does_not_answer_in_time_is_called_on_the_next_device,
     a_request_that_cannot_be_carried_out_is_refused_field_by_field,
     what_could_not_be_solved_is_tried_again_after_a_minute,
+    what_could_not_be_solved_expires,
     what_could_not_be_solved_can_be_cancelled_and_is_not_tried_again,
     what_was_refused_to_who_waited_for_it_is_not_sent_later,
     the_same_key_gives_the_same_alert_and_another_body_is_refused,
