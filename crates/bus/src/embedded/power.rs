@@ -65,6 +65,23 @@ fn appender(bus: &Embedded, disk: &RecordedDisk<Promise>, name: &str, number: u6
     }
 }
 
+/// Many who append to one topic at once, so that its syncs overlap.
+fn crowd(bus: &Embedded, disk: &RecordedDisk<Promise>) {
+    const NAME: &str = "crowded";
+    let topic = bus.topic(NAME).unwrap();
+    let one = |number: u8| {
+        let topic = topic.clone();
+        async move {
+            for n in 0..3 {
+                let record = vec![number; 1 + n];
+                let first = topic.append(&[&record]).await.unwrap();
+                disk.promise(Promise::Appended { topic: NAME.to_owned(), first, records: vec![record] });
+            }
+        }
+    };
+    now(futures_util::future::join_all((0..48).map(one)));
+}
+
 /// Makes, fills and removes one topic over and over.
 fn remover(bus: &Embedded, disk: &RecordedDisk<Promise>, rounds: u64) {
     let name = "text/fleeting";
@@ -116,6 +133,7 @@ fn run() -> Vec<Op<Promise>> {
             let name = if number < 2 { "a" } else { "segments/b" };
             scope.spawn(move || appender(bus, disk_of, name, number, 16));
         }
+        scope.spawn(move || crowd(bus, disk_of));
         scope.spawn(move || remover(bus, disk_of, 4));
         scope.spawn(move || counter(bus, disk_of));
         let group = &group;

@@ -20,8 +20,9 @@ pub(super) enum Op<P> {
     RemoveFolder(PathBuf),
     Write(u64, u64, Vec<u8>),
     SetLen(u64, u64),
-    BeginSync(u64),
-    EndSync(u64),
+    /// Of a file; the sync's own number.
+    BeginSync(u64, u64),
+    EndSync(u64, u64),
     Promise(P),
 }
 
@@ -30,6 +31,7 @@ struct Record<P> {
     /// Files by path, as it is now.
     numbers: HashMap<PathBuf, u64>,
     next: u64,
+    syncs: u64,
 }
 
 /// The disk. Paths are on record as they would be below another root.
@@ -47,7 +49,7 @@ impl<P> Clone for RecordedDisk<P> {
 
 impl<P: Send + 'static> RecordedDisk<P> {
     pub fn new(root: &Path, as_root: PathBuf) -> RecordedDisk<P> {
-        let record = Record { ops: Vec::new(), numbers: HashMap::new(), next: 0 };
+        let record = Record { ops: Vec::new(), numbers: HashMap::new(), next: 0, syncs: 0 };
         RecordedDisk { root: root.to_owned(), as_root, record: Arc::new(Mutex::new(record)) }
     }
 
@@ -152,9 +154,15 @@ impl<P: Send + 'static> File for RecordedFile<P> {
         Ok(written)
     }
     fn sync(&self) -> io::Result<()> {
-        lock(&self.record).ops.push(Op::BeginSync(self.number));
+        let sync = {
+            let mut record = lock(&self.record);
+            let sync = record.syncs;
+            record.syncs += 1;
+            record.ops.push(Op::BeginSync(self.number, sync));
+            sync
+        };
         self.file.sync()?;
-        lock(&self.record).ops.push(Op::EndSync(self.number));
+        lock(&self.record).ops.push(Op::EndSync(self.number, sync));
         Ok(())
     }
     fn allocate(&self, octets: u64) -> io::Result<()> {
@@ -200,12 +208,9 @@ impl Replay {
                 assert_eq!(self.files[number].write_at(octets, *offset).unwrap(), octets.len());
             }
             Op::SetLen(number, octets) => self.files[number].set_len(*octets).unwrap(),
-            Op::BeginSync(number) => {
-                let before = self.syncs.insert(*number, self.files[number].begin_sync());
-                assert!(before.is_none(), "two syncs of one file at once");
-            }
-            Op::EndSync(number) => {
-                let begun = self.syncs.remove(number).unwrap();
+            Op::BeginSync(number, sync) => drop(self.syncs.insert(*sync, self.files[number].begin_sync())),
+            Op::EndSync(number, sync) => {
+                let begun = self.syncs.remove(sync).unwrap();
                 self.files[number].end_sync(begun);
             }
             Op::Promise(_) => {}

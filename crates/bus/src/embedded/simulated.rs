@@ -47,7 +47,10 @@ struct State {
     safe: BTreeMap<PathBuf, Node>,
     faults: Faults,
     syncs: usize,
+    ended: usize,
     held: bool,
+    /// The sync of this number alone waits.
+    held_one: Option<usize>,
     /// How long ago all files were written to.
     age: Duration,
 }
@@ -62,10 +65,13 @@ enum Node {
 struct Content {
     now: Vec<u8>,
     safe: Vec<u8>,
-    /// Octets whose room was secured.
-    allocated: usize,
     /// Octets (from, below) written since the last sync.
     dirty: Vec<(usize, usize)>,
+    /// How many writes syncs made safe.
+    cleaned: usize,
+    /// How many syncs began, and the last of them that ended: they may overlap.
+    begun: usize,
+    ended: usize,
 }
 
 /// What goes wrong.
@@ -75,6 +81,8 @@ pub(super) struct Faults {
     pub room: Option<usize>,
     /// Syncs fail.
     pub sync: bool,
+    /// The sync of this number fails.
+    pub one_sync: Option<usize>,
     /// Cutting a file fails.
     pub cut: bool,
 }
@@ -100,6 +108,20 @@ impl SimulatedDisk {
     pub fn hold_syncs(&self, held: bool) {
         self.state().held = held;
         self.turn.notify_all();
+    }
+
+    /// The file sync of this number waits until it is let go.
+    pub fn hold_sync(&self, number: Option<usize>) {
+        self.state().held_one = number;
+        self.turn.notify_all();
+    }
+
+    /// Returns when so many syncs have ended.
+    pub fn wait_for_ends(&self, count: usize) {
+        let state = self.state();
+        let waited =
+            self.turn.wait_timeout_while(state, Duration::from_secs(60), |state| state.ended < count);
+        assert!(!waited.unwrap().1.timed_out(), "no {count} syncs ended");
     }
 
     /// Returns when a sync is being held.
@@ -140,8 +162,7 @@ impl SimulatedDisk {
                         Node::File(Arc::new(Mutex::new(Content {
                             now: left.clone(),
                             safe: left,
-                            dirty: Vec::new(),
-                            allocated: 0,
+                            ..Content::default()
                         })))
                     }
                 };
@@ -169,7 +190,7 @@ impl SimulatedDisk {
     /// A disk with other content in one file.
     pub fn with_file(&self, path: &Path, octets: Vec<u8>) -> Arc<SimulatedDisk> {
         let copy = self.power_cut_without_loss();
-        let content = Content { now: octets.clone(), safe: octets, dirty: Vec::new(), allocated: 0 };
+        let content = Content { now: octets.clone(), safe: octets, ..Content::default() };
         copy.state().now.insert(path.to_owned(), Node::File(Arc::new(Mutex::new(content))));
         copy
     }
@@ -245,21 +266,31 @@ pub(super) struct SimulatedFile {
 /// What a sync that has begun will have made safe at its end.
 pub(super) struct BegunSync {
     now: Vec<u8>,
+    /// So many writes by then, of all there ever were.
     writes: usize,
+    number: usize,
 }
 
 impl SimulatedFile {
     /// A sync begins. What is written from now on is not part of it.
     pub fn begin_sync(&self) -> BegunSync {
-        let content = self.content.lock().unwrap();
-        BegunSync { now: content.now.clone(), writes: content.dirty.len() }
+        let mut content = self.content.lock().unwrap();
+        content.begun += 1;
+        let writes = content.cleaned + content.dirty.len();
+        BegunSync { now: content.now.clone(), writes, number: content.begun }
     }
 
-    /// It has ended.
+    /// It has ended. One that began later and ended before has made all of it safe already.
     pub fn end_sync(&self, begun: BegunSync) {
         let mut content = self.content.lock().unwrap();
+        if begun.number < content.ended {
+            return;
+        }
+        content.ended = begun.number;
         content.safe = begun.now;
-        content.dirty.drain(..begun.writes);
+        let cleaned = begun.writes - content.cleaned;
+        content.dirty.drain(..cleaned);
+        content.cleaned = begun.writes;
     }
 }
 
@@ -380,15 +411,18 @@ impl File for SimulatedFile {
     }
     fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize> {
         let mut state = self.disk.state();
-        let len = state.faults.room.map_or(octets.len(), |room| room.min(octets.len()));
+        let mut content = self.content.lock().unwrap();
+        // What takes the place of octets that are there needs no room.
+        let room = state.faults.room.unwrap_or(usize::MAX);
+        let there = content.now.len().saturating_sub(offset as usize);
+        let len = octets.len().min(there.saturating_add(room));
         if len == 0 && !octets.is_empty() {
             return Err(io::ErrorKind::StorageFull.into());
         }
         if let Some(room) = &mut state.faults.room {
-            *room -= len;
+            *room -= len.saturating_sub(there);
         }
         drop(state);
-        let mut content = self.content.lock().unwrap();
         let (from, below) = (offset as usize, offset as usize + len);
         if content.now.len() < below {
             content.now.resize(below, 0);
@@ -401,11 +435,17 @@ impl File for SimulatedFile {
         let begun = self.begin_sync();
         let mut state = self.disk.state();
         state.syncs += 1;
+        let number = state.syncs;
         self.disk.turn.notify_all();
-        let waited = self.disk.turn.wait_timeout_while(state, Duration::from_secs(60), |state| state.held);
-        if waited.unwrap().0.faults.sync {
+        let is_held = |state: &mut State| state.held || state.held_one == Some(number);
+        let waited = self.disk.turn.wait_timeout_while(state, Duration::from_secs(60), is_held);
+        let mut state = waited.unwrap().0;
+        state.ended += 1;
+        self.disk.turn.notify_all();
+        if state.faults.sync || state.faults.one_sync == Some(number) {
             return Err(io::Error::other("injected"));
         }
+        drop(state);
         self.end_sync(begun);
         Ok(())
     }
@@ -416,7 +456,6 @@ impl File for SimulatedFile {
         if let Some(room) = &mut state.faults.room {
             *room = room.checked_sub(more).ok_or(io::ErrorKind::StorageFull)?;
         }
-        content.allocated += more;
         let len = content.now.len().max(octets as usize);
         content.now.resize(len, 0);
         Ok(())
@@ -426,9 +465,8 @@ impl File for SimulatedFile {
         if state.faults.cut {
             return Err(io::Error::other("injected"));
         }
-        let mut content = self.content.lock().unwrap();
-        let freed = content.now.len().saturating_sub(octets as usize).min(content.allocated);
-        content.allocated -= freed;
+        let content = self.content.lock().unwrap();
+        let freed = content.now.len().saturating_sub(octets as usize);
         if let Some(room) = &mut state.faults.room {
             *room += freed;
         }

@@ -1,15 +1,15 @@
-//! Group commit: a few threads that sync whatever is dirty. A log is in at most one thread's hands; while its sync
-//! runs, what is written next gathers, and the next sync carries all of it.
+//! Group commit: a few threads that sync whatever is dirty. A log is in one thread's hands, and while its sync runs, what is written next
+//! gathers, and the next sync carries all of it; only where many wait several threads sync the same log.
 
 use super::lock::lock;
-use super::log::Log;
+use super::log::{LANES_MAX, Log};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// So many syncs run at once.
-const THREADS: usize = 4;
+/// So many syncs run at once: one busy log leaves others as many as it may use itself.
+pub(super) const THREADS: usize = 2 * LANES_MAX + 1;
 /// This one is kept for emergencies.
 const KEPT_THREAD: usize = 0;
 /// The median is over so many.
@@ -17,16 +17,13 @@ const TIMES_KEPT: usize = 1_000;
 
 /// Where a log is on its way to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Phase {
-    /// Nowhere.
-    #[default]
-    Idle,
-    /// It waits for a thread.
-    Queued,
-    /// A thread syncs it.
-    Running,
-    /// A thread syncs it, and more was written since.
-    RunningAgain,
+pub(super) struct Way {
+    /// It waits for a thread, or one waits for more of what it will carry.
+    pub is_queued: bool,
+    /// So many threads sync it.
+    pub running: usize,
+    /// More was written since, and no further thread may sync it.
+    pub again: bool,
 }
 
 /// Work that takes longer than a caller should wait.
@@ -84,15 +81,17 @@ impl SyncPool {
 
     /// Has a log synced.
     pub fn sync(&self, log: &Arc<Log>) {
-        let mut phase = lock(&log.phase);
-        *phase = match *phase {
-            Phase::Idle => {
-                self.push(Job::Sync(log.clone()));
-                Phase::Queued
-            }
-            Phase::Queued => Phase::Queued,
-            Phase::Running | Phase::RunningAgain => Phase::RunningAgain,
-        };
+        let mut way = lock(&log.way);
+        if way.is_queued {
+            return;
+        }
+        if way.running < log.lanes() {
+            way.is_queued = true;
+            drop(way);
+            self.push(Job::Sync(log.clone()));
+        } else {
+            way.again = true;
+        }
     }
 
     /// Has a log synced when its interval ends. All wait equally long, so the order is that of the calls.
@@ -210,16 +209,19 @@ impl SyncPool {
             Job::Chore(chore) => return chore.run(),
         };
         log.gather();
-        *lock(&log.phase) = Phase::Running;
-        if let Err(error) = log.sync() {
+        {
+            let mut way = lock(&log.way);
+            way.is_queued = false;
+            way.running += 1;
+        }
+        if let Err(error) = log.sync_beside() {
             tracing::error!(topic = log.name(), %error, "A topic stops.");
         }
-        let mut phase = lock(&log.phase);
-        if *phase == Phase::RunningAgain {
-            *phase = Phase::Queued;
+        let mut way = lock(&log.way);
+        way.running -= 1;
+        if std::mem::take(&mut way.again) && !way.is_queued {
+            way.is_queued = true;
             self.push(Job::Sync(log.clone()));
-        } else {
-            *phase = Phase::Idle;
         }
     }
 }

@@ -1,95 +1,123 @@
-//! Group commit: who waits is synced together.
+//! Group commit: who waits is synced together, and while many wait several syncs of one log are under way.
+//!
+//! A sync covers what was written before it began. If the next began only when it has ended, the disk would idle while those it carried are
+//! answered and come again; so up to [`LANES_MAX`] overlap. Linux tells an error of the disk once to each open file (errseq), so each of those
+//! that overlap has an open file of its own. And none counts before all that began earlier have succeeded: a file that was opened after
+//! another was told of an error could take what is lost for kept.
 
+use super::gather::{Cohort, Patience};
 use super::waiting::Want;
-use super::{Fate, Log, Progress, Stopped};
+use super::{Fate, Log, Progress, Stopped, Writer};
 use crate::BusError;
 use crate::embedded::disk::File;
-use crate::embedded::lock::lock;
+use crate::embedded::lock::{lock, read};
+use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A sync waits for those the last one carried at most this part of a sync's time, from the last answer on that it made possible: who has
-/// not been answered yet cannot come again.
-const GATHER_PART: u32 = 10;
+/// So many syncs of one log overlap at most.
+pub(in super::super) const LANES_MAX: usize = 4;
 
-/// However long the answers take, it waits no longer than this part of a sync's time in all.
-const GATHER_PART_IN_ALL: u32 = 2;
-
-/// Whom the last sync carried, and who came meanwhile.
+/// The syncs of a log.
 #[derive(Default)]
-pub(super) struct Cohort {
-    /// Appends that all syncs together carried.
-    carried: u64,
-    /// Those of the last one.
-    released: u64,
-    /// Those that came while it ran.
-    came: u64,
-    /// Its time.
-    took: Duration,
+pub(super) struct Syncs {
+    state: Mutex<State>,
+    /// One has ended.
+    turn: Condvar,
 }
 
-impl Cohort {
-    fn carry(&mut self, appends: u64) {
-        self.released = appends - self.carried;
-        self.carried = appends;
-    }
-
-    fn over(&mut self, appends: u64, took: Duration) {
-        self.came = appends - self.carried;
-        self.took = took;
-    }
-
-    /// How many appends there are once all have come again that the last sync carried. Without those that wait already two halves would
-    /// take turns, and each wait for two syncs.
-    fn expected(&self) -> u64 {
-        self.carried + self.came + self.released
-    }
+#[derive(Default)]
+struct State {
+    cohort: Cohort,
+    /// Those that may overlap, in the order in which they began. One that failed stays, and all behind it.
+    order: VecDeque<Overlapping>,
+    begun: u64,
+    /// Open files for those that begin while another runs.
+    lanes: Vec<Lane>,
+    /// One runs that no other may overlap.
+    is_alone: bool,
+    /// So many wait until they can run alone.
+    waiting_alone: usize,
 }
 
-/// The thread that waits for appends before it syncs.
-pub(super) struct Gathering {
-    /// It waits for so many; [`u64::MAX`]: nobody waits.
-    wanted: AtomicU64,
-    /// Of those who waited for a sync, so many went on with their answer.
-    answered: AtomicU64,
-    thread: Mutex<Option<std::thread::Thread>>,
+struct Overlapping {
+    number: u64,
+    /// Records below are durable when it and all before it have succeeded.
+    end: u64,
+    is_done: bool,
 }
 
-impl Default for Gathering {
-    fn default() -> Gathering {
-        Gathering { wanted: AtomicU64::new(u64::MAX), answered: AtomicU64::new(0), thread: Mutex::default() }
+/// An open file that one sync at a time uses.
+struct Lane {
+    /// The first index of the file.
+    first: u64,
+    file: Arc<dyn File>,
+}
+
+/// What a sync that has begun carries.
+struct Begun {
+    end: u64,
+    appends: u64,
+    /// Held open until it has ended.
+    files: Vec<Arc<dyn File>>,
+    folders: Vec<PathBuf>,
+    /// Its number in the bus's list of those that hold files open.
+    listed: Option<u64>,
+}
+
+impl State {
+    /// Nothing runs.
+    fn is_idle(&self) -> bool {
+        !self.is_alone && self.order.is_empty()
     }
-}
 
-/// How long a sync waits for those who may come again.
-struct Patience {
-    part: Duration,
-    until: Instant,
-    at_the_latest: Instant,
-    answered: u64,
-}
-
-impl Patience {
-    /// After a sync that took so long, and made so many answers possible before.
-    fn new(now: Instant, took: Duration, answered: u64) -> Patience {
-        let part = took / GATHER_PART;
-        Patience { part, until: now + part, at_the_latest: now + took / GATHER_PART_IN_ALL, answered }
+    /// One more that others may overlap; its number.
+    fn overlap(&mut self, end: u64) -> u64 {
+        self.begun += 1;
+        self.order.push_back(Overlapping { number: self.begun, end, is_done: false });
+        self.begun
     }
 
-    /// How long to wait before it is asked again; `None`: no longer. As long as answers leave, who gets them has not had its time yet.
-    fn left(&mut self, now: Instant, answered: impl Fn() -> u64) -> Option<Duration> {
-        if now >= self.until {
-            let so_far = answered();
-            if so_far == self.answered || now >= self.at_the_latest {
-                return None;
-            }
-            self.answered = so_far;
-            self.until = self.at_the_latest.min(now + self.part);
+    /// One of them has succeeded: how far the log is durable now, where that is further.
+    fn succeed(&mut self, number: u64) -> Option<u64> {
+        if let Some(sync) = self.order.iter_mut().find(|sync| sync.number == number) {
+            sync.is_done = true;
         }
-        Some(self.until - now)
+        let mut end = None;
+        while self.order.front().is_some_and(|first| first.is_done) {
+            end = self.order.pop_front().map(|first| first.end);
+        }
+        end
+    }
+
+    /// A lane is not used any more.
+    fn leave(&mut self, lane: Option<Lane>) {
+        if self.order.is_empty() {
+            self.lanes.clear();
+        } else {
+            self.lanes.extend(lane);
+        }
+    }
+}
+
+impl Syncs {
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.turn.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    /// What is to be synced is nothing but the last file.
+    fn is_plain(&self) -> bool {
+        self.folders.is_empty() && self.unsynced.len() == usize::from(self.last_unsynced)
+    }
+
+    /// Nothing is to be synced.
+    fn is_clean(&self) -> bool {
+        self.unsynced.is_empty() && self.folders.is_empty() && self.listed.is_none()
     }
 }
 
@@ -134,7 +162,7 @@ impl Log {
         if !want.is_met(&progress) {
             return Err(self.stop_error(progress.stopped.as_ref()));
         }
-        self.gathering.answered.fetch_add(1, Ordering::Relaxed);
+        self.gathering.answer();
         Ok(())
     }
 
@@ -147,70 +175,158 @@ impl Log {
 
     /// One more append was written.
     pub(super) fn count_append(&self) {
-        let appends = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
-        if appends >= self.gathering.wanted.load(Ordering::SeqCst)
-            && let Some(thread) = &*lock(&self.gathering.thread)
-        {
-            thread.unpark();
-        }
+        self.gathering.came(self.appends.fetch_add(1, Ordering::SeqCst) + 1);
     }
 
     /// Before a sync: waits a part of a sync's time for those who were carried by the last one to come again. A few
     /// that are woken first would otherwise start the next sync alone, and all others wait for the one after.
     pub fn gather(&self) {
         let (wanted, took) = {
-            let cohort = lock(&self.syncing);
-            (cohort.expected(), cohort.took)
+            let state = lock(&self.syncs.state);
+            (state.cohort.wanted(), state.cohort.took())
         };
         if self.appends.load(Ordering::SeqCst) >= wanted {
             return;
         }
-        let answered = || self.gathering.answered.load(Ordering::Relaxed);
+        let answered = || self.gathering.answered();
         let mut patience = Patience::new(Instant::now(), took, answered());
-        *lock(&self.gathering.thread) = Some(std::thread::current());
-        self.gathering.wanted.store(wanted, Ordering::SeqCst);
+        self.gathering.begin(wanted);
         while self.appends.load(Ordering::SeqCst) < wanted {
             let Some(left) = patience.left(Instant::now(), answered) else { break };
             std::thread::park_timeout(left);
         }
-        self.gathering.wanted.store(u64::MAX, Ordering::SeqCst);
-        *lock(&self.gathering.thread) = None;
+        self.gathering.end();
     }
 
-    /// Syncs everything written so far, on this thread.
-    pub fn sync(&self) -> Result<(), BusError> {
-        let mut cohort = lock(&self.syncing);
-        let (end, files, folders, listed) = {
-            let mut writer = lock(&self.writer);
-            self.check_running()?;
-            // Those it cannot write are told; what was written before is synced all the same.
-            let _ = self.write_staged(&mut writer);
-            cohort.carry(self.appends.load(Ordering::SeqCst));
-            writer.last_unsynced = false;
-            let listed = writer.listed.take();
-            (writer.next, std::mem::take(&mut writer.unsynced), writer.folders.clone(), listed)
+    /// How many syncs of it may be under way at once by now.
+    pub fn lanes(&self) -> usize {
+        self.gathering.lanes()
+    }
+
+    /// Syncs everything written so far, on this thread; others of the same kind may be under way.
+    pub fn sync_beside(&self) -> Result<(), BusError> {
+        let mut state = lock(&self.syncs.state);
+        while state.is_alone || state.waiting_alone > 0 {
+            state = self.syncs.wait(state);
+        }
+        let mut writer = self.ready_to_sync()?;
+        if writer.is_clean() {
+            return Ok(());
+        }
+        let lane = if state.is_idle() { Ok(None) } else { self.lane(&mut state).map(Some) };
+        let Some(lane) = lane.ok().filter(|_| writer.is_plain()) else {
+            // Others must not miss what this one alone knows of: another file, or folders.
+            drop((writer, state));
+            return self.sync();
         };
-        let begun = Instant::now();
-        let result = self.sync_files(&files, &folders);
-        cohort.over(self.appends.load(Ordering::SeqCst), begun.elapsed());
-        drop(files);
-        if let Some(listed) = listed {
-            self.shared.unsynced.leave(listed);
+        let begun = self.begin(&mut state, &mut writer);
+        drop(writer);
+        let number = state.overlap(begun.end);
+        drop(state);
+        let started = Instant::now();
+        let result = match &lane {
+            Some(lane) => self.sync_files(std::slice::from_ref(&lane.file), &[]),
+            None => self.sync_files(&begun.files, &[]),
+        };
+        let took = started.elapsed();
+        let mut state = lock(&self.syncs.state);
+        let end = if result.is_ok() { state.succeed(number) } else { None };
+        state.leave(lane);
+        self.over(&mut state, begun, took, result.map(|()| end))
+    }
+
+    /// Syncs everything written so far, on this thread, while no other sync of it is under way.
+    pub fn sync(&self) -> Result<(), BusError> {
+        let mut state = lock(&self.syncs.state);
+        state.waiting_alone += 1;
+        while !state.is_idle() && !self.is_stopped() {
+            state = self.syncs.wait(state);
         }
-        if result.is_ok() {
-            lock(&self.writer).folders.drain(..folders.len());
-        }
-        self.change(|progress| match &result {
-            Ok(()) => {
-                progress.durable = end;
-                progress.head = progress.head.max(end);
+        state.waiting_alone -= 1;
+        state.is_alone = true;
+        let begun = self.ready_to_sync().map(|mut writer| self.begin(&mut state, &mut writer));
+        drop(state);
+        let started = Instant::now();
+        let synced = begun.map(|begun| {
+            let synced = self.sync_files(&begun.files, &begun.folders);
+            if synced.is_ok() {
+                lock(&self.writer).folders.drain(..begun.folders.len());
+            }
+            (begun, synced)
+        });
+        let mut state = lock(&self.syncs.state);
+        state.is_alone = false;
+        match synced {
+            Ok((begun, synced)) => {
+                let (end, took) = (begun.end, started.elapsed());
+                self.over(&mut state, begun, took, synced.map(|()| Some(end)))
             }
             Err(error) => {
-                progress.stopped =
-                    Some(Stopped::Failed(format!("the sync failed ({error}); restart to recover")))
+                self.syncs.turn.notify_all();
+                Err(error)
+            }
+        }
+    }
+
+    /// The writer, with all that was staged written.
+    fn ready_to_sync(&self) -> Result<MutexGuard<'_, Writer>, BusError> {
+        let mut writer = lock(&self.writer);
+        self.check_running()?;
+        self.make_room(&mut writer);
+        // Those it cannot write are told; what was written before is synced all the same.
+        let _ = self.write_staged(&mut writer);
+        Ok(writer)
+    }
+
+    /// An open file of its own for a sync that begins while another runs.
+    fn lane(&self, state: &mut State) -> io::Result<Lane> {
+        let last = read(&self.files).last().cloned().ok_or(io::ErrorKind::NotFound)?;
+        state.lanes.retain(|lane| lane.first == last.first);
+        match state.lanes.pop() {
+            Some(lane) => Ok(lane),
+            None => Ok(Lane { first: last.first, file: self.shared.disk.open(&last.path)? }),
+        }
+    }
+
+    fn begin(&self, state: &mut State, writer: &mut Writer) -> Begun {
+        let appends = state.cohort.carry(self.appends.load(Ordering::SeqCst));
+        self.gathering.set_lanes(state.cohort.lanes());
+        writer.last_unsynced = false;
+        Begun {
+            end: writer.next,
+            appends,
+            files: std::mem::take(&mut writer.unsynced),
+            folders: writer.folders.clone(),
+            listed: writer.listed.take(),
+        }
+    }
+
+    /// A sync has ended: the log gets on as far as `result` says, or stops.
+    fn over(
+        &self,
+        state: &mut State,
+        begun: Begun,
+        took: Duration,
+        result: io::Result<Option<u64>>,
+    ) -> Result<(), BusError> {
+        state.cohort.over(begun.appends, self.appends.load(Ordering::SeqCst), took);
+        drop(begun.files);
+        if let Some(listed) = begun.listed {
+            self.shared.unsynced.leave(listed);
+        }
+        self.change(|progress| match &result {
+            Ok(Some(end)) if !matches!(progress.stopped, Some(Stopped::Failed(_))) => {
+                progress.durable = *end;
+                progress.head = progress.head.max(*end);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let why = format!("the sync failed ({error}); restart to recover");
+                progress.stopped = Some(Stopped::Failed(why));
             }
         });
-        result.map_err(|_| self.stop_error(self.progress.borrow().stopped.as_ref()))
+        self.syncs.turn.notify_all();
+        result.map(drop).map_err(|_| self.stop_error(self.progress.borrow().stopped.as_ref()))
     }
 
     fn sync_files(&self, files: &[Arc<dyn File>], folders: &[PathBuf]) -> io::Result<()> {
@@ -226,43 +342,5 @@ impl Log {
     pub fn is_dirty(&self) -> bool {
         let writer = lock(&self.writer);
         !writer.unsynced.is_empty() || !writer.folders.is_empty()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_who_take_part_are_waited_for_whichever_sync_carried_them() {
-        let mut cohort = Cohort::default();
-        let ms = Duration::from_millis;
-        cohort.carry(1);
-        cohort.over(1, ms(1));
-        assert_eq!(cohort.expected(), 2, "one alone comes again, and is not waited for longer");
-        // Of 64 half came while the other half was synced.
-        cohort.carry(33);
-        cohort.over(65, ms(1));
-        assert_eq!(cohort.expected(), 33 + 64);
-        cohort.carry(97);
-        cohort.over(97, ms(1));
-        assert_eq!(cohort.expected(), 97 + 64, "from then on all go together");
-    }
-
-    #[test]
-    fn a_tenth_of_a_sync_is_waited_from_the_last_answer_on_and_half_of_one_in_all() {
-        let (begun, ms) = (Instant::now(), Duration::from_millis);
-        let mut patience = Patience::new(begun, ms(20), 7);
-        assert_eq!(patience.left(begun, || 7), Some(ms(2)));
-        assert_eq!(patience.left(begun + ms(2), || 7), None, "nobody was answered meanwhile");
-        let mut patience = Patience::new(begun, ms(20), 7);
-        assert_eq!(patience.left(begun + ms(2), || 50), Some(ms(2)), "some still were");
-        assert_eq!(patience.left(begun + ms(3), || 99), Some(ms(1)));
-        assert_eq!(patience.left(begun + ms(4), || 99), Some(ms(2)));
-        assert_eq!(patience.left(begun + ms(6), || 99), None);
-        for at in (0..10).step_by(2) {
-            assert!(patience.left(begun + ms(at), || 100 + at).is_some());
-        }
-        assert_eq!(patience.left(begun + ms(10), || 200), None, "however many answers there are");
     }
 }

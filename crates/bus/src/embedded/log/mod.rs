@@ -6,16 +6,19 @@
 
 mod commit;
 mod file;
+mod gather;
 mod keep;
 mod keys;
 mod read;
 mod recover;
+mod room;
 mod stage;
 #[cfg(test)]
 mod tests;
 mod waiting;
 mod write;
 
+pub(super) use commit::LANES_MAX;
 pub(super) use file::LogFile;
 pub(super) use stage::Fate;
 pub(super) use write::{Promised, Rule, Written, check_sizes};
@@ -24,11 +27,10 @@ use super::Fsync;
 use super::disk::{File, is_full};
 use super::lock::{lock, read};
 use super::shared::Shared;
-use super::sync::Phase;
+use super::sync::Way;
 use super::tail::{Budget, Tail};
 use crate::{BusError, Durability, Record, Retention, TopicSettings};
 use bytes::BytesMut;
-use commit::Cohort;
 use keys::Keys;
 use stage::Staged;
 use std::io;
@@ -57,15 +59,14 @@ pub(super) struct Log {
     progress: watch::Sender<Progress>,
     waiting: waiting::Waiting,
     tail: Arc<Tail>,
-    /// Held by whoever syncs.
-    syncing: Mutex<Cohort>,
+    syncs: commit::Syncs,
     /// Held by whoever removes files.
     trimming: Mutex<()>,
     /// How many appends were written since it was opened.
     appends: AtomicU64,
-    gathering: commit::Gathering,
+    gathering: gather::Gathering,
     /// Where it is on its way through the pool.
-    pub(super) phase: Mutex<Phase>,
+    pub(super) way: Mutex<Way>,
     /// It waits for its interval to end.
     waits: AtomicBool,
     me: Weak<Log>,
@@ -119,6 +120,8 @@ struct Writer {
     cut: Option<u64>,
     /// Appends that are written with the next sync.
     staged: Staged,
+    /// Zeros behind the end.
+    room: room::Room,
     /// Files written to since the last sync, held open so that its error is not lost.
     unsynced: Vec<Arc<dyn File>>,
     /// The last file is among them.
@@ -152,6 +155,7 @@ impl Log {
             buffer: BytesMut::new(),
             cut: None,
             staged: Staged::default(),
+            room: room::Room::default(),
             unsynced: Vec::new(),
             last_unsynced: false,
             listed: None,
@@ -174,11 +178,11 @@ impl Log {
             progress,
             waiting: waiting::Waiting::default(),
             tail: Arc::default(),
-            syncing: Mutex::default(),
+            syncs: commit::Syncs::default(),
             trimming: Mutex::default(),
             appends: AtomicU64::new(0),
-            gathering: commit::Gathering::default(),
-            phase: Mutex::default(),
+            gathering: gather::Gathering::default(),
+            way: Mutex::default(),
             waits: AtomicBool::new(false),
             me: me.clone(),
         }))

@@ -36,6 +36,11 @@ impl Staged {
         self.octets.extend_from_slice(batch);
     }
 
+    /// Where in the last file they go, if there are any.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// There is nothing.
     pub fn is_empty(&self) -> bool {
         self.octets.is_empty()
@@ -88,6 +93,7 @@ impl Log {
         let file = last.open(&self.shared).map_err(|error| failed(&self.name, "open", &error))?;
         let staged = &writer.staged;
         write_all_at(&*file, &staged.octets, staged.offset).map_err(|error| {
+            writer.room.lose();
             if file.set_len(staged.offset).is_err() {
                 writer.cut = Some(staged.offset);
             }

@@ -1,8 +1,10 @@
 use super::super::simulated::{Dice, Moved, SimulatedDisk, root, seeds};
+use super::super::sync::THREADS;
 use super::super::{Embedded, Options};
 use super::write::APPEND_OCTETS_MAX;
 use super::*;
 use crate::{Bus, RECORD_OCTETS_MAX, Topic};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 fn bus(disk: &Arc<SimulatedDisk>, options: Options) -> Embedded {
@@ -278,6 +280,122 @@ fn while_a_sync_runs_the_next_appends_gather_for_one_more() {
     assert!(syncs <= 2, "{waiters} appends took {syncs} syncs");
 }
 
+/// A log with many who wait: its syncs overlap from now on.
+fn crowded(bus: &Embedded, disk: &SimulatedDisk) -> Arc<Log> {
+    let log = bus.log("t").unwrap();
+    let before = disk.syncs();
+    disk.hold_syncs(true);
+    log.write_promised(Rule::Any, &[b"first"]).unwrap();
+    disk.wait_for_sync(before + 1);
+    let last = crowd(&log);
+    disk.hold_syncs(false);
+    now(log.promised(last.written.end, None)).unwrap();
+    assert!(log.lanes() > 1);
+    log
+}
+
+/// So many appends that a sync need not wait for more; the last of them.
+fn crowd(log: &Log) -> Promised {
+    (0..100u8).map(|n| log.write_promised(Rule::Any, &[&[n]]).unwrap()).last().unwrap()
+}
+
+#[test]
+fn where_many_wait_the_next_sync_begins_before_the_last_has_ended_and_counts_only_after_it() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let log = crowded(&bus, &disk);
+    let (syncs, head) = (disk.syncs(), log.head());
+    disk.hold_sync(Some(syncs + 1));
+    let one = crowd(&log);
+    disk.wait_for_sync(syncs + 1);
+    let other = crowd(&log);
+    disk.wait_for_ends(syncs + 1);
+    assert_eq!(log.head(), head, "the later sync has ended, and the one before may still fail");
+    disk.hold_sync(None);
+    now(log.promised(one.written.end, None)).unwrap();
+    now(log.promised(other.written.end, None)).unwrap();
+    assert_eq!(log.head(), head + 200);
+    log.sync().unwrap();
+    let after = self::bus(&disk.power_cut(&mut Dice(3)), Options::default());
+    assert_eq!(after.topic("t").unwrap().head(), head + 200);
+}
+
+#[test]
+fn when_the_earlier_of_two_overlapping_syncs_fails_nobody_of_either_is_told_that_it_is_safe() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let log = crowded(&bus, &disk);
+    let (syncs, head) = (disk.syncs(), log.head());
+    disk.hold_sync(Some(syncs + 1));
+    disk.fault(|faults| faults.one_sync = Some(syncs + 1));
+    let one = crowd(&log);
+    disk.wait_for_sync(syncs + 1);
+    let other = crowd(&log);
+    disk.wait_for_ends(syncs + 1);
+    disk.hold_sync(None);
+    for promised in [one, other] {
+        let told = now(log.promised(promised.written.end, None));
+        assert!(matches!(told, Err(BusError::Io { .. })), "{told:?}");
+    }
+    assert_eq!(log.head(), head);
+    assert!(log.sync().is_err(), "it has stopped, and nobody waits for a sync that will never count");
+}
+
+#[test]
+fn a_sync_of_several_files_waits_for_those_under_way_and_none_begins_beside_it() {
+    let disk = SimulatedDisk::new();
+    let bus = bus(&disk, Options::default());
+    let log = crowded(&bus, &disk);
+    let append = || log.write_promised(Rule::Any, &[b"x"]).unwrap();
+    let syncs = disk.syncs();
+    disk.hold_sync(Some(syncs + 1));
+    let one = append();
+    disk.wait_for_sync(syncs + 1);
+    log.roll().unwrap();
+    let other = append();
+    disk.hold_sync(Some(syncs + 2));
+    now(log.promised(one.written.end, None)).unwrap();
+    disk.wait_for_sync(syncs + 2);
+    let last = append();
+    assert_eq!(disk.syncs(), syncs + 2, "the new file and its folder are synced alone");
+    disk.hold_sync(None);
+    now(log.promised(other.written.end, None)).unwrap();
+    now(log.promised(last.written.end, None)).unwrap();
+    let after = self::bus(&disk.power_cut(&mut Dice(4)), Options::default());
+    assert_eq!(after.topic("t").unwrap().head(), last.written.end);
+}
+
+#[test]
+fn a_busy_log_writes_into_room_made_ahead_and_gives_it_back() {
+    let disk = SimulatedDisk::new();
+    let options = Options { file_octets_max: 8_000, ..Options::default() };
+    let bus = bus(&disk, options.clone());
+    let log = bus.log("t").unwrap();
+    let lens = |disk: &SimulatedDisk| {
+        disk.files("topics/t").iter().map(|(_, octets)| octets.len() as u64).collect::<Vec<_>>()
+    };
+    let mut lengths = BTreeSet::new();
+    let mut count = 0;
+    while log.size().1 == 0 {
+        now(Topic::append(&*log, &[&[b'r'; 60]])).unwrap();
+        count += 1;
+        lengths.insert(lens(&disk)[0]);
+    }
+    assert!(lengths.len() < 30, "{count} appends, and the file got longer {} times", lengths.len());
+    assert!(lens(&disk)[0] < 8_000, "what is full is as long as its records");
+    while log.size().0 < 3_000 {
+        now(Topic::append(&*log, &[&[b'r'; 60]])).unwrap();
+        count += 1;
+    }
+    assert!(lens(&disk)[1] > log.size().0, "there is room");
+    for after in [disk.power_cut_without_loss(), disk.power_cut(&mut Dice(6))] {
+        let again = self::bus(&after, options.clone());
+        assert_eq!(again.log("t").unwrap().head(), count);
+        assert_eq!(lens(&after), [lens(&disk)[0], log.size().0], "the zeros are cut");
+        assert_eq!(all(&*again.topic("t").unwrap()).len() as u64, count);
+    }
+}
+
 #[test]
 fn appenders_on_many_threads_get_dense_indexes_that_read_back() {
     let disk = SimulatedDisk::new();
@@ -423,7 +541,7 @@ fn on_a_full_disk_emergencies_go_on_within_the_reserve_and_others_wait_until_it_
 fn an_emergency_is_synced_while_others_hold_every_thread_they_may() {
     let disk = SimulatedDisk::new();
     let bus = bus(&disk, Options::default());
-    let others: Vec<_> = (0..4).map(|n| bus.log(&format!("other-{n}")).unwrap()).collect();
+    let others: Vec<_> = (0..THREADS).map(|n| bus.log(&format!("other-{n}")).unwrap()).collect();
     bus.topic_with("urgent", &emergency()).unwrap();
     let urgent = bus.log("urgent").unwrap();
     let before = disk.syncs();
@@ -431,12 +549,12 @@ fn an_emergency_is_synced_while_others_hold_every_thread_they_may() {
     for log in &others {
         log.write_promised(Rule::Any, &[b"waits"]).unwrap();
     }
-    disk.wait_for_sync(before + 3);
+    disk.wait_for_sync(before + THREADS - 1);
     urgent.write_promised(Rule::Any, &[b"goes"]).unwrap();
-    disk.wait_for_sync(before + 4);
-    assert_eq!(*lock(&urgent.phase), Phase::Running);
-    let waiting = others.iter().filter(|log| *lock(&log.phase) == Phase::Queued).count();
-    assert_eq!(waiting, 1, "the fourth of the others has no thread");
+    disk.wait_for_sync(before + THREADS);
+    assert_eq!(lock(&urgent.way).running, 1);
+    let waiting = others.iter().filter(|log| lock(&log.way).is_queued).count();
+    assert_eq!(waiting, 1, "the last of the others has no thread");
     disk.hold_syncs(false);
     now(urgent.promised(1, None)).unwrap();
     others.iter().for_each(|log| now(log.promised(1, None)).unwrap());

@@ -261,6 +261,7 @@ impl Log {
         } else {
             write_all_at(&*file, &writer.buffer, writer.offset).map_err(|error| {
                 writer.buffer.clear();
+                writer.room.lose();
                 writer.cut = file.set_len(writer.offset).is_err().then_some(writer.offset);
                 failed(&self.name, "write", &error)
             })?;
@@ -319,6 +320,9 @@ impl Log {
         writer.unsynced.push(file);
         writer.last_unsynced = true;
         writer.folders.push(self.folder.clone());
+        if let Some(last) = read(&self.files).last() {
+            self.give_room_back(writer, last);
+        }
         let ended = std::mem::replace(&mut writer.offset, FILE_HEADER as u64);
         writer.salt = salt;
         let begun = Arc::new(begun);
