@@ -79,7 +79,7 @@ fn crowd(bus: &Embedded, disk: &RecordedDisk<Promise>) {
             }
         }
     };
-    now(futures_util::future::join_all((0..48).map(one)));
+    now(futures_util::future::join_all((0..96).map(one)));
 }
 
 /// Makes, fills and removes one topic over and over.

@@ -18,8 +18,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many syncs of one log overlap at most.
-pub(in super::super) const LANES_MAX: usize = 4;
+/// So many syncs of one log overlap at most. With four, those whom one of them had carried came back in such crowds that all four began anew at
+/// one time; with more than eight each carries too little for what it costs.
+pub(in super::super) const LANES_MAX: usize = 8;
 
 /// The syncs of a log.
 #[derive(Default)]

@@ -13,8 +13,9 @@ const GATHER_PART: u32 = 10;
 /// However long the answers take, it waits no longer than this part of a sync's time in all.
 const GATHER_PART_IN_ALL: u32 = 2;
 
-/// Where so many wait for each of them, syncs overlap: with fewer the time in which they are answered and come again is short.
-const LANE_APPENDS: u64 = 12;
+/// Where so many wait for each of them, syncs overlap: with fewer the time in which they are answered and come again is short, and what a sync
+/// itself costs a processor is shared by too few.
+const LANE_APPENDS: u64 = 24;
 
 /// What is read off the number of those who wait leaves it by this part with each sync.
 const MOST_PART: u64 = 16;
@@ -192,23 +193,23 @@ mod tests {
     fn of_many_who_take_part_each_of_the_overlapping_syncs_carries_its_share() {
         let mut cohort = Cohort::default();
         let ms = Duration::from_millis;
-        assert_eq!(cohort.carry(64), 64);
-        cohort.over(64, 64, ms(1));
-        assert_eq!((cohort.lanes(), cohort.wanted()), (4, 64 + 16));
+        assert_eq!(cohort.carry(300), 300);
+        cohort.over(300, 300, ms(1));
+        assert_eq!((cohort.lanes(), cohort.wanted()), (8, 300 + 38));
         // The first that come again leave with a sync each, and the others while these run.
-        let mut appends = 64;
+        let mut appends = 300;
         let mut running = Vec::new();
         for round in 0..100 {
-            if running.len() == 4 {
+            if running.len() == 8 {
                 cohort.over(running.remove(0), appends, ms(1));
             }
             let under_way: u64 = running.iter().sum();
-            appends = (cohort.wanted()).min(appends + 64 - under_way);
+            appends = (cohort.wanted()).min(appends + 300 - under_way);
             running.push(cohort.carry(appends));
-            assert_eq!(cohort.lanes(), 4, "round {round}");
+            assert_eq!(cohort.lanes(), 8, "round {round}");
         }
         running.remove(0);
-        assert!(running.iter().all(|carried| (12..=20).contains(carried)), "{running:?}");
+        assert!(running.iter().all(|carried| (28..=48).contains(carried)), "{running:?}");
     }
 
     #[test]
