@@ -236,7 +236,7 @@ impl Shard {
     pub fn expire(&mut self, turn: &mut Turn<'_>, most: usize) -> usize {
         let mut written = 0;
         while written < most {
-            let Some(due) = self.expiry.pop(self.now_us) else {
+            let Some(due) = self.pop_due() else {
                 break;
             };
             written += usize::from(self.end(due, turn));
@@ -261,15 +261,21 @@ impl Shard {
         true
     }
 
+    /// The next one that may be over by now.
+    pub(super) fn pop_due(&mut self) -> Option<Due> {
+        self.sessions.pop_due(self.now_us).map(Due::Session).or_else(|| self.expiry.pop(self.now_us))
+    }
+
     /// When `expire` has something to look at.
     pub fn next_expiry_us(&self) -> Option<u64> {
-        self.expiry.next_us()
+        self.sessions.next_due_us().into_iter().chain(self.expiry.next_us()).min()
     }
 
     fn expire_session(&mut self, id: [u64; 2]) -> Option<Entry> {
-        let session = self.sessions.find(&id)?;
-        if session.until_us > self.now_us {
-            self.expiry.push(session.until_us, Due::Session(id));
+        let place = self.sessions.place(&id)?;
+        let until_us = self.sessions.at(place)?.until_us;
+        if until_us > self.now_us {
+            self.sessions.watch(place, until_us);
             return None;
         }
         self.end_session(id, Deed::SessionExpired)

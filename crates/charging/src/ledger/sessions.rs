@@ -1,7 +1,10 @@
 //! All open sessions of a shard. Each stands in a place that it keeps, so that a request finds it once and goes there again for nothing; those
 //! of one account are a chain through their places, from a list by the account's number.
+//!
+//! So are the places whose session may be over (Tcc) at one second. A place stays in its chain when its session ends, and serves the next one
+//! that stands there: how much is remembered depends on how many sessions are open at once, and not on how many there were within Tcc.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 
 use super::account::AccountNumber;
@@ -18,6 +21,8 @@ pub(super) struct Begun<'a> {
     pub account: AccountNumber,
     pub session_id: &'a [u8],
     pub client: Option<ClientNumber>,
+    /// When Tcc runs out.
+    pub until_us: u64,
 }
 
 /// Ends a chain.
@@ -34,6 +39,9 @@ struct Slot {
     /// Neighbours in the chain of the account; of a vacant one `after` is the next vacant one.
     before: u32,
     after: u32,
+    /// The second at which it is looked at, and the next place of that chain; 0: it is in none.
+    due_s: u64,
+    due_after: u32,
     is_open: bool,
     /// Where it is vacant, what it was: its lists keep their room for the next one.
     session: Session,
@@ -53,11 +61,22 @@ pub struct Sessions {
     vacant: u32,
     /// The first session of each account, by its number, as far as there was one.
     first_of: Vec<u32>,
+    /// The first place that is looked at in each second.
+    due: BTreeMap<u64, u32>,
+    /// Sessions that end before their place is looked at: Tcc was made shorter.
+    due_before: BTreeMap<u64, Vec<Hash128>>,
 }
 
 impl Default for Sessions {
     fn default() -> Sessions {
-        Sessions { places: HashMap::default(), slots: Vec::new(), vacant: NOWHERE, first_of: Vec::new() }
+        Sessions {
+            places: HashMap::default(),
+            slots: Vec::new(),
+            vacant: NOWHERE,
+            first_of: Vec::new(),
+            due: BTreeMap::new(),
+            due_before: BTreeMap::new(),
+        }
     }
 }
 
@@ -92,10 +111,11 @@ impl Sessions {
 
     /// Adds a session, or another in its place.
     pub fn insert(&mut self, id: Hash128, session: Session) {
-        let account = session.account;
+        let (account, until_us) = (session.account, session.until_us);
         let place = self.open_slot(self.place(&id), id);
         self.slots[place as usize].session = session;
         self.chain(place, account);
+        self.watch(Place(place), until_us);
     }
 
     /// Begins a session, or begins it anew where one has this id: `known` is its place then. Nothing is reserved for it.
@@ -106,10 +126,62 @@ impl Sessions {
         session_id.clear();
         session_id.extend_from_slice(begun.session_id);
         more.clear();
-        let Begun { account, client, .. } = *begun;
-        *session = Session { account, id: session_id, client, more, ..Session::default() };
+        let Begun { account, client, until_us, .. } = *begun;
+        *session = Session { account, id: session_id, client, more, until_us, ..Session::default() };
         self.chain(place, account);
+        self.watch(Place(place), until_us);
         Place(place)
+    }
+
+    /// Sees that the session in a place is looked at once this time has passed, or sooner.
+    pub(super) fn watch(&mut self, place: Place, at_us: u64) {
+        let Some(slot) = self.slots.get_mut(place.0 as usize) else { return };
+        // No second is 0, which says that the place is in no chain.
+        let second = at_us.div_ceil(1_000_000).max(1);
+        if slot.due_s == 0 {
+            slot.due_s = second;
+            slot.due_after = self.due.insert(second, place.0).unwrap_or(NOWHERE);
+        } else if second < slot.due_s {
+            let id = slot.id;
+            self.due_before.entry(second).or_default().push(id);
+        }
+    }
+
+    /// The next session that is to be looked at by now: once, unless it is watched again.
+    pub(super) fn pop_due(&mut self, now_us: u64) -> Option<Hash128> {
+        let now_s = now_us / 1_000_000;
+        loop {
+            if let Some(id) = self.pop_due_before(now_s) {
+                return Some(id);
+            }
+            let mut first = self.due.first_entry().filter(|first| *first.key() <= now_s)?;
+            let slot = &mut self.slots[*first.get() as usize];
+            let after = std::mem::replace(&mut slot.due_after, NOWHERE);
+            slot.due_s = 0;
+            let found = slot.is_open.then_some(slot.id);
+            match after {
+                NOWHERE => drop(first.remove()),
+                after => *first.get_mut() = after,
+            }
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    fn pop_due_before(&mut self, now_s: u64) -> Option<Hash128> {
+        let mut first = self.due_before.first_entry().filter(|first| *first.key() <= now_s)?;
+        let id = first.get_mut().pop();
+        if first.get().is_empty() {
+            first.remove();
+        }
+        id
+    }
+
+    /// When there is a session to look at.
+    pub(super) fn next_due_us(&self) -> Option<u64> {
+        let first = self.due.keys().next().into_iter().chain(self.due_before.keys().next()).min()?;
+        Some(first * 1_000_000)
     }
 
     /// A slot for this id, in no chain.
@@ -126,7 +198,8 @@ impl Sessions {
             }
             None => {
                 let session = Session::default();
-                self.slots.push(Slot { id, before: NOWHERE, after: NOWHERE, is_open: true, session });
+                let (before, after, due_after) = (NOWHERE, NOWHERE, NOWHERE);
+                self.slots.push(Slot { id, before, after, due_s: 0, due_after, is_open: true, session });
                 (self.slots.len() - 1) as u32
             }
         };
@@ -203,6 +276,7 @@ impl Sessions {
                 moved.insert(slot.id, slot.session);
             }
         }
+        // Their places are others, so each is looked at when it ends.
         *self = moved;
     }
 
@@ -248,10 +322,11 @@ mod tests {
                     sessions.insert(id(n), begun.clone());
                     model.insert(id(n), begun);
                 } else if begins {
-                    let begun = Begun { account, session_id: &number.to_le_bytes(), client: Some(number) };
+                    let (session_id, client) = (number.to_le_bytes(), Some(number));
+                    let begun = Begun { account, session_id: &session_id, client, until_us: 9 };
                     sessions.begin(sessions.place(&id(n)), id(n), &begun);
-                    let session_id = number.to_le_bytes().to_vec();
-                    model.insert(id(n), Session { client: Some(number), id: session_id, ..session(account, 0) });
+                    let session = Session { client, id: session_id.to_vec(), until_us: 9, ..session(account, 0) };
+                    model.insert(id(n), session);
                 } else {
                     prop_assert_eq!(sessions.remove(&id(n)), model.remove(&id(n)).map(|session| session.client));
                 }
@@ -279,5 +354,79 @@ mod tests {
             assert!((0..100).all(|n| sessions.find(&id(n)) == Some(&session(n as u32 % 7, round))));
             assert_eq!((0..7).map(|account| sessions.of_account(account).count()).sum::<usize>(), 100);
         }
+    }
+
+    /// Ends whatever is looked at and over by now; what is not is watched on, as the shard does it.
+    fn expire(sessions: &mut Sessions, now_us: u64) -> BTreeSet<Hash128> {
+        let mut ended = BTreeSet::new();
+        while let Some(id) = sessions.pop_due(now_us) {
+            let place = sessions.place(&id);
+            let until_us = place.and_then(|place| sessions.at(place)).map(|session| session.until_us);
+            match (place, until_us) {
+                (Some(place), Some(until_us)) if until_us > now_us => sessions.watch(place, until_us),
+                _ if sessions.remove(&id).is_some() => drop(ended.insert(id)),
+                _ => {}
+            }
+        }
+        ended
+    }
+
+    proptest! {
+        #[test]
+        fn every_session_is_looked_at_in_the_second_in_which_it_is_over_whatever_stood_in_its_place(
+            deeds in proptest::collection::vec((0_u64..30, 0_u8..4, 1_u64..9), 1..300),
+        ) {
+            let (mut sessions, mut model, mut now_us) = (Sessions::default(), BTreeMap::new(), 5_000_000);
+            for (n, deed, seconds) in deeds {
+                let until_us = now_us + seconds * 1_000_000;
+                match deed {
+                    0 => {
+                        let begun = Begun { account: 0, session_id: b"", client: None, until_us };
+                        sessions.begin(sessions.place(&id(n)), id(n), &begun);
+                        model.insert(id(n), until_us);
+                    }
+                    1 => {
+                        // It goes on: its time is another.
+                        if let Some(place) = sessions.place(&id(n)) {
+                            sessions.at_mut(place).unwrap().until_us = until_us.max(model[&id(n)]);
+                            model.entry(id(n)).and_modify(|until| *until = until_us.max(*until));
+                        }
+                    }
+                    2 => prop_assert_eq!(sessions.remove(&id(n)).is_some(), model.remove(&id(n)).is_some()),
+                    _ => {
+                        now_us += seconds * 300_000;
+                        let ended = expire(&mut sessions, now_us);
+                        // One that was looked at for another's sake may end before its second is over.
+                        prop_assert!(ended.iter().all(|id| model[id] <= now_us));
+                        model.retain(|id, _| !ended.contains(id));
+                        prop_assert!(model.values().all(|until| until.div_ceil(1_000_000) > now_us / 1_000_000));
+                    }
+                }
+                let seconds = model.values().map(|until| until.div_ceil(1_000_000) * 1_000_000);
+                let due_us = sessions.next_due_us();
+                prop_assert!(seconds.min().is_none_or(|second| due_us.is_some_and(|due| due <= second)));
+            }
+        }
+    }
+
+    #[test]
+    fn sessions_that_come_and_go_leave_nothing_to_be_looked_at_later() {
+        let mut sessions = Sessions::default();
+        for n in 0..100_000 {
+            let begun =
+                Begun { account: 1, session_id: b"", client: None, until_us: (7_200 + n / 100) * 1_000_000 };
+            sessions.begin(None, id(n), &begun);
+            if n >= 10 {
+                sessions.remove(&id(n - 10)).unwrap();
+            }
+        }
+        assert_eq!(
+            (sessions.due.len(), sessions.due_before.len()),
+            (1, 0),
+            "all began within the first second"
+        );
+        assert_eq!(expire(&mut sessions, 8_198 * 1_000_000).len(), 0);
+        assert_eq!(expire(&mut sessions, 8_199 * 1_000_000).len(), 10);
+        assert_eq!(sessions.next_due_us(), None);
     }
 }

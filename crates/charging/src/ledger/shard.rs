@@ -568,12 +568,9 @@ impl Shard {
         let account = entry.account.ok_or(Unfit("a session of no account"))?;
         let client = earlier.and_then(|place| self.sessions.at(place)).and_then(|before| before.client);
         self.commit_client(entry, client)?;
-        let begun = Begun { account, session_id: &entry.session_id, client: entry.client };
-        let place = self.sessions.begin(earlier, entry.session, &begun);
-        if earlier.is_none() {
-            self.expiry.push(entry.until_us, Due::Session(entry.session));
-        }
-        Ok(place)
+        let (session_id, client, until_us) = (&entry.session_id[..], entry.client, entry.until_us);
+        let begun = Begun { account, session_id, client, until_us };
+        Ok(self.sessions.begin(earlier, entry.session, &begun))
     }
 
     fn commit_message(&mut self, entry: &Entry) {

@@ -338,7 +338,6 @@ fn thaw(mut reader: Reader<'_>, mut shard: Shard) -> Option<Thawed> {
         if let Some(client) = session.client {
             shard.clients.begun(client);
         }
-        shard.expiry.push(session.until_us, Due::Session(id));
         shard.sessions.insert(id, session);
     }
     for _ in 0..reader.number()? {

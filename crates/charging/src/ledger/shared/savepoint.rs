@@ -105,7 +105,7 @@ impl Savepoint {
     pub(in crate::ledger) fn expire(&mut self, shard: &mut Shard, turn: &mut Turn<'_>, most: usize) {
         let mut written = 0;
         while written < most
-            && let Some(due) = shard.expiry.pop(shard.now_us)
+            && let Some(due) = shard.pop_due()
         {
             match due {
                 Due::Session(id) | Due::Ended(id) => self.save_session(shard, id),
