@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 
+use super::direct::{self, Aligned, Tail};
 use super::shard::{ENTRY_OCTETS_MAX, Past};
 
 /// The first position: no entry stands at 0.
@@ -78,6 +79,8 @@ pub struct Log {
     folder: PathBuf,
     segment_octets: u64,
     file: Arc<File>,
+    /// Its end, written past the system's cache; none where its file system cannot.
+    tail: Option<Tail>,
     base: u64,
     at: u64,
     synced: u64,
@@ -153,7 +156,18 @@ impl Log {
             _ => {}
         }
         let spare = prepare(folder, segment_octets);
-        Ok(Log { folder: folder.to_owned(), segment_octets, file, base, at, synced: at, segments, spare })
+        let tail = tail(folder, &file, base, at)?;
+        Ok(Log {
+            folder: folder.to_owned(),
+            segment_octets,
+            file,
+            tail,
+            base,
+            at,
+            synced: at,
+            segments,
+            spare,
+        })
     }
 
     /// Where the next block begins. A full segment is followed by another first.
@@ -166,6 +180,7 @@ impl Log {
             self.sync()?;
             let file = Arc::new(self.next_segment()?);
             self.segments.push(self.at, file.clone());
+            self.tail = tail(&self.folder, &file, self.at, self.at)?;
             (self.file, self.base) = (file, self.at);
         }
         Ok(self.at)
@@ -192,7 +207,17 @@ impl Log {
     ///
     /// Not all of it was written; the log must not be used any more.
     pub fn append(&mut self, block: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(block, self.at - self.base)?;
+        let offset = self.at - self.base;
+        let written = self.tail.as_mut().map(|tail| tail.append(block, offset));
+        match written {
+            Some(Err(error)) if error.kind() == io::ErrorKind::InvalidInput => {
+                // A file system that takes pages of another size only, or none: it says so of the first of them.
+                self.tail = None;
+                self.file.write_all_at(block, offset)?;
+            }
+            Some(written) => written?,
+            None => self.file.write_all_at(block, offset)?,
+        }
         self.at += block.len() as u64;
         Ok(())
     }
@@ -225,6 +250,11 @@ impl Log {
     }
 }
 
+/// The end of the segment that begins at `base`, where the log ends at `at`.
+fn tail(folder: &Path, file: &File, base: u64, at: u64) -> io::Result<Option<Tail>> {
+    direct::open(&segment_path(folder, base)).map(|direct| Tail::new(direct, file, at - base)).transpose()
+}
+
 fn create(folder: &Path, base: u64, octets: u64) -> io::Result<File> {
     let path = segment_path(folder, base);
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
@@ -239,13 +269,11 @@ fn create(folder: &Path, base: u64, octets: u64) -> io::Result<File> {
 fn prepare(folder: &Path, octets: u64) -> Option<JoinHandle<io::Result<()>>> {
     let path = folder.join(SPARE);
     let write = move || {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-        let zeros = vec![0; ZEROS_OCTETS.min(octets as usize)];
-        let mut at = 0;
-        while at < octets {
-            let len = zeros.len().min((octets - at) as usize);
-            file.write_all_at(&zeros[..len], at)?;
-            at += len as u64;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+        fill(&file, 0, octets)?;
+        let past_the_cache = direct::open(&path).filter(|direct| write_zeros(direct, octets).is_ok());
+        if past_the_cache.is_none() {
+            write_zeros(&file, octets)?;
         }
         file.sync_all()
     };
@@ -254,6 +282,17 @@ fn prepare(folder: &Path, octets: u64) -> Option<JoinHandle<io::Result<()>>> {
 }
 
 const ZEROS_OCTETS: usize = 1 << 20;
+
+fn write_zeros(file: &File, octets: u64) -> io::Result<()> {
+    let zeros = Aligned::zeros(ZEROS_OCTETS.min(octets as usize));
+    let mut at = 0;
+    while at < octets {
+        let len = zeros.get().len().min((octets - at) as usize);
+        file.write_all_at(&zeros.get()[..len], at)?;
+        at += len as u64;
+    }
+    Ok(())
+}
 
 impl Drop for Log {
     fn drop(&mut self) {

@@ -12,6 +12,7 @@ mod bundle;
 pub mod client;
 pub mod config;
 mod credit;
+mod direct;
 mod duplicates;
 pub mod ended;
 pub mod entry;
