@@ -4,14 +4,21 @@
 //! Octets: length (u16, of all that follows), what (u8), which fields are there (varint), time (u64), then those fields in the order of
 //! their bits. An EVENT has some 70 octets, 150 at most.
 
+mod service;
+#[cfg(test)]
+mod tests;
+
+pub use service::ServiceEntry;
+
 use std::sync::Arc;
 
 use super::account::AccountNumber;
 use super::client::{Client, ClientNumber};
 use super::hash::Hash128;
 use super::key::PackedKey;
-use super::request::{Destination, MessageKey, ServiceContext, Terms, Units, Weights};
+use super::request::{Destination, MessageKey, ServiceContext};
 use super::varint::{Cursor, Reader};
+use service::SERVICE_ROOM;
 
 /// What was done. The numbers stand on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,34 +95,6 @@ pub struct Move {
     pub pending: i64,
     pub limit: i64,
     pub debt: i64,
-}
-
-/// One service of the entry: its charging record, its answer, and what is reserved for it from now on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServiceEntry {
-    pub rating_group: Option<u32>,
-    pub service_id: Option<u32>,
-    pub result: u32,
-    pub used: Units,
-    pub granted: Units,
-    /// What was taken for this service, by the record; the moves say it of the account.
-    pub cost: i64,
-    /// What is reserved for it after this entry, in minor units.
-    pub reserved: i64,
-    /// What was used and could not be paid.
-    pub shortfall: i64,
-    /// Which tariff it was; 0: the built-in one.
-    pub tariff: u16,
-    pub validity_s: u32,
-    pub is_final: bool,
-    pub terms: Terms,
-    /// It is no part of the answer: the record of what was used before the tariff changed, before that of the service; or what a service that the
-    /// request did not name still holds of a credit pool.
-    pub is_part: bool,
-    /// Specific units taken from bundles of messages.
-    pub bundled: u64,
-    /// Specific units of bundles that are reserved for it after this entry.
-    pub bundle_reserved: u64,
 }
 
 /// A key that opens an account.
@@ -198,26 +177,6 @@ mod field {
     pub const ALL: u64 = (1 << 23) - 1;
 }
 
-mod service_field {
-    pub const GRANTED: u64 = 1;
-    pub const COST: u64 = 1 << 1;
-    pub const RESULT: u64 = 1 << 2; // else 2001
-    pub const RATING_GROUP: u64 = 1 << 3;
-    pub const SERVICE_ID: u64 = 1 << 4;
-    pub const USED: u64 = 1 << 5;
-    pub const RESERVED: u64 = 1 << 6;
-    pub const SHORTFALL: u64 = 1 << 7;
-    pub const TARIFF: u64 = 1 << 8;
-    pub const VALIDITY: u64 = 1 << 9;
-    pub const FINAL: u64 = 1 << 10;
-    pub const BUNDLED: u64 = 1 << 11;
-    pub const BUNDLE_RESERVED: u64 = 1 << 12;
-    pub const TERMS: u64 = 1 << 13;
-    pub const PART: u64 = 1 << 14;
-    pub const POOL: u64 = 1 << 15;
-    pub const ALL: u64 = (1 << 16) - 1;
-}
-
 const SUCCESS: u32 = 2001;
 const NO_HASH: Hash128 = [0, 0];
 /// No entry has more services; the shard refuses a request with more.
@@ -233,205 +192,10 @@ fn hash(reader: &mut Reader<'_>) -> Option<Hash128> {
     Some([u64::from_le_bytes(reader.array()?), u64::from_le_bytes(reader.array()?)])
 }
 
-#[inline]
-fn put_units(into: &mut Cursor<'_>, units: &Units) {
-    into.octet(units.present);
-    if units.present & Units::SPECIFIC != 0 {
-        into.number(units.specific);
-    }
-    if units.present == Units::SPECIFIC {
-        return;
-    }
-    if units.present & Units::TIME != 0 {
-        into.number(u64::from(units.time_s));
-    }
-    if units.present & Units::OCTETS != 0 {
-        into.number(units.octets);
-    }
-    if units.present & Units::MONEY != 0 {
-        into.signed(units.money);
-    }
-}
-
-fn units(reader: &mut Reader<'_>) -> Option<Units> {
-    let mut units = Units { present: reader.octet()?, ..Units::default() };
-    if units.present > 15 {
-        return None;
-    }
-    if units.present & Units::SPECIFIC != 0 {
-        units.specific = reader.number()?;
-    }
-    if units.present & Units::TIME != 0 {
-        units.time_s = reader.number_u32()?;
-    }
-    if units.present & Units::OCTETS != 0 {
-        units.octets = reader.number()?;
-    }
-    if units.present & Units::MONEY != 0 {
-        units.money = reader.signed()?;
-    }
-    Some(units)
-}
-
-impl ServiceEntry {
-    #[inline]
-    fn fields(&self) -> u64 {
-        use service_field::*;
-        let mut fields = 0;
-        let mut set = |is: bool, field: u64| fields |= if is { field } else { 0 };
-        set(!self.granted.is_empty(), GRANTED);
-        set(self.cost != 0, COST);
-        set(self.result != SUCCESS, RESULT);
-        set(self.rating_group.is_some(), RATING_GROUP);
-        set(self.service_id.is_some(), SERVICE_ID);
-        set(!self.used.is_empty(), USED);
-        // One look for all of them: a service of an EVENT has none.
-        let numbers = (self.reserved | self.shortfall) as u64 | self.bundled | self.bundle_reserved;
-        let small = u32::from(self.tariff) | self.validity_s | u32::from(self.is_final | self.is_part);
-        if numbers | u64::from(small) != 0 { fields | self.rare_fields() } else { fields }
-    }
-
-    fn rare_fields(&self) -> u64 {
-        use service_field::*;
-        let mut fields = 0;
-        let mut set = |is: bool, field: u64| fields |= if is { field } else { 0 };
-        set(self.reserved != 0, RESERVED);
-        set(self.shortfall != 0, SHORTFALL);
-        set(self.tariff != 0, TARIFF);
-        set(self.validity_s != 0, VALIDITY);
-        set(self.is_final, FINAL);
-        set(self.bundled != 0, BUNDLED);
-        set(self.bundle_reserved != 0, BUNDLE_RESERVED);
-        set(self.terms != Terms { pool: self.terms.pool, ..Terms::default() }, TERMS);
-        set(self.terms.pool != Weights::default(), POOL);
-        set(self.is_part, PART);
-        fields
-    }
-
-    #[inline]
-    fn encode(&self, into: &mut Cursor<'_>) {
-        use service_field::*;
-        let fields = self.fields();
-        into.number(fields);
-        if fields & GRANTED != 0 {
-            put_units(into, &self.granted);
-        }
-        if fields & COST != 0 {
-            into.signed(self.cost);
-        }
-        if fields & RESULT != 0 {
-            into.number(u64::from(self.result));
-        }
-        if fields & RATING_GROUP != 0 {
-            into.number(u64::from(self.rating_group.unwrap_or(0)));
-        }
-        if fields & SERVICE_ID != 0 {
-            into.number(u64::from(self.service_id.unwrap_or(0)));
-        }
-        if fields >= USED {
-            self.encode_rare(fields, into);
-        }
-    }
-
-    #[inline(never)]
-    fn encode_rare(&self, fields: u64, into: &mut Cursor<'_>) {
-        use service_field::*;
-        if fields & USED != 0 {
-            put_units(into, &self.used);
-        }
-        for (field, value) in [
-            (RESERVED, self.reserved as u64),
-            (SHORTFALL, self.shortfall as u64),
-            (TARIFF, u64::from(self.tariff)),
-            (VALIDITY, u64::from(self.validity_s)),
-            (BUNDLED, self.bundled),
-            (BUNDLE_RESERVED, self.bundle_reserved),
-        ] {
-            if fields & field != 0 {
-                into.number(value);
-            }
-        }
-        if fields & TERMS != 0 {
-            into.array([self.terms.final_action, self.terms.threshold_percent]);
-            into.number(self.terms.holding_s.into());
-            into.number(self.terms.tariff_change_s.into());
-        }
-        if fields & POOL != 0 {
-            let Weights { time, octets, specific } = self.terms.pool;
-            [time, octets, specific].into_iter().for_each(|weight| into.number(weight));
-        }
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Option<ServiceEntry> {
-        use service_field::*;
-        let fields = reader.number()?;
-        if fields & !ALL != 0 {
-            return None;
-        }
-        let mut service =
-            ServiceEntry { result: SUCCESS, is_final: fields & FINAL != 0, ..ServiceEntry::default() };
-        service.is_part = fields & PART != 0;
-        if fields & GRANTED != 0 {
-            service.granted = units(reader)?;
-        }
-        if fields & COST != 0 {
-            service.cost = reader.signed()?;
-        }
-        if fields & RESULT != 0 {
-            service.result = reader.number_u32()?;
-        }
-        if fields & RATING_GROUP != 0 {
-            service.rating_group = Some(reader.number_u32()?);
-        }
-        if fields & SERVICE_ID != 0 {
-            service.service_id = Some(reader.number_u32()?);
-        }
-        if fields & USED != 0 {
-            service.used = units(reader)?;
-        }
-        if fields & RESERVED != 0 {
-            service.reserved = reader.number()? as i64;
-        }
-        if fields & SHORTFALL != 0 {
-            service.shortfall = reader.number()? as i64;
-        }
-        if fields & TARIFF != 0 {
-            service.tariff = reader.number()?.try_into().ok()?;
-        }
-        if fields & VALIDITY != 0 {
-            service.validity_s = reader.number_u32()?;
-        }
-        if fields & BUNDLED != 0 {
-            service.bundled = reader.number()?;
-        }
-        if fields & BUNDLE_RESERVED != 0 {
-            service.bundle_reserved = reader.number()?;
-        }
-        if fields & TERMS != 0 {
-            service.terms = Terms {
-                final_action: reader.octet()?,
-                threshold_percent: reader.octet()?,
-                holding_s: reader.number_u32()?,
-                tariff_change_s: reader.number_u32()?,
-                pool: Weights::default(),
-            };
-        }
-        if fields & POOL != 0 {
-            service.terms.pool =
-                Weights { time: reader.number()?, octets: reader.number()?, specific: reader.number()? };
-        }
-        Some(service)
-    }
-}
-
 /// Room for an entry without its services and the octets of a new key: numbers of 64 bits have ten octets at most, those of 32 bits five.
 /// Length, deed and fields 6, time 8, result 5, two hashes 32, number and account 10, target 17, five moves and cost 50, count 1, message 20,
 /// until 10, bundle 20, refund 16, new account 37, since 10, client 5, length of the session's id 3: 250; what is named has room of its own.
 const ENTRY_ROOM: usize = 256;
-/// Room for a service: fields 3, twice units 36, cost, reserved, shortfall and both of bundles 50, result, group, id and validity 20, tariff 3,
-/// terms 12, pool 30: 190.
-const SERVICE_ROOM: usize = 190;
-
 /// Octets before the fields: length and deed.
 const HEAD_OCTETS: usize = 3;
 
@@ -704,89 +468,5 @@ impl Entry {
             self.new_client = Some(Arc::new(Client::decode(reader)?));
         }
         Some(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::hash::HashKey;
-    use super::*;
-
-    #[test]
-    fn a_part_is_known_as_one_whatever_else_it_says() {
-        let part = ServiceEntry { result: SUCCESS, is_part: true, ..ServiceEntry::default() };
-        let used = ServiceEntry { used: Units::specific(3), cost: 3, ..part };
-        let entry = Entry { result: SUCCESS, services: vec![part, used], ..Entry::default() };
-        let (mut encoded, mut decoded) = (Vec::new(), Entry::default());
-        entry.encode(&mut encoded);
-        assert_eq!(decoded.decode(&encoded), Some(encoded.len()));
-        assert_eq!(decoded, entry);
-    }
-
-    #[test]
-    fn the_longest_entry_has_room_and_comes_back() {
-        let units =
-            Units { present: 15, time_s: u32::MAX, octets: u64::MAX, specific: u64::MAX, money: i64::MIN };
-        let service = ServiceEntry {
-            rating_group: Some(u32::MAX),
-            service_id: Some(u32::MAX),
-            result: u32::MAX,
-            used: units,
-            granted: units,
-            cost: i64::MIN,
-            reserved: -1,
-            shortfall: -1,
-            tariff: u16::MAX,
-            validity_s: u32::MAX,
-            is_final: true,
-            terms: Terms {
-                final_action: 2,
-                threshold_percent: 100,
-                holding_s: u32::MAX,
-                tariff_change_s: u32::MAX,
-                pool: Weights { time: u64::MAX, octets: u64::MAX, specific: u64::MAX },
-            },
-            is_part: true,
-            bundled: u64::MAX,
-            bundle_reserved: u64::MAX,
-        };
-        let key = PackedKey::from_bytes([0xff; 16]);
-        let octets = vec![7; super::super::key::KEY_OCTETS_MAX];
-        let context = ServiceContext(u32::MAX);
-        let name = "x".repeat(255);
-        let client = Client::new(HashKey([1, 2]), &name, &name, &name, Some(u32::MAX));
-        for services in [0, 1, SERVICES_MAX] {
-            let entry = Entry {
-                deed: Deed::BundleExpired,
-                time_us: u64::MAX,
-                result: u32::MAX,
-                session: [u64::MAX; 2],
-                origin: [u64::MAX; 2],
-                number: u32::MAX,
-                account: Some(u32::MAX),
-                opened: Some(Opened { key, octets: octets.clone(), balance: i64::MIN, limit: i64::MAX }),
-                context,
-                class: u8::MAX,
-                destination: Destination { digits: u64::MAX, len: 16 },
-                moved: Move { posted: i64::MIN, pending: i64::MIN, limit: i64::MIN, debt: i64::MIN },
-                cost: i64::MIN,
-                enough_credit: Some(false),
-                message: Some(MessageKey { alert: u64::MAX, endpoint: u32::MAX }),
-                parts: u32::MAX,
-                until_us: u64::MAX,
-                since: u64::MAX,
-                bundle: Some(BundleEntry { units: u64::MAX, context, expires_s: u32::MAX }),
-                is_blocked: true,
-                refund_of: Some([u64::MAX; 2]),
-                services: vec![service; services],
-                session_id: vec![7; 1_024],
-                client: Some(u32::MAX),
-                new_client: Some(Arc::new(client.clone())),
-            };
-            let (mut encoded, mut decoded) = (Vec::new(), Entry::default());
-            entry.encode(&mut encoded);
-            assert_eq!(decoded.decode(&encoded), Some(encoded.len()));
-            assert_eq!(decoded, entry);
-        }
     }
 }
