@@ -9,12 +9,19 @@ use std::process::{Command, Stdio};
 
 /// More failures than this are nobody's bad moment.
 const AGAIN_MAX: usize = 3;
+/// Options of a test binary that are followed by what they are set to.
+const SET_BY_NEXT: [&str; 7] =
+    ["--test-threads", "--skip", "--logfile", "--color", "--format", "--shuffle-seed", "-Z"];
+/// Those that a run of one test alone brings by itself, or that say which tests run.
+const OF_ALL: [&str; 5] = ["--exact", "--test-threads", "--skip", "--shuffle", "--shuffle-seed"];
 
 /// What one run of `cargo test` said.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Heard {
     /// Names of tests that failed, each once.
     failed: Vec<String>,
+    /// Tests that held, by the binaries' own summaries.
+    passed: usize,
     /// Binaries whose own summary says that tests failed.
     binaries_failed: usize,
     /// Binaries that cargo says failed.
@@ -28,8 +35,10 @@ impl Heard {
             if !self.failed.contains(&name) {
                 self.failed.push(name);
             }
-        } else if line.starts_with("test result: FAILED") {
-            self.binaries_failed += 1;
+        } else if let Some(summary) = line.strip_prefix("test result: ") {
+            self.binaries_failed += usize::from(summary.starts_with("FAILED"));
+            let passed = summary.split(' ').skip_while(|word| !word.ends_with('.')).nth(1);
+            self.passed += passed.and_then(|passed| passed.parse().ok()).unwrap_or(0);
         }
     }
 
@@ -50,7 +59,7 @@ impl Heard {
 
 /// Runs `cargo test --no-fail-fast ARGUMENTS`. True: everything held, at the latest the second time.
 pub fn run(arguments: &[&str]) -> std::io::Result<bool> {
-    let (held, heard) = cargo_test(arguments, &[])?;
+    let (held, heard) = cargo_test(arguments)?;
     if held {
         return Ok(true);
     }
@@ -59,8 +68,9 @@ pub fn run(arguments: &[&str]) -> std::io::Result<bool> {
     }
     for name in &heard.failed {
         println!("\nonce more, alone: {name}");
-        let (held, _) = cargo_test(arguments, &["--exact", name, "--test-threads", "1"])?;
-        if !held {
+        let (held, heard) = cargo_test(&alone(arguments, name))?;
+        // Where none ran it did not hold.
+        if !held || heard.passed == 0 {
             return Ok(false);
         }
     }
@@ -70,12 +80,28 @@ pub fn run(arguments: &[&str]) -> std::io::Result<bool> {
     Ok(true)
 }
 
-fn cargo_test(arguments: &[&str], of_tests: &[&str]) -> std::io::Result<(bool, Heard)> {
+/// The same arguments for one test alone: without filters of names, with all else that is said to cargo and to the tests. A filter among
+/// cargo's own stays, and finds nothing beside, since names count as a whole then.
+fn alone<'a>(arguments: &[&'a str], name: &'a str) -> Vec<&'a str> {
+    let at = arguments.iter().position(|argument| *argument == "--").unwrap_or(arguments.len());
+    let (of_cargo, of_tests) = arguments.split_at(at);
+    let mut alone = of_cargo.to_vec();
+    alone.extend(["--", "--exact", name, "--test-threads", "1"]);
+    let mut of_tests = of_tests.iter().copied().skip(1);
+    while let Some(argument) = of_tests.next() {
+        let option = argument.split('=').next().unwrap_or(argument);
+        let set_to = SET_BY_NEXT.contains(&argument).then(|| of_tests.next()).flatten();
+        if option.starts_with('-') && !OF_ALL.contains(&option) {
+            alone.push(argument);
+            alone.extend(set_to);
+        }
+    }
+    alone
+}
+
+fn cargo_test(arguments: &[&str]) -> std::io::Result<(bool, Heard)> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.arg("test").arg("--no-fail-fast").args(arguments);
-    if !of_tests.is_empty() {
-        command.arg("--").args(of_tests);
-    }
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let errors = child.stderr.take();
     let of_cargo = std::thread::spawn(move || {
@@ -137,6 +163,31 @@ mod tests {
         let mut many: Vec<&str> = many.iter().map(String::as_str).collect();
         many.push(SUMMARY);
         assert!(!heard(&many, &[TARGET]).is_few());
+    }
+
+    #[test]
+    fn what_failed_runs_again_alone_whatever_filters_it_was_found_by() {
+        for (arguments, expected) in [
+            ("-p it", "-p it -- --exact a::b --test-threads 1"),
+            ("-p it --", "-p it -- --exact a::b --test-threads 1"),
+            ("-p it -- a several::", "-p it -- --exact a::b --test-threads 1"),
+            ("-- --exact --test-threads 4 a", "-- --exact a::b --test-threads 1"),
+            ("-- --test-threads=4 --skip c --nocapture a", "-- --exact a::b --test-threads 1 --nocapture"),
+            (
+                "-- --color never --include-ignored",
+                "-- --exact a::b --test-threads 1 --color never --include-ignored",
+            ),
+        ] {
+            let arguments: Vec<&str> = arguments.split(' ').collect();
+            assert_eq!(alone(&arguments, "a::b").join(" "), expected, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn tests_that_held_are_counted() {
+        const HELD: &str = "test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 9 filtered out";
+        assert_eq!(heard(&[HELD, SUMMARY], &[]).passed, 172);
+        assert_eq!(heard(&["test result: ok. 0 passed; 0 failed; 0 ignored"], &[]).passed, 0);
     }
 
     #[test]
