@@ -2,21 +2,22 @@
 
 use super::PATIENCE;
 use super::connecting::Listener;
-use super::elsewhere::{asked_next, cca, charges, house, said, town};
-use crate::world::{carrier, count, phone_owner};
-use diameter::check::{Origin, check};
+use super::elsewhere::{asked_next, cca, cca_like, charges, house, said, sent, town};
+use crate::world::{LATER, carrier, carrier_that, count, phone_owner};
+use diameter::check::{Fault, Origin, check};
 use diameter::credit::answer::{ServerRequest, SessionPart};
 use diameter::dictionary::{avp, command};
 use it::credit::{CreditClient, Heard, INITIAL, TERMINATION, UPDATE};
-use it::{Server, sms_route};
+use it::{Server, eventually, sms_route};
 use serde_json::json;
 use std::time::Duration;
 
-/// Asks the house about a session, and takes its answer.
-fn ask(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> Heard {
+/// Asks a house about a session, and takes its answer.
+pub(crate) fn ask_about(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> Heard {
+    let name = line.name().to_owned();
     let request = ServerRequest {
         session_id,
-        origin: Origin { host: "ocs.client.test", realm: "client.test" },
+        origin: Origin { host: &name, realm: "client.test" },
         destination_host: to,
         destination_realm: "client.test",
         origin_state_id: None,
@@ -36,13 +37,20 @@ fn ask(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> Hea
         panic!("it breaks its grammar: {fault}; {answer:?}");
     }
     assert_eq!(answer.find(avp::SESSION_ID).unwrap().utf8(), Ok(session_id));
+    answer
+}
+
+/// The same of the house of these stories.
+fn ask(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> Heard {
+    let answer = ask_about(line, command, session_id, to);
     assert_eq!(answer.find(avp::ORIGIN_HOST).unwrap().utf8(), Ok(HOUSE));
     answer
 }
 
 const HOUSE: &str = "house.client.test";
 
-fn units(asked: &Heard, name: diameter::avp::AvpName) -> Option<u64> {
+/// How many units a request names so.
+pub(crate) fn units(asked: &Heard, name: diameter::avp::AvpName) -> Option<u64> {
     asked.within(&[name, avp::CC_SERVICE_SPECIFIC_UNITS]).map(|units| units.u64().unwrap())
 }
 
@@ -93,4 +101,106 @@ async fn a_house_that_pays_elsewhere_asks_again_or_keeps_a_message_back_when_its
     assert_eq!(ask(&mut line, command::ABORT_SESSION, &session, "other.test").code(), 3002);
     // One of this house that this process does not remember may be one of the process before it.
     assert_eq!(ask(&mut line, command::RE_AUTH, &session, HOUSE).code(), 5012);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_whose_message_is_unknown_is_ended_with_none_used_when_its_server_wants_it() {
+    let (ocs, port) = Listener::open("ocs.client.test");
+    let carrier = carrier_that(|options| options.silence = 1.0).await;
+    let servers = charges(ocs.name, "client.test", port, 1);
+    let server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
+    let town = town(&server).await;
+    town.add_recipients(&json!([phone_owner("ann", 0)])).await;
+    let mut line = ocs.open_next();
+    let alert = json!({"text": "The dam has burst", "audience": ["all"], "on_unknown": "hold"});
+    let alert = town.submit(&alert).await;
+    let asked = asked_next(&mut line);
+    let (session, ..) = said(&asked);
+    line.send(&cca(&asked, ocs.name, 2001));
+    eventually("the carrier has the message", LATER, async || match carrier.stats().silent {
+        0 => Err("nothing was submitted"),
+        _ => Ok(()),
+    })
+    .await;
+    carrier.disconnect();
+    town.until(&alert, "nobody knows", LATER, |report| count(report, "unknown") == 1).await;
+    // It is kept: only now something is said of it.
+    assert_eq!(ask(&mut line, command::ABORT_SESSION, &session, HOUSE).code(), 2001);
+    let end = asked_next(&mut line);
+    assert_eq!(said(&end), (session.clone(), TERMINATION, 1, false));
+    assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
+    line.send(&cca(&end, ocs.name, 2001));
+    assert_eq!(count(&town.report(&alert).await, "unknown"), 1, "it stays what it is");
+}
+
+/// Whether a server answers the end of a session that has an update's number with the answer to that, or blames the number.
+#[derive(Clone, Copy)]
+enum Taken {
+    ByItsAnswer,
+    ByBlame,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_kill_a_session_goes_on_with_the_number_after_its_update_and_the_server_takes_it() {
+    let (ocs, port) = Listener::open("ocs.client.test");
+    let carrier = carrier().await;
+    let servers = charges(ocs.name, "client.test", port, 1);
+    let mut server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
+    let town = town(&server).await;
+    town.add_recipients(&json!([phone_owner("ann", 0)])).await;
+    let mut line = ocs.open_next();
+    for (told, taken) in [(1, Taken::ByItsAnswer), (2, Taken::ByBlame)] {
+        let alert = town.submit(&json!({"text": "The dam has burst", "audience": ["all"]})).await;
+        let asked = asked_next(&mut line);
+        let (session, kind, number, _) = said(&asked);
+        assert_eq!((kind, number), (INITIAL, 0));
+        assert_eq!(ask(&mut line, command::RE_AUTH, &session, HOUSE).code(), 2002);
+        line.send(&cca(&asked, ocs.name, 2001));
+        // The update is under way, and the end waits for it, when the house is killed: it knows then what became of the message alone.
+        let update = asked_next(&mut line);
+        assert_eq!(said(&update), (session.clone(), UPDATE, 1, false));
+        town.until(&alert, "the carrier has it", LATER, |report| sent(report) == 1).await;
+        server.kill9();
+        server.spawn_again();
+        line = ocs.open_next();
+        let end = asked_of(&mut line, &session);
+        assert_eq!(said(&end), (session.clone(), TERMINATION, 1, true));
+        line.send(&match taken {
+            Taken::ByItsAnswer => cca_like(&end, &update, ocs.name, 2001),
+            Taken::ByBlame => blames_the_number(&end, ocs.name),
+        });
+        let end = asked_of(&mut line, &session);
+        assert_eq!(said(&end), (session.clone(), TERMINATION, 2, true));
+        assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(1));
+        line.send(&cca(&end, ocs.name, 2001));
+        server.ready().await;
+        town.done(&alert, PATIENCE).await;
+        assert_eq!(carrier.stats().accepted, told);
+    }
+}
+
+/// The next request of this session. The end of one before may be told again, since it is on disk within a second that it was told: the server
+/// does not know it any more.
+fn asked_of(line: &mut CreditClient, session: &str) -> Heard {
+    loop {
+        let asked = asked_next(line);
+        let (of, kind, _, is_again) = said(&asked);
+        if of == session {
+            return asked;
+        }
+        assert_eq!((kind, is_again), (TERMINATION, true));
+        let answer = cca(&asked, line.name(), 5002);
+        line.send(&answer);
+    }
+}
+
+/// INVALID_AVP_VALUE, and the AVP (RFC 6733, section 7.5).
+fn blames_the_number(asked: &Heard, name: &str) -> Vec<u8> {
+    const INVALID_AVP_VALUE: u32 = 5004;
+    let mut octets = Vec::new();
+    let origin = Origin { host: name, realm: "client.test" };
+    let message = asked.message();
+    let blamed = asked.find(avp::CC_REQUEST_NUMBER).unwrap();
+    Fault::of(INVALID_AVP_VALUE, &message, &blamed).answer(&message, &origin, None, &mut octets);
+    octets
 }

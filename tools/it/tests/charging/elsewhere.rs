@@ -222,6 +222,11 @@ async fn when_a_server_is_lost_the_next_one_is_asked_and_both_together_charge_ev
 
 /// An answer to a CCR, with this Result-Code.
 pub(crate) fn cca(asked: &Heard, name: &str, code: u32) -> Vec<u8> {
+    cca_like(asked, asked, name, code)
+}
+
+/// An answer to a CCR that says what the answer to another of its session said.
+pub(crate) fn cca_like(asked: &Heard, like: &Heard, name: &str, code: u32) -> Vec<u8> {
     let mut octets = Vec::new();
     let mut writer = Writer::answer(&mut octets, &asked.message().header);
     writer.utf8(avp::SESSION_ID, asked.find(avp::SESSION_ID).unwrap().utf8().unwrap());
@@ -230,7 +235,7 @@ pub(crate) fn cca(asked: &Heard, name: &str, code: u32) -> Vec<u8> {
     writer.identity(avp::ORIGIN_REALM, "client.test");
     writer.u32(avp::AUTH_APPLICATION_ID, 4);
     for name in [avp::CC_REQUEST_TYPE, avp::CC_REQUEST_NUMBER] {
-        writer.u32(name, number_of(asked, name));
+        writer.u32(name, number_of(like, name));
     }
     writer.finish();
     octets
