@@ -4,7 +4,7 @@
 mod abandoned;
 mod api;
 mod asked;
-mod asked_back;
+pub(crate) mod asked_back;
 mod association;
 mod calls;
 mod conformance;

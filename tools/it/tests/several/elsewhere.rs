@@ -3,13 +3,17 @@
 
 use super::AT_LAST;
 use crate::charging::Ocs;
+use crate::charging::asked_back::{ask_about, units};
 use crate::charging::connecting::Listener;
-use crate::charging::elsewhere::{TOWN, asked_next, cca, charges, comes_to, rests, said, sent};
+use crate::charging::elsewhere::{TOWN, asked_next, cca, cca_like, charges, comes_to, rests, said, sent};
 use crate::world::{carrier, carrier_that, count, phone_owner, phones_csv};
-use diameter::dictionary::avp;
-use it::credit::{CLIENT_REALM, CreditClient, Heard, INITIAL, SERVER_HOST, SERVER_REALM, TERMINATION, cea};
+use diameter::dictionary::{avp, command};
+use it::credit::{
+    CLIENT_REALM, CreditClient, Heard, INITIAL, SERVER_HOST, SERVER_REALM, TERMINATION, UPDATE, cea,
+};
 use it::{Api, Constellation, Plan, Server, eventually, free_port, sms_route};
 use serde_json::{Value, json};
+use sim::smsc::Smsc;
 use std::io;
 use std::time::Duration;
 use tokio::task::block_in_place;
@@ -176,4 +180,89 @@ async fn what_a_process_asked_before_it_died_another_asks_in_the_same_words_with
     other.send(&cca(&asked, ocs.name, 2001));
     report(&towns[1 - asking..][..1], &alert, |report| report["state"] == "done").await;
     assert_eq!(carrier.stats().accepted, 1);
+}
+
+/// An alert to the one person there is, until its message's session has begun: who began it, and with which words.
+async fn begins(town: &Api, lines: &mut [CreditClient; 2], alert: &Value) -> (String, usize, Heard) {
+    let alert = town.submit(alert).await;
+    let (asking, asked) = first_asked(lines).await;
+    let (_, kind, number, _) = said(&asked);
+    assert_eq!((kind, number), (INITIAL, 0));
+    (alert, asking, asked)
+}
+
+/// The carrier never answers, and cuts the connection once it has as many messages.
+async fn loses(carrier: &Smsc, messages: u64) {
+    eventually("the carrier has the message", AT_LAST, async || match carrier.stats().silent {
+        silent if silent >= messages => Ok(()),
+        silent => Err(format!("{silent}")),
+    })
+    .await;
+    carrier.disconnect();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_a_server_asks_of_any_process_is_done_by_the_one_that_has_the_session_or_ends_it() {
+    let (ocs, port) = Listener::open(OCS);
+    let carrier = carrier_that(|options| options.silence = 1.0).await;
+    let route = sms_route("carrier", carrier.address(), "");
+    let mut all = Constellation::start(plan(&charges(OCS, CLIENT_REALM, port, 1), &route)).await;
+    let mut lines = block_in_place(|| both(&ocs));
+    let towns = towns(&all).await;
+    towns[0].add_recipients(&json!([phone_owner("ann", 0)])).await;
+    let alert = json!({"text": "The dam has burst", "audience": ["all"], "on_unknown": "hold"});
+    let is_unknown = |report: &Value| count(report, "unknown") == 1;
+    let leader = all.leads(&[0, 1], AT_LAST).await;
+    // RAR, to the process that does not have the session.
+    let (id, asking, asked) = begins(&towns[0], &mut lines, &alert).await;
+    let (session, ..) = said(&asked);
+    lines[asking].send(&cca(&asked, ocs.name, 2001));
+    let update = block_in_place(|| {
+        let answer = ask_about(&mut lines[1 - asking], command::RE_AUTH, &session, SERVER_HOST);
+        assert_eq!(answer.code(), 2002);
+        asked_next(&mut lines[asking])
+    });
+    assert_eq!(said(&update), (session.clone(), UPDATE, 1, false));
+    lines[asking].send(&cca(&update, ocs.name, 2001));
+    // ASR, to the one that does not lead, of a message of which nobody knows.
+    loses(&carrier, 1).await;
+    report(&towns, &id, is_unknown).await;
+    block_in_place(|| {
+        let answer = ask_about(&mut lines[1 - leader], command::ABORT_SESSION, &session, SERVER_HOST);
+        assert_eq!(answer.code(), 2001);
+        let mut end = asked_next(&mut lines[leader]);
+        if asking != leader {
+            // Who leads has not heard of the update.
+            assert_eq!(said(&end), (session.clone(), TERMINATION, 1, false));
+            lines[leader].send(&cca_like(&end, &update, ocs.name, 2001));
+            end = asked_next(&mut lines[leader]);
+        }
+        assert_eq!(said(&end), (session.clone(), TERMINATION, 2, false));
+        assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
+        lines[leader].send(&cca(&end, ocs.name, 2001));
+    });
+    // Another leads when it was told that nobody knows.
+    let updated_by = asking;
+    let first = session;
+    let (id, asking, asked) = begins(&towns[0], &mut lines, &alert).await;
+    let (session, ..) = said(&asked);
+    lines[asking].send(&cca(&asked, ocs.name, 2001));
+    loses(&carrier, 2).await;
+    report(&towns, &id, is_unknown).await;
+    all.processes[leader].kill9();
+    let next = 1 - leader;
+    let end = block_in_place(|| {
+        // Who leads next cannot know what the one before has said, and says it once more.
+        let end = asked_next(&mut lines[next]);
+        let number = if updated_by == next { 2 } else { 1 };
+        assert_eq!(said(&end), (first, TERMINATION, number, true));
+        lines[next].send(&cca(&end, ocs.name, 5002));
+        let answer = ask_about(&mut lines[next], command::ABORT_SESSION, &session, SERVER_HOST);
+        assert_eq!(answer.code(), 2001);
+        asked_next(&mut lines[next])
+    });
+    let (of, kind, number, _) = said(&end);
+    assert_eq!((of, kind, number), (session, TERMINATION, 1));
+    assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
+    lines[next].send(&cca(&end, ocs.name, 2001));
 }

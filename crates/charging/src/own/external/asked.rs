@@ -19,8 +19,8 @@ const ABORTS_MAX: usize = 4_096;
 
 /// Where sessions that a server wants ended go to.
 pub(super) struct Aborts {
-    to: mpsc::Sender<MessageId>,
-    leads: watch::Receiver<bool>,
+    pub(super) to: mpsc::Sender<MessageId>,
+    pub(super) leads: watch::Receiver<bool>,
 }
 
 /// What hears servers; the node that has it goes on without us.
@@ -75,17 +75,27 @@ impl External {
     fn do_asked(&self, server: &str, wish: Wish, session: &str) -> u32 {
         // Another house's, or an event's, which is over with its answer.
         let Some(id) = self.message_of(session) else { return result_code::UNKNOWN_SESSION_ID };
-        let aborts = self.0.aborts.get();
-        let leads = aborts.is_some_and(|aborts| *aborts.leads.borrow() && aborts.to.capacity() > 0);
-        let (code, deed) = self.sessions().asked((id, wish), server, leads, Instant::now());
+        let (code, deed) = self.sessions().asked((id, wish), server, self.means(), Instant::now());
         tracing::debug!(alert = %id.alert, endpoint = id.endpoint.0, server, ?wish, code, "a charging server asks about a message's session");
-        match (deed, aborts) {
-            (Deed::Update(update), _) => self.begin_update(id, update),
-            // There was room for it, and the server asks again where there is none any more.
-            (Deed::End, Some(aborts)) => drop(aborts.to.try_send(id)),
-            (Deed::End, None) | (Deed::Nothing, _) => {}
+        match deed {
+            Deed::Tell => self.tell((id, wish), server),
+            deed => self.carry_out(id, deed),
         }
         code
+    }
+
+    /// What is to be done here.
+    pub(super) fn carry_out(&self, id: MessageId, deed: Deed) {
+        match deed {
+            Deed::Update(update) => self.begin_update(id, update),
+            // Whoever leads later looks at all that are to end. There was room for it, and the server asks again where there is none any more.
+            Deed::End => {
+                if let Some(aborts) = self.0.aborts.get().filter(|aborts| *aborts.leads.borrow()) {
+                    let _ = aborts.to.try_send(id);
+                }
+            }
+            Deed::Nothing | Deed::Tell => {}
+        }
     }
 
     /// Ends a session that was granted and is not used; `open` is known of it where nothing is remembered.

@@ -155,7 +155,7 @@ impl Beginning<'_> {
                 return Funding::Refused(Unpaid::Blocked);
             }
             Deed::Update(update) => external.begin_update(id, update),
-            Deed::End | Deed::Nothing => {}
+            Deed::End | Deed::Nothing | Deed::Tell => {}
         }
         Funding::Paid
     }

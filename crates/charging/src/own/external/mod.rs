@@ -23,7 +23,7 @@
 //!
 //! **A server that asks by itself** is heard (`asked`, `sessions`). A Re-Auth-Request brings an UPDATE_REQUEST, the only one there is: a message is
 //! decided in seconds, and what is not is unknown. An Abort-Session-Request before the grant keeps the message back; after it, what is under way ends
-//! its session with its outcome, and an unknown one ends it at once with none used.
+//! its session with its outcome, and an unknown one ends it at once with none used. Of several processes any is asked, and all hear of it (`told`).
 //!
 //! Servers are asked in their order; one that
 //! is silent (RFC 3539) or gone is passed over, and what it may have received goes to the next with the T bit (RFC 6733, section 5.5.4). Whether
@@ -38,6 +38,7 @@ pub mod settle;
 mod tenure;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use crate::server::{Asker, ChargingServers};
 use bus::{Bus, BusError};
@@ -125,6 +126,8 @@ struct Inner {
     identifiers: Mutex<EndToEnd>,
     sessions: Mutex<Sessions>,
     aborts: OnceLock<asked::Aborts>,
+    /// To the other processes, where there are any.
+    telling: Option<told::Telling>,
 }
 
 impl External {
@@ -144,17 +147,24 @@ impl External {
             Some(member) => (member.house, EndToEnd::among(slot(bus, &member.name).await?, started, random)),
         };
         let born_at = bus.topic(OUTCOMES)?.latest().await?;
-        Ok(External(Arc::new(Inner {
+        let (telling, hearing) = match member {
+            None => (None, None),
+            Some(_) => told::open(bus).await.map(|(telling, hearing)| (Some(telling), Some(hearing)))?,
+        };
+        let inner = Arc::new(Inner {
             settings,
             house,
-            is_shared: member.is_some(),
+            is_shared: telling.is_some(),
             born_at,
             store,
             servers: OnceLock::new(),
             identifiers: Mutex::new(identifiers),
-            sessions: Mutex::new(Sessions::new(member.is_some(), Instant::now())),
+            sessions: Mutex::new(Sessions::new(telling.is_some(), Instant::now())),
             aborts: OnceLock::new(),
-        })))
+            telling,
+        });
+        hearing.into_iter().for_each(|hearing| hearing.start(&inner));
+        Ok(External(inner))
     }
 
     /// From now on these can be asked. Said once, when the Diameter node is open; until then everybody waits.

@@ -16,6 +16,8 @@ const SHARED_FOR: Duration = Duration::from_secs(600);
 const SWEEP_AT: usize = 16_384;
 /// After a start, what the process before it had under way is all begun or ended anew.
 const SETTLED_AFTER: Duration = Duration::from_secs(120);
+/// Sessions that are to end, and of which no more may be known; beyond, the server ends those it hears nothing of.
+const UNWANTED_MAX: usize = 65_536;
 
 /// What a server asks by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,17 @@ pub(super) enum Deed {
     Update(Update),
     /// A TERMINATION_REQUEST, unless an outcome brings it.
     End,
+    /// All processes are to hear of it: one of them has the session, and one ends it.
+    Tell,
+}
+
+/// What this process can do for a server that asks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Means {
+    /// A session that is to end is ended from here.
+    pub(super) ends: bool,
+    /// What is asked can be told to all processes.
+    pub(super) tells: bool,
 }
 
 /// An UPDATE_REQUEST whose turn it is: of one session there is one at a time, and its end waits for it.
@@ -109,10 +122,20 @@ impl Open {
     }
 }
 
+/// A session that is to end, as every process hears it.
+#[derive(Debug)]
+struct Unwanted {
+    /// The server that wants it.
+    host: Arc<str>,
+    since: Instant,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Sessions {
     all: HashMap<MessageId, Open>,
+    /// Where several processes are told: whichever leads then ends them, whoever began them.
+    unwanted: HashMap<MessageId, Unwanted>,
     /// Other processes begin and end sessions too.
     is_shared: bool,
     since: Instant,
@@ -121,7 +144,7 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new(is_shared: bool, since: Instant) -> Sessions {
-        Sessions { all: HashMap::new(), is_shared, since, sweep_at: SWEEP_AT }
+        Sessions { all: HashMap::new(), unwanted: HashMap::new(), is_shared, since, sweep_at: SWEEP_AT }
     }
 
     /// An INITIAL_REQUEST is sent for so many parts; it is under way until what this gives is dropped.
@@ -140,7 +163,9 @@ impl Sessions {
             // Asked again: what its server wants of it holds still.
             (open.host, open.is_ending) = (None, false);
         } else if self.all.len() < SESSIONS_MAX {
-            self.all.insert(id, Open::new(account, parts, now));
+            // Another process may have begun it before, and have been told that it is to end.
+            let is_aborted = self.unwanted.contains_key(&id);
+            self.all.insert(id, Open { is_aborted, ..Open::new(account, parts, now) });
         }
         let beginning = &self.all.get(&id)?.beginning;
         Arc::clone(beginning).try_lock_owned().ok()
@@ -159,9 +184,12 @@ impl Sessions {
         }
     }
 
-    /// Its end is to be told: from now on no UPDATE_REQUEST begins.
+    /// Its end is to be told: from now on no UPDATE_REQUEST begins. Of one that another process began it may be known which server has it.
     pub(super) fn end(&mut self, id: &MessageId) -> Option<Open> {
-        let open = self.all.get_mut(id)?;
+        let Some(open) = self.all.get_mut(id) else {
+            let unwanted = self.unwanted.get(id)?;
+            return Some(Open::new("", 0, unwanted.since).at(Arc::clone(&unwanted.host)));
+        };
         open.is_ending = true;
         Some(open.clone())
     }
@@ -172,27 +200,33 @@ impl Sessions {
 
     pub(super) fn forget(&mut self, id: &MessageId) {
         self.all.remove(id);
+        self.unwanted.remove(id);
     }
 
     /// Its server wanted it ended.
     pub(super) fn is_aborted(&self, id: &MessageId) -> bool {
-        self.all.get(id).is_some_and(|open| open.is_aborted)
+        self.unwanted.contains_key(id) || self.all.get(id).is_some_and(|open| open.is_aborted)
     }
 
-    /// A server asks about a session whose Session-Id is one of this house: the Result-Code of the answer, and what is to be done. `leads`:
-    /// this process ends the house's sessions.
+    /// Those that all processes were told are to end.
+    pub(super) fn unwanted(&self) -> Vec<MessageId> {
+        self.unwanted.keys().copied().collect()
+    }
+
+    /// A server asks about a session whose Session-Id is one of this house: the Result-Code of the answer, and what is to be done.
     pub(super) fn asked(
         &mut self,
         (id, wish): (MessageId, Wish),
         server: &str,
-        leads: bool,
+        means: Means,
         now: Instant,
     ) -> (u32, Deed) {
         let is_settled = !self.is_shared && now.saturating_duration_since(self.since) >= SETTLED_AFTER;
         let Some(open) = self.all.get_mut(&id) else {
             // Another process has it, or the one before this had: a server that heard 5002 would free what is held for it.
             return match wish {
-                Wish::Abort if self.is_shared && leads => (result_code::SUCCESS, Deed::End),
+                Wish::Abort if means.tells => (result_code::SUCCESS, Deed::Tell),
+                Wish::ReAuthorize if means.tells => (result_code::LIMITED_SUCCESS, Deed::Tell),
                 _ if is_settled => (result_code::UNKNOWN_SESSION_ID, Deed::Nothing),
                 _ => (result_code::UNABLE_TO_COMPLY, Deed::Nothing),
             };
@@ -203,12 +237,16 @@ impl Sessions {
         }
         match wish {
             // PendingI, Open, PendingU | User service terminated (by an ASR) | CC termination req. now or from the queue | PendingT
-            Wish::Abort if open.host.is_none() || leads => {
+            Wish::Abort if means.tells => {
+                // What is not granted is kept back from here; what is under way is for whoever leads when its outcome comes.
+                open.is_aborted = true;
+                (result_code::SUCCESS, Deed::Tell)
+            }
+            Wish::Abort if open.host.is_none() || means.ends => {
                 open.is_aborted = true;
                 let is_begun = open.host.is_some() && !open.is_ending;
                 (result_code::SUCCESS, if is_begun { Deed::End } else { Deed::Nothing })
             }
-            // Only who leads ends sessions.
             Wish::Abort => (result_code::UNABLE_TO_COMPLY, Deed::Nothing),
             // PendingT has no row for an RAR: there is nothing to ask for any more.
             Wish::ReAuthorize if open.is_ending || open.is_aborted => {
@@ -226,6 +264,35 @@ impl Sessions {
             }
         }
     }
+
+    /// A server asked one of several processes, which told all of them: what is to be done here. An end is for who leads.
+    pub(super) fn heard(&mut self, (id, wish): (MessageId, Wish), server: &str, now: Instant) -> Deed {
+        let means = Means { ends: true, tells: false };
+        match wish {
+            Wish::ReAuthorize if self.all.contains_key(&id) => self.asked((id, wish), server, means, now).1,
+            Wish::ReAuthorize => Deed::Nothing,
+            Wish::Abort => {
+                if let Some(open) = self.all.get_mut(&id) {
+                    let is_elsewhere = |host: &Arc<str>| !host.eq_ignore_ascii_case(server);
+                    if open.is_ending || open.host.as_ref().is_some_and(is_elsewhere) {
+                        return Deed::Nothing;
+                    }
+                    open.is_aborted = true;
+                }
+                self.note_unwanted(id, server, now);
+                Deed::End
+            }
+        }
+    }
+
+    fn note_unwanted(&mut self, id: MessageId, server: &str, now: Instant) {
+        if self.unwanted.len() >= UNWANTED_MAX {
+            self.unwanted.retain(|_, unwanted| now.saturating_duration_since(unwanted.since) < SHARED_FOR);
+        }
+        if self.unwanted.len() < UNWANTED_MAX {
+            self.unwanted.insert(id, Unwanted { host: server.into(), since: now });
+        }
+    }
 }
 
 #[cfg(test)]
@@ -236,6 +303,8 @@ mod tests {
 
     const HOST: &str = "ocs.test";
     const OF: MessageId = MessageId { alert: AlertNo(7), endpoint: EndpointNo(1), attempt: 1 };
+    const ALONE: Means = Means { ends: true, tells: false };
+    const ONE_OF_SEVERAL: Means = Means { ends: false, tells: true };
 
     fn sessions(is_shared: bool) -> (Sessions, Instant) {
         let now = Instant::now();
@@ -270,7 +339,7 @@ mod tests {
     #[tokio::test]
     async fn a_re_authorization_of_an_open_session_brings_one_update_and_its_end_comes_after_it() {
         let (mut sessions, now) = granted();
-        let ask = |sessions: &mut Sessions| sessions.asked((OF, Wish::ReAuthorize), HOST, true, now);
+        let ask = |sessions: &mut Sessions| sessions.asked((OF, Wish::ReAuthorize), HOST, ALONE, now);
         // Open | RAR received | Send RAA followed by CC update req., start Tx | PendingU
         let (2002, Deed::Update(mut update)) = ask(&mut sessions) else { panic!("no update") };
         assert_eq!((&*update.account, &*update.host, update.parts, *update.last), ("town", HOST, 2, 0));
@@ -295,11 +364,11 @@ mod tests {
     #[test]
     fn what_comes_before_the_grant_is_done_after_it() {
         let (mut sessions, now) = begun();
-        assert!(matches!(sessions.asked((OF, Wish::ReAuthorize), HOST, true, now), (2002, Deed::Nothing)));
+        assert!(matches!(sessions.asked((OF, Wish::ReAuthorize), HOST, ALONE, now), (2002, Deed::Nothing)));
         assert!(matches!(sessions.granted(OF, &HOST.into()), Deed::Update(_)));
         // PendingI | User service terminated | Queue termination event | PendingI
         let (mut sessions, now) = begun();
-        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, false, now), (2001, Deed::Nothing)));
+        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, ALONE, now), (2001, Deed::Nothing)));
         assert!(matches!(sessions.granted(OF, &HOST.into()), Deed::End));
     }
 
@@ -308,20 +377,20 @@ mod tests {
         // Open | User service terminated | Send CC termination req. | PendingT
         let (mut sessions, now) = granted();
         assert!(!sessions.is_aborted(&OF));
-        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, true, now), (2001, Deed::End)));
+        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, ALONE, now), (2001, Deed::End)));
         assert!(sessions.is_aborted(&OF));
         sessions.end(&OF);
-        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, true, now), (2001, Deed::Nothing)));
+        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, ALONE, now), (2001, Deed::Nothing)));
         sessions.forget(&OF);
-        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, true, now), (5002, Deed::Nothing)));
+        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, ALONE, now), (5002, Deed::Nothing)));
     }
 
     #[test]
     fn a_server_that_was_passed_over_is_told_that_its_session_is_not_used() {
         let (mut sessions, now) = granted();
         for wish in [Wish::ReAuthorize, Wish::Abort] {
-            assert!(matches!(sessions.asked((OF, wish), "other.test", true, now), (5002, Deed::Nothing)));
-            assert!(!matches!(sessions.asked((OF, wish), "OCS.test", true, now), (5002, _)));
+            assert!(matches!(sessions.asked((OF, wish), "other.test", ALONE, now), (5002, Deed::Nothing)));
+            assert!(!matches!(sessions.asked((OF, wish), "OCS.test", ALONE, now), (5002, _)));
         }
     }
 
@@ -331,15 +400,78 @@ mod tests {
         let early = now - Duration::from_secs(1);
         let (mut shared, _) = sessions(true);
         for wish in [Wish::ReAuthorize, Wish::Abort] {
-            assert!(matches!(young.asked((OF, wish), HOST, true, early), (5012, Deed::Nothing)));
-            assert!(matches!(shared.asked((OF, wish), HOST, false, now), (5012, Deed::Nothing)));
+            assert!(matches!(young.asked((OF, wish), HOST, ALONE, early), (5012, Deed::Nothing)));
+            // Others cannot be told.
+            let means = Means { ends: false, tells: false };
+            assert!(matches!(shared.asked((OF, wish), HOST, means, now), (5012, Deed::Nothing)));
         }
-        assert!(matches!(shared.asked((OF, Wish::ReAuthorize), HOST, true, now), (5012, Deed::Nothing)));
-        assert!(matches!(shared.asked((OF, Wish::Abort), HOST, true, now), (2001, Deed::End)));
-        // Only who leads ends what was granted.
-        shared.begin(OF, "town", 1, now);
-        shared.granted(OF, &HOST.into());
-        assert!(matches!(shared.asked((OF, Wish::Abort), HOST, false, now), (5012, Deed::Nothing)));
+        let mut ask = |wish| shared.asked((OF, wish), HOST, ONE_OF_SEVERAL, now);
+        assert!(matches!(ask(Wish::ReAuthorize), (2002, Deed::Tell)));
+        assert!(matches!(ask(Wish::Abort), (2001, Deed::Tell)));
+    }
+
+    #[test]
+    fn what_one_process_is_asked_the_one_that_has_the_session_does() {
+        let (mut asked, now) = sessions(true);
+        let (mut other, _) = sessions(true);
+        other.begin(OF, "town", 1, now);
+        // Not granted yet: it is asked for again when it is.
+        let re_authorize = (OF, Wish::ReAuthorize);
+        assert!(matches!(asked.asked(re_authorize, HOST, ONE_OF_SEVERAL, now), (2002, Deed::Tell)));
+        assert!(matches!(asked.heard(re_authorize, HOST, now), Deed::Nothing));
+        assert!(matches!(other.heard(re_authorize, HOST, now), Deed::Nothing));
+        let Deed::Update(mut update) = other.granted(OF, &HOST.into()) else { panic!("no update") };
+        *update.last += 1;
+        drop(update);
+        // Granted.
+        assert!(matches!(other.heard(re_authorize, "next.test", now), Deed::Nothing), "it is not there");
+        assert!(matches!(other.heard(re_authorize, HOST, now), Deed::Update(_)));
+        // What is not granted is kept back by who asked for it.
+        let kept_back = MessageId { attempt: 2, ..OF };
+        other.begin(kept_back, "town", 1, now);
+        assert!(matches!(other.heard((kept_back, Wish::Abort), HOST, now), Deed::End));
+        assert!(matches!(other.granted(kept_back, &HOST.into()), Deed::End));
+    }
+
+    #[test]
+    fn a_session_that_a_server_wants_ended_is_known_as_that_to_whichever_process_leads_then() {
+        let (mut asked, now) = sessions(true);
+        let (mut leader, _) = sessions(true);
+        asked.begin(OF, "town", 1, now);
+        asked.granted(OF, &HOST.into());
+        let abort = (OF, Wish::Abort);
+        assert!(matches!(asked.asked(abort, HOST, ONE_OF_SEVERAL, now), (2001, Deed::Tell)));
+        for sessions in [&mut asked, &mut leader] {
+            assert!(matches!(sessions.heard(abort, HOST, now), Deed::End));
+            assert!(sessions.is_aborted(&OF));
+            assert_eq!(sessions.unwanted(), [OF]);
+            assert_eq!(sessions.end(&OF).unwrap().host.as_deref(), Some(HOST), "where it is to be ended");
+        }
+        // Whoever takes the message over keeps it back.
+        let (mut next, _) = sessions(true);
+        next.heard(abort, HOST, now);
+        next.begin(OF, "town", 1, now);
+        assert!(matches!(next.granted(OF, &HOST.into()), Deed::End));
+        leader.forget(&OF);
+        assert!(!leader.is_aborted(&OF) && leader.end(&OF).is_none());
+        // A server that was passed over holds what is not used; the session itself goes on.
+        let elsewhere = MessageId { attempt: 2, ..OF };
+        asked.begin(elsewhere, "town", 1, now);
+        asked.granted(elsewhere, &HOST.into());
+        assert!(matches!(asked.heard((elsewhere, Wish::Abort), "passed.test", now), Deed::Nothing));
+        assert!(!asked.is_aborted(&elsewhere));
+    }
+
+    #[test]
+    fn sessions_that_are_to_end_are_remembered_in_a_bounded_number() {
+        let (mut sessions, now) = sessions(true);
+        let id = |endpoint| MessageId { endpoint: EndpointNo(endpoint), ..OF };
+        for endpoint in 0..=UNWANTED_MAX as u32 {
+            sessions.heard((id(endpoint), Wish::Abort), HOST, now);
+        }
+        assert_eq!(sessions.unwanted.len(), UNWANTED_MAX);
+        sessions.heard((id(u32::MAX), Wish::Abort), HOST, now + SHARED_FOR);
+        assert_eq!(sessions.unwanted(), [id(u32::MAX)], "old ones make room");
     }
 
     #[test]

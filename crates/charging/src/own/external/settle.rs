@@ -4,6 +4,7 @@ use super::tenure::Tenure;
 use super::{External, MessageId};
 use crate::own::settle::{GROUP, Settling};
 use bus::{Bus, BusError, Group, Leased};
+use futures_util::StreamExt;
 use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+/// Sessions whose servers want them ended that are looked up at once, by who begins to lead.
+const ENDS_MAX: usize = 64;
 /// Records whose sessions are being ended at once.
 const RECORDS_MAX: usize = 1_024;
 /// They are ours for so long, and longer if that is said meanwhile.
@@ -42,6 +45,7 @@ pub fn start(external: External, bus: &dyn Bus, leads: watch::Receiver<bool>) ->
         renewed: Instant::now(),
         flushed: Instant::now(),
         is_dirty: false,
+        is_leading: false,
     };
     Ok(Settling::new(stop, tokio::spawn(settler.run(stopping, leads))))
 }
@@ -60,6 +64,7 @@ struct Settler {
     flushed: Instant,
     /// Something was acknowledged since.
     is_dirty: bool,
+    is_leading: bool,
 }
 
 impl Settler {
@@ -74,6 +79,9 @@ impl Settler {
                     },
                     _ = stopping.wait_for(|stopping| *stopping) => return,
                 }
+            }
+            if !std::mem::replace(&mut self.is_leading, true) {
+                self.take_over();
             }
             let Some(is_empty) = self.take().await else { return };
             while let Some(ended) = self.ends.try_join_next() {
@@ -160,10 +168,26 @@ impl Settler {
 
     /// A server wants a session ended. What is under way ends it by its outcome; of what is unknown none was used, as far as anybody knows.
     fn abort(&mut self, id: MessageId) {
-        if let Some(Word { id, used }) = self.words.abort(id) {
-            let external = self.external.clone();
-            tokio::spawn(async move { external.end(id, used, &Tenure::always(false)).await });
+        let external = self.external.clone();
+        match self.words.abort(id) {
+            Some(Word { id, used }) => {
+                tokio::spawn(async move { external.end(id, used, &Tenure::always(false)).await });
+            }
+            // Another process may have led when it was told that nobody knows.
+            None if external.0.is_shared => {
+                tokio::spawn(async move { external.end_unknown(id).await });
+            }
+            None => {}
         }
+    }
+
+    /// This process leads from now on: what servers wanted ended meanwhile, and before. Of none of these it has heard yet that it is unknown.
+    fn take_over(&self) {
+        let (external, unwanted) = (self.external.clone(), self.external.sessions().unwanted());
+        tokio::spawn(async move {
+            let ends = futures_util::stream::iter(unwanted);
+            ends.for_each_concurrent(ENDS_MAX, |id| external.end_unknown(id)).await;
+        });
     }
 
     fn acknowledge(&mut self, ended: Option<(u64, bool)>) {
@@ -210,6 +234,7 @@ impl Settler {
 
     /// Another leads, or nobody: who does goes on with what is not acknowledged.
     async fn leave_it_to_others(&mut self) {
+        self.is_leading = false;
         self.ends.shutdown().await;
         for (index, tenure) in self.under_way.drain() {
             tenure.end(Instant::now());

@@ -1,0 +1,152 @@
+//! A charging server asks one of several processes about a session, and another has it, or ends it: all are told, by a topic that each
+//! reads as it grows.
+//!
+//! A record is what is asked, which server asks, and the Session-Id, with a space between. Who begins to read looks at what was said before,
+//! for the sessions that are still to end; everything else was for those that ran then.
+
+use super::sessions::{Means, Wish};
+use super::{External, Inner, MessageId};
+use bus::{Bus, BusError, Record, Retention, Topic, TopicSettings};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// The topic.
+const TOPIC: &str = "charging-asked";
+/// What was asked is decided long before.
+const KEPT: Duration = Duration::from_secs(3_600);
+/// Words that wait to be told; beyond, the server hears that it cannot be done.
+const WAITING_MAX: usize = 4_096;
+/// Records read at a time.
+const READ_RECORDS: usize = 1_000;
+/// And octets of them.
+const READ_OCTETS: usize = 1024 * 1024;
+/// After an error of the bus it is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How this process tells the others, and hears them.
+pub(super) struct Telling {
+    to: mpsc::Sender<Vec<u8>>,
+    /// Gone with what tells: then nobody reads any more.
+    _is_here: watch::Sender<()>,
+}
+
+/// The ends of a [`Telling`] that are not set going yet.
+pub(super) struct Hearing {
+    topic: Arc<dyn Topic>,
+    /// Below are records of before this process began.
+    born_at: u64,
+    waiting: mpsc::Receiver<Vec<u8>>,
+    is_here: watch::Receiver<()>,
+}
+
+/// The way to other processes, and from them.
+pub(super) async fn open(bus: &dyn Bus) -> Result<(Telling, Hearing), BusError> {
+    let retention = Retention { age: Some(KEPT), ..Retention::default() };
+    let topic = bus.topic_with(TOPIC, &TopicSettings { retention, ..TopicSettings::default() })?;
+    let born_at = topic.latest().await?;
+    let (to, waiting) = mpsc::channel(WAITING_MAX);
+    let (here, is_here) = watch::channel(());
+    Ok((Telling { to, _is_here: here }, Hearing { topic, born_at, waiting, is_here }))
+}
+
+impl Telling {
+    /// Whether something can be told.
+    pub(super) fn has_room(&self) -> bool {
+        self.to.capacity() > 0
+    }
+}
+
+impl Hearing {
+    /// Tells and hears from now on, until the house is gone.
+    pub(super) fn start(self, inner: &Arc<Inner>) {
+        let Hearing { topic, born_at, waiting, is_here } = self;
+        tokio::spawn(tell(Arc::clone(&topic), waiting));
+        tokio::spawn(hear(topic, born_at, Arc::downgrade(inner), is_here));
+    }
+}
+
+/// Puts what is to be told on the topic, in its order, however long that takes.
+async fn tell(topic: Arc<dyn Topic>, mut waiting: mpsc::Receiver<Vec<u8>>) {
+    while let Some(word) = waiting.recv().await {
+        loop {
+            match topic.append(&[&word]).await {
+                Ok(_) => break,
+                Err(BusError::Closed) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "what a charging server asks is not told to other processes yet");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            }
+        }
+    }
+}
+
+async fn hear(topic: Arc<dyn Topic>, born_at: u64, inner: Weak<Inner>, mut is_here: watch::Receiver<()>) {
+    let mut next = topic.low();
+    loop {
+        match topic.fetch(next, READ_RECORDS, READ_OCTETS).await {
+            Ok(records) if records.is_empty() => tokio::select! {
+                () = topic.readable(next) => {}
+                _ = is_here.changed() => return,
+            },
+            Ok(records) => {
+                let Some(inner) = inner.upgrade() else { return };
+                next = records.last().map_or(next, |last| last.index + 1);
+                records.iter().for_each(|record| External(Arc::clone(&inner)).heard(record, born_at));
+            }
+            Err(BusError::Closed) => return,
+            Err(error) => {
+                tracing::warn!(%error, "what charging servers ask other processes is not heard");
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+    }
+}
+
+fn word(wish: Wish) -> &'static str {
+    match wish {
+        Wish::ReAuthorize => "RAR",
+        Wish::Abort => "ASR",
+    }
+}
+
+impl External {
+    /// What this process can do for a server that asks.
+    pub(super) fn means(&self) -> Means {
+        let aborts = self.0.aborts.get();
+        Means {
+            ends: aborts.is_some_and(|aborts| *aborts.leads.borrow() && aborts.to.capacity() > 0),
+            tells: self.0.telling.as_ref().is_some_and(Telling::has_room),
+        }
+    }
+
+    /// Tells all processes, this one too, what a server asks.
+    pub(super) fn tell(&self, (id, wish): (MessageId, Wish), server: &str) {
+        let record = format!("{} {server} {}", word(wish), self.session_id(id)).into_bytes();
+        if let Some(telling) = &self.0.telling {
+            // There was room for it, and the server asks again where there is none any more.
+            let _ = telling.to.try_send(record);
+        }
+    }
+
+    fn heard(&self, record: &Record, born_at: u64) {
+        let Some((id, wish, server)) = self.read(&record.octets) else {
+            tracing::debug!(index = record.index, "what another process was asked is not of this house");
+            return;
+        };
+        if wish == Wish::ReAuthorize && record.index < born_at {
+            return;
+        }
+        let deed = self.sessions().heard((id, wish), server, Instant::now());
+        self.carry_out(id, deed);
+    }
+
+    fn read<'a>(&self, record: &'a [u8]) -> Option<(MessageId, Wish, &'a str)> {
+        let mut words = std::str::from_utf8(record).ok()?.splitn(3, ' ');
+        let said = words.next()?;
+        let wish = [Wish::ReAuthorize, Wish::Abort].into_iter().find(|wish| word(*wish) == said)?;
+        let server = words.next()?;
+        Some((self.message_of(words.next()?)?, wish, server))
+    }
+}
