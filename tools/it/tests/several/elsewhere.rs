@@ -266,3 +266,41 @@ async fn what_a_server_asks_of_any_process_is_done_by_the_one_that_has_the_sessi
     assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
     lines[next].send(&cca(&end, ocs.name, 2001));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_end_of_an_emergencys_session_follows_its_beginning_though_another_process_began_it() {
+    const TRIES_MAX: usize = 50;
+    let (ocs, port) = Listener::open(OCS);
+    let carrier = carrier().await;
+    let more = format!("tx = \"5s\"\n{}", sms_route("carrier", carrier.address(), ""));
+    let all = Constellation::start(plan(&charges(OCS, CLIENT_REALM, port, 1), &more)).await;
+    let mut lines = block_in_place(|| both(&ocs));
+    let towns = towns(&all).await;
+    towns[0].add_recipients(&json!([phone_owner("ann", 0)])).await;
+    let leader = all.leads(&[0, 1], AT_LAST).await;
+    let alert = json!({"text": "run", "audience": ["all"], "priority": "emergency"});
+    let ends = |line: &mut CreditClient, session: &str| {
+        let end = block_in_place(|| asked_next(line));
+        assert_eq!(said(&end), (session.to_owned(), TERMINATION, 1, false));
+        assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(1));
+        end
+    };
+    for _ in 0..TRIES_MAX {
+        let (_, asking, asked) = begins(&towns[0], &mut lines, &alert).await;
+        let (session, ..) = said(&asked);
+        if asking == leader {
+            lines[leader].send(&cca(&asked, ocs.name, 2001));
+            let end = ends(&mut lines[leader], &session);
+            lines[leader].send(&cca(&end, ocs.name, 2001));
+            continue;
+        }
+        // It goes out without an answer, and who leads hears that it did.
+        let end = ends(&mut lines[leader], &session);
+        lines[leader].send(&cca(&end, ocs.name, 5002));
+        lines[asking].send(&cca(&asked, ocs.name, 2001));
+        let end = ends(&mut lines[leader], &session);
+        lines[leader].send(&cca(&end, ocs.name, 2001));
+        return;
+    }
+    panic!("who leads has all segments");
+}

@@ -56,6 +56,8 @@ struct Ending<'a> {
     began: Instant,
     /// Those that do not know the session.
     strangers: Vec<Arc<str>>,
+    /// Another process began it, and may be waiting for the answer still.
+    may_begin_yet: bool,
     /// Whether this is ours to say.
     tenure: &'a Tenure,
 }
@@ -88,6 +90,7 @@ impl External {
         let mut ending = Ending {
             external: self,
             id,
+            may_begin_yet: self.0.is_shared && open.is_none(),
             open,
             number,
             used,
@@ -130,7 +133,13 @@ impl Ending<'_> {
 
     async fn run(&mut self) -> Result<(), NotOurs> {
         loop {
-            let Some(server) = self.next().await else { return self.nobody_knows().await };
+            let Some(server) = self.next().await else {
+                if std::mem::take(&mut self.may_begin_yet) {
+                    self.await_beginning().await;
+                    continue;
+                }
+                return self.nobody_knows().await;
+            };
             self.look()?;
             let what = What::End { used: self.used, number: self.number };
             let octets =
@@ -159,6 +168,16 @@ impl Ending<'_> {
                 }
             }
         }
+    }
+
+    /// Waits until the process that wrote the message has its session's beginning answered, or has given that up: an emergency is written
+    /// before. All servers are asked once more then, since one that has heard the end first holds what it grants for nobody, and a debit beside
+    /// that would be the second.
+    async fn await_beginning(&mut self) {
+        // What was written by now was begun before.
+        tokio::time::sleep_until((self.began + self.external.0.settings.tx).into()).await;
+        self.strangers.clear();
+        self.end_to_end = self.external.end_to_end();
     }
 
     /// Nothing is said that another may be saying.

@@ -19,7 +19,8 @@
 //! asks for it; each process connects under a name of its own ([`connection_name`]), as an agent of that client, which Route-Record tells. Whoever has a
 //! segment reserves, with the T bit where another had it before; who leads ends the sessions, and none else: what becomes of a message is told
 //! in several records, and one process must see them all. A record is under a lease: before anything is asked it is looked at whether it is still ours,
-//! and who takes it next says so with the T bit. Their end-to-end identifiers differ ([`EndToEnd::among`]).
+//! and who takes it next says so with the T bit. Their end-to-end identifiers differ ([`EndToEnd::among`]). What an end finds at no server may be
+//! about to begin, as an emergency's session: it is said once more after Tx (`end`).
 //!
 //! **A server that asks by itself** is heard (`asked`, `sessions`). A Re-Auth-Request brings an UPDATE_REQUEST, the only one there is: a message is
 //! decided in seconds, and what is not is unknown. An Abort-Session-Request before the grant keeps the message back; after it, what is under way ends
