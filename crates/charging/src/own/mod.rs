@@ -12,7 +12,7 @@
 //!   place on its topic goes along: told again after a crash, it frees nothing that was held for a segment made after it.
 //!   A late yes to a message that was freed still takes its price, as far as there is money.
 //! - **Unknown** keeps its hold: no refusal of another attempt frees it, only a yes, a receipt, or the end of its validity. A receipt finds
-//!   its message in the ledger, whichever process heard that it is unknown, and whenever.
+//!   its message in the ledger, whichever process heard that it is unknown, and whenever; one that comes before that waits for it (`early`).
 //! - **An emergency** waits for no money: its price is owed ([`Kind::Debt`]), apart from the balance, also by an account that is blocked or
 //!   was never opened. It waits at most [`EMERGENCY_WAITS`] for the ledger's disk; one that is killed while its disk hangs may owe less.
 //!   What was refused or not tried is owed no more.
@@ -20,6 +20,7 @@
 //! The settler ([`settle`]) is a consumer group of the topic of outcomes, and acknowledges a record when the ledger has answered; the engine
 //! keeps the topic until then. A crash between answer and acknowledgement tells the ledger again what it knows.
 
+mod early;
 pub mod external;
 pub mod settle;
 #[cfg(test)]

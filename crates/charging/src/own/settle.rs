@@ -1,5 +1,6 @@
 //! Outcomes, as they come by the bus, turned into what becomes of the money.
 
+use super::early::Early;
 use super::{Own, Payer, key};
 use crate::ledger::Batch;
 use crate::ledger::Kind;
@@ -61,7 +62,8 @@ impl Settling {
 pub fn start(own: Own, bus: &dyn Bus) -> Result<Settling, BusError> {
     let group = bus.group(OUTCOMES, GROUP)?;
     let (stop, stopping) = watch::channel(false);
-    let settler = Settler { own, group, payers: HashMap::new(), unknown: HashMap::new() };
+    let (payers, unknown, early) = (HashMap::new(), HashMap::new(), Early::default());
+    let settler = Settler { own, group, payers, unknown, early };
     Ok(Settling::new(stop, tokio::spawn(settler.run(stopping))))
 }
 
@@ -72,6 +74,7 @@ struct Settler {
     payers: HashMap<u64, Payer>,
     /// Unknown attempts by the key that a mail's receipt has, with their parts.
     unknown: HashMap<u64, (MessageKey, u32)>,
+    early: Early,
 }
 
 /// What the ledger is told of a message.
@@ -96,6 +99,7 @@ impl Settler {
                 self.acknowledge(&taken);
                 dirty = true;
             }
+            self.look_for_early().await;
             let is_over = taken.is_empty() && *stopping.borrow_and_update();
             if dirty && (is_over || flushed.elapsed() >= FLUSH) {
                 (flushed, dirty) = (Instant::now(), false);
@@ -107,7 +111,9 @@ impl Settler {
                 return;
             }
             if taken.is_empty() {
-                let due = if dirty { FLUSH.saturating_sub(flushed.elapsed()) } else { Duration::MAX };
+                let flush = if dirty { FLUSH.saturating_sub(flushed.elapsed()) } else { Duration::MAX };
+                let look = self.early.next_due().map(|due| due.saturating_duration_since(Instant::now()));
+                let due = look.map_or(flush, |look| look.min(flush));
                 tokio::select! {
                     () = self.group.ready() => {}
                     () = tokio::time::sleep(due) => {}
@@ -138,8 +144,24 @@ impl Settler {
             }
         }
         self.look_up_unknown(&told).await;
-        let words: Vec<Word> =
-            told.iter().filter_map(|(index, outcome)| self.word(*index, outcome)).collect();
+        let mut words = Vec::new();
+        told.iter().for_each(|(index, outcome)| self.read(*index, outcome, &mut words));
+        self.tell(words).await;
+    }
+
+    /// Settles receipts that came early, and whose message the ledger calls unknown by now.
+    async fn look_for_early(&mut self) {
+        let due = self.early.due(Instant::now());
+        if due.is_empty() {
+            return;
+        }
+        self.find_unknown(due.iter().copied().collect()).await;
+        let words = due.into_iter().filter_map(|key| self.settle_early(key)).collect();
+        self.tell(words).await;
+    }
+
+    /// Tells the ledger what became of messages.
+    async fn tell(&mut self, words: Vec<Word>) {
         self.look_up(&words).await;
         // In their order for each account; a message nobody knows costs nothing.
         let mut batches: Vec<(Payer, Vec<Kind>)> = Vec::new();
@@ -168,37 +190,64 @@ impl Settler {
     }
 
     /// What an outcome means for the money, by its place on the topic.
-    fn word(&mut self, at: u64, outcome: &Outcome) -> Option<Word> {
+    fn read(&mut self, at: u64, outcome: &Outcome, words: &mut Vec<Word>) {
         let Outcome::Attempt { of, result, .. } = outcome else {
-            let Outcome::Receipt(receipt) = outcome else { return None };
-            return self.receipt(receipt);
+            if let Outcome::Receipt(receipt) = outcome {
+                words.extend(self.receipt(receipt));
+            }
+            return;
         };
-        let message = key(of.alert, of.endpoint);
-        let kind = match result {
-            AttemptResult::Accepted { .. } => Kind::Settle { message, parts: of.parts.max(1).into() },
-            AttemptResult::Refused { code, .. } if code.starts_with(Unpaid::CODES) => return None,
-            AttemptResult::Refused { .. } | AttemptResult::NotTried { .. } => Kind::Release { message, at },
+        let (message, receipt_key) = (key(of.alert, of.endpoint), mail_key(of.alert, of.endpoint));
+        match result {
+            AttemptResult::Accepted { .. } => {
+                // It is paid for, whatever a receipt says of it.
+                self.early.take(receipt_key, Instant::now());
+                words.push((message, Kind::Settle { message, parts: of.parts.max(1).into() }));
+            }
+            AttemptResult::Refused { code, .. } if code.starts_with(Unpaid::CODES) => {}
+            AttemptResult::Refused { .. } | AttemptResult::NotTried { .. } => {
+                words.push((message, Kind::Release { message, at }));
+            }
             AttemptResult::Unknown { .. } => {
                 if self.unknown.len() >= UNKNOWN_MAX {
                     self.unknown.clear();
                 }
-                self.unknown.insert(mail_key(of.alert, of.endpoint), (message, of.parts.max(1).into()));
-                Kind::Keep { message }
+                self.unknown.insert(receipt_key, (message, of.parts.max(1).into()));
+                words.push((message, Kind::Keep { message }));
+                words.extend(self.settle_early(receipt_key));
             }
-        };
-        Some((message, kind))
+        }
     }
 
     fn receipt(&mut self, receipt: &Receipt) -> Option<Word> {
-        let (message, parts) = receipt.keys.iter().find_map(|key| self.unknown.get(key).copied())?;
-        let kind = match receipt.state {
+        if receipt.state == ReceiptState::Buffered {
+            return None;
+        }
+        let Some(key) = receipt.keys.iter().find(|key| self.unknown.contains_key(key)) else {
+            self.early.receive(receipt, Instant::now());
+            return None;
+        };
+        self.decide(*key, receipt.state)
+    }
+
+    /// What a receipt that came early means for the message of this key, if that is known as unknown now.
+    fn settle_early(&mut self, key: u64) -> Option<Word> {
+        if !self.unknown.contains_key(&key) {
+            return None;
+        }
+        let state = self.early.take(key, Instant::now())?;
+        self.decide(key, state)
+    }
+
+    /// What a receipt means for the unknown message of this key, which is unknown no more.
+    fn decide(&mut self, key: u64, state: ReceiptState) -> Option<Word> {
+        let (message, parts) = self.unknown.remove(&key)?;
+        let kind = match state {
             ReceiptState::Buffered => return None,
             ReceiptState::Delivered => Kind::Settle { message, parts },
             // Also what is kept.
             ReceiptState::Failed | ReceiptState::Expired => Kind::Release { message, at: u64::MAX },
         };
-        self.unknown
-            .remove(&mail_key(records::AlertNo(message.alert), records::EndpointNo(message.endpoint)));
         Some((message, kind))
     }
 
@@ -212,9 +261,12 @@ impl Settler {
         });
         let wanted = receipts.flat_map(|receipt| receipt.keys.iter().copied());
         let wanted: Arc<[u64]> = wanted.filter(|key| !self.unknown.contains_key(key)).collect();
-        if wanted.is_empty() {
-            return;
+        if !wanted.is_empty() {
+            self.find_unknown(wanted).await;
         }
+    }
+
+    async fn find_unknown(&mut self, wanted: Arc<[u64]>) {
         let found = self.ask_shards(move |state| {
             let find = |key: &u64| Some((*key, state.unknown(*key)?));
             wanted.iter().filter_map(find).collect::<Vec<_>>()

@@ -9,10 +9,14 @@ use records::{
     encode_outcomes, mail_key,
 };
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 const ALERT: AlertNo = AlertNo(7);
 const HOUR_US: i64 = 3_600_000_000;
+/// What never takes so long unless it never comes.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 struct House {
     folder: tempfile::TempDir,
@@ -49,6 +53,15 @@ fn refused() -> AttemptResult {
 
 fn unknown() -> AttemptResult {
     AttemptResult::Unknown { text: String::new() }
+}
+
+/// Waits until something is so.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 impl House {
@@ -103,7 +116,7 @@ impl House {
 
     async fn receipt(&self, endpoint: u32, state: ReceiptState) {
         let keys = vec![mail_key(ALERT, EndpointNo(endpoint))];
-        let (route, id, text) = ("r".to_owned(), String::new(), String::new());
+        let (route, id, text) = (String::new(), String::new(), String::new());
         self.tell(&[Outcome::Receipt(Receipt { route, keys, id, state, text, at: Timestamp(now()) })]).await;
     }
 
@@ -259,6 +272,55 @@ async fn a_receipt_settles_what_another_process_or_the_one_before_heard_to_be_un
         house.settle().await;
         assert_eq!(house.money().await, (18, 4, 2, 0));
         first.stop();
+        house.audit();
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_that_comes_before_it_is_told_that_its_message_is_unknown_waits_for_that() {
+    for house in House::with(20).await {
+        house.own.pay(&house.bill(0..5, 2)).await;
+        let states = [ReceiptState::Delivered, ReceiptState::Failed];
+        for (endpoint, state) in (0..5).zip(states.into_iter().cycle()) {
+            house.receipt(endpoint, state).await;
+        }
+        house.receipt(4, ReceiptState::Buffered).await;
+        for endpoint in 0..3 {
+            house.end(endpoint, 1, unknown()).await;
+        }
+        // What a receipt says of an attempt that was taken does not count for another.
+        house.end(3, 1, accepted()).await;
+        house.end(3, 2, unknown()).await;
+        house.settle().await;
+        // Two delivered, one failed, one accepted, and one of which nothing else was told.
+        assert_eq!(house.money().await, (14, 2, 6, 0));
+        house.audit();
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_that_comes_before_another_process_tells_that_its_message_is_unknown_waits_for_that() {
+    for house in House::with(20).await {
+        house.own.pay(&house.bill(0..2, 2)).await;
+        let settling = house.settling();
+        house.receipt(0, ReceiptState::Delivered).await;
+        house.receipt(1, ReceiptState::Failed).await;
+        let group = house.bus.group(OUTCOMES, settle::GROUP).unwrap();
+        until("the receipts are read", async || group.low_water() == house.outcomes.head()).await;
+        assert_eq!(house.money().await, (20, 4, 0, 0));
+        // The other process has records of its own.
+        let bus = Embedded::open(house.folder.path().join("other"), BusOptions::default()).unwrap();
+        let other = settle::start(house.own.clone(), &bus).unwrap();
+        let outcomes = bus.topic(OUTCOMES).unwrap();
+        for endpoint in 0..2 {
+            let of =
+                AttemptRef { alert: ALERT, endpoint: EndpointNo(endpoint), attempt: 1, part: 1, parts: 2 };
+            let told = Outcome::Attempt { of, route: "r".into(), at: Timestamp(now()), result: unknown() };
+            outcomes.append(&[&encode_outcomes(&[told])]).await.unwrap();
+        }
+        other.stop().await;
+        until("both are settled", async || house.money().await == (18, 0, 2, 0)).await;
+        settling.stop().await;
         house.audit();
     }
 }

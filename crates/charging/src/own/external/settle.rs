@@ -2,6 +2,7 @@
 
 use super::tenure::Tenure;
 use super::{External, MessageId};
+use crate::own::early::Early;
 use crate::own::settle::{GROUP, Settling};
 use bus::{Bus, BusError, Group, Leased};
 use futures_util::StreamExt;
@@ -259,6 +260,7 @@ pub(super) struct Word {
 pub(super) struct Words {
     /// Unknown attempts by the key that a mail's receipt has, with their parts.
     unknown: HashMap<u64, (MessageId, u32)>,
+    early: Early,
     /// Messages of several parts: of how many something was told; nothing more is to be done once one of them was accepted.
     parts: HashMap<MessageId, Option<u8>>,
 }
@@ -303,6 +305,7 @@ impl Words {
                 }
                 // An earlier attempt of which nobody knows is not paid for beside it.
                 let key = mail_key(id.alert, id.endpoint);
+                self.early.take(key, Instant::now());
                 if let Some((other, _)) = self.unknown.get(&key).copied().filter(|(other, _)| *other != id) {
                     self.unknown.remove(&key);
                     words.push(Word { id: other, used: 0 });
@@ -322,7 +325,11 @@ impl Words {
                 if self.unknown.len() >= KEPT_MAX {
                     self.unknown.clear();
                 }
-                self.unknown.insert(mail_key(id.alert, id.endpoint), (id, parts.into()));
+                let key = mail_key(id.alert, id.endpoint);
+                self.unknown.insert(key, (id, parts.into()));
+                if let Some(state) = self.early.take(key, Instant::now()) {
+                    self.decide(key, state, words);
+                }
             }
         }
     }
@@ -357,14 +364,18 @@ impl Words {
     }
 
     fn receipt(&mut self, receipt: &Receipt, words: &mut Vec<Word>) {
-        let found = receipt.keys.iter().find(|key| self.unknown.contains_key(key)).copied();
-        let used = match receipt.state {
-            ReceiptState::Buffered => return,
-            ReceiptState::Delivered => true,
-            ReceiptState::Failed | ReceiptState::Expired => false,
-        };
-        if let Some((id, parts)) = found.and_then(|key| self.unknown.remove(&key)) {
-            words.push(Word { id, used: if used { parts } else { 0 } });
+        if receipt.state == ReceiptState::Buffered {
+            return;
         }
+        match receipt.keys.iter().find(|key| self.unknown.contains_key(key)) {
+            Some(key) => self.decide(*key, receipt.state, words),
+            None => self.early.receive(receipt, Instant::now()),
+        }
+    }
+
+    /// What a receipt means for the unknown message of this key, which is unknown no more.
+    fn decide(&mut self, key: u64, state: ReceiptState, words: &mut Vec<Word>) {
+        let Some((id, parts)) = self.unknown.remove(&key) else { return };
+        words.push(Word { id, used: if state == ReceiptState::Delivered { parts } else { 0 } });
     }
 }

@@ -33,7 +33,7 @@ fn unknown() -> AttemptResult {
 
 fn receipt(endpoint: u32, state: ReceiptState) -> Outcome {
     Outcome::Receipt(Receipt {
-        route: "r".into(),
+        route: String::new(),
         keys: vec![mail_key(ALERT, EndpointNo(endpoint))],
         id: String::new(),
         state,
@@ -103,6 +103,21 @@ fn an_unknown_attempt_waits_for_its_receipt_or_for_the_yes_of_another() {
     let mut words = Words::default();
     let delivered = || receipt(1, ReceiptState::Delivered);
     assert_eq!(ends(&mut words, &[is_unknown(), delivered(), delivered()]).len(), 1);
+}
+
+#[test]
+fn a_receipt_that_comes_before_it_is_told_that_its_attempt_is_unknown_waits_for_that() {
+    let is_unknown = |attempt| part(1, attempt, (1, 1), unknown());
+    for (state, used) in [(ReceiptState::Delivered, 1), (ReceiptState::Failed, 0)] {
+        let words = &mut Words::default();
+        assert_eq!(ends(words, &[receipt(1, state)]), []);
+        assert_eq!(ends(words, &[is_unknown(1)]), [(id(1, 1), used)]);
+        assert_eq!(ends(words, &[is_unknown(2)]), [], "it is of one attempt");
+        // What it says of an attempt that was taken does not count for another.
+        let words = &mut Words::default();
+        assert_eq!(ends(words, &[receipt(1, state), part(1, 1, (1, 1), accepted())]), [(id(1, 1), 1)]);
+        assert_eq!(ends(words, &[is_unknown(2)]), []);
+    }
 }
 
 #[test]
