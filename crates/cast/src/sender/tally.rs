@@ -35,6 +35,8 @@ pub struct Tally {
     pub waited: Duration,
     /// Processor time.
     pub cpu: Duration,
+    /// Time in which it was ready to run and had no processor, where the kernel tells that.
+    pub ready: Option<Duration>,
     /// How late bursts left.
     pub lag: Lag,
     /// The rung in use, which may be lower than the one asked for; and the packets of a burst.
@@ -58,19 +60,28 @@ impl Tally {
             _ => looped,
         };
         let errors = |tally: &Tally| tally.no_buffers + tally.again;
+        let errors = errors(self) - errors(before);
+        let cpu = self.cpu.saturating_sub(before.cpu);
+        let ready = match self.ready {
+            Some(ready) => ready.saturating_sub(before.ready.unwrap_or_default()),
+            // No call waits in the kernel, where sockets do not block: but for refused ones, time without a processor is waiting for it.
+            None if errors == 0 => wall.saturating_sub(waited + cpu),
+            None => Duration::ZERO,
+        };
         Report {
             rung: self.rung.unwrap_or(Rung::Send).into(),
             burst: self.burst,
             wall,
             waited: waited.min(wall),
-            cpu: self.cpu.saturating_sub(before.cpu),
+            cpu,
+            ready,
             loop_time: each(looped.saturating_sub(waited)),
             send_time: each(self.sending.saturating_sub(before.sending)),
             lag: self.lag,
             asked: asked_per_s * wall.min(span + TOLD_LATE).as_secs_f64(),
             sent: self.packets - before.packets,
             written_off: self.written_off - before.written_off,
-            errors: errors(self) - errors(before),
+            errors,
         }
     }
 }
@@ -93,6 +104,28 @@ mod tests {
         for (before, now, asked) in [(100, 195, 95.0), (195, 300, 105.0), (300, 900, 115.0)] {
             let report = told(now).since(&told(before), 1_000.0, span);
             assert!((report.asked - asked).abs() < 1e-6, "{report:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_thread_waits_for_a_processor_is_what_the_scheduler_tells_or_all_that_nothing_else_explains() {
+        let (begun, ms) = (Instant::now(), Duration::from_millis);
+        let told = |at, waited, cpu, ready: Option<u64>, again| Tally {
+            looped: ms(at),
+            waited: ms(waited),
+            cpu: ms(cpu),
+            ready: ready.map(ms),
+            again,
+            at: Some(begun + ms(at)),
+            ..Tally::default()
+        };
+        // Of 100 ms it waited 20 for its due times, and had a processor for 30.
+        for (before, now, again, ready) in
+            [(Some(5), Some(45), 0, 40), (Some(5), Some(45), 9, 40), (None, None, 0, 50), (None, None, 9, 0)]
+        {
+            let before = told(100, 10, 10, before, 0);
+            let report = told(200, 30, 40, now, again).since(&before, 0.0, ms(100));
+            assert_eq!((report.ready, report.errors), (ms(ready), again), "{now:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::tally::Tally;
 use crate::feed::{Feed, Filled};
-use crate::socket::{Outbox, Rung, SendError, now_ns, thread_cpu, tighten_timer};
+use crate::socket::{Outbox, ReadyClock, Rung, SendError, now_ns, thread_cpu, tighten_timer};
 use crate::wait::Wait;
 use crate::wire::{HEAD, Head};
 use pace::{Gaps, Interval, Pacer, Rule};
@@ -115,6 +115,7 @@ pub struct Thread {
     told: Instant,
     turned: Instant,
     written_off_before: f64,
+    ready: ReadyClock,
 }
 
 impl Thread {
@@ -131,6 +132,7 @@ impl Thread {
             told: now,
             turned: now,
             written_off_before: 0.0,
+            ready: ReadyClock::default(),
             desk,
             beginning,
             outbox,
@@ -142,6 +144,7 @@ impl Thread {
     /// Sends until it is told to end, or its file has ended.
     pub fn run(mut self) {
         tighten_timer();
+        self.ready = ReadyClock::of_this_thread();
         self.turned = Instant::now();
         loop {
             if self.desk.version.load(Ordering::Acquire) != self.seen && !self.obey() {
@@ -290,6 +293,7 @@ impl Thread {
 
     fn tell(&mut self) {
         self.tally.cpu = thread_cpu();
+        self.tally.ready = self.ready.now();
         self.tally.written_off = self.written_off_before + self.pacer.packets_written_off();
         self.tally.rung = Some(self.orders.rung);
         self.tally.burst = self.orders.interval.burst();

@@ -11,7 +11,7 @@ pub use clock::{now_ns, thread_cpu};
 pub use receive::{Inbox, Packets, Received, join};
 pub use send::{Outbox, Rung, SEGMENTS_MAX, SendError, probe};
 
-pub(crate) use clock::{sleep_until, tighten_timer};
+pub(crate) use clock::{ReadyClock, sleep_until, tighten_timer};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;

@@ -32,8 +32,9 @@ const LAG_THRESHOLD_S: f64 = 500e-6;
 const RISE: f64 = 1.05;
 /// Periods of shortfall with nothing left to do, before something is said to be in the way.
 const SHORT_PERIODS: u32 = 2;
-/// What is short in one period and not in it and some before it, up to so many, was sent early or late and is not missing.
-const MADE_UP_PERIODS: usize = 5;
+/// A rate is judged by this period and those before it, up to so many: a second. What is short in some of them and not in all together was sent
+/// early or late, or is too little to miss.
+const JUDGED_PERIODS: usize = 10;
 
 /// More burst, then a higher rung, then threads: the first that the learned cost of a packet says is enough. Never more threads than CPUs.
 ///
@@ -57,7 +58,7 @@ pub struct Crew {
     /// Another way to send since the last decision: the period is of two kinds, and says nothing of either.
     mixed: bool,
     short: u32,
-    /// Packets asked for and sent in each of the last [`MADE_UP_PERIODS`].
+    /// Packets asked for and sent in each of the last [`JUDGED_PERIODS`].
     lately: VecDeque<(f64, f64)>,
     ceiling: Option<Ceiling>,
 }
@@ -179,10 +180,11 @@ impl Crew {
         Decision { setting, reason, ceiling: self.ceiling }
     }
 
-    /// What is in the way: told when nothing has changed for some periods of shortfall that nothing made up for, and kept until there is none.
+    /// What is in the way: told when nothing has changed for some periods of shortfall, and the rate is missed over all that it is judged by;
+    /// kept until it is not.
     fn look_up(&mut self, sum: &Sum, seen: &Seen<'_>, unchanged: bool) {
         self.short = if sum.is_short() { self.short + 1 } else { 0 };
-        self.lately.truncate(MADE_UP_PERIODS - 1);
+        self.lately.truncate(JUDGED_PERIODS - 1);
         self.lately.push_front((sum.asked, sum.sent));
         let mut sums =
             self.lately.iter().scan(Sum { asked: 0.0, sent: 0.0, ..*sum }, |all, (asked, sent)| {
@@ -190,9 +192,9 @@ impl Crew {
                 Some(*all)
             });
         let is_missing = sums.all(|lately| lately.is_short());
-        if self.short == 0 {
+        if self.short == 0 || !is_missing {
             self.ceiling = None;
-        } else if self.short >= SHORT_PERIODS && is_missing && unchanged {
+        } else if self.short >= SHORT_PERIODS && unchanged {
             self.ceiling = Some(ceiling(sum, &seen.host));
         }
     }

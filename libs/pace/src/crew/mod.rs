@@ -50,6 +50,8 @@ pub struct Report {
     pub waited: Duration,
     /// The CPU's time that it got, spinning included.
     pub cpu: Duration,
+    /// In which it was ready to run and had no CPU: the scheduler had given it to others, or to another thread of ours.
+    pub ready: Duration,
     /// The mean time of one round: wait, send, reckon, less the wait.
     pub loop_time: Duration,
     /// The mean time of one burst's calls.
@@ -174,6 +176,7 @@ struct Sum {
     /// Seconds of all threads.
     busy_s: f64,
     cpu_s: f64,
+    ready_s: f64,
     asked: f64,
     sent: f64,
     errors: f64,
@@ -191,6 +194,7 @@ impl Sum {
             sum.wall_s = sum.wall_s.max(report.wall.as_secs_f64());
             sum.busy_s += report.wall.saturating_sub(report.waited).as_secs_f64();
             sum.cpu_s += report.cpu.as_secs_f64();
+            sum.ready_s += report.ready.as_secs_f64();
             sum.asked += report.asked;
             sum.sent += report.sent as f64;
             sum.errors += report.errors as f64;

@@ -134,6 +134,7 @@ impl Thread {
             wall: Duration::from_secs_f64(wall_s),
             waited: Duration::from_secs_f64((wall_s - self.busy_s).max(0.0)),
             cpu: Duration::from_secs_f64(self.cpu_s),
+            ready: Duration::from_secs_f64((self.busy_s - self.cpu_s).max(0.0)),
             loop_time: Duration::from_secs_f64(cost_s * f64::from(setting.burst)),
             send_time: Duration::from_secs_f64(cost_s * f64::from(setting.burst)),
             lag: self.lag,

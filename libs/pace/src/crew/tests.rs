@@ -12,6 +12,7 @@ pub(super) fn report(rung: Rung, burst: u32, busy: f64, sent: u64) -> Report {
         wall,
         waited: wall.mul_f64(1.0 - busy),
         cpu: wall.mul_f64(busy),
+        ready: Duration::ZERO,
         loop_time: Duration::from_nanos(3_500),
         send_time: Duration::from_nanos(3_500),
         lag: Lag::new(),
@@ -244,6 +245,19 @@ fn what_other_periods_make_up_for_is_not_said_to_be_in_the_way() {
     assert!(made_up.iter().all(Option::is_none), "{made_up:?}");
     let missing = said([1.0, 0.96, 0.97].into_iter().chain(std::iter::repeat_n(0.96, 20)));
     assert!(missing[5..].iter().all(Option::is_some), "{missing:?}");
+}
+
+#[test]
+fn a_rate_that_was_reached_over_the_second_is_not_said_to_be_missed_in_single_tenths_of_it() {
+    // Each time 0.6 or 0.9 percent of the second is missing.
+    for short in [&[0.97, 0.97][..], &[0.95, 0.96]] {
+        let second = || std::iter::repeat_n(1.0, 10).chain(short.iter().copied());
+        let told = said(second().chain(second()).chain(second()));
+        assert!(told.iter().all(Option::is_none), "{short:?}: {told:?}");
+    }
+    let stopped = said(std::iter::repeat_n(1.0, 10).chain([0.5, 0.5, 1.0, 0.5, 1.0]));
+    assert!(stopped[11].is_some(), "a second of which a tenth is missing: {stopped:?}");
+    assert!(stopped[12..].iter().all(Option::is_none), "one tenth is no reason to say it again: {stopped:?}");
 }
 
 #[test]
