@@ -9,12 +9,12 @@ use std::process::Command;
 use std::time::Duration;
 
 /// A file system of its own, so that it alone is full. It needs root.
-struct SmallDisk {
+pub struct SmallDisk {
     folder: tempfile::TempDir,
 }
 
 impl SmallDisk {
-    fn new(megabytes: u32) -> SmallDisk {
+    pub fn new(megabytes: u32) -> SmallDisk {
         let folder = tempfile::Builder::new().prefix("campanile-it-disk-").tempdir().unwrap();
         let size = format!("size={megabytes}m");
         let status = Command::new("mount")
@@ -26,7 +26,7 @@ impl SmallDisk {
         SmallDisk { folder }
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -35,7 +35,7 @@ impl SmallDisk {
     }
 
     /// Takes all the room there is.
-    fn fill(&self) {
+    pub fn fill(&self) {
         let mut file = std::fs::File::create(self.filler()).unwrap();
         let octets = vec![0_u8; 64 * 1024];
         for size in [octets.len(), 4_096, 1] {
@@ -43,7 +43,7 @@ impl SmallDisk {
         }
     }
 
-    fn make_room(&self) {
+    pub fn make_room(&self) {
         std::fs::remove_file(self.filler()).unwrap();
     }
 }

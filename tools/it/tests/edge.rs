@@ -1,5 +1,6 @@
 //! Alerts to edge sites, by the real program on both ends.
 
+use crate::disk_full::SmallDisk;
 use base64::Engine as _;
 use it::{Server, Setup, eventually, free_port, program};
 use serde_json::{Value, json};
@@ -215,6 +216,45 @@ async fn a_push_goes_on_after_the_server_was_killed_and_leaves_one_copy() {
         let copy = std::fs::read(site.bundle().join("attachments/tone.wav")).unwrap();
         assert!(copy == tone, "the tone differs");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_with_a_full_disk_has_its_bundle_once_there_is_room_and_one_with_too_small_a_disk_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let ports = [free_port(), free_port()];
+    let sites: Vec<(&str, u16)> = ["north", "east"].into_iter().zip(ports).collect();
+    // The second one has room for the bundle of three megabytes, and not for what is in it beside it.
+    let (full, small) = (SmallDisk::new(16), SmallDisk::new(5));
+    let mut north = Site::start(full.path(), "north", ports[0]);
+    let mut east = Site::start(small.path(), "east", ports[1]);
+    full.fill();
+    let retries = "[engine]\nretry_after = [\"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\"]";
+    let config = format!("{}{retries}\n", config(folder.path(), "bandwidth = \"50M\"", &sites));
+    let server = Server::start(&config).await;
+    let api = server.api();
+    let tone = noise(3_000_000);
+    let stored =
+        api.post_as("/api/v1/attachments", "application/octet-stream", tone.clone()).await.expect(201);
+    let alert = json!({"text": "Leave.", "priority": "urgent", "terminal": "delivered",
+        "audience": ["edge:north", "edge:east"],
+        "attachments": [{"id": stored["id"], "name": "tone.wav", "type": "audio/wav"}]});
+    let id = api.submit(&alert).await;
+    let why = north.next("ended")["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("octets free") || why.contains("No space left"), "{why}");
+    let why = east.next("ended")["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("No space left"), "{why}");
+    full.make_room();
+    north.next("finished");
+    let report = api.until(&id, "both have ended", PATIENCE, |report| report["state"] == "done").await;
+    let counts = &report["counts"];
+    assert_eq!((&counts["delivered"], &counts["failed"]), (&json!(1), &json!(1)), "{report}");
+    let deliveries = api.deliveries(&id).await;
+    let failed = deliveries.iter().find(|delivery| delivery["state"] == "failed").unwrap();
+    assert_eq!((&failed["address"], &failed["reason_code"]), (&json!("east"), &json!("attempts_used_up")));
+    let reason = failed["reason"].as_str().unwrap();
+    assert!(reason.contains("edge:disk") && reason.contains("cannot be unpacked"), "{reason}");
+    let copy = std::fs::read(north.bundle().join("attachments/tone.wav")).unwrap();
+    assert!(copy == tone, "the tone differs");
 }
 
 /// Hears what is sent to a group on loopback, as each of its sites does.

@@ -26,6 +26,7 @@ mod peers;
 mod people;
 mod platform_kills;
 mod platforms;
+mod pushes;
 mod rate;
 mod relay;
 mod several;

@@ -7,28 +7,37 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 /// A command that runs beside the test, ended with it.
-struct Beside {
-    child: Child,
+pub struct Beside {
+    pub child: Child,
     lines: BufReader<ChildStdout>,
 }
 
 impl Beside {
     fn start(arguments: &[&str]) -> Beside {
-        let mut child = command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        Beside::of(command(arguments))
+    }
+
+    pub fn of(mut command: Command) -> Beside {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Beside { child, lines }
     }
 
     /// The next object it prints that has this field, and what is in it.
-    fn next(&mut self, field: &str) -> Value {
+    pub fn next(&mut self, field: &str) -> Value {
         loop {
-            let mut line = String::new();
-            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "it ended without `{field}`");
-            let object: Value = serde_json::from_str(&line).unwrap();
+            let object = self.object().unwrap_or_else(|| panic!("it ended without `{field}`"));
             if let Some(found) = object.get(field) {
                 return found.clone();
             }
         }
+    }
+
+    /// The next object it prints; nothing at its end.
+    fn object(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        let len = self.lines.read_line(&mut line).unwrap();
+        (len > 0).then(|| serde_json::from_str(&line).unwrap())
     }
 }
 

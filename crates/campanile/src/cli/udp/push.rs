@@ -222,6 +222,9 @@ fn tell_end(report: &PushReport, is_json: bool) -> Outcome {
             End::Done => ("done", None),
             End::Refused(why) | End::NoRoom(why) => ("refused", Some(why.clone())),
             End::Away(why) => ("away", Some(why.clone())),
+            End::Late if seconds.is_none() => {
+                ("late", Some("it was not there until the deadline".to_owned()))
+            }
             End::Late => ("late", Some("the deadline came first".to_owned())),
         };
         missing += u32::from(site.outcome != End::Done);
