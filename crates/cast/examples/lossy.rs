@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Queue, Sender as Into, channel};
 use std::time::{Duration, Instant};
 
+use cast::push::Interface;
 use cast::push::udp::{Receiver, Sender};
 use tokio::net::UdpSocket;
 
@@ -124,7 +125,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: lossy LOSS_PERCENT DELAY_MS OUTER_NET INNER_NET SITES [group=IPV4:PORT]".into());
     };
     let (loss, delay) = (loss.parse::<f64>()? / 100.0, Duration::from_millis(delay.parse()?));
-    let group = rest.iter().find_map(|word| word.strip_prefix("group=")).map(str::parse).transpose()?;
+    let group: Option<SocketAddr> =
+        rest.iter().find_map(|word| word.strip_prefix("group=")).map(str::parse).transpose()?;
     let (into, bursts) = channel();
     let mut sites = Vec::new();
     for site in 1..=count.parse::<usize>()? {
@@ -133,15 +135,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
             (format!("{outer}.{}", 100 + site).parse()?, format!("{inner}.{site}.2").parse()?);
         let toward: Ipv4Addr = format!("{inner}.{site}.1").parse()?;
         tokio::spawn(control((near, CONTROL).into(), (far, CONTROL).into(), delay, coin()));
-        let to = group.map_or((far, DATA).into(), SocketAddr::V4);
-        sites.push((Sender::open(false, Some(toward), 1)?, to, coin()));
+        let to = group.unwrap_or((far, DATA).into());
+        sites.push((Sender::open(false, Some(&Interface::Address(toward)), 1)?, to, coin()));
         if group.is_none() {
             let (from, into) = (Receiver::unicast(near.into(), DATA)?, into.clone());
             std::thread::spawn(move || read(from, Some(site - 1), delay, &into));
         }
     }
     if let Some(group) = group {
-        let from = Receiver::multicast(group, Some(format!("{outer}.1").parse()?))?;
+        let from = Receiver::multicast(group, Some(&format!("{outer}.1").parse()?))?;
         std::thread::spawn(move || read(from, None, delay, &into));
     }
     std::thread::spawn(move || write(&bursts, sites));

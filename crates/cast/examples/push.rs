@@ -1,7 +1,8 @@
-//! Pushes a file: `push FILE RATE_MBIT SITE… [group=IPV4:PORT] [interface=IPV4] [deadline=SECONDS] [give-up=SECONDS]`.
-//! Tells each site's goodput, in payload bits from when it was there until its receipt. For trials: a fixed key.
+//! Pushes a file: `push FILE RATE_MBIT SITE… [group=ADDRESS:PORT] [interface=NAME] [deadline=SECONDS] [give-up=SECONDS]`.
+//! Tells what happens, each with its second, and at the end each site's goodput, in payload bits from when it was there until its receipt.
+//! For trials: a fixed key.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cast::push::{Outcome, SendOptions, Site, SiteKey, send};
 
@@ -9,7 +10,9 @@ use cast::push::{Outcome, SendOptions, Site, SiteKey, send};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [file, rate, rest @ ..] = arguments.as_slice() else {
-        return Err("usage: push FILE RATE_MBIT SITE… [group=IPV4:PORT] [interface=IPV4] [deadline=S]".into());
+        return Err(
+            "usage: push FILE RATE_MBIT SITE… [group=ADDRESS:PORT] [interface=NAME] [deadline=S]".into()
+        );
     };
     let given = |name: &str| rest.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let seconds = |text: &str| text.parse().map(Duration::from_secs);
@@ -33,9 +36,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let asked = options.rate as f64;
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let begun = Instant::now();
     let telling = tokio::spawn(async move {
         while let Some(word) = told.recv().await {
-            println!("{word:?}");
+            println!("{:.3} {word:?}", begun.elapsed().as_secs_f64());
         }
     });
     let report = send(options, tell).await?;

@@ -1,4 +1,4 @@
-//! Receives one pushed file: `receive LISTEN FOLDER [data-port=N] [interface=IPV4] [sync=true]`. For trials: the key
+//! Receives one pushed file: `receive LISTEN FOLDER [data-port=N] [interface=NAME] [sync=true]`. For trials: the key
 //! is the one of the example `push`.
 
 use cast::push::{ReceiveOptions, Receiving, SiteKey};
@@ -7,7 +7,7 @@ use cast::push::{ReceiveOptions, Receiving, SiteKey};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [listen, folder, rest @ ..] = arguments.as_slice() else {
-        return Err("usage: receive LISTEN FOLDER [data-port=N] [interface=IPV4] [sync=true]".into());
+        return Err("usage: receive LISTEN FOLDER [data-port=N] [interface=NAME] [sync=true]".into());
     };
     let given = |name: &str| rest.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let options = ReceiveOptions {

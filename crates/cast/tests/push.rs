@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cast::push::{
-    Outcome, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site, SiteKey,
-    public_key, send,
+    Interface, Outcome, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site,
+    SiteKey, public_key, send,
 };
 use relay::{Relay, Weather};
 use tempfile::TempDir;
@@ -43,7 +43,7 @@ fn receiving(into: &Path) -> ReceiveOptions {
     ReceiveOptions {
         listen: (Ipv4Addr::LOCALHOST, 0).into(),
         data_port: 0,
-        interface: Some(Ipv4Addr::LOCALHOST),
+        interface: Some(Interface::Address(Ipv4Addr::LOCALHOST)),
         into: into.to_owned(),
         key: SiteKey::new(KEY),
         signers: vec![public_key(&SIGNING)],
@@ -66,7 +66,7 @@ fn sending(file: &Path, sites: &[SocketAddr]) -> SendOptions {
         signing_key: SIGNING,
         rate: 20_000_000,
         group: None,
-        interface: Some(Ipv4Addr::LOCALHOST),
+        interface: Some(Interface::Address(Ipv4Addr::LOCALHOST)),
         hops: 0,
         deadline: Some(Duration::from_secs(60)),
         give_up: Duration::from_secs(20),

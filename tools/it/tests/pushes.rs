@@ -1,4 +1,4 @@
-//! How a push ends when not all goes well.
+//! How a push ends when not all goes well, and how it reaches networks of IPv6.
 
 use crate::disk_full::SmallDisk;
 use crate::udp::Beside;
@@ -120,4 +120,87 @@ fn a_site_without_room_is_refused_and_one_whose_disk_fills_up_later_has_its_room
     }
     assert_eq!(pushing.child.wait().unwrap().code(), Some(0));
     assert!(tight.has(&octets), "its room was taken before anything was sent");
+}
+
+/// Two networks with a cable between them, apart from this machine's. They need root.
+struct Networks {
+    names: [String; 2],
+}
+
+impl Networks {
+    fn new() -> Networks {
+        let names = ["near", "far"].map(|end| format!("it-{end}-{}", std::process::id()));
+        let networks = Networks { names };
+        for name in &networks.names {
+            ip(&["netns", "add", name]);
+            ip(&["-n", name, "link", "set", "lo", "up"]);
+        }
+        let [near, far] = &networks.names;
+        ip(&["link", "add", "cable", "netns", near, "type", "veth", "peer", "name", "cable", "netns", far]);
+        for (name, address) in [(near, "fd00:4810::1/64"), (far, "fd00:4810::2/64")] {
+            // Nobody else is there who might have the address.
+            ip(&["-n", name, "address", "add", address, "dev", "cable", "nodad"]);
+            ip(&["-n", name, "link", "set", "cable", "up"]);
+        }
+        networks
+    }
+
+    /// The same command, there.
+    fn within(&self, end: usize, command: &Command) -> Command {
+        let mut within = Command::new("ip");
+        within.args(["netns", "exec", &self.names[end]]).arg(command.get_program()).args(command.get_args());
+        within
+    }
+}
+
+impl Drop for Networks {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).status();
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    let output = Command::new("ip").args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "networks of its own need root: ip {arguments:?}: {said}");
+}
+
+#[test]
+fn one_stream_to_a_group_of_ipv6_reaches_the_sites_of_another_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, octets) = file(folder.path());
+    let key = folder.path().join("key");
+    std::fs::write(&key, "what both networks know").unwrap();
+    let key = ["--key-file", key.to_str().unwrap(), "--interface", "cable"];
+    let networks = Networks::new();
+    let folders = ["north", "south"].map(|name| folder.path().join(name));
+    let addresses = ["[fd00:4810::2]:4810", "[fd00:4810::2]:4820"];
+    let mut sites = Vec::new();
+    let to = [("north", addresses[0]), ("south", addresses[1])];
+    for (folder, address) in folders.iter().zip(addresses) {
+        std::fs::create_dir(folder).unwrap();
+        let mut receive = udp(&["receive", "--listen", address, "--into", folder.to_str().unwrap()]);
+        receive.args(["--keep-free", "0"]).args(key);
+        let mut site = Beside::of(networks.within(1, &receive));
+        site.next("listening");
+        sites.push(site);
+    }
+    // One that routers may pass on, and one of the link alone.
+    for (name, group) in [("first", "[ff15::4811]:4811"), ("second", "[ff02::4811]:4812")] {
+        let mut pushed = push(&file, &to, &["--group", group, "--rate", "200M", "--name", name]);
+        pushed.args(key);
+        let output = networks.within(0, &pushed).output().unwrap();
+        assert!(output.status.success(), "{group}: {}", String::from_utf8_lossy(&output.stderr));
+        for folder in &folders {
+            assert!(std::fs::read(folder.join(name)).unwrap() == octets, "{}", folder.display());
+        }
+    }
+    // Its address says nothing of an interface of IPv6.
+    let mut wrong = push(&file, &to, &["--group", "[ff15::4811]:4811", "--interface", "192.0.2.1"]);
+    wrong.args(&key[..2]);
+    let output = wrong.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("by name"), "{output:?}");
 }

@@ -67,7 +67,7 @@ impl Route {
             rate: self.rate,
             bandwidth: self.bandwidth.map_or(usual.bandwidth, |rate| rate.0),
             group: self.group,
-            interface: self.interface,
+            interface: self.interface.clone(),
             hops: self.hops.unwrap_or(usual.hops),
             pushes: self.sessions.map_or(usual.pushes, |pushes| pushes as usize),
             validity: self.validity.unwrap_or(usual.validity),

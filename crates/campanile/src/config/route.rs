@@ -2,6 +2,7 @@
 
 use super::read::section;
 use super::values::{BitRate, TlsChoice};
+use cast::push::Interface;
 use doors::topic::TopicsConfig;
 use gateway::Secret;
 use gateway::mail::{MailRoute, Tls};
@@ -14,7 +15,7 @@ use smpp::pdu::Version;
 use smpp::receipt::IdForm;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -112,9 +113,9 @@ section! {
         /// Edge: bits per second of a push, to the group or to each site.
         bandwidth: Option<BitRate> = None,
         /// Edge: the multicast group that all sites hear.
-        group: Option<SocketAddrV4> = None,
+        group: Option<SocketAddr> = None,
         /// Edge: the interface by which it is reached.
-        interface: Option<Ipv4Addr> = None,
+        interface: Option<Interface> = None,
         /// Edge: routers that its datagrams may pass.
         hops: Option<u32> = None,
     }

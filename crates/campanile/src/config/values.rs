@@ -3,6 +3,7 @@
 use super::node::{Kind, Node};
 use super::problem::Problems;
 use super::read::{Keys, Value, one_of, parsed, text};
+use cast::push::Interface;
 use gateway::sms::config::{
     Binding, LANGUAGES, Standing, parse_charset, parse_long, parse_receipt_ids, parse_version,
 };
@@ -12,7 +13,7 @@ use smpp::pdu::Version;
 use smpp::receipt::IdForm;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,8 +45,7 @@ by_text! {
     IdForm => parse_receipt_ids,
     bus::embedded::Fsync => parse_fsync,
     BitRate => super::edge::parse_rate,
-    Ipv4Addr => |text| text.parse().map_err(|_| format!("{text:?} is not an IPv4 address, such as 192.0.2.7")),
-    SocketAddrV4 => |text| text.parse().map_err(|_| format!("{text:?} is not IPv4 address:port, such as 239.1.2.3:4811")),
+    Interface => str::parse,
 }
 
 impl Value for String {

@@ -1,16 +1,16 @@
 //! What goes over the control stream: a kind and a body. `frames` carries them.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::manifest::MANIFEST_LEN_MAX;
 use super::proof::KEY_LEN;
 
-/// The version both sides must speak.
-pub const VERSION: u16 = 1;
+/// The version both sides must speak. Since 2 an offer has room for a group of IPv6.
+pub const VERSION: u16 = 2;
 /// Octets of words in a refusal at most.
 pub const WORDS_LEN_MAX: usize = 400;
 /// What stands in an offer before the manifest.
-const OFFER_HEAD_LEN: usize = 8 + 6 + 32 + 64;
+const OFFER_HEAD_LEN: usize = 8 + 18 + 32 + 64;
 /// Octets of any frame that comes before the other side has proved itself.
 pub const EARLY_LEN_MAX: usize = 1024;
 /// Octets of any frame at all.
@@ -31,7 +31,7 @@ pub enum Reason {
     Disk,
     /// Another file of that name is there.
     Exists,
-    /// The receiver is busy; try again.
+    /// The receiver is busy, or cannot join the group; try again.
     Busy,
     /// The two sides speak other versions, or one did not keep to the protocol.
     Protocol,
@@ -57,7 +57,7 @@ pub struct Offer {
     /// The secret that each datagram begins with.
     pub token: u64,
     /// The group to join. None for unicast.
-    pub group: Option<SocketAddrV4>,
+    pub group: Option<SocketAddr>,
     /// The signer's public key.
     pub signer: [u8; 32],
     /// Its signature over the manifest.
@@ -158,14 +158,14 @@ impl Message {
 
 fn read_offer(body: &[u8]) -> Option<Offer> {
     let (token, rest) = body.split_first_chunk::<8>()?;
-    let (address, rest) = rest.split_first_chunk::<4>()?;
+    let (address, rest) = rest.split_first_chunk::<16>()?;
     let (port, rest) = rest.split_first_chunk::<2>()?;
     let (signer, rest) = rest.split_first_chunk::<32>()?;
     let (signature, manifest) = rest.split_first_chunk::<64>()?;
-    let address = Ipv4Addr::from(*address);
-    let group = match address {
-        Ipv4Addr::UNSPECIFIED => None,
-        group if group.is_multicast() => Some(SocketAddrV4::new(group, u16::from_be_bytes(*port))),
+    let address = Ipv6Addr::from(*address);
+    let group = match address.to_canonical() {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => None,
+        group if group.is_multicast() => Some(SocketAddr::new(group, u16::from_be_bytes(*port))),
         _ => return None,
     };
     Some(Offer {
@@ -178,11 +178,16 @@ fn read_offer(body: &[u8]) -> Option<Offer> {
 }
 
 fn write_offer(offer: &Offer) -> Vec<u8> {
-    let group = offer.group.unwrap_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+    let group = offer.group.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
+    // An IPv4 group is written as the IPv6 address that it is mapped to.
+    let address = match group.ip() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
     [
         &[4],
         &offer.token.to_be_bytes()[..],
-        &group.ip().octets(),
+        &address.octets(),
         &group.port().to_be_bytes(),
         &offer.signer,
         &offer.signature,
@@ -206,10 +211,14 @@ mod tests {
             manifest: vec![3; 70],
         };
         let messages = [
-            Message::Hello { version: 1, nonce: [4; 32] },
+            Message::Hello { version: VERSION, nonce: [4; 32] },
             Message::Challenge { nonce: [4; 32], proof: [5; 32] },
             Message::Proof([6; 32]),
             Message::Offer(Box::new(Offer { group: None, ..offer.clone() })),
+            Message::Offer(Box::new(Offer {
+                group: Some("[ff15::4:7]:4811".parse().unwrap()),
+                ..offer.clone()
+            })),
             Message::Offer(Box::new(offer)),
             Message::Accept { port: 7, has: vec![0xF0, 1] },
             Message::Receipt([8; 32]),
@@ -217,6 +226,22 @@ mod tests {
         let ends = REASONS.map(|reason| Message::End { reason, words: "no room".into() });
         for message in messages.into_iter().chain(ends) {
             assert_eq!(Message::read(&message.write()), Some(message));
+        }
+    }
+
+    #[test]
+    fn an_offer_that_names_no_group_where_one_should_be_is_not_read() {
+        for (address, is_read) in [
+            ("::", true),
+            ("::ffff:239.1.2.3", true),
+            ("ff02::1", true),
+            ("::ffff:192.0.2.1", false),
+            ("::239.1.2.3", false),
+            ("2001:db8::1", false),
+        ] {
+            let address: Ipv6Addr = address.parse().unwrap();
+            let octets = [&[4][..], &[0; 8], &address.octets(), &[0, 9], &[1; 32 + 64]].concat();
+            assert_eq!(Message::read(&octets).is_some(), is_read, "{address}");
         }
     }
 

@@ -15,6 +15,7 @@ mod frames;
 #[cfg(test)]
 mod goodput_tests;
 mod intake;
+mod interface;
 mod layout;
 mod link;
 mod manifest;
@@ -34,6 +35,7 @@ pub mod udp;
 #[cfg(test)]
 mod wire_tests;
 
+pub use interface::Interface;
 pub use proof::SiteKey;
 pub use receive::{Arrived, ReceiveOptions, Received, Receiving};
 pub use send::{

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,7 @@ use tokio::time::{interval, sleep, timeout};
 use super::assembly::Assembly;
 use super::disk::{Found, Growing, Trouble};
 use super::intake::{Intake, Word};
+use super::interface::Interface;
 use super::link;
 use super::manifest::{Manifest, signed_by};
 use super::message::{EARLY_LEN_MAX, FRAME_LEN_MAX, Message, Offer, Reason, VERSION};
@@ -43,7 +44,7 @@ pub struct ReceiveOptions {
     /// Where it listens for data sent to it alone: 0 for any free port.
     pub data_port: u16,
     /// The interface on which groups are joined.
-    pub interface: Option<Ipv4Addr>,
+    pub interface: Option<Interface>,
     /// The folder into which files go.
     pub into: PathBuf,
     /// The key it shares with its senders.
@@ -317,14 +318,14 @@ fn check(offer: &Offer, options: &ReceiveOptions) -> Result<Manifest, Wrong> {
     Ok(manifest)
 }
 
-fn open_data(connection: &Connection, offer: &Offer, options: &ReceiveOptions) -> io::Result<Receiver> {
-    match offer.group {
-        Some(group) => Receiver::multicast(group, options.interface),
-        None => {
-            let address = connection.local_ip().unwrap_or(options.listen.ip());
-            Receiver::unicast(address, options.data_port)
-        }
-    }
+fn open_data(connection: &Connection, offer: &Offer, options: &ReceiveOptions) -> Result<Receiver, Wrong> {
+    let Some(group) = offer.group else {
+        let address = connection.local_ip().unwrap_or(options.listen.ip());
+        return Ok(Receiver::unicast(address, options.data_port)?);
+    };
+    // The interface may be there later: the sender tries again, and tells why it has to.
+    Receiver::multicast(group, options.interface.as_ref())
+        .or_else(|error| refused(Reason::Busy, format!("this site cannot join {group}: {error}")))
 }
 
 /// Stops the thread when its session ends, however.

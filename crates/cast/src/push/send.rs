@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
+use super::interface::Interface;
 use super::link;
 use super::manifest::{Manifest, sign};
 use super::message::Offer;
@@ -50,9 +51,9 @@ pub struct SendOptions {
     /// Bits per second: of the group, or of each site by unicast. Octets of UDP datagrams count, repair included.
     pub rate: u64,
     /// The group to send to; none for unicast.
-    pub group: Option<SocketAddrV4>,
+    pub group: Option<SocketAddr>,
     /// The interface by which the group is reached.
-    pub interface: Option<Ipv4Addr>,
+    pub interface: Option<Interface>,
     /// Routers that the group's datagrams may pass.
     pub hops: u32,
     /// When it is over, whoever has the file by then.
@@ -156,6 +157,8 @@ pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> 
     let token = u64::from_be_bytes(link::random()?);
     let offer = Arc::new(offer(&options, &manifest, token));
     let v6 = options.sites.iter().any(|site| site.address.is_ipv6());
+    let data_v6 = options.group.map_or(v6, |group| group.is_ipv6());
+    let interface = options.interface.as_ref().filter(|_| options.group.is_some());
     let paths = if options.group.is_some() { 1 } else { options.sites.len() };
     let began: Arc<[OnceLock<Instant>]> = (0..paths).map(|_| OnceLock::new()).collect();
     let stream = Stream {
@@ -163,8 +166,8 @@ pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> 
         layout: manifest.layout,
         token,
         rate: options.rate,
-        group: options.group.map(SocketAddr::from),
-        socket: Sender::open(v6, options.interface, options.hops)?,
+        group: options.group,
+        socket: Sender::open(data_v6, interface, options.hops)?,
         sites: options.sites.len(),
         began: began.clone(),
     };
@@ -237,9 +240,12 @@ fn check(options: &SendOptions) -> io::Result<()> {
     {
         return wrong(format!("{group} is no multicast group with a port"));
     }
+    if let (Some(group), Some(interface)) = (options.group, &options.interface) {
+        interface.serves(group).or_else(wrong)?;
+    }
     let v6 = options.sites.iter().filter(|site| site.address.is_ipv6()).count();
-    if v6 != 0 && (v6 != count || options.group.is_some()) {
-        return wrong("the sites of one push are all reached by IPv4, or all by IPv6 and unicast".into());
+    if v6 != 0 && v6 != count {
+        return wrong("the sites of one push are all reached by IPv4, or all by IPv6".into());
     }
     Ok(())
 }

@@ -2,13 +2,16 @@
 //! it cannot.
 #![allow(unsafe_code)] // socket options and control messages only
 
+use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
+
+use super::interface::Interface;
 
 /// Datagrams of one call at most: 64 is the kernel's limit, and all of them have to fit into 65,507 octets.
 pub const SEGMENTS_MAX: usize = 40;
@@ -26,15 +29,20 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A socket for sites of this kind of address. `interface` is where multicast goes out, `hops` how far.
-    pub fn open(v6: bool, interface: Option<Ipv4Addr>, hops: u32) -> io::Result<Self> {
+    /// A socket for sites, or a group, of this kind of address. `interface` is where multicast goes out, `hops` how far.
+    pub fn open(v6: bool, interface: Option<&Interface>, hops: u32) -> io::Result<Self> {
         let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
         let _ = socket.set_send_buffer_size(BUFFER_LEN);
-        if !v6 {
+        if v6 {
+            socket.set_multicast_hops_v6(hops)?;
+            socket.set_multicast_if_v6(index_v6(interface)?)?;
+        } else {
             socket.set_multicast_ttl_v4(hops)?;
-            if let Some(interface) = interface {
-                socket.set_multicast_if_v4(&interface)?;
+            match interface {
+                Some(Interface::Address(address)) => socket.set_multicast_if_v4(address)?,
+                Some(Interface::Name(name)) => set_multicast_if_v4(&socket, index(name)?)?,
+                None => {}
             }
         }
         // The size zero changes nothing; a kernel without UDP_SEGMENT refuses the option.
@@ -96,18 +104,32 @@ impl Receiver {
     }
 
     /// A socket that joins a group on an interface. Others on this machine may join it too.
-    pub fn multicast(group: SocketAddrV4, interface: Option<Ipv4Addr>) -> io::Result<Self> {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+    pub fn multicast(group: SocketAddr, interface: Option<&Interface>) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(group), Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_reuse_address(true)?;
-        let receiver = Self::ready(socket, group.into())?;
-        receiver.socket.join_multicast_v4(group.ip(), &interface.unwrap_or(Ipv4Addr::UNSPECIFIED))?;
-        Ok(receiver)
+        match group.ip() {
+            IpAddr::V4(address) => {
+                let by = match interface {
+                    Some(Interface::Name(name)) => InterfaceIndexOrAddress::Index(index(name)?),
+                    Some(Interface::Address(address)) => InterfaceIndexOrAddress::Address(*address),
+                    None => InterfaceIndexOrAddress::Address(Ipv4Addr::UNSPECIFIED),
+                };
+                socket.join_multicast_v4_n(&address, &by)?;
+                Self::ready(socket, group)
+            }
+            IpAddr::V6(address) => {
+                let index = index_v6(interface)?;
+                socket.join_multicast_v6(&address, index)?;
+                // An address of the link alone means something only together with its link.
+                Self::ready(socket, SocketAddrV6::new(address, group.port(), 0, index).into())
+            }
+        }
     }
 
     fn ready(socket: Socket, address: SocketAddr) -> io::Result<Self> {
         let _ = socket.set_recv_buffer_size(BUFFER_LEN);
         // Beyond the system's limit only the privileged may; without it the limit holds.
-        let _ = set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_LEN as i32);
+        let _ = set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(BUFFER_LEN as i32));
         // Without it each datagram comes by itself: slower, not wrong.
         let _ = set_udp_option(&socket, libc::UDP_GRO, 1);
         socket.bind(&address.into())?;
@@ -169,18 +191,51 @@ impl Receiver {
 }
 
 fn set_udp_option(socket: &Socket, option: i32, value: i32) -> io::Result<()> {
-    set_option(socket, libc::SOL_UDP, option, value)
+    set_option(socket, libc::SOL_UDP, option, &value)
 }
 
-fn set_option(socket: &Socket, level: i32, option: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the value is a local of the length told.
+/// By its number: socket2 takes addresses alone.
+fn set_multicast_if_v4(socket: &Socket, index: u32) -> io::Result<()> {
+    let any = libc::in_addr { s_addr: 0 };
+    let imr_ifindex = i32::try_from(index).map_err(io::Error::other)?;
+    let by = libc::ip_mreqn { imr_multiaddr: any, imr_address: any, imr_ifindex };
+    set_option(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &by)
+}
+
+/// The number of the interface of an IPv6 group; 0 is what the routes say.
+fn index_v6(interface: Option<&Interface>) -> io::Result<u32> {
+    match interface {
+        Some(Interface::Name(name)) => index(name),
+        Some(Interface::Address(address)) => {
+            let words = format!("an IPv6 group needs the interface by name, not as {address}");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, words))
+        }
+        None => Ok(0),
+    }
+}
+
+/// The number of an interface.
+fn index(name: &str) -> io::Result<u32> {
+    let text = CString::new(name)?;
+    // SAFETY: the text is a local that ends with a zero, and is only read.
+    let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
+    if index == 0 {
+        let error = io::Error::last_os_error();
+        return Err(io::Error::new(error.kind(), format!("the interface {name}: {error}")));
+    }
+    Ok(index)
+}
+
+/// `T` is plain numbers, as the option has them.
+fn set_option<T: Copy>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: the value lives beyond the call, and its own length is told; the kernel only reads it.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             level,
             option,
-            (&raw const value).cast(),
-            size_of::<i32>() as u32,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as u32,
         )
     };
     if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -217,14 +272,30 @@ mod tests {
     #[test]
     fn every_member_of_a_group_receives_a_burst() {
         let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let group = SocketAddrV4::new(Ipv4Addr::new(239, 77, 1, 1), free);
+        let group = SocketAddr::from((Ipv4Addr::new(239, 77, 1, 1), free));
+        let interfaces = ["127.0.0.1", "lo"].map(|text| text.parse::<Interface>().unwrap());
         let mut members: Vec<Receiver> =
-            (0..3).map(|_| Receiver::multicast(group, Some(Ipv4Addr::LOCALHOST)).unwrap()).collect();
-        let mut sender = Sender::open(false, Some(Ipv4Addr::LOCALHOST), 0).unwrap();
-        sender.send(group.into(), &[5; 300], 100).unwrap();
-        for member in &mut members {
-            member.set_patience(Duration::from_secs(5)).unwrap();
-            assert_eq!(collect(member, 3), vec![vec![5; 100]; 3]);
+            (0..4).map(|number| Receiver::multicast(group, Some(&interfaces[number % 2])).unwrap()).collect();
+        for (octet, interface) in (5..).zip(&interfaces) {
+            let mut sender = Sender::open(false, Some(interface), 0).unwrap();
+            sender.send(group, &[octet; 300], 100).unwrap();
+            for member in &mut members {
+                member.set_patience(Duration::from_secs(5)).unwrap();
+                assert_eq!(collect(member, 3), vec![vec![octet; 100]; 3], "{interface}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_or_cannot_serve_is_told_by_name() {
+        let group: SocketAddr = "[ff15::7]:9".parse().unwrap();
+        for (interface, expected) in [("no-such-device", "no-such-device"), ("127.0.0.1", "by name")] {
+            let interface = interface.parse().unwrap();
+            let opened = Sender::open(true, Some(&interface), 1).err().unwrap();
+            let joined = Receiver::multicast(group, Some(&interface)).err().unwrap();
+            for error in [opened, joined] {
+                assert!(error.to_string().contains(expected), "{error}");
+            }
         }
     }
 }

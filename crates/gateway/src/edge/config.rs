@@ -1,10 +1,10 @@
 //! An edge route: where its sites are, how fast they are pushed to, and for how long.
 
 use crate::world::{Problem, Secret};
-use cast::push::{RATE_MIN, SITES_MAX};
+use cast::push::{Interface, RATE_MIN, SITES_MAX};
 use records::checked_edge_site;
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ pub struct EdgeRoute {
     /// Bits per second of one push: to the group, or to each site. Octets of UDP datagrams count, repair included.
     pub bandwidth: f64,
     /// All sites of a push hear this multicast group; none: each has a stream of its own.
-    pub group: Option<SocketAddrV4>,
+    pub group: Option<SocketAddr>,
     /// The interface by which the group is reached.
-    pub interface: Option<Ipv4Addr>,
+    pub interface: Option<Interface>,
     /// Routers that the group's datagrams may pass.
     pub hops: u32,
     /// Pushes at a time; an emergency waits for none of another lane.
@@ -87,6 +87,10 @@ impl EdgeRoute {
         check("group", !is_group, "is no multicast group with a port, such as 239.1.2.3:4811".to_owned());
         let alone = self.group.is_none() && self.interface.is_some();
         check("interface", alone, "is of no use without group".to_owned());
+        if let (Some(group), Some(interface)) = (self.group, &self.interface) {
+            let reason = interface.serves(group).err();
+            check("interface", reason.is_some(), reason.unwrap_or_default());
+        }
         check("hops", self.hops > 255, "must be at most 255".to_owned());
         let pushes = !(1..=PUSHES_MAX).contains(&self.pushes);
         check("sessions", pushes, format!("must be 1 to {PUSHES_MAX}: pushes at a time"));

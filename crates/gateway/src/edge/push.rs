@@ -155,7 +155,7 @@ impl Push {
             signing_key: self.signing_key,
             rate: self.config.bandwidth as u64,
             group: self.config.group,
-            interface: self.config.interface,
+            interface: self.config.interface.clone(),
             hops: self.config.hops,
             deadline: Some(lasts),
             // Who comes late gets it too.

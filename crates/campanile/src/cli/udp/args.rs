@@ -1,8 +1,9 @@
 //! Arguments of `campanile udp`.
 
 use super::super::args::FormatArgs;
+use cast::push::Interface;
 use clap::{Args, Subcommand, ValueEnum};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -184,9 +185,9 @@ pub(crate) struct Pushed {
     /// With --into: only files signed by this public key; several are possible [default: whoever has the key]
     #[arg(long, value_name = "HEX")]
     pub signer: Vec<String>,
-    /// With --into: the interface on which groups are joined
-    #[arg(long, value_name = "IPV4")]
-    pub interface: Option<Ipv4Addr>,
+    /// With --into: the interface on which groups are joined: its name, or its IPv4 address
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<Interface>,
 }
 
 #[derive(Debug, Args)]
@@ -200,11 +201,11 @@ pub(crate) struct Push {
     #[arg(long, default_value = "20M")]
     pub rate: String,
     /// One stream for all sites, to this multicast group
-    #[arg(long, value_name = "IPV4:PORT")]
-    pub group: Option<SocketAddrV4>,
-    /// The interface by which the group is reached
-    #[arg(long, value_name = "IPV4")]
-    pub interface: Option<Ipv4Addr>,
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub group: Option<SocketAddr>,
+    /// The interface by which the group is reached: its name, or its IPv4 address
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<Interface>,
     /// Routers that the group's packets may pass
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub hops: u32,

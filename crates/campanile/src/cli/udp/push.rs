@@ -43,7 +43,7 @@ pub(super) fn take(args: &Receive, folder: &Path) -> Outcome {
     let options = ReceiveOptions {
         listen: args.listen,
         data_port: 0,
-        interface: args.pushed.interface,
+        interface: args.pushed.interface.clone(),
         into: folder.to_owned(),
         key: site_key(args.shared.key_file.as_deref(), &[args.listen])?,
         signers: signers?,
@@ -150,7 +150,7 @@ fn options(args: &Push) -> Result<SendOptions, Failure> {
         signing_key,
         rate: rate as u64,
         group: args.group,
-        interface: args.interface,
+        interface: args.interface.clone(),
         hops: args.hops,
         deadline: args.deadline.map(Duration::from_secs),
         give_up: Duration::from_secs(args.give_up),
