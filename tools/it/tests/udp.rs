@@ -182,6 +182,46 @@ fn threads_that_a_rate_needs_are_parked_when_it_falls() {
 }
 
 #[test]
+fn iperf3_is_measured_beside_ours() {
+    let output = Command::new(program())
+        .args([
+            "bench",
+            "udp",
+            "--rate",
+            "20M",
+            "--threads",
+            "1",
+            "--seconds",
+            "1",
+            "--iperf3",
+            "--format",
+            "json",
+        ])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "if iperf3 cannot be started run scripts/install-test-peers: {said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [ours, theirs] = &lines[..] else { panic!("a line for each: {text}") };
+    assert_eq!((&ours["params"]["sender"], &ours["errors"]), (&Value::from("campanile"), &Value::from(0)));
+    assert!(theirs["params"]["sender"].as_str().unwrap().starts_with("iperf3 3."), "{theirs}");
+    for line in [ours, theirs] {
+        assert_eq!(
+            (&line["params"]["rate"], &line["params"]["mss"]),
+            (&Value::from("20M"), &Value::from(1_472))
+        );
+        for field in ["rate_per_s", "gbit_per_s", "packets_sent", "gap_p50_us", "worst_ms"] {
+            assert!(line[field].as_f64().unwrap() > 0.0, "{field} of {line}");
+        }
+        assert!(line["cpu_s_per_million"]["server"].as_f64().unwrap() > 0.0, "{line}");
+    }
+    // Twice: what its own server counted, and what came to our socket.
+    assert!(theirs["gbit_per_s_tapped"].as_f64().unwrap() > 0.0, "{theirs}");
+}
+
+#[test]
 fn who_is_not_there_or_has_another_key_gets_nothing() {
     let dead = format!("127.0.0.1:{}", free_port());
     assert!(words(&run(&["send", &dead, "--seconds", "1"])).contains("nothing was sent"));
