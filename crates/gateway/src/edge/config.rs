@@ -128,3 +128,32 @@ pub fn site_problems(sites: &[EdgeSite]) -> Vec<(usize, &'static str, String)> {
     }
     problems
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_group_or_its_interface_is_told_at_the_field() {
+        for (group, interface, field) in [
+            (None, None, None),
+            (Some("239.1.2.3:4811"), Some("192.0.2.1"), None),
+            (Some("239.1.2.3:4811"), Some("eth0"), None),
+            (Some("[ff15::4811]:4811"), Some("eth0"), None),
+            (Some("[ff15::4811]:4811"), None, None),
+            (Some("[ff15::4811]:4811"), Some("192.0.2.1"), Some("interface")),
+            (Some("[2001:db8::1]:4811"), Some("eth0"), Some("group")),
+            (Some("239.1.2.3:0"), None, Some("group")),
+            (None, Some("eth0"), Some("interface")),
+        ] {
+            let route = EdgeRoute {
+                name: "sites".to_owned(),
+                group: group.map(|text| text.parse().unwrap()),
+                interface: interface.map(|text| text.parse().unwrap()),
+                ..EdgeRoute::default()
+            };
+            let fields: Vec<_> = route.problems().into_iter().map(|problem| problem.field).collect();
+            assert_eq!(fields, field.into_iter().collect::<Vec<_>>(), "{group:?} {interface:?}");
+        }
+    }
+}
