@@ -181,6 +181,48 @@ fn threads_that_a_rate_needs_are_parked_when_it_falls() {
     assert_eq!(threads, 1, "{seen} s after the rate fell");
 }
 
+/// Two flows of two million packets of 64 octets a second, each by itself: no thread can take in so many. Whether there is a processor for another one depends on
+/// the machine, and on what else it does.
+#[test]
+fn a_receiver_that_loses_packets_adds_a_socket_or_says_what_is_in_the_way_and_counts_each_once() {
+    let listen = ["receive", "--listen", "127.0.0.1:0", "--streams", "2", "--no-gro", "--buffer", "1"];
+    let mut receiver = Beside::start(&[&listen[..], &["--format", "json"]].concat());
+    let address = receiver.next("listening")["address"].as_str().unwrap().to_owned();
+    let flow = ["send", &address, "--mss", "64", "--rate", "1G", "--seconds", "3", "--format", "json"];
+    let mut senders = [Beside::start(&flow), Beside::start(&flow)];
+    let (mut dropping, mut overflowed, mut answered, mut streams) = (0, 0, false, Vec::new());
+    while let Some(object) = receiver.object() {
+        if let Some(view) = object.get("view") {
+            let now = view["overflowed"].as_u64().unwrap();
+            dropping = if now > overflowed { dropping + 1 } else { 0 };
+            overflowed = now;
+            let sockets = view["sockets"].as_array().unwrap();
+            answered |= sockets.len() > 1 || view["ceiling"].is_string();
+            assert!(answered || dropping < 6, "for half a second nothing was done or said: {view}");
+            let reason = view["reason"].as_str().unwrap_or_default();
+            assert!(!reason.contains("more sockets") || sockets.len() > 1, "{view}");
+        }
+        streams.extend(object.get("stream").cloned());
+    }
+    let count = |value: &Value, field: &str| value[field].as_u64().unwrap();
+    let mut told = senders.each_mut().map(|sender| sender.next("summary"));
+    told.sort_by_key(|summary| count(summary, "sent"));
+    streams.sort_by_key(|stream| count(stream, "sent"));
+    assert_eq!(streams.len(), 2);
+    for (stream, summary) in streams.iter().zip(&told) {
+        let packets = count(stream, "packets");
+        assert_eq!((count(stream, "sent"), count(stream, "duplicates")), (count(summary, "sent"), 0));
+        assert_eq!((packets, packets > 0), (count(summary, "received"), true));
+        assert_eq!(
+            packets + count(stream, "lost_socket") + count(stream, "lost_path"),
+            count(stream, "sent")
+        );
+        if let Some(sockets) = stream["sockets"].as_array() {
+            assert_eq!(sockets.iter().map(|socket| count(socket, "packets")).sum::<u64>(), packets);
+        }
+    }
+}
+
 #[test]
 fn iperf3_is_measured_beside_ours() {
     let output = Command::new(program())

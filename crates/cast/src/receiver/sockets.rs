@@ -6,6 +6,7 @@ use crate::error::CastError;
 use crate::feed::Sink;
 use crate::host::HostWatch;
 use crate::socket::{Buffer, Inbox, bind, bind_beside, enlarge, join, spread};
+use pace::crew::Host;
 use pace::intake::{
     Intake, IntakeCeiling, IntakeLimits, IntakeReason, IntakeSeen, IntakeSetting, SocketReport,
 };
@@ -151,11 +152,14 @@ impl Sockets {
             reports.extend(report.filter(|_| !one.parked));
         }
         let host = self.host.look(ours);
-        if reports.is_empty() {
-            return;
+        if !reports.is_empty() {
+            self.judge(Instant::now(), &reports, host);
         }
-        let seen =
-            IntakeSeen { now: Instant::now(), sockets: &reports, buffer_octets: self.buffer.octets, host };
+    }
+
+    /// What is to be from now on, by what was measured.
+    fn judge(&mut self, now: Instant, reports: &[SocketReport], host: Host) {
+        let seen = IntakeSeen { now, sockets: reports, buffer_octets: self.buffer.octets, host };
         let decision = self.intake.decide(&seen);
         self.ceiling = decision.ceiling.map(in_the_way);
         if let Some(reason) = decision.reason {
@@ -295,18 +299,14 @@ mod tests {
     }
 
     fn send(to: SocketAddr, numbers: std::ops::Range<u64>) {
+        send_of(STREAM, to, numbers);
+    }
+
+    fn send_of(stream: u32, to: SocketAddr, numbers: std::ops::Range<u64>) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         for number in numbers {
             let mut packet = [0; 100];
-            let head = Head {
-                thread: 0,
-                stream: STREAM,
-                number,
-                sent_ns: now_ns(),
-                offset: 0,
-                gap_ns: 1,
-                filled: 0,
-            };
+            let head = Head { thread: 0, stream, number, sent_ns: now_ns(), offset: 0, gap_ns: 1, filled: 0 };
             head.write(&mut packet);
             socket.send_to(&packet, to).unwrap();
         }
@@ -345,6 +345,59 @@ mod tests {
         assert!(failed.is_none());
         let unique: u64 = told.iter().map(|told| told.streams[&STREAM].flows[&0].unique).sum();
         assert_eq!(unique, 4_480);
+    }
+
+    /// Of a socket whose thread was busy for so much of 100 ms.
+    fn report(busy: f64, dropped: u64) -> SocketReport {
+        let wall = Duration::from_millis(100);
+        SocketReport { wall, cpu: wall.mul_f64(busy), packets: 100_000, messages: 100_000, dropped }
+    }
+
+    /// Two senders that overtake each other, and each packet counted once, whichever socket it came to. What the threads and the rest of the machine
+    /// were doing is made up: here nobody can be sure of a processor that is left.
+    #[test]
+    fn a_socket_is_added_where_a_thread_has_no_time_left_and_each_packet_counts_once() {
+        let mut sockets = open(&ReceiveOptions { joins: false, ..options() });
+        sockets.admitted.admit(STREAM + 1, [127, 0, 0, 1].into(), 100);
+        let to = sockets.local;
+        let send_both = |from: u64| {
+            std::thread::scope(|scope| {
+                for stream in [STREAM, STREAM + 1] {
+                    scope.spawn(move || send_of(stream, to, from..from + 640));
+                }
+            });
+        };
+        send_both(0);
+        assert_eq!(came(&sockets, 1_280), [1_280]);
+        let (begun, idle) = (Instant::now(), Host { cpus: 4, steal: 0.0, others: 0.5 });
+        let others = Host { cpus: 2, steal: 0.0, others: 1.0 };
+        sockets.judge(begun, &[report(0.95, 500)], others);
+        assert_eq!(
+            (sockets.running.len(), sockets.reason),
+            (1, None),
+            "one processor, and the senders have the other"
+        );
+        sockets.judge(begun, &[report(0.95, 500)], idle);
+        assert_eq!((sockets.running.len(), sockets.reason), (2, Some("no time left: more sockets")));
+        send_both(640);
+        assert_eq!(came(&sockets, 2_560), [1_920, 640], "runs of 64 in turn, of either sender");
+        // It has helped, and stays while it is needed; then it is parked.
+        let later = |ms| begun + Duration::from_millis(ms);
+        sockets.judge(later(400), &[report(0.7, 0); 2], idle);
+        sockets.judge(later(4_000), &[report(0.1, 0); 2], idle);
+        assert!(sockets.running.iter().all(|one| !one.parked));
+        sockets.judge(later(6_100), &[report(0.1, 0); 2], idle);
+        assert_eq!((sockets.running[1].parked, sockets.reason), (true, Some("fewer sockets do it")));
+        send_both(1_280);
+        assert_eq!(came(&sockets, 3_840), [3_200, 640]);
+        let (told, failed) = sockets.end();
+        assert!(failed.is_none());
+        for stream in [STREAM, STREAM + 1] {
+            let flows = told.iter().filter_map(|told| told.streams.get(&stream)?.flows.get(&0));
+            let (unique, duplicates) =
+                flows.fold((0, 0), |sum, flow| (sum.0 + flow.unique, sum.1 + flow.duplicates));
+            assert_eq!((unique, duplicates), (1_920, 0));
+        }
     }
 
     #[test]

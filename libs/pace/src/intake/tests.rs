@@ -84,6 +84,21 @@ fn where_others_have_the_processors_no_socket_is_added_and_that_is_said() {
 }
 
 #[test]
+fn on_two_processors_a_second_socket_depends_on_what_the_sender_leaves_of_the_other() {
+    // 700,000 a second are 1.26 processors' worth. A sender that spins between its bursts has one for itself.
+    for (others, sockets) in [(0.6, 2), (1.0, 1)] {
+        let world = World { rate: &|_| 7e5, cpus: 2, others: &|_| others, ..World::default() };
+        let moments = run(&world, limits(), 8.0);
+        assert_eq!(last(&moments).setting.sockets, sockets, "{others}: {:?}", reasons(&moments));
+        let ceilings = moments.iter().rev().take(20).all(|moment| match sockets {
+            2 => moment.decision.ceiling.is_none(),
+            _ => moment.decision.ceiling == Some(IntakeCeiling::HostsOtherWork),
+        });
+        assert!(ceilings, "{others}");
+    }
+}
+
+#[test]
 fn sockets_that_bring_nothing_are_taken_back_and_not_tried_again_at_once() {
     let world = World { rate: &|_| 1e6, shared_max: 3e5, ..World::default() };
     let moments = run(&world, limits(), 30.0);
