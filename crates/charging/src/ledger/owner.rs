@@ -7,22 +7,26 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use super::batch::{Batch, NewRequest, account_hash};
-use super::block;
 use super::config::Config;
 use super::hash::HashKey;
 use super::kept::Kept;
-use super::log::{Fsync, Log, Segments};
+use super::log::{Fsync, Log};
 use super::recovery::{Refusal, recover};
 use super::request::result;
 use super::rules::{Said, compose};
-use super::shard::{Shard, Turn};
+use super::shard::Shard;
 use super::tariff_spec::TariffSpec;
 use crate::reach::Reach;
+
+mod thread;
+
+use thread::Owner;
+pub(super) use thread::now_us;
 
 /// Who gets a batch back.
 pub trait Receiver: Send + Sync {
@@ -416,186 +420,4 @@ fn parse_identity(text: &str) -> Option<(HashKey, usize)> {
     let (low, high) = lines.next()?.strip_prefix("key ")?.split_once(' ')?;
     let word = |text: &str| u64::from_str_radix(text, 16).ok();
     Some((HashKey([word(low)?, word(high)?]), shards))
-}
-
-struct Owner {
-    number: usize,
-    shard: Shard,
-    log: Log,
-    past: Segments,
-    fsync: Fsync,
-    queue: Arc<Queue>,
-    block: Vec<u8>,
-    taken: Vec<Submission>,
-    synced_at_us: u64,
-    folder: PathBuf,
-    snapshot_octets: u64,
-    keep_records: Option<Duration>,
-    /// Where the log was at the last snapshot, or at the start.
-    snapshot_at: u64,
-    /// The thread that writes one.
-    snapshot: Option<JoinHandle<()>>,
-}
-
-/// A block of so many octets is written though more requests wait, so that the first of them do not wait for ever.
-const BLOCK_OCTETS_FULL: usize = 512 << 10;
-
-/// Ends of sessions that are written in one turn, so that requests do not wait behind them.
-const EXPIRED_PER_TURN: usize = 1_024;
-
-/// Removes what records need not be kept of any more.
-fn retire_old(shard: usize, folder: &Path, segments: &Segments, keep: Duration) {
-    let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
-    match super::retire::retire(folder, segments, now_us().saturating_sub(keep_us)) {
-        Ok(0) => {}
-        Ok(removed) => tracing::info!(
-            shard,
-            removed,
-            "old segments of the ledger's log are removed: [charging] keep_records"
-        ),
-        Err(error) => tracing::warn!(shard, %error, "old segments of the ledger's log cannot be removed"),
-    }
-}
-
-pub(super) fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
-}
-
-impl Owner {
-    fn run(mut self) {
-        loop {
-            let is_over = self.take();
-            if let Err(error) = self.turn() {
-                return self.fail(&error);
-            }
-            for Submission { batch, to } in self.taken.drain(..) {
-                to.answered(self.number, batch);
-            }
-            self.freeze_if_due();
-            if is_over {
-                self.snapshot.take().map(JoinHandle::join);
-                if let Err(error) = self.log.sync() {
-                    self.fail(&error);
-                }
-                return;
-            }
-        }
-    }
-
-    /// Waits for work and takes all of it. Says whether this is the last turn.
-    fn take(&mut self) -> bool {
-        let mut waiting = self.queue.lock();
-        if waiting.batches.is_empty() && waiting.asks.is_empty() && !waiting.is_over {
-            waiting.is_asleep = true;
-            let (guard, _) = self
-                .queue
-                .bell
-                .wait_timeout(waiting, self.patience())
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
-            waiting = guard;
-            waiting.is_asleep = false;
-        }
-        std::mem::swap(&mut waiting.batches, &mut self.taken);
-        let asks = std::mem::take(&mut waiting.asks);
-        waiting.requests = 0;
-        let is_over = waiting.is_over;
-        drop(waiting);
-        for ask in asks {
-            ask(&mut self.shard);
-        }
-        is_over
-    }
-
-    /// Takes what came since. Says whether there was anything.
-    fn take_more(&mut self) -> bool {
-        let mut waiting = self.queue.lock();
-        waiting.requests = 0;
-        let is_more = !waiting.batches.is_empty();
-        self.taken.append(&mut waiting.batches);
-        is_more
-    }
-
-    /// Until when nothing has to be done without being asked.
-    fn patience(&self) -> Duration {
-        let now = now_us();
-        let mut until = self.shard.next_expiry_us().unwrap_or(u64::MAX);
-        if let Fsync::Every { us } = self.fsync
-            && self.log.synced() < self.log.end()
-        {
-            until = until.min(self.synced_at_us + us);
-        }
-        Duration::from_micros(until.saturating_sub(now).clamp(1_000, 60_000_000))
-    }
-
-    fn turn(&mut self) -> io::Result<()> {
-        let now_us = now_us();
-        let position = self.log.next_position()?;
-        block::begin(&mut self.block);
-        self.shard.begin_block(position, now_us);
-        let mut services = Vec::new();
-        let mut turn = Turn { now_us, log: &mut self.block, services: &mut services, past: &self.past };
-        self.shard.expire(&mut turn, EXPIRED_PER_TURN);
-        let mut applied = 0;
-        loop {
-            for Submission { batch, .. } in &mut self.taken[applied..] {
-                batch.apply(&mut self.shard, now_us, &mut self.block, &self.past);
-            }
-            applied = self.taken.len();
-            // What came meanwhile is written and synced with the rest: a sync costs the same for few and for many.
-            if self.block.len() >= BLOCK_OCTETS_FULL || !self.take_more() {
-                break;
-            }
-        }
-        if self.block.len() > block::HEAD_OCTETS {
-            block::seal(&mut self.block, position, self.log.synced(), self.shard.now_us);
-            self.log.append(&self.block)?;
-        }
-        match self.fsync {
-            Fsync::Always => self.log.sync(),
-            Fsync::Every { us } if now_us >= self.synced_at_us + us => {
-                self.synced_at_us = now_us;
-                self.log.sync()
-            }
-            Fsync::Every { .. } | Fsync::Os => Ok(()),
-        }
-    }
-
-    /// Has a snapshot written by another thread when the log has grown enough; one at a time.
-    fn freeze_if_due(&mut self) {
-        let end = self.log.end();
-        let is_due = end - self.snapshot_at >= self.snapshot_octets;
-        if !is_due || self.snapshot.as_ref().is_some_and(|thread| !thread.is_finished()) {
-            return;
-        }
-        // What a snapshot has must be in the log, whatever a power cut leaves of it.
-        if self.log.sync().is_err() {
-            return;
-        }
-        self.snapshot_at = end;
-        let (frozen, folder, shard) = (self.shard.freeze(end), self.folder.clone(), self.number);
-        let (keep, segments) = (self.keep_records, self.past.clone());
-        let write = move || match frozen.write(&folder) {
-            Ok(_) => {
-                tracing::debug!(shard, "a snapshot of the ledger is written");
-                if let Some(keep) = keep {
-                    retire_old(shard, &folder, &segments, keep);
-                }
-            }
-            Err(error) => {
-                tracing::warn!(shard, %error, "no snapshot of the ledger could be written; starts take longer")
-            }
-        };
-        match std::thread::Builder::new().name(format!("ledger-{shard}-snapshot")).spawn(write) {
-            Ok(thread) => self.snapshot = Some(thread),
-            Err(error) => tracing::warn!(shard, %error, "no thread for a snapshot of the ledger"),
-        }
-    }
-
-    /// The disk failed: whatever was not answered is refused, and nothing is done any more. What memory holds may not be on disk.
-    fn fail(mut self, error: &io::Error) {
-        let why =
-            format!("shard {} of the ledger has stopped: its log cannot be written: {error}", self.number);
-        tracing::error!(shard = self.number, %error, "the ledger's log cannot be written; this shard has stopped");
-        self.queue.fail(self.number, why, self.taken.drain(..));
-    }
 }
