@@ -8,6 +8,7 @@ use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 
 use super::direct::{self, Aligned, Tail};
+use super::flights::Synced;
 use super::shard::{ENTRY_OCTETS_MAX, Past};
 
 /// The first position: no entry stands at 0.
@@ -170,13 +171,34 @@ impl Log {
         })
     }
 
+    /// The next block goes to another segment; before that all that was written must be on disk.
+    pub fn is_full(&self) -> bool {
+        self.at - self.base >= self.segment_octets
+    }
+
+    /// What was written goes past the system's cache: then each sync hears of its errors itself. What stands in the cache may fail between two
+    /// syncs of one open file, and only one of them is told.
+    pub(super) fn syncs_may_overlap(&self) -> bool {
+        self.tail.is_some()
+    }
+
+    /// To be synced beside others; `synced_to` says so when it was.
+    pub(super) fn synced_file(&self) -> Arc<dyn Synced> {
+        self.file.clone()
+    }
+
+    /// The log is on disk up to there.
+    pub(super) fn synced_to(&mut self, position: u64) {
+        self.synced = self.synced.max(position);
+    }
+
     /// Where the next block begins. A full segment is followed by another first.
     ///
     /// # Errors
     ///
     /// The next segment cannot be made.
     pub fn next_position(&mut self) -> io::Result<u64> {
-        if self.at - self.base >= self.segment_octets {
+        if self.is_full() {
             self.sync()?;
             let file = Arc::new(self.next_segment()?);
             self.segments.push(self.at, file.clone());

@@ -18,6 +18,7 @@ pub mod ended;
 pub mod entry;
 mod event;
 mod expiry;
+mod flights;
 pub mod hash;
 mod held;
 pub mod kept;

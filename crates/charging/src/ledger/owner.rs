@@ -1,5 +1,6 @@
 //! The shell around shards: one thread each. Batches gather in a queue while the last turn's log is synced; each turn takes all of them,
-//! applies them, writes their entries with one write, syncs once, and only then gives the answers back.
+//! applies them, writes their entries with one write, syncs once, and only then gives the answers back. Where a sync takes long and many
+//! wait, several overlap.
 
 use std::fs::File;
 use std::io;
@@ -99,7 +100,16 @@ pub(super) struct Waiting {
     pub(super) asks: Vec<Ask>,
     pub(super) requests: usize,
     pub(super) is_asleep: bool,
+    /// Who sleeps is woken when so many requests wait.
+    pub(super) wanted: usize,
     pub(super) is_over: bool,
+}
+
+impl Waiting {
+    /// There is nothing to do.
+    fn is_empty(&self) -> bool {
+        self.batches.is_empty() && self.asks.is_empty() && !self.is_over
+    }
 }
 
 #[derive(Default)]
@@ -183,8 +193,10 @@ impl Ledger {
                 torn = recovered.torn,
                 "the ledger's shard is recovered"
             );
+            let flights = thread::flights(shard, &queue, recovered.end);
             owners.push(Owner {
                 number: shard,
+                flights,
                 shard: recovered.shard,
                 past: log.segments(),
                 log,
@@ -308,7 +320,7 @@ impl Ledger {
         }
         waiting.requests += batch.len();
         waiting.batches.push(Submission { batch, to: to.clone() });
-        let must_wake = std::mem::take(&mut waiting.is_asleep);
+        let must_wake = waiting.requests >= waiting.wanted && std::mem::take(&mut waiting.is_asleep);
         drop(waiting);
         if must_wake {
             queue.bell.notify_one();

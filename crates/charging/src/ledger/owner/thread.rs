@@ -3,11 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::{MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::{Queue, Submission};
+use super::{Queue, Submission, Waiting};
 use crate::ledger::block;
+use crate::ledger::flights::Flights;
 use crate::ledger::log::{Fsync, Log, Segments};
 use crate::ledger::shard::{Shard, Turn};
 
@@ -18,6 +20,8 @@ pub(super) struct Owner {
     pub(super) past: Segments,
     pub(super) fsync: Fsync,
     pub(super) queue: Arc<Queue>,
+    /// What was written and is not on disk yet, with those who wait for it.
+    pub(super) flights: Flights<Vec<Submission>>,
     pub(super) block: Vec<u8>,
     pub(super) taken: Vec<Submission>,
     pub(super) synced_at_us: u64,
@@ -54,20 +58,34 @@ pub(in crate::ledger) fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
+/// The syncs of a shard's log: what they carried goes back to who waits for it.
+pub(super) fn flights(number: usize, queue: &Arc<Queue>, synced: u64) -> Flights<Vec<Submission>> {
+    let land = move |landed: Vec<Submission>| {
+        landed.into_iter().for_each(|Submission { batch, to }| to.answered(number, batch));
+    };
+    let queue = Arc::clone(queue);
+    // The owner sees it when it looks for room; it may be asleep.
+    let fell = move || {
+        queue.lock().asks.push(Box::new(|_| {}));
+        queue.bell.notify_one();
+    };
+    Flights::new(synced, land, fell)
+}
+
 impl Owner {
     pub(super) fn run(mut self) {
         loop {
-            let is_over = self.take();
-            if let Err(error) = self.turn() {
-                return self.fail(&error);
-            }
+            let is_over = match self.take().and_then(|is_over| self.turn().map(|()| is_over)) {
+                Ok(is_over) => is_over,
+                Err(error) => return self.fail(&error),
+            };
             for Submission { batch, to } in self.taken.drain(..) {
                 to.answered(self.number, batch);
             }
             self.freeze_if_due();
             if is_over {
                 self.snapshot.take().map(JoinHandle::join);
-                if let Err(error) = self.log.sync() {
+                if let Err(error) = self.drain().and_then(|()| self.log.sync()) {
                     self.fail(&error);
                 }
                 return;
@@ -76,27 +94,65 @@ impl Owner {
     }
 
     /// Waits for work and takes all of it. Says whether this is the last turn.
-    fn take(&mut self) -> bool {
+    fn take(&mut self) -> io::Result<bool> {
+        let synced = self.flights.wait_for_room()?;
+        self.log.synced_to(synced);
+        let is_idle = self.flights.is_idle();
         let mut waiting = self.queue.lock();
-        if waiting.batches.is_empty() && waiting.asks.is_empty() && !waiting.is_over {
-            waiting.is_asleep = true;
-            let (guard, _) = self
-                .queue
-                .bell
-                .wait_timeout(waiting, self.patience())
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
-            waiting = guard;
-            waiting.is_asleep = false;
+        if waiting.is_empty() {
+            waiting = self.sleep(waiting, 0, self.patience());
+        }
+        if !is_idle {
+            waiting = self.gather(waiting);
         }
         std::mem::swap(&mut waiting.batches, &mut self.taken);
         let asks = std::mem::take(&mut waiting.asks);
         waiting.requests = 0;
         let is_over = waiting.is_over;
         drop(waiting);
+        if !asks.is_empty() {
+            // What is told of the shard is on disk.
+            self.drain()?;
+        }
         for ask in asks {
             ask(&mut self.shard);
         }
-        is_over
+        Ok(is_over)
+    }
+
+    /// Sleeps until so many requests wait, or something else is to be done, or the time is over.
+    fn sleep<'a>(
+        &self,
+        mut waiting: MutexGuard<'a, Waiting>,
+        requests: usize,
+        time: Duration,
+    ) -> MutexGuard<'a, Waiting> {
+        (waiting.is_asleep, waiting.wanted) = (true, requests);
+        let slept = self.queue.bell.wait_timeout(waiting, time);
+        let (mut waiting, _) = slept.unwrap_or_else(PoisonError::into_inner);
+        waiting.is_asleep = false;
+        waiting
+    }
+
+    /// While other syncs are under way: waits a part of a sync's time for the share of the next one.
+    fn gather<'a>(&self, mut waiting: MutexGuard<'a, Waiting>) -> MutexGuard<'a, Waiting> {
+        let share = self.flights.lanes.share();
+        let until = Instant::now() + self.flights.lanes.patience();
+        while waiting.requests < share && waiting.asks.is_empty() && !waiting.is_over {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            waiting = self.sleep(waiting, share, left);
+        }
+        waiting
+    }
+
+    /// Waits until all that was written is on disk.
+    fn drain(&mut self) -> io::Result<()> {
+        let synced = self.flights.drain()?;
+        self.log.synced_to(synced);
+        Ok(())
     }
 
     /// Takes what came since. Says whether there was anything.
@@ -122,6 +178,9 @@ impl Owner {
 
     fn turn(&mut self) -> io::Result<()> {
         let now_us = now_us();
+        if self.log.is_full() {
+            self.drain()?;
+        }
         let position = self.log.next_position()?;
         block::begin(&mut self.block);
         self.shard.begin_block(position, now_us);
@@ -135,22 +194,59 @@ impl Owner {
             }
             applied = self.taken.len();
             // What came meanwhile is written and synced with the rest: a sync costs the same for few and for many.
-            if self.block.len() >= BLOCK_OCTETS_FULL || !self.take_more() {
+            // Where syncs overlap, that is for the next one.
+            let is_shared_out = self.flights.lanes.count() > 1;
+            if is_shared_out || self.block.len() >= BLOCK_OCTETS_FULL || !self.take_more() {
                 break;
             }
         }
-        if self.block.len() > block::HEAD_OCTETS {
+        let has_written = self.block.len() > block::HEAD_OCTETS;
+        if has_written {
             block::seal(&mut self.block, position, self.log.synced(), self.shard.now_us);
             self.log.append(&self.block)?;
         }
         match self.fsync {
-            Fsync::Always => self.log.sync(),
+            Fsync::Always => self.sync(has_written),
             Fsync::Every { us } if now_us >= self.synced_at_us + us => {
                 self.synced_at_us = now_us;
                 self.log.sync()
             }
             Fsync::Every { .. } | Fsync::Os => Ok(()),
         }
+    }
+
+    /// Has what was written synced: here, or beside other syncs, and then those who wait for it are answered from there.
+    fn sync(&mut self, has_written: bool) -> io::Result<()> {
+        let requests: usize = self.taken.iter().map(|taken| taken.batch.len()).sum();
+        self.flights.lanes.under_way(requests + self.flights.requests());
+        let is_idle = self.flights.is_idle();
+        if is_idle && (self.flights.lanes.count() == 1 || !self.log.syncs_may_overlap()) {
+            return self.sync_here(has_written);
+        }
+        if requests == 0 && !has_written {
+            return Ok(());
+        }
+        let file = has_written.then(|| self.log.synced_file());
+        let load = std::mem::take(&mut self.taken);
+        match self.flights.begin(self.log.end(), file, requests, load) {
+            Ok(()) => Ok(()),
+            Err((load, error)) => {
+                tracing::warn!(shard = self.number, %error, "no thread for a sync of the ledger; one at a time is made");
+                self.taken = load;
+                self.drain()?;
+                self.sync_here(has_written)
+            }
+        }
+    }
+
+    fn sync_here(&mut self, has_written: bool) -> io::Result<()> {
+        let begun = Instant::now();
+        self.log.sync()?;
+        if has_written {
+            self.flights.lanes.took(begun.elapsed());
+            self.flights.synced_to(self.log.synced());
+        }
+        Ok(())
     }
 
     /// Has a snapshot written by another thread when the log has grown enough; one at a time.
@@ -161,7 +257,7 @@ impl Owner {
             return;
         }
         // What a snapshot has must be in the log, whatever a power cut leaves of it.
-        if self.log.sync().is_err() {
+        if self.drain().and_then(|()| self.log.sync()).is_err() {
             return;
         }
         self.snapshot_at = end;
@@ -189,6 +285,7 @@ impl Owner {
         let why =
             format!("shard {} of the ledger has stopped: its log cannot be written: {error}", self.number);
         tracing::error!(shard = self.number, %error, "the ledger's log cannot be written; this shard has stopped");
-        self.queue.fail(self.number, why, self.taken.drain(..));
+        let fallen = self.flights.fallen().into_iter().flatten();
+        self.queue.fail(self.number, why, self.taken.drain(..).chain(fallen));
     }
 }
