@@ -219,8 +219,11 @@ impl Owner {
     fn sync(&mut self, has_written: bool) -> io::Result<()> {
         let requests: usize = self.taken.iter().map(|taken| taken.batch.len()).sum();
         self.flights.lanes.under_way(requests + self.flights.requests());
-        let is_idle = self.flights.is_idle();
-        if is_idle && (self.flights.lanes.count() == 1 || !self.log.syncs_may_overlap()) {
+        let may_overlap = self.log.syncs_may_overlap();
+        if !may_overlap {
+            self.drain()?;
+        }
+        if !may_overlap || self.flights.is_idle() && self.flights.lanes.count() == 1 {
             return self.sync_here(has_written);
         }
         if requests == 0 && !has_written {
