@@ -40,6 +40,9 @@ struct Site {
     inbox: VecDeque<(Burst, Vec<u32>)>,
     busy_until: Duration,
     told: Duration,
+    /// From when it is there.
+    here_from: Duration,
+    joined: bool,
     /// When its receipt was back at the sender.
     receipt: Option<Duration>,
 }
@@ -93,8 +96,7 @@ struct Wire {
 impl Wire {
     fn new(layout: Layout, sites: usize, loss: f64, stalls: f64, seed: u64) -> Wire {
         let start = Instant::now();
-        let mut planner = Planner::new(start, layout, sites);
-        (0..sites).for_each(|site| planner.join(start, site, |_| false));
+        let planner = Planner::new(start, layout, sites);
         let blocks = layout.blocks() as usize;
         let site = Site {
             came: vec![0; blocks],
@@ -105,6 +107,8 @@ impl Wire {
             inbox: VecDeque::new(),
             busy_until: Duration::ZERO,
             told: Duration::ZERO,
+            here_from: Duration::ZERO,
+            joined: false,
             receipt: None,
         };
         Wire {
@@ -126,6 +130,7 @@ impl Wire {
         let (mut now, mut due) = (Duration::ZERO, Duration::ZERO);
         while self.sites.iter().any(|site| site.receipt.is_none()) {
             assert!(now < Duration::from_secs(60), "no end");
+            self.join(now);
             self.arrive(now);
             self.take_in(now);
             if now >= due {
@@ -142,12 +147,21 @@ impl Wire {
         self.sites.iter().filter_map(|site| site.receipt).max().unwrap_or_default()
     }
 
+    fn join(&mut self, now: Duration) {
+        for (number, site) in self.sites.iter_mut().enumerate() {
+            if !site.joined && site.here_from <= now {
+                site.joined = true;
+                self.planner.join(self.start + now, number, |_| false);
+            }
+        }
+    }
+
     fn arrive(&mut self, now: Duration) {
         while let Some(entry) = self.bursts.first_entry()
             && entry.key().0 <= now
         {
             let burst = entry.remove();
-            for site in &mut self.sites {
+            for site in self.sites.iter_mut().filter(|site| site.joined) {
                 let came = (0..burst.count).filter(|_| !self.rng.lost(self.loss)).collect();
                 site.inbox.push_back((burst, came));
             }
@@ -163,7 +177,7 @@ impl Wire {
     /// Each site that has a processor now takes up what has come, and tells.
     fn take_in(&mut self, now: Duration) {
         for (number, site) in self.sites.iter_mut().enumerate() {
-            if now < site.busy_until {
+            if now < site.busy_until || !site.joined {
                 continue;
             }
             while let Some((burst, came)) = site.inbox.pop_front() {
@@ -187,13 +201,40 @@ impl Wire {
 
 /// Of the rate asked, what the worst site gets of 100 MB.
 fn goodput(sites: usize, rate: f64, loss: f64, stalls: f64, seed: u64) -> (f64, u64) {
+    let (part, _, repairs) = goodput_beside(sites, rate, loss, stalls, seed, Duration::ZERO);
+    (part, repairs)
+}
+
+/// What the worst of those gets that are there from the start, where the last one comes late; and when that one has all.
+fn goodput_beside(
+    sites: usize,
+    rate: f64,
+    loss: f64,
+    stalls: f64,
+    seed: u64,
+    late: Duration,
+) -> (f64, Duration, u64) {
     let layout = Layout::usual(100_000_000).unwrap();
     let octets = (HEADER_LEN + layout.symbol_size()) as f64;
     let datagram = Duration::from_secs_f64(octets * 8.0 / rate);
     let burst = (0.002 / datagram.as_secs_f64()).max(1.0) as u32;
     let mut wire = Wire::new(layout, sites, loss, stalls, seed);
-    let took = wire.push(datagram, burst);
-    (layout.size() as f64 * 8.0 / rate / took.as_secs_f64(), wire.planner.counts().1)
+    wire.sites[sites - 1].here_from = late;
+    let all = wire.push(datagram, burst);
+    let there = wire.sites.iter().filter(|site| site.here_from.is_zero());
+    let took = there.filter_map(|site| site.receipt).max().unwrap_or_default();
+    (layout.size() as f64 * 8.0 / rate / took.as_secs_f64(), all, wire.planner.counts().1)
+}
+
+#[test]
+fn who_comes_late_to_a_group_costs_the_others_no_round_trip() {
+    for late in [500, 2_000, 4_000].map(Duration::from_millis) {
+        for seed in 1..=3 {
+            let (part, all, repairs) = goodput_beside(20, 200e6, 0.05, 0.0, seed, late);
+            assert!(part >= 0.885, "late by {late:?}, {seed}: {part}, {repairs} repairs");
+            assert!(all < late + Duration::from_secs(8), "late by {late:?}, {seed}: all after {all:?}");
+        }
+    }
 }
 
 #[test]

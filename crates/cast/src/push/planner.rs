@@ -2,7 +2,8 @@
 //!
 //! A path is one site, or a multicast group of them. Sources go out first, block after block. What sites say they
 //! lack is answered by repair symbols, before new sources, as many as the site with the greatest need wants. Towards
-//! the end, when there is nothing else to fill the pipe with, losses are repaired before they are told of.
+//! the end, when there is nothing else to fill the pipe with, losses are repaired before they are told of. Who comes late waits
+//! for another pass over the file: repairs in place of all that it missed would hold up those there from the start.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -270,7 +271,7 @@ impl Planner {
     fn wants(&self, site: &Site, block: u32, ending: bool) -> u32 {
         let lacks = u32::from(site.lacks[block as usize]);
         let under_way = self.under_way(site, block);
-        if lacks == 0 || under_way == 0 && self.wholly(lacks, block) {
+        if lacks == 0 || self.wholly(lacks.saturating_sub(under_way), block) {
             return 0;
         }
         if !ending {
@@ -327,12 +328,12 @@ impl Planner {
         Some(burst)
     }
 
-    /// The next block that a site lacks wholly, with nothing of it under way.
+    /// The next block that a site lacks wholly, beyond what is under way of it.
     fn next_whole(&self, from: u32) -> Option<u32> {
         (from..self.layout.blocks()).find(|block| {
             self.heard(SOURCES_UNTIL).any(|site| {
-                self.wholly(u32::from(site.lacks[*block as usize]), *block)
-                    && self.under_way(site, *block) == 0
+                let lacks = u32::from(site.lacks[*block as usize]);
+                lacks > 0 && self.wholly(lacks.saturating_sub(self.under_way(site, *block)), *block)
             })
         })
     }
