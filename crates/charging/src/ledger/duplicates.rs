@@ -1,19 +1,24 @@
 //! Which requests came before, in eight octets each: 28 bits of the request's hash and 36 of the position of its entry in the log. Seven of
 //! them and a mark fill one cache line, so looking costs one miss. Nothing is ever deleted: an entry is over when its position is below
 //! what was current one window ago. A find is only a guess; who asks reads the log at that position, where the whole hash stands.
+//!
+//! A table that does not last is followed by a larger one. Hundreds of MiB that nobody has touched take the system tenths of a second to
+//! give, so a thread of its own makes the next table ahead, and no request waits for that.
 
 use std::collections::VecDeque;
+use std::thread::JoinHandle;
 
 /// Entries in a line.
 const WAYS: usize = 7;
-/// How many lines from its own an entry may stand.
-const LINES_MAX: usize = 8;
+/// In how many lines an entry may stand. Four requests that a client numbers in a row have one line, so lines fill unevenly: with so many
+/// hardly an entry finds no place before four fifths of a table are used (with eight neighbours that was at a third).
+const LINES_MAX: usize = 24;
 /// Positions are kept without what is above 64 GiB: a window has less log than that, and what looks young though it is very old is found
 /// out when the log is read.
 const POSITION_BITS: u32 = 36;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
-/// One cache line: seven entries, and the position (plus one) until which entries of this line stand in the next one.
+/// One cache line: seven entries, and the position (plus one) until which entries that passed by here stand in lines after it.
 type Line = [u64; WAYS + 1];
 const LINE_WORDS: usize = WAYS + 1;
 
@@ -22,6 +27,17 @@ fn entry_of(hash: u64, position: u64) -> u64 {
     hash >> POSITION_BITS << POSITION_BITS | position & POSITION_MASK
 }
 
+/// The lines of a hash, one after the other. The steps from line to line differ from hash to hash: where all went to the neighbour, full lines
+/// would grow together to long rows.
+#[inline]
+fn at(hash: u64, step: usize) -> usize {
+    let low = hash as u32;
+    (low as usize).wrapping_add(step.wrapping_mul((low >> STEP_SHIFT) as usize | 1))
+}
+
+/// The bits below choose the first line in tables of up to 256 MiB.
+const STEP_SHIFT: u32 = 22;
+
 /// The place of the oldest entry.
 fn oldest(line: &mut Line, newest: u64) -> &mut u64 {
     let [first, rest @ .., _] = line;
@@ -29,9 +45,9 @@ fn oldest(line: &mut Line, newest: u64) -> &mut u64 {
     rest.iter_mut().fold(first, |oldest, entry| if age(*entry) > age(*oldest) { entry } else { oldest })
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Table {
-    /// Zeros that the system gives when they are first touched, so that a new table costs nothing at once.
+    /// Zeros that the system gives when they are first touched, so that a table that is hardly used costs hardly any memory.
     words: Vec<u64>,
     /// The first word that begins a cache line.
     first: usize,
@@ -54,8 +70,21 @@ impl Table {
         Table { words, first, mask: lines - 1, written: 0, newest: 0 }
     }
 
+    /// A table whose memory the system has given already.
+    fn touched(lines: usize) -> Table {
+        let mut table = Table::new(lines);
+        // The value is hidden from the compiler, which would otherwise leave out zeros that are written over zeros.
+        table.words.iter_mut().step_by(PAGE_WORDS).for_each(|word| *word = std::hint::black_box(0));
+        table
+    }
+
     fn lines(&self) -> usize {
         self.mask + 1
+    }
+
+    /// How many entries fill this part of it.
+    fn part(&self, (part, of): (u64, u64)) -> u64 {
+        (self.lines() * WAYS) as u64 * part / of
     }
 
     #[inline]
@@ -73,7 +102,7 @@ impl Table {
     #[inline]
     fn find(&self, hash: u64, newest: u64, floor: u64, mut is_it: impl FnMut(u64) -> bool) -> Option<u64> {
         for step in 0..LINES_MAX {
-            let line = self.line((hash as usize).wrapping_add(step));
+            let line = self.line(at(hash, step));
             // Nearly always no print is the same: one look at all of them, without a branch for each.
             let nearest = line[..WAYS].iter().fold(u64::MAX, |nearest, entry| nearest.min(entry ^ hash));
             if nearest <= POSITION_MASK
@@ -107,7 +136,7 @@ impl Table {
         self.written += 1;
         self.newest = position;
         for step in 0..LINES_MAX {
-            let line = self.line_mut((hash as usize).wrapping_add(step));
+            let line = self.line_mut(at(hash, step));
             let young = position.saturating_sub(floor);
             let is_over = |entry: &u64| *entry == 0 || position.wrapping_sub(*entry) & POSITION_MASK > young;
             if let Some(place) = line[..WAYS].iter_mut().find(|entry| is_over(entry)) {
@@ -123,16 +152,12 @@ impl Table {
 
     /// Takes the place of the oldest entry in the hash's own line.
     fn insert_over(&mut self, hash: u64, position: u64) {
-        let line = self.line_mut(hash as usize);
+        let line = self.line_mut(at(hash, 0));
         *oldest(line, position) = entry_of(hash, position);
     }
 
-    fn is_full(&self) -> bool {
-        self.written * FULL.1 > (self.lines() * WAYS) as u64 * FULL.0
-    }
-
-    /// How many entries are live, by a sample of the lines: so many of so many.
-    fn live(&self, floor: u64) -> (u64, u64) {
+    /// How many entries are live, by a sample of the lines.
+    fn live(&self, floor: u64) -> u64 {
         let sample = self.lines().min(256);
         let is_live = |entry: u64| {
             entry != 0
@@ -140,20 +165,46 @@ impl Table {
         };
         let live =
             (0..sample).flat_map(|line| &self.line(line)[..WAYS]).filter(|entry| is_live(**entry)).count();
-        (live as u64, (sample * WAYS) as u64)
+        live as u64 * self.lines() as u64 / sample as u64
     }
 }
 
-/// From this part on lines overflow often, and a larger table is better.
+/// From this part on the next table is made.
+const SOON: (u64, u64) = (6, 10);
+/// From this part on lines overflow often, and a larger table is better, once it is there.
 const FULL: (u64, u64) = (7, 10);
+/// After so large a part was written it is looked again how many entries are live.
+const LOOK: (u64, u64) = (1, 64);
+/// Words of the system's smallest page, 4 KiB.
+const PAGE_WORDS: usize = 512;
+
+/// A larger table, while a thread makes it.
+#[derive(Debug)]
+struct Making(JoinHandle<Table>);
+
+impl Making {
+    fn start(lines: usize) -> Option<Making> {
+        let thread = std::thread::Builder::new().name("ledger-table".to_owned());
+        thread.spawn(move || Table::touched(lines)).ok().map(Making)
+    }
+
+    /// The table; waits for it if it must.
+    fn table(self) -> Option<Table> {
+        self.0.join().ok()
+    }
+}
 
 /// Requests of one window of time.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Duplicates {
     window_us: u64,
     lines_max: usize,
     /// New entries go there.
     newest: Table,
+    /// It is looked how full that is when so many entries were written.
+    look_at: u64,
+    /// The one after it.
+    next: Option<Making>,
     /// The tables before it, the newest last: they are only looked into, until their newest entry is over.
     older: Vec<Table>,
     /// Where the log was at about each 64th of a window.
@@ -171,10 +222,13 @@ impl Duplicates {
     pub fn new(window_us: u64, octets_first: usize, octets_max: usize) -> Duplicates {
         let lines = |octets: usize| 1_usize << (octets / size_of::<Line>()).max(1).ilog2();
         let lines_max = lines(octets_max);
+        let newest = Table::new(lines(octets_first).min(lines_max));
         Duplicates {
             window_us,
             lines_max,
-            newest: Table::new(lines(octets_first).min(lines_max)),
+            look_at: newest.part(SOON),
+            newest,
+            next: None,
             older: Vec::new(),
             past: VecDeque::new(),
             floor: 1,
@@ -205,8 +259,8 @@ impl Duplicates {
     /// Reads the line of a hash, so that the misses of a batch overlap.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
-        let newest = self.newest.line(hash as usize)[0];
-        self.older.iter().fold(newest, |sum, table| sum ^ table.line(hash as usize)[0])
+        let newest = self.newest.line(at(hash, 0))[0];
+        self.older.iter().fold(newest, |sum, table| sum ^ table.line(at(hash, 0))[0])
     }
 
     /// The position of the request with this hash, if `is_it` says of the entry there that it is.
@@ -225,9 +279,8 @@ impl Duplicates {
     pub fn insert(&mut self, hash: u64, position: u64) {
         if !self.newest.insert(hash, position, self.floor) {
             self.insert_crowded(hash, position);
-        } else if self.newest.is_full() {
-            // So many were written; some may be over.
-            self.look_ahead();
+        } else if self.newest.written > self.look_at {
+            self.look();
         }
     }
 
@@ -240,27 +293,33 @@ impl Duplicates {
         }
     }
 
+    /// So many were written; some may be over.
     #[cold]
-    fn look_ahead(&mut self) {
-        if !self.is_crowded() || !self.grow() {
-            self.newest.written = 0;
+    fn look(&mut self) {
+        self.look_at = self.newest.written + self.newest.part(LOOK).max(1);
+        let Some(lines) = self.larger() else { return };
+        let live = self.newest.live(self.floor);
+        if live >= self.newest.part(SOON) && self.next.is_none() {
+            self.next = Making::start(lines);
         }
+        if live >= self.newest.part(FULL) && self.next.as_ref().is_some_and(|next| next.0.is_finished()) {
+            self.grow();
+        }
+    }
+
+    /// Lines of a table that could follow.
+    fn larger(&self) -> Option<usize> {
+        let before = self.newest.lines();
+        Some((before * GROWTH).min(self.lines_max)).filter(|lines| *lines > before)
     }
 
     fn grow(&mut self) -> bool {
-        let before = self.newest.lines();
-        let lines = (before * GROWTH).min(self.lines_max);
-        let may_grow = lines > before;
-        if may_grow {
-            let next = Table { newest: self.newest.newest, ..Table::new(lines) };
-            self.older.push(std::mem::replace(&mut self.newest, next));
-        }
-        may_grow
-    }
-
-    fn is_crowded(&self) -> bool {
-        let (live, of) = self.newest.live(self.floor);
-        live * FULL.1 >= of * FULL.0
+        let Some(lines) = self.larger() else { return false };
+        let made = self.next.take().and_then(Making::table);
+        let next = Table { newest: self.newest.newest, ..made.unwrap_or_else(|| Table::new(lines)) };
+        self.look_at = next.part(SOON);
+        self.older.push(std::mem::replace(&mut self.newest, next));
+        true
     }
 
     /// Octets of memory.
@@ -326,5 +385,49 @@ mod tests {
         }
         assert!(seen.forgotten > 0 && seen.octets() == 64 * 16);
         assert!((990..1_000).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+    }
+
+    #[test]
+    fn numbers_in_a_row_do_not_crowd_a_table_that_has_room() {
+        // Four that a client numbers in a row share a line, and a request stands in two lines, as the shard has it.
+        let key = HashKey([3, 4]);
+        let hosts: Vec<_> = (0..50_u64).map(|host| key.origin_host(&host.to_be_bytes())).collect();
+        let mut seen = Duplicates::new(60 * SECOND, 16 << 20, 16 << 20);
+        let mut numbers = [0_u32; 50];
+        let requests = seen.newest.part(FULL) / 2;
+        for i in 0..requests {
+            let at = hash(i) as usize % hosts.len();
+            let origin = hosts[at].request(numbers[at]);
+            numbers[at] += 1;
+            seen.advance(i, 64 + i * 70);
+            seen.insert(hash(i), 64 + i * 70);
+            seen.insert(origin[0] & 0xffff_ffff | origin[1] >> 32 << 32, 64 + i * 70);
+        }
+        assert_eq!(seen.forgotten, 0);
+        assert!((0..requests).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+    }
+
+    #[test]
+    fn the_next_table_is_made_before_it_is_needed_and_taken_when_it_is_there() {
+        let mut seen = Duplicates::new(60 * SECOND, FIRST, 16 << 20);
+        let mut i = 0_u64;
+        let mut write_until = |seen: &mut Duplicates, is_so: fn(&Duplicates) -> bool| {
+            while !is_so(seen) {
+                seen.advance(i, 64 + i * 70);
+                seen.insert(hash(i), 64 + i * 70);
+                i += 1;
+            }
+            i
+        };
+        let room = seen.newest.part((1, 1));
+        let begun = write_until(&mut seen, |seen| seen.next.is_some());
+        assert!((room / 2..room * 2 / 3).contains(&begun), "{begun} of {room}");
+        while seen.next.as_ref().is_some_and(|next| !next.0.is_finished()) {
+            std::thread::yield_now();
+        }
+        let grown = write_until(&mut seen, |seen| seen.next.is_none());
+        assert!((room * 2 / 3..room * 3 / 4).contains(&grown), "{grown} of {room}");
+        assert_eq!((seen.octets(), seen.forgotten), (FIRST + FIRST * GROWTH, 0));
+        assert!((0..grown).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
     }
 }

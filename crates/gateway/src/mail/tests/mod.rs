@@ -401,7 +401,7 @@ async fn a_relay_that_ends_an_idle_session_is_no_trouble() {
     let running = house.start(route(&server));
     house.until_health("up", |health| health.up).await;
     tokio::time::sleep(super::session::IDLE_MIN + Duration::from_millis(50)).await;
-    server.cut();
+    server.cut().await;
     house.append(&segment(&people(1))).await;
     let ended = house.until_ended(1).await;
     assert!(matches!(ended[&0], AttemptResult::Accepted { .. }));

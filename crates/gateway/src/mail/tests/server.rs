@@ -6,7 +6,7 @@ use std::time::Duration;
 use net::{Stream, TlsServer, TlsServerSettings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use crate::mail::machine::tests::model::Model;
 
@@ -26,15 +26,15 @@ pub struct Manners {
 pub struct Server {
     pub address: String,
     state: Arc<State>,
-    task: tokio::task::JoinHandle<()>,
+    task: JoinHandle<()>,
 }
 
 #[derive(Default)]
 struct State {
     /// Envelope sender, recipient's local part, message.
     mails: Mutex<Vec<(String, String, Vec<u8>)>>,
-    connections: Mutex<usize>,
-    cut: Notify,
+    /// All that there were.
+    connections: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Server {
@@ -45,14 +45,10 @@ impl Server {
         let given = Arc::clone(&state);
         let task = tokio::spawn(async move {
             while let Ok((tcp, _)) = listener.accept().await {
-                *given.connections.lock().unwrap() += 1;
                 let (state, manners) = (Arc::clone(&given), manners.clone());
-                tokio::spawn(async move {
-                    tokio::select! {
-                        () = talk(Stream::plain(tcp).unwrap(), manners, &state) => {}
-                        () = state.cut.notified() => {}
-                    }
-                });
+                let talking =
+                    tokio::spawn(async move { talk(Stream::plain(tcp).unwrap(), manners, &state).await });
+                given.connections.lock().unwrap().push(talking);
             }
         });
         Server { address, state, task }
@@ -70,19 +66,28 @@ impl Server {
     }
 
     pub fn connections(&self) -> usize {
-        *self.state.connections.lock().unwrap()
+        self.state.connections.lock().unwrap().len()
     }
 
-    /// Ends all connections.
-    pub fn cut(&self) {
-        self.state.cut.notify_waiters();
+    /// Ends all connections; they are closed when this returns, so that nothing sent from then on is answered on them.
+    pub async fn cut(&self) {
+        let there = self.abort();
+        while self.state.connections.lock().unwrap()[..there].iter().any(|talk| !talk.is_finished()) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn abort(&self) -> usize {
+        let connections = self.state.connections.lock().unwrap();
+        connections.iter().for_each(JoinHandle::abort);
+        connections.len()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
-        self.cut();
+        self.abort();
     }
 }
 
