@@ -10,15 +10,17 @@ use std::thread::JoinHandle;
 
 /// Entries in a line.
 const WAYS: usize = 7;
-/// In how many lines an entry may stand. Four requests that a client numbers in a row have one line, so lines fill unevenly: with so many
-/// hardly an entry finds no place before four fifths of a table are used (with eight neighbours that was at a third).
-const LINES_MAX: usize = 24;
+/// How many lines from its own an entry may stand. Four requests that a client numbers in a row have one line, so lines fill unevenly, and
+/// full ones grow together to rows: at about a third of a table somebody finds no place.
+const LINES_MAX: usize = 8;
+/// The same while the next table is not there yet.
+const LINES_MEANWHILE: usize = 64;
 /// Positions are kept without what is above 64 GiB: a window has less log than that, and what looks young though it is very old is found
 /// out when the log is read.
 const POSITION_BITS: u32 = 36;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
-/// One cache line: seven entries, and the position (plus one) until which entries that passed by here stand in lines after it.
+/// One cache line: seven entries, and the position (plus one) until which entries of this line stand in the next one.
 type Line = [u64; WAYS + 1];
 const LINE_WORDS: usize = WAYS + 1;
 
@@ -26,17 +28,6 @@ const LINE_WORDS: usize = WAYS + 1;
 fn entry_of(hash: u64, position: u64) -> u64 {
     hash >> POSITION_BITS << POSITION_BITS | position & POSITION_MASK
 }
-
-/// The lines of a hash, one after the other. The steps from line to line differ from hash to hash: where all went to the neighbour, full lines
-/// would grow together to long rows.
-#[inline]
-fn at(hash: u64, step: usize) -> usize {
-    let low = hash as u32;
-    (low as usize).wrapping_add(step.wrapping_mul((low >> STEP_SHIFT) as usize | 1))
-}
-
-/// The bits below choose the first line in tables of up to 256 MiB.
-const STEP_SHIFT: u32 = 22;
 
 /// The place of the oldest entry.
 fn oldest(line: &mut Line, newest: u64) -> &mut u64 {
@@ -52,6 +43,8 @@ struct Table {
     /// The first word that begins a cache line.
     first: usize,
     mask: usize,
+    /// How many lines from its own an entry may stand.
+    reach: usize,
     /// Entries written since the table was made.
     written: u64,
     /// The newest position in it.
@@ -67,7 +60,7 @@ impl Table {
             first if first < LINE_WORDS => first,
             _ => 0,
         };
-        Table { words, first, mask: lines - 1, written: 0, newest: 0 }
+        Table { words, first, mask: lines - 1, reach: LINES_MAX, written: 0, newest: 0 }
     }
 
     /// A table whose memory the system has given already.
@@ -101,8 +94,8 @@ impl Table {
 
     #[inline]
     fn find(&self, hash: u64, newest: u64, floor: u64, mut is_it: impl FnMut(u64) -> bool) -> Option<u64> {
-        for step in 0..LINES_MAX {
-            let line = self.line(at(hash, step));
+        for step in 0..self.reach {
+            let line = self.line((hash as usize).wrapping_add(step));
             // Nearly always no print is the same: one look at all of them, without a branch for each.
             let nearest = line[..WAYS].iter().fold(u64::MAX, |nearest, entry| nearest.min(entry ^ hash));
             if nearest <= POSITION_MASK
@@ -135,15 +128,16 @@ impl Table {
     fn insert(&mut self, hash: u64, position: u64, floor: u64) -> bool {
         self.written += 1;
         self.newest = position;
-        for step in 0..LINES_MAX {
-            let line = self.line_mut(at(hash, step));
+        let reach = self.reach;
+        for step in 0..reach {
+            let line = self.line_mut((hash as usize).wrapping_add(step));
             let young = position.saturating_sub(floor);
             let is_over = |entry: &u64| *entry == 0 || position.wrapping_sub(*entry) & POSITION_MASK > young;
             if let Some(place) = line[..WAYS].iter_mut().find(|entry| is_over(entry)) {
                 *place = entry_of(hash, position);
                 return true;
             }
-            if step + 1 < LINES_MAX {
+            if step + 1 < reach {
                 line[WAYS] = position + 1;
             }
         }
@@ -152,7 +146,7 @@ impl Table {
 
     /// Takes the place of the oldest entry in the hash's own line.
     fn insert_over(&mut self, hash: u64, position: u64) {
-        let line = self.line_mut(at(hash, 0));
+        let line = self.line_mut(hash as usize);
         *oldest(line, position) = entry_of(hash, position);
     }
 
@@ -170,8 +164,8 @@ impl Table {
 }
 
 /// From this part on the next table is made.
-const SOON: (u64, u64) = (6, 10);
-/// From this part on lines overflow often, and a larger table is better, once it is there.
+const SOON: (u64, u64) = (1, 4);
+/// From this part on lines overflow often, and a larger table is better.
 const FULL: (u64, u64) = (7, 10);
 /// After so large a part was written it is looked again how many entries are live.
 const LOOK: (u64, u64) = (1, 64);
@@ -259,8 +253,8 @@ impl Duplicates {
     /// Reads the line of a hash, so that the misses of a batch overlap.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
-        let newest = self.newest.line(at(hash, 0))[0];
-        self.older.iter().fold(newest, |sum, table| sum ^ table.line(at(hash, 0))[0])
+        let newest = self.newest.line(hash as usize)[0];
+        self.older.iter().fold(newest, |sum, table| sum ^ table.line(hash as usize)[0])
     }
 
     /// The position of the request with this hash, if `is_it` says of the entry there that it is.
@@ -284,10 +278,21 @@ impl Duplicates {
         }
     }
 
+    /// There was no place for it.
     #[cold]
     fn insert_crowded(&mut self, hash: u64, position: u64) {
-        let is_grown = self.grow();
-        if !is_grown || !self.newest.insert(hash, position, self.floor) {
+        if let Some(lines) = self.larger() {
+            self.next = self.next.take().or_else(|| Making::start(lines));
+            if self.is_next_awaited() && self.newest.reach < LINES_MEANWHILE {
+                self.newest.reach = LINES_MEANWHILE;
+            } else {
+                self.grow();
+            }
+            if self.newest.insert(hash, position, self.floor) {
+                return;
+            }
+        }
+        if !self.grow() || !self.newest.insert(hash, position, self.floor) {
             self.newest.insert_over(hash, position);
             self.forgotten += 1;
         }
@@ -302,9 +307,14 @@ impl Duplicates {
         if live >= self.newest.part(SOON) && self.next.is_none() {
             self.next = Making::start(lines);
         }
-        if live >= self.newest.part(FULL) && self.next.as_ref().is_some_and(|next| next.0.is_finished()) {
+        let is_crowded = self.newest.reach > LINES_MAX || live >= self.newest.part(FULL);
+        if is_crowded && self.next.is_some() && !self.is_next_awaited() {
             self.grow();
         }
+    }
+
+    fn is_next_awaited(&self) -> bool {
+        self.next.as_ref().is_some_and(|next| !next.0.is_finished())
     }
 
     /// Lines of a table that could follow.
@@ -388,13 +398,16 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_a_row_do_not_crowd_a_table_that_has_room() {
+    fn a_table_takes_more_until_the_next_one_is_there() {
         // Four that a client numbers in a row share a line, and a request stands in two lines, as the shard has it.
         let key = HashKey([3, 4]);
         let hosts: Vec<_> = (0..50_u64).map(|host| key.origin_host(&host.to_be_bytes())).collect();
-        let mut seen = Duplicates::new(60 * SECOND, 16 << 20, 16 << 20);
+        let mut seen = Duplicates::new(60 * SECOND, 4 << 20, 16 << 20);
+        // It never comes.
+        let (_keep, never) = std::sync::mpsc::channel::<Table>();
+        seen.next = Some(Making(std::thread::spawn(move || never.recv().expect("it is not sent"))));
         let mut numbers = [0_u32; 50];
-        let requests = seen.newest.part(FULL) / 2;
+        let requests = seen.newest.part((1, 2)) / 2;
         for i in 0..requests {
             let at = hash(i) as usize % hosts.len();
             let origin = hosts[at].request(numbers[at]);
@@ -403,7 +416,7 @@ mod tests {
             seen.insert(hash(i), 64 + i * 70);
             seen.insert(origin[0] & 0xffff_ffff | origin[1] >> 32 << 32, 64 + i * 70);
         }
-        assert_eq!(seen.forgotten, 0);
+        assert_eq!((seen.newest.reach, seen.octets(), seen.forgotten), (LINES_MEANWHILE, 4 << 20, 0));
         assert!((0..requests).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
     }
 
@@ -421,12 +434,12 @@ mod tests {
         };
         let room = seen.newest.part((1, 1));
         let begun = write_until(&mut seen, |seen| seen.next.is_some());
-        assert!((room / 2..room * 2 / 3).contains(&begun), "{begun} of {room}");
-        while seen.next.as_ref().is_some_and(|next| !next.0.is_finished()) {
+        assert!((room / 5..room / 3).contains(&begun), "{begun} of {room}");
+        while seen.is_next_awaited() {
             std::thread::yield_now();
         }
         let grown = write_until(&mut seen, |seen| seen.next.is_none());
-        assert!((room * 2 / 3..room * 3 / 4).contains(&grown), "{grown} of {room}");
+        assert!((room / 3..room * 3 / 4).contains(&grown), "{grown} of {room}");
         assert_eq!((seen.octets(), seen.forgotten), (FIRST + FIRST * GROWTH, 0));
         assert!((0..grown).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
     }
