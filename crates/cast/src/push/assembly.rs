@@ -137,6 +137,7 @@ impl Assembly {
     pub fn take(&mut self, datagram: &[u8]) -> Taken {
         let Some((header, octets)) = Header::read(datagram) else { return Taken::Foreign };
         let Header { token, seq, block, symbol } = header;
+        let symbol = u32::from(symbol);
         if token != self.token
             || octets.len() != self.layout.symbol_size()
             || block >= self.layout.blocks()

@@ -160,7 +160,8 @@ mod tests {
         let mut sender = Sender::open(false, None, 1).unwrap();
         let send = move |token, block, symbol, octet| {
             let mut datagram = vec![octet; HEADER_LEN + usize::from(SYMBOL_SIZE)];
-            Header { token, seq: block * SYMBOLS + symbol, block, symbol }.write(&mut datagram);
+            Header { token, seq: block * SYMBOLS + symbol, block, symbol: symbol as u16 }
+                .write(&mut datagram);
             sender.send(to, &datagram, datagram.len()).unwrap();
         };
         (send, words)

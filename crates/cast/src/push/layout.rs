@@ -7,11 +7,14 @@ use std::fmt;
 /// the worst of many sites, and more work for each: of 1 MiB twenty receivers on two processors got less in all.
 pub const BLOCK_SIZE: u32 = 512 * 1024;
 
-/// Octets of a symbol: with our header, UDP and IPv6 it stays under an Ethernet frame.
+/// Octets of a symbol: with our header, UDP and IPv6 it stays under an Ethernet frame, and it fills a block with little left over.
 pub const SYMBOL_SIZE: u16 = 1408;
 
 /// The longest file that is cut, in octets.
 pub const FILE_SIZE_MAX: u64 = 1 << 40;
+
+/// Blocks of a file at most: what a datagram's header can name.
+pub const BLOCKS_MAX: u64 = 1 << 24;
 
 /// Symbols of a block at most, from whomever the layout comes.
 pub const BLOCK_SYMBOLS_MAX: usize = 1024;
@@ -27,7 +30,7 @@ pub struct Layout {
 /// Why a layout is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
-    /// The file is longer than [`FILE_SIZE_MAX`].
+    /// The file is longer than [`FILE_SIZE_MAX`], or has more than [`BLOCKS_MAX`] blocks.
     Size(u64),
     /// The block size is not a power of two from 1 KiB on, or has too many symbols.
     BlockSize(u32),
@@ -38,7 +41,9 @@ pub enum LayoutError {
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Size(size) => write!(f, "size {size}: a file may have {FILE_SIZE_MAX} octets"),
+            Self::Size(size) => {
+                write!(f, "size {size}: a file may have {FILE_SIZE_MAX} octets and {BLOCKS_MAX} blocks")
+            }
             Self::BlockSize(size) => write!(
                 f,
                 "block size {size}: a power of two from 1024 on is wanted, with {BLOCK_SYMBOLS_MAX} symbols at most"
@@ -70,7 +75,7 @@ impl Layout {
         if block_size < 1024 || !block_size.is_power_of_two() || symbols > BLOCK_SYMBOLS_MAX {
             return Err(LayoutError::BlockSize(block_size));
         }
-        if size.div_ceil(u64::from(block_size)) > u64::from(u32::MAX) {
+        if size.div_ceil(u64::from(block_size)) > BLOCKS_MAX {
             return Err(LayoutError::Size(size));
         }
         Ok(Self { size, block_size, symbol_size })
@@ -135,6 +140,9 @@ mod tests {
     #[test]
     fn a_layout_outside_the_limits_is_refused() {
         assert_eq!(Layout::new(FILE_SIZE_MAX + 1, 262_144, 1408), Err(LayoutError::Size(FILE_SIZE_MAX + 1)));
+        let most = BLOCKS_MAX * 1024;
+        assert!(Layout::new(most, 1024, 64).is_ok());
+        assert_eq!(Layout::new(most + 1, 1024, 64), Err(LayoutError::Size(most + 1)));
         assert_eq!(Layout::new(1, 262_145, 1408), Err(LayoutError::BlockSize(262_145)));
         assert_eq!(Layout::new(1, 512, 64), Err(LayoutError::BlockSize(512)));
         assert_eq!(Layout::new(1, 1 << 20, 64), Err(LayoutError::BlockSize(1 << 20)));

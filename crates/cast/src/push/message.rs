@@ -3,10 +3,11 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::manifest::MANIFEST_LEN_MAX;
+use super::packet::TOKEN_LIMIT;
 use super::proof::KEY_LEN;
 
-/// The version both sides must speak. Since 2 an offer has room for a group of IPv6.
-pub const VERSION: u16 = 2;
+/// The version both sides must speak. Since 2 an offer has room for a group of IPv6; since 3 a datagram's header has 15 octets in place of 20.
+pub const VERSION: u16 = 3;
 /// Octets of words in a refusal at most.
 pub const WORDS_LEN_MAX: usize = 400;
 /// What stands in an offer before the manifest.
@@ -54,7 +55,7 @@ const REASONS: [Reason; 9] = [
 /// What is offered: the push and where its data will come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The secret that each datagram begins with.
+    /// The secret that each datagram begins with, below [`TOKEN_LIMIT`].
     pub token: u64,
     /// The group to join. None for unicast.
     pub group: Option<SocketAddr>,
@@ -169,7 +170,7 @@ fn read_offer(body: &[u8]) -> Option<Offer> {
         _ => return None,
     };
     Some(Offer {
-        token: u64::from_be_bytes(*token),
+        token: Some(u64::from_be_bytes(*token)).filter(|token| *token < TOKEN_LIMIT)?,
         group,
         signer: *signer,
         signature: *signature,

@@ -16,6 +16,7 @@ use super::interface::Interface;
 use super::link;
 use super::manifest::{Manifest, sign};
 use super::message::Offer;
+use super::packet::TOKEN_LIMIT;
 use super::proof::SiteKey;
 use super::site::{Standing, Visit};
 use super::stream::{Counts, Stream};
@@ -154,7 +155,7 @@ pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> 
         Manifest::of(&mut file, name).map(|manifest| (file, manifest))
     });
     let (file, manifest) = described.await.map_err(io::Error::other)??;
-    let token = u64::from_be_bytes(link::random()?);
+    let token = u64::from_be_bytes(link::random()?) % TOKEN_LIMIT;
     let offer = Arc::new(offer(&options, &manifest, token));
     let v6 = options.sites.iter().any(|site| site.address.is_ipv6());
     let data_v6 = options.group.map_or(v6, |group| group.is_ipv6());

@@ -218,8 +218,8 @@ impl Stream {
                 codes.of(symbols).repair(slab, symbol - symbols as u32, symbols);
             }
             let mut header = [0; HEADER_LEN];
-            Header { token: self.token, seq: burst.seq.wrapping_add(index), block: burst.block, symbol }
-                .write(&mut header);
+            let (token, seq, block) = (self.token, burst.seq.wrapping_add(index), burst.block);
+            Header { token, seq, block, symbol: symbol as u16 }.write(&mut header);
             octets.extend_from_slice(&header);
             octets.extend_from_slice(slab.get(place));
         }

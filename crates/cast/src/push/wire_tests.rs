@@ -145,7 +145,8 @@ impl World {
                 symbols
             };
             let mut datagram = vec![0; HEADER_LEN + SYMBOL];
-            Header { token: TOKEN, seq: burst.seq + index, block: burst.block, symbol }.write(&mut datagram);
+            Header { token: TOKEN, seq: burst.seq + index, block: burst.block, symbol: symbol as u16 }
+                .write(&mut datagram);
             datagram[HEADER_LEN..].copy_from_slice(slab.get(place));
             self.sent += 1;
             (0..self.receivers.len()).for_each(|site| self.put(site, &datagram));
