@@ -231,7 +231,7 @@ fn who_comes_late_to_a_group_costs_the_others_no_round_trip() {
     for late in [500, 2_000, 4_000].map(Duration::from_millis) {
         for seed in 1..=3 {
             let (part, all, repairs) = goodput_beside(20, 200e6, 0.05, 0.0, seed, late);
-            assert!(part >= 0.885, "late by {late:?}, {seed}: {part}, {repairs} repairs");
+            assert!(part >= 0.89, "late by {late:?}, {seed}: {part}, {repairs} repairs");
             assert!(all < late + Duration::from_secs(8), "late by {late:?}, {seed}: all after {all:?}");
         }
     }
