@@ -3,7 +3,7 @@
 //! what was current one window ago. A find is only a guess; who asks reads the log at that position, where the whole hash stands.
 //!
 //! A table that does not last is followed by a larger one. Hundreds of MiB that nobody has touched take the system tenths of a second to
-//! give, so a thread of its own makes the next table ahead, and no request waits for that.
+//! give, so a thread of its own makes the next table ahead. A request waits for that only where it finds no place in [`LINES_MEANWHILE`] lines.
 
 use std::collections::VecDeque;
 use std::thread::JoinHandle;
