@@ -21,6 +21,8 @@ pub(super) struct World<'a> {
     pub(super) rate: &'a dyn Fn(f64) -> f64,
     /// Packets that could be joined into one message.
     pub(super) joinable: f64,
+    /// Before this second nothing could be joined.
+    pub(super) joinable_from_s: f64,
     /// Processors that others use, at a second.
     pub(super) others: &'a dyn Fn(f64) -> f64,
     /// Octets of a buffer that the system gives at most.
@@ -38,6 +40,7 @@ impl Default for World<'_> {
             cpus: 4,
             rate: &|_| 1e4,
             joinable: 1.0,
+            joinable_from_s: 0.0,
             others: &|_| 0.0,
             system_octets: usize::MAX,
             stalled_ms: 0,
@@ -104,7 +107,7 @@ fn step(
     let room = setting.buffer_octets.min(world.system_octets) as f64 / PACKET_OCTETS;
     let left_cpus = (f64::from(world.cpus) - (world.others)(at_s)).max(0.1);
     let each_s = if is_stalled { 0.0 } else { TICK_S * (left_cpus / active as f64).min(1.0) };
-    let joined = if setting.joins { world.joinable } else { 1.0 };
+    let joined = if setting.joins && at_s >= world.joinable_from_s { world.joinable } else { 1.0 };
     let packet_s = PACKET_S + MESSAGE_S / joined;
     for (at, socket) in all.iter_mut().enumerate() {
         if at < active {

@@ -21,12 +21,30 @@ fn dropped(moments: &[Moment], from_s: f64) -> f64 {
 }
 
 #[test]
-fn what_one_socket_takes_easily_changes_nothing_but_useless_joining() {
-    let moments = run(&World::default(), limits(), 20.0);
-    assert_eq!(reasons(&moments), [IntakeReason::NothingToJoin]);
-    let joined = run(&World { joinable: 8.0, ..World::default() }, limits(), 20.0);
-    assert_eq!(reasons(&joined), []);
-    assert!(last(&joined).setting.joins && last(&joined).ceiling.is_none());
+fn what_one_socket_takes_easily_changes_nothing() {
+    for joinable in [1.0, 8.0] {
+        let moments = run(&World { joinable, ..World::default() }, limits(), 20.0);
+        assert_eq!(reasons(&moments), []);
+        assert!(last(&moments).setting.joins && last(&moments).ceiling.is_none());
+    }
+}
+
+#[test]
+fn a_sender_that_goes_over_to_bursts_is_joined_at_once_whatever_it_sent_before() {
+    // From a rate at which joining is kept, and from one at which it was given up, to one that nobody takes unjoined on one socket.
+    for (before, given_up) in [(1e3, 0), (2.5e5, 1)] {
+        let rate = |at_s: f64| if at_s < 5.0 { before } else { 8.5e5 };
+        let world = World { rate: &rate, joinable: 32.0, joinable_from_s: 5.0, cpus: 2, ..World::default() };
+        let moments = run(&world, IntakeLimits { buffer_octets: (32 * MIB, 64 * MIB), ..limits() }, 12.0);
+        let reasons = reasons(&moments);
+        let count = |wanted| reasons.iter().filter(|reason| **reason == wanted).count();
+        assert_eq!(count(IntakeReason::NothingToJoin), given_up, "{reasons:?}");
+        assert_eq!((count(IntakeReason::Joins), count(IntakeReason::MoreSockets)), (given_up, 0), "{reasons:?}");
+        let lost: f64 = moments.iter().map(|moment| moment.dropped).sum();
+        assert!(given_up > 0 || lost == 0.0, "{lost} of what was joined all along");
+        assert_eq!(dropped(&moments, 5.25), 0.0, "two looks after the step");
+        assert_eq!(last(&moments).setting.sockets, 1);
+    }
 }
 
 #[test]
