@@ -6,7 +6,12 @@
 //! give, so a thread of its own makes the next table ahead. A request waits for that only where it finds no place in [`LINES_MEANWHILE`] lines.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::background;
 
 /// Entries in a line.
 const WAYS: usize = 7;
@@ -63,11 +68,18 @@ impl Table {
         Table { words, first, mask: lines - 1, reach: LINES_MAX, written: 0, newest: 0 }
     }
 
-    /// A table whose memory the system has given already.
-    fn touched(lines: usize) -> Table {
+    /// A table whose memory the system has given already. A page takes a processor for milliseconds, and nothing else runs on it
+    /// meanwhile: so after each the thread rests, unless somebody is in a hurry for the table.
+    fn touched(lines: usize, hurry: &AtomicBool) -> Table {
         let mut table = Table::new(lines);
-        // The value is hidden from the compiler, which would otherwise leave out zeros that are written over zeros.
-        table.words.iter_mut().step_by(PAGE_WORDS).for_each(|word| *word = std::hint::black_box(0));
+        for page in table.words.chunks_mut(LARGE_PAGE_WORDS) {
+            let begun = Instant::now();
+            // The value is hidden from the compiler, which would otherwise leave out zeros that are written over zeros.
+            page.iter_mut().step_by(PAGE_WORDS).for_each(|word| *word = std::hint::black_box(0));
+            if !hurry.load(Ordering::Relaxed) {
+                std::thread::sleep(begun.elapsed() * RESTS);
+            }
+        }
         table
     }
 
@@ -169,22 +181,38 @@ const SOON: (u64, u64) = (1, 4);
 const FULL: (u64, u64) = (7, 10);
 /// After so large a part was written it is looked again how many entries are live.
 const LOOK: (u64, u64) = (1, 64);
-/// Words of the system's smallest page, 4 KiB.
+/// From this part on the next one is awaited without rests.
+const HURRY: (u64, u64) = (1, 2);
+/// Words of the system's smallest page, 4 KiB, and of a large one, 2 MiB.
 const PAGE_WORDS: usize = 512;
+const LARGE_PAGE_WORDS: usize = 512 * PAGE_WORDS;
+/// How many times as long as a page took its maker rests.
+const RESTS: u32 = 3;
 
 /// A larger table, while a thread makes it.
 #[derive(Debug)]
-struct Making(JoinHandle<Table>);
+struct Making {
+    thread: JoinHandle<Table>,
+    hurry: Arc<AtomicBool>,
+}
 
 impl Making {
     fn start(lines: usize) -> Option<Making> {
-        let thread = std::thread::Builder::new().name("ledger-table".to_owned());
-        thread.spawn(move || Table::touched(lines)).ok().map(Making)
+        let hurry = Arc::new(AtomicBool::new(false));
+        let told = hurry.clone();
+        let thread = background::spawn("ledger-table".to_owned(), move || Table::touched(lines, &told)).ok()?;
+        Some(Making { thread, hurry })
+    }
+
+    /// The thread is not to rest any more.
+    fn hurry(&self) {
+        self.hurry.store(true, Ordering::Relaxed);
     }
 
     /// The table; waits for it if it must.
     fn table(self) -> Option<Table> {
-        self.0.join().ok()
+        self.hurry();
+        self.thread.join().ok()
     }
 }
 
@@ -307,6 +335,9 @@ impl Duplicates {
         if live >= self.newest.part(SOON) && self.next.is_none() {
             self.next = Making::start(lines);
         }
+        if live >= self.newest.part(HURRY) {
+            self.next.iter().for_each(Making::hurry);
+        }
         let is_crowded = self.newest.reach > LINES_MAX || live >= self.newest.part(FULL);
         if is_crowded && self.next.is_some() && !self.is_next_awaited() {
             self.grow();
@@ -314,7 +345,7 @@ impl Duplicates {
     }
 
     fn is_next_awaited(&self) -> bool {
-        self.next.as_ref().is_some_and(|next| !next.0.is_finished())
+        self.next.as_ref().is_some_and(|next| !next.thread.is_finished())
     }
 
     /// Lines of a table that could follow.
@@ -405,9 +436,11 @@ mod tests {
         let mut seen = Duplicates::new(60 * SECOND, 4 << 20, 16 << 20);
         // It never comes.
         let (_keep, never) = std::sync::mpsc::channel::<Table>();
-        seen.next = Some(Making(std::thread::spawn(move || never.recv().expect("it is not sent"))));
+        let thread = std::thread::spawn(move || never.recv().expect("it is not sent"));
+        let hurry = Arc::new(AtomicBool::new(false));
+        seen.next = Some(Making { thread, hurry: hurry.clone() });
         let mut numbers = [0_u32; 50];
-        let requests = seen.newest.part((1, 2)) / 2;
+        let requests = seen.newest.part((11, 20)) / 2;
         for i in 0..requests {
             let at = hash(i) as usize % hosts.len();
             let origin = hosts[at].request(numbers[at]);
@@ -417,6 +450,7 @@ mod tests {
             seen.insert(origin[0] & 0xffff_ffff | origin[1] >> 32 << 32, 64 + i * 70);
         }
         assert_eq!((seen.newest.reach, seen.octets(), seen.forgotten), (LINES_MEANWHILE, 4 << 20, 0));
+        assert!(hurry.load(Ordering::Relaxed), "half of it is full");
         assert!((0..requests).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
     }
 

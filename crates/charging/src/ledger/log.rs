@@ -5,11 +5,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
-use std::thread::JoinHandle;
 
-use super::direct::{self, Aligned, Tail};
+use super::direct::{self, Tail};
 use super::flights::Synced;
 use super::shard::{ENTRY_OCTETS_MAX, Past};
+use super::spare::{Spare, allocate};
 
 /// The first position: no entry stands at 0.
 pub const FIRST_POSITION: u64 = 4_096;
@@ -86,12 +86,9 @@ pub struct Log {
     at: u64,
     synced: u64,
     segments: Segments,
-    /// Makes the next segment while this one is filled.
-    spare: Option<JoinHandle<io::Result<()>>>,
+    /// The next segment, made while this one is filled.
+    spare: Spare,
 }
-
-/// A segment that is filled with zeros and waits for its turn.
-const SPARE: &str = "spare.new";
 
 fn segment_path(folder: &Path, base: u64) -> PathBuf {
     folder.join(format!("{base:016x}.log"))
@@ -150,13 +147,10 @@ impl Log {
         };
         // Whatever a crash left after the end must never be taken for a block.
         file.set_len(at - base)?;
-        fill(&file, at - base, segment_octets)?;
-        // Whatever a process before this one left of a spare is of unknown length.
-        match std::fs::remove_file(folder.join(SPARE)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let spare = prepare(folder, segment_octets);
+        allocate(&file, at - base, segment_octets)?;
+        Spare::remove_old(folder)?;
+        let spare = Spare::prepare(folder, segment_octets);
+        spare.follow(at - base);
         let tail = tail(folder, &file, base, at)?;
         Ok(Log {
             folder: folder.to_owned(),
@@ -210,16 +204,16 @@ impl Log {
 
     /// The spare under its own name; where there is none, a new one.
     fn next_segment(&mut self) -> io::Result<File> {
-        let is_ready = self.spare.take().is_some_and(|thread| matches!(thread.join(), Ok(Ok(()))));
-        let file = if is_ready {
-            let path = segment_path(&self.folder, self.at);
-            std::fs::rename(self.folder.join(SPARE), &path)?;
-            sync_folder(&self.folder)?;
-            OpenOptions::new().read(true).write(true).open(path)?
-        } else {
-            create(&self.folder, self.at, self.segment_octets)?
+        let file = match self.spare.take() {
+            Some(spare) => {
+                let path = segment_path(&self.folder, self.at);
+                std::fs::rename(spare, &path)?;
+                sync_folder(&self.folder)?;
+                OpenOptions::new().read(true).write(true).open(path)?
+            }
+            None => create(&self.folder, self.at, self.segment_octets)?,
         };
-        self.spare = prepare(&self.folder, self.segment_octets);
+        self.spare = Spare::prepare(&self.folder, self.segment_octets);
         Ok(file)
     }
 
@@ -241,6 +235,7 @@ impl Log {
             None => self.file.write_all_at(block, offset)?,
         }
         self.at += block.len() as u64;
+        self.spare.follow(self.at - self.base);
         Ok(())
     }
 
@@ -280,57 +275,8 @@ fn tail(folder: &Path, file: &File, base: u64, at: u64) -> io::Result<Option<Tai
 fn create(folder: &Path, base: u64, octets: u64) -> io::Result<File> {
     let path = segment_path(folder, base);
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    fill(&file, 0, octets)?;
+    allocate(&file, 0, octets)?;
     file.sync_all()?;
     sync_folder(folder)?;
     Ok(file)
-}
-
-/// Has another thread write zeros to a spare segment: a sync of blocks that take their place has no metadata to write, where allocated blocks
-/// that were never written still have (measured on ext4: one in ten syncs takes twice as long).
-fn prepare(folder: &Path, octets: u64) -> Option<JoinHandle<io::Result<()>>> {
-    let path = folder.join(SPARE);
-    let write = move || {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        fill(&file, 0, octets)?;
-        let past_the_cache = direct::open(&path).filter(|direct| write_zeros(direct, octets).is_ok());
-        if past_the_cache.is_none() {
-            write_zeros(&file, octets)?;
-        }
-        file.sync_all()
-    };
-    // Without a thread the next segment is made when it is needed.
-    std::thread::Builder::new().name("ledger-segment".to_owned()).spawn(write).ok()
-}
-
-const ZEROS_OCTETS: usize = 1 << 20;
-
-fn write_zeros(file: &File, octets: u64) -> io::Result<()> {
-    let zeros = Aligned::zeros(ZEROS_OCTETS.min(octets as usize));
-    let mut at = 0;
-    while at < octets {
-        let len = zeros.get().len().min((octets - at) as usize);
-        file.write_all_at(&zeros.get()[..len], at)?;
-        at += len as u64;
-    }
-    Ok(())
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        // The thread writes into this folder; who dropped the log may remove it.
-        self.spare.take().map(JoinHandle::join);
-    }
-}
-
-/// Allocates the rest of a segment, so that a sync has no change of length to write.
-fn fill(file: &File, from: u64, to: u64) -> io::Result<()> {
-    if to <= from {
-        return Ok(());
-    }
-    use rustix::fs::{FallocateFlags, fallocate};
-    match fallocate(file, FallocateFlags::empty(), from, to - from) {
-        Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(to),
-        done => Ok(done?),
-    }
 }

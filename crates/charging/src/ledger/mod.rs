@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod audit;
+mod background;
 pub mod batch;
 pub mod block;
 mod bundle;
@@ -37,6 +38,7 @@ mod sessions;
 pub mod shard;
 pub mod shared;
 pub mod snapshot;
+mod spare;
 pub mod tariff;
 pub mod tariff_spec;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Queue, Submission, Waiting};
+use crate::ledger::background;
 use crate::ledger::block;
 use crate::ledger::flights::Flights;
 use crate::ledger::log::{Fsync, Log, Segments};
@@ -277,7 +278,7 @@ impl Owner {
                 tracing::warn!(shard, %error, "no snapshot of the ledger could be written; starts take longer")
             }
         };
-        match std::thread::Builder::new().name(format!("ledger-{shard}-snapshot")).spawn(write) {
+        match background::spawn(format!("ledger-{shard}-snapshot"), write) {
             Ok(thread) => self.snapshot = Some(thread),
             Err(error) => tracing::warn!(shard, %error, "no thread for a snapshot of the ledger"),
         }
