@@ -200,7 +200,8 @@ impl Making {
     fn start(lines: usize) -> Option<Making> {
         let hurry = Arc::new(AtomicBool::new(false));
         let told = hurry.clone();
-        let thread = background::spawn("ledger-table".to_owned(), move || Table::touched(lines, &told)).ok()?;
+        let thread =
+            background::spawn("ledger-table".to_owned(), move || Table::touched(lines, &told)).ok()?;
         Some(Making { thread, hurry })
     }
 

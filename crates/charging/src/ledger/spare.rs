@@ -70,8 +70,7 @@ impl Spare {
             let file = OpenOptions::new().write(true).create(true).truncate(true).open(&to)?;
             allocate(&file, 0, octets)?;
             let past_the_cache = direct::open(&to);
-            let is_written =
-                past_the_cache.is_some_and(|direct| write_zeros(&direct, octets, &told).is_ok());
+            let is_written = past_the_cache.is_some_and(|direct| write_zeros(&direct, octets, &told).is_ok());
             if !is_written {
                 write_zeros(&file, octets, &told)?;
             }

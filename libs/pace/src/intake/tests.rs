@@ -39,7 +39,11 @@ fn a_sender_that_goes_over_to_bursts_is_joined_at_once_whatever_it_sent_before()
         let reasons = reasons(&moments);
         let count = |wanted| reasons.iter().filter(|reason| **reason == wanted).count();
         assert_eq!(count(IntakeReason::NothingToJoin), given_up, "{reasons:?}");
-        assert_eq!((count(IntakeReason::Joins), count(IntakeReason::MoreSockets)), (given_up, 0), "{reasons:?}");
+        assert_eq!(
+            (count(IntakeReason::Joins), count(IntakeReason::MoreSockets)),
+            (given_up, 0),
+            "{reasons:?}"
+        );
         let lost: f64 = moments.iter().map(|moment| moment.dropped).sum();
         assert!(given_up > 0 || lost == 0.0, "{lost} of what was joined all along");
         assert_eq!(dropped(&moments, 5.25), 0.0, "two looks after the step");
