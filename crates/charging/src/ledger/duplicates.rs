@@ -1,9 +1,11 @@
 //! Which requests came before, in eight octets each: 28 bits of the request's hash and 36 of the position of its entry in the log. Seven of
-//! them and a mark fill one cache line, so looking costs one miss. Nothing is ever deleted: an entry is over when its position is below
+//! them and a mark fill one cache line. The mark says which requests found no place there and stand in a later line, so looking costs one
+//! miss, also where a table is full. Nothing is ever deleted: an entry is over when its position is below
 //! what was current one window ago. A find is only a guess; who asks reads the log at that position, where the whole hash stands.
 //!
 //! A table that does not last is followed by a larger one. Hundreds of MiB that nobody has touched take the system tenths of a second to
 //! give, so a thread of its own makes the next table ahead. A request waits for that only where it finds no place in [`LINES_MEANWHILE`] lines.
+//! What the largest table has no room for pushes out the oldest, and what a request costs stays the same.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,18 +22,41 @@ const WAYS: usize = 7;
 const LINES_MAX: usize = 8;
 /// The same while the next table is not there yet.
 const LINES_MEANWHILE: usize = 64;
+/// The same where no larger table follows and this one is [`SATURATED`]: hardly any line has a place, and each looked at is a miss.
+const LINES_SATURATED: usize = 1;
 /// Positions are kept without what is above 64 GiB: a window has less log than that, and what looks young though it is very old is found
 /// out when the log is read.
 const POSITION_BITS: u32 = 36;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
-/// One cache line: seven entries, and the position (plus one) until which entries of this line stand in the next one.
+/// One cache line: seven entries and a mark. That has one bit for each 28th of the hashes, set where one of them went on to the next line,
+/// and the position of the last that did.
 type Line = [u64; WAYS + 1];
 const LINE_WORDS: usize = WAYS + 1;
+const MARK_BITS: u64 = 64 - POSITION_BITS as u64;
 
 #[inline]
 fn entry_of(hash: u64, position: u64) -> u64 {
     hash >> POSITION_BITS << POSITION_BITS | position & POSITION_MASK
+}
+
+/// The bit of a mark for this hash. The print is spread anew: hashes that have a line in common may differ in few bits.
+#[inline]
+fn mark_of(hash: u64) -> u64 {
+    let spread = (hash >> POSITION_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    1 << (u64::from(POSITION_BITS) + (spread * MARK_BITS >> 32))
+}
+
+/// Whether what has this position (an entry, a mark) is more than `young` octets of log behind `newest`.
+#[inline]
+fn is_past(word: u64, newest: u64, young: u64) -> bool {
+    newest.wrapping_sub(word) & POSITION_MASK > young
+}
+
+/// Whether what has this bit of the mark may stand in the next line.
+#[inline]
+fn goes_on(line: &Line, mark: u64, newest: u64, young: u64) -> bool {
+    line[WAYS] & mark != 0 && !is_past(line[WAYS], newest, young)
 }
 
 /// The place of the oldest entry.
@@ -48,8 +73,10 @@ struct Table {
     /// The first word that begins a cache line.
     first: usize,
     mask: usize,
-    /// How many lines from its own an entry may stand.
+    /// How many lines from its own a new entry may stand.
     reach: usize,
+    /// The same of an old one.
+    reach_of_old: usize,
     /// Entries written since the table was made.
     written: u64,
     /// The newest position in it.
@@ -65,7 +92,15 @@ impl Table {
             first if first < LINE_WORDS => first,
             _ => 0,
         };
-        Table { words, first, mask: lines - 1, reach: LINES_MAX, written: 0, newest: 0 }
+        Table {
+            words,
+            first,
+            mask: lines - 1,
+            reach: LINES_MAX,
+            reach_of_old: LINES_MAX,
+            written: 0,
+            newest: 0,
+        }
     }
 
     /// A table whose memory the system has given already. A page takes a processor for milliseconds, and nothing else runs on it
@@ -106,7 +141,8 @@ impl Table {
 
     #[inline]
     fn find(&self, hash: u64, newest: u64, floor: u64, mut is_it: impl FnMut(u64) -> bool) -> Option<u64> {
-        for step in 0..self.reach {
+        let (mark, young) = (mark_of(hash), newest.saturating_sub(floor));
+        for step in 0..self.reach_of_old {
             let line = self.line((hash as usize).wrapping_add(step));
             // Nearly always no print is the same: one look at all of them, without a branch for each.
             let nearest = line[..WAYS].iter().fold(u64::MAX, |nearest, entry| nearest.min(entry ^ hash));
@@ -115,7 +151,7 @@ impl Table {
             {
                 return Some(position);
             }
-            if line[WAYS] <= floor {
+            if !goes_on(line, mark, newest, young) {
                 break;
             }
         }
@@ -140,17 +176,18 @@ impl Table {
     fn insert(&mut self, hash: u64, position: u64, floor: u64) -> bool {
         self.written += 1;
         self.newest = position;
-        let reach = self.reach;
+        let (reach, mark, young) = (self.reach, mark_of(hash), position.saturating_sub(floor));
         for step in 0..reach {
             let line = self.line_mut((hash as usize).wrapping_add(step));
-            let young = position.saturating_sub(floor);
-            let is_over = |entry: &u64| *entry == 0 || position.wrapping_sub(*entry) & POSITION_MASK > young;
+            let is_over = |entry: &u64| *entry == 0 || is_past(*entry, position, young);
             if let Some(place) = line[..WAYS].iter_mut().find(|entry| is_over(entry)) {
                 *place = entry_of(hash, position);
                 return true;
             }
             if step + 1 < reach {
-                line[WAYS] = position + 1;
+                // Who went on longer than a window ago is not looked for any more.
+                let marked = if is_past(line[WAYS], position, young) { 0 } else { line[WAYS] };
+                line[WAYS] = entry_of(marked | mark, position);
             }
         }
         false
@@ -165,10 +202,8 @@ impl Table {
     /// How many entries are live, by a sample of the lines.
     fn live(&self, floor: u64) -> u64 {
         let sample = self.lines().min(256);
-        let is_live = |entry: u64| {
-            entry != 0
-                && self.newest.wrapping_sub(entry) & POSITION_MASK <= self.newest - floor.min(self.newest)
-        };
+        let is_live =
+            |entry: u64| entry != 0 && !is_past(entry, self.newest, self.newest.saturating_sub(floor));
         let live =
             (0..sample).flat_map(|line| &self.line(line)[..WAYS]).filter(|entry| is_live(**entry)).count();
         live as u64 * self.lines() as u64 / sample as u64
@@ -181,6 +216,8 @@ const SOON: (u64, u64) = (1, 4);
 const FULL: (u64, u64) = (7, 10);
 /// After so large a part was written it is looked again how many entries are live.
 const LOOK: (u64, u64) = (1, 64);
+/// From this part on a table that no larger one follows hardly has a place for anybody.
+const SATURATED: (u64, u64) = (8, 10);
 /// From this part on the next one is awaited without rests.
 const HURRY: (u64, u64) = (1, 2);
 /// Words of the system's smallest page, 4 KiB, and of a large one, 2 MiB.
@@ -314,6 +351,7 @@ impl Duplicates {
             self.next = self.next.take().or_else(|| Making::start(lines));
             if self.is_next_awaited() && self.newest.reach < LINES_MEANWHILE {
                 self.newest.reach = LINES_MEANWHILE;
+                self.newest.reach_of_old = LINES_MEANWHILE;
             } else {
                 self.grow();
             }
@@ -331,8 +369,12 @@ impl Duplicates {
     #[cold]
     fn look(&mut self) {
         self.look_at = self.newest.written + self.newest.part(LOOK).max(1);
-        let Some(lines) = self.larger() else { return };
         let live = self.newest.live(self.floor);
+        let Some(lines) = self.larger() else {
+            let is_saturated = live >= self.newest.part(SATURATED);
+            self.newest.reach = if is_saturated { LINES_SATURATED } else { LINES_MAX };
+            return;
+        };
         if live >= self.newest.part(SOON) && self.next.is_none() {
             self.next = Making::start(lines);
         }
@@ -427,6 +469,47 @@ mod tests {
         }
         assert!(seen.forgotten > 0 && seen.octets() == 64 * 16);
         assert!((990..1_000).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+    }
+
+    /// How many lines are looked at for this hash.
+    fn lines_looked(table: &Table, hash: u64, floor: u64) -> usize {
+        let (mark, young) = (mark_of(hash), table.newest.saturating_sub(floor));
+        let line = |step: usize| table.line((hash as usize).wrapping_add(step));
+        1 + (0..table.reach_of_old - 1)
+            .take_while(|step| goes_on(line(*step), mark, table.newest, young))
+            .count()
+    }
+
+    #[test]
+    fn what_a_full_table_has_no_room_for_costs_no_more_than_what_it_has() {
+        let mut seen = Duplicates::new(60 * SECOND, FIRST, FIRST);
+        let room = seen.newest.part((1, 1));
+        let mut looked = Vec::new();
+        for i in 0..room * 2 {
+            seen.advance(i, 64 + i * 70);
+            seen.insert(hash(i), 64 + i * 70);
+            if i % (room / 4) == 0 && i > 0 {
+                let new = room * 4..room * 4 + 10_000;
+                looked.push(new.map(|new| lines_looked(&seen.newest, hash(new), seen.floor)).sum::<usize>());
+            }
+        }
+        assert_eq!(seen.newest.reach, LINES_SATURATED);
+        // A quarter, half and three quarters full, and then over and over again.
+        assert!(
+            looked[..3].iter().all(|lines| *lines < 11_000)
+                && looked[3..].iter().all(|lines| *lines < 13_000)
+        );
+        assert!((room * 19 / 10..room * 2).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+        // When they are over there is room again.
+        for i in 0..3 {
+            seen.advance(61 * SECOND * (i + 1), 64 + room * 2 * 70);
+        }
+        let later = room * 2 + 1..room * 2 + 1 + room / 2;
+        later.clone().for_each(|i| seen.insert(hash(i), 64 + i * 70));
+        assert_eq!(seen.newest.reach, LINES_MAX);
+        assert!(later.clone().all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+        let lines = later.map(|i| lines_looked(&seen.newest, hash(i), seen.floor)).sum::<usize>();
+        assert!((lines as u64) < room / 2 * 11 / 10, "marks of what is over are not followed: {lines}");
     }
 
     #[test]
