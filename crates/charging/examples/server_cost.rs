@@ -2,8 +2,9 @@
 //! `valgrind --tool=callgrind --toggle-collect=...`, whose sums over `Bench::receive`, `apply`, `answer` and `transmit` do not depend on what
 //! else runs.
 //!
-//! `cargo run --release -p charging --example server_cost -- [TURNS] [varied|sessions]`, each of 64 requests; `varied`: of many shapes, so that
-//! each is checked and read in full; `sessions`: INITIAL, UPDATE and TERMINATION of two services in turn.
+//! `cargo run --release -p charging --example server_cost -- [TURNS] [event|varied|sessions|mixed] [ACCOUNTS]`, each of 64 requests; `varied`: of many
+//! shapes, so that each is checked and read in full; `sessions`: INITIAL, UPDATE and TERMINATION of two services, a turn of each; `mixed`: all three in
+//! each turn, as a server has them that many clients ask.
 
 use charging::ledger::Config;
 use charging::ledger::config::DefaultAccount;
@@ -18,7 +19,7 @@ use std::time::Instant;
 
 /// Requests of a turn.
 const TOGETHER: u32 = 64;
-/// Accounts, each debited in its turn.
+/// Accounts, each debited in its turn, where no number of them is named.
 const ACCOUNTS: u32 = 6_400;
 /// Simulated time of a turn: 300,000 requests a second.
 const TURN_US: u64 = 213;
@@ -40,6 +41,7 @@ enum Pattern {
     Event,
     Varied,
     Sessions,
+    Mixed,
 }
 
 /// Two services of a session: what is asked for and what was used.
@@ -98,9 +100,9 @@ impl Template {
         Template { octets, session_end, account_end, service_end }
     }
 
-    fn write(&mut self, session: u32, number: u32, output: &mut Vec<u8>) {
+    fn write(&mut self, session: u32, number: u32, accounts: u32, output: &mut Vec<u8>) {
         digits(&mut self.octets[self.session_end - 12..self.session_end], session);
-        let account = session.wrapping_mul(2_654_435_761) % ACCOUNTS;
+        let account = session.wrapping_mul(2_654_435_761) % accounts;
         digits(&mut self.octets[self.account_end - 8..self.account_end], account);
         self.octets[12..16].copy_from_slice(&number.to_be_bytes());
         self.octets[16..20].copy_from_slice(&number.to_be_bytes());
@@ -109,6 +111,12 @@ impl Template {
         }
         output.extend_from_slice(&self.octets);
     }
+}
+
+/// Some number that nobody foresees.
+fn spread(number: u32) -> u32 {
+    let product = (number ^ number >> 16).wrapping_mul(0x85eb_ca6b);
+    (product ^ product >> 13).wrapping_mul(0xc2b2_ae35) >> 7
 }
 
 fn digits(place: &mut [u8], mut number: u32) {
@@ -129,8 +137,32 @@ fn assert_good(mut answers: &[u8], requests: u32) {
     assert!(answers.is_empty());
 }
 
+/// Writes the requests of a turn, and says how many. Each of so many sessions has one in it; `is_mixed`: they are not equally far, and come
+/// in another order each time.
+fn write_turn(
+    templates: &mut [Template],
+    is_mixed: bool,
+    turn: u32,
+    accounts: u32,
+    input: &mut Vec<u8>,
+) -> u32 {
+    let (kinds, shuffle, mut requests) = (templates.len() as u32, spread(turn) % TOGETHER, 0);
+    for place in 0..TOGETHER {
+        let line = if is_mixed { place ^ shuffle } else { place };
+        let at = turn + if is_mixed { spread(line) % kinds } else { 0 };
+        // None begins in its middle.
+        if at % kinds <= turn {
+            let (session, number) = (at / kinds * TOGETHER + line, turn * TOGETHER + place);
+            templates[(at % kinds) as usize].write(session, number, accounts, input);
+            requests += 1;
+        }
+    }
+    requests
+}
+
 fn main() {
     let turns: u32 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20_000);
+    let accounts: u32 = std::env::args().nth(3).and_then(|text| text.parse().ok()).unwrap_or(ACCOUNTS);
     let server = ServerConfig {
         origin_host: "ocs.bench.example".to_owned(),
         origin_realm: "bench.example".to_owned(),
@@ -141,9 +173,13 @@ fn main() {
     let pattern = match std::env::args().nth(2).as_deref() {
         Some("varied") => Pattern::Varied,
         Some("sessions") => Pattern::Sessions,
+        Some("mixed") => Pattern::Mixed,
         _ => Pattern::Event,
     };
-    let types: &[u32] = if pattern == Pattern::Sessions { &[1, 2, 3] } else { &[4] };
+    let types: &[u32] = match pattern {
+        Pattern::Sessions | Pattern::Mixed => &[1, 2, 3],
+        Pattern::Event | Pattern::Varied => &[4],
+    };
     let mut templates: Vec<Template> =
         types.iter().map(|kind| Template::new(*kind, pattern == Pattern::Varied)).collect();
     let (mut input, mut output) = (Vec::new(), Vec::new());
@@ -151,11 +187,7 @@ fn main() {
     for turn in 0..turns {
         input.clear();
         output.clear();
-        let kind = turn as usize % types.len();
-        for place in 0..TOGETHER {
-            let session = turn / types.len() as u32 * TOGETHER + place;
-            templates[kind].write(session, turn * TOGETHER + place, &mut input);
-        }
+        let requests = write_turn(&mut templates, pattern == Pattern::Mixed, turn, accounts, &mut input);
         let started = Instant::now();
         bench.receive(&input);
         let received = Instant::now();
@@ -165,7 +197,7 @@ fn main() {
         let answered = Instant::now();
         bench.transmit(&mut output);
         let sent = Instant::now();
-        assert_good(&output, TOGETHER);
+        assert_good(&output, requests);
         let moments = [started, received, applied, answered, sent];
         for (part, moment) in parts.iter_mut().zip(moments.windows(2)) {
             part.push((moment[1] - moment[0]).as_nanos() as u64);

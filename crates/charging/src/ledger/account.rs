@@ -81,10 +81,14 @@ impl Accounts {
         self.index[(hash >> self.shift) as usize]
     }
 
-    /// Reads the account that a slot points to.
+    /// The account that a key has by what stands in its slot, or in the next one where that is another's; and reads it.
     #[inline]
-    pub fn touch_account(&self, slot: u64) -> i64 {
-        self.arena.get((slot as u32).wrapping_sub(1) as usize).map_or(0, |account| account.posted)
+    pub fn touch_account(&self, hash: u64) -> (AccountNumber, i64) {
+        let at = (hash >> self.shift) as usize;
+        // No branch, which would be taken at random.
+        let is_other = usize::from(self.index[at] >> 32 != hash >> 32);
+        let number = (self.index[(at + is_other) & (self.index.len() - 1)] as AccountNumber).wrapping_sub(1);
+        (number, self.arena.get(number as usize).map_or(0, |account| account.posted))
     }
 
     /// The number behind a key.

@@ -19,11 +19,11 @@ pub(super) struct Left {
 }
 
 /// The tariff that holds for a service.
-pub(super) struct Rated {
+pub(super) struct Rated<'t> {
     tariff: u16,
-    pub(super) rates: Rates,
-    /// Another one, while what is granted now is good.
-    pub(super) change: Option<Change>,
+    pub(super) rates: &'t Rates,
+    /// Another one, while what is granted now is good: rarely, so it is not to be carried about.
+    pub(super) change: Option<Box<Change>>,
 }
 
 impl Shard {
@@ -124,56 +124,57 @@ impl Shard {
         // What is left of a service's reservation when what it used before a change of the tariff is settled.
         let mut carried: Option<Reservation> = None;
         for service in request.services {
-            let reserved = || session.find(service.rating_group, service.service_id).copied();
-            let before = carried.take().or_else(reserved).unwrap_or_default();
-            let before = &before;
+            let carried_here = carried.take();
+            let reserved = || session.find(service.rating_group, service.service_id);
+            let before = carried_here.as_ref().or_else(reserved).unwrap_or(&Reservation::NONE);
             let Some(rated) = self.rated(service, before, left) else {
                 left.money = left.money.saturating_add(before.reserved);
                 entry.moved.pending -= before.reserved;
                 entry.services.push(ServiceEntry { result: result::RATING_FAILED, ..named(service) });
                 continue;
             };
-            let mut decided = self.decide_service(service, before, &rated, left);
+            let decided = entry.services.push_mut(named(service));
+            self.decide_service(service, before, &rated, left, decided);
             if service.is_before_change {
-                carried = Some(carry(before, &mut decided));
+                carried = Some(carry(before, decided));
             }
             entry.moved.posted -= decided.cost;
             entry.moved.pending += decided.reserved - before.reserved;
-            entry.services.push(decided);
         }
     }
 
     /// Under which tariff a service is: what it used before a change under that of its reservation.
-    pub(super) fn rated(&self, service: &Service, before: &Reservation, left: &Left) -> Option<Rated> {
+    pub(super) fn rated(&self, service: &Service, before: &Reservation, left: &Left) -> Option<Rated<'_>> {
         let tariffs = &self.config.tariffs;
         if service.is_before_change
             && let Some(rates) = tariffs.rates(before.tariff)
         {
-            return Some(Rated { tariff: before.tariff, rates: *rates, change: None });
+            return Some(Rated { tariff: before.tariff, rates, change: None });
         }
         let (tariff, rates) = tariffs.find(&left.target, service.rating_group, self.now_us)?;
         let until_us = self.now_us.saturating_add(u64::from(self.config.validity_s) * 1_000_000);
         let is_granted = service.requested.is_some() && left.may_grant;
         let change = is_granted
             .then(|| tariffs.change(&left.target, service.rating_group, self.now_us, until_us))
-            .flatten();
-        Some(Rated { tariff, rates: *rates, change })
+            .flatten()
+            .map(Box::new);
+        Some(Rated { tariff, rates, change })
     }
 
     fn decide_service(
         &self,
         service: &Service,
         before: &Reservation,
-        rated: &Rated,
+        rated: &Rated<'_>,
         left: &mut Left,
-    ) -> ServiceEntry {
+        decided: &mut ServiceEntry,
+    ) {
         left.money = left.money.saturating_add(before.reserved);
         left.bundled = left.bundled.saturating_add(before.bundle_reserved);
-        let (mut decided, totals) = charge(service, before, rated, left);
+        let totals = charge(service, before, rated, left, decided);
         if decided.result == result::SUCCESS {
-            self.give(service, &totals, rated, left, &mut decided);
+            self.give(service, &totals, rated, left, decided);
         }
-        decided
     }
 
     /// Reserves what is asked for, if anything is.
@@ -181,7 +182,7 @@ impl Shard {
         &self,
         service: &Service,
         totals: &Units,
-        rated: &Rated,
+        rated: &Rated<'_>,
         left: &mut Left,
         decided: &mut ServiceEntry,
     ) {
@@ -199,7 +200,7 @@ impl Shard {
         &self,
         requested: &Units,
         totals: &Units,
-        rated: &Rated,
+        rated: &Rated<'_>,
         left: &mut Left,
         decided: &mut ServiceEntry,
     ) {
@@ -223,7 +224,7 @@ impl Shard {
             final_action: if decided.is_final { self.config.final_action as u8 } else { 0 },
             threshold_percent: self.config.threshold_percent,
             holding_s: self.config.holding_s,
-            tariff_change_s: rated.change.map_or(0, |change| change.at_s),
+            tariff_change_s: rated.change.as_ref().map_or(0, |change| change.at_s),
             pool: self.pool(rated, decided, bundled),
         };
         decided.reserved = cost;
@@ -294,11 +295,11 @@ impl Shard {
     }
 }
 
-impl Rated {
+impl Rated<'_> {
     /// As many of the wanted units as a budget pays, whichever tariff they are used under, and what they cost at most.
     fn affordable(&self, totals: &Units, wanted: &Units, budget: i64) -> Option<(Units, i64)> {
         let (now, cost) = self.rates.affordable(totals, wanted, budget)?;
-        let Some(change) = self.change else { return Some((now, cost)) };
+        let Some(change) = &self.change else { return Some((now, cost)) };
         let (both, later_cost) = change.rates.affordable(&Units::default(), &now, budget)?;
         Some((both, self.rates.price_of_more(totals, &both)?.max(later_cost)))
     }
@@ -326,33 +327,33 @@ fn take_nothing(service: &mut ServiceEntry) {
     (service.bundled, service.bundle_reserved) = (0, 0);
 }
 
-/// Takes what was used of a service. Gives what is to be on record, and all that was used so far under this tariff.
+/// Takes what was used of a service, and notes what is to be on record. Gives all that was used so far under this tariff.
 pub(super) fn charge(
     service: &Service,
     before: &Reservation,
-    rated: &Rated,
+    rated: &Rated<'_>,
     left: &mut Left,
-) -> (ServiceEntry, Units) {
+    decided: &mut ServiceEntry,
+) -> Units {
     let Rated { tariff, rates, .. } = *rated;
-    let mut decided = ServiceEntry { tariff, ..named(service) };
-    let mut totals = if before.tariff == tariff { before.totals } else { Units::default() };
-    if let Some(used) = service.used.filter(|used| !used.is_empty()) {
-        decided.bundled = used.specific.min(left.bundled);
-        let paid = Units { specific: used.specific - decided.bundled, ..used };
-        let (Some(price), Some(sum)) = (rates.price_of_more(&totals, &paid), totals.plus(&paid)) else {
-            decided.bundled = 0;
-            decided.result = result::RATING_FAILED;
-            return (decided, totals);
-        };
-        totals = sum;
-        // What was used over what can be paid goes on record and not into the balance.
-        decided.used = paid;
-        decided.cost = price.min(left.money.max(0));
-        decided.shortfall = price - decided.cost;
-        left.money -= decided.cost;
-        left.bundled -= decided.bundled;
-    }
-    (decided, totals)
+    decided.tariff = tariff;
+    let totals = if before.tariff == tariff { before.totals } else { Units::default() };
+    let Some(used) = service.used.filter(|used| !used.is_empty()) else {
+        return totals;
+    };
+    let bundled = used.specific.min(left.bundled);
+    let paid = Units { specific: used.specific - bundled, ..used };
+    let (Some(price), Some(sum)) = (rates.price_of_more(&totals, &paid), totals.plus(&paid)) else {
+        decided.result = result::RATING_FAILED;
+        return totals;
+    };
+    // What was used over what can be paid goes on record and not into the balance.
+    (decided.bundled, decided.used) = (bundled, paid);
+    decided.cost = price.min(left.money.max(0));
+    decided.shortfall = price - decided.cost;
+    left.money -= decided.cost;
+    left.bundled -= bundled;
+    sum
 }
 
 /// What a service used before a change of the tariff is a record of its own. Gives what is left of its reservation.

@@ -139,6 +139,14 @@ impl Table {
         self.words[from..].first_chunk_mut().expect("there is a line more than lines are used")
     }
 
+    /// Reads the lines of these hashes, and then the next ones of those that have no place free: no branch depends on which.
+    fn touch(&self, hashes: &[u64]) -> u64 {
+        let line = |hash: u64, step: usize| self.line((hash as usize).wrapping_add(step));
+        let sum = hashes.iter().fold(0, |sum, hash| sum ^ line(*hash, 0)[0]);
+        let is_full = |hash: u64| usize::from(line(hash, 0)[WAYS - 1] != 0);
+        hashes.iter().fold(sum, |sum, hash| sum ^ line(*hash, is_full(*hash))[0])
+    }
+
     #[inline]
     fn find(&self, hash: u64, newest: u64, floor: u64, mut is_it: impl FnMut(u64) -> bool) -> Option<u64> {
         let (mark, young) = (mark_of(hash), newest.saturating_sub(floor));
@@ -179,9 +187,11 @@ impl Table {
         let (reach, mark, young) = (self.reach, mark_of(hash), position.saturating_sub(floor));
         for step in 0..reach {
             let line = self.line_mut((hash as usize).wrapping_add(step));
-            let is_over = |entry: &u64| *entry == 0 || is_past(*entry, position, young);
-            if let Some(place) = line[..WAYS].iter_mut().find(|entry| is_over(entry)) {
-                *place = entry_of(hash, position);
+            let is_over = |entry: u64| entry == 0 || is_past(entry, position, young);
+            // All are looked at, without a branch for each: where the first free one is cannot be foreseen.
+            let free = (0..WAYS).fold(0, |free, way| free | u32::from(is_over(line[way])) << way);
+            if free != 0 {
+                line[free.trailing_zeros() as usize] = entry_of(hash, position);
                 return true;
             }
             if step + 1 < reach {
@@ -316,11 +326,9 @@ impl Duplicates {
         self.floor
     }
 
-    /// Reads the line of a hash, so that the misses of a batch overlap.
-    #[inline]
-    pub fn touch(&self, hash: u64) -> u64 {
-        let newest = self.newest.line(hash as usize)[0];
-        self.older.iter().fold(newest, |sum, table| sum ^ table.line(hash as usize)[0])
+    /// Reads where these hashes are looked for, so that the misses overlap.
+    pub fn touch(&self, hashes: &[u64]) -> u64 {
+        self.older.iter().chain([&self.newest]).fold(0, |sum, table| sum ^ table.touch(hashes))
     }
 
     /// The position of the request with this hash, if `is_it` says of the entry there that it is.

@@ -16,14 +16,14 @@ struct Charged<'r> {
     service: &'r Service,
     /// Its place in the entry.
     place: usize,
-    rated: Rated,
+    rated: Rated<'r>,
     totals: Units,
 }
 
 impl Shard {
     /// What is told of the pool with a grant. Whoever has no rating group is alone in its session; units from a bundle are no money, and what
     /// may be used under either of two tariffs has no one weight.
-    pub(super) fn pool(&self, rated: &Rated, decided: &ServiceEntry, bundled: u64) -> Weights {
+    pub(super) fn pool(&self, rated: &Rated<'_>, decided: &ServiceEntry, bundled: u64) -> Weights {
         let is_pooled = self.config.credit_pool
             && decided.rating_group.is_some()
             && bundled == 0
@@ -58,7 +58,7 @@ impl Shard {
     }
 
     fn charge_pooled<'r>(
-        &self,
+        &'r self,
         request: &Request<'r>,
         session: &Session,
         left: &mut Left,
@@ -67,19 +67,21 @@ impl Shard {
         let mut carried: Option<Reservation> = None;
         let mut all = Vec::with_capacity(request.services.len());
         for service in request.services {
-            let reserved = || session.find(service.rating_group, service.service_id).copied();
-            let before = carried.take().or_else(reserved).unwrap_or_default();
-            let Some(rated) = self.rated(service, &before, left) else {
+            let carried_here = carried.take();
+            let reserved = || session.find(service.rating_group, service.service_id);
+            let before = carried_here.as_ref().or_else(reserved).unwrap_or(&Reservation::NONE);
+            let Some(rated) = self.rated(service, before, left) else {
                 entry.services.push(ServiceEntry { result: result::RATING_FAILED, ..named(service) });
                 continue;
             };
-            let (mut decided, totals) = charge(service, &before, &rated, left);
+            let place = entry.services.len();
+            let decided = entry.services.push_mut(named(service));
+            let totals = charge(service, before, &rated, left, decided);
             if service.is_before_change {
-                carried = Some(carry(&before, &mut decided));
+                carried = Some(carry(before, decided));
             } else if decided.result == result::SUCCESS {
-                all.push(Charged { service, place: entry.services.len(), rated, totals });
+                all.push(Charged { service, place, rated, totals });
             }
-            entry.services.push(decided);
         }
         all
     }

@@ -49,6 +49,71 @@ pub struct Reservation {
     pub is_pooled: bool,
 }
 
+impl Reservation {
+    pub const NONE: Reservation = Reservation {
+        rating_group: None,
+        service_id: None,
+        reserved: 0,
+        bundle_reserved: 0,
+        tariff: 0,
+        totals: Units { present: 0, time_s: 0, octets: 0, specific: 0, money: 0 },
+        is_starved: false,
+        is_pooled: false,
+    };
+}
+
+/// Most sessions have one service or two: those need no room of their own.
+const FEW: usize = 2;
+
+/// What is reserved for the services of a session, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub struct Reservations {
+    few: [Reservation; FEW],
+    few_len: u8,
+    /// All after those.
+    more: Vec<Reservation>,
+}
+
+impl PartialEq for Reservations {
+    fn eq(&self, other: &Reservations) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Reservations {}
+
+impl Reservations {
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &Reservation> {
+        self.few[..usize::from(self.few_len).min(FEW)].iter().chain(&self.more)
+    }
+
+    /// The one in a place, of which `iter` says that it is there.
+    fn at_mut(&mut self, place: usize) -> &mut Reservation {
+        match place.checked_sub(usize::from(self.few_len)) {
+            Some(place) => &mut self.more[place],
+            None => &mut self.few[place],
+        }
+    }
+
+    /// None is there any more; the memory stays.
+    pub fn clear(&mut self) {
+        self.few_len = 0;
+        self.more.clear();
+    }
+
+    fn push(&mut self, new: Reservation) -> &mut Reservation {
+        match self.few.get_mut(usize::from(self.few_len)) {
+            Some(place) => {
+                self.few_len += 1;
+                *place = new;
+                place
+            }
+            None => self.more.push_mut(new),
+        }
+    }
+}
+
 /// One open session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
@@ -62,14 +127,13 @@ pub struct Session {
     pub id: Vec<u8>,
     /// Who opened it.
     pub client: Option<ClientNumber>,
-    /// Most sessions have one service: it needs no room of its own.
-    pub first: Option<Reservation>,
-    pub more: Vec<Reservation>,
+    pub reservations: Reservations,
 }
 
 impl Session {
+    #[inline]
     pub fn reservations(&self) -> impl Iterator<Item = &Reservation> {
-        self.first.iter().chain(&self.more)
+        self.reservations.iter()
     }
 
     pub fn find(&self, rating_group: Option<u32>, service_id: Option<u32>) -> Option<&Reservation> {
@@ -78,16 +142,12 @@ impl Session {
 
     /// The reservation of a service, a new one where there is none.
     pub fn reservation(&mut self, rating_group: Option<u32>, service_id: Option<u32>) -> &mut Reservation {
-        let new = Reservation { rating_group, service_id, ..Reservation::default() };
         let is_it = |r: &Reservation| r.rating_group == rating_group && r.service_id == service_id;
-        if self.first.is_none() || self.first.as_ref().is_some_and(is_it) {
-            return self.first.get_or_insert(new);
+        let known = self.reservations.iter().position(is_it);
+        match known {
+            Some(place) => self.reservations.at_mut(place),
+            None => self.reservations.push(Reservation { rating_group, service_id, ..Reservation::NONE }),
         }
-        let at = self.more.iter().position(is_it).unwrap_or_else(|| {
-            self.more.push(new);
-            self.more.len() - 1
-        });
-        &mut self.more[at]
     }
 
     /// Whether a service of it would get more if there were money.

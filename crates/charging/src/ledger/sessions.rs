@@ -11,6 +11,7 @@ use super::account::AccountNumber;
 use super::client::ClientNumber;
 use super::hash::Hash128;
 use super::session::{Session, Taken};
+use super::tariff::Target;
 
 /// Where a session stands, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,12 +123,12 @@ impl Sessions {
     pub(super) fn begin(&mut self, known: Option<Place>, id: Hash128, begun: &Begun<'_>) -> Place {
         let place = self.open_slot(known, id);
         let session = &mut self.slots[place as usize].session;
-        let (mut session_id, mut more) = (std::mem::take(&mut session.id), std::mem::take(&mut session.more));
-        session_id.clear();
-        session_id.extend_from_slice(begun.session_id);
-        more.clear();
         let Begun { account, client, until_us, .. } = *begun;
-        *session = Session { account, id: session_id, client, more, until_us, ..Session::default() };
+        (session.account, session.client, session.until_us) = (account, client, until_us);
+        (session.number, session.target) = (0, Target::default());
+        session.id.clear();
+        session.id.extend_from_slice(begun.session_id);
+        session.reservations.clear();
         self.chain(place, account);
         self.watch(Place(place), until_us);
         Place(place)
@@ -286,10 +287,11 @@ impl Sessions {
         self.places.get(id).copied().unwrap_or(NOWHERE)
     }
 
-    /// Reads the account of the session in the place that was found.
+    /// Reads the session in the place that was found, and where the first one of an account stands.
     #[inline]
-    pub(super) fn touch_place(&self, place: u32) -> AccountNumber {
-        self.slots.get(place as usize).map_or(0, |slot| slot.session.account)
+    pub(super) fn touch_place(&self, place: u32, account: AccountNumber) -> u32 {
+        let session = self.slots.get(place as usize).map_or(0, |slot| slot.session.account);
+        session ^ self.first_of.get(account as usize).copied().unwrap_or(NOWHERE)
     }
 }
 

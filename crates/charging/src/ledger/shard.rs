@@ -56,8 +56,22 @@ impl Reading<'_> {
 /// What the requests of a batch will need, as far as it was found: kept for the next batch.
 #[derive(Debug, Default)]
 pub struct Slots {
+    /// What events, and requests of sessions, are known again by.
+    events: Vec<u64>,
+    requests: Vec<u64>,
+    /// The hashes of the accounts.
     accounts: Vec<u64>,
-    sessions: Vec<u32>,
+    /// The places of the sessions, and the hashes of their accounts.
+    sessions: Vec<(u32, u64)>,
+}
+
+impl Slots {
+    fn clear(&mut self) {
+        self.events.clear();
+        self.requests.clear();
+        self.accounts.clear();
+        self.sessions.clear();
+    }
 }
 
 /// Why an entry cannot follow on the state before it.
@@ -158,20 +172,23 @@ impl Shard {
         requests: impl Iterator<Item = (u64, &'a Kind, &'a Hash128, (u64, u64))>,
         slots: &mut Slots,
     ) -> u64 {
-        slots.accounts.clear();
-        slots.sessions.clear();
-        let mut sum = 0_u64;
+        slots.clear();
         for (hash, kind, session, (by_session, by_origin)) in requests {
             let is_of_session = of_session(kind);
-            let seen = if is_of_session { &self.requests } else { &self.events };
-            sum = sum.wrapping_add(seen.touch(by_session) ^ seen.touch(by_origin));
-            slots.accounts.push(self.accounts.touch_index(hash));
+            let seen = if is_of_session { &mut slots.requests } else { &mut slots.events };
+            seen.extend_from_slice(&[by_session, by_origin]);
+            slots.accounts.push(hash);
             if is_of_session {
-                slots.sessions.push(self.sessions.touch(session));
+                slots.sessions.push((self.sessions.touch(session), hash));
             }
         }
-        let accounts = slots.accounts.iter().map(|slot| self.accounts.touch_account(*slot) as u64);
-        let sessions = slots.sessions.iter().map(|place| u64::from(self.sessions.touch_place(*place)));
+        // A loop for each: the shorter it is, the more of its misses a processor has before it at once.
+        let sum = self.events.touch(&slots.events) ^ self.requests.touch(&slots.requests);
+        let sum = slots.accounts.iter().fold(sum, |sum, hash| sum ^ self.accounts.touch_index(*hash));
+        let accounts = slots.accounts.iter().map(|hash| self.accounts.touch_account(*hash).1 as u64);
+        let sessions = slots.sessions.iter().map(|(place, hash)| {
+            u64::from(self.sessions.touch_place(*place, self.accounts.touch_account(*hash).0))
+        });
         accounts.chain(sessions).fold(sum, u64::wrapping_add)
     }
 
