@@ -44,19 +44,27 @@ fn entry_of(hash: u64, position: u64) -> u64 {
 #[inline]
 fn mark_of(hash: u64) -> u64 {
     let spread = (hash >> POSITION_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    1 << (u64::from(POSITION_BITS) + (spread * MARK_BITS >> 32))
+    1 << (u64::from(POSITION_BITS) + ((spread * MARK_BITS) >> 32))
 }
 
-/// Whether what has this position (an entry, a mark) is more than `young` octets of log behind `newest`.
+/// Whether an entry of this position is more than `young` octets of log behind `newest`.
 #[inline]
-fn is_past(word: u64, newest: u64, young: u64) -> bool {
-    newest.wrapping_sub(word) & POSITION_MASK > young
+fn is_past(entry: u64, newest: u64, young: u64) -> bool {
+    newest.wrapping_sub(entry) & POSITION_MASK > young
+}
+
+/// Whether the last that went on from this line did so before the window. What was decided may be taken back, and then its positions are
+/// used again: so a mark can be ahead of what is newest. One that is further behind than this is taken for one ahead, which only costs a look.
+#[inline]
+fn is_mark_past(line: &Line, floor: u64) -> bool {
+    const BEHIND_MAX: u64 = 1 << (POSITION_BITS - 2);
+    floor.wrapping_sub(1).wrapping_sub(line[WAYS]) & POSITION_MASK < BEHIND_MAX
 }
 
 /// Whether what has this bit of the mark may stand in the next line.
 #[inline]
-fn goes_on(line: &Line, mark: u64, newest: u64, young: u64) -> bool {
-    line[WAYS] & mark != 0 && !is_past(line[WAYS], newest, young)
+fn goes_on(line: &Line, mark: u64, floor: u64) -> bool {
+    line[WAYS] & mark != 0 && !is_mark_past(line, floor)
 }
 
 /// The place of the oldest entry.
@@ -149,7 +157,7 @@ impl Table {
 
     #[inline]
     fn find(&self, hash: u64, newest: u64, floor: u64, mut is_it: impl FnMut(u64) -> bool) -> Option<u64> {
-        let (mark, young) = (mark_of(hash), newest.saturating_sub(floor));
+        let mark = mark_of(hash);
         for step in 0..self.reach_of_old {
             let line = self.line((hash as usize).wrapping_add(step));
             // Nearly always no print is the same: one look at all of them, without a branch for each.
@@ -159,7 +167,7 @@ impl Table {
             {
                 return Some(position);
             }
-            if !goes_on(line, mark, newest, young) {
+            if !goes_on(line, mark, floor) {
                 break;
             }
         }
@@ -196,7 +204,7 @@ impl Table {
             }
             if step + 1 < reach {
                 // Who went on longer than a window ago is not looked for any more.
-                let marked = if is_past(line[WAYS], position, young) { 0 } else { line[WAYS] };
+                let marked = if is_mark_past(line, floor) { 0 } else { line[WAYS] };
                 line[WAYS] = entry_of(marked | mark, position);
             }
         }
@@ -479,13 +487,29 @@ mod tests {
         assert!((990..1_000).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
     }
 
+    #[test]
+    fn what_went_on_to_another_line_is_found_also_when_later_ones_were_taken_back() {
+        let mut seen = Duplicates::new(60 * SECOND, FIRST, FIRST);
+        // All of one line.
+        let hash = |i: u64| hash(i) << 32 | 7;
+        let at = |i: u64| 10_000 + i * 70;
+        (0..20).for_each(|i| seen.insert(hash(i), at(i)));
+        // Others are decided, and taken back; somebody else's stand at their positions.
+        (20..40).for_each(|i| seen.insert(hash(i), at(i)));
+        (50..60).for_each(|i| seen.insert(hash(i), at(i - 30)));
+        assert!((0..20).all(|i| seen.find(hash(i), |found| found == at(i)).is_some()));
+        assert!((50..60).all(|i| seen.find(hash(i), |found| found == at(i - 30)).is_some()));
+        seen.advance(0, at(25));
+        seen.advance(61 * SECOND, at(31));
+        seen.advance(122 * SECOND, at(31));
+        assert_eq!((0..60).filter(|i| seen.find(hash(*i), |_| true).is_some()).count(), 0);
+    }
+
     /// How many lines are looked at for this hash.
     fn lines_looked(table: &Table, hash: u64, floor: u64) -> usize {
-        let (mark, young) = (mark_of(hash), table.newest.saturating_sub(floor));
+        let mark = mark_of(hash);
         let line = |step: usize| table.line((hash as usize).wrapping_add(step));
-        1 + (0..table.reach_of_old - 1)
-            .take_while(|step| goes_on(line(*step), mark, table.newest, young))
-            .count()
+        1 + (0..table.reach_of_old - 1).take_while(|step| goes_on(line(*step), mark, floor)).count()
     }
 
     #[test]
