@@ -67,10 +67,11 @@ pub struct Config {
     pub session_window_s: u32,
     /// How long an event is known again.
     pub event_window_s: u32,
-    /// Addresses for each of the two first tables of duplicates, of events and of sessions: 22 octets for each request of a window at
-    /// the usual rate. They become memory as far as they are used; a larger table follows where they do not last.
+    /// Addresses for each of the two first tables of duplicates, of events and of sessions, of all shards: 26 octets for each request of a
+    /// window at the usual rate. They become memory as far as they are used; a larger table follows where they do not last.
     pub duplicates_octets_first: usize,
-    /// The most for each of the two tables of duplicates; over it the oldest requests are forgotten, and counted.
+    /// The most for each of the two tables of duplicates, of all shards: by default that is 340,000 events a second, for 60 s. Over it the oldest
+    /// requests are forgotten, and counted.
     pub duplicates_octets_max: usize,
     pub sessions_max: usize,
     pub messages_max: usize,
@@ -94,10 +95,21 @@ impl Default for Config {
             session_window_s: 240,
             event_window_s: 60,
             duplicates_octets_first: 32 << 20,
-            duplicates_octets_max: 256 << 20,
+            duplicates_octets_max: 512 << 20,
             sessions_max: 4_000_000,
             messages_max: 16_000_000,
             accounts_max: super::account::ACCOUNTS_MAX,
+        }
+    }
+}
+
+impl Config {
+    /// The same for one of so many shards: what is for all of them is divided.
+    pub(super) fn of_one_shard(self, shards: usize) -> Config {
+        Config {
+            duplicates_octets_first: self.duplicates_octets_first / shards.max(1),
+            duplicates_octets_max: self.duplicates_octets_max / shards.max(1),
+            ..self
         }
     }
 }

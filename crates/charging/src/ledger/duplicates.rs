@@ -151,6 +151,10 @@ impl Table {
     fn touch(&self, hashes: &[u64]) -> u64 {
         let line = |hash: u64, step: usize| self.line((hash as usize).wrapping_add(step));
         let sum = hashes.iter().fold(0, |sum, hash| sum ^ line(*hash, 0)[0]);
+        if self.reach == LINES_SATURATED {
+            // Few stand elsewhere, and most lines are full.
+            return sum;
+        }
         let is_full = |hash: u64| usize::from(line(hash, 0)[WAYS - 1] != 0);
         hashes.iter().fold(sum, |sum, hash| sum ^ line(*hash, is_full(*hash))[0])
     }
@@ -235,7 +239,7 @@ const FULL: (u64, u64) = (7, 10);
 /// After so large a part was written it is looked again how many entries are live.
 const LOOK: (u64, u64) = (1, 64);
 /// From this part on a table that no larger one follows hardly has a place for anybody.
-const SATURATED: (u64, u64) = (8, 10);
+const SATURATED: (u64, u64) = (7, 10);
 /// From this part on the next one is awaited without rests.
 const HURRY: (u64, u64) = (1, 2);
 /// Words of the system's smallest page, 4 KiB, and of a large one, 2 MiB.
@@ -275,6 +279,8 @@ impl Making {
 /// Requests of one window of time.
 #[derive(Debug)]
 pub struct Duplicates {
+    /// Whose: for those who are told that some were forgotten.
+    kind: &'static str,
     window_us: u64,
     lines_max: usize,
     /// New entries go there.
@@ -289,19 +295,23 @@ pub struct Duplicates {
     past: VecDeque<(u64, u64)>,
     floor: u64,
     /// Entries that had to give way before their time.
-    pub forgotten: u64,
+    forgotten: u64,
+    /// The same, as far as they are counted for whoever asks, and when that was said last.
+    told: u64,
+    told_at_us: u64,
 }
 
-/// Each table after the first has eight times the room, so that there are never many to look into.
-const GROWTH: usize = 8;
+/// Each table after the first has so many times the room, so that there are never many to look into.
+const GROWTH: usize = 16;
 
 impl Duplicates {
     /// `octets_first`: addresses for the first table, which become memory as far as they are used. `octets_max`: those of the newest one; the ones before it, which only a growing rate brings, add at most as much again.
-    pub fn new(window_us: u64, octets_first: usize, octets_max: usize) -> Duplicates {
+    pub fn new(kind: &'static str, window_us: u64, octets_first: usize, octets_max: usize) -> Duplicates {
         let lines = |octets: usize| 1_usize << (octets / size_of::<Line>()).max(1).ilog2();
         let lines_max = lines(octets_max);
         let newest = Table::new(lines(octets_first).min(lines_max));
         Duplicates {
+            kind,
             window_us,
             lines_max,
             look_at: newest.part(SOON),
@@ -311,6 +321,8 @@ impl Duplicates {
             past: VecDeque::new(),
             floor: 1,
             forgotten: 0,
+            told: 0,
+            told_at_us: 0,
         }
     }
 
@@ -319,6 +331,9 @@ impl Duplicates {
         let step = self.window_us / 64;
         if self.past.back().is_none_or(|(at, _)| now_us >= at + step) {
             self.past.push_back((now_us, position));
+            if self.forgotten > self.told {
+                self.tell(now_us);
+            }
         }
         while let Some(&(_, next)) = self.past.get(1).filter(|(at, _)| at + self.window_us <= now_us) {
             self.past.pop_front();
@@ -327,6 +342,24 @@ impl Duplicates {
         while self.older.first().is_some_and(|table| table.newest < self.floor) {
             self.older.remove(0);
         }
+    }
+
+    /// Counts what was forgotten, and says it once in a window.
+    #[cold]
+    fn tell(&mut self, now_us: u64) {
+        let new = self.forgotten - self.told;
+        metrics::counter!("campanile_charging_forgotten_total", "of" => self.kind).increment(new);
+        if self.told == 0 || now_us >= self.told_at_us + self.window_us {
+            self.told_at_us = now_us;
+            tracing::warn!(
+                of = self.kind,
+                entries = self.forgotten,
+                window_s = self.window_us / 1_000_000,
+                "more requests come in a window than there is room for: duplicates of the oldest are not known and are charged; fewer \
+                 requests, or a shorter `event_window`, need less"
+            );
+        }
+        self.told = self.forgotten;
     }
 
     /// From where on the log is needed to make this table again.
@@ -443,7 +476,7 @@ mod tests {
 
     #[test]
     fn what_is_in_the_window_is_found_and_what_is_over_is_not() {
-        let mut seen = Duplicates::new(60 * SECOND, FIRST, 16 << 20);
+        let mut seen = Duplicates::new("events", 60 * SECOND, FIRST, 16 << 20);
         let mut position = 64;
         for i in 0..100_000 {
             let now = i * SECOND / 10;
@@ -461,7 +494,7 @@ mod tests {
 
     #[test]
     fn the_table_grows_with_the_rate_and_forgets_nothing_below_its_bound() {
-        let mut seen = Duplicates::new(60 * SECOND, FIRST, 16 << 20);
+        let mut seen = Duplicates::new("events", 60 * SECOND, FIRST, 16 << 20);
         for i in 0..400_000_u64 {
             seen.advance(i, 64 + i * 70);
             seen.insert(hash(i), 64 + i * 70);
@@ -478,7 +511,7 @@ mod tests {
 
     #[test]
     fn over_its_bound_it_forgets_the_oldest_and_counts_it() {
-        let mut seen = Duplicates::new(60 * SECOND, FIRST, 64 * 16);
+        let mut seen = Duplicates::new("events", 60 * SECOND, FIRST, 64 * 16);
         for i in 0..1_000_u64 {
             seen.advance(i, 64 + i * 70);
             seen.insert(hash(i), 64 + i * 70);
@@ -489,7 +522,7 @@ mod tests {
 
     #[test]
     fn what_went_on_to_another_line_is_found_also_when_later_ones_were_taken_back() {
-        let mut seen = Duplicates::new(60 * SECOND, FIRST, FIRST);
+        let mut seen = Duplicates::new("events", 60 * SECOND, FIRST, FIRST);
         // All of one line.
         let hash = |i: u64| hash(i) << 32 | 7;
         let at = |i: u64| 10_000 + i * 70;
@@ -514,7 +547,7 @@ mod tests {
 
     #[test]
     fn what_a_full_table_has_no_room_for_costs_no_more_than_what_it_has() {
-        let mut seen = Duplicates::new(60 * SECOND, FIRST, FIRST);
+        let mut seen = Duplicates::new("events", 60 * SECOND, FIRST, FIRST);
         let room = seen.newest.part((1, 1));
         let mut looked = Vec::new();
         for i in 0..room * 2 {
@@ -549,7 +582,7 @@ mod tests {
         // Four that a client numbers in a row share a line, and a request stands in two lines, as the shard has it.
         let key = HashKey([3, 4]);
         let hosts: Vec<_> = (0..50_u64).map(|host| key.origin_host(&host.to_be_bytes())).collect();
-        let mut seen = Duplicates::new(60 * SECOND, 4 << 20, 16 << 20);
+        let mut seen = Duplicates::new("events", 60 * SECOND, 4 << 20, 16 << 20);
         // It never comes.
         let (_keep, never) = std::sync::mpsc::channel::<Table>();
         let thread = std::thread::spawn(move || never.recv().expect("it is not sent"));
@@ -572,7 +605,7 @@ mod tests {
 
     #[test]
     fn the_next_table_is_made_before_it_is_needed_and_taken_when_it_is_there() {
-        let mut seen = Duplicates::new(60 * SECOND, FIRST, 16 << 20);
+        let mut seen = Duplicates::new("events", 60 * SECOND, FIRST, 16 << 20);
         let mut i = 0_u64;
         let mut write_until = |seen: &mut Duplicates, is_so: fn(&Duplicates) -> bool| {
             while !is_so(seen) {

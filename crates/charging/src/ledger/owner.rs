@@ -179,7 +179,7 @@ impl Ledger {
         let config = compose(&options.config, &kept.get());
         let config =
             config.map_err(|error| Refusal::Damaged(format!("tariffs in settings.json: {error:?}")))?;
-        let config = Arc::new(config);
+        let config = Arc::new(config.of_one_shard(shards));
         let mut owners = Vec::new();
         for shard in 0..shards {
             let folder = shard_folder(&options.folder, shard);

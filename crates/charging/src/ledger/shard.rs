@@ -118,11 +118,13 @@ impl Shard {
             bundles: Bundles::default(),
             expiry: Expiry::default(),
             events: Duplicates::new(
+                "events",
                 window(config.event_window_s),
                 config.duplicates_octets_first,
                 config.duplicates_octets_max,
             ),
             requests: Duplicates::new(
+                "sessions",
                 window(config.session_window_s.max(240)),
                 config.duplicates_octets_first,
                 config.duplicates_octets_max,

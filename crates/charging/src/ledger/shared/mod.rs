@@ -85,7 +85,8 @@ impl Ledger {
         let shards = options.shards.clamp(1, SHARDS_MAX);
         let new = LedgerIdentity { key: HashKey::draw().0, shards: u32::try_from(shards).unwrap_or(1) };
         let identity = options.log.identify(new, FIRST_POSITION)?;
-        let (key, config) = (HashKey(identity.key), Arc::new(options.config.clone()));
+        let config = options.config.clone().of_one_shard(identity.shards as usize);
+        let (key, config) = (HashKey(identity.key), Arc::new(config));
         let mut partners = Vec::new();
         for number in 0..identity.shards {
             let replica = Replica::recover(&options.log, number, key, &config)?;
