@@ -3,10 +3,15 @@
 //!
 //! Where it is told here it is found at once; where another process is told, a ledger that both share has it, and is asked after a second, after
 //! two, after four, and so on.
+//!
+//! They outlive their process in a file ([`Early::keep`]), written before their record is acknowledged for good.
 
 use records::{Receipt, ReceiptState};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+use std::{fs, io};
 
 /// Receipts that wait; beyond, the end of the message's validity decides.
 const WAITING_MAX: usize = 65_536;
@@ -34,9 +39,70 @@ impl Waiting {
 pub(super) struct Early {
     waiting: HashMap<u64, Waiting>,
     due: BTreeSet<(Instant, u64)>,
+    file: Option<PathBuf>,
+    /// Whether others wait than those in the file.
+    is_changed: bool,
+}
+
+/// What stands in the file.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// Key, state, and since when it waits, in microseconds since 1970.
+    waiting: Vec<(u64, ReceiptState, u64)>,
 }
 
 impl Early {
+    /// With those that an earlier process left in this file. One that cannot be read is put aside: what waited in it is waited for no more.
+    pub(super) fn kept_in(file: PathBuf, now: Instant, time: SystemTime) -> Early {
+        let written = match fs::read(&file) {
+            Ok(octets) => serde_json::from_slice(&octets).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Written::default()),
+            Err(error) => Err(error),
+        };
+        let Written { waiting } = written.unwrap_or_else(|error| {
+            tracing::error!(file = %file.display(), %error, "receipts that came before their message is known as unknown are lost");
+            // It is looked at by people, if at all.
+            drop(fs::rename(&file, file.with_extension("bad")));
+            Written::default()
+        });
+        let mut early = Early { file: Some(file), ..Early::default() };
+        for (key, state, since_us) in waiting.into_iter().take(WAITING_MAX) {
+            let began = SystemTime::UNIX_EPOCH + Duration::from_micros(since_us);
+            // A clock that was set back has it wait anew.
+            let waited = time.duration_since(began).unwrap_or_default();
+            if let Some(since) = now.checked_sub(waited).filter(|_| waited < WAITS) {
+                early.put(key, Waiting { state, since, due: now });
+            }
+        }
+        early.is_changed = false;
+        early
+    }
+
+    /// Whether there is something to keep.
+    pub(super) fn is_changed(&self) -> bool {
+        self.is_changed && self.file.is_some()
+    }
+
+    /// Writes those that wait, if others do than the last time. Who acknowledges their record does so afterwards.
+    ///
+    /// # Errors
+    /// The disk's; then it is still to be written.
+    pub(super) async fn keep(&mut self, now: Instant, time: SystemTime) -> io::Result<()> {
+        let Some(file) = self.file.clone().filter(|_| self.is_changed) else { return Ok(()) };
+        let since_us = |waiting: &Waiting| {
+            let since = time.checked_sub(now.saturating_duration_since(waiting.since)).unwrap_or(time);
+            let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+        };
+        let waiting = self.waiting.iter().filter(|(_, waiting)| waiting.is_good(now));
+        let waiting = waiting.map(|(key, waiting)| (*key, waiting.state, since_us(waiting))).collect();
+        let written = tokio::task::spawn_blocking(move || write(&file, &Written { waiting })).await;
+        written.map_err(io::Error::other)??;
+        self.is_changed = false;
+        Ok(())
+    }
+
     /// A receipt of a message that nobody calls unknown.
     pub(super) fn receive(&mut self, receipt: &Receipt, now: Instant) {
         // A mail's names no route. It alone is found by a key that is known before its submission is answered (`mail_key`).
@@ -51,6 +117,7 @@ impl Early {
             self.due(now);
         }
         if self.waiting.len() < WAITING_MAX || self.waiting.contains_key(&key) {
+            self.is_changed = true;
             self.put(key, Waiting { state, since: now, due: now + FIRST_LOOK });
         }
     }
@@ -62,6 +129,7 @@ impl Early {
             return None;
         }
         let waiting = self.waiting.remove(&key)?;
+        self.is_changed = true;
         self.due.remove(&(waiting.due, key));
         waiting.is_good(now).then_some(waiting.state)
     }
@@ -99,9 +167,45 @@ impl Early {
     }
 }
 
+fn write(file: &Path, written: &Written) -> io::Result<()> {
+    let new = file.with_extension("new");
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut output = fs::File::create(&new)?;
+    io::Write::write_all(&mut output, &serde_json::to_vec(written)?)?;
+    output.sync_all()?;
+    fs::rename(&new, file)?;
+    crate::ledger::log::sync_folder(folder)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_waits_outlives_its_process_and_waits_no_longer_for_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("below").join("early.json");
+        let (began, time) = (Instant::now(), SystemTime::now());
+        let mut early = Early::kept_in(file.clone(), began, time);
+        early.wait(7, ReceiptState::Delivered, began);
+        early.wait(u64::MAX, ReceiptState::Failed, began + FIRST_LOOK);
+        early.wait(9, ReceiptState::Expired, began);
+        assert_eq!(early.take(9, began), Some(ReceiptState::Expired));
+        early.keep(began + FIRST_LOOK, time + FIRST_LOOK).await.unwrap();
+        // The next process has another clock for itself, and comes half a second before the first is over.
+        let (now, then) = (Instant::now() + 3 * WAITS, time + WAITS - FIRST_LOOK / 2);
+        let again = || Early::kept_in(file.clone(), now, then);
+        assert_eq!(again().take(7, now), Some(ReceiptState::Delivered));
+        assert_eq!(again().take(7, now + FIRST_LOOK / 2), None);
+        assert_eq!(again().take(u64::MAX, now + FIRST_LOOK), Some(ReceiptState::Failed));
+        assert_eq!(again().take(9, now), None);
+        assert_eq!(again().due(now).len(), 2, "the ledger may call them unknown by now");
+        // One that comes later finds none, and a file that is not ours is put aside.
+        assert!(Early::kept_in(file.clone(), now, time + 2 * WAITS).waiting.is_empty());
+        fs::write(&file, "{\"waiting\":[[1,\"Lost\",2]]}").unwrap();
+        assert!(again().waiting.is_empty() && file.with_extension("bad").exists());
+    }
 
     #[test]
     fn a_receipt_is_looked_for_at_longer_and_longer_intervals_and_then_no_more() {

@@ -9,8 +9,9 @@ use crate::ledger::shard::Shard;
 use bus::{Bus, BusError, Group, Leased};
 use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -43,6 +44,13 @@ impl Settling {
         Settling { stop, task }
     }
 
+    /// Ends as if its process were killed.
+    #[cfg(test)]
+    pub(super) async fn kill(self) {
+        self.task.abort();
+        assert!(self.task.await.is_err_and(|error| error.is_cancelled()));
+    }
+
     /// Settles what is on record so far, and ends. Nothing is lost if that takes too long: it is settled after the next start.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
@@ -55,14 +63,16 @@ impl Settling {
     }
 }
 
-/// Starts settling by the outcomes on this bus, from where an earlier process stopped.
+/// Starts settling by the outcomes on this bus, from where an earlier process stopped. `waiting`: the file of receipts that wait for word of
+/// their message, for this process alone.
 ///
 /// # Errors
 /// The bus's.
-pub fn start(own: Own, bus: &dyn Bus) -> Result<Settling, BusError> {
+pub fn start(own: Own, bus: &dyn Bus, waiting: PathBuf) -> Result<Settling, BusError> {
     let group = bus.group(OUTCOMES, GROUP)?;
     let (stop, stopping) = watch::channel(false);
-    let (payers, unknown, early) = (HashMap::new(), HashMap::new(), Early::default());
+    let early = Early::kept_in(waiting, Instant::now(), SystemTime::now());
+    let (payers, unknown) = (HashMap::new(), HashMap::new());
     let settler = Settler { own, group, payers, unknown, early };
     Ok(Settling::new(stop, tokio::spawn(settler.run(stopping))))
 }
@@ -100,12 +110,10 @@ impl Settler {
                 dirty = true;
             }
             self.look_for_early().await;
+            dirty |= self.early.is_changed();
             let is_over = taken.is_empty() && *stopping.borrow_and_update();
             if dirty && (is_over || flushed.elapsed() >= FLUSH) {
-                (flushed, dirty) = (Instant::now(), false);
-                if let Err(error) = self.group.flush().await {
-                    tracing::warn!(%error, "what was settled is not noted; it is told again after a start");
-                }
+                (flushed, dirty) = (Instant::now(), !self.flush().await);
             }
             if is_over {
                 return;
@@ -122,6 +130,18 @@ impl Settler {
                 }
             }
         }
+    }
+
+    /// What was acknowledged is not given out again, also not after a crash, if this says true.
+    async fn flush(&mut self) -> bool {
+        if let Err(error) = self.early.keep(Instant::now(), SystemTime::now()).await {
+            tracing::error!(%error, "receipts that wait for word of their message are not on disk; what was settled is told again after a start");
+            return false;
+        }
+        if let Err(error) = self.group.flush().await {
+            tracing::warn!(%error, "what was settled is not noted; it is told again after a start");
+        }
+        true
     }
 
     fn acknowledge(&self, taken: &[Leased]) {

@@ -8,6 +8,7 @@ use records::{
     AttemptRef, AttemptResult, NotTried, OUTCOMES, Outcome, Receipt, ReceiptState, Timestamp,
     encode_outcomes, mail_key,
 };
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -120,8 +121,13 @@ impl House {
         self.tell(&[Outcome::Receipt(Receipt { route, keys, id, state, text, at: Timestamp(now()) })]).await;
     }
 
+    /// The file of receipts that wait.
+    fn waiting(&self) -> PathBuf {
+        self.folder.path().join("early.json")
+    }
+
     fn settling(&self) -> Settling {
-        settle::start(self.own.clone(), &self.bus).unwrap()
+        settle::start(self.own.clone(), &self.bus, self.waiting()).unwrap()
     }
 
     /// What is on the topic is settled.
@@ -299,6 +305,32 @@ async fn a_receipt_that_comes_before_it_is_told_that_its_message_is_unknown_wait
 }
 
 #[tokio::test]
+async fn a_receipt_that_waits_for_word_of_its_message_outlives_its_process() {
+    for house in House::with(20).await {
+        house.own.pay(&house.bill(0..2, 2)).await;
+        let first = house.settling();
+        house.receipt(0, ReceiptState::Delivered).await;
+        house.receipt(1, ReceiptState::Failed).await;
+        let group = house.bus.group(OUTCOMES, settle::GROUP).unwrap();
+        // They are not given out again, and both are in the file.
+        let kept = || std::fs::read_to_string(house.waiting()).unwrap_or_default();
+        until("both are kept", async || {
+            group.low_water() == house.outcomes.head()
+                && kept().contains("Delivered")
+                && kept().contains("Failed")
+        })
+        .await;
+        first.kill().await;
+        for endpoint in 0..2 {
+            house.end(endpoint, 1, unknown()).await;
+        }
+        house.settle().await;
+        assert_eq!(house.money().await, (18, 0, 2, 0));
+        house.audit();
+    }
+}
+
+#[tokio::test]
 async fn a_receipt_that_comes_before_another_process_tells_that_its_message_is_unknown_waits_for_that() {
     for house in House::with(20).await {
         house.own.pay(&house.bill(0..2, 2)).await;
@@ -310,7 +342,8 @@ async fn a_receipt_that_comes_before_another_process_tells_that_its_message_is_u
         assert_eq!(house.money().await, (20, 4, 0, 0));
         // The other process has records of its own.
         let bus = Embedded::open(house.folder.path().join("other"), BusOptions::default()).unwrap();
-        let other = settle::start(house.own.clone(), &bus).unwrap();
+        let waiting = house.folder.path().join("other.json");
+        let other = settle::start(house.own.clone(), &bus, waiting).unwrap();
         let outcomes = bus.topic(OUTCOMES).unwrap();
         for endpoint in 0..2 {
             let of =
