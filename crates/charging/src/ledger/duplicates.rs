@@ -4,7 +4,7 @@
 //! what was current one window ago. A find is only a guess; who asks reads the log at that position, where the whole hash stands.
 //!
 //! A table that does not last is followed by a larger one. Hundreds of MiB that nobody has touched take the system tenths of a second to
-//! give, so a thread of its own makes the next table ahead. A request waits for that only where it finds no place in [`LINES_MEANWHILE`] lines.
+//! give, so a thread of its own makes the next table ahead. Where a request finds no place in [`LINES_MEANWHILE`] lines before, another of the same size bridges the time.
 //! What the largest table has no room for pushes out the oldest, and what a request costs stays the same.
 
 use std::collections::VecDeque;
@@ -22,7 +22,9 @@ const WAYS: usize = 7;
 const LINES_MAX: usize = 8;
 /// The same while the next table is not there yet.
 const LINES_MEANWHILE: usize = 64;
-/// The same where no larger table follows and this one is [`SATURATED`]: hardly any line has a place, and each looked at is a miss.
+/// So many more tables of the same size bridge the time until it is there; then requests wait for it.
+const TABLES_MEANWHILE: usize = 4;
+/// How many lines from its own an entry may stand where no larger table follows and this one is [`SATURATED`]: hardly any line has a place, and each looked at is a miss.
 const LINES_SATURATED: usize = 1;
 /// Positions are kept without what is above 64 GiB: a window has less log than that, and what looks young though it is very old is found
 /// out when the log is read.
@@ -289,6 +291,8 @@ pub struct Duplicates {
     look_at: u64,
     /// The one after it.
     next: Option<Making>,
+    /// How many bridge the time until that is there.
+    meanwhile: usize,
     /// The tables before it, the newest last: they are only looked into, until their newest entry is over.
     older: Vec<Table>,
     /// Where the log was at about each 64th of a window.
@@ -317,6 +321,7 @@ impl Duplicates {
             look_at: newest.part(SOON),
             newest,
             next: None,
+            meanwhile: 0,
             older: Vec::new(),
             past: VecDeque::new(),
             floor: 1,
@@ -398,9 +403,13 @@ impl Duplicates {
     fn insert_crowded(&mut self, hash: u64, position: u64) {
         if let Some(lines) = self.larger() {
             self.next = self.next.take().or_else(|| Making::start(lines));
-            if self.is_next_awaited() && self.newest.reach < LINES_MEANWHILE {
+            if !self.is_next_awaited() {
+                self.grow();
+            } else if self.newest.reach < LINES_MEANWHILE {
                 self.newest.reach = LINES_MEANWHILE;
                 self.newest.reach_of_old = LINES_MEANWHILE;
+            } else if self.meanwhile < TABLES_MEANWHILE {
+                self.add_meanwhile();
             } else {
                 self.grow();
             }
@@ -430,7 +439,8 @@ impl Duplicates {
         if live >= self.newest.part(HURRY) {
             self.next.iter().for_each(Making::hurry);
         }
-        let is_crowded = self.newest.reach > LINES_MAX || live >= self.newest.part(FULL);
+        let is_crowded =
+            self.newest.reach > LINES_MAX || self.meanwhile > 0 || live >= self.newest.part(FULL);
         if is_crowded && self.next.is_some() && !self.is_next_awaited() {
             self.grow();
         }
@@ -446,8 +456,17 @@ impl Duplicates {
         Some((before * GROWTH).min(self.lines_max)).filter(|lines| *lines > before)
     }
 
+    /// Another one as large, since the next one takes its time: a system that is short of memory needs a second for hundreds of MiB.
+    fn add_meanwhile(&mut self) {
+        let next = Table { newest: self.newest.newest, ..Table::new(self.newest.lines()) };
+        self.look_at = next.part(LOOK);
+        self.older.push(std::mem::replace(&mut self.newest, next));
+        self.meanwhile += 1;
+    }
+
     fn grow(&mut self) -> bool {
         let Some(lines) = self.larger() else { return false };
+        self.meanwhile = 0;
         let made = self.next.take().and_then(Making::table);
         let next = Table { newest: self.newest.newest, ..made.unwrap_or_else(|| Table::new(lines)) };
         self.look_at = next.part(SOON);
@@ -601,6 +620,22 @@ mod tests {
         assert_eq!((seen.newest.reach, seen.octets(), seen.forgotten), (LINES_MEANWHILE, 4 << 20, 0));
         assert!(hurry.load(Ordering::Relaxed), "half of it is full");
         assert!((0..requests).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+        // Nobody waits for it either where this one is full.
+        let more = seen.newest.part((3, 1));
+        for i in requests..more {
+            seen.advance(i, 64 + i * 70);
+            seen.insert(hash(i), 64 + i * 70);
+        }
+        assert!((2..=TABLES_MEANWHILE).contains(&seen.meanwhile), "{}", seen.meanwhile);
+        assert_eq!((seen.octets(), seen.forgotten), (4 << 20 << 2, 0));
+        assert!((0..more).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
+        // When it is there it is taken at once.
+        seen.next = Making::start(seen.larger().expect("it is not the largest"));
+        while seen.is_next_awaited() {
+            std::thread::yield_now();
+        }
+        (more..more + more / 16).for_each(|i| seen.insert(hash(i), 64 + i * 70));
+        assert_eq!((seen.meanwhile, seen.octets()), (0, (4 << 20 << 2) + (16 << 20)));
     }
 
     #[test]
