@@ -70,8 +70,8 @@ pub struct Config {
     /// Addresses for each of the two first tables of duplicates, of events and of sessions, of all shards: 26 octets for each request of a
     /// window at the usual rate. They become memory as far as they are used; a larger table follows where they do not last.
     pub duplicates_octets_first: usize,
-    /// The most for each of the two tables of duplicates, of all shards: by default that is 340,000 events a second, for 60 s. Over it the oldest
-    /// requests are forgotten, and counted.
+    /// The most for each of the two tables of duplicates, of all shards: by default that is 300,000 events a second, for 60 s, of whose entries
+    /// one in a thousand finds no place (by simulation); each request has two. Over it the oldest are forgotten. What is forgotten is counted.
     pub duplicates_octets_max: usize,
     pub sessions_max: usize,
     pub messages_max: usize,
