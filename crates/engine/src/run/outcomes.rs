@@ -4,8 +4,8 @@ use super::owner::Owner;
 use crate::plan::Move;
 use crate::record::{Effect, Folding, Live, choice_of};
 use records::{
-    AlertNo, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, Inbound, Intent, Outcome, Reason,
-    Receipt, Timestamp, decode_outcomes,
+    AlertNo, Answer, AttemptRef, AttemptResult, Channel, DeliveryState, EndpointNo, Inbound, Intent, Outcome,
+    Reason, Receipt, Timestamp, decode_outcomes, mail_key,
 };
 use rustc_hash::FxHashSet;
 
@@ -104,8 +104,8 @@ impl Owner {
         });
     }
 
-    fn take_attempt(&mut self, of: AttemptRef, route: &str, at: Timestamp, result: &AttemptResult) {
-        let route = self.words.route_no(route);
+    fn take_attempt(&mut self, of: AttemptRef, way: &str, at: Timestamp, result: &AttemptResult) {
+        let route = self.words.route_no(way);
         self.with_live(of.alert, |live, folding| folding.attempt(live, of, route, at, result));
         match result {
             AttemptResult::Accepted { id, .. } => self.tell_fates(of.alert, "", id),
@@ -114,15 +114,30 @@ impl Owner {
             }
             _ => {}
         }
-        if let AttemptResult::Accepted { keys, .. } = result {
-            for &key in keys.iter().filter(|key| **key != 0) {
-                let waited = self.ids.add(key, (of.alert, of.endpoint, of.part), at);
-                if let Some(receipt) = waited {
-                    self.take_receipt(receipt);
-                }
+        match result {
+            AttemptResult::Accepted { keys, .. } => self.learn_keys(keys, of, at),
+            // A relay that has it says by a bounce what became of it.
+            AttemptResult::Unknown { .. } if self.goes_by_mail(way) => {
+                self.learn_keys(&[mail_key(of.alert, of.endpoint)], of, at);
             }
+            _ => {}
         }
         self.carry_out(of.alert, at);
+    }
+
+    /// Receipts of these keys are of this attempt, also one that came before.
+    fn learn_keys(&mut self, keys: &[u64], of: AttemptRef, at: Timestamp) {
+        for &key in keys.iter().filter(|key| **key != 0) {
+            let waited = self.ids.add(key, (of.alert, of.endpoint, of.part), at);
+            if let Some(receipt) = waited {
+                self.take_receipt(receipt);
+            }
+        }
+    }
+
+    fn goes_by_mail(&self, route: &str) -> bool {
+        let mut routes = self.ways.classifier.routes().iter();
+        routes.any(|known| known.name == route && known.channel == Channel::Mail)
     }
 
     /// An attempt whose route is gone.

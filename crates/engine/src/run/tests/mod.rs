@@ -173,6 +173,34 @@ async fn an_unknown_outcome_is_sent_again_or_held_as_the_alert_says(ground: Grou
     }
 }
 
+async fn a_mail_of_which_nobody_knows_is_known_by_the_bounce_that_came_before_or_comes_later(ground: Ground) {
+    let house = ground.house().await;
+    let people = ["mail:a@b.se", "mail:b@b.se", "mail:c@b.se", "sms:+46700000002"];
+    house.people(people.map(|address| person(&address[5..6], &[address])).to_vec()).await;
+    let _carrier = house.carrier(|segment, entry| {
+        let mut out = unknown(segment, entry);
+        let report = |state| {
+            let mut report = receipt(segment, entry, state);
+            if let Outcome::Receipt(receipt) = &mut report {
+                receipt.route.clear();
+                receipt.keys = vec![records::mail_key(segment.alert, entry.endpoint)];
+            }
+            report
+        };
+        match entry.address.as_str() {
+            "a@b.se" => out.insert(0, report(ReceiptState::Failed)),
+            "b@b.se" => out.push(report(ReceiptState::Failed)),
+            "c@b.se" => out.push(report(ReceiptState::Delivered)),
+            // What is read from a mailbox is of no message by phone.
+            _ => out.push(report(ReceiptState::Failed)),
+        }
+        out
+    });
+    let submitted = house.submit(|request| request.on_unknown = OnUnknown::Hold).await;
+    let report = house.until(&submitted.alert, |report| report.state == "done").await;
+    assert_eq!((report.counts.failed, report.counts.delivered, report.counts.unknown), (2, 1, 1));
+}
+
 async fn what_a_process_says_of_an_attempt_that_another_had_begun_is_void(ground: Ground) {
     let house = ground.house().await;
     house.people(crowd(1)).await;
@@ -445,6 +473,7 @@ over_both!(
     receipts_and_answers_find_their_delivery,
     a_temporary_refusal_is_tried_again_later_and_a_permanent_one_is_not,
     an_unknown_outcome_is_sent_again_or_held_as_the_alert_says,
+    a_mail_of_which_nobody_knows_is_known_by_the_bounce_that_came_before_or_comes_later,
     what_a_process_says_of_an_attempt_that_another_had_begun_is_void,
     the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers,
     who_does_not_answer_in_time_is_called_on_the_next_device,
