@@ -141,8 +141,7 @@ fn charge_own(
     let Some(ledger) = ledger.filter(|_| charges) else { return Ok(None) };
     let own = Own::new(ledger.clone());
     world.purse = Some(Arc::new(LedgersPurse(own.clone())));
-    let waiting = folder(&setup.data).join("early-receipts.json");
-    settle::start(own, &*world.bus, waiting).map(Some).map_err(|error| format!("charging: {error}"))
+    settle::start(own, &*world.bus).map(Some).map_err(|error| format!("charging: {error}"))
 }
 
 /// Ends the books: what was asked is on disk.

@@ -1,6 +1,7 @@
 //! Outcomes, as they come by the bus, turned into what becomes of the money.
 
 use super::early::Early;
+use super::early::noted::Noted;
 use super::{Own, Payer, key};
 use crate::ledger::Batch;
 use crate::ledger::Kind;
@@ -9,9 +10,8 @@ use crate::ledger::shard::Shard;
 use bus::{Bus, BusError, Group, Leased};
 use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -63,17 +63,16 @@ impl Settling {
     }
 }
 
-/// Starts settling by the outcomes on this bus, from where an earlier process stopped. `waiting`: the file of receipts that wait for word of
-/// their message, for this process alone.
+/// Starts settling by the outcomes on this bus, from where an earlier process stopped.
 ///
 /// # Errors
 /// The bus's.
-pub fn start(own: Own, bus: &dyn Bus, waiting: PathBuf) -> Result<Settling, BusError> {
+pub fn start(own: Own, bus: &dyn Bus) -> Result<Settling, BusError> {
     let group = bus.group(OUTCOMES, GROUP)?;
+    let noted = Noted::open(bus)?;
     let (stop, stopping) = watch::channel(false);
-    let early = Early::kept_in(waiting, Instant::now(), SystemTime::now());
-    let (payers, unknown) = (HashMap::new(), HashMap::new());
-    let settler = Settler { own, group, payers, unknown, early };
+    let (payers, unknown, early) = (HashMap::new(), HashMap::new(), Early::default());
+    let settler = Settler { own, group, payers, unknown, early, noted };
     Ok(Settling::new(stop, tokio::spawn(settler.run(stopping))))
 }
 
@@ -85,6 +84,7 @@ struct Settler {
     /// Unknown attempts by the key that a mail's receipt has, with their parts.
     unknown: HashMap<u64, (MessageKey, u32)>,
     early: Early,
+    noted: Noted,
 }
 
 /// What the ledger is told of a message.
@@ -95,6 +95,7 @@ impl Settler {
         let mut flushed = Instant::now();
         let mut dirty = false;
         loop {
+            self.noted.follow(&mut self.early).await;
             let taken = match self.group.take(TAKE_MAX, LEASE) {
                 Ok(taken) => taken,
                 Err(BusError::Closed) => return,
@@ -106,22 +107,27 @@ impl Settler {
             };
             if !taken.is_empty() {
                 self.settle(&taken).await;
-                self.acknowledge(&taken);
-                dirty = true;
             }
             self.look_for_early().await;
-            dirty |= self.early.is_changed();
+            // Before the records that tell of them are acknowledged.
+            if !self.noted.note(&mut self.early).await {
+                return;
+            }
+            self.acknowledge(&taken);
+            dirty |= !taken.is_empty();
             let is_over = taken.is_empty() && *stopping.borrow_and_update();
             if dirty && (is_over || flushed.elapsed() >= FLUSH) {
-                (flushed, dirty) = (Instant::now(), !self.flush().await);
+                (flushed, dirty) = (Instant::now(), false);
+                self.flush().await;
             }
             if is_over {
                 return;
             }
             if taken.is_empty() {
-                let flush = if dirty { FLUSH.saturating_sub(flushed.elapsed()) } else { Duration::MAX };
-                let look = self.early.next_due().map(|due| due.saturating_duration_since(Instant::now()));
-                let due = look.map_or(flush, |look| look.min(flush));
+                let flush = dirty.then(|| FLUSH.saturating_sub(flushed.elapsed()));
+                let look = self.early.next_due().into_iter().chain([self.noted.due()]).min();
+                let look = look.map(|look| look.saturating_duration_since(Instant::now()));
+                let due = flush.into_iter().chain(look).min().unwrap_or(Duration::MAX);
                 tokio::select! {
                     () = self.group.ready() => {}
                     () = tokio::time::sleep(due) => {}
@@ -132,16 +138,11 @@ impl Settler {
         }
     }
 
-    /// What was acknowledged is not given out again, also not after a crash, if this says true.
-    async fn flush(&mut self) -> bool {
-        if let Err(error) = self.early.keep(Instant::now(), SystemTime::now()).await {
-            tracing::error!(%error, "receipts that wait for word of their message are not on disk; what was settled is told again after a start");
-            return false;
-        }
+    /// What was acknowledged is not given out again, also not after a crash.
+    async fn flush(&self) {
         if let Err(error) = self.group.flush().await {
             tracing::warn!(%error, "what was settled is not noted; it is told again after a start");
         }
-        true
     }
 
     fn acknowledge(&self, taken: &[Leased]) {

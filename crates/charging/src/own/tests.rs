@@ -8,7 +8,6 @@ use records::{
     AttemptRef, AttemptResult, NotTried, OUTCOMES, Outcome, Receipt, ReceiptState, Timestamp,
     encode_outcomes, mail_key,
 };
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -121,13 +120,8 @@ impl House {
         self.tell(&[Outcome::Receipt(Receipt { route, keys, id, state, text, at: Timestamp(now()) })]).await;
     }
 
-    /// The file of receipts that wait.
-    fn waiting(&self) -> PathBuf {
-        self.folder.path().join("early.json")
-    }
-
     fn settling(&self) -> Settling {
-        settle::start(self.own.clone(), &self.bus, self.waiting()).unwrap()
+        settle::start(self.own.clone(), &self.bus).unwrap()
     }
 
     /// What is on the topic is settled.
@@ -312,14 +306,8 @@ async fn a_receipt_that_waits_for_word_of_its_message_outlives_its_process() {
         house.receipt(0, ReceiptState::Delivered).await;
         house.receipt(1, ReceiptState::Failed).await;
         let group = house.bus.group(OUTCOMES, settle::GROUP).unwrap();
-        // They are not given out again, and both are in the file.
-        let kept = || std::fs::read_to_string(house.waiting()).unwrap_or_default();
-        until("both are kept", async || {
-            group.low_water() == house.outcomes.head()
-                && kept().contains("Delivered")
-                && kept().contains("Failed")
-        })
-        .await;
+        // They are not given out again.
+        until("both are read", async || group.low_water() == house.outcomes.head()).await;
         first.kill().await;
         for endpoint in 0..2 {
             house.end(endpoint, 1, unknown()).await;
@@ -342,8 +330,7 @@ async fn a_receipt_that_comes_before_another_process_tells_that_its_message_is_u
         assert_eq!(house.money().await, (20, 4, 0, 0));
         // The other process has records of its own.
         let bus = Embedded::open(house.folder.path().join("other"), BusOptions::default()).unwrap();
-        let waiting = house.folder.path().join("other.json");
-        let other = settle::start(house.own.clone(), &bus, waiting).unwrap();
+        let other = settle::start(house.own.clone(), &bus).unwrap();
         let outcomes = bus.topic(OUTCOMES).unwrap();
         for endpoint in 0..2 {
             let of =

@@ -24,8 +24,28 @@ pub enum Reply {
 
 /// Who has sessions at charging servers, and hears what those ask about them by themselves.
 pub trait SessionHolder: Send + Sync {
-    /// The answer to a request of the server of this Origin-Host, whole; nothing if it is no request of that kind.
-    fn asked(&self, server: &str, request: &Message<'_>) -> Option<Vec<u8>>;
+    /// A request of the server of this Origin-Host, whose answer goes back there. False: it is no request of that kind, and nothing was done.
+    fn asked(&self, server: &str, request: &Message<'_>, back: &Back) -> bool;
+}
+
+/// The way back to a server that asked, for as long as its connection lasts: an answer may be given later, and from any thread.
+#[derive(Clone)]
+pub struct Back {
+    answers: Arc<Mutex<Vec<Vec<u8>>>>,
+    /// The connection's.
+    bell: Arc<Notify>,
+}
+
+impl Back {
+    /// Answers a request, whole. A connection that is over needs none.
+    pub fn answer(&self, octets: Vec<u8>) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(octets);
+        self.bell.notify_one();
+    }
+
+    fn take(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.answers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A request of credit control, written but for its Hop-by-Hop Identifier.
@@ -93,12 +113,14 @@ pub(super) struct Asking {
     is_usable: bool,
     sent: HashMap<u64, oneshot::Sender<Reply>>,
     next: u64,
+    back: Back,
 }
 
 impl Asking {
     pub(super) fn new(asker: &Arc<Asker>) -> Asking {
-        let (bell, sent) = (Arc::default(), HashMap::new());
-        Asking { asker: Arc::clone(asker), bell, is_usable: false, sent, next: 0 }
+        let bell: Arc<Notify> = Arc::default();
+        let back = Back { answers: Arc::default(), bell: Arc::clone(&bell) };
+        Asking { asker: Arc::clone(asker), bell, is_usable: false, sent: HashMap::new(), next: 0, back }
     }
 
     /// Rings when there is something to send.
@@ -111,6 +133,11 @@ impl Asking {
         &self.asker.host
     }
 
+    /// Where answers to what it asks by itself go.
+    pub(super) fn back(&self) -> &Back {
+        &self.back
+    }
+
     /// Whether an answer or end of this command is one of ours.
     pub(super) fn is_its(command: u32) -> bool {
         command == command::CREDIT_CONTROL
@@ -118,6 +145,10 @@ impl Asking {
 
     /// Puts what waits into the connection, as far as its window goes, and says whether more may come.
     pub(super) fn fill(&mut self, connection: &mut Connection, now: Instant) {
+        for answer in self.back.take() {
+            // Whoever is gone needs no answer.
+            let _ = connection.answer(1, now, |out| out.extend_from_slice(&answer));
+        }
         let is_usable = connection.is_usable();
         if is_usable != self.is_usable {
             self.is_usable = is_usable;

@@ -27,7 +27,7 @@ mod shape;
 mod tail;
 mod talk;
 
-pub use ask::{Asker, Reply, SessionHolder, WAITING_MAX};
+pub use ask::{Asker, Back, Reply, SessionHolder, WAITING_MAX};
 pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig, WATCHDOG_MIN};
 pub use final_unit::FinalUnits;
 pub use peers::{Connected, Transport};

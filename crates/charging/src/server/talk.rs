@@ -36,9 +36,9 @@ impl net::Machine for Talk {
             (Incoming::Request(request), asking) => {
                 // What a charging server asks by itself is for who has sessions there.
                 let asked = asking.as_ref().zip(peers.holder());
-                match asked.and_then(|(asking, holder)| holder.asked(asking.host(), &request)) {
-                    Some(answer) => answers.answer(|out| out.extend_from_slice(&answer)),
-                    None => desk.take(Incoming::Request(request), answers),
+                if !asked.is_some_and(|(asking, holder)| holder.asked(asking.host(), &request, asking.back()))
+                {
+                    desk.take(Incoming::Request(request), answers);
                 }
             }
         });

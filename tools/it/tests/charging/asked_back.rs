@@ -3,13 +3,14 @@
 use super::PATIENCE;
 use super::connecting::Listener;
 use super::elsewhere::{asked_next, cca, cca_like, charges, house, said, sent, town};
-use crate::world::{LATER, carrier, carrier_that, count, phone_owner};
+use crate::world::{LATER, carrier, carrier_that, count, mail_server_that, phone_owner};
 use diameter::check::{Fault, Origin, check};
 use diameter::credit::answer::{ServerRequest, SessionPart};
 use diameter::dictionary::{avp, command};
 use it::credit::{CreditClient, Heard, INITIAL, TERMINATION, UPDATE};
-use it::{Server, eventually, sms_route};
+use it::{Api, Server, eventually, free_port, mail_route, sms_route};
 use serde_json::json;
+use sim::town::Habits;
 use std::time::Duration;
 
 /// Asks a house about a session, and takes its answer.
@@ -131,6 +132,106 @@ async fn a_session_whose_message_is_unknown_is_ended_with_none_used_when_its_ser
     assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
     line.send(&cca(&end, ocs.name, 2001));
     assert_eq!(count(&town.report(&alert).await, "unknown"), 1, "it stays what it is");
+}
+
+/// A message to a carrier that says nothing of it, whose session was granted on this line.
+async fn said_nothing_of(carrier: &sim::smsc::Smsc, town: &Api, line: &mut CreditClient) -> (String, String) {
+    let before = carrier.stats().silent;
+    let alert = json!({"text": "The dam has burst", "audience": ["all"], "on_unknown": "hold"});
+    let alert = town.submit(&alert).await;
+    let asked = asked_next(line);
+    let (session, kind, ..) = said(&asked);
+    assert_eq!(kind, INITIAL);
+    line.send(&cca(&asked, line.name(), 2001));
+    eventually("the carrier has the message", LATER, async || match carrier.stats().silent > before {
+        true => Ok(()),
+        false => Err("nothing was submitted"),
+    })
+    .await;
+    (alert, session)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_was_told_that_a_session_ends_has_it_ended_though_the_house_is_killed_at_once() {
+    let (ocs, port) = Listener::open("ocs.client.test");
+    let carrier = carrier_that(|options| options.silence = 1.0).await;
+    let servers = charges(ocs.name, "client.test", port, 1);
+    let mut server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
+    let town = town(&server).await;
+    town.add_recipients(&json!([phone_owner("ann", 0)])).await;
+    let mut line = ocs.open_next();
+    // The message is under way: its outcome is to end the session, and that comes from whoever is there then.
+    let (_alert, session) = said_nothing_of(&carrier, &town, &mut line).await;
+    assert_eq!(ask(&mut line, command::ABORT_SESSION, &session, HOUSE).code(), 2001);
+    server.kill9();
+    server.spawn_again();
+    line = ocs.open_next();
+    ends_unused(&mut line, &session);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_was_unknown_before_a_kill_is_ended_when_its_server_wants_it_after_it() {
+    let (ocs, port) = Listener::open("ocs.client.test");
+    let carrier = carrier_that(|options| options.silence = 1.0).await;
+    let servers = charges(ocs.name, "client.test", port, 1);
+    let mut server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
+    let town = town(&server).await;
+    town.add_recipients(&json!([phone_owner("ann", 0)])).await;
+    let mut line = ocs.open_next();
+    let (alert, session) = said_nothing_of(&carrier, &town, &mut line).await;
+    carrier.disconnect();
+    town.until(&alert, "nobody knows", LATER, |report| count(report, "unknown") == 1).await;
+    server.kill9();
+    server.spawn_again();
+    line = ocs.open_next();
+    server.ready().await;
+    assert_eq!(ask(&mut line, command::ABORT_SESSION, &session, HOUSE).code(), 2001);
+    ends_unused(&mut line, &session);
+    assert_eq!(count(&town.report(&alert).await, "unknown"), 1, "it stays what it is");
+}
+
+/// The session ends, with none used.
+fn ends_unused(line: &mut CreditClient, session: &str) {
+    let end = asked_of(line, session);
+    assert_eq!(said(&end).1, TERMINATION);
+    assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
+    line.send(&cca(&end, line.name(), 2001));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_of_which_nobody_knows_is_settled_by_the_bounce_that_comes_after_a_kill() {
+    let (ocs, port) = Listener::open("ocs.client.test");
+    let door = free_port();
+    // Every mail is taken, the connection cut before that is said, and a bounce comes back later.
+    let mut people = Habits::silent(1);
+    people.mail.lost = 1.0;
+    let mails = mail_server_that(|options| {
+        (options.disconnect, options.disconnect_accepts) = (1.0, 1.0);
+        options.people = Some(people);
+        options.bounce_after = "8s".parse().unwrap();
+        options.door = Some(format!("127.0.0.1:{door}"));
+    })
+    .await;
+    let servers = charges(ocs.name, "client.test", port, 1);
+    let route = format!(
+        "{}[smtp]\nlisten = \"127.0.0.1:{door}\"\ndomain = \"in.city.test\"\n",
+        mail_route("relay", mails.address(), "")
+    );
+    let mut server = Server::start(&house(&servers, "", &route)).await;
+    let town = town(&server).await;
+    let mut line = ocs.open_next();
+    let alert =
+        json!({"text": "The dam has burst", "audience": ["mail:ann@town.test"], "on_unknown": "hold"});
+    let alert = town.submit(&alert).await;
+    let asked = asked_next(&mut line);
+    let (session, ..) = said(&asked);
+    line.send(&cca(&asked, ocs.name, 2001));
+    town.until(&alert, "nobody knows", LATER, |report| count(report, "unknown") == 1).await;
+    server.kill9();
+    server.spawn_again();
+    line = ocs.open_next();
+    ends_unused(&mut line, &session);
+    town.until(&alert, "it came back", LATER, |report| count(report, "failed") == 1).await;
 }
 
 /// Whether a server answers the end of a session that has an update's number with the answer to that, or blames the number.

@@ -1,10 +1,11 @@
-//! A charging server asks by itself, on the connection by which it is asked: what is answered, and what follows.
+//! A charging server asks by itself, on the connection by which it is asked: what is answered, and what follows. What all processes are to hear,
+//! and whichever comes after them, is on the bus before it is answered.
 
 use super::request::{About, What, is_good};
 use super::sessions::{Deed, Open, Update, Wish};
 use super::tenure::Tenure;
 use super::{External, Inner, MessageId};
-use crate::server::{Reply, SessionHolder};
+use crate::server::{Back, Reply, SessionHolder};
 use diameter::check::{Fault, Origin, check};
 use diameter::dictionary::{application, avp, command};
 use diameter::message::Message;
@@ -12,7 +13,7 @@ use diameter::peer::Fate;
 use diameter::result_code;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Sessions that are to end because a server wants it, and that nobody has looked at yet; beyond, the server is told to ask again.
 const ABORTS_MAX: usize = 4_096;
@@ -23,17 +24,25 @@ pub(super) struct Aborts {
     pub(super) leads: watch::Receiver<bool>,
 }
 
+/// What all processes are told before it is answered.
+struct Told {
+    of: (MessageId, Wish),
+    is_told: oneshot::Receiver<()>,
+}
+
 /// What hears servers; the node that has it goes on without us.
 struct Ear(Weak<Inner>);
 
 impl SessionHolder for Ear {
-    fn asked(&self, server: &str, request: &Message<'_>) -> Option<Vec<u8>> {
+    fn asked(&self, server: &str, request: &Message<'_>, back: &Back) -> bool {
         let wish = match request.header.command {
             command::RE_AUTH => Wish::ReAuthorize,
             command::ABORT_SESSION => Wish::Abort,
-            _ => return None,
+            _ => return false,
         };
-        Some(External(self.0.upgrade()?).asked(server, wish, request))
+        let Some(inner) = self.0.upgrade() else { return false };
+        External(inner).asked(server, wish, request, back);
+        true
     }
 }
 
@@ -47,14 +56,34 @@ impl External {
     }
 
     /// Answers a Re-Auth-Request or an Abort-Session-Request, and does what follows.
-    fn asked(&self, server: &str, wish: Wish, request: &Message<'_>) -> Vec<u8> {
-        let code = self.check_asked(request).map(|session| self.do_asked(server, wish, session));
-        let (Ok(fault) | Err(fault)) = code.map(Fault::new);
+    fn asked(&self, server: &str, wish: Wish, request: &Message<'_>, back: &Back) {
         let settings = &self.0.settings;
         let origin = Origin { host: &settings.origin_host, realm: &settings.origin_realm };
-        let mut octets = Vec::new();
-        fault.answer(request, &origin, None, &mut octets);
-        octets
+        let answer = |fault: Fault| {
+            let mut octets = Vec::new();
+            fault.answer(request, &origin, None, &mut octets);
+            octets
+        };
+        match self.check_asked(request).map(|session| self.do_asked(server, wish, session)) {
+            Err(fault) => back.answer(answer(fault)),
+            Ok((code, None)) => back.answer(answer(Fault::new(code))),
+            Ok((code, Some(told))) => {
+                let (agreed, back) = (answer(Fault::new(code)), back.clone());
+                // It asks again.
+                let not_now = answer(Fault::new(result_code::UNABLE_TO_COMPLY));
+                let (external, server) = (self.clone(), server.to_owned());
+                tokio::spawn(async move {
+                    let Told { of, is_told } = told;
+                    if is_told.await.is_err() {
+                        external.sessions().not_told(of);
+                        return back.answer(not_now);
+                    }
+                    back.answer(agreed);
+                    let deed = external.sessions().answered(of, &server, Instant::now());
+                    external.carry_out(of.0, deed);
+                });
+            }
+        }
     }
 
     /// It keeps its grammar, and is for the client that we are: its Session-Id.
@@ -71,17 +100,19 @@ impl External {
         session.utf8().map_err(|_| Fault::of(result_code::INVALID_AVP_VALUE, request, &session))
     }
 
-    /// The Result-Code.
-    fn do_asked(&self, server: &str, wish: Wish, session: &str) -> u32 {
+    /// The Result-Code, and what that waits for.
+    fn do_asked(&self, server: &str, wish: Wish, session: &str) -> (u32, Option<Told>) {
         // Another house's, or an event's, which is over with its answer.
-        let Some(id) = self.message_of(session) else { return result_code::UNKNOWN_SESSION_ID };
+        let Some(id) = self.message_of(session) else { return (result_code::UNKNOWN_SESSION_ID, None) };
         let (code, deed) = self.sessions().asked((id, wish), server, self.means(), Instant::now());
         tracing::debug!(alert = %id.alert, endpoint = id.endpoint.0, server, ?wish, code, "a charging server asks about a message's session");
         match deed {
-            Deed::Tell => self.tell((id, wish), server),
-            deed => self.carry_out(id, deed),
+            Deed::Tell => (code, Some(Told { of: (id, wish), is_told: self.tell((id, wish), server) })),
+            deed => {
+                self.carry_out(id, deed);
+                (code, None)
+            }
         }
-        code
     }
 
     /// What is to be done here.

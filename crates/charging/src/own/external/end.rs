@@ -7,7 +7,6 @@ use super::{External, MessageId, until_usable};
 use crate::server::{Asker, Reply};
 use diameter::message::Message;
 use diameter::result_code;
-use records::DeliveryState;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,8 +24,6 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 const BUSY: Duration = Duration::from_secs(1);
 /// Numbers that are tried for the end of a session of which nobody remembers whether there was an update.
 const NUMBERS_MAX: u32 = 16;
-/// So often it is looked, a second apart, whether the store knows what became of a message.
-const LOOKS: u32 = 10;
 /// A store that does not answer is asked so often.
 const LOOK_UPS: u32 = 60;
 
@@ -102,27 +99,6 @@ impl External {
         };
         ending.run().await.is_ok()
     }
-
-    /// Ends a session that its server wants ended, with none used, if the store says that nobody knows of its message. One that is under way
-    /// ends by its outcome, which comes here, or came to who led before and is in the store soon.
-    pub(super) async fn end_unknown(&self, id: MessageId) {
-        use DeliveryState::{Held, Planned, Submitted, Unknown};
-        for _ in 0..LOOKS {
-            match self.0.store.deliveries_from(id.alert, id.endpoint, None, 1).await {
-                Ok(rows) => match rows.first().filter(|row| row.endpoint == id.endpoint) {
-                    Some(row) if row.last_attempt > id.attempt => return,
-                    Some(row) if row.state == Unknown && row.last_attempt == id.attempt => {
-                        self.end(id, 0, &Tenure::always(true)).await;
-                        return;
-                    }
-                    Some(row) if !matches!(row.state, Planned | Held | Submitted) => return,
-                    _ => {}
-                },
-                Err(error) => tracing::debug!(alert = %id.alert, %error, "a delivery cannot be looked up"),
-            }
-            tokio::time::sleep(BUSY).await;
-        }
-    }
 }
 
 impl Ending<'_> {
@@ -193,6 +169,7 @@ impl Ending<'_> {
             (_, false) => ELSEWHERE_AFTER,
         };
         let until = self.began + patience;
+        self.external.until_attached(until).await;
         let owner = self.open.as_ref().and_then(|open| open.host.clone());
         let is_stranger = |host: &str| self.strangers.iter().any(|stranger| **stranger == *host);
         if let Some(owner) = owner.filter(|owner| !is_stranger(owner)) {

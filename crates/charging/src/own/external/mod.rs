@@ -1,7 +1,7 @@
 //! Our own messages, paid at credit-control servers of others (RFC 8506): reserved before they are written, settled by what becomes of them.
 //!
 //! **Each attempt at a message is a session of its own**, and its Session-Id is made of the alert, the endpoint and the attempt's number
-//! ([`MessageId`]). The segment names all three and so does the outcome: nothing has to be kept on our disk to say the same again after a
+//! ([`MessageId`]). The segment names all three and so does the outcome: nothing more has to be kept to say the same again after a
 //! crash, and a server that knows its duplicates answers it once.
 //!
 //! - **Before the write** an INITIAL_REQUEST reserves the parts (`begin`). What the server does not grant is refused with its reason, and the
@@ -12,7 +12,8 @@
 //! - A server that answers 5002 to what it was certainly never told before has no reservation: it was written without one (an emergency,
 //!   CONTINUE), or that was over. Then its price is debited by an event. So nothing is charged twice, whatever is lost; what is lost in a
 //!   crash at that moment is not charged.
-//! - **Unknown** keeps its session until a receipt says more, or the server ends it (Tcc). A yes of another attempt frees it.
+//! - **Unknown** keeps its session until a receipt says more, or the server ends it (Tcc). A yes of another attempt frees it. Both outlive the process
+//!   (`unsettled`).
 //! - **An emergency** is written after [`EMERGENCY_WAITS`](super::EMERGENCY_WAITS) in any case.
 //!
 //! **Several processes** are one client. Their requests have one Origin-Host and the same Session-Ids, so that a server knows a message whoever
@@ -24,7 +25,8 @@
 //!
 //! **A server that asks by itself** is heard (`asked`, `sessions`). A Re-Auth-Request brings an UPDATE_REQUEST, the only one there is: a message is
 //! decided in seconds, and what is not is unknown. An Abort-Session-Request before the grant keeps the message back; after it, what is under way ends
-//! its session with its outcome, and an unknown one ends it at once with none used. Of several processes any is asked, and all hear of it (`told`).
+//! its session with its outcome, and an unknown one ends it at once with none used. Of several processes any is asked, and all hear of it, and whichever comes after them (`told`).
+//! What is known of messages that are not settled outlives who leads (`unsettled`).
 //!
 //! Servers are asked in their order; one that
 //! is silent (RFC 3539) or gone is passed over, and what it may have received goes to the next with the T bit (RFC 6733, section 5.5.4). Whether
@@ -40,6 +42,8 @@ mod tenure;
 #[cfg(test)]
 mod tests;
 mod told;
+mod unsettled;
+mod words;
 
 use crate::server::{Asker, ChargingServers};
 use bus::{Bus, BusError};
@@ -51,6 +55,7 @@ use sessions::Sessions;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use store::SharedStore;
+use tokio::sync::watch;
 
 /// Where what tells this house from others is kept on the bus.
 const IDENTITY: &str = "charging";
@@ -124,11 +129,13 @@ struct Inner {
     born_at: u64,
     store: SharedStore,
     servers: OnceLock<ChargingServers>,
+    /// Whether they are there.
+    is_attached: watch::Sender<bool>,
     identifiers: Mutex<EndToEnd>,
     sessions: Mutex<Sessions>,
     aborts: OnceLock<asked::Aborts>,
-    /// To the other processes, where there are any.
-    telling: Option<told::Telling>,
+    /// To the other processes, and to the next.
+    telling: told::Telling,
 }
 
 impl External {
@@ -143,28 +150,27 @@ impl External {
         store: SharedStore,
     ) -> Result<External, BusError> {
         let (started, random) = (now_s(), chance() as u32);
+        let is_shared = member.is_some();
         let (house, identifiers) = match &member {
             None => (house_alone(bus).await?, EndToEnd::new(started, random)),
             Some(member) => (member.house, EndToEnd::among(slot(bus, &member.name).await?, started, random)),
         };
         let born_at = bus.topic(OUTCOMES)?.latest().await?;
-        let (telling, hearing) = match member {
-            None => (None, None),
-            Some(_) => told::open(bus).await.map(|(telling, hearing)| (Some(telling), Some(hearing)))?,
-        };
+        let (telling, hearing) = told::open(bus).await?;
         let inner = Arc::new(Inner {
             settings,
             house,
-            is_shared: telling.is_some(),
+            is_shared,
             born_at,
             store,
             servers: OnceLock::new(),
+            is_attached: watch::Sender::new(false),
             identifiers: Mutex::new(identifiers),
-            sessions: Mutex::new(Sessions::new(telling.is_some(), Instant::now())),
+            sessions: Mutex::new(Sessions::new(is_shared, Instant::now())),
             aborts: OnceLock::new(),
             telling,
         });
-        hearing.into_iter().for_each(|hearing| hearing.start(&inner));
+        hearing.start(&inner);
         Ok(External(inner))
     }
 
@@ -173,6 +179,14 @@ impl External {
         servers.tell(asked::ear(&self.0));
         // A second node of one process there is not.
         let _ = self.0.servers.set(servers);
+        self.0.is_attached.send_replace(true);
+    }
+
+    /// Waits until it is known who can be asked, at most until then.
+    async fn until_attached(&self, until: Instant) {
+        let mut is_attached = self.0.is_attached.subscribe();
+        // What it comes to is seen by who is there.
+        let _ = tokio::time::timeout_at(until.into(), is_attached.wait_for(|attached| *attached)).await;
     }
 
     /// Whether each of these messages may be written, in their order: what the others cost is reserved. Takes until the servers have answered

@@ -3,7 +3,7 @@
 
 use super::MessageId;
 use diameter::result_code;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -20,7 +20,7 @@ const SETTLED_AFTER: Duration = Duration::from_secs(120);
 const UNWANTED_MAX: usize = 65_536;
 
 /// What a server asks by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Wish {
     /// That we ask for credit again.
     ReAuthorize,
@@ -37,15 +37,13 @@ pub(super) enum Deed {
     Update(Update),
     /// A TERMINATION_REQUEST, unless an outcome brings it.
     End,
-    /// All processes are to hear of it: one of them has the session, and one ends it.
+    /// All processes are to hear of it, and the next: one of them has the session, and one ends it. The answer waits for that.
     Tell,
 }
 
 /// What this process can do for a server that asks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Means {
-    /// A session that is to end is ended from here.
-    pub(super) ends: bool,
     /// What is asked can be told to all processes.
     pub(super) tells: bool,
 }
@@ -134,8 +132,12 @@ struct Unwanted {
 #[derive(Debug)]
 pub(super) struct Sessions {
     all: HashMap<MessageId, Open>,
-    /// Where several processes are told: whichever leads then ends them, whoever began them.
+    /// Whichever process leads then ends them, whoever began them.
     unwanted: HashMap<MessageId, Unwanted>,
+    /// Of an earlier process, or begun by another: nobody knows of their messages.
+    kept: HashSet<MessageId>,
+    /// What was asked here and is not answered yet, or not heard of: what follows waits for both.
+    half_done: HashMap<(MessageId, Wish), u32>,
     /// Other processes begin and end sessions too.
     is_shared: bool,
     since: Instant,
@@ -144,7 +146,15 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new(is_shared: bool, since: Instant) -> Sessions {
-        Sessions { all: HashMap::new(), unwanted: HashMap::new(), is_shared, since, sweep_at: SWEEP_AT }
+        Sessions {
+            all: HashMap::new(),
+            unwanted: HashMap::new(),
+            kept: HashSet::new(),
+            half_done: HashMap::new(),
+            is_shared,
+            since,
+            sweep_at: SWEEP_AT,
+        }
     }
 
     /// An INITIAL_REQUEST is sent for so many parts; it is under way until what this gives is dropped.
@@ -201,6 +211,12 @@ impl Sessions {
     pub(super) fn forget(&mut self, id: &MessageId) {
         self.all.remove(id);
         self.unwanted.remove(id);
+        self.kept.remove(id);
+    }
+
+    /// These are kept for messages that are unknown, whoever began them.
+    pub(super) fn keep(&mut self, ids: impl Iterator<Item = MessageId>) {
+        self.kept = ids.collect();
     }
 
     /// Its server wanted it ended.
@@ -208,7 +224,7 @@ impl Sessions {
         self.unwanted.contains_key(id) || self.all.get(id).is_some_and(|open| open.is_aborted)
     }
 
-    /// Those that all processes were told are to end.
+    /// Those that are to end.
     pub(super) fn unwanted(&self) -> Vec<MessageId> {
         self.unwanted.keys().copied().collect()
     }
@@ -216,19 +232,36 @@ impl Sessions {
     /// A server asks about a session whose Session-Id is one of this house: the Result-Code of the answer, and what is to be done.
     pub(super) fn asked(
         &mut self,
+        of: (MessageId, Wish),
+        server: &str,
+        means: Means,
+        now: Instant,
+    ) -> (u32, Deed) {
+        let (code, deed) = self.judge(of, server, means, now);
+        if let Deed::Tell = deed {
+            *self.half_done.entry(of).or_default() += 2;
+        }
+        (code, deed)
+    }
+
+    fn judge(
+        &mut self,
         (id, wish): (MessageId, Wish),
         server: &str,
         means: Means,
         now: Instant,
     ) -> (u32, Deed) {
-        let is_settled = !self.is_shared && now.saturating_duration_since(self.since) >= SETTLED_AFTER;
+        let is_young = now.saturating_duration_since(self.since) < SETTLED_AFTER;
         let Some(open) = self.all.get_mut(&id) else {
             // Another process has it, or the one before this had: a server that heard 5002 would free what is held for it.
+            let is_elsewhere = self.is_shared || is_young || self.kept.contains(&id);
             return match wish {
-                Wish::Abort if means.tells => (result_code::SUCCESS, Deed::Tell),
-                Wish::ReAuthorize if means.tells => (result_code::LIMITED_SUCCESS, Deed::Tell),
-                _ if is_settled => (result_code::UNKNOWN_SESSION_ID, Deed::Nothing),
-                _ => (result_code::UNABLE_TO_COMPLY, Deed::Nothing),
+                Wish::Abort if is_elsewhere && means.tells => (result_code::SUCCESS, Deed::Tell),
+                Wish::ReAuthorize if self.is_shared && means.tells => {
+                    (result_code::LIMITED_SUCCESS, Deed::Tell)
+                }
+                _ if is_elsewhere => (result_code::UNABLE_TO_COMPLY, Deed::Nothing),
+                _ => (result_code::UNKNOWN_SESSION_ID, Deed::Nothing),
             };
         };
         if open.host.as_ref().is_some_and(|host| !host.eq_ignore_ascii_case(server)) {
@@ -241,11 +274,6 @@ impl Sessions {
                 // What is not granted is kept back from here; what is under way is for whoever leads when its outcome comes.
                 open.is_aborted = true;
                 (result_code::SUCCESS, Deed::Tell)
-            }
-            Wish::Abort if open.host.is_none() || means.ends => {
-                open.is_aborted = true;
-                let is_begun = open.host.is_some() && !open.is_ending;
-                (result_code::SUCCESS, if is_begun { Deed::End } else { Deed::Nothing })
             }
             Wish::Abort => (result_code::UNABLE_TO_COMPLY, Deed::Nothing),
             // PendingT has no row for an RAR: there is nothing to ask for any more.
@@ -265,11 +293,40 @@ impl Sessions {
         }
     }
 
-    /// A server asked one of several processes, which told all of them: what is to be done here. An end is for who leads.
-    pub(super) fn heard(&mut self, (id, wish): (MessageId, Wish), server: &str, now: Instant) -> Deed {
-        let means = Means { ends: true, tells: false };
+    /// A server asked a process, which told all of them: what is to be done here. An end is for who leads. What was asked here waits for its answer.
+    pub(super) fn heard(&mut self, of: (MessageId, Wish), server: &str, now: Instant) -> Deed {
+        match self.is_half_done(of) {
+            true => Deed::Nothing,
+            false => self.follow(of, server, now),
+        }
+    }
+
+    /// What this process told was answered: the same, once it has heard it too.
+    pub(super) fn answered(&mut self, of: (MessageId, Wish), server: &str, now: Instant) -> Deed {
+        self.heard(of, server, now)
+    }
+
+    /// What was to be told was not, and is not answered so.
+    pub(super) fn not_told(&mut self, of: (MessageId, Wish)) {
+        self.is_half_done(of);
+        self.is_half_done(of);
+    }
+
+    /// One of two halves is done; whether the other is not.
+    fn is_half_done(&mut self, of: (MessageId, Wish)) -> bool {
+        let Some(halves) = self.half_done.get_mut(&of) else { return false };
+        *halves -= 1;
+        let is_half = *halves > 0;
+        if !is_half {
+            self.half_done.remove(&of);
+        }
+        is_half
+    }
+
+    fn follow(&mut self, (id, wish): (MessageId, Wish), server: &str, now: Instant) -> Deed {
+        let means = Means { tells: false };
         match wish {
-            Wish::ReAuthorize if self.all.contains_key(&id) => self.asked((id, wish), server, means, now).1,
+            Wish::ReAuthorize if self.all.contains_key(&id) => self.judge((id, wish), server, means, now).1,
             Wish::ReAuthorize => Deed::Nothing,
             Wish::Abort => {
                 if let Some(open) = self.all.get_mut(&id) {
@@ -303,8 +360,7 @@ mod tests {
 
     const HOST: &str = "ocs.test";
     const OF: MessageId = MessageId { alert: AlertNo(7), endpoint: EndpointNo(1), attempt: 1 };
-    const ALONE: Means = Means { ends: true, tells: false };
-    const ONE_OF_SEVERAL: Means = Means { ends: false, tells: true };
+    const MEANS: Means = Means { tells: true };
 
     fn sessions(is_shared: bool) -> (Sessions, Instant) {
         let now = Instant::now();
@@ -323,6 +379,18 @@ mod tests {
         (sessions, now)
     }
 
+    /// Asks for a session's end, and has it heard and answered: the Result-Code, and what was to be done then.
+    fn abort(sessions: &mut Sessions, id: MessageId, now: Instant) -> (u32, Deed) {
+        let of = (id, Wish::Abort);
+        match sessions.asked(of, HOST, MEANS, now) {
+            (code, Deed::Tell) => {
+                assert!(matches!(sessions.heard(of, HOST, now), Deed::Nothing), "it is not answered yet");
+                (code, sessions.answered(of, HOST, now))
+            }
+            said => said,
+        }
+    }
+
     #[tokio::test]
     async fn a_session_ends_after_its_beginning_was_answered() {
         let (mut sessions, now) = sessions(false);
@@ -339,7 +407,7 @@ mod tests {
     #[tokio::test]
     async fn a_re_authorization_of_an_open_session_brings_one_update_and_its_end_comes_after_it() {
         let (mut sessions, now) = granted();
-        let ask = |sessions: &mut Sessions| sessions.asked((OF, Wish::ReAuthorize), HOST, ALONE, now);
+        let ask = |sessions: &mut Sessions| sessions.asked((OF, Wish::ReAuthorize), HOST, MEANS, now);
         // Open | RAR received | Send RAA followed by CC update req., start Tx | PendingU
         let (2002, Deed::Update(mut update)) = ask(&mut sessions) else { panic!("no update") };
         assert_eq!((&*update.account, &*update.host, update.parts, *update.last), ("town", HOST, 2, 0));
@@ -364,12 +432,12 @@ mod tests {
     #[test]
     fn what_comes_before_the_grant_is_done_after_it() {
         let (mut sessions, now) = begun();
-        assert!(matches!(sessions.asked((OF, Wish::ReAuthorize), HOST, ALONE, now), (2002, Deed::Nothing)));
+        assert!(matches!(sessions.asked((OF, Wish::ReAuthorize), HOST, MEANS, now), (2002, Deed::Nothing)));
         assert!(matches!(sessions.granted(OF, &HOST.into()), Deed::Update(_)));
         // PendingI | User service terminated | Queue termination event | PendingI
         let (mut sessions, now) = begun();
-        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, ALONE, now), (2001, Deed::Nothing)));
-        assert!(matches!(sessions.granted(OF, &HOST.into()), Deed::End));
+        assert_eq!(sessions.asked((OF, Wish::Abort), HOST, MEANS, now).0, 2001);
+        assert!(matches!(sessions.granted(OF, &HOST.into()), Deed::End), "before it is heard");
     }
 
     #[test]
@@ -377,20 +445,59 @@ mod tests {
         // Open | User service terminated | Send CC termination req. | PendingT
         let (mut sessions, now) = granted();
         assert!(!sessions.is_aborted(&OF));
-        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, ALONE, now), (2001, Deed::End)));
+        assert!(matches!(abort(&mut sessions, OF, now), (2001, Deed::End)));
         assert!(sessions.is_aborted(&OF));
         sessions.end(&OF);
-        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, ALONE, now), (2001, Deed::Nothing)));
+        assert!(matches!(abort(&mut sessions, OF, now), (2001, Deed::Nothing)));
         sessions.forget(&OF);
-        assert!(matches!(sessions.asked((OF, Wish::Abort), HOST, ALONE, now), (5002, Deed::Nothing)));
+        assert!(matches!(abort(&mut sessions, OF, now), (5002, Deed::Nothing)));
+    }
+
+    #[test]
+    fn what_follows_an_abort_waits_until_it_is_answered_and_heard_in_whatever_order() {
+        let of = (OF, Wish::Abort);
+        for is_heard_first in [true, false] {
+            let (mut sessions, now) = granted();
+            // The server is impatient.
+            for _ in 0..2 {
+                assert!(matches!(sessions.asked(of, HOST, MEANS, now), (2001, Deed::Tell)));
+            }
+            let mut halves = Vec::new();
+            for turn in 0..4 {
+                halves.push(match (turn < 2) == is_heard_first {
+                    true => sessions.heard(of, HOST, now),
+                    false => sessions.answered(of, HOST, now),
+                });
+            }
+            let is_end = |deed: &Deed| matches!(deed, Deed::End);
+            assert_eq!(halves.iter().map(is_end).collect::<Vec<_>>(), [false, false, false, true]);
+            assert!(matches!(sessions.heard(of, HOST, now), Deed::End), "of another process");
+        }
+        let (mut sessions, now) = granted();
+        sessions.asked(of, HOST, MEANS, now);
+        sessions.not_told(of);
+        assert!(sessions.half_done.is_empty());
+    }
+
+    #[test]
+    fn one_whose_message_was_unknown_to_an_earlier_process_may_be_ended_and_is_then_forgotten() {
+        let (mut sessions, now) = sessions(false);
+        let ask = |sessions: &mut Sessions, wish| sessions.asked((OF, wish), HOST, MEANS, now).0;
+        assert_eq!(ask(&mut sessions, Wish::Abort), 5002);
+        sessions.keep([OF].into_iter());
+        assert_eq!(ask(&mut sessions, Wish::ReAuthorize), 5012);
+        assert!(matches!(abort(&mut sessions, OF, now), (2001, Deed::End)));
+        assert_eq!(sessions.end(&OF).unwrap().host.as_deref(), Some(HOST), "where it is to be ended");
+        sessions.forget(&OF);
+        assert_eq!(ask(&mut sessions, Wish::Abort), 5002);
     }
 
     #[test]
     fn a_server_that_was_passed_over_is_told_that_its_session_is_not_used() {
         let (mut sessions, now) = granted();
         for wish in [Wish::ReAuthorize, Wish::Abort] {
-            assert!(matches!(sessions.asked((OF, wish), "other.test", ALONE, now), (5002, Deed::Nothing)));
-            assert!(!matches!(sessions.asked((OF, wish), "OCS.test", ALONE, now), (5002, _)));
+            assert!(matches!(sessions.asked((OF, wish), "other.test", MEANS, now), (5002, Deed::Nothing)));
+            assert!(!matches!(sessions.asked((OF, wish), "OCS.test", MEANS, now), (5002, _)));
         }
     }
 
@@ -400,12 +507,14 @@ mod tests {
         let early = now - Duration::from_secs(1);
         let (mut shared, _) = sessions(true);
         for wish in [Wish::ReAuthorize, Wish::Abort] {
-            assert!(matches!(young.asked((OF, wish), HOST, ALONE, early), (5012, Deed::Nothing)));
-            // Others cannot be told.
-            let means = Means { ends: false, tells: false };
+            // Others, and the next, cannot be told.
+            let means = Means { tells: false };
+            assert!(matches!(young.asked((OF, wish), HOST, means, early), (5012, Deed::Nothing)));
             assert!(matches!(shared.asked((OF, wish), HOST, means, now), (5012, Deed::Nothing)));
         }
-        let mut ask = |wish| shared.asked((OF, wish), HOST, ONE_OF_SEVERAL, now);
+        assert!(matches!(young.asked((OF, Wish::ReAuthorize), HOST, MEANS, early), (5012, Deed::Nothing)));
+        assert!(matches!(young.asked((OF, Wish::Abort), HOST, MEANS, early), (2001, Deed::Tell)));
+        let mut ask = |wish| shared.asked((OF, wish), HOST, MEANS, now);
         assert!(matches!(ask(Wish::ReAuthorize), (2002, Deed::Tell)));
         assert!(matches!(ask(Wish::Abort), (2001, Deed::Tell)));
     }
@@ -417,8 +526,9 @@ mod tests {
         other.begin(OF, "town", 1, now);
         // Not granted yet: it is asked for again when it is.
         let re_authorize = (OF, Wish::ReAuthorize);
-        assert!(matches!(asked.asked(re_authorize, HOST, ONE_OF_SEVERAL, now), (2002, Deed::Tell)));
+        assert!(matches!(asked.asked(re_authorize, HOST, MEANS, now), (2002, Deed::Tell)));
         assert!(matches!(asked.heard(re_authorize, HOST, now), Deed::Nothing));
+        assert!(matches!(asked.answered(re_authorize, HOST, now), Deed::Nothing));
         assert!(matches!(other.heard(re_authorize, HOST, now), Deed::Nothing));
         let Deed::Update(mut update) = other.granted(OF, &HOST.into()) else { panic!("no update") };
         *update.last += 1;
@@ -440,7 +550,8 @@ mod tests {
         asked.begin(OF, "town", 1, now);
         asked.granted(OF, &HOST.into());
         let abort = (OF, Wish::Abort);
-        assert!(matches!(asked.asked(abort, HOST, ONE_OF_SEVERAL, now), (2001, Deed::Tell)));
+        assert!(matches!(asked.asked(abort, HOST, MEANS, now), (2001, Deed::Tell)));
+        assert!(matches!(asked.answered(abort, HOST, now), Deed::Nothing), "it is not heard yet");
         for sessions in [&mut asked, &mut leader] {
             assert!(matches!(sessions.heard(abort, HOST, now), Deed::End));
             assert!(sessions.is_aborted(&OF));

@@ -1,20 +1,20 @@
 //! Outcomes, as they come by the bus, turned into the ends of sessions.
 
 use super::tenure::Tenure;
+use super::unsettled::Unsettled;
+use super::words::{Change, Reading, Word, Words, attempt_of};
 use super::{External, MessageId};
-use crate::own::early::Early;
+use crate::own::early::Clock;
 use crate::own::settle::{GROUP, Settling};
 use bus::{Bus, BusError, Group, Leased};
-use futures_util::StreamExt;
-use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
+use futures_util::future::join_all;
+use records::{AttemptResult, OUTCOMES, Outcome, decode_outcomes};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// Sessions whose servers want them ended that are looked up at once, by who begins to lead.
-const ENDS_MAX: usize = 64;
 /// Records whose sessions are being ended at once.
 const RECORDS_MAX: usize = 1_024;
 /// They are ours for so long, and longer if that is said meanwhile.
@@ -25,8 +25,6 @@ const RENEWALS: u32 = 3;
 const FLUSH: Duration = Duration::from_secs(1);
 /// After an error of the bus it is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Unknown attempts whose receipt is waited for, and messages of several parts that are under way; beyond, the server ends their sessions.
-const KEPT_MAX: usize = 65_536;
 
 /// Starts settling by the outcomes on this bus, from where an earlier process stopped; among several processes, while `leads` says that
 /// this one does.
@@ -42,7 +40,9 @@ pub fn start(external: External, bus: &dyn Bus, leads: watch::Receiver<bool>) ->
         group,
         under_way: HashMap::new(),
         ends: JoinSet::new(),
+        ended: Vec::new(),
         words: Words::default(),
+        unsettled: Unsettled::open(bus)?,
         renewed: Instant::now(),
         flushed: Instant::now(),
         is_dirty: false,
@@ -58,14 +58,36 @@ struct Settler {
     group: Arc<dyn Group>,
     /// Records that were taken and not acknowledged.
     under_way: HashMap<u64, Arc<Tenure>>,
-    /// Each ends the sessions of one record, and says which, and whether that is done.
-    ends: JoinSet<(u64, bool)>,
+    /// Each ends the sessions of one record.
+    ends: JoinSet<Ended>,
+    /// Those that are not acknowledged yet, in their order.
+    ended: Vec<Ended>,
     words: Words,
+    unsettled: Unsettled,
     renewed: Instant,
     flushed: Instant,
     /// Something was acknowledged since.
     is_dirty: bool,
     is_leading: bool,
+}
+
+/// The sessions that one record ends, or one server's wish.
+struct Ended {
+    /// The record.
+    index: Option<u64>,
+    /// What is to be noted, once that is done.
+    changes: Vec<Change>,
+    /// Nobody else is to end them.
+    is_done: bool,
+}
+
+/// Whether settling goes on.
+enum Next {
+    Goes,
+    /// It was not possible now.
+    Again,
+    /// The bus is closed.
+    Ends,
 }
 
 impl Settler {
@@ -81,14 +103,19 @@ impl Settler {
                     _ = stopping.wait_for(|stopping| *stopping) => return,
                 }
             }
-            if !std::mem::replace(&mut self.is_leading, true) {
-                self.take_over();
+            match self.work().await {
+                Next::Goes => {}
+                Next::Again => {
+                    tokio::time::sleep(AGAIN).await;
+                    continue;
+                }
+                Next::Ends => return,
             }
             let Some(is_empty) = self.take().await else { return };
-            while let Some(ended) = self.ends.try_join_next() {
-                self.acknowledge(ended.ok());
-            }
-            let is_over = is_empty && self.under_way.is_empty() && *stopping.borrow_and_update();
+            let is_over = is_empty
+                && self.under_way.is_empty()
+                && self.ended.is_empty()
+                && *stopping.borrow_and_update();
             self.renew();
             self.flush(is_over).await;
             if is_over {
@@ -97,7 +124,7 @@ impl Settler {
             let (has_room, due) = (self.room() > 0, self.due());
             tokio::select! {
                 biased;
-                Some(ended) = self.ends.join_next() => self.acknowledge(ended.ok()),
+                Some(ended) = self.ends.join_next() => self.ended.extend(ended),
                 Some(id) = self.aborts.recv() => self.abort(id),
                 () = self.group.ready(), if has_room => {}
                 () = tokio::time::sleep(due) => {}
@@ -108,12 +135,38 @@ impl Settler {
         }
     }
 
+    /// Begins to lead, if that is new, and acknowledges what is done.
+    async fn work(&mut self) -> Next {
+        let done = match self.is_leading {
+            true => self.acknowledge().await,
+            false => self.take_over().await,
+        };
+        match done {
+            Ok(()) => Next::Goes,
+            Err(BusError::Closed) => Next::Ends,
+            Err(BusError::Moved { .. }) => {
+                tracing::warn!(
+                    "another process settles too; what is under way is settled by who is given it"
+                );
+                self.leave_it_to_others().await;
+                Next::Again
+            }
+            Err(error) => {
+                tracing::error!(%error, "what is known of unsettled messages is not on the bus: money waits to be settled");
+                Next::Again
+            }
+        }
+    }
+
     fn room(&self) -> usize {
         RECORDS_MAX.saturating_sub(self.under_way.len())
     }
 
     /// Until something has to be said to the bus.
     fn due(&self) -> Duration {
+        if !self.ended.is_empty() {
+            return Duration::ZERO;
+        }
         let flush = self.is_dirty.then(|| FLUSH.saturating_sub(self.flushed.elapsed()));
         let renew =
             (!self.under_way.is_empty()).then(|| (LEASE / RENEWALS).saturating_sub(self.renewed.elapsed()));
@@ -146,62 +199,85 @@ impl Settler {
         let is_again = leased.redelivered > 0 || self.external.is_old(index);
         let tenure = Arc::new(Tenure::lasting(is_again, until));
         self.under_way.insert(index, Arc::clone(&tenure));
-        let mut words = Vec::new();
-        match decode_outcomes(&leased.record.octets) {
-            Ok(outcomes) => outcomes.iter().for_each(|outcome| {
-                self.words.read(outcome, &mut words);
-                // Its server wanted it ended while it was under way.
-                if let Some(id) = unknown(outcome).filter(|id| self.external.sessions().is_aborted(id)) {
-                    words.extend(self.words.abort(id));
-                }
-            }),
+        let Reading { words, changes } = match decode_outcomes(&leased.record.octets) {
+            Ok(outcomes) => self.read(&outcomes),
             Err(error) => {
                 tracing::error!(index, %error, "outcomes cannot be read: what they say is not settled, and is free when its session ends");
+                Reading::default()
             }
+        };
+        if words.is_empty() {
+            // What is learned of it comes before what is learned of later ones.
+            self.ended.push(Ended { index: Some(index), changes, is_done: true });
+            return;
         }
         let external = self.external.clone();
         self.ends.spawn(async move {
             let ends = words.into_iter().map(|word| external.end(word.id, word.used, &tenure));
-            let said = futures_util::future::join_all(ends).await;
-            (index, said.into_iter().all(|said| said))
+            let is_done = join_all(ends).await.into_iter().all(|said| said);
+            Ended { index: Some(index), changes, is_done }
         });
     }
 
-    /// A server wants a session ended. What is under way ends it by its outcome; of what is unknown none was used, as far as anybody knows.
+    fn read(&mut self, outcomes: &[Outcome]) -> Reading {
+        let mut reading = self.words.read(outcomes, Clock::now());
+        // Its server wanted it ended while it was under way.
+        let is_unwanted = |id: &MessageId| self.external.sessions().is_aborted(id);
+        for id in outcomes.iter().filter_map(unknown).filter(is_unwanted) {
+            let Some(aborted) = self.words.abort(id) else { continue };
+            reading.words.extend(aborted.words);
+            reading.changes.extend(aborted.changes);
+        }
+        reading
+    }
+
+    /// A server wants a session ended. One that is under way is ended by its outcome, or when that says that nobody knows (`read`); of what is
+    /// unknown none was used, as far as anybody knows.
     fn abort(&mut self, id: MessageId) {
+        let Some(Reading { words, changes }) = self.words.abort(id) else { return };
         let external = self.external.clone();
-        match self.words.abort(id) {
-            Some(Word { id, used }) => {
-                tokio::spawn(async move { external.end(id, used, &Tenure::always(false)).await });
-            }
-            // Another process may have led when it was told that nobody knows.
-            None if external.0.is_shared => {
-                tokio::spawn(async move { external.end_unknown(id).await });
-            }
-            None => {}
-        }
-    }
-
-    /// This process leads from now on: what servers wanted ended meanwhile, and before. Of none of these it has heard yet that it is unknown.
-    fn take_over(&self) {
-        let (external, unwanted) = (self.external.clone(), self.external.sessions().unwanted());
-        tokio::spawn(async move {
-            let ends = futures_util::stream::iter(unwanted);
-            ends.for_each_concurrent(ENDS_MAX, |id| external.end_unknown(id)).await;
+        self.ends.spawn(async move {
+            let tenure = Tenure::always(false);
+            let ends = words.into_iter().map(|Word { id, used }| external.end(id, used, &tenure));
+            join_all(ends).await;
+            Ended { index: None, changes, is_done: true }
         });
     }
 
-    fn acknowledge(&mut self, ended: Option<(u64, bool)>) {
+    /// This process leads from now on: it learns what is not settled yet, and ends what servers wanted ended meanwhile, and before.
+    async fn take_over(&mut self) -> Result<(), BusError> {
+        self.words = self.unsettled.read().await?;
+        self.is_leading = true;
+        let unwanted = {
+            let mut sessions = self.external.sessions();
+            sessions.keep(self.words.unknown());
+            sessions.unwanted()
+        };
+        unwanted.into_iter().for_each(|id| self.abort(id));
+        Ok(())
+    }
+
+    /// Notes what is done, and acknowledges the records that told of it.
+    async fn acknowledge(&mut self) -> Result<(), BusError> {
         // What panicked is given out again.
-        let Some((index, is_done)) = ended else { return };
-        self.under_way.remove(&index);
-        if !is_done {
-            return;
+        while let Some(ended) = self.ends.try_join_next() {
+            self.ended.extend(ended);
         }
-        if let Err(error) = self.group.ack(index) {
-            tracing::warn!(index, %error, "what was settled is told again");
+        let done = || self.ended.iter().filter(|ended| ended.is_done);
+        let changes: Vec<Change> = done().flat_map(|ended| ended.changes.iter().copied()).collect();
+        self.unsettled.note(&changes).await?;
+        for Ended { index, is_done, .. } in std::mem::take(&mut self.ended) {
+            let Some(index) = index else { continue };
+            self.under_way.remove(&index);
+            if !is_done {
+                continue;
+            }
+            if let Err(error) = self.group.ack(index) {
+                tracing::warn!(index, %error, "what was settled is told again");
+            }
+            self.is_dirty = true;
         }
-        self.is_dirty = true;
+        self.unsettled.tidy(&self.words).await
     }
 
     /// What takes long stays ours.
@@ -237,6 +313,7 @@ impl Settler {
     async fn leave_it_to_others(&mut self) {
         self.is_leading = false;
         self.ends.shutdown().await;
+        self.ended.clear();
         for (index, tenure) in self.under_way.drain() {
             tenure.end(Instant::now());
             if let Err(error) = self.group.release(index) {
@@ -248,134 +325,10 @@ impl Settler {
     }
 }
 
-/// A session that ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word {
-    pub(super) id: MessageId,
-    pub(super) used: u32,
-}
-
-/// What becomes of messages of which more than one thing is told.
-#[derive(Default)]
-pub(super) struct Words {
-    /// Unknown attempts by the key that a mail's receipt has, with their parts.
-    unknown: HashMap<u64, (MessageId, u32)>,
-    early: Early,
-    /// Messages of several parts: of how many something was told; nothing more is to be done once one of them was accepted.
-    parts: HashMap<MessageId, Option<u8>>,
-}
-
 /// The attempt of which nobody knows.
 fn unknown(outcome: &Outcome) -> Option<MessageId> {
     match outcome {
-        Outcome::Attempt { of, result: AttemptResult::Unknown { .. }, .. } => {
-            Some(MessageId { alert: of.alert, endpoint: of.endpoint, attempt: of.attempt })
-        }
+        Outcome::Attempt { of, result: AttemptResult::Unknown { .. }, .. } => Some(attempt_of(of)),
         _ => None,
-    }
-}
-
-impl Words {
-    /// The end of a session that its server wants ended, if its attempt is unknown: no receipt is waited for any more.
-    pub(super) fn abort(&mut self, id: MessageId) -> Option<Word> {
-        let key = mail_key(id.alert, id.endpoint);
-        self.unknown.get(&key).filter(|(unknown, _)| *unknown == id)?;
-        self.unknown.remove(&key);
-        Some(Word { id, used: 0 })
-    }
-
-    /// What an outcome ends.
-    pub(super) fn read(&mut self, outcome: &Outcome, words: &mut Vec<Word>) {
-        match outcome {
-            Outcome::Attempt { of, result, .. } => {
-                let id = MessageId { alert: of.alert, endpoint: of.endpoint, attempt: of.attempt };
-                self.attempt(id, of.parts.max(1), result, words);
-            }
-            Outcome::Receipt(receipt) => self.receipt(receipt, words),
-            _ => {}
-        }
-    }
-
-    fn attempt(&mut self, id: MessageId, parts: u8, result: &AttemptResult, words: &mut Vec<Word>) {
-        let end = |used| Word { id, used };
-        match result {
-            AttemptResult::Accepted { .. } => {
-                if self.is_first_yes(id, parts) {
-                    words.push(end(parts.into()));
-                }
-                // An earlier attempt of which nobody knows is not paid for beside it.
-                let key = mail_key(id.alert, id.endpoint);
-                self.early.take(key, Instant::now());
-                if let Some((other, _)) = self.unknown.get(&key).copied().filter(|(other, _)| *other != id) {
-                    self.unknown.remove(&key);
-                    words.push(Word { id: other, used: 0 });
-                }
-            }
-            // Nothing was reserved, unless the answer was lost.
-            AttemptResult::Refused { code, .. } if code == Unpaid::NoServer.code() => {
-                words.push(end(0));
-            }
-            AttemptResult::Refused { code, .. } if code.starts_with(Unpaid::CODES) => {}
-            AttemptResult::Refused { .. } | AttemptResult::NotTried { .. } => {
-                if self.is_last_no(id, parts) {
-                    words.push(end(0));
-                }
-            }
-            AttemptResult::Unknown { .. } => {
-                if self.unknown.len() >= KEPT_MAX {
-                    self.unknown.clear();
-                }
-                let key = mail_key(id.alert, id.endpoint);
-                self.unknown.insert(key, (id, parts.into()));
-                if let Some(state) = self.early.take(key, Instant::now()) {
-                    self.decide(key, state, words);
-                }
-            }
-        }
-    }
-
-    /// Any part that is taken settles all of them, once.
-    fn is_first_yes(&mut self, id: MessageId, parts: u8) -> bool {
-        parts == 1 || self.note_part(id, None) != Some(None)
-    }
-
-    /// Only when no part was taken nothing was used.
-    fn is_last_no(&mut self, id: MessageId, parts: u8) -> bool {
-        if parts == 1 {
-            return true;
-        }
-        let told = match self.parts.get(&id) {
-            Some(None) => return false,
-            Some(Some(told)) => told.saturating_add(1),
-            None => 1,
-        };
-        self.note_part(id, Some(told));
-        if told >= parts {
-            self.parts.remove(&id);
-        }
-        told >= parts
-    }
-
-    fn note_part(&mut self, id: MessageId, told: Option<u8>) -> Option<Option<u8>> {
-        if self.parts.len() >= KEPT_MAX {
-            self.parts.clear();
-        }
-        self.parts.insert(id, told)
-    }
-
-    fn receipt(&mut self, receipt: &Receipt, words: &mut Vec<Word>) {
-        if receipt.state == ReceiptState::Buffered {
-            return;
-        }
-        match receipt.keys.iter().find(|key| self.unknown.contains_key(key)) {
-            Some(key) => self.decide(*key, receipt.state, words),
-            None => self.early.receive(receipt, Instant::now()),
-        }
-    }
-
-    /// What a receipt means for the unknown message of this key, which is unknown no more.
-    fn decide(&mut self, key: u64, state: ReceiptState, words: &mut Vec<Word>) {
-        let Some((id, parts)) = self.unknown.remove(&key) else { return };
-        words.push(Word { id, used: if state == ReceiptState::Delivered { parts } else { 0 } });
     }
 }

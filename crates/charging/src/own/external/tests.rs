@@ -2,7 +2,8 @@
 
 use super::MessageId;
 use super::request::phone;
-use super::settle::{Word, Words};
+use super::words::{Change, Word, Words};
+use crate::own::early::Clock;
 use records::{
     AlertNo, AttemptRef, AttemptResult, EndpointNo, NotTried, Outcome, Receipt, ReceiptState, Timestamp,
     Unpaid, mail_key,
@@ -42,11 +43,23 @@ fn receipt(endpoint: u32, state: ReceiptState) -> Outcome {
     })
 }
 
-/// Reads outcomes, and says which sessions end, with how many parts used.
+/// Reads outcomes, each in a record of its own, and says which sessions end, with how many parts used.
 fn ends(words: &mut Words, outcomes: &[Outcome]) -> Vec<(MessageId, u32)> {
-    let mut all = Vec::new();
-    outcomes.iter().for_each(|outcome| words.read(outcome, &mut all));
-    all.into_iter().map(|Word { id, used }| (id, used)).collect()
+    let read = |outcome| words.read(std::slice::from_ref(outcome), Clock::now()).words;
+    let all = outcomes.iter().flat_map(read);
+    all.map(|Word { id, used }| (id, used)).collect()
+}
+
+/// What each of these records changes, and what it ends.
+fn changes(words: &mut Words, records: &[&[Outcome]]) -> Vec<Vec<Change>> {
+    records.iter().map(|record| words.read(record, Clock::now()).changes).collect()
+}
+
+/// Who comes after these changes were noted.
+fn heir(noted: &[Vec<Change>]) -> Words {
+    let mut heir = Words::default();
+    noted.iter().flatten().for_each(|change| heir.hear(*change, Clock::now()));
+    heir
 }
 
 #[test]
@@ -125,12 +138,111 @@ fn an_unknown_attempt_whose_session_the_server_wants_ended_has_used_nothing_and_
     let mut words = Words::default();
     assert_eq!(ends(&mut words, &[part(1, 1, (1, 1), unknown())]), []);
     assert_eq!(words.abort(id(1, 2)), None, "another attempt");
-    assert_eq!(words.abort(id(1, 1)), Some(Word { id: id(1, 1), used: 0 }));
+    assert_eq!(words.abort(id(1, 1)).unwrap().words, [Word { id: id(1, 1), used: 0 }]);
     assert_eq!(words.abort(id(1, 1)), None, "once");
     assert_eq!(ends(&mut words, &[receipt(1, ReceiptState::Delivered)]), []);
     // What is under way ends by its outcome.
     assert_eq!(words.abort(id(2, 1)), None);
     assert_eq!(ends(&mut words, &[part(2, 1, (1, 1), accepted())]), [(id(2, 1), 1)]);
+}
+
+#[test]
+fn of_several_unknown_attempts_one_is_paid_by_a_receipt_and_none_by_a_yes_of_another() {
+    let is_unknown = |attempt| part(1, attempt, (1, 1), unknown());
+    let both = || {
+        let mut words = Words::default();
+        assert_eq!(ends(&mut words, &[is_unknown(1), is_unknown(2)]), []);
+        words
+    };
+    assert_eq!(ends(&mut both(), &[receipt(1, ReceiptState::Delivered)]), [(id(1, 1), 0), (id(1, 2), 1)]);
+    let failed_and_delivered = [receipt(1, ReceiptState::Failed), receipt(1, ReceiptState::Delivered)];
+    assert_eq!(ends(&mut both(), &failed_and_delivered), [(id(1, 1), 0), (id(1, 2), 1)]);
+    let yes = part(1, 3, (1, 1), accepted());
+    assert_eq!(ends(&mut both(), &[yes]), [(id(1, 3), 1), (id(1, 1), 0), (id(1, 2), 0)]);
+    // A late yes of the very attempt.
+    let yes = part(1, 2, (1, 1), accepted());
+    let mut words = both();
+    assert_eq!(ends(&mut words, &[yes]), [(id(1, 2), 1), (id(1, 1), 0)]);
+    assert_eq!(ends(&mut words, &[receipt(1, ReceiptState::Delivered)]), [], "it is paid");
+    assert_eq!(both().abort(id(1, 1)).unwrap().words, [Word { id: id(1, 1), used: 0 }]);
+}
+
+#[test]
+fn what_is_unknown_or_waits_outlives_who_heard_of_it() {
+    let mut words = Words::default();
+    let records = [
+        [part(1, 1, (1, 1), unknown())],
+        [part(2, 1, (1, 1), unknown())],
+        [receipt(3, ReceiptState::Delivered)],
+        [receipt(4, ReceiptState::Failed)],
+        [receipt(2, ReceiptState::Failed)],
+        [part(4, 1, (1, 1), accepted())],
+    ];
+    let records: Vec<&[Outcome]> = records.iter().map(|record| &record[..]).collect();
+    let noted = changes(&mut words, &records);
+    assert!(noted.iter().all(|changes| changes.len() == 1), "{noted:?}");
+    // By what was noted one by one, and by all that was known in the end.
+    for noted in [noted, vec![words.all(Clock::now())]] {
+        assert_eq!(heir(&noted).len(), 2);
+        let delivered = receipt(1, ReceiptState::Delivered);
+        assert_eq!(ends(&mut heir(&noted), &[delivered]), [(id(1, 1), 1)]);
+        assert_eq!(ends(&mut heir(&noted), &[part(3, 1, (1, 1), unknown())]), [(id(3, 1), 1)]);
+        let over = [receipt(2, ReceiptState::Delivered), part(4, 2, (1, 1), unknown())];
+        assert_eq!(ends(&mut heir(&noted), &over), []);
+        assert_eq!(heir(&noted).unknown().collect::<Vec<_>>(), [id(1, 1)]);
+        let mut aborted = heir(&noted);
+        let changes = aborted.abort(id(1, 1)).unwrap().changes;
+        assert_eq!(heir(&[noted.concat(), changes]).len(), 1);
+    }
+}
+
+#[test]
+fn a_message_of_several_parts_is_paid_once_though_another_settles_the_rest() {
+    let no = || refused("smpp:00000058");
+    let first_and_rest = [
+        (accepted(), vec![(2, accepted()), (3, unknown())], vec![]),
+        (accepted(), vec![(2, no()), (3, no())], vec![]),
+        (no(), vec![(2, accepted()), (3, accepted())], vec![(id(1, 1), 3)]),
+        (no(), vec![(2, no()), (3, no())], vec![(id(1, 1), 0)]),
+        (no(), vec![(2, no()), (3, unknown())], vec![]),
+        // Given out again, since it was not acknowledged.
+        (accepted(), vec![(1, accepted()), (2, accepted())], vec![(id(1, 1), 3)]),
+    ];
+    for (first, rest, expected) in first_and_rest {
+        let noted = changes(&mut Words::default(), &[&[part(1, 1, (1, 3), first)]]);
+        let rest: Vec<Outcome> = rest.into_iter().map(|(at, result)| part(1, 1, (at, 3), result)).collect();
+        let mut heir = heir(&noted);
+        assert_eq!(ends(&mut heir, &rest), expected, "{rest:?}");
+        let is_kept =
+            rest.iter().any(|outcome| matches!(outcome, Outcome::Attempt { of, .. } if of.part == 1));
+        assert_eq!(heir.all(Clock::now()).iter().any(|change| matches!(change, Change::Parts(..))), is_kept);
+    }
+    // What one record tells whole need not be noted.
+    let whole: Vec<Outcome> = (1..=3).map(|at| part(1, 1, (at, 3), accepted())).collect();
+    assert_eq!(changes(&mut Words::default(), &[&whole]), [[]]);
+}
+
+#[test]
+fn what_waits_to_be_settled_is_bounded_in_number_and_age_and_the_oldest_goes_first() {
+    let mut words = Words::default();
+    let start = Clock::now();
+    let at = |seconds: u64| {
+        let after = std::time::Duration::from_secs(seconds);
+        Clock { now: start.now + after, time: start.time + after }
+    };
+    const MAX: u32 = 65_536;
+    for endpoint in 0..=MAX {
+        words.read(&[part(endpoint, 1, (1, 1), unknown())], at(endpoint.into()));
+    }
+    assert_eq!(words.unknown().count() as u32, MAX / 2);
+    assert!(words.unknown().all(|id| id.endpoint.0 > MAX / 2));
+    let noted = words.all(at(MAX.into()));
+    let late = |days: u64| {
+        let mut heir = Words::default();
+        noted.iter().for_each(|change| heir.hear(*change, at(u64::from(MAX) + days * 86_400)));
+        heir.len()
+    };
+    assert_eq!((late(1), late(8)), (words.len(), 0));
 }
 
 #[test]

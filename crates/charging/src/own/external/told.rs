@@ -1,5 +1,5 @@
-//! A charging server asks one of several processes about a session, and another has it, or ends it: all are told, by a topic that each
-//! reads as it grows.
+//! What a charging server asks by itself has to reach who has the session, or ends it: another of several processes, or the one that comes after
+//! this one. So it is put on a topic that each reads as it grows, and the server is answered when it stands there.
 //!
 //! A record is what is asked, which server asks, and the Session-Id, with a space between. Who begins to read looks at what was said before,
 //! for the sessions that are still to end; everything else was for those that ran then.
@@ -9,7 +9,7 @@ use super::{External, Inner, MessageId};
 use bus::{Bus, BusError, Record, Retention, Topic, TopicSettings};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// The topic.
 const TOPIC: &str = "charging-asked";
@@ -17,6 +17,8 @@ const TOPIC: &str = "charging-asked";
 const KEPT: Duration = Duration::from_secs(3_600);
 /// Words that wait to be told; beyond, the server hears that it cannot be done.
 const WAITING_MAX: usize = 4_096;
+/// Words put there at a time.
+const TOLD_AT_ONCE: usize = 64;
 /// Records read at a time.
 const READ_RECORDS: usize = 1_000;
 /// And octets of them.
@@ -24,9 +26,12 @@ const READ_OCTETS: usize = 1024 * 1024;
 /// After an error of the bus it is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// A record, and who waits until it stands on the topic.
+type Word = (Vec<u8>, oneshot::Sender<()>);
+
 /// How this process tells the others, and hears them.
 pub(super) struct Telling {
-    to: mpsc::Sender<Vec<u8>>,
+    to: mpsc::Sender<Word>,
     /// Gone with what tells: then nobody reads any more.
     _is_here: watch::Sender<()>,
 }
@@ -36,7 +41,7 @@ pub(super) struct Hearing {
     topic: Arc<dyn Topic>,
     /// Below are records of before this process began.
     born_at: u64,
-    waiting: mpsc::Receiver<Vec<u8>>,
+    waiting: mpsc::Receiver<Word>,
     is_here: watch::Receiver<()>,
 }
 
@@ -67,10 +72,12 @@ impl Hearing {
 }
 
 /// Puts what is to be told on the topic, in its order, however long that takes.
-async fn tell(topic: Arc<dyn Topic>, mut waiting: mpsc::Receiver<Vec<u8>>) {
-    while let Some(word) = waiting.recv().await {
+async fn tell(topic: Arc<dyn Topic>, mut waiting: mpsc::Receiver<Word>) {
+    let mut words = Vec::with_capacity(TOLD_AT_ONCE);
+    while waiting.recv_many(&mut words, TOLD_AT_ONCE).await > 0 {
         loop {
-            match topic.append(&[&word]).await {
+            let records: Vec<&[u8]> = words.iter().map(|(record, _)| &record[..]).collect();
+            match topic.append(&records).await {
                 Ok(_) => break,
                 Err(BusError::Closed) => return,
                 Err(error) => {
@@ -78,6 +85,10 @@ async fn tell(topic: Arc<dyn Topic>, mut waiting: mpsc::Receiver<Vec<u8>>) {
                     tokio::time::sleep(AGAIN).await;
                 }
             }
+        }
+        // Whose connection is gone waits no more.
+        for (_, told) in words.drain(..) {
+            let _ = told.send(());
         }
     }
 }
@@ -114,20 +125,16 @@ fn word(wish: Wish) -> &'static str {
 impl External {
     /// What this process can do for a server that asks.
     pub(super) fn means(&self) -> Means {
-        let aborts = self.0.aborts.get();
-        Means {
-            ends: aborts.is_some_and(|aborts| *aborts.leads.borrow() && aborts.to.capacity() > 0),
-            tells: self.0.telling.as_ref().is_some_and(Telling::has_room),
-        }
+        Means { tells: self.0.telling.has_room() }
     }
 
-    /// Tells all processes, this one too, what a server asks.
-    pub(super) fn tell(&self, (id, wish): (MessageId, Wish), server: &str) {
+    /// Tells all processes, this one too, what a server asks; it is told when this resolves, and is not if that fails.
+    pub(super) fn tell(&self, (id, wish): (MessageId, Wish), server: &str) -> oneshot::Receiver<()> {
         let record = format!("{} {server} {}", word(wish), self.session_id(id)).into_bytes();
-        if let Some(telling) = &self.0.telling {
-            // There was room for it, and the server asks again where there is none any more.
-            let _ = telling.to.try_send(record);
-        }
+        let (to, told) = oneshot::channel();
+        // Where there is no room any more the server asks again.
+        let _ = self.0.telling.to.try_send((record, to));
+        told
     }
 
     fn heard(&self, record: &Record, born_at: u64) {
