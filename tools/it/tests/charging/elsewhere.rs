@@ -245,9 +245,12 @@ fn number_of(asked: &Heard, name: diameter::avp::AvpName) -> u32 {
     asked.find(name).unwrap().u32().unwrap()
 }
 
+/// A peer that says nothing else for so many watchdogs has nothing to say.
+const WATCHDOGS_MAX: usize = 40;
+
 /// The next request of credit control; DWRs are answered meanwhile.
 pub(crate) fn asked_next(line: &mut CreditClient) -> Heard {
-    loop {
+    for _ in 0..WATCHDOGS_MAX {
         let heard = line.try_hear().unwrap();
         if heard.message().header.command != command::DEVICE_WATCHDOG {
             return heard;
@@ -255,6 +258,7 @@ pub(crate) fn asked_next(line: &mut CreditClient) -> Heard {
         let answer = answer_to(&heard, line.name());
         line.send(&answer);
     }
+    panic!("{WATCHDOGS_MAX} watchdogs came, and nothing else");
 }
 
 /// Session-Id, CC-Request-Type, CC-Request-Number, and whether it bears the T bit.
