@@ -13,12 +13,18 @@ use std::time::{Duration, Instant};
 
 /// So many overlap at most.
 pub(super) const LANES_MAX: usize = 8;
-/// One more for each time of this length that a sync takes: a shorter one is over before those it carried have come again.
-const LANE_TIME: Duration = Duration::from_micros(500);
+/// One more for each time of this length that a sync takes. While one runs, those that landed before are answered, come again and are decided
+/// a few hundred at a time; a sync that begins for each such group keeps none of them waiting for the whole of another's.
+const LANE_TIME: Duration = Duration::from_micros(100);
 /// Each of them carries so many requests at least.
 const LANE_REQUESTS: usize = 256;
-/// What is known of a time, or of a number, moves by this part with each sync.
-const PART: u32 = 8;
+/// What is known of the number of requests falls by this part with each sync.
+const PART: usize = 8;
+/// What is known of a sync's time rises by this part with each that takes longer. Those that overlap lengthen each other: were that believed
+/// at once, more would overlap for it, and lengthen each other the more.
+const RISE: u32 = 32;
+/// And falls by this part with each that takes less.
+const FALL: u32 = 2;
 
 /// What can be synced.
 pub(super) trait Synced: Send + Sync {
@@ -35,7 +41,7 @@ impl Synced for File {
 /// How many syncs may overlap, and how many requests each should carry.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// How long a sync takes.
+    /// How long a sync takes, where little else keeps the disk.
     took: Duration,
     /// So many requests were under way at once lately.
     most: usize,
@@ -44,12 +50,15 @@ pub(super) struct Lanes {
 impl Lanes {
     /// A sync took so long.
     pub(super) fn took(&mut self, took: Duration) {
-        self.took = (self.took * (PART - 1) + took) / PART;
+        match took.checked_sub(self.took) {
+            Some(more) => self.took += more / RISE,
+            None => self.took -= (self.took - took) / FALL,
+        }
     }
 
     /// So many requests are under way.
     pub(super) fn under_way(&mut self, requests: usize) {
-        self.most = requests.max(self.most - self.most / PART as usize);
+        self.most = requests.max(self.most - self.most / PART);
     }
 
     /// How many.
@@ -416,20 +425,30 @@ mod tests {
 
     #[test]
     fn quick_syncs_and_few_requests_do_not_overlap_and_slow_ones_with_many_do() {
-        let count = |took_us: u64, requests: usize| {
-            let mut lanes = Lanes::default();
-            for _ in 0..100 {
-                lanes.took(Duration::from_micros(took_us));
-                lanes.under_way(requests);
+        assert_eq!(count(&[150], 3_200), (1, 3_200));
+        assert_eq!(count(&[250], 3_200), (2, 1_600));
+        assert_eq!(count(&[650], 3_200), (6, 534));
+        assert_eq!(count(&[20_000], 3_200), (8, 400));
+        assert_eq!(count(&[20_000], 600), (2, 300));
+        assert_eq!(count(&[20_000], 100), (1, 100));
+        assert_eq!(count(&[0], 0), (1, 0));
+    }
+
+    #[test]
+    fn syncs_that_lengthen_each_other_bring_no_more_of_them() {
+        // Their mean is 1,160 us.
+        assert_eq!(count(&[150, 1_500, 1_500, 1_500], 3_200).0, 3);
+    }
+
+    /// How many overlap, and the share of each, where syncs take so long in turns.
+    fn count(took_us: &[u64], requests: usize) -> (usize, usize) {
+        let mut lanes = Lanes::default();
+        for _ in 0..400 {
+            for took_us in took_us {
+                lanes.took(Duration::from_micros(*took_us));
             }
-            (lanes.count(), lanes.share())
-        };
-        assert_eq!(count(300, 3_200), (1, 3_200));
-        assert_eq!(count(1_100, 3_200), (2, 1_600));
-        assert_eq!(count(3_100, 3_200), (6, 534));
-        assert_eq!(count(20_000, 3_200), (8, 400));
-        assert_eq!(count(20_000, 600), (2, 300));
-        assert_eq!(count(20_000, 100), (1, 100));
-        assert_eq!(count(0, 0), (1, 0));
+            lanes.under_way(requests);
+        }
+        (lanes.count(), lanes.share())
     }
 }
