@@ -104,98 +104,116 @@ async fn a_house_that_pays_elsewhere_asks_again_or_keeps_a_message_back_when_its
     assert_eq!(ask(&mut line, command::RE_AUTH, &session, HOUSE).code(), 5012);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_whose_message_is_unknown_is_ended_with_none_used_when_its_server_wants_it() {
-    let (ocs, port) = Listener::open("ocs.client.test");
-    let carrier = carrier_that(|options| options.silence = 1.0).await;
-    let servers = charges(ocs.name, "client.test", port, 1);
-    let server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
-    let town = town(&server).await;
-    town.add_recipients(&json!([phone_owner("ann", 0)])).await;
-    let mut line = ocs.open_next();
-    let alert = json!({"text": "The dam has burst", "audience": ["all"], "on_unknown": "hold"});
-    let alert = town.submit(&alert).await;
-    let asked = asked_next(&mut line);
-    let (session, ..) = said(&asked);
-    line.send(&cca(&asked, ocs.name, 2001));
-    eventually("the carrier has the message", LATER, async || match carrier.stats().silent {
-        0 => Err("nothing was submitted"),
-        _ => Ok(()),
-    })
-    .await;
-    carrier.disconnect();
-    town.until(&alert, "nobody knows", LATER, |report| count(report, "unknown") == 1).await;
-    // It is kept: only now something is said of it.
-    assert_eq!(ask(&mut line, command::ABORT_SESSION, &session, HOUSE).code(), 2001);
-    let end = asked_next(&mut line);
-    assert_eq!(said(&end), (session.clone(), TERMINATION, 1, false));
-    assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
-    line.send(&cca(&end, ocs.name, 2001));
-    assert_eq!(count(&town.report(&alert).await, "unknown"), 1, "it stays what it is");
+/// A house whose carrier says nothing of what it is given, and the server where it pays.
+struct Silent {
+    ocs: Listener,
+    carrier: sim::smsc::Smsc,
+    server: Server,
+    town: Api,
+    line: CreditClient,
 }
 
-/// A message to a carrier that says nothing of it, whose session was granted on this line.
-async fn said_nothing_of(carrier: &sim::smsc::Smsc, town: &Api, line: &mut CreditClient) -> (String, String) {
-    let before = carrier.stats().silent;
-    let alert = json!({"text": "The dam has burst", "audience": ["all"], "on_unknown": "hold"});
-    let alert = town.submit(&alert).await;
-    let asked = asked_next(line);
-    let (session, kind, ..) = said(&asked);
-    assert_eq!(kind, INITIAL);
-    line.send(&cca(&asked, line.name(), 2001));
-    eventually("the carrier has the message", LATER, async || match carrier.stats().silent > before {
-        true => Ok(()),
-        false => Err("nothing was submitted"),
-    })
-    .await;
-    (alert, session)
+impl Silent {
+    async fn start() -> Silent {
+        let (ocs, port) = Listener::open("ocs.client.test");
+        let carrier = carrier_that(|options| options.silence = 1.0).await;
+        let servers = charges(ocs.name, "client.test", port, 1);
+        let route = sms_route("carrier", carrier.address(), "");
+        let server = Server::start(&house(&servers, "", &route)).await;
+        let town = town(&server).await;
+        town.add_recipients(&json!([phone_owner("ann", 0)])).await;
+        let line = ocs.open_next();
+        Silent { ocs, carrier, server, town, line }
+    }
+
+    /// A message that the carrier has, and the session that was granted for it.
+    async fn submit(&mut self) -> (String, String) {
+        let alert = json!({"text": "The dam has burst", "audience": ["all"], "on_unknown": "hold"});
+        let alert = self.town.submit(&alert).await;
+        let asked = asked_next(&mut self.line);
+        let (session, ..) = said(&asked);
+        self.line.send(&cca(&asked, self.ocs.name, 2001));
+        eventually("the carrier has the message", LATER, async || match self.carrier.stats().silent {
+            0 => Err("nothing was submitted"),
+            _ => Ok(()),
+        })
+        .await;
+        (alert, session)
+    }
+
+    /// The same, of which nobody knows.
+    async fn unknown(&mut self) -> (String, String) {
+        let (alert, session) = self.submit().await;
+        self.carrier.disconnect();
+        self.town.until(&alert, "nobody knows", LATER, |report| count(report, "unknown") == 1).await;
+        (alert, session)
+    }
+
+    fn kill_and_start(&mut self) {
+        self.server.kill9();
+        self.server.spawn_again();
+        self.line = self.ocs.open_next();
+    }
+
+    /// The server wants it ended, and is told that it ends.
+    fn abort(&mut self, session: &str) {
+        assert_eq!(ask(&mut self.line, command::ABORT_SESSION, session, HOUSE).code(), 2001);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_whose_message_is_unknown_is_ended_with_none_used_when_its_server_wants_it() {
+    let mut house = Silent::start().await;
+    let (alert, session) = house.unknown().await;
+    // It is kept: only now something is said of it.
+    house.abort(&session);
+    let end = asked_next(&mut house.line);
+    assert_eq!(said(&end), (session.clone(), TERMINATION, 1, false));
+    assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
+    house.line.send(&cca(&end, house.ocs.name, 2001));
+    assert_eq!(count(&house.town.report(&alert).await, "unknown"), 1, "it stays what it is");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_was_told_that_a_session_ends_has_it_ended_though_the_house_is_killed_at_once() {
-    let (ocs, port) = Listener::open("ocs.client.test");
-    let carrier = carrier_that(|options| options.silence = 1.0).await;
-    let servers = charges(ocs.name, "client.test", port, 1);
-    let mut server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
-    let town = town(&server).await;
-    town.add_recipients(&json!([phone_owner("ann", 0)])).await;
-    let mut line = ocs.open_next();
+    let mut house = Silent::start().await;
     // The message is under way: its outcome is to end the session, and that comes from whoever is there then.
-    let (_alert, session) = said_nothing_of(&carrier, &town, &mut line).await;
-    assert_eq!(ask(&mut line, command::ABORT_SESSION, &session, HOUSE).code(), 2001);
-    server.kill9();
-    server.spawn_again();
-    line = ocs.open_next();
-    ends_unused(&mut line, &session);
+    let (_alert, session) = house.submit().await;
+    house.abort(&session);
+    house.kill_and_start();
+    ends_unused(&mut house.line, &session);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_that_was_told_before_a_kill_and_not_answered_is_told_again_with_the_t_bit() {
+    let mut house = Silent::start().await;
+    let (_alert, session) = house.unknown().await;
+    house.abort(&session);
+    assert_eq!(said(&asked_next(&mut house.line)), (session.clone(), TERMINATION, 1, false));
+    // Who comes next wants to tell it before it can ask anybody.
+    house.kill_and_start();
+    let end = ends_unused(&mut house.line, &session);
+    assert_eq!(said(&end), (session, TERMINATION, 1, true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_was_unknown_before_a_kill_is_ended_when_its_server_wants_it_after_it() {
-    let (ocs, port) = Listener::open("ocs.client.test");
-    let carrier = carrier_that(|options| options.silence = 1.0).await;
-    let servers = charges(ocs.name, "client.test", port, 1);
-    let mut server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
-    let town = town(&server).await;
-    town.add_recipients(&json!([phone_owner("ann", 0)])).await;
-    let mut line = ocs.open_next();
-    let (alert, session) = said_nothing_of(&carrier, &town, &mut line).await;
-    carrier.disconnect();
-    town.until(&alert, "nobody knows", LATER, |report| count(report, "unknown") == 1).await;
-    server.kill9();
-    server.spawn_again();
-    line = ocs.open_next();
-    server.ready().await;
-    assert_eq!(ask(&mut line, command::ABORT_SESSION, &session, HOUSE).code(), 2001);
-    ends_unused(&mut line, &session);
-    assert_eq!(count(&town.report(&alert).await, "unknown"), 1, "it stays what it is");
+    let mut house = Silent::start().await;
+    let (alert, session) = house.unknown().await;
+    house.kill_and_start();
+    house.server.ready().await;
+    house.abort(&session);
+    ends_unused(&mut house.line, &session);
+    assert_eq!(count(&house.town.report(&alert).await, "unknown"), 1, "it stays what it is");
 }
 
 /// The session ends, with none used.
-fn ends_unused(line: &mut CreditClient, session: &str) {
+fn ends_unused(line: &mut CreditClient, session: &str) -> Heard {
     let end = asked_of(line, session);
     assert_eq!(said(&end).1, TERMINATION);
     assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
     line.send(&cca(&end, line.name(), 2001));
+    end
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,9 +18,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// Sessions that are to end because a server wants it, and that nobody has looked at yet; beyond, the server is told to ask again.
 const ABORTS_MAX: usize = 4_096;
 
+/// A session that a server wants ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Abort {
+    pub(super) id: MessageId,
+    /// A process before this one may have told the server that it ends.
+    pub(super) is_again: bool,
+}
+
 /// Where sessions that a server wants ended go to.
 pub(super) struct Aborts {
-    pub(super) to: mpsc::Sender<MessageId>,
+    pub(super) to: mpsc::Sender<Abort>,
     pub(super) leads: watch::Receiver<bool>,
 }
 
@@ -48,7 +56,7 @@ impl SessionHolder for Ear {
 
 impl External {
     /// From now on a session that a server wants ended is told here.
-    pub(super) fn hear_aborts(&self, leads: watch::Receiver<bool>) -> mpsc::Receiver<MessageId> {
+    pub(super) fn hear_aborts(&self, leads: watch::Receiver<bool>) -> mpsc::Receiver<Abort> {
         let (to, aborts) = mpsc::channel(ABORTS_MAX);
         // Settling is started once.
         let _ = self.0.aborts.set(Aborts { to, leads });
@@ -119,13 +127,16 @@ impl External {
     pub(super) fn carry_out(&self, id: MessageId, deed: Deed) {
         match deed {
             Deed::Update(update) => self.begin_update(id, update),
-            // Whoever leads later looks at all that are to end. There was room for it, and the server asks again where there is none any more.
-            Deed::End => {
-                if let Some(aborts) = self.0.aborts.get().filter(|aborts| *aborts.leads.borrow()) {
-                    let _ = aborts.to.try_send(id);
-                }
-            }
+            Deed::End => self.abort(Abort { id, is_again: false }),
             Deed::Nothing | Deed::Tell => {}
+        }
+    }
+
+    /// Hands a session that is to end to who ends it. Whoever leads later looks at all that are.
+    pub(super) fn abort(&self, abort: Abort) {
+        if let Some(aborts) = self.0.aborts.get().filter(|aborts| *aborts.leads.borrow()) {
+            // Where there is no room any more the server asks again.
+            let _ = aborts.to.try_send(abort);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Outcomes, as they come by the bus, turned into the ends of sessions.
 
+use super::asked::Abort;
 use super::tenure::Tenure;
 use super::unsettled::Unsettled;
 use super::words::{Change, Reading, Word, Words, attempt_of};
@@ -54,7 +55,7 @@ pub fn start(external: External, bus: &dyn Bus, leads: watch::Receiver<bool>) ->
 struct Settler {
     external: External,
     /// Sessions that a server wants ended.
-    aborts: mpsc::Receiver<MessageId>,
+    aborts: mpsc::Receiver<Abort>,
     group: Arc<dyn Group>,
     /// Records that were taken and not acknowledged.
     under_way: HashMap<u64, Arc<Tenure>>,
@@ -125,7 +126,7 @@ impl Settler {
             tokio::select! {
                 biased;
                 Some(ended) = self.ends.join_next() => self.ended.extend(ended),
-                Some(id) = self.aborts.recv() => self.abort(id),
+                Some(abort) = self.aborts.recv() => self.abort(abort),
                 () = self.group.ready(), if has_room => {}
                 () = tokio::time::sleep(due) => {}
                 // Nobody can stop it any more once the handle is gone: then it goes on with the process.
@@ -233,11 +234,11 @@ impl Settler {
 
     /// A server wants a session ended. One that is under way is ended by its outcome, or when that says that nobody knows (`read`); of what is
     /// unknown none was used, as far as anybody knows.
-    fn abort(&mut self, id: MessageId) {
+    fn abort(&mut self, Abort { id, is_again }: Abort) {
         let Some(Reading { words, changes }) = self.words.abort(id) else { return };
         let external = self.external.clone();
         self.ends.spawn(async move {
-            let tenure = Tenure::always(false);
+            let tenure = Tenure::always(is_again);
             let ends = words.into_iter().map(|Word { id, used }| external.end(id, used, &tenure));
             join_all(ends).await;
             Ended { index: None, changes, is_done: true }
@@ -253,7 +254,7 @@ impl Settler {
             sessions.keep(self.words.unknown());
             sessions.unwanted()
         };
-        unwanted.into_iter().for_each(|id| self.abort(id));
+        unwanted.into_iter().for_each(|id| self.abort(Abort { id, is_again: true }));
         Ok(())
     }
 

@@ -4,7 +4,8 @@
 //! A record is what is asked, which server asks, and the Session-Id, with a space between. Who begins to read looks at what was said before,
 //! for the sessions that are still to end; everything else was for those that ran then.
 
-use super::sessions::{Means, Wish};
+use super::asked::Abort;
+use super::sessions::{Deed, Means, Wish};
 use super::{External, Inner, MessageId};
 use bus::{Bus, BusError, Record, Retention, Topic, TopicSettings};
 use std::sync::{Arc, Weak};
@@ -146,7 +147,10 @@ impl External {
             return;
         }
         let deed = self.sessions().heard((id, wish), server, Instant::now());
-        self.carry_out(id, deed);
+        match deed {
+            Deed::End => self.abort(Abort { id, is_again: record.index < born_at }),
+            deed => self.carry_out(id, deed),
+        }
     }
 
     fn read<'a>(&self, record: &'a [u8]) -> Option<(MessageId, Wish, &'a str)> {

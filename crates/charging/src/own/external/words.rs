@@ -184,9 +184,10 @@ impl Words {
                 if self.is_first_yes(id, (of.part, parts), clock) {
                     reading.words.push(Word { id, used: parts.into() });
                 }
-                self.early.take(key(id), clock.now);
+                let key = key(id);
+                self.early.take(key, clock.now);
                 // Earlier attempts of which nobody knows are not paid for beside it.
-                let others = self.unknown.remove(&key(id)).unwrap_or_default();
+                let others = self.unknown.remove(&key).unwrap_or_default();
                 for Unknown { id: other, .. } in others {
                     reading.changes.push(Change::Known(name(other)));
                     if other != id {
