@@ -9,7 +9,7 @@ use charging::books::Books;
 use doors::http::{AnswerLinks, CapSender, Platforms};
 use doors::smpp::Clients;
 use engine::{Clock, Engine, Parts};
-use gateway::{Running, World};
+use gateway::{GatewayContext, Running};
 use records::Timestamp;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -47,7 +47,7 @@ pub struct House {
     pub(crate) doors: Doors,
     pub(crate) gateways: BTreeMap<String, Running>,
     pub(crate) ways: BTreeMap<String, Way>,
-    world: World,
+    context: GatewayContext,
     tags: gateway::mail::tag::Tags,
     pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     pub(crate) platforms: Arc<ArcSwap<Platforms>>,
@@ -131,15 +131,17 @@ impl House {
         let engine = start(parts, member.clone()).await?;
         let (platforms, clients) = callers(&setup)?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
-        let mut world = World::new(bus.clone(), clock.clone(), cores.clone());
-        world.outbox = outbox;
-        world.papers =
-            Some(Arc::new(crate::papers::StoredPapers { store: store.clone(), media: setup.media.clone() }));
-        let lead = furnish(&mut world, &engine, member.as_ref())?;
+        let mut context = GatewayContext::new(bus.clone(), clock.clone(), cores.clone());
+        context.outbox = outbox;
+        context.documents = Some(Arc::new(crate::alert_documents::StoredDocuments {
+            store: store.clone(),
+            media: setup.media.clone(),
+        }));
+        let lead = furnish(&mut context, &engine, member.as_ref())?;
         let among = node.as_ref().zip(lead.as_ref());
         let among =
             among.map(|(node, lead)| crate::money::Among { name: node.name.clone(), leads: lead.leads() });
-        let (ledger, paying) = crate::money::open(&setup, &store, &mut world, among).await?;
+        let (ledger, paying) = crate::money::open(&setup, &store, &mut context, among).await?;
         let mut house = House {
             lead,
             forwarding: forwarding(&setup, &keys, node.is_some())?,
@@ -158,7 +160,7 @@ impl House {
             doors: Doors::default(),
             gateways: BTreeMap::new(),
             ways: BTreeMap::new(),
-            world,
+            context,
             tags: gateway::mail::tag::Tags::new(&keys.tags),
             cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
             platforms: Arc::new(ArcSwap::from_pointee(platforms)),
@@ -193,8 +195,8 @@ impl House {
         }
         let secrets = vec![setup.webhook_secret.clone().unwrap_or_else(|| keys.webhook_secret())];
         let settings = gateway::notice::NoticeSettings { secrets, ..Default::default() };
-        let notice =
-            gateway::notice::start(settings, &self.world).map_err(|problems| said("callbacks", &problems))?;
+        let notice = gateway::notice::start(settings, &self.context)
+            .map_err(|problems| said("callbacks", &problems))?;
         self.gateways.insert(NOTICES.to_owned(), notice);
         Ok(())
     }
@@ -206,19 +208,19 @@ impl House {
             CarrierSetup::Sms(sms) => {
                 let mut sms = (**sms).clone();
                 sms.address = simulated.unwrap_or(sms.address);
-                gateway::sms::start(sms, &self.world).map_err(|problems| said(&name, &problems))?
+                gateway::sms::start(sms, &self.context).map_err(|problems| said(&name, &problems))?
             }
             CarrierSetup::Mail(mail) => {
                 let mut mail = (**mail).clone();
                 mail.address = simulated.unwrap_or(mail.address);
                 mail.domain =
                     mail.domain.or_else(|| self.setup.smtp.as_ref().map(|door| door.domain.clone()));
-                gateway::mail::start(mail, self.tags.clone(), &self.world)
+                gateway::mail::start(mail, self.tags.clone(), &self.context)
                     .map_err(|problems| said(&name, &problems))?
             }
-            CarrierSetup::Edge(edge) => gateway::edge::start((**edge).clone(), &self.world)
+            CarrierSetup::Edge(edge) => gateway::edge::start((**edge).clone(), &self.context)
                 .map_err(|problems| said(&name, &problems))?,
-            CarrierSetup::Topic(topic) => gateway::topic::start((**topic).clone(), &self.world)
+            CarrierSetup::Topic(topic) => gateway::topic::start((**topic).clone(), &self.context)
                 .map_err(|problems| said(&name, &problems))?,
         };
         self.gateways.insert(name.clone(), running);
@@ -406,14 +408,14 @@ fn links(setup: &Setup, keys: &Keys) -> Arc<AnswerLinks> {
 
 /// What gateways know beside the bus: how far behind the engine is, and the other processes.
 fn furnish(
-    world: &mut World,
+    context: &mut GatewayContext,
     engine: &Engine,
     member: Option<&engine::Node>,
 ) -> Result<Option<crate::lead::Lead>, String> {
     let behind = engine.behind();
-    world.behind = Arc::new(move || behind.load(Ordering::Relaxed));
-    world.witness = crate::stamps::witness()?;
-    member.map(|member| crate::lead::share(world, &member.name, member.lease, engine)).transpose()
+    context.behind = Arc::new(move || behind.load(Ordering::Relaxed));
+    context.write_observer = crate::stamps::write_observer()?;
+    member.map(|member| crate::lead::share(context, &member.name, member.lease, engine)).transpose()
 }
 
 /// This process, as the others see it: under another name at every start, so that nothing of the one before is taken for its own.

@@ -1,8 +1,8 @@
 //! What a process among several does beside its rooms: it has its share of the rates, and hands them out while it leads.
 
 use engine::{Engine, Leader};
-use gateway::World;
-use gateway::peers::Allocator;
+use gateway::GatewayContext;
+use gateway::cluster::RateAllocator;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 /// Rates, shared with other processes.
 pub struct Lead {
-    allocator: Arc<Allocator>,
+    allocator: Arc<RateAllocator>,
     leads: Arc<watch::Sender<bool>>,
     watching: JoinHandle<()>,
 }
@@ -20,10 +20,15 @@ pub struct Lead {
 ///
 /// # Errors
 /// The bus's, in words.
-pub fn share(world: &mut World, node: &str, lease: Duration, engine: &Engine) -> Result<Lead, String> {
+pub fn share(
+    context: &mut GatewayContext,
+    node: &str,
+    lease: Duration,
+    engine: &Engine,
+) -> Result<Lead, String> {
     let opened = tokio::task::block_in_place(|| {
-        world.share(node, lease)?;
-        Allocator::start(&*world.bus, &world.cores, node, lease)
+        context.share(node, lease)?;
+        RateAllocator::start(&*context.bus, &context.cores, node, lease)
     });
     let allocator = Arc::new(opened.map_err(|error| error.to_string())?);
     let leads = Arc::new(watch::Sender::new(false));

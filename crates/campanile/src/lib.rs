@@ -1,5 +1,6 @@
 //! Config, wiring, command line: the only crate that knows everyone.
 
+mod alert_documents;
 mod apply;
 pub mod cli;
 pub mod config;
@@ -10,7 +11,6 @@ mod keys;
 mod lead;
 mod metering;
 mod money;
-mod papers;
 pub mod serve;
 mod servers;
 pub mod setup;

@@ -31,7 +31,7 @@ pub(crate) fn kept(setup: &Setup, store: &SharedStore) -> Kept {
 pub(crate) async fn open(
     setup: &Setup,
     store: &SharedStore,
-    world: &mut gateway::World,
+    context: &mut gateway::GatewayContext,
     among: Option<Among>,
 ) -> Result<(Option<Ledger>, Paying), String> {
     let ledger = match store.ledger_log() {
@@ -49,14 +49,15 @@ pub(crate) async fn open(
                 (Some(external::Member { house: high ^ low, name: among.name }), among.leads)
             }
         };
-        let external = External::open(settings.clone(), member, &*world.bus, store.clone()).await;
+        let external = External::open(settings.clone(), member, &*context.bus, store.clone()).await;
         let external = external.map_err(said)?;
-        world.purse = Some(Arc::new(ServersPurse(external.clone())));
-        paying.settling = Some(external::settle::start(external.clone(), &*world.bus, leads).map_err(said)?);
+        context.funds = Some(Arc::new(ServersPurse(external.clone())));
+        paying.settling =
+            Some(external::settle::start(external.clone(), &*context.bus, leads).map_err(said)?);
         paying.external = Some(external);
         return Ok((ledger, paying));
     }
-    paying.settling = charge_own(setup, ledger.as_ref(), world)?;
+    paying.settling = charge_own(setup, ledger.as_ref(), context)?;
     Ok((ledger, paying))
 }
 
@@ -80,7 +81,7 @@ pub(crate) struct Paying {
 /// Others' servers, as gateways ask them.
 struct ServersPurse(External);
 
-impl gateway::Purse for ServersPurse {
+impl gateway::Funds for ServersPurse {
     fn pay(&self, bill: Bill) -> BoxFuture<'_, Vec<Funding>> {
         Box::pin(async move { self.0.pay(&bill).await })
     }
@@ -125,7 +126,7 @@ async fn open_shared(setup: &Setup, log: Arc<dyn LedgerLog>) -> Result<Option<Le
 /// The ledger, as gateways ask it.
 struct LedgersPurse(Own);
 
-impl gateway::Purse for LedgersPurse {
+impl gateway::Funds for LedgersPurse {
     fn pay(&self, bill: Bill) -> BoxFuture<'_, Vec<Funding>> {
         Box::pin(async move { self.0.pay(&bill).await })
     }
@@ -135,13 +136,13 @@ impl gateway::Purse for LedgersPurse {
 fn charge_own(
     setup: &Setup,
     ledger: Option<&Ledger>,
-    world: &mut gateway::World,
+    context: &mut gateway::GatewayContext,
 ) -> Result<Option<settle::Settling>, String> {
     let charges = setup.ledger.as_ref().is_some_and(|ledger| ledger.charges_own);
     let Some(ledger) = ledger.filter(|_| charges) else { return Ok(None) };
     let own = Own::new(ledger.clone());
-    world.purse = Some(Arc::new(LedgersPurse(own.clone())));
-    settle::start(own, &*world.bus).map(Some).map_err(|error| format!("charging: {error}"))
+    context.funds = Some(Arc::new(LedgersPurse(own.clone())));
+    settle::start(own, &*context.bus).map(Some).map_err(|error| format!("charging: {error}"))
 }
 
 /// Ends the books: what was asked is on disk.

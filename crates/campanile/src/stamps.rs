@@ -1,6 +1,6 @@
 //! Write stamps: for who measures from outside whether routes keep their limits, each write of a gateway is noted in a file.
 
-use gateway::Witness;
+use gateway::WriteObserver;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ const FILE: &str = "CAMPANILE_WRITE_STAMPS";
 ///
 /// # Errors
 /// The file cannot be made.
-pub(crate) fn witness() -> Result<Option<Witness>, String> {
+pub(crate) fn write_observer() -> Result<Option<WriteObserver>, String> {
     let Some(path) = std::env::var_os(FILE) else { return Ok(None) };
     // The wall clock is read once: so stamps of several processes on one machine lie on one line, and none runs backwards.
     let born = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -24,7 +24,7 @@ pub(crate) fn witness() -> Result<Option<Witness>, String> {
 
 /// A line for each write: the route, how many messages, and nanoseconds since 1970 before and after the write. `born` since 1970
 /// the clock showed `start`.
-fn noting(path: &Path, start: Instant, born: Duration) -> io::Result<Witness> {
+fn noting(path: &Path, start: Instant, born: Duration) -> io::Result<WriteObserver> {
     let file = File::options().create(true).append(true).open(path)?;
     let since =
         move |at: Instant| (born + at.checked_duration_since(start).unwrap_or(Duration::ZERO)).as_nanos();
@@ -46,9 +46,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stamps");
         let start = Instant::now();
-        let witness = noting(&path, start, Duration::from_secs(2)).unwrap();
-        witness("a", 3, start + Duration::from_nanos(5), start + Duration::from_nanos(9));
-        witness("b", 1, start, start + Duration::from_secs(1));
+        let write_observer = noting(&path, start, Duration::from_secs(2)).unwrap();
+        write_observer("a", 3, start + Duration::from_nanos(5), start + Duration::from_nanos(9));
+        write_observer("b", 1, start, start + Duration::from_secs(1));
         assert_eq!(
             std::fs::read_to_string(&path).unwrap(),
             "a 3 2000000005 2000000009\nb 1 2000000000 3000000000\n"

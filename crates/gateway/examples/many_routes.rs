@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bus::embedded::{Fsync, Options};
-use gateway::World;
+use gateway::GatewayContext;
 use gateway::sms::SmsRoute;
 use net::{Cores, Link, Listener, Worker, drive};
 use records::{
@@ -61,8 +61,9 @@ fn measure(address: &str, routes: u32, rate: u32, seconds: u64, fsync: Fsync, id
     let bus = bus::embedded::open(&dir, Options { fsync, ..Options::default() }).expect("a bus");
     let writes: Writes = Arc::default();
     let told = Arc::clone(&writes);
-    let mut world = World::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).expect("a core")));
-    world.witness = Some(Arc::new(move |route, parts, _, after| {
+    let mut world =
+        GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).expect("a core")));
+    world.write_observer = Some(Arc::new(move |route, parts, _, after| {
         let mut told = told.lock().expect("nobody panics with it");
         match told.get_mut(route) {
             Some(writes) => writes.push((after, parts)),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bus::embedded::{Fsync, Options};
-use gateway::World;
+use gateway::GatewayContext;
 use gateway::notice::NoticeSettings;
 use net::{Cores, Listener, Stream};
 use records::{NOTICES, Notice, NoticeVerb, Timestamp};
@@ -45,7 +45,8 @@ fn measure(address: &str, notices: usize, fsync: Fsync) {
     let dir = std::env::var_os("BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
     let dir = dir.join(format!("notice_rate-{}", std::process::id()));
     let bus = bus::embedded::open(&dir, Options { fsync, ..Options::default() }).expect("a bus");
-    let world = World::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).expect("a core")));
+    let world =
+        GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).expect("a core")));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let topic = bus.topic(NOTICES).expect("a topic");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bus::embedded::{Fsync, Options};
-use gateway::World;
+use gateway::GatewayContext;
 use gateway::sms::SmsRoute;
 use net::{Cores, Link, Listener, Worker, drive};
 use records::{
@@ -49,7 +49,7 @@ fn measure(address: &str, entries: u32, window: u32, sessions: u32, fsync: Fsync
     let cores = Arc::new(Cores::new(1).expect("a core"));
     let clock =
         || Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros() as i64);
-    let world = World::new(Arc::clone(&bus), Arc::new(clock), cores);
+    let world = GatewayContext::new(Arc::clone(&bus), Arc::new(clock), cores);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let topic = bus.topic(&segment_topic(ROUTE, Lane::Routine)).expect("a topic");

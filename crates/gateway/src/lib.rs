@@ -1,22 +1,24 @@
-//! The ways out: one folder a channel, each with the same rooms (config, encode, session, outcome).
+//! Gateways: one folder a channel, each with the same modules (config, encode, session, outcome).
 //!
-//! - [`World`], [`Running`]: what every gateway is given, and what starting one gives back.
-//! - [`feed`]: from segments on the bus to entries that may be written, and what an earlier process left half done.
-//! - [`journal`]: what became of them, on the topic of outcomes, before anybody acts on it.
-//! - [`peers`]: what gateways of several processes tell each other.
-//! - [`purse`]: who pays for what is written.
-//! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`edge`]: files for sites, by paced UDP. [`notice`]: what we tell platforms and observers, by HTTP.
+//! - [`GatewayContext`], [`Running`]: the handles every gateway is given, and the handle of one at work.
+//! - [`dispatcher`]: from segments on the bus to entries that may be written, and their outcomes.
+//! - [`journal`]: appends outcomes to their topic before anybody acts on them; recovery after a crash.
+//! - [`cluster`]: gateways of several processes: claims of segments, shares of rates.
+//! - [`funds`]: reserves money before anything is written. [`documents`]: CAP and attachments of an alert.
+//! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`edge`]: files for sites, by paced UDP. [`notice`]: callbacks, by HTTP.
 
+pub mod cluster;
+pub mod context;
+pub mod dispatcher;
+pub mod documents;
 pub mod edge;
-pub mod feed;
+pub mod funds;
 pub mod journal;
 pub mod mail;
 pub mod notice;
-pub mod peers;
-pub mod purse;
 pub mod sms;
 pub mod topic;
-pub mod world;
 
-pub use purse::Purse;
-pub use world::{Behind, Changed, Clock, Problem, Running, Secret, Stop, Witness, World};
+pub use context::{Behind, Changed, Clock, GatewayContext, Problem, Running, Secret, Stop, WriteObserver};
+pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
+pub use funds::Funds;

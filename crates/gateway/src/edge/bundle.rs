@@ -7,7 +7,7 @@
 //! attachments/NAME    each attachment
 //! ```
 
-use super::papers::{AlertPapers, AttachedFile};
+use crate::documents::{AttachedFile, DocumentSet};
 use records::AlertId;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -49,18 +49,18 @@ pub struct Packed {
 ///
 /// # Errors
 /// A file that cannot be read or written, or an attachment that is not what it was.
-pub fn pack(path: &Path, alert: AlertId, text: &str, papers: &AlertPapers) -> io::Result<Packed> {
+pub fn pack(path: &Path, alert: AlertId, text: &str, documents: &DocumentSet) -> io::Result<Packed> {
     let text = format!("{}\n", text.trim_end());
-    let manifest = manifest(alert, &text, papers);
+    let manifest = manifest(alert, &text, documents);
     let mut tar = tar::Builder::new(Hashed {
         to: BufWriter::new(File::create(path)?),
         hash: blake3::Hasher::new(),
         size: 0,
     });
-    for (name, octets) in [(MANIFEST, manifest.as_bytes()), (TEXT, text.as_bytes()), (CAP, &papers.cap)] {
+    for (name, octets) in [(MANIFEST, manifest.as_bytes()), (TEXT, text.as_bytes()), (CAP, &documents.cap)] {
         tar.append_data(&mut header(octets.len() as u64), name, octets)?;
     }
-    for attached in &papers.attachments {
+    for attached in &documents.attachments {
         let file = Checked::open(attached)?;
         let name = format!("{ATTACHMENTS}/{}", attached.name);
         tar.append_data(&mut header(attached.size), name, file)?;
@@ -72,18 +72,18 @@ pub fn pack(path: &Path, alert: AlertId, text: &str, papers: &AlertPapers) -> io
 }
 
 /// What the bundle says of itself.
-fn manifest(alert: AlertId, text: &str, papers: &AlertPapers) -> String {
+fn manifest(alert: AlertId, text: &str, documents: &DocumentSet) -> String {
     let file = |name: &str, kind: &str, octets: &[u8]| json!({"name": name, "type": kind, "size": octets.len(), "blake3": blake3::hash(octets).to_hex().as_str()});
     let mut files =
-        vec![file(TEXT, "text/plain", text.as_bytes()), file(CAP, "application/cap+xml", &papers.cap)];
-    files.extend(papers.attachments.iter().map(|attached| {
+        vec![file(TEXT, "text/plain", text.as_bytes()), file(CAP, "application/cap+xml", &documents.cap)];
+    files.extend(documents.attachments.iter().map(|attached| {
         json!({"name": format!("{ATTACHMENTS}/{}", attached.name), "type": attached.media_type,
                "size": attached.size, "blake3": attached.blake3})
     }));
     let manifest = json!({
-        "version": VERSION, "alert": alert.to_string(), "mode": papers.mode, "priority": papers.priority,
-        "headline": papers.headline, "text": text.trim_end(), "sent": papers.sent, "expires": papers.expires,
-        "links": papers.links, "files": files,
+        "version": VERSION, "alert": alert.to_string(), "mode": documents.mode, "priority": documents.priority,
+        "headline": documents.headline, "text": text.trim_end(), "sent": documents.sent, "expires": documents.expires,
+        "links": documents.links, "files": files,
     });
     format!("{manifest:#}\n")
 }

@@ -1,6 +1,6 @@
 //! An edge route: where its sites are, how fast they are pushed to, and for how long.
 
-use crate::world::{Problem, Secret};
+use crate::context::{Problem, Secret};
 use cast::push::{Interface, RATE_MIN, SITES_MAX};
 use records::checked_edge_site;
 use std::collections::BTreeSet;

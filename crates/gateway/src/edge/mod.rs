@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! config    what a route is told, and where its sites are
-//! papers    what an alert consists of, asked of whoever keeps alerts
 //! bundle    one archive of it, and back
 //! push      to all sites of a segment at once, by cast's push
 //! outcome   what a site's end means on record
@@ -14,18 +13,16 @@
 pub mod bundle;
 mod config;
 mod outcome;
-mod papers;
 mod push;
 mod signing;
 #[cfg(test)]
 mod tests;
 
 pub use config::{EdgeRoute, EdgeSite, PUSHES_MAX, site_problems};
-pub use papers::{AlertPapers, AttachedFile, NoPapers, Papers};
 pub use signing::read_signing_key;
 
-use crate::feed::{Craft, Feed, FeedSettings, Job};
-use crate::world::{Problem, Running, Stop, World};
+use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::dispatcher::{ChannelEncoder, DispatcherSettings, Job, RouteDispatcher};
 use ::pace::Limiter;
 use push::Push;
 use records::{AttemptResult, Entry, Lane, NotTried, Segment, Timestamp};
@@ -48,9 +45,9 @@ const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// There is nothing to make of a segment once.
-struct EdgeCraft;
+struct EdgeEncoder;
 
-impl Craft for EdgeCraft {
+impl ChannelEncoder for EdgeEncoder {
     type Prepared = ();
 
     /// A bundle is the same whenever it is made: a site that has it says so, and one that has a part of it goes on.
@@ -69,7 +66,7 @@ type EdgeJob = Job<()>;
 ///
 /// # Errors
 /// Everything that is wrong with its settings, or a folder for bundles that cannot be made.
-pub fn start(config: EdgeRoute, world: &World) -> Result<Running, Vec<Problem>> {
+pub fn start(config: EdgeRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
     let mut problems = config.problems();
     let folder = config.work.join(&config.name);
     if !problems.is_empty() {
@@ -81,8 +78,8 @@ pub fn start(config: EdgeRoute, world: &World) -> Result<Running, Vec<Problem>> 
     }
     let signing_key = signing::open(&config.signing_key)
         .map_err(|reason| vec![Problem { field: "signing_key", reason }])?;
-    let (name, core, given) = (config.name.clone(), world.cores.next(), world.clone());
-    Ok(Running::start(&name, world, core, move |stop| run(config, signing_key, folder, given, stop)))
+    let (name, core, given) = (config.name.clone(), context.cores.next(), context.clone());
+    Ok(Running::start(&name, context, core, move |stop| run(config, signing_key, folder, given, stop)))
 }
 
 /// A folder with nothing in it: bundles of a process that was killed are made anew.
@@ -93,17 +90,23 @@ fn empty_folder(folder: &std::path::Path) -> std::io::Result<()> {
     }
 }
 
-async fn run(config: EdgeRoute, signing_key: [u8; 32], folder: PathBuf, world: World, mut stop: Stop) {
-    let feed = loop {
-        let settings = FeedSettings {
+async fn run(
+    config: EdgeRoute,
+    signing_key: [u8; 32],
+    folder: PathBuf,
+    context: GatewayContext,
+    mut stop: Stop,
+) {
+    let dispatcher = loop {
+        let settings = DispatcherSettings {
             route: config.name.clone(),
             slots: SLOTS,
             rate: config.rate,
             rests: false,
             down_after: ROUTE_DOWN_AFTER,
         };
-        match Feed::open(&world, settings, EdgeCraft).await {
-            Ok(feed) => break feed,
+        match RouteDispatcher::open(&context, settings, EdgeEncoder).await {
+            Ok(dispatcher) => break dispatcher,
             Err(error) => tracing::error!(route = config.name, %error, "the route cannot start yet"),
         }
         tokio::select! {
@@ -111,13 +114,13 @@ async fn run(config: EdgeRoute, signing_key: [u8; 32], folder: PathBuf, world: W
             () = stop.wait() => return,
         }
     };
-    let feeding = tokio::spawn({
-        let feed = Arc::clone(&feed);
-        async move { feed.run().await }
+    let dispatching = tokio::spawn({
+        let dispatcher = Arc::clone(&dispatcher);
+        async move { dispatcher.run().await }
     });
-    Depot::new(config, signing_key, folder, &world, &feed).serve(&mut stop).await;
-    feed.finish();
-    let _ = feeding.await;
+    Depot::new(config, signing_key, folder, &context, &dispatcher).serve(&mut stop).await;
+    dispatcher.finish();
+    let _ = dispatching.await;
 }
 
 /// A route at work.
@@ -125,8 +128,8 @@ struct Depot<'a> {
     config: Arc<EdgeRoute>,
     signing_key: [u8; 32],
     folder: PathBuf,
-    world: &'a World,
-    feed: &'a Arc<Feed<EdgeCraft>>,
+    context: &'a GatewayContext,
+    dispatcher: &'a Arc<RouteDispatcher<EdgeEncoder>>,
     limiter: Limiter,
     /// Pushes under way.
     pushes: JoinSet<()>,
@@ -141,24 +144,24 @@ impl<'a> Depot<'a> {
         config: EdgeRoute,
         signing_key: [u8; 32],
         folder: PathBuf,
-        world: &'a World,
-        feed: &'a Arc<Feed<EdgeCraft>>,
+        context: &'a GatewayContext,
+        dispatcher: &'a Arc<RouteDispatcher<EdgeEncoder>>,
     ) -> Depot<'a> {
         let now = Instant::now();
         // The process before us may have begun some until a moment ago: a second passes without credit.
         let mut limiter = Limiter::new(config.rate, now);
         limiter.start(now);
         if let Some(at) = limiter.next(now) {
-            feed.begin_at(at);
+            dispatcher.begin_at(at);
         }
         let (config, pushes, waiting) = (Arc::new(config), JoinSet::new(), Vec::new());
-        Depot { config, signing_key, folder, world, feed, limiter, pushes, waiting, begun: 0 }
+        Depot { config, signing_key, folder, context, dispatcher, limiter, pushes, waiting, begun: 0 }
     }
 
     /// Until it is time to stop; then what is under way goes back, to be planned again.
     async fn serve(&mut self, stop: &mut Stop) {
-        let work = self.feed.listen();
-        self.feed.session_up();
+        let work = self.dispatcher.listen();
+        self.dispatcher.session_up();
         while !stop.is_set() {
             let jobs = self.take();
             if !jobs.is_empty() {
@@ -167,7 +170,8 @@ impl<'a> Depot<'a> {
                 continue;
             }
             let now = Instant::now();
-            let credit = self.limiter.next(now).filter(|_| self.lane().is_some() && self.feed.has_work());
+            let credit =
+                self.limiter.next(now).filter(|_| self.lane().is_some() && self.dispatcher.has_work());
             tokio::select! {
                 () = work.notified() => {}
                 Some(ended) = self.pushes.join_next(), if !self.pushes.is_empty() => {
@@ -180,9 +184,9 @@ impl<'a> Depot<'a> {
                 () = stop.wait() => {}
             }
         }
-        self.feed.close();
+        self.dispatcher.close();
         for job in self.waiting.drain(..).flatten() {
-            self.feed.whole(&job, &AttemptResult::NotTried { why: NotTried::Closing });
+            self.dispatcher.whole(&job, &AttemptResult::NotTried { why: NotTried::Closing });
         }
         // They see the stop as well.
         while self.pushes.join_next().await.is_some() {}
@@ -196,7 +200,7 @@ impl<'a> Depot<'a> {
     /// The last lane that may begin a push now.
     fn lane(&self) -> Option<Lane> {
         let has_room = |lane| {
-            let waits = |jobs: &Vec<EdgeJob>| jobs[0].held.lane() <= lane;
+            let waits = |jobs: &Vec<EdgeJob>| jobs[0].leased.lane() <= lane;
             self.pushes.len() < self.most(lane) && !self.waiting.iter().any(waits)
         };
         [Lane::Routine, Lane::Emergency].into_iter().find(|lane| has_room(*lane))
@@ -208,7 +212,7 @@ impl<'a> Depot<'a> {
         let Some(lane) = self.lane() else { return jobs };
         while jobs.len() < AT_ONCE && self.limiter.grant(Instant::now(), 1) == 1 {
             let before = jobs.len();
-            self.feed.take_ready(lane, 1, self.world.now(), |job| jobs.push(job));
+            self.dispatcher.take_ready(lane, 1, self.context.now(), |job| jobs.push(job));
             if jobs.len() == before {
                 self.limiter.unused(1);
                 break;
@@ -230,21 +234,21 @@ impl<'a> Depot<'a> {
 
     /// Begins as many pushes as may be under way, emergencies first.
     fn begin(&mut self, stop: &Stop) {
-        self.waiting.sort_by_key(|jobs| jobs[0].held.lane());
+        self.waiting.sort_by_key(|jobs| jobs[0].leased.lane());
         while let Some(jobs) = self.waiting.first()
-            && self.pushes.len() < self.most(jobs[0].held.lane())
+            && self.pushes.len() < self.most(jobs[0].leased.lane())
         {
             let jobs = self.waiting.remove(0);
-            if let Some(why) = self.feed.refusal(&jobs[0]) {
-                jobs.iter().for_each(|job| self.feed.whole(job, &AttemptResult::NotTried { why }));
+            if let Some(why) = self.dispatcher.refusal(&jobs[0]) {
+                jobs.iter().for_each(|job| self.dispatcher.whole(job, &AttemptResult::NotTried { why }));
                 continue;
             }
             self.begun += 1;
             let push = Push {
                 config: Arc::clone(&self.config),
                 signing_key: self.signing_key,
-                world: self.world.clone(),
-                feed: Arc::clone(self.feed),
+                context: self.context.clone(),
+                dispatcher: Arc::clone(self.dispatcher),
                 file: self.folder.join(format!("{}.tar", self.begun)),
                 jobs,
                 stop: stop.clone(),
@@ -257,6 +261,6 @@ impl<'a> Depot<'a> {
 /// Both get the same bundle, until the same moment, and what is said of one's segment holds for the other.
 fn is_same(one: &EdgeJob, other: &EdgeJob) -> bool {
     let ends = |job: &EdgeJob| job.entry().expires.unwrap_or(Timestamp(i64::MAX));
-    let body = |job: &EdgeJob| job.held.segment.body(job.entry()).cloned();
-    Arc::ptr_eq(&one.held, &other.held) && ends(one) == ends(other) && body(one) == body(other)
+    let body = |job: &EdgeJob| job.leased.segment.body(job.entry()).cloned();
+    Arc::ptr_eq(&one.leased, &other.leased) && ends(one) == ends(other) && body(one) == body(other)
 }

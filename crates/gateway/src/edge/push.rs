@@ -2,10 +2,10 @@
 
 use super::bundle::{self, Packed};
 use super::config::EdgeRoute;
-use super::{EdgeJob, Feed, outcome};
-use crate::World;
-use crate::edge::EdgeCraft;
-use crate::world::Stop;
+use super::{EdgeJob, RouteDispatcher, outcome};
+use crate::GatewayContext;
+use crate::context::Stop;
+use crate::edge::EdgeEncoder;
 use cast::push::{Outcome as End, Progress, SendOptions, Site, SiteKey};
 use cast::wire::Key;
 use records::{AttemptResult, Body, NotTried, Outcome, Receipt, ReceiptState, Timestamp, edge_key};
@@ -25,8 +25,8 @@ const LOOKUP_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Push {
     pub config: Arc<EdgeRoute>,
     pub signing_key: [u8; 32],
-    pub world: World,
-    pub feed: Arc<Feed<EdgeCraft>>,
+    pub context: GatewayContext,
+    pub dispatcher: Arc<RouteDispatcher<EdgeEncoder>>,
     /// Where its bundle is made: no other push has it.
     pub file: PathBuf,
     /// Of one segment, with the same text and end.
@@ -52,7 +52,7 @@ impl Push {
     pub(super) async fn run(mut self) {
         match self.bundle().await {
             Ok(packed) => self.carry_all(&packed).await,
-            Err(result) => self.jobs.iter().for_each(|job| self.feed.whole(job, &result)),
+            Err(result) => self.jobs.iter().for_each(|job| self.dispatcher.whole(job, &result)),
         }
         match tokio::fs::remove_file(&self.file).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -70,17 +70,17 @@ impl Push {
 
     /// Makes the bundle.
     async fn bundle(&self) -> Result<Packed, AttemptResult> {
-        let segment = &self.jobs[0].held.segment;
+        let segment = &self.jobs[0].leased.segment;
         let Some(Body::Edge { text }) = segment.body(self.jobs[0].entry()) else {
             return Err(outcome::refused(true, "edge:body", "the body is not for an edge site"));
         };
-        let Some(papers) = &self.world.papers else {
+        let Some(documents) = &self.context.documents else {
             return Err(outcome::refused(true, "edge:papers", "nobody here keeps alerts"));
         };
-        let papers = papers.papers(segment.alert).await;
-        let papers = papers.map_err(|no| outcome::refused(no.permanent, "edge:papers", &no.why))?;
+        let documents = documents.documents(segment.alert).await;
+        let documents = documents.map_err(|no| outcome::refused(no.permanent, "edge:papers", &no.why))?;
         let (file, alert, text) = (self.file.clone(), segment.alert_id, text.clone());
-        let packing = tokio::task::spawn_blocking(move || bundle::pack(&file, alert, &text, &papers));
+        let packing = tokio::task::spawn_blocking(move || bundle::pack(&file, alert, &text, &documents));
         let packed = packing.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         packed.map_err(|error| {
             outcome::refused(false, "edge:bundle", &format!("no bundle could be made: {error}"))
@@ -97,7 +97,7 @@ impl Push {
                     leg.sites.push(site);
                     leg.copies.push(Some(Copy { job, joined: false, trouble: String::new() }));
                 }
-                Err(result) => self.feed.whole(&job, &result),
+                Err(result) => self.dispatcher.whole(&job, &result),
             }
         }
         legs
@@ -135,10 +135,10 @@ impl Push {
     /// Until when it makes sense.
     fn lasts(&self, copies: &[Option<Copy>]) -> Duration {
         let ends = copies.iter().flatten().map(|copy| {
-            let held = &copy.job.held.segment;
-            copy.job.entry().expires.unwrap_or(held.expires).min(held.expires)
+            let leased = &copy.job.leased.segment;
+            copy.job.entry().expires.unwrap_or(leased.expires).min(leased.expires)
         });
-        let left = ends.min().map_or(0, |end| end.us_since(self.world.now()).max(0));
+        let left = ends.min().map_or(0, |end| end.us_since(self.context.now()).max(0));
         self.config.validity.min(Duration::from_micros(left as u64))
     }
 
@@ -170,8 +170,8 @@ impl Push {
         );
         let (tell, mut told) = unbounded_channel();
         let before = Instant::now();
-        if let Some(witness) = &self.world.witness {
-            witness(&self.config.name, options.sites.len(), before, Instant::now());
+        if let Some(write_observer) = &self.context.write_observer {
+            write_observer(&self.config.name, options.sites.len(), before, Instant::now());
         }
         let mut sending = std::pin::pin!(cast::push::send(options, tell));
         let mut stop = self.stop.clone();
@@ -190,7 +190,7 @@ impl Push {
                 () = stop.wait() => return self.give_back(&mut leg.copies, NotTried::Closing),
                 () = tokio::time::sleep(LOOK_EVERY) => {
                     let Some(copy) = leg.copies.iter().flatten().next() else { continue };
-                    if let Some(why) = self.feed.refusal(&copy.job) {
+                    if let Some(why) = self.dispatcher.refusal(&copy.job) {
                         return self.give_back(&mut leg.copies, why);
                     }
                 }
@@ -199,7 +199,7 @@ impl Push {
         let why = failed
             .map_or_else(|| "it ended without a word of this site".to_owned(), |error| error.to_string());
         for copy in leg.copies.iter_mut().filter_map(Option::take) {
-            self.feed.whole(&copy.job, &outcome::refused(false, "edge:failed", &why));
+            self.dispatcher.whole(&copy.job, &outcome::refused(false, "edge:failed", &why));
         }
     }
 
@@ -236,15 +236,15 @@ impl Push {
 
     /// A site's end, on record. Its receipt comes with its acceptance: what it says is that the bundle is in its place.
     fn settle(&self, copy: &Copy, joined: bool, end: &End, packed: &Packed) {
-        let (segment, entry) = (&copy.job.held.segment, copy.job.entry());
+        let (segment, entry) = (&copy.job.leased.segment, copy.job.entry());
         let key = edge_key(segment.alert, entry.endpoint);
-        self.feed.whole(&copy.job, &outcome::result(end, joined, &copy.trouble, key, &packed.name));
+        self.dispatcher.whole(&copy.job, &outcome::result(end, joined, &copy.trouble, key, &packed.name));
         if *end == End::Done {
-            self.feed.note(&Outcome::Receipt(receipt(
+            self.dispatcher.note(&Outcome::Receipt(receipt(
                 &self.config.name,
                 key,
                 &packed.name,
-                self.world.now(),
+                self.context.now(),
             )));
         }
     }
@@ -259,7 +259,7 @@ impl Push {
                 }
                 why => AttemptResult::NotTried { why },
             };
-            self.feed.whole(&copy.job, &result);
+            self.dispatcher.whole(&copy.job, &result);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A route over a real bus, to real receivers on loopback.
 
 use super::*;
+use crate::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 use bus::Bus;
 use bus::embedded::Options;
 use cast::push::{Arrived, ReceiveOptions, Received, Receiving, SiteKey, public_key};
@@ -29,17 +30,17 @@ fn wall() -> Timestamp {
 /// An alert with one attachment.
 struct OneAlert(PathBuf);
 
-impl Papers for OneAlert {
-    fn papers(&self, alert: AlertNo) -> BoxFuture<'_, Result<AlertPapers, NoPapers>> {
-        let gone = NoPapers { permanent: true, why: "the alert is not kept any more".to_owned() };
-        let found = (alert.0 == 1).then(|| papers(&self.0)).ok_or(gone);
+impl AlertDocuments for OneAlert {
+    fn documents(&self, alert: AlertNo) -> BoxFuture<'_, Result<DocumentSet, NoDocuments>> {
+        let gone = NoDocuments { permanent: true, why: "the alert is not kept any more".to_owned() };
+        let found = (alert.0 == 1).then(|| documents(&self.0)).ok_or(gone);
         Box::pin(async move { found })
     }
 }
 
-fn papers(attached: &Path) -> AlertPapers {
+fn documents(attached: &Path) -> DocumentSet {
     let octets = std::fs::read(attached).unwrap();
-    AlertPapers {
+    DocumentSet {
         cap: CAP_XML.into(),
         headline: Some("Flood".to_owned()),
         mode: "live",
@@ -59,7 +60,7 @@ fn papers(attached: &Path) -> AlertPapers {
 
 struct House {
     bus: Arc<dyn Bus>,
-    world: World,
+    context: GatewayContext,
     folder: tempfile::TempDir,
     sites: Vec<EdgeSite>,
 }
@@ -70,9 +71,10 @@ impl House {
         let tone: Vec<u8> = (0..700_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         std::fs::write(folder.path().join("tone"), tone).unwrap();
         let bus = bus::embedded::open(folder.path().join("bus"), Options::default()).unwrap();
-        let mut world = World::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        world.papers = Some(Arc::new(OneAlert(folder.path().join("tone"))));
-        House { bus, world, folder, sites: Vec::new() }
+        let mut context =
+            GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
+        context.documents = Some(Arc::new(OneAlert(folder.path().join("tone"))));
+        House { bus, context, folder, sites: Vec::new() }
     }
 
     fn route(&self) -> EdgeRoute {
@@ -202,7 +204,7 @@ fn segment(alert: u64, entries: &[(u32, &str)], lasts: Duration) -> Segment {
 async fn every_site_gets_the_bundle_and_its_receipt_is_on_record() {
     let mut house = House::new();
     let (north, south) = (house.site("north", |_| {}), house.site("south", |_| {}));
-    let running = start(house.route(), &house.world).unwrap();
+    let running = start(house.route(), &house.context).unwrap();
     house.append(&segment(1, &[(0, "north"), (1, "south"), (2, "nowhere")], PATIENCE)).await;
     let (ended, mut delivered) = house.until_ended(3).await;
     running.stop().await;
@@ -245,7 +247,7 @@ async fn each_site_ends_by_itself_with_its_reason() {
     let gone = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     house.sites.push(EdgeSite { name: "gone".to_owned(), address: gone, key: Some(WORDS.into()) });
     let running =
-        start(EdgeRoute { validity: Duration::from_secs(8), ..house.route() }, &house.world).unwrap();
+        start(EdgeRoute { validity: Duration::from_secs(8), ..house.route() }, &house.context).unwrap();
     let sites = ["good", "small", "full", "wary", "deaf", "broken", "gone"];
     let entries: Vec<(u32, &str)> = (0..).zip(sites).collect();
     house.append(&segment(1, &entries, PATIENCE)).await;
@@ -279,7 +281,7 @@ async fn what_is_under_way_at_a_stop_goes_back_and_a_second_push_leaves_one_copy
     let gone = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = gone.local_addr().unwrap().to_string();
     house.sites.push(EdgeSite { name: "silent".to_owned(), address, key: Some(WORDS.into()) });
-    let running = start(house.route(), &house.world).unwrap();
+    let running = start(house.route(), &house.context).unwrap();
     house.append(&segment(1, &[(0, "north"), (1, "silent")], PATIENCE)).await;
     let (ended, _) = house.until_ended(1).await;
     assert!(
@@ -290,7 +292,7 @@ async fn what_is_under_way_at_a_stop_goes_back_and_a_second_push_leaves_one_copy
     let (ended, _) = house.until_ended(2).await;
     assert_eq!(ended[&(1, 1)], AttemptResult::NotTried { why: NotTried::Closing });
     let before = north.names();
-    let running = start(house.route(), &house.world).unwrap();
+    let running = start(house.route(), &house.context).unwrap();
     let mut again = segment(1, &[(0, "north")], PATIENCE);
     again.entries[0].attempt = 2;
     house.append(&again).await;
@@ -304,7 +306,7 @@ async fn what_is_under_way_at_a_stop_goes_back_and_a_second_push_leaves_one_copy
 async fn an_alert_that_is_gone_or_an_attachment_that_changed_is_told() {
     let mut house = House::new();
     let north = house.site("north", |_| {});
-    let running = start(house.route(), &house.world).unwrap();
+    let running = start(house.route(), &house.context).unwrap();
     house.append(&segment(2, &[(0, "north")], PATIENCE)).await;
     let (ended, _) = house.until_ended(1).await;
     let AttemptResult::Refused { permanent: true, code, .. } = &ended[&(0, 1)] else { panic!("{ended:?}") };
@@ -312,7 +314,7 @@ async fn an_alert_that_is_gone_or_an_attachment_that_changed_is_told() {
     running.stop().await;
     assert_eq!(north.names(), Vec::<String>::new());
     let tone = house.folder.path().join("tone");
-    let promised = papers(&tone);
+    let promised = documents(&tone);
     std::fs::write(&tone, vec![0; 700_000]).unwrap();
     let error = bundle::pack(&house.folder.path().join("b"), AlertId(uuid::Uuid::nil()), "x", &promised);
     assert!(error.unwrap_err().to_string().contains("tone.wav"));

@@ -1,5 +1,7 @@
 //! Appends to the topic of outcomes, in batches: whoever notes something while a batch is being synced is in the next one.
 
+pub(crate) mod recovery;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::encode::Letterhead;
 use super::machine::{Options, Path, Timeouts, Tls};
 use super::tag::Tags;
-use crate::world::{Problem, Secret};
+use crate::context::{Problem, Secret};
 use net::{TlsClient, TlsClientSettings};
 use std::path::PathBuf;
 

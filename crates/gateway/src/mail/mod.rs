@@ -24,13 +24,13 @@ pub use config::MailRoute;
 pub use machine::{Timeouts, Tls};
 pub use tag::{Purpose, Tags};
 
-use crate::feed::{Feed, FeedSettings};
-use crate::world::{Problem, Running, Stop, World};
+use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::dispatcher::{DispatcherSettings, RouteDispatcher};
 use ::pace::Backoff;
 use bus::BusError;
 use encode::Letterhead;
 use net::{TlsClient, connect};
-use relay::{MailCraft, MailJob, Relay};
+use relay::{MailEncoder, MailJob, Relay};
 use session::{Ending, Talk};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Everything that is wrong with its settings.
-pub fn start(config: MailRoute, tags: Tags, world: &World) -> Result<Running, Vec<Problem>> {
+pub fn start(config: MailRoute, tags: Tags, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
     let problems = config.problems();
     if !problems.is_empty() {
         return Err(problems);
@@ -68,21 +68,21 @@ pub fn start(config: MailRoute, tags: Tags, world: &World) -> Result<Running, Ve
     if config.tls == Tls::None && config.username.is_some() {
         tracing::warn!(route = config.name, "the password goes over the network as it is: tls is \"none\"");
     }
-    let (name, core) = (config.name.clone(), world.cores.next());
-    let given = world.clone();
-    Ok(Running::start(&name, world, core, move |stop| run(config, letterhead, tls, given, stop)))
+    let (name, core) = (config.name.clone(), context.cores.next());
+    let given = context.clone();
+    Ok(Running::start(&name, context, core, move |stop| run(config, letterhead, tls, given, stop)))
 }
 
 async fn run(
     config: MailRoute,
     letterhead: Letterhead,
     tls: Option<TlsClient>,
-    world: World,
+    context: GatewayContext,
     mut stop: Stop,
 ) {
-    let feed = loop {
-        match open(&config, &letterhead, &world).await {
-            Ok(feed) => break feed,
+    let dispatcher = loop {
+        match open(&config, &letterhead, &context).await {
+            Ok(dispatcher) => break dispatcher,
             Err(error) => tracing::error!(route = config.name, %error, "the route cannot start yet"),
         }
         tokio::select! {
@@ -90,35 +90,35 @@ async fn run(
             () = stop.wait() => return,
         }
     };
-    let feeding = tokio::spawn({
-        let feed = Arc::clone(&feed);
-        async move { feed.run().await }
+    let dispatching = tokio::spawn({
+        let dispatcher = Arc::clone(&dispatcher);
+        async move { dispatcher.run().await }
     });
-    let relay = Arc::new(Relay::new(config, tls, world, Arc::clone(&feed)));
+    let relay = Arc::new(Relay::new(config, tls, context, Arc::clone(&dispatcher)));
     let mut sessions = JoinSet::new();
     for number in 0..relay.config.sessions {
         sessions.spawn(keep_session(Arc::clone(&relay), number, stop.clone()));
     }
     stop.wait().await;
-    feed.close();
+    dispatcher.close();
     while sessions.join_next().await.is_some() {}
-    feed.finish();
-    let _ = feeding.await;
+    dispatcher.finish();
+    let _ = dispatching.await;
 }
 
 async fn open(
     config: &MailRoute,
     letterhead: &Letterhead,
-    world: &World,
-) -> Result<Arc<Feed<MailCraft>>, BusError> {
-    let settings = FeedSettings {
+    context: &GatewayContext,
+) -> Result<Arc<RouteDispatcher<MailEncoder>>, BusError> {
+    let settings = DispatcherSettings {
         route: config.name.clone(),
         slots: config.slots(),
         rate: config.rate,
         rests: false,
         down_after: ROUTE_DOWN_AFTER,
     };
-    Feed::open(world, settings, MailCraft { letterhead: letterhead.clone() }).await
+    RouteDispatcher::open(context, settings, MailEncoder { letterhead: letterhead.clone() }).await
 }
 
 /// One place for a session. It is open while there is work for it; the first is also opened to see whether the relay is
@@ -168,9 +168,9 @@ impl Place {
             None => self.probe = false,
             Some(trouble) => {
                 if std::mem::take(&mut self.up) {
-                    relay.feed.session_down(trouble);
+                    relay.dispatcher.session_down(trouble);
                 }
-                relay.feed.trouble(trouble);
+                relay.dispatcher.trouble(trouble);
                 self.probe = first;
             }
         }
@@ -180,7 +180,7 @@ impl Place {
 
 /// Until there is a mail that no open session has room for.
 async fn wait_for_work(relay: &Relay) -> MailJob {
-    let listener = relay.feed.listen();
+    let listener = relay.dispatcher.listen();
     loop {
         if let Some(job) = relay.overflow() {
             return job;
@@ -199,12 +199,12 @@ async fn session(relay: &Arc<Relay>, job: Option<MailJob>, up: bool, stop: &mut 
     };
     match connected {
         Ok(stream) => {
-            let on_open = if up { |_: &Relay| {} } else { |relay: &Relay| relay.feed.session_up() };
+            let on_open = if up { |_: &Relay| {} } else { |relay: &Relay| relay.dispatcher.session_up() };
             Talk::new(relay, job, on_open).run(stream, stop).await
         }
         Err(trouble) => {
             if let Some(job) = job {
-                relay.feed.put_back(job);
+                relay.dispatcher.put_back(job);
             }
             Ending { open: false, completed: 0, trouble: Some(trouble) }
         }

@@ -4,11 +4,11 @@ use super::encode::CannotCompose;
 use super::machine::Verdict;
 use records::{AttemptResult, Segment, mail_key};
 
-use crate::feed::Job;
+use crate::dispatcher::Job;
 
 /// What became of an attempt; nothing where it was not tried and goes back to the feed.
 pub(super) fn result<P>(job: &Job<P>, verdict: Verdict) -> Option<AttemptResult> {
-    let segment: &Segment = &job.held.segment;
+    let segment: &Segment = &job.leased.segment;
     match verdict {
         Verdict::Accepted { words, queue_id } => Some(AttemptResult::Accepted {
             keys: vec![mail_key(segment.alert, job.entry().endpoint)],

@@ -4,8 +4,8 @@ use super::config::MailRoute;
 use super::encode::{Letterhead, Prepared};
 use super::machine::Verdict;
 use super::outcome;
-use crate::World;
-use crate::feed::{Craft, Feed, Job, Limit};
+use crate::GatewayContext;
+use crate::dispatcher::{ChannelEncoder, Job, RouteDispatcher, RouteLimit};
 use net::TlsClient;
 use records::{AttemptRef, Entry, NotTried, Segment};
 use rustc_hash::FxHashMap;
@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const LOST_MAX: u8 = 3;
 
 /// Mails of segments.
-pub struct MailCraft {
+pub struct MailEncoder {
     pub(super) letterhead: Letterhead,
 }
 
-impl Craft for MailCraft {
+impl ChannelEncoder for MailEncoder {
     type Prepared = Prepared;
 
     fn prepare(&self, segment: &Segment) -> Prepared {
@@ -38,10 +38,10 @@ pub(super) type MailJob = Job<Prepared>;
 /// A relay at work.
 pub(super) struct Relay {
     pub(super) config: MailRoute,
-    pub(super) world: World,
-    pub(super) feed: Arc<Feed<MailCraft>>,
+    pub(super) context: GatewayContext,
+    pub(super) dispatcher: Arc<RouteDispatcher<MailEncoder>>,
     pub(super) tls: Option<TlsClient>,
-    pub(super) limit: Arc<Limit<MailCraft>>,
+    pub(super) limit: Arc<RouteLimit<MailEncoder>>,
     /// How often the connection was lost with a mail that was not through.
     lost: Mutex<FxHashMap<AttemptRef, u8>>,
     /// Sessions that could take another mail at once.
@@ -52,12 +52,12 @@ impl Relay {
     pub(super) fn new(
         config: MailRoute,
         tls: Option<TlsClient>,
-        world: World,
-        feed: Arc<Feed<MailCraft>>,
+        context: GatewayContext,
+        dispatcher: Arc<RouteDispatcher<MailEncoder>>,
     ) -> Relay {
-        let limit = Limit::begin(&feed, config.rate);
+        let limit = RouteLimit::begin(&dispatcher, config.rate);
         let (lost, with_room) = (Mutex::new(FxHashMap::default()), AtomicUsize::new(0));
-        Relay { config, world, feed, tls, limit, lost, with_room }
+        Relay { config, context, dispatcher, tls, limit, lost, with_room }
     }
 
     /// A mail for a session that would have to be opened for it; nothing while an open one has room.
@@ -65,7 +65,7 @@ impl Relay {
         if self.with_room.load(Ordering::Relaxed) > 0 {
             return None;
         }
-        self.feed.next()
+        self.dispatcher.next()
     }
 
     /// A session has room now, or no longer has.
@@ -77,7 +77,7 @@ impl Relay {
         };
         if had {
             // Who waited because of our room may open a session.
-            self.feed.signal();
+            self.dispatcher.signal();
         }
     }
 
@@ -87,11 +87,11 @@ impl Relay {
         if let Verdict::NotTried { text, suspect } = &verdict {
             let times = if *suspect { self.count_loss(of) } else { 0 };
             if times < LOST_MAX {
-                return self.feed.put_back(job);
+                return self.dispatcher.put_back(job);
             }
-            self.feed.whole(&job, &outcome::given_up(times, text));
+            self.dispatcher.whole(&job, &outcome::given_up(times, text));
         } else if let Some(result) = outcome::result(&job, verdict) {
-            self.feed.whole(&job, &result);
+            self.dispatcher.whole(&job, &result);
         }
         let mut lost = locked(&self.lost);
         if !lost.is_empty() {
@@ -101,7 +101,7 @@ impl Relay {
 
     /// It may not be sent any more.
     pub(super) fn give_back(&self, job: &MailJob, why: NotTried) {
-        self.feed.whole(job, &records::AttemptResult::NotTried { why });
+        self.dispatcher.whole(job, &records::AttemptResult::NotTried { why });
     }
 
     fn count_loss(&self, of: AttemptRef) -> u8 {

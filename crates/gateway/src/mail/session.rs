@@ -4,7 +4,7 @@ use super::config::host_of;
 use super::machine::{Client, Event, Failure, Input, Verdict};
 use super::outcome;
 use super::relay::{MailJob, Relay};
-use crate::world::Stop;
+use crate::context::Stop;
 use net::Stream;
 use rustc_hash::FxHashMap;
 use std::future::poll_fn;
@@ -72,7 +72,7 @@ impl Talk {
         let now = Instant::now();
         Talk {
             client: Client::new(relay.config.options(), now),
-            listener: relay.feed.listen(),
+            listener: relay.dispatcher.listen(),
             relay: Arc::clone(relay),
             flights: FxHashMap::default(),
             next_id: 0,
@@ -194,18 +194,18 @@ impl Talk {
 
     fn next_job(&mut self) -> Option<MailJob> {
         if let Some(job) = self.in_hand.take() {
-            match self.relay.feed.refusal(&job) {
+            match self.relay.dispatcher.refusal(&job) {
                 None => return Some(job),
                 Some(why) => self.relay.give_back(&job, why),
             }
         }
-        self.relay.feed.next()
+        self.relay.dispatcher.next()
     }
 
     fn submit(&mut self, job: MailJob, now: Instant) {
-        let (segment, letterhead) = (&job.held.segment, &self.relay.feed.craft().letterhead);
+        let (segment, letterhead) = (&job.leased.segment, &self.relay.dispatcher.encoder().letterhead);
         let id = self.next_id;
-        match letterhead.compose(segment, &job.held.prepared, job.entry(), id, self.relay.world.now()) {
+        match letterhead.compose(segment, &job.leased.prepared, job.entry(), id, self.relay.context.now()) {
             Ok(transaction) => {
                 self.next_id += 1;
                 self.flights.insert(id, job);
@@ -216,7 +216,7 @@ impl Talk {
             }
             Err(why) => {
                 self.relay.limit.unused();
-                self.relay.feed.whole(&job, &outcome::refused(why));
+                self.relay.dispatcher.whole(&job, &outcome::refused(why));
             }
         }
     }
@@ -270,7 +270,7 @@ impl Talk {
     fn stop(&mut self, now: Instant) {
         self.drain = Some(now + DRAIN);
         if let Some(job) = self.in_hand.take() {
-            self.relay.feed.put_back(job);
+            self.relay.dispatcher.put_back(job);
         }
         self.client.quit(now);
     }
@@ -280,7 +280,7 @@ impl Talk {
         self.tell_written(Instant::now());
         self.relay.set_room(self.had_room, false);
         if let Some(job) = self.in_hand.take() {
-            self.relay.feed.put_back(job);
+            self.relay.dispatcher.put_back(job);
         }
         Ending { open: self.open, completed: self.completed, trouble }
     }

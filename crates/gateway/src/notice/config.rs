@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::world::Secret;
+use crate::context::Secret;
 
 /// How notices are told.
 #[derive(Debug, Clone, PartialEq, Eq)]

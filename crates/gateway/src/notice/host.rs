@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::Office;
 use super::line::{Told, chance, words};
-use crate::world::Stop;
+use crate::context::Stop;
 
 /// Requests under way at a time to one host.
 const IN_FLIGHT: usize = 16;
@@ -199,7 +199,7 @@ async fn take_turn(office: &Office, mut turn: Turn) -> (Turn, Ended) {
         None => office.read(turn.index).await,
     };
     let Some(notice) = notice else { return (turn, Ended::Over) };
-    if office.world.now() > notice.expires {
+    if office.context.now() > notice.expires {
         tracing::warn!(url = notice.url, tries = turn.failures, "a platform could not be told in its time");
         return (turn, Ended::Over);
     }

@@ -11,7 +11,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 
 use super::Office;
 use super::sign::seconds;
-use crate::world::Stop;
+use crate::context::Stop;
 
 const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
@@ -41,7 +41,7 @@ pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
             office.done(&url, index);
             continue;
         };
-        if office.world.now() > notice.expires {
+        if office.context.now() > notice.expires {
             tracing::warn!(
                 url,
                 id = notice.id,
@@ -86,7 +86,7 @@ pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
             }
         };
         // Not beyond its end, so that what waits behind it need not wait longer than it.
-        let left = notice.expires.us_since(office.world.now()).max(0);
+        let left = notice.expires.us_since(office.context.now()).max(0);
         let wait = wait.min(Duration::from_micros(left as u64 + 1));
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -98,7 +98,7 @@ pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
 async fn tell(office: &Office, notice: &Notice) -> Told {
     // It is never closed.
     let _permit = office.requests.acquire().await;
-    let now = seconds(office.world.now());
+    let now = seconds(office.context.now());
     let request = office
         .client
         .post(&notice.url)

@@ -26,7 +26,7 @@ pub use config::NoticeSettings;
 use host::Host;
 pub use sign::Signer;
 
-use crate::world::{Problem, Running, Stop, World};
+use crate::context::{GatewayContext, Problem, Running, Stop};
 
 /// The consumer group.
 const GROUP: &str = "notice";
@@ -49,12 +49,12 @@ const REOPEN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Everything that is wrong with the settings.
-pub fn start(settings: NoticeSettings, world: &World) -> Result<Running, Vec<Problem>> {
+pub fn start(settings: NoticeSettings, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
     let signer =
         Signer::new(&settings.secrets).map_err(|reason| vec![Problem { field: "secret", reason }])?;
     let client = client(&settings)?;
-    let (core, given) = (world.cores.next(), world.clone());
-    Ok(Running::start("notice", world, core, move |stop| run(settings, signer, client, given, stop)))
+    let (core, given) = (context.cores.next(), context.clone());
+    Ok(Running::start("notice", context, core, move |stop| run(settings, signer, client, given, stop)))
 }
 
 fn client(settings: &NoticeSettings) -> Result<reqwest::Client, Vec<Problem>> {
@@ -78,7 +78,7 @@ struct Office {
     settings: NoticeSettings,
     signer: Signer,
     client: reqwest::Client,
-    world: World,
+    context: GatewayContext,
     topic: Arc<dyn Topic>,
     group: Arc<dyn Group>,
     /// Requests under way.
@@ -94,7 +94,7 @@ struct Lines {
     waiting: HashMap<String, VecDeque<u64>>,
     /// By host: what is fetched from it.
     hosts: HashMap<String, Host>,
-    held: usize,
+    leased: usize,
     acked: bool,
 }
 
@@ -102,11 +102,11 @@ async fn run(
     settings: NoticeSettings,
     signer: Signer,
     client: reqwest::Client,
-    world: World,
+    context: GatewayContext,
     mut stop: Stop,
 ) {
     let office = loop {
-        match Office::open(&settings, &signer, &client, &world) {
+        match Office::open(&settings, &signer, &client, &context) {
             Ok(office) => break Arc::new(office),
             Err(error) => tracing::error!(%error, "notices cannot be told yet"),
         }
@@ -150,15 +150,15 @@ impl Office {
         settings: &NoticeSettings,
         signer: &Signer,
         client: &reqwest::Client,
-        world: &World,
+        context: &GatewayContext,
     ) -> Result<Office, BusError> {
         Ok(Office {
             settings: settings.clone(),
             signer: signer.clone(),
             client: client.clone(),
-            world: world.clone(),
-            topic: world.bus.topic(NOTICES)?,
-            group: world.bus.group(NOTICES, GROUP)?,
+            context: context.clone(),
+            topic: context.bus.topic(NOTICES)?,
+            group: context.bus.group(NOTICES, GROUP)?,
             requests: Semaphore::new(settings.requests_max),
             lines: Mutex::default(),
             gone: Notify::new(),
@@ -167,7 +167,7 @@ impl Office {
 
     /// Takes what is there, and opens a line for each address that has none.
     fn take(self: &Arc<Self>, tasks: &mut JoinSet<()>, stop: &Stop) {
-        while self.lines().held < self.held_max() {
+        while self.lines().leased < self.held_max() {
             let leased = match self.group.take(TAKE_MAX, LEASE) {
                 Ok(leased) if leased.is_empty() => return,
                 Ok(leased) => leased,
@@ -208,7 +208,7 @@ impl Office {
     /// True: the address had no line.
     fn enqueue(&self, url: &str, index: u64) -> bool {
         let mut lines = self.lines();
-        lines.held += 1;
+        lines.leased += 1;
         match lines.waiting.get_mut(url) {
             Some(waiting) => {
                 waiting.push_back(index);
@@ -225,7 +225,7 @@ impl Office {
     fn enqueue_fetch(&self, notice: Notice, index: u64) -> Option<(String, Arc<Notify>)> {
         let name = host::host_of(&notice.url);
         let mut lines = self.lines();
-        lines.held += 1;
+        lines.leased += 1;
         if let Some(host) = lines.hosts.get_mut(&name) {
             host.push(index, notice);
             return None;
@@ -289,8 +289,8 @@ impl Office {
             tracing::warn!(index, %error, "a notice was not acknowledged: it will be told again");
         }
         let mut lines = self.lines();
-        let was_full = lines.held >= self.held_max();
-        lines.held -= 1;
+        let was_full = lines.leased >= self.held_max();
+        lines.leased -= 1;
         lines.acked = true;
         drop(lines);
         if was_full {
@@ -299,7 +299,7 @@ impl Office {
     }
 
     fn held_max(&self) -> usize {
-        if self.world.shared.is_some() { HELD_SHARED_MAX } else { HELD_MAX }
+        if self.context.shared.is_some() { HELD_SHARED_MAX } else { HELD_MAX }
     }
 
     /// What stands at a place of the topic; nothing if it was trimmed away. Servers that do not answer are asked again.
@@ -316,7 +316,7 @@ impl Office {
     }
 
     async fn ready(&self) {
-        let has_room = self.lines().held < self.held_max();
+        let has_room = self.lines().leased < self.held_max();
         if !has_room {
             std::future::pending::<()>().await;
         }
@@ -326,9 +326,9 @@ impl Office {
     fn renew(&self) {
         let lines = self.lines();
         let fetched = lines.hosts.values().flat_map(Host::places);
-        let held: Vec<u64> = lines.waiting.values().flatten().copied().chain(fetched).collect();
+        let leased: Vec<u64> = lines.waiting.values().flatten().copied().chain(fetched).collect();
         drop(lines);
-        for index in held {
+        for index in leased {
             if let Err(error) = self.group.renew(index, LEASE) {
                 tracing::warn!(index, %error, "a lease was not renewed");
             }

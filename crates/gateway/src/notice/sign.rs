@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use records::Timestamp;
 use ring::hmac;
 
-use crate::world::Secret;
+use crate::context::Secret;
 
 /// What a secret begins with.
 const PREFIX: &str = "whsec_";

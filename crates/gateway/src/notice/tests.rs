@@ -1,5 +1,5 @@
 use super::*;
-use crate::world::Secret;
+use crate::context::Secret;
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use net::{Cores, Listener, Stream, TlsServer, TlsServerSettings};
@@ -122,7 +122,7 @@ fn answer(status: &str) -> Option<String> {
 struct House {
     _dir: tempfile::TempDir,
     bus: Arc<dyn Bus>,
-    world: World,
+    context: GatewayContext,
 }
 
 impl House {
@@ -130,8 +130,8 @@ impl House {
         let dir = tempfile::tempdir().unwrap();
         let bus =
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
-        let world = World::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        House { _dir: dir, bus, world }
+        let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
+        House { _dir: dir, bus, context }
     }
 
     async fn notify(&self, url: &str, id: &str) {
@@ -169,7 +169,7 @@ impl House {
             retry_max: Duration::from_millis(200),
             ..NoticeSettings::default()
         };
-        start(settings, &self.world).unwrap()
+        start(settings, &self.context).unwrap()
     }
 
     async fn until_told(&self) {

@@ -13,21 +13,21 @@ use smpp::receipt::Receipt;
 use tokio::sync::Notify;
 
 use super::config::SmsRoute;
-use super::encode::{SmsCraft, Unsendable};
+use super::encode::{SmsEncoder, Unsendable};
 use super::inbound::{Arrived, ELSEWHERE_MAX, Inbox, Keep, Kept, Message};
 use super::outcome::Ids;
 use super::pace::{Heard, Pace};
 use super::submit::{Sending, incomplete};
-use crate::World;
-use crate::feed::Feed;
-use crate::peers::Share;
+use crate::GatewayContext;
+use crate::cluster::Share;
+use crate::dispatcher::RouteDispatcher;
 
 /// A carrier account at work.
 pub(super) struct Carrier {
     config: ArcSwap<SmsRoute>,
     name: String,
-    pub(super) world: World,
-    pub(super) feed: Arc<Feed<SmsCraft>>,
+    pub(super) context: GatewayContext,
+    pub(super) dispatcher: Arc<RouteDispatcher<SmsEncoder>>,
     pace: Mutex<Pace>,
     ids: Mutex<Ids>,
     inbox: Mutex<Inbox>,
@@ -39,36 +39,37 @@ pub(super) struct Carrier {
 impl Carrier {
     pub(super) fn new(
         config: SmsRoute,
-        world: World,
-        feed: Arc<Feed<SmsCraft>>,
+        context: GatewayContext,
+        dispatcher: Arc<RouteDispatcher<SmsEncoder>>,
     ) -> Result<Carrier, BusError> {
         let now = Instant::now();
-        let is_shared = world.shared.is_some();
-        let inbox = Inbox::open(&*world.bus, &config.name, config.charset, is_shared, now)?;
-        let pace = Pace::new(config.rate, feed.was_quiet(), now);
+        let is_shared = context.shared.is_some();
+        let inbox = Inbox::open(&*context.bus, &config.name, config.charset, is_shared, now)?;
+        let pace = Pace::new(config.rate, dispatcher.was_quiet(), now);
         if let Some(at) = pace.next_grant(now) {
-            feed.begin_at(at);
+            dispatcher.begin_at(at);
         }
         Ok(Carrier {
             pace: Mutex::new(pace),
             ids: Mutex::new(Ids::new(&config.name, config.receipt_ids)),
             inbox: Mutex::new(inbox),
             // Not the same after each start, since phones may still wait for parts of the messages before it.
-            reference: AtomicU16::new(world.now().0 as u16),
+            reference: AtomicU16::new(context.now().0 as u16),
             share: OnceLock::new(),
             name: config.name.clone(),
             config: ArcSwap::from_pointee(config),
-            world,
-            feed,
+            context,
+            dispatcher,
         })
     }
 
     /// Where other processes have the same route: from now on only this one's share of its rate is used.
     pub(super) fn begin_sharing(self: &Arc<Self>) {
-        let Some(shared) = &self.world.shared else { return };
+        let Some(shared) = &self.context.shared else { return };
         let (needs, news) = (Arc::downgrade(self), Arc::downgrade(self));
-        let needs =
-            move || needs.upgrade().map_or(Need::Unable, |carrier| carrier.feed.need(carrier.has_work()));
+        let needs = move || {
+            needs.upgrade().map_or(Need::Unable, |carrier| carrier.dispatcher.need(carrier.has_work()))
+        };
         let news = move || {
             if let Some(carrier) = news.upgrade() {
                 carrier.tell_share();
@@ -83,7 +84,7 @@ impl Carrier {
     /// The feed intends what may be written by our share.
     fn tell_share(&self) {
         let outlook = locked(&self.pace).outlook(Instant::now());
-        self.feed.set_share(&outlook);
+        self.dispatcher.set_share(&outlook);
     }
 
     /// The route's name.
@@ -108,16 +109,16 @@ impl Carrier {
     pub(super) fn change(&self, config: SmsRoute) {
         let now = Instant::now();
         let rate = locked(&self.pace).set_configured(config.rate, now);
-        self.feed.set_rate(rate);
-        self.feed.set_slots(config.slots());
+        self.dispatcher.set_rate(rate);
+        self.dispatcher.set_slots(config.slots());
         locked(&self.ids).set_form(config.receipt_ids);
         self.config.store(Arc::new(config));
-        self.feed.signal();
+        self.dispatcher.signal();
     }
 
     /// Something waits to be submitted.
     pub(super) fn has_work(&self) -> bool {
-        self.feed.has_work() || locked(&self.pace).next_retry().is_some()
+        self.dispatcher.has_work() || locked(&self.pace).next_retry().is_some()
     }
 
     /// What to submit next, of so many parts or a few more: emergencies, then what had to wait, then the rest.
@@ -131,7 +132,7 @@ impl Carrier {
             && left > 0
             && let Some(sending) = locked(&self.pace).take_due(now)
         {
-            match self.feed.refusal(&sending.job) {
+            match self.dispatcher.refusal(&sending.job) {
                 Some(why) => self.give_up(sending, why),
                 None => {
                     left -= 1;
@@ -145,7 +146,7 @@ impl Carrier {
     }
 
     fn take_ready(&self, up_to: Lane, units: usize, at: Timestamp, next: &mut VecDeque<Sending>) -> usize {
-        self.feed.take_ready(up_to, units, at, |job| {
+        self.dispatcher.take_ready(up_to, units, at, |job| {
             let reference = if job.units > 1 { self.next_reference() } else { 0 };
             next.push_back(Sending::first(job, reference));
         })
@@ -154,7 +155,7 @@ impl Carrier {
     /// Something that was not written goes first, by whatever session.
     pub(super) fn put_aside(&self, sending: Sending, now: Instant) {
         locked(&self.pace).put_aside(sending, now);
-        self.feed.signal();
+        self.dispatcher.signal();
     }
 
     /// What had to wait is given up.
@@ -165,7 +166,7 @@ impl Carrier {
 
     /// The same while the route has been down for long.
     pub(super) fn give_up_if_down(&self) {
-        if self.feed.is_down() {
+        if self.dispatcher.is_down() {
             self.give_up_all(NotTried::RouteDown);
         }
     }
@@ -173,7 +174,7 @@ impl Carrier {
     /// A message of one part was surely not taken by the carrier. Of a longer one others may have been.
     fn give_up(&self, sending: Sending, why: NotTried) {
         if sending.job.units == 1 {
-            return self.feed.whole(&sending.job, &AttemptResult::NotTried { why });
+            return self.dispatcher.whole(&sending.job, &AttemptResult::NotTried { why });
         }
         self.end(&sending, &incomplete(&sending, why));
     }
@@ -183,7 +184,7 @@ impl Carrier {
         let result =
             AttemptResult::Refused { permanent: true, code: why.code.to_owned(), text: why.text.clone() };
         match sending.part {
-            1 if !sending.alone => self.feed.whole(&sending.job, &result),
+            1 if !sending.alone => self.dispatcher.whole(&sending.job, &result),
             _ => self.end(sending, &result),
         }
     }
@@ -192,7 +193,7 @@ impl Carrier {
     fn end(&self, sending: &Sending, result: &AttemptResult) {
         let last = if sending.alone { sending.part } else { sending.job.units };
         for part in sending.part..=last {
-            self.feed.part(&sending.job, part, result);
+            self.dispatcher.part(&sending.job, part, result);
         }
     }
 
@@ -209,8 +210,8 @@ impl Carrier {
     pub(super) fn wrote(&self, parts: usize, before: Instant, after: Instant) {
         if parts > 0 {
             locked(&self.pace).wrote(after, parts);
-            if let Some(witness) = &self.world.witness {
-                witness(&self.name, parts, before, after);
+            if let Some(write_observer) = &self.context.write_observer {
+                write_observer(&self.name, parts, before, after);
             }
         }
     }
@@ -222,7 +223,7 @@ impl Carrier {
     /// The part waits; given back if it waited too often.
     pub(super) fn throttled(&self, sending: Sending, now: Instant) -> Option<Sending> {
         let (given_up, rate) = locked(&self.pace).throttled(sending, now);
-        self.feed.set_rate(rate);
+        self.dispatcher.set_rate(rate);
         given_up
     }
 
@@ -232,7 +233,7 @@ impl Carrier {
             && let Some(rate) = locked(&self.pace).heard(heard, now)
         {
             tracing::info!(route = self.name, rate, "the carrier is strained: the route slows down");
-            self.feed.set_rate(rate);
+            self.dispatcher.set_rate(rate);
         }
     }
 
@@ -247,8 +248,8 @@ impl Carrier {
 
     /// An answer after its time: what was unknown is known now.
     pub(super) fn note_late(&self, of: AttemptRef, result: AttemptResult) {
-        let (route, at) = (self.name.clone(), self.world.now());
-        self.feed.note(&Outcome::Attempt { of, route, at, result });
+        let (route, at) = (self.name.clone(), self.context.now());
+        self.dispatcher.note(&Outcome::Attempt { of, route, at, result });
     }
 
     pub(super) fn arrive(&self, message: &Message<'_>, at: Timestamp, now: Instant) -> Arrived {
@@ -257,15 +258,15 @@ impl Carrier {
 
     /// Where other processes hear parts of messages too: puts together what is there, until the route ends.
     pub(super) async fn meet_parts(self: Arc<Self>) {
-        let kept = locked(&self.inbox).elsewhere();
+        let kept = locked(&self.inbox).remote_health();
         let Some(kept) = kept else { return std::future::pending().await };
-        let listener = self.feed.listen();
+        let listener = self.dispatcher.listen();
         loop {
             let seen = kept.version();
-            let (whole, more) = locked(&self.inbox).meet(self.world.now(), Instant::now());
+            let (whole, more) = locked(&self.inbox).meet(self.context.now(), Instant::now());
             for (outcome, keys) in whole {
-                let ticket = self.feed.note(&outcome);
-                while !self.feed.is_durable(ticket) {
+                let ticket = self.dispatcher.note(&outcome);
+                while !self.dispatcher.is_durable(ticket) {
                     listener.notified().await;
                 }
                 self.forget(keys);
@@ -290,13 +291,13 @@ impl Carrier {
     /// What is due whatever the session: the rate on its way back, messages whose parts do not come.
     pub(super) fn look_around(&self, now: Instant) {
         if let Some(rate) = locked(&self.pace).recover(now) {
-            self.feed.set_rate(rate);
+            self.dispatcher.set_rate(rate);
         }
         let mut inbox = locked(&self.inbox);
         if inbox.deadline().is_some_and(|due| due <= now) {
-            for (outcome, keys) in inbox.give_up(self.world.now(), now) {
+            for (outcome, keys) in inbox.give_up(self.context.now(), now) {
                 // Forgotten at once: should it be lost with the process, so is half a message.
-                self.feed.note(&outcome);
+                self.dispatcher.note(&outcome);
                 inbox.forget(keys);
             }
         }

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::Checked;
 use super::config::{SmsRoute, Step};
-use crate::world::{Changed, Problem};
+use crate::context::{Changed, Problem};
 
 /// Changes that may wait for a route.
 pub(super) const CHANGES_MAX: usize = 4;

@@ -10,7 +10,7 @@ use smpp::session;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
 
-use crate::world::{Problem, Secret};
+use crate::context::{Problem, Secret};
 
 /// Sessions of a route at most.
 pub const SESSIONS_MAX: u32 = 100;
@@ -344,7 +344,7 @@ impl SmsRoute {
     /// What has to be done to go on with other settings.
     pub(super) fn step_to(&self, to: &SmsRoute) -> Step {
         // What the octets of messages under way were made by.
-        let craft = |route: &SmsRoute| (route.charset, route.languages.clone(), route.long, route.standing);
+        let encoder = |route: &SmsRoute| (route.charset, route.languages.clone(), route.long, route.standing);
         // What a session has from its beginning.
         let bound = |route: &SmsRoute| SmsRoute {
             name: String::new(),
@@ -364,7 +364,7 @@ impl SmsRoute {
         };
         if self == to {
             Step::None
-        } else if craft(self) != craft(to) {
+        } else if encoder(self) != encoder(to) {
             Step::Reopen
         } else if bound(self) != bound(to) {
             Step::Rebind

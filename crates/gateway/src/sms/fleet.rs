@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::carrier::Carrier;
 use super::config::{SESSIONS_MAX, SmsRoute, Step};
 use super::session::{Ending, Talk, bind_of};
-use crate::world::Stop;
+use crate::context::Stop;
 
 /// First wait between attempts to connect.
 const RECONNECT_FIRST: Duration = Duration::from_millis(500);
@@ -106,7 +106,8 @@ async fn keep_session(carrier: Arc<Carrier>, tls: Option<TlsClient>, mode: BindM
     let (mut well, mut polled) = (true, None);
     while !stop.is_set() {
         // One that failed is bound again also without need: somebody must see when the carrier is back.
-        let rests = carrier.config().is_on_demand() && well && (!mode.transmits() || carrier.feed.is_well());
+        let rests =
+            carrier.config().is_on_demand() && well && (!mode.transmits() || carrier.dispatcher.is_well());
         if rests && !is_needed(&carrier, mode, polled, &mut stop).await {
             return;
         }
@@ -127,8 +128,8 @@ async fn keep_session(carrier: Arc<Carrier>, tls: Option<TlsClient>, mode: BindM
         let wait_ms = wait.as_millis() as u64;
         tracing::warn!(route = carrier.name(), ?mode, trouble, wait_ms, "not bound");
         match mode.transmits() {
-            true => carrier.feed.trouble(&trouble),
-            false => carrier.feed.remark(&trouble),
+            true => carrier.dispatcher.trouble(&trouble),
+            false => carrier.dispatcher.remark(&trouble),
         }
         carrier.give_up_if_down();
         tokio::select! {
@@ -141,7 +142,7 @@ async fn keep_session(carrier: Arc<Carrier>, tls: Option<TlsClient>, mode: BindM
 /// Resolves when a session bound on demand should be: there is something to send, or it is time to look for what waits
 /// for us. False: it was stopped.
 async fn is_needed(carrier: &Carrier, mode: BindMode, polled: Option<Instant>, stop: &mut Stop) -> bool {
-    let listener = carrier.feed.listen();
+    let listener = carrier.dispatcher.listen();
     loop {
         if mode.transmits() && carrier.has_work() {
             return true;

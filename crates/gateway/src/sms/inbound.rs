@@ -225,7 +225,7 @@ impl Inbox {
     }
 
     /// Where parts are kept, if other processes hear some.
-    pub(super) fn elsewhere(&self) -> Option<Arc<dyn Retained>> {
+    pub(super) fn remote_health(&self) -> Option<Arc<dyn Retained>> {
         self.apart.as_ref().map(|_| Arc::clone(&self.kept))
     }
 

@@ -36,10 +36,10 @@ use tokio::sync::mpsc;
 
 pub(crate) use change::Change;
 pub use config::SmsRoute;
-pub use encode::{Prepared, SmsCraft, parts, parts_of_short};
+pub use encode::{Prepared, SmsEncoder, parts, parts_of_short};
 
-use crate::feed::{Feed, FeedSettings};
-use crate::world::{Problem, Running, Stop, World};
+use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::dispatcher::{DispatcherSettings, RouteDispatcher};
 use carrier::Carrier;
 use change::CHANGES_MAX;
 use fleet::Fleet;
@@ -54,12 +54,12 @@ const ROUTE_DOWN_AFTER: Duration = Duration::from_millis(700);
 ///
 /// # Errors
 /// Everything that is wrong with its settings.
-pub fn start(config: SmsRoute, world: &World) -> Result<Running, Vec<Problem>> {
+pub fn start(config: SmsRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
     let route = change::checked(config)?;
-    let (name, core) = (route.config.name.clone(), world.cores.next());
-    let given = world.clone();
+    let (name, core) = (route.config.name.clone(), context.cores.next());
+    let given = context.clone();
     let (changes, changed) = mpsc::channel(CHANGES_MAX);
-    let running = Running::start(&name, world, core, move |stop| run(route, given, changed, stop));
+    let running = Running::start(&name, context, core, move |stop| run(route, given, changed, stop));
     Ok(running.with_changes(changes))
 }
 
@@ -69,9 +69,14 @@ struct Checked {
     tls: Option<TlsClient>,
 }
 
-async fn run(mut route: Checked, world: World, mut changes: mpsc::Receiver<Change>, mut stop: Stop) {
+async fn run(
+    mut route: Checked,
+    context: GatewayContext,
+    mut changes: mpsc::Receiver<Change>,
+    mut stop: Stop,
+) {
     loop {
-        let Some(carrier) = open(&mut route, &world, &mut changes, &mut stop).await else { return };
+        let Some(carrier) = open(&mut route, &context, &mut changes, &mut stop).await else { return };
         match serve(&carrier, route.tls, &mut changes, &mut stop).await {
             Some(other) => route = other,
             None => return,
@@ -82,12 +87,12 @@ async fn run(mut route: Checked, world: World, mut changes: mpsc::Receiver<Chang
 /// Opens the route's topics, however long that takes; nothing if it is stopped before.
 async fn open(
     route: &mut Checked,
-    world: &World,
+    context: &GatewayContext,
     changes: &mut mpsc::Receiver<Change>,
     stop: &mut Stop,
 ) -> Option<Arc<Carrier>> {
     loop {
-        match open_now(&route.config, world).await {
+        match open_now(&route.config, context).await {
             Ok(carrier) => return Some(carrier),
             Err(error) => tracing::error!(route = route.config.name, %error, "the route cannot start yet"),
         }
@@ -102,16 +107,16 @@ async fn open(
     }
 }
 
-async fn open_now(config: &SmsRoute, world: &World) -> Result<Arc<Carrier>, BusError> {
-    let settings = FeedSettings {
+async fn open_now(config: &SmsRoute, context: &GatewayContext) -> Result<Arc<Carrier>, BusError> {
+    let settings = DispatcherSettings {
         route: config.name.clone(),
         slots: config.slots(),
         rate: config.rate,
         rests: config.is_on_demand() && config.bind != config::Binding::Receiver,
         down_after: ROUTE_DOWN_AFTER,
     };
-    let feed = Feed::open(world, settings, SmsCraft::new(config)).await?;
-    let carrier = Arc::new(Carrier::new(config.clone(), world.clone(), feed)?);
+    let dispatcher = RouteDispatcher::open(context, settings, SmsEncoder::new(config)).await?;
+    let carrier = Arc::new(Carrier::new(config.clone(), context.clone(), dispatcher)?);
     carrier.begin_sharing();
     Ok(carrier)
 }
@@ -123,8 +128,8 @@ async fn serve(
     changes: &mut mpsc::Receiver<Change>,
     stop: &mut Stop,
 ) -> Option<Checked> {
-    let feed = Arc::clone(&carrier.feed);
-    let mut feeding = tokio::spawn(async move { feed.run().await });
+    let dispatcher = Arc::clone(&carrier.dispatcher);
+    let mut dispatching = tokio::spawn(async move { dispatcher.run().await });
     let mut fleet = Fleet::new(Arc::clone(carrier), tls);
     fleet.fill();
     let meeting = tokio::spawn(Arc::clone(carrier).meet_parts());
@@ -132,11 +137,11 @@ async fn serve(
         tokio::select! {
             () = stop.wait() => break None,
             // When the bus is closing, or by a fault of ours.
-            ended = &mut feeding => {
+            ended = &mut dispatching => {
                 tracing::error!(route = carrier.name(), ?ended, "the route has no feed any more");
                 break None;
             }
-            () = carrier.feed.went_down() => carrier.give_up_if_down(),
+            () = carrier.dispatcher.went_down() => carrier.give_up_if_down(),
             Some(mut change) = changes.recv() => {
                 let step = carrier.config().step_to(&change.route.config);
                 tracing::info!(route = carrier.name(), ?step, "the route has other settings");
@@ -149,13 +154,13 @@ async fn serve(
             }
         }
     };
-    carrier.feed.close();
+    carrier.dispatcher.close();
     fleet.end().await;
     meeting.abort();
     carrier.give_up_all(NotTried::Closing);
-    carrier.feed.finish();
-    if !feeding.is_finished()
-        && let Err(error) = feeding.await
+    carrier.dispatcher.finish();
+    if !dispatching.is_finished()
+        && let Err(error) = dispatching.await
     {
         tracing::error!(route = carrier.name(), %error, "the route's feed ended in a panic");
     }

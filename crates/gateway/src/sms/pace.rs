@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pace::{Aimd, Limiter, Strain};
 
 use super::submit::Sending;
-use crate::peers::{Metered, Outlook, Share, rate_here};
+use crate::cluster::{RateShareView, Share, SharedLimiter, rate_here};
 
 /// A throttled part is tried again after so long, times how often that happened …
 const THROTTLE_PAUSE: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub(super) struct Pace {
     /// What was agreed with the carrier.
     agreed: f64,
     /// This process's part of it, where there are others.
-    metered: Metered,
+    metered: SharedLimiter,
     aimd: Aimd,
     strain: Strain,
     retries: VecDeque<(Instant, Sending)>,
@@ -79,7 +79,7 @@ impl Pace {
         }
         let meter = Meter { from: now, count: 0, last: 0.0 };
         let (aimd, strain) = (Aimd::new(rate), Strain::new());
-        let metered = Metered::default();
+        let metered = SharedLimiter::default();
         Pace { limiter, agreed: rate, metered, aimd, strain, retries: VecDeque::new(), meter, looked: now }
     }
 
@@ -90,7 +90,7 @@ impl Pace {
 
     /// What this process may use of the rate now, or will after a moment, parts per second; and when something may be granted, if it
     /// may use any.
-    pub(super) fn outlook(&mut self, now: Instant) -> Outlook {
+    pub(super) fn outlook(&mut self, now: Instant) -> RateShareView {
         self.metered.outlook(&mut self.limiter, self.agreed, now)
     }
 

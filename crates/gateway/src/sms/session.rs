@@ -22,9 +22,9 @@ use super::inbound::{Arrived, Kept, Message};
 use super::outcome::{Verdict, accepted, receipt_outcome, refused, verdict};
 use super::pace::{Heard, THROTTLE_TRIES_MAX};
 use super::submit::{Pen, Sending, submit};
-use crate::feed::Notes;
+use crate::context::Stop;
+use crate::dispatcher::Notes;
 use crate::journal::Ticket;
-use crate::world::Stop;
 
 /// Requests of the carrier that wait to be answered: it is not read from over that.
 const ANSWERS_MAX: usize = 4_000;
@@ -117,9 +117,9 @@ pub(super) fn bind_of(config: &SmsRoute, mode: BindMode) -> Bind<'_> {
 
 impl Talk {
     pub(super) fn new(carrier: Arc<Carrier>, mode: BindMode, stop: Stop) -> Talk {
-        let listener = carrier.feed.listen();
+        let listener = carrier.dispatcher.listen();
         Talk {
-            pen: Pen::new(carrier.config(), carrier.world.now()),
+            pen: Pen::new(carrier.config(), carrier.context.now()),
             carrier,
             mode,
             stop,
@@ -155,12 +155,12 @@ impl Talk {
         if let Some(current) = self.current.take() {
             self.carrier.put_aside(current, now);
         }
-        self.carrier.feed.hand_in(&mut self.notes);
+        self.carrier.dispatcher.hand_in(&mut self.notes);
         self.carrier.heard(std::mem::take(&mut self.heard), now);
         if self.end.bound && self.mode.transmits() {
             match self.end.rested {
-                true => self.carrier.feed.session_rests(),
-                false => self.carrier.feed.session_down(why),
+                true => self.carrier.dispatcher.session_rests(),
+                false => self.carrier.dispatcher.session_down(why),
             }
         }
         self.end
@@ -195,7 +195,7 @@ impl Talk {
         while let Some(answer) = self.answers.front_mut() {
             let status = match &mut answer.waits {
                 Waits::Noted(ticket, keys) => {
-                    if !self.carrier.feed.is_durable(*ticket) {
+                    if !self.carrier.dispatcher.is_durable(*ticket) {
                         return;
                     }
                     self.carrier.forget(std::mem::take(keys));
@@ -311,12 +311,12 @@ impl Talk {
             Verdict::Refused { permanent } => refused(response.status, permanent),
         };
         // Behind what was said of it before.
-        self.carrier.feed.hand_in(&mut self.notes);
+        self.carrier.dispatcher.hand_in(&mut self.notes);
         self.carrier.note_late(of, result);
     }
 
     fn ended(&mut self, sending: Sending, result: AttemptResultRef<'_>) {
-        self.carrier.feed.ended(&mut self.notes, sending.job, sending.part, self.pen.at, result);
+        self.carrier.dispatcher.ended(&mut self.notes, sending.job, sending.part, self.pen.at, result);
     }
 
     fn unanswered(&mut self, unanswered: &Unanswered, now: Instant) {
@@ -347,17 +347,17 @@ impl Talk {
         message: Option<Message<'_>>,
         now: Instant,
     ) {
-        let at = self.carrier.world.now();
+        let at = self.carrier.context.now();
         // The receipt's message first, if its answer came with it.
-        self.carrier.feed.hand_in(&mut self.notes);
+        self.carrier.dispatcher.hand_in(&mut self.notes);
         let waits = match (receipt, message) {
             (Some(receipt), _) => {
                 let keys = self.carrier.receipt_keys(&receipt);
                 let outcome = receipt_outcome(&receipt, keys, self.carrier.name(), at);
-                Waits::Noted(self.carrier.feed.note(&Outcome::Receipt(outcome)), Vec::new())
+                Waits::Noted(self.carrier.dispatcher.note(&Outcome::Receipt(outcome)), Vec::new())
             }
             (None, Some(message)) => match self.carrier.arrive(&message, at, now) {
-                Arrived::Whole(outcome, keys) => Waits::Noted(self.carrier.feed.note(&outcome), keys),
+                Arrived::Whole(outcome, keys) => Waits::Noted(self.carrier.dispatcher.note(&outcome), keys),
                 Arrived::Part(keep) => Waits::Kept(self.carrier.keep(keep, Arc::clone(&self.listener))),
             },
             // Its user data header runs over its end: the same next time, so it is refused for good.
@@ -382,8 +382,8 @@ impl Worker<Session> for Talk {
                 self.busy = now;
                 self.end.bound = true;
                 match self.mode.transmits() {
-                    true => self.carrier.feed.session_up(),
-                    false => self.carrier.feed.remark("bound to receive only"),
+                    true => self.carrier.dispatcher.session_up(),
+                    false => self.carrier.dispatcher.remark("bound to receive only"),
                 }
             }
             Event::BindRefused { status } => self.end.refused = Some(status),
@@ -432,9 +432,9 @@ impl Worker<Session> for Talk {
     }
 
     fn fill(&mut self, session: &mut Session, now: Instant, writable: bool) {
-        self.carrier.feed.hand_in(&mut self.notes);
+        self.carrier.dispatcher.hand_in(&mut self.notes);
         self.carrier.refresh(&mut self.pen.config);
-        self.pen.at = self.carrier.world.now();
+        self.pen.at = self.carrier.context.now();
         if session.window() != self.pen.config.window as usize {
             session.set_window(self.pen.config.window as usize);
         }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::carrier::Carrier;
 use super::config::SmsRoute;
 use super::encode::{Encoded, Prepared, Scratch, Unsendable, digits, source_of};
-use crate::feed::Job;
+use crate::dispatcher::Job;
 
 /// One part on its way.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ impl Sending {
             bodies: Vec::new(),
             entries: Vec::new(),
         };
-        let held = crate::feed::Held::new(0, 0, Lane::Routine, segment, Prepared::default());
-        Sending::first(Job { held: Arc::new(held), place: 0, units: 1 }, 0)
+        let leased = crate::dispatcher::LeasedSegment::new(0, 0, Lane::Routine, segment, Prepared::default());
+        Sending::first(Job { leased: Arc::new(leased), place: 0, units: 1 }, 0)
     }
 
     /// The part behind this one.
@@ -75,7 +75,7 @@ impl Sending {
             && self.kept.is_none()
             && let Some(own) = &self.job.entry().own
         {
-            self.kept = Some(carrier.feed.craft().keep(&self.job.held.segment, own)?);
+            self.kept = Some(carrier.dispatcher.encoder().keep(&self.job.leased.segment, own)?);
         }
         Ok(())
     }
@@ -136,11 +136,12 @@ pub(super) fn submit(
     let Pen { config, at, scratch, validity } = pen;
     sending.keep(carrier)?;
     let Sending { job, part, reference, kept, .. } = sending;
-    let (held, entry) = (&job.held, job.entry());
-    let (segment, prepared) = (&held.segment, &held.prepared);
+    let (leased, entry) = (&job.leased, job.entry());
+    let (segment, prepared) = (&leased.segment, &leased.prepared);
     let digits = digits(&entry.address)?;
     let which = (*part, *reference);
-    let wording = carrier.feed.craft().wording(segment, prepared, entry, kept.as_deref(), which, scratch)?;
+    let wording =
+        carrier.dispatcher.encoder().wording(segment, prepared, entry, kept.as_deref(), which, scratch)?;
     // A peer of 3.3 would take the parts for messages of their own.
     if !session.version().has_tlvs() && wording.tlvs.find(Tag::SAR_MSG_REF_NUM).is_some() {
         let text =
@@ -153,7 +154,7 @@ pub(super) fn submit(
         source: Address { ton: sender.ton, npi: sender.npi, addr: sender.addr.as_bytes() },
         destination: Address { ton: config.dest.ton, npi: config.dest.npi, addr: digits },
         esm_class: wording.esm_class,
-        priority_flag: u8::from(segment.emergency || held.lane() == Lane::Emergency),
+        priority_flag: u8::from(segment.emergency || leased.lane() == Lane::Emergency),
         validity_period: validity.of(config.validity_s, segment, entry, *at),
         registered_delivery: config.registered_delivery.unwrap_or(u8::from(segment.receipt)),
         data_coding: wording.data_coding,

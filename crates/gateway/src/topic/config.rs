@@ -1,6 +1,6 @@
 //! A topic route: how messages are kept that it publishes.
 
-use crate::world::Problem;
+use crate::context::Problem;
 use bus::TopicSettings;
 use records::TEXT_TOPIC_OCTETS_MAX;
 

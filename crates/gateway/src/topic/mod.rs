@@ -14,8 +14,8 @@ mod tests;
 
 pub use config::TopicRoute;
 
-use crate::feed::{Craft, Feed, FeedSettings, Job, Limit};
-use crate::world::{Problem, Running, Stop, World};
+use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::dispatcher::{ChannelEncoder, DispatcherSettings, Job, RouteDispatcher, RouteLimit};
 use futures_util::future::join_all;
 use publish::Topics;
 use records::{AttemptResult, Entry, Segment};
@@ -32,9 +32,9 @@ const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// There is nothing to make of a segment once.
-struct TopicCraft;
+struct TopicEncoder;
 
-impl Craft for TopicCraft {
+impl ChannelEncoder for TopicEncoder {
     type Prepared = ();
 
     fn prepare(&self, _segment: &Segment) {}
@@ -50,26 +50,26 @@ type TopicJob = Job<()>;
 ///
 /// # Errors
 /// Everything that is wrong with its settings.
-pub fn start(config: TopicRoute, world: &World) -> Result<Running, Vec<Problem>> {
+pub fn start(config: TopicRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
     let problems = config.problems();
     if !problems.is_empty() {
         return Err(problems);
     }
-    let (name, core, given) = (config.name.clone(), world.cores.next(), world.clone());
-    Ok(Running::start(&name, world, core, move |stop| run(config, given, stop)))
+    let (name, core, given) = (config.name.clone(), context.cores.next(), context.clone());
+    Ok(Running::start(&name, context, core, move |stop| run(config, given, stop)))
 }
 
-async fn run(config: TopicRoute, world: World, mut stop: Stop) {
-    let feed = loop {
-        let settings = FeedSettings {
+async fn run(config: TopicRoute, context: GatewayContext, mut stop: Stop) {
+    let dispatcher = loop {
+        let settings = DispatcherSettings {
             route: config.name.clone(),
             slots: AT_ONCE as u32,
             rate: config.rate,
             rests: false,
             down_after: ROUTE_DOWN_AFTER,
         };
-        match Feed::open(&world, settings, TopicCraft).await {
-            Ok(feed) => break feed,
+        match RouteDispatcher::open(&context, settings, TopicEncoder).await {
+            Ok(dispatcher) => break dispatcher,
             Err(error) => tracing::error!(route = config.name, %error, "the route cannot start yet"),
         }
         tokio::select! {
@@ -77,34 +77,38 @@ async fn run(config: TopicRoute, world: World, mut stop: Stop) {
             () = stop.wait() => return,
         }
     };
-    let feeding = tokio::spawn({
-        let feed = Arc::clone(&feed);
-        async move { feed.run().await }
+    let dispatching = tokio::spawn({
+        let dispatcher = Arc::clone(&dispatcher);
+        async move { dispatcher.run().await }
     });
-    Board::new(&config, &world, &feed).publish(&mut stop).await;
-    feed.finish();
-    let _ = feeding.await;
+    Board::new(&config, &context, &dispatcher).publish(&mut stop).await;
+    dispatcher.finish();
+    let _ = dispatching.await;
 }
 
 /// A route at work.
 struct Board<'a> {
     config: &'a TopicRoute,
-    world: &'a World,
-    feed: &'a Arc<Feed<TopicCraft>>,
-    limit: Arc<Limit<TopicCraft>>,
+    context: &'a GatewayContext,
+    dispatcher: &'a Arc<RouteDispatcher<TopicEncoder>>,
+    limit: Arc<RouteLimit<TopicEncoder>>,
     topics: Topics,
 }
 
 impl<'a> Board<'a> {
-    fn new(config: &'a TopicRoute, world: &'a World, feed: &'a Arc<Feed<TopicCraft>>) -> Board<'a> {
-        let limit = Limit::begin(feed, config.rate);
-        Board { config, world, feed, limit, topics: Topics::default() }
+    fn new(
+        config: &'a TopicRoute,
+        context: &'a GatewayContext,
+        dispatcher: &'a Arc<RouteDispatcher<TopicEncoder>>,
+    ) -> Board<'a> {
+        let limit = RouteLimit::begin(dispatcher, config.rate);
+        Board { config, context, dispatcher, limit, topics: Topics::default() }
     }
 
     /// Until it is time to stop.
     async fn publish(&mut self, stop: &mut Stop) {
-        let work = self.feed.listen();
-        self.feed.session_up();
+        let work = self.dispatcher.listen();
+        self.dispatcher.session_up();
         while !stop.is_set() {
             let jobs = self.take();
             if !jobs.is_empty() {
@@ -112,21 +116,21 @@ impl<'a> Board<'a> {
                 continue;
             }
             let now = Instant::now();
-            let credit = self.limit.next(now).filter(|_| self.feed.has_work());
+            let credit = self.limit.next(now).filter(|_| self.dispatcher.has_work());
             tokio::select! {
                 () = work.notified() => {}
                 () = tokio::time::sleep_until(credit.unwrap_or(now + LOOK_EVERY).into()) => {}
                 () = stop.wait() => {}
             }
         }
-        self.feed.close();
+        self.dispatcher.close();
     }
 
     /// What may be published now.
     fn take(&mut self) -> Vec<TopicJob> {
         let mut jobs = Vec::new();
         while jobs.len() < AT_ONCE && self.limit.grant(Instant::now()) {
-            match self.feed.next() {
+            match self.dispatcher.next() {
                 Some(job) => jobs.push(job),
                 None => {
                     self.limit.unused();
@@ -143,7 +147,7 @@ impl<'a> Board<'a> {
         }
         let mut ready = Vec::with_capacity(jobs.len());
         for job in jobs {
-            match (self.feed.refusal(&job), self.topics.find(&job.entry().address)) {
+            match (self.dispatcher.refusal(&job), self.topics.find(&job.entry().address)) {
                 (None, Some(topic)) => ready.push((job, topic)),
                 (Some(why), _) => self.end(&job, &AttemptResult::NotTried { why }),
                 (None, None) => self.put_back(job),
@@ -155,7 +159,7 @@ impl<'a> Board<'a> {
             join_all(ready.iter().map(|(job, topic)| publish::publish(&**topic, config, job))).await;
         self.limit.wrote(ready.len(), before, Instant::now());
         for ((job, _), result) in ready.iter().zip(&results) {
-            self.feed.whole(job, result);
+            self.dispatcher.whole(job, result);
         }
     }
 
@@ -168,7 +172,7 @@ impl<'a> Board<'a> {
     async fn open_topics(&mut self, jobs: Vec<TopicJob>) {
         let mut kept = Vec::with_capacity(jobs.len());
         for job in jobs {
-            match self.topics.open(self.world, self.config, &job.entry().address).await {
+            match self.topics.open(self.context, self.config, &job.entry().address).await {
                 Ok(()) => kept.push(job),
                 Err(error) => self.end(&job, &publish::refused(&error)),
             }
@@ -180,11 +184,11 @@ impl<'a> Board<'a> {
     /// Nothing of it was published, and nothing will be.
     fn end(&self, job: &TopicJob, result: &AttemptResult) {
         self.limit.unused();
-        self.feed.whole(job, result);
+        self.dispatcher.whole(job, result);
     }
 
     fn put_back(&self, job: TopicJob) {
         self.limit.unused();
-        self.feed.put_back(job);
+        self.dispatcher.put_back(job);
     }
 }

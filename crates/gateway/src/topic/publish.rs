@@ -3,7 +3,7 @@
 use super::TopicJob;
 use super::config::TopicRoute;
 use super::encode;
-use crate::World;
+use crate::GatewayContext;
 use bus::{BusError, Topic};
 use records::{AttemptResult, text_topic_on_bus};
 use rustc_hash::FxHashMap;
@@ -30,7 +30,7 @@ impl Topics {
     /// The bus's.
     pub(super) async fn open(
         &mut self,
-        world: &World,
+        context: &GatewayContext,
         config: &TopicRoute,
         address: &str,
     ) -> Result<(), BusError> {
@@ -40,7 +40,7 @@ impl Topics {
         let topic = format!("@{address}");
         let cut = topic.floor_char_boundary(config.topic_octets_max.min(topic.len()));
         let (bus, settings, name) =
-            (Arc::clone(&world.bus), config.settings, text_topic_on_bus(&topic.as_bytes()[..cut]));
+            (Arc::clone(&context.bus), config.settings, text_topic_on_bus(&topic.as_bytes()[..cut]));
         // To open one may mean to ask servers.
         let opened = tokio::task::spawn_blocking(move || bus.topic_with(&name, &settings)).await;
         let opened = opened.map_err(|_| BusError::Closed)??;
@@ -54,7 +54,7 @@ impl Topics {
 
 /// Publishes what an entry says. Whatever is tried again stands there once: an endpoint's messages have a key of their own.
 pub(super) async fn publish(topic: &dyn Topic, config: &TopicRoute, job: &TopicJob) -> AttemptResult {
-    let segment = &job.held.segment;
+    let segment = &job.leased.segment;
     let messages =
         encode::text(segment, job.entry()).map(|text| encode::messages(text, config.message_octets_max));
     let messages = messages.unwrap_or_default();

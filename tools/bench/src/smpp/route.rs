@@ -7,7 +7,7 @@ use crate::measured::Measured;
 use crate::world::{Part, Usage, fdatasync_p50_us, now_us};
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
-use gateway::World;
+use gateway::GatewayContext;
 use gateway::sms::SmsRoute;
 use net::Cores;
 use records::{
@@ -48,7 +48,7 @@ pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
     append(&*bus, count).await?;
     let fdatasync_us = fdatasync_p50_us(folder.path()).map_err(|error| format!("fdatasync: {error}"))?;
     let cores = Arc::new(Cores::new(1).map_err(|error| format!("no thread for connections: {error}"))?);
-    let world = World::new(Arc::clone(&bus), Arc::new(now), cores);
+    let world = GatewayContext::new(Arc::clone(&bus), Arc::new(now), cores);
     let route = SmsRoute {
         name: ROUTE.to_owned(),
         address: sink.address().to_owned(),

@@ -19,7 +19,7 @@ use server::{Manners, Server, certificate};
 
 use super::tag::{Purpose, Tags};
 use super::{MailRoute, Tls, start};
-use crate::{Running, World};
+use crate::{GatewayContext, Running};
 
 const ROUTE: &str = "relay";
 const LONG: Duration = Duration::from_secs(20);
@@ -36,7 +36,7 @@ fn tags() -> Tags {
 struct House {
     dir: tempfile::TempDir,
     bus: Arc<dyn Bus>,
-    world: World,
+    context: GatewayContext,
 }
 
 impl House {
@@ -47,12 +47,12 @@ impl House {
     fn on(dir: tempfile::TempDir) -> House {
         let options = Options { fsync: Fsync::Os, ..Options::default() };
         let bus = bus::embedded::open(dir.path().join("bus"), options).unwrap();
-        let world = World::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        House { dir, bus, world }
+        let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
+        House { dir, bus, context }
     }
 
     fn start(&self, route: MailRoute) -> Running {
-        start(route, tags(), &self.world).unwrap_or_else(|problems| panic!("{problems:?}"))
+        start(route, tags(), &self.context).unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
     async fn append(&self, segment: &Segment) {
@@ -329,7 +329,7 @@ async fn no_second_sees_more_mails_than_the_rate_by_the_write_stamps() {
     let (mut house, server) = (House::new(), Server::start(Manners::default()).await);
     let stamps = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&stamps);
-    house.world.witness = Some(Arc::new(move |route: &str, mails, before, after| {
+    house.context.write_observer = Some(Arc::new(move |route: &str, mails, before, after| {
         assert_eq!(route, ROUTE);
         seen.lock().unwrap().extend(std::iter::repeat_n((before, after), mails));
     }));
@@ -357,7 +357,7 @@ async fn a_route_that_stops_gives_back_what_it_has_not_begun_and_nothing_comes_t
     }
     running.stop().await;
     let dir = house.dir;
-    drop((house.bus, house.world));
+    drop((house.bus, house.context));
     let house = House::on(dir);
     let running = house.start(route(&server));
     let ended = house.until_ended(150).await;

@@ -1,7 +1,7 @@
 //! A relay that several processes have: one limit, whoever writes.
 
 use super::*;
-use crate::peers::Allocator;
+use crate::cluster::RateAllocator;
 use std::collections::BTreeSet;
 
 /// Longer than any machine stands still.
@@ -15,8 +15,9 @@ async fn the_rate_holds_over_processes_and_nobody_gets_two_mails() {
     let server = Server::start(Manners::default()).await;
     let stamps: Arc<Mutex<Vec<(usize, Instant)>>> = Arc::default();
     let told = Arc::clone(&stamps);
-    house.world.witness = Some(Arc::new(move |_, mails, _, after| told.lock().unwrap().push((mails, after))));
-    let allocator = Allocator::start(&*house.bus, &house.world.cores, "hands out", LEASE).unwrap();
+    house.context.write_observer =
+        Some(Arc::new(move |_, mails, _, after| told.lock().unwrap().push((mails, after))));
+    let allocator = RateAllocator::start(&*house.bus, &house.context.cores, "hands out", LEASE).unwrap();
     allocator.lead(true);
     let names: Vec<String> = (0..120).map(|number| format!("person-{number}")).collect();
     for number in 0..4 {
@@ -27,10 +28,10 @@ async fn the_rate_holds_over_processes_and_nobody_gets_two_mails() {
         house.append(&segment).await;
     }
     let process = |name: &str| {
-        let mut world = house.world.clone();
-        world.share(name, LEASE).unwrap();
+        let mut context = house.context.clone();
+        context.share(name, LEASE).unwrap();
         let settings = MailRoute { rate: RATE as f64, ..route(&server) };
-        start(settings, tags(), &world).unwrap_or_else(|problems| panic!("{problems:?}"))
+        start(settings, tags(), &context).unwrap_or_else(|problems| panic!("{problems:?}"))
     };
     let running = [process("one"), process("two")];
     let end = Instant::now() + PATIENCE;

@@ -87,8 +87,8 @@ async fn a_route_against_a_bare_sink() {
         let dir = tempfile::tempdir().unwrap();
         let bus =
             bus::embedded::open(dir.path().join("bus"), Options { fsync, ..Options::default() }).unwrap();
-        let world = World::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        let house = House { dir, bus, world };
+        let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
+        let house = House { dir, bus, context };
         let (address, taken) = sink(chunking);
         let names = people(SEGMENT);
         for number in 0..MAILS / SEGMENT {

@@ -15,7 +15,7 @@ use smpp::text::{Charset, Coding, Concat, PARTS_MAX, Part};
 use smpp::{TlvBuf, Tlvs};
 
 use super::config::{SmsRoute, Source};
-use crate::feed::Craft;
+use crate::dispatcher::ChannelEncoder;
 use address::sender_of;
 pub(super) use address::{digits, source_of};
 use coded::{Coded, Script};
@@ -62,7 +62,7 @@ pub struct Prepared {
 
 /// What the route knows of segments.
 #[derive(Debug, Clone)]
-pub struct SmsCraft {
+pub struct SmsEncoder {
     charset: Charset,
     concat: Concat,
     languages: Box<[Language]>,
@@ -95,9 +95,13 @@ pub fn parts_of_short(route: &SmsRoute, short: &Short) -> u32 {
     coded::parts_of_short(short, false, Script::of(route)) as u32
 }
 
-impl SmsCraft {
-    pub(super) fn new(route: &SmsRoute) -> SmsCraft {
-        SmsCraft { charset: route.charset, concat: route.long, languages: route.languages.as_slice().into() }
+impl SmsEncoder {
+    pub(super) fn new(route: &SmsRoute) -> SmsEncoder {
+        SmsEncoder {
+            charset: route.charset,
+            concat: route.long,
+            languages: route.languages.as_slice().into(),
+        }
     }
 
     fn script(&self) -> Script<'_> {
@@ -149,7 +153,7 @@ impl SmsCraft {
     }
 }
 
-impl Craft for SmsCraft {
+impl ChannelEncoder for SmsEncoder {
     type Prepared = Prepared;
 
     fn prepare(&self, segment: &Segment) -> Prepared {

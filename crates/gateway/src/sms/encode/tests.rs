@@ -57,8 +57,8 @@ fn route(concat: Concat) -> SmsRoute {
     SmsRoute { long: concat, ..SmsRoute::default() }
 }
 
-fn craft(concat: Concat) -> SmsCraft {
-    SmsCraft::new(&route(concat))
+fn encoder(concat: Concat) -> SmsEncoder {
+    SmsEncoder::new(&route(concat))
 }
 
 /// What goes out of a part.
@@ -82,16 +82,17 @@ impl Said {
 }
 
 /// All parts of an entry, as they are written one after another.
-fn say(craft: &SmsCraft, segment: &Segment, entry: &Entry) -> Result<Vec<Said>, Unsendable> {
-    let prepared = craft.prepare(segment);
-    let units = craft.units(segment, &prepared, entry);
+fn say(encoder: &SmsEncoder, segment: &Segment, entry: &Entry) -> Result<Vec<Said>, Unsendable> {
+    let prepared = encoder.prepare(segment);
+    let units = encoder.units(segment, &prepared, entry);
     let kept = match &entry.own {
-        Some(own) if units > 1 => Some(craft.keep(segment, own)?),
+        Some(own) if units > 1 => Some(encoder.keep(segment, own)?),
         _ => None,
     };
     let mut scratch = Scratch::default();
     let mut part = |number| {
-        let wording = craft.wording(segment, &prepared, entry, kept.as_deref(), (number, 7), &mut scratch)?;
+        let wording =
+            encoder.wording(segment, &prepared, entry, kept.as_deref(), (number, 7), &mut scratch)?;
         Ok(Said {
             esm_class: wording.esm_class,
             data_coding: wording.data_coding,
@@ -102,8 +103,8 @@ fn say(craft: &SmsCraft, segment: &Segment, entry: &Entry) -> Result<Vec<Said>, 
     (1..=units).map(&mut part).collect()
 }
 
-fn say_own(craft: &SmsCraft, body: Body) -> Result<Vec<Said>, Unsendable> {
-    say(craft, &segment(Vec::new(), false), &entry(9, Some(body)))
+fn say_own(encoder: &SmsEncoder, body: Body) -> Result<Vec<Said>, Unsendable> {
+    say(encoder, &segment(Vec::new(), false), &entry(9, Some(body)))
 }
 
 fn whole(said: &[Said], carrier: Charset) -> String {
@@ -117,14 +118,14 @@ const ALL: [Concat; 4] = [Concat::Udh8, Concat::Udh16, Concat::Sar, Concat::Payl
 fn parts_put_together_are_the_text_in_every_way_of_cutting() {
     let texts = ["short", &"word ".repeat(100), &"€uro ".repeat(80), &"日本語🗼".repeat(60), ""];
     for concat in ALL {
-        let craft = craft(concat);
+        let encoder = encoder(concat);
         for words in texts {
             let segment = segment(vec![sms(words)], false);
-            let shared = say(&craft, &segment, &entry(0, None)).unwrap();
+            let shared = say(&encoder, &segment, &entry(0, None)).unwrap();
             assert_eq!(whole(&shared, Charset::Gsm7), words, "{concat:?}");
             assert_eq!(shared.len() as u32, parts(&route(concat), words), "{concat:?} {words}");
             for own in [sms(words), short(text(words, None))] {
-                assert_eq!(say_own(&craft, own).unwrap(), shared, "an own body says the same");
+                assert_eq!(say_own(&encoder, own).unwrap(), shared, "an own body says the same");
             }
             assert_eq!(parts_of_short(&route(concat), &text(words, None)), shared.len() as u32);
         }
@@ -133,22 +134,22 @@ fn parts_put_together_are_the_text_in_every_way_of_cutting() {
 
 #[test]
 fn a_message_class_is_announced_in_either_alphabet() {
-    let craft = craft(Concat::Udh8);
+    let encoder = encoder(Concat::Udh8);
     for (words, class, data_coding) in
         [("latin", 0, 0x10), ("кирилл", 0, 0x18), ("latin", 1, 0x11), ("кирилл", 3, 0x1B)]
     {
         if class == 0 {
             let flash = segment(vec![sms(words)], true);
-            assert_eq!(say(&craft, &flash, &entry(0, None)).unwrap()[0].data_coding, data_coding);
+            assert_eq!(say(&encoder, &flash, &entry(0, None)).unwrap()[0].data_coding, data_coding);
         }
-        let own = say_own(&craft, short(text(words, Some(class)))).unwrap();
+        let own = say_own(&encoder, short(text(words, Some(class)))).unwrap();
         assert_eq!(own[0].data_coding, data_coding, "{words} {class}");
     }
 }
 
 #[test]
 fn what_cannot_be_sent_says_why() {
-    let craft = craft(Concat::Udh8);
+    let encoder = encoder(Concat::Udh8);
     let mail = Body::Mail { subject: String::new(), text: String::new(), html: None };
     let segment = segment(vec![sms(&"x".repeat(40_000)), mail.clone()], false);
     let bad_tlvs = Short { tlvs: [1, 2, 3][..].into(), ..text("x", None) };
@@ -163,8 +164,8 @@ fn what_cannot_be_sent_says_why() {
         (entry(0, Some(short(Short { udh: [0; 256][..].into(), ..octets(4, b"x") }))), "sms:udh"),
     ];
     for (entry, code) in cases {
-        assert_eq!(say(&craft, &segment, &entry).unwrap_err().code, code);
-        let units = craft.units(&segment, &craft.prepare(&segment), &entry);
+        assert_eq!(say(&encoder, &segment, &entry).unwrap_err().code, code);
+        let units = encoder.units(&segment, &encoder.prepare(&segment), &entry);
         assert_eq!(units, 1, "what is refused as a whole is one unit");
     }
 }
@@ -180,7 +181,7 @@ fn a_platforms_octets_and_header_go_as_they_are() {
             tlvs: reference[..].into(),
             ..octets(0xF5, &[1, 2, 3])
         };
-        let said = say_own(&craft(concat), short(given)).unwrap();
+        let said = say_own(&encoder(concat), short(given)).unwrap();
         let expected = Said {
             esm_class: esm_class::UDHI | esm_class::REPLY_PATH | 3,
             data_coding: 0xF5,
@@ -191,7 +192,7 @@ fn a_platforms_octets_and_header_go_as_they_are() {
     }
     // Longer than the field: in the parameter made for it, header and all.
     let said =
-        say_own(&craft(Concat::Udh8), short(Short { udh: udh.into(), ..octets(4, &[7; 300]) })).unwrap();
+        say_own(&encoder(Concat::Udh8), short(Short { udh: udh.into(), ..octets(4, &[7; 300]) })).unwrap();
     assert_eq!((said.len(), said[0].data().text.len(), said[0].short_message.len()), (1, 300, 0));
 }
 
@@ -199,7 +200,7 @@ fn a_platforms_octets_and_header_go_as_they_are() {
 fn a_part_that_says_so_in_parameters_is_not_cut_again() {
     let sar = [0x02, 0x0C, 0, 2, 0, 1, 0x02, 0x0E, 0, 1, 2, 0x02, 0x0F, 0, 1, 1];
     let given = Short { tlvs: sar[..].into(), ..octets(8, &[0; 200]) };
-    let said = say_own(&craft(Concat::Udh8), short(given.clone())).unwrap();
+    let said = say_own(&encoder(Concat::Udh8), short(given.clone())).unwrap();
     assert_eq!((said.len(), said[0].tlvs.as_slice(), said[0].short_message.len()), (1, &sar[..], 200));
     assert_eq!(parts_of_short(&route(Concat::Udh8), &given), 1);
 }
@@ -208,8 +209,8 @@ fn a_part_that_says_so_in_parameters_is_not_cut_again() {
 fn every_part_of_a_long_message_has_the_platforms_parameters() {
     let port = [0x02, 0x0B, 0, 2, 9, 9];
     for concat in ALL {
-        let said =
-            say_own(&craft(concat), short(Short { tlvs: port[..].into(), ..octets(4, &[7; 500]) })).unwrap();
+        let said = say_own(&encoder(concat), short(Short { tlvs: port[..].into(), ..octets(4, &[7; 500]) }))
+            .unwrap();
         assert_eq!(said.len(), if concat == Concat::Payload { 1 } else { 4 });
         for said in &said {
             assert_eq!(Tlvs::parse(&said.tlvs).unwrap().find_u16(Tag::DEST_PORT), Some(0x0909), "{concat:?}");
@@ -221,7 +222,7 @@ fn every_part_of_a_long_message_has_the_platforms_parameters() {
 fn septets_are_written_anew_where_the_carrier_takes_them_for_another_alphabet() {
     let mut septets = Vec::new();
     smpp::text::gsm7::encode("grüße @ {}", &mut septets).unwrap();
-    let latin1 = SmsCraft::new(&SmsRoute { charset: Charset::Latin1, ..SmsRoute::default() });
+    let latin1 = SmsEncoder::new(&SmsRoute { charset: Charset::Latin1, ..SmsRoute::default() });
     let said = say_own(&latin1, short(octets(0, &septets))).unwrap();
     assert_eq!((said[0].data_coding, said[0].short_message.as_slice()), (0, &b"gr\xFC\xDFe @ {}"[..]));
     // What that alphabet lacks.
@@ -234,7 +235,10 @@ fn septets_are_written_anew_where_the_carrier_takes_them_for_another_alphabet() 
     assert_eq!(say_own(&latin1, short(turkish)).unwrap()[0].short_message, b"\x03\x24\x01\x01g\x1Bi");
     assert_eq!(say_own(&latin1, short(octets(3, b"\xFC"))).unwrap()[0].short_message, b"\xFC");
     // Where 0 is what it should be, nothing is touched.
-    assert_eq!(say_own(&craft(Concat::Udh8), short(octets(0, b"\x00@"))).unwrap()[0].short_message, b"\x00@");
+    assert_eq!(
+        say_own(&encoder(Concat::Udh8), short(octets(0, b"\x00@"))).unwrap()[0].short_message,
+        b"\x00@"
+    );
 }
 
 fn shifted(concat: Concat, languages: &[Language]) -> SmsRoute {
@@ -267,14 +271,14 @@ fn a_text_in_a_languages_tables_has_155_septets_in_one_part_and_149_in_each_of_m
     ];
     for (language, words, expected) in cases {
         let route = shifted(Concat::Udh8, &[language]);
-        let craft = SmsCraft::new(&route);
-        let shared = say(&craft, &segment(vec![sms(&words)], false), &entry(0, None)).unwrap();
+        let encoder = SmsEncoder::new(&route);
+        let shared = say(&encoder, &segment(vec![sms(&words)], false), &entry(0, None)).unwrap();
         assert_eq!(sizes(&shared), expected, "{words}");
         assert_eq!(shown(&shared), words);
         assert!(shared.iter().all(|said| (said.esm_class, said.data_coding) == (esm_class::UDHI, 0)));
         assert_eq!(parts(&route, &words) as usize, expected.len(), "{words}");
         for own in [sms(&words), short(text(&words, None))] {
-            assert_eq!(say_own(&craft, own).unwrap(), shared, "an own body says the same");
+            assert_eq!(say_own(&encoder, own).unwrap(), shared, "an own body says the same");
         }
         assert_eq!(parts_of_short(&route, &text(&words, None)) as usize, expected.len());
     }
@@ -284,7 +288,7 @@ fn a_text_in_a_languages_tables_has_155_septets_in_one_part_and_149_in_each_of_m
 fn the_tables_are_said_in_a_header_however_long_messages_are_cut() {
     let words = "Şişli'de su baskını. ".repeat(20);
     for concat in ALL {
-        let said = say_own(&SmsCraft::new(&shifted(concat, &[Language::Turkish])), sms(&words)).unwrap();
+        let said = say_own(&SmsEncoder::new(&shifted(concat, &[Language::Turkish])), sms(&words)).unwrap();
         assert_eq!(said.len(), if concat == Concat::Payload { 1 } else { 3 }, "{concat:?}");
         for said in &said {
             assert_eq!((said.esm_class, said.data_coding), (esm_class::UDHI, 0));
@@ -294,7 +298,7 @@ fn the_tables_are_said_in_a_header_however_long_messages_are_cut() {
             assert_eq!(said.short_message.is_empty(), concat == Concat::Payload);
         }
         assert_eq!(shown(&said), words, "{concat:?}");
-        let one = say_own(&SmsCraft::new(&shifted(concat, &[Language::Turkish])), sms("ışık")).unwrap();
+        let one = say_own(&SmsEncoder::new(&shifted(concat, &[Language::Turkish])), sms("ışık")).unwrap();
         assert_eq!((one.len(), shown(&one).as_str()), (1, "ışık"));
         assert_eq!(one[0].data().udh.locking_shift().or(one[0].data().udh.single_shift()), Some(1));
     }
@@ -303,8 +307,8 @@ fn the_tables_are_said_in_a_header_however_long_messages_are_cut() {
 #[test]
 fn only_a_text_that_needs_tables_and_that_they_hold_is_written_in_them() {
     let languages = [Language::Turkish, Language::Hindi];
-    let craft = SmsCraft::new(&shifted(Concat::Udh8, &languages));
-    let without = SmsCraft::new(&route(Concat::Udh8));
+    let encoder = SmsEncoder::new(&shifted(Concat::Udh8, &languages));
+    let without = SmsEncoder::new(&route(Concat::Udh8));
     let turkish = "ışık ".repeat(40);
     let port = Short { udh: [5, 4, 0x0B, 0x84, 0x23, 0xF0][..].into(), ..text("ışık", None) };
     let cases = [
@@ -319,17 +323,17 @@ fn only_a_text_that_needs_tables_and_that_they_hold_is_written_in_them() {
         (short(octets(8, &[1, 0x31])), 8),
     ];
     for (body, data_coding) in cases {
-        let said = say_own(&craft, body.clone()).unwrap();
+        let said = say_own(&encoder, body.clone()).unwrap();
         assert_eq!(said[0].data_coding, data_coding, "{body:?}");
         assert_eq!(said, say_own(&without, body).unwrap(), "as without languages");
     }
     let flash = segment(vec![sms(&turkish)], true);
-    assert_eq!(say(&craft, &flash, &entry(0, None)).unwrap()[0].data_coding, 0x18);
+    assert_eq!(say(&encoder, &flash, &entry(0, None)).unwrap()[0].data_coding, 0x18);
     // Another default alphabet has no tables.
     let latin1 = SmsRoute { charset: Charset::Latin1, ..shifted(Concat::Udh8, &languages) };
-    assert_eq!(say_own(&SmsCraft::new(&latin1), sms(&turkish)).unwrap()[0].data_coding, 8);
+    assert_eq!(say_own(&SmsEncoder::new(&latin1), sms(&turkish)).unwrap()[0].data_coding, 8);
     assert_eq!(parts(&latin1, &turkish), 3);
-    assert_eq!(say_own(&craft, sms(&turkish)).unwrap().len(), 2);
+    assert_eq!(say_own(&encoder, sms(&turkish)).unwrap().len(), 2);
 }
 
 proptest! {
@@ -348,18 +352,18 @@ proptest! {
     ) {
         let concat = ALL[way];
         let route = shifted(concat, &languages);
-        let craft = SmsCraft::new(&route);
-        let shared = say(&craft, &segment(vec![sms(&words)], flash), &entry(0, None)).unwrap();
+        let encoder = SmsEncoder::new(&route);
+        let shared = say(&encoder, &segment(vec![sms(&words)], flash), &entry(0, None)).unwrap();
         prop_assert_eq!(shown(&shared), words.as_str());
         for own in [sms(&words), short(text(&words, None))] {
-            let own = say(&craft, &segment(Vec::new(), flash), &entry(9, Some(own))).unwrap();
+            let own = say(&encoder, &segment(Vec::new(), flash), &entry(9, Some(own))).unwrap();
             prop_assert_eq!(&own, &shared);
         }
         if !flash {
             prop_assert_eq!(parts(&route, &words) as usize, shared.len());
             prop_assert_eq!(parts_of_short(&route, &text(&words, None)) as usize, shared.len());
         }
-        let plain = say(&self::craft(concat), &segment(vec![sms(&words)], flash), &entry(0, None)).unwrap();
+        let plain = say(&self::encoder(concat), &segment(vec![sms(&words)], flash), &entry(0, None)).unwrap();
         prop_assert!(shared.len() <= plain.len(), "tables never cost more parts");
         for said in &shared {
             // The SMSC makes an element of six octets of the SAR parameters.
@@ -385,7 +389,7 @@ proptest! {
         let mut given = Vec::new();
         charset.encode_lossy(&words, &mut given);
         let body = octets(data_coding, &given);
-        let said = say_own(&craft(ALL[way]), short(body.clone())).unwrap();
+        let said = say_own(&encoder(ALL[way]), short(body.clone())).unwrap();
         prop_assert_eq!(said.len() as u32, parts_of_short(&route(ALL[way]), &body));
         let texts: Vec<&[u8]> = said.iter().map(|said| said.data().text).collect();
         prop_assert_eq!(texts.concat(), given);

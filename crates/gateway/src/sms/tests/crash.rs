@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 /// What is left of a house whose process died: the bus's files as they are.
 fn killed(house: House) -> House {
-    house.world.cores.stop();
-    let House { dir, bus, world } = house;
+    house.context.cores.stop();
+    let House { dir, bus, context } = house;
     let copy = tempfile::tempdir().unwrap();
     copy_all(dir.path(), copy.path());
-    drop((world, bus));
+    drop((context, bus));
     House::on(copy)
 }
 

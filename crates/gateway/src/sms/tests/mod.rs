@@ -22,7 +22,7 @@ use records::{
 
 use super::config::{Binding, SmsRoute};
 use super::start;
-use crate::{Running, World};
+use crate::{GatewayContext, Running};
 use smsc::{Reply, Smsc};
 
 const ROUTE: &str = "carrier-1";
@@ -36,7 +36,7 @@ fn wall() -> Timestamp {
 struct House {
     dir: tempfile::TempDir,
     bus: Arc<dyn Bus>,
-    world: World,
+    context: GatewayContext,
 }
 
 impl House {
@@ -47,8 +47,8 @@ impl House {
     fn on(dir: tempfile::TempDir) -> House {
         let bus = open_bus(dir.path());
         let cores = Arc::new(Cores::new(1).unwrap());
-        let world = World::new(Arc::clone(&bus), Arc::new(wall), cores);
-        House { dir, bus, world }
+        let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), cores);
+        House { dir, bus, context }
     }
 
     fn topic(&self) -> Arc<dyn Topic> {
@@ -190,7 +190,7 @@ fn route(smsc: &Smsc) -> SmsRoute {
 }
 
 fn run(route: SmsRoute, house: &House) -> Running {
-    start(route, &house.world).unwrap_or_else(|problems| panic!("{problems:?}"))
+    start(route, &house.context).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn is_accepted(result: &AttemptResult) -> bool {

@@ -10,7 +10,8 @@ pub type Writes = Arc<Mutex<Vec<(usize, Instant)>>>;
 pub fn witnessed(house: &mut House) -> Writes {
     let writes: Writes = Arc::default();
     let told = Arc::clone(&writes);
-    house.world.witness = Some(Arc::new(move |_, parts, _, after| told.lock().unwrap().push((parts, after))));
+    house.context.write_observer =
+        Some(Arc::new(move |_, parts, _, after| told.lock().unwrap().push((parts, after))));
     writes
 }
 

@@ -2,7 +2,7 @@
 
 use super::rate::{Writes, most_in_a_second, witnessed};
 use super::*;
-use crate::peers::Allocator;
+use crate::cluster::RateAllocator;
 use std::collections::BTreeSet;
 
 /// Longer than any machine stands still.
@@ -10,10 +10,10 @@ const LEASE: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The house as another process sees it.
-fn process(house: &House, name: &str) -> World {
-    let mut world = house.world.clone();
-    world.share(name, LEASE).unwrap();
-    world
+fn process(house: &House, name: &str) -> GatewayContext {
+    let mut context = house.context.clone();
+    context.share(name, LEASE).unwrap();
+    context
 }
 
 async fn until(what: &str, mut test: impl FnMut() -> bool) {
@@ -33,7 +33,7 @@ async fn the_rate_holds_over_processes_that_come_and_go() {
     const RATE: usize = 40;
     let (mut house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
     let writes: Writes = witnessed(&mut house);
-    let allocator = Allocator::start(&*house.bus, &house.world.cores, "hands out", LEASE).unwrap();
+    let allocator = RateAllocator::start(&*house.bus, &house.context.cores, "hands out", LEASE).unwrap();
     allocator.lead(true);
     for number in 0..8 {
         house.append(&segment(1, Lane::Routine, number * 30, 30, "hello")).await;
@@ -63,9 +63,9 @@ async fn the_rate_holds_over_processes_that_come_and_go() {
 async fn nothing_is_written_or_intended_while_nobody_hands_the_rate_out() {
     let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
     house.append(&segment(1, Lane::Emergency, 0, 10, "hello")).await;
-    let world = process(&house, "one");
+    let context = process(&house, "one");
     let settings = SmsRoute { rate: 50.0, ..route(&smsc) };
-    let running = start(settings, &world).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let running = start(settings, &context).unwrap_or_else(|problems| panic!("{problems:?}"));
     let intends = |outcomes: &[Outcome]| outcomes.iter().any(|outcome| matches!(outcome, Outcome::Intent(_)));
     until("claimed", || house.outcomes().iter().any(|outcome| matches!(outcome, Outcome::Claim(_)))).await;
     assert!(!intends(&house.outcomes()) && smsc.count() == 0);
@@ -74,7 +74,7 @@ async fn nothing_is_written_or_intended_while_nobody_hands_the_rate_out() {
     let health = || records::NodeHealth::decode(&routes.value(&records::health_key("one", ROUTE))?).ok();
     until("up", || health().is_some_and(|said| said.health.up)).await;
     assert!(!intends(&house.outcomes()) && smsc.count() == 0);
-    let allocator = Allocator::start(&*house.bus, &house.world.cores, "hands out", LEASE).unwrap();
+    let allocator = RateAllocator::start(&*house.bus, &house.context.cores, "hands out", LEASE).unwrap();
     allocator.lead(true);
     until("written", || accepted(&house) == 10).await;
     running.stop().await;
@@ -86,8 +86,8 @@ async fn nothing_is_written_or_intended_while_nobody_hands_the_rate_out() {
 async fn a_route_without_a_limit_needs_nobody_to_hand_it_out() {
     let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
     house.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
-    let world = process(&house, "one");
-    let running = start(SmsRoute { rate: 0.0, ..route(&smsc) }, &world).unwrap();
+    let context = process(&house, "one");
+    let running = start(SmsRoute { rate: 0.0, ..route(&smsc) }, &context).unwrap();
     until("written", || accepted(&house) == 100).await;
     running.stop().await;
 }

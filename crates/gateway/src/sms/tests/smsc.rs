@@ -58,7 +58,7 @@ pub struct Delivery {
 
 type Script = Box<dyn FnMut(usize, &Submitted) -> Reply + Send>;
 
-struct Shared {
+struct Cluster {
     script: Script,
     submitted: Vec<Submitted>,
     deliveries: VecDeque<Delivery>,
@@ -77,7 +77,7 @@ struct Shared {
 /// A handle on it.
 #[derive(Clone)]
 pub struct Smsc {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<Cluster>>,
     pub changed: Arc<Notify>,
     cut: watch::Sender<u32>,
     release: watch::Sender<bool>,
@@ -97,7 +97,7 @@ impl Smsc {
     ) -> Smsc {
         let listener = Listener::bind("127.0.0.1:0", 100).await.unwrap();
         let address = listener.address().unwrap().to_string();
-        let shared = Shared {
+        let shared = Cluster {
             script: Box::new(script),
             submitted: Vec::new(),
             deliveries: VecDeque::new(),

@@ -22,7 +22,7 @@ fn wall() -> Timestamp {
 
 struct House {
     bus: Arc<dyn Bus>,
-    world: World,
+    context: GatewayContext,
     _folder: tempfile::TempDir,
 }
 
@@ -30,8 +30,8 @@ impl House {
     fn new() -> House {
         let folder = tempfile::tempdir().unwrap();
         let bus = bus::embedded::open(folder.path().join("bus"), Options::default()).unwrap();
-        let world = World::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        House { bus, world, _folder: folder }
+        let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
+        House { bus, context, _folder: folder }
     }
 
     async fn append(&self, segment: &Segment) {
@@ -109,7 +109,7 @@ fn accepted(id: &str) -> AttemptResult {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alert_is_published_to_each_topic_once_however_often_it_is_tried() {
     let house = House::new();
-    let running = start(route(), &house.world).unwrap();
+    let running = start(route(), &house.context).unwrap();
     let text = "The dam has burst.\nGo up the hill at once!";
     let body = Body::Topic { text: text.to_owned() };
     house.append(&segment(&[(1, 1, "lobby"), (2, 1, "gate \u{e5}")], body.clone())).await;
@@ -128,7 +128,7 @@ async fn an_alert_is_published_to_each_topic_once_however_often_it_is_tried() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_published_is_refused_for_good() {
     let house = House::new();
-    let running = start(route(), &house.world).unwrap();
+    let running = start(route(), &house.context).unwrap();
     house.append(&segment(&[(1, 1, "lobby")], Body::Sms { text: "for phones".to_owned() })).await;
     house.append(&segment(&[(2, 1, "lobby")], Body::Topic { text: " \n ".to_owned() })).await;
     for result in house.until_ended(2).await.values() {
@@ -137,5 +137,5 @@ async fn what_cannot_be_published_is_refused_for_good() {
     running.stop().await;
     assert_eq!(house.texts("@lobby"), Vec::<String>::new());
     let bad = TopicRoute { message_octets_max: 3, rate: f64::NAN, name: String::new(), ..route() };
-    assert_eq!(start(bad, &house.world).unwrap_err().len(), 3);
+    assert_eq!(start(bad, &house.context).unwrap_err().len(), 3);
 }

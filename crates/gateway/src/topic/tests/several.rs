@@ -1,7 +1,7 @@
 //! A route that several processes have: one limit, whoever publishes.
 
 use super::*;
-use crate::peers::Allocator;
+use crate::cluster::RateAllocator;
 use std::sync::Mutex;
 
 /// Longer than any machine stands still.
@@ -15,12 +15,12 @@ const TOGETHER: u32 = 30;
 type Writes = Arc<Mutex<Vec<(&'static str, usize, Instant)>>>;
 
 fn process(house: &House, name: &'static str, writes: &Writes) -> Running {
-    let mut world = house.world.clone();
+    let mut context = house.context.clone();
     let writes = Arc::clone(writes);
-    world.witness =
+    context.write_observer =
         Some(Arc::new(move |_, count, _, after| writes.lock().unwrap().push((name, count, after))));
-    world.share(name, LEASE).unwrap();
-    start(TopicRoute { rate: RATE as f64, ..route() }, &world).unwrap()
+    context.share(name, LEASE).unwrap();
+    start(TopicRoute { rate: RATE as f64, ..route() }, &context).unwrap()
 }
 
 async fn append_all(house: &House) {
@@ -36,7 +36,7 @@ async fn append_all(house: &House) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rate_holds_over_processes_and_nothing_is_published_twice() {
     let house = House::new();
-    let allocator = Allocator::start(&*house.bus, &house.world.cores, "hands out", LEASE).unwrap();
+    let allocator = RateAllocator::start(&*house.bus, &house.context.cores, "hands out", LEASE).unwrap();
     allocator.lead(true);
     append_all(&house).await;
     let writes = Writes::default();
@@ -84,7 +84,7 @@ async fn nothing_is_published_while_nobody_hands_the_rate_out() {
     };
     tokio::time::timeout(PATIENCE, claimed).await.unwrap();
     assert!(writes.lock().unwrap().is_empty());
-    let allocator = Allocator::start(&*house.bus, &house.world.cores, "hands out", LEASE).unwrap();
+    let allocator = RateAllocator::start(&*house.bus, &house.context.cores, "hands out", LEASE).unwrap();
     allocator.lead(true);
     house.until_ended(ENTRIES as usize).await;
     running.stop().await;

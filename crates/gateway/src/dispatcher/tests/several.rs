@@ -2,8 +2,8 @@
 //! a process does. Hands that write, and an account of everything they wrote.
 
 use super::*;
-use crate::World;
-use crate::feed::{Feed, FeedSettings};
+use crate::GatewayContext;
+use crate::dispatcher::{DispatcherSettings, RouteDispatcher};
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use net::Cores;
@@ -111,7 +111,7 @@ impl Gate {
 /// A process.
 struct Process {
     name: String,
-    feed: Arc<Feed<ByAddress>>,
+    dispatcher: Arc<RouteDispatcher<ByAddress>>,
     gate: Arc<Gate>,
     /// Entries its hand may still write.
     allowance: Arc<AtomicU32>,
@@ -141,21 +141,21 @@ impl Process {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
-                let feed = open(&named, bus, lease, outbox).await;
-                let running = Arc::clone(&feed);
+                let dispatcher = open(&named, bus, lease, outbox).await;
+                let running = Arc::clone(&dispatcher);
                 tokio::spawn(async move { running.run().await });
-                tokio::spawn(hand.work(Arc::clone(&feed)));
-                feed.session_up();
-                tell.send((feed, tokio::runtime::Handle::current())).unwrap();
+                tokio::spawn(hand.work(Arc::clone(&dispatcher)));
+                dispatcher.session_up();
+                tell.send((dispatcher, tokio::runtime::Handle::current())).unwrap();
                 let _ = ended.await;
             });
             // As when it is killed: nothing is waited for.
             runtime.shutdown_background();
         });
-        let (feed, handle) = told.recv_timeout(PATIENCE).unwrap();
+        let (dispatcher, handle) = told.recv_timeout(PATIENCE).unwrap();
         Process {
             name: name.to_owned(),
-            feed,
+            dispatcher,
             gate,
             allowance,
             tells,
@@ -167,7 +167,7 @@ impl Process {
 
     fn allow(&self, entries: u32) {
         self.allowance.store(entries, Ordering::SeqCst);
-        self.feed.signal();
+        self.dispatcher.signal();
     }
 
     /// Stands still until [`resume`](Process::resume): all of it.
@@ -206,19 +206,19 @@ async fn open(
     bus: Arc<dyn Bus>,
     lease: Duration,
     outbox: Option<Arc<dyn Bus>>,
-) -> Arc<Feed<ByAddress>> {
+) -> Arc<RouteDispatcher<ByAddress>> {
     let cores = Arc::new(Cores::from_handles(Vec::new()));
-    let mut world = World::new(bus, Arc::new(|| NOW), cores);
-    world.share(name, lease).unwrap();
-    world.outbox = outbox;
-    let settings = FeedSettings {
+    let mut context = GatewayContext::new(bus, Arc::new(|| NOW), cores);
+    context.share(name, lease).unwrap();
+    context.outbox = outbox;
+    let settings = DispatcherSettings {
         route: ROUTE.to_owned(),
         slots: SLOTS,
         rate: 0.0,
         rests: false,
         down_after: Duration::from_secs(3_600),
     };
-    Feed::open(&world, settings, ByAddress).await.unwrap()
+    RouteDispatcher::open(&context, settings, ByAddress).await.unwrap()
 }
 
 /// What writes in a process.
@@ -230,16 +230,16 @@ struct Hand {
 }
 
 impl Hand {
-    async fn work(self, feed: Arc<Feed<ByAddress>>) {
-        let listener = feed.listen();
+    async fn work(self, dispatcher: Arc<RouteDispatcher<ByAddress>>) {
+        let listener = dispatcher.listen();
         loop {
             while self.allowance.load(Ordering::SeqCst) > 0
-                && let Some(job) = feed.next()
+                && let Some(job) = dispatcher.next()
             {
                 self.allowance.fetch_sub(1, Ordering::SeqCst);
                 self.written.lock().unwrap().push((self.name.clone(), job.entry().endpoint));
                 if self.tells.load(Ordering::SeqCst) {
-                    (1..=job.units).for_each(|part| feed.part(&job, part, &accepted()));
+                    (1..=job.units).for_each(|part| dispatcher.part(&job, part, &accepted()));
                 }
                 // Others have their turn.
                 tokio::task::yield_now().await;
@@ -382,7 +382,7 @@ async fn paused(ground: Arc<dyn Ground>) {
     let one = Process::start("one", &ground, &written, 10);
     append(&bus, &segment(1, Lane::Routine, 0, &[1; 60])).await;
     wait_for("written by one", || written.lock().unwrap().len() == 10).await;
-    wait_for("ready", || one.feed.state().desk.has_ready(Lane::Routine)).await;
+    wait_for("ready", || one.dispatcher.state().queue.has_ready(Lane::Routine)).await;
     one.pause();
     // It may write as much as it likes: it must not.
     one.allowance.store(u32::MAX, Ordering::SeqCst);
@@ -392,7 +392,7 @@ async fn paused(ground: Arc<dyn Ground>) {
     assert!(account.claims[&(Lane::Routine, 0)].iter().any(|node| node == "two"));
     let before = written.lock().unwrap().len();
     one.resume();
-    wait_for("let go of", || !one.feed.state().desk.holds(Lane::Routine, 0)).await;
+    wait_for("let go of", || !one.dispatcher.state().queue.holds(Lane::Routine, 0)).await;
     assert_eq!(written.lock().unwrap().len(), before, "it wrote what was another's");
     // It is as good as before.
     two.kill();
@@ -525,7 +525,7 @@ async fn what_a_carrier_answered_while_no_server_did_is_told_by_the_next_process
     let bus = ground.bus();
     append(&bus, &segment(1, Lane::Routine, 0, &[1; 5])).await;
     let one = Process::start("one", &as_ground, &written, 0);
-    wait_for("all are ready to be written", || one.feed.has_work()).await;
+    wait_for("all are ready to be written", || one.dispatcher.has_work()).await;
     ground.over.server.lock().unwrap().pause();
     one.allow(u32::MAX);
     let kept = ground.own.bus().topic(&format!("outbox/{ROUTE}")).unwrap();
@@ -542,7 +542,7 @@ async fn what_a_carrier_answered_while_no_server_did_is_told_by_the_next_process
     wait_for("all of it is told", || Account::read(&bus).count(accepted) == 5).await;
     wait_for("nothing is left to tell", || facts() == 0).await;
     let topic = bus.topic(&segment_topic(ROUTE, Lane::Routine)).unwrap();
-    let group = bus.group(&segment_topic(ROUTE, Lane::Routine), crate::feed::GROUP).unwrap();
+    let group = bus.group(&segment_topic(ROUTE, Lane::Routine), crate::context::SEGMENT_GROUP).unwrap();
     wait_for("the segment is over", || group.low_water() == topic.head()).await;
     assert_eq!(Account::read(&bus).unknown(), 0);
     assert_eq!(written.lock().unwrap().len(), 5);
@@ -593,13 +593,14 @@ async fn what_a_process_gives_back_is_over_for_all_of_them() {
     assert_eq!(account.count(|result| *result == expired), 2_500);
     drop(one);
     // One that reads all of it knows that there is nothing left to do.
-    let world = |name: &str| {
-        let mut world = World::new(ground.bus(), Arc::new(|| NOW), Arc::new(Cores::from_handles(Vec::new())));
-        world.share(name, LONG).unwrap();
-        world
+    let context = |name: &str| {
+        let mut context =
+            GatewayContext::new(ground.bus(), Arc::new(|| NOW), Arc::new(Cores::from_handles(Vec::new())));
+        context.share(name, LONG).unwrap();
+        context
     };
-    let world = world("two");
-    let shared = world.shared.clone().unwrap();
+    let context = context("two");
+    let shared = context.shared.clone().unwrap();
     let head = bus.topic(OUTCOMES).unwrap().head();
     assert!(shared.follower.pass(head - 1).await);
 }

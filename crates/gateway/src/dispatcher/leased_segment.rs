@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::peers::Tenure;
+use crate::cluster::SegmentLease;
 use records::{AttemptRef, ControlState, Entry, Lane, NotTried, Segment, Unpaid};
 
 /// What a channel knows of segments.
-pub trait Craft: Send + Sync + 'static {
+pub trait ChannelEncoder: Send + Sync + 'static {
     /// What is made of a segment once, so that it is not made for each entry: encoded bodies.
     type Prepared: Send + Sync + 'static;
 
@@ -25,7 +25,7 @@ pub trait Craft: Send + Sync + 'static {
 
 /// A segment whose lease we have.
 #[derive(Debug)]
-pub struct Held<P> {
+pub struct LeasedSegment<P> {
     /// Its index in its topic.
     pub index: u64,
     /// The segment.
@@ -39,7 +39,7 @@ pub struct Held<P> {
     open: AtomicU32,
     verdict: AtomicU8,
     /// Where several processes share the route: whether it is still ours.
-    pub(super) tenure: Option<Arc<Tenure>>,
+    pub(super) segment_lease: Option<Arc<SegmentLease>>,
     /// Entries that are passed over, by their places in order; said before it is admitted.
     passed: OnceLock<Vec<(u32, Pass)>>,
 }
@@ -53,16 +53,32 @@ pub(super) enum Pass {
     Unpaid(Unpaid),
 }
 
-impl<P> Held<P> {
+impl<P> LeasedSegment<P> {
     /// The lane is that of the topic it came by, whatever the segment itself says.
-    pub(crate) fn new(index: u64, octets: u32, lane: Lane, segment: Segment, prepared: P) -> Held<P> {
+    pub(crate) fn new(
+        index: u64,
+        octets: u32,
+        lane: Lane,
+        segment: Segment,
+        prepared: P,
+    ) -> LeasedSegment<P> {
         let (open, verdict) = (AtomicU32::new(1), AtomicU8::new(0));
-        Held { index, segment, prepared, octets, lane, open, verdict, tenure: None, passed: OnceLock::new() }
+        LeasedSegment {
+            index,
+            segment,
+            prepared,
+            octets,
+            lane,
+            open,
+            verdict,
+            segment_lease: None,
+            passed: OnceLock::new(),
+        }
     }
 
     /// One that other processes may take over.
-    pub(super) fn under(self, tenure: Option<Arc<Tenure>>) -> Held<P> {
-        Held { tenure, ..self }
+    pub(super) fn under(self, segment_lease: Option<Arc<SegmentLease>>) -> LeasedSegment<P> {
+        LeasedSegment { segment_lease, ..self }
     }
 
     /// Some entries of it, in the order of their places, are not written. Said once.
@@ -80,7 +96,7 @@ impl<P> Held<P> {
 
     /// Another process has it, or may have: nothing more of it is written or said.
     pub(super) fn is_lost(&self) -> bool {
-        self.tenure.as_ref().is_some_and(|tenure| tenure.is_lost(Instant::now()))
+        self.segment_lease.as_ref().is_some_and(|segment_lease| segment_lease.is_lost(Instant::now()))
     }
 
     /// Nothing is without a durable outcome but what is not begun.
@@ -125,7 +141,7 @@ impl<P> Held<P> {
 #[derive(Debug)]
 pub struct Job<P> {
     /// Its segment.
-    pub held: Arc<Held<P>>,
+    pub leased: Arc<LeasedSegment<P>>,
     /// Its place there.
     pub place: u32,
     /// What it costs: parts.
@@ -134,7 +150,7 @@ pub struct Job<P> {
 
 impl<P> Clone for Job<P> {
     fn clone(&self) -> Job<P> {
-        Job { held: Arc::clone(&self.held), place: self.place, units: self.units }
+        Job { leased: Arc::clone(&self.leased), place: self.place, units: self.units }
     }
 }
 
@@ -144,14 +160,14 @@ impl<P> Job<P> {
     /// # Panics
     /// Never: a job is made of an entry that is there.
     pub fn entry(&self) -> &Entry {
-        &self.held.segment.entries[self.place as usize]
+        &self.leased.segment.entries[self.place as usize]
     }
 
     /// Names a part of it, from 1.
     pub fn of(&self, part: u8) -> AttemptRef {
         let entry = self.entry();
         AttemptRef {
-            alert: self.held.segment.alert,
+            alert: self.leased.segment.alert,
             endpoint: entry.endpoint,
             attempt: entry.attempt,
             part,

@@ -9,7 +9,7 @@ use bus::{Bus, BusError, Retained};
 use records::{NodeHealth, ROUTES, RouteHealth, health_of};
 
 /// See the module.
-pub(crate) struct Elsewhere {
+pub(crate) struct RemoteHealth {
     node: String,
     routes: Arc<dyn Retained>,
     beat: AtomicU64,
@@ -17,10 +17,10 @@ pub(crate) struct Elsewhere {
     heard: Mutex<HashMap<String, (u64, Instant)>>,
 }
 
-impl Elsewhere {
-    pub(super) fn open(bus: &dyn Bus, node: &str) -> Result<Elsewhere, BusError> {
+impl RemoteHealth {
+    pub(super) fn open(bus: &dyn Bus, node: &str) -> Result<RemoteHealth, BusError> {
         let routes = bus.retained(ROUTES)?;
-        Ok(Elsewhere { node: node.to_owned(), routes, beat: AtomicU64::new(0), heard: Mutex::default() })
+        Ok(RemoteHealth { node: node.to_owned(), routes, beat: AtomicU64::new(0), heard: Mutex::default() })
     }
 
     /// Another process says that it can send by this route, and said so of late.

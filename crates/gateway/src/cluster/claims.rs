@@ -6,8 +6,8 @@ use std::sync::Arc;
 use records::{AlertNo, AttemptRef, AttemptResult, Claim, EndpointNo, Intent, Lane, Outcome, Segment};
 use rustc_hash::FxHashMap;
 
-use super::tenure::Tenure;
-use crate::feed::{Progress, Seen};
+use super::segment_lease::SegmentLease;
+use crate::journal::recovery::{Progress, Seen};
 
 /// A segment: its route, lane, and index.
 pub(crate) type Place = (Arc<str>, Lane, u64);
@@ -17,7 +17,7 @@ type Key = (AlertNo, EndpointNo, u8);
 
 /// What is known of all segments that were begun and are not over.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct Claims {
     /// Our name.
     node: String,
     /// From which record on it knows everything.
@@ -28,7 +28,7 @@ pub(crate) struct Ledger {
     open: FxHashMap<Key, (Place, u32)>,
     over: HashMap<(Arc<str>, Lane), Ranges>,
     /// What we claimed, or are about to.
-    tenures: FxHashMap<Place, Arc<Tenure>>,
+    tenures: FxHashMap<Place, Arc<SegmentLease>>,
     /// Intended by the record that is being taken in, behind another's claim.
     void: FxHashMap<Key, (Place, u32)>,
 }
@@ -59,9 +59,9 @@ pub(crate) enum Claimed {
     Lost,
 }
 
-impl Ledger {
-    pub(crate) fn new(node: &str, began: u64) -> Ledger {
-        Ledger {
+impl Claims {
+    pub(crate) fn new(node: &str, began: u64) -> Claims {
+        Claims {
             node: node.to_owned(),
             began,
             names: HashMap::new(),
@@ -89,8 +89,8 @@ impl Ledger {
     }
 
     /// We are about to claim it.
-    pub(crate) fn expect(&mut self, place: Place, tenure: Arc<Tenure>) {
-        self.tenures.insert(place, tenure);
+    pub(crate) fn expect(&mut self, place: Place, segment_lease: Arc<SegmentLease>) {
+        self.tenures.insert(place, segment_lease);
     }
 
     /// We have nothing to do with it any more.
@@ -164,8 +164,8 @@ impl Ledger {
         let place = self.place(&claim.route, claim.lane, claim.segment);
         let ours = claim.node == self.node;
         match self.tenures.get(&place) {
-            Some(tenure) if ours => tenure.begin(),
-            Some(tenure) => tenure.claimed_by_another(),
+            Some(segment_lease) if ours => segment_lease.begin(),
+            Some(segment_lease) => segment_lease.claimed_by_another(),
             None => {}
         }
         if self.is_over(&place) {

@@ -1,8 +1,8 @@
 //! A whole feed over a real bus, with a hand that writes.
 
 use super::*;
-use crate::World;
-use crate::feed::{Feed, FeedSettings};
+use crate::GatewayContext;
+use crate::dispatcher::{DispatcherSettings, RouteDispatcher};
 use bus::embedded::{Fsync, Options};
 use bus::{Bus, BusError, Group, GroupSettings, Keyed, Record, Retained, Topic, TopicSettings};
 use futures_util::future::BoxFuture;
@@ -18,7 +18,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct House {
     _dir: tempfile::TempDir,
     pub(super) bus: Arc<dyn Bus>,
-    pub(super) world: World,
+    pub(super) context: GatewayContext,
 }
 
 impl House {
@@ -32,8 +32,8 @@ impl House {
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
         let bus = wrap(bus);
         let cores = Arc::new(Cores::from_handles(Vec::new()));
-        let world = World::new(Arc::clone(&bus), Arc::new(|| NOW), cores);
-        House { _dir: dir, bus, world }
+        let context = GatewayContext::new(Arc::clone(&bus), Arc::new(|| NOW), cores);
+        House { _dir: dir, bus, context }
     }
 
     pub(super) async fn append(&self, segment: &Segment) {
@@ -41,12 +41,13 @@ impl House {
         topic.append(&[&segment.encode()]).await.unwrap();
     }
 
-    pub(super) async fn open(&self, slots: u32, down_after: Duration) -> Arc<Feed<ByAddress>> {
-        let settings = FeedSettings { route: ROUTE.to_owned(), slots, rate: 0.0, rests: false, down_after };
-        let feed = Feed::open(&self.world, settings, ByAddress).await.unwrap();
-        let running = Arc::clone(&feed);
+    pub(super) async fn open(&self, slots: u32, down_after: Duration) -> Arc<RouteDispatcher<ByAddress>> {
+        let settings =
+            DispatcherSettings { route: ROUTE.to_owned(), slots, rate: 0.0, rests: false, down_after };
+        let dispatcher = RouteDispatcher::open(&self.context, settings, ByAddress).await.unwrap();
+        let running = Arc::clone(&dispatcher);
         tokio::spawn(async move { running.run().await });
-        feed
+        dispatcher
     }
 
     pub(super) fn results(&self) -> Vec<AttemptResult> {
@@ -79,13 +80,13 @@ pub(super) async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
 }
 
 /// Writes what comes, until nothing has come for a moment.
-pub(super) async fn write_all(feed: &Feed<ByAddress>) -> usize {
-    let listener = feed.listen();
+pub(super) async fn write_all(dispatcher: &RouteDispatcher<ByAddress>) -> usize {
+    let listener = dispatcher.listen();
     let mut written = 0;
     loop {
-        while let Some(job) = feed.next() {
+        while let Some(job) = dispatcher.next() {
             written += 1;
-            (1..=job.units).for_each(|part| feed.part(&job, part, &accepted()));
+            (1..=job.units).for_each(|part| dispatcher.part(&job, part, &accepted()));
         }
         if tokio::time::timeout(Duration::from_millis(100), listener.notified()).await.is_err() {
             return written;
@@ -97,8 +98,8 @@ pub(super) async fn write_all(feed: &Feed<ByAddress>) -> usize {
 async fn a_route_that_stays_down_gives_back_all_it_has_and_all_that_comes() {
     let house = House::new();
     house.append(&segment(1, Lane::Routine, 0, &[1; 50])).await;
-    let feed = house.open(10, Duration::from_millis(100)).await;
-    feed.trouble("refused");
+    let dispatcher = house.open(10, Duration::from_millis(100)).await;
+    dispatcher.trouble("refused");
     wait_for("given back", || house.results().len() == 50).await;
     house.append(&segment(1, Lane::Emergency, 50, &[1; 5])).await;
     wait_for("given back", || house.results().len() == 55 && house.unacknowledged() == 0).await;
@@ -107,10 +108,10 @@ async fn a_route_that_stays_down_gives_back_all_it_has_and_all_that_comes() {
     let health = RouteHealth::decode(&house.bus.retained(ROUTES).unwrap().value(ROUTE).unwrap()).unwrap();
     assert_eq!((health.up, health.sessions, health.note.as_str()), (false, 0, "refused"));
     // It comes back.
-    feed.session_up();
+    dispatcher.session_up();
     house.append(&segment(1, Lane::Routine, 100, &[1; 50])).await;
-    assert_eq!(write_all(&feed).await, 50);
-    feed.finish();
+    assert_eq!(write_all(&dispatcher).await, 50);
+    dispatcher.finish();
 }
 
 #[tokio::test]
@@ -118,23 +119,23 @@ async fn nothing_is_intended_while_nothing_can_be_written() {
     const HOLD: Duration = Duration::from_millis(150);
     let house = House::new();
     house.append(&segment(1, Lane::Routine, 0, &[1; 30])).await;
-    let feed = house.open(10, LONG).await;
+    let dispatcher = house.open(10, LONG).await;
     let begins = Instant::now() + HOLD;
-    feed.begin_at(begins);
+    dispatcher.begin_at(begins);
     let intended = || house.bus.topic(OUTCOMES).unwrap().head() > 0;
-    wait_for("taken", || feed.state().desk.left(Lane::Routine) == 30).await;
+    wait_for("taken", || dispatcher.state().queue.left(Lane::Routine) == 30).await;
     // Credit without a session, then a session without credit.
-    feed.begin_at(Instant::now());
+    dispatcher.begin_at(Instant::now());
     tokio::time::sleep(HOLD / 3).await;
-    assert!(!intended() && feed.next().is_none());
-    feed.begin_at(begins);
-    feed.session_up();
+    assert!(!intended() && dispatcher.next().is_none());
+    dispatcher.begin_at(begins);
+    dispatcher.session_up();
     tokio::time::sleep(HOLD / 3).await;
     assert!(Instant::now() >= begins || !intended());
     wait_for("intended", intended).await;
     assert!(Instant::now() >= begins);
-    assert_eq!(write_all(&feed).await, 30);
-    feed.finish();
+    assert_eq!(write_all(&dispatcher).await, 30);
+    dispatcher.finish();
 }
 
 #[tokio::test]
@@ -142,22 +143,22 @@ async fn while_record_is_behind_only_emergencies_are_taken() {
     let mut house = House::new();
     let behind = Arc::new(AtomicBool::new(true));
     let says = Arc::clone(&behind);
-    house.world.behind = Arc::new(move || says.load(Ordering::Relaxed));
+    house.context.behind = Arc::new(move || says.load(Ordering::Relaxed));
     for (lane, first) in [(Lane::Routine, 0), (Lane::Urgent, 100), (Lane::Emergency, 200)] {
         house.append(&segment(1, lane, first, &[1; 10])).await;
     }
-    let feed = house.open(100, LONG).await;
-    feed.session_up();
-    let listener = feed.listen();
+    let dispatcher = house.open(100, LONG).await;
+    dispatcher.session_up();
+    let listener = dispatcher.listen();
     listener.notified().await;
-    let job = feed.next().unwrap();
-    assert_eq!(job.held.lane(), Lane::Emergency);
-    feed.put_back(job);
-    assert_eq!(write_all(&feed).await, 10);
+    let job = dispatcher.next().unwrap();
+    assert_eq!(job.leased.lane(), Lane::Emergency);
+    dispatcher.put_back(job);
+    assert_eq!(write_all(&dispatcher).await, 10);
     behind.store(false, Ordering::Relaxed);
-    wait_for("ready", || feed.next().map(|job| feed.put_back(job)).is_some()).await;
-    assert_eq!(write_all(&feed).await, 20);
-    feed.finish();
+    wait_for("ready", || dispatcher.next().map(|job| dispatcher.put_back(job)).is_some()).await;
+    assert_eq!(write_all(&dispatcher).await, 20);
+    dispatcher.finish();
 }
 
 #[tokio::test]
@@ -166,22 +167,22 @@ async fn a_full_disk_holds_up_what_is_sent_and_loses_nothing() {
     let fails = Arc::clone(&failures);
     let house = House::over(move |inner| Arc::new(FullDisk { inner, failures: fails }));
     house.append(&segment(1, Lane::Routine, 0, &[1; 30])).await;
-    let feed = house.open(10, LONG).await;
-    feed.session_up();
-    let listener = feed.listen();
-    wait_for("ready", || feed.next().map(|job| feed.put_back(job)).is_some()).await;
+    let dispatcher = house.open(10, LONG).await;
+    dispatcher.session_up();
+    let listener = dispatcher.listen();
+    wait_for("ready", || dispatcher.next().map(|job| dispatcher.put_back(job)).is_some()).await;
     failures.store(1, Ordering::Relaxed);
-    while let Some(job) = feed.next() {
-        feed.part(&job, 1, &accepted());
+    while let Some(job) = dispatcher.next() {
+        dispatcher.part(&job, 1, &accepted());
     }
     // What is on disk stays what it was while it is full; nothing new is handed out.
     wait_for("tried", || failures.load(Ordering::Relaxed) == 0).await;
-    assert!(feed.next().is_none() && house.results().is_empty());
+    assert!(dispatcher.next().is_none() && house.results().is_empty());
     let _ = tokio::time::timeout(LONG, listener.notified()).await;
     wait_for("written", || !house.results().is_empty()).await;
-    write_all(&feed).await;
+    write_all(&dispatcher).await;
     assert_eq!(house.results().len(), 30);
-    feed.finish();
+    dispatcher.finish();
 }
 
 /// A bus whose next appends of outcomes find the disk full.

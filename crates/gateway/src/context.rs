@@ -1,4 +1,4 @@
-//! What every gateway is given, and what starting one gives back.
+//! Gateway context: the handles every gateway is given; and `Running`, the handle of a gateway at work.
 
 use std::fmt;
 use std::future::Future;
@@ -11,11 +11,14 @@ use records::Timestamp;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::edge::Papers;
-use crate::feed::Recovery;
-use crate::peers::Shared;
-use crate::purse::Purse;
+use crate::cluster::Cluster;
+use crate::documents::AlertDocuments;
+use crate::funds::Funds;
+use crate::journal::recovery::Recovery;
 use crate::sms::{Change, SmsRoute};
+
+/// The consumer group of all gateways on the topics of segments.
+pub(crate) const SEGMENT_GROUP: &str = "gateway";
 
 /// The wall clock as a function, so that tests own time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -24,11 +27,11 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub type Behind = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Told of every write: route, parts, an instant before the write, one after it.
-pub type Witness = Arc<dyn Fn(&str, usize, Instant, Instant) + Send + Sync>;
+pub type WriteObserver = Arc<dyn Fn(&str, usize, Instant, Instant) + Send + Sync>;
 
 /// What every gateway is given. One for the process; cheap to clone.
 #[derive(Clone)]
-pub struct World {
+pub struct GatewayContext {
     /// Topics.
     pub bus: Arc<dyn Bus>,
     /// The wall clock.
@@ -38,33 +41,33 @@ pub struct World {
     /// Backpressure; never by default.
     pub behind: Behind,
     /// Who wants to see the writes; nobody by default.
-    pub witness: Option<Witness>,
+    pub write_observer: Option<WriteObserver>,
     /// Other processes may serve the same routes; nothing by default: this one is alone.
-    pub shared: Option<Arc<Shared>>,
+    pub shared: Option<Arc<Cluster>>,
     /// A bus of this machine alone, for what cannot be told while that of all processes is out of reach; nothing by default.
     pub outbox: Option<Arc<dyn Bus>>,
     /// Who pays for messages; nothing by default: they cost nothing.
-    pub purse: Option<Arc<dyn Purse>>,
+    pub funds: Option<Arc<dyn Funds>>,
     /// What alerts consist of beside their texts; nothing by default: then edge routes have nothing to push.
-    pub papers: Option<Arc<dyn Papers>>,
+    pub documents: Option<Arc<dyn AlertDocuments>>,
     /// What earlier processes left half done, found once for all routes.
     pub(crate) recovery: Arc<Recovery>,
 }
 
-impl World {
-    /// A world over a bus that was just opened.
-    pub fn new(bus: Arc<dyn Bus>, clock: Clock, cores: Arc<Cores>) -> World {
+impl GatewayContext {
+    /// A context over a bus that was just opened.
+    pub fn new(bus: Arc<dyn Bus>, clock: Clock, cores: Arc<Cores>) -> GatewayContext {
         let recovery = Arc::new(Recovery::new(Arc::clone(&bus)));
-        World {
+        GatewayContext {
             bus,
             clock,
             cores,
             behind: Arc::new(|| false),
-            witness: None,
+            write_observer: None,
             shared: None,
             outbox: None,
-            purse: None,
-            papers: None,
+            funds: None,
+            documents: None,
             recovery,
         }
     }
@@ -76,7 +79,7 @@ impl World {
     /// # Errors
     /// The bus's.
     pub fn share(&mut self, node: &str, lease: Duration) -> Result<(), BusError> {
-        self.shared = Some(Shared::open(&self.bus, &self.cores, node, lease)?);
+        self.shared = Some(Cluster::open(&self.bus, &self.cores, node, lease)?);
         Ok(())
     }
 
@@ -108,13 +111,13 @@ pub enum Changed {
 
 impl Running {
     /// Starts what `work` makes on a core. The future is handed a [`Stop`], and ends in order soon after that says so.
-    pub fn start<W, F>(name: &str, world: &World, core: usize, work: W) -> Running
+    pub fn start<W, F>(name: &str, context: &GatewayContext, core: usize, work: W) -> Running
     where
         W: FnOnce(Stop) -> F,
         F: Future<Output = ()> + Send + 'static,
     {
         let (stop, stopping) = Stop::pair();
-        let task = world.cores.spawn_on(core, work(stopping));
+        let task = context.cores.spawn_on(core, work(stopping));
         Running { name: name.to_owned(), stop, task, changes: None }
     }
 

@@ -1,15 +1,15 @@
 //! A route's limit, where what is agreed does not change while it runs: the whole of it, or this process's share where there are others.
 
-use super::{Craft, Feed};
-use crate::peers::{Metered, Outlook};
+use super::{ChannelEncoder, RouteDispatcher};
+use crate::cluster::{RateShareView, SharedLimiter};
 use pace::Limiter;
 use pace::share::Need;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The limit, asked before every write and told after it.
-pub(crate) struct Limit<C: Craft> {
-    feed: Arc<Feed<C>>,
+pub(crate) struct RouteLimit<C: ChannelEncoder> {
+    dispatcher: Arc<RouteDispatcher<C>>,
     /// What is agreed for the whole route, units per second; 0 is unlimited.
     agreed: f64,
     state: Mutex<State>,
@@ -18,36 +18,37 @@ pub(crate) struct Limit<C: Craft> {
 struct State {
     limiter: Limiter,
     /// This process's part, where there are others.
-    metered: Metered,
+    metered: SharedLimiter,
 }
 
-impl<C: Craft> Limit<C> {
+impl<C: ChannelEncoder> RouteLimit<C> {
     /// Begins without credit, since the process before may have written until a moment ago. Where other processes have the same
     /// route, nothing is granted but what this one was given of it.
-    pub(crate) fn begin(feed: &Arc<Feed<C>>, agreed: f64) -> Arc<Limit<C>> {
+    pub(crate) fn begin(dispatcher: &Arc<RouteDispatcher<C>>, agreed: f64) -> Arc<RouteLimit<C>> {
         let now = Instant::now();
         let mut limiter = Limiter::new(agreed, now);
         limiter.start(now);
         if let Some(at) = limiter.next(now) {
-            feed.begin_at(at);
+            dispatcher.begin_at(at);
         }
-        let state = Mutex::new(State { limiter, metered: Metered::default() });
-        let limit = Arc::new(Limit { feed: Arc::clone(feed), agreed, state });
+        let state = Mutex::new(State { limiter, metered: SharedLimiter::default() });
+        let limit = Arc::new(RouteLimit { dispatcher: Arc::clone(dispatcher), agreed, state });
         limit.begin_sharing();
         limit
     }
 
     fn begin_sharing(self: &Arc<Self>) {
-        let Some(shared) = &self.feed.world.shared else { return };
+        let Some(shared) = &self.dispatcher.context.shared else { return };
         let (needs, news) = (Arc::downgrade(self), Arc::downgrade(self));
-        let needs =
-            move || needs.upgrade().map_or(Need::Unable, |limit| limit.feed.need(limit.feed.has_work()));
+        let needs = move || {
+            needs.upgrade().map_or(Need::Unable, |limit| limit.dispatcher.need(limit.dispatcher.has_work()))
+        };
         let news = move || {
             if let Some(limit) = news.upgrade() {
                 limit.tell_share();
             }
         };
-        let share = shared.rates.share(&self.feed.route, self.agreed, Box::new(needs), Box::new(news));
+        let share = shared.rates.share(&self.dispatcher.route, self.agreed, Box::new(needs), Box::new(news));
         let mut state = self.state();
         let State { limiter, metered } = &mut *state;
         metered.begin(share, limiter, Instant::now());
@@ -58,10 +59,10 @@ impl<C: Craft> Limit<C> {
     /// The feed intends what may be written by our share.
     fn tell_share(&self) {
         let outlook = self.outlook(Instant::now());
-        self.feed.set_share(&outlook);
+        self.dispatcher.set_share(&outlook);
     }
 
-    fn outlook(&self, now: Instant) -> Outlook {
+    fn outlook(&self, now: Instant) -> RateShareView {
         let mut state = self.state();
         let State { limiter, metered } = &mut *state;
         metered.outlook(limiter, self.agreed, now)
@@ -88,8 +89,8 @@ impl<C: Craft> Limit<C> {
     /// So many were written between two instants.
     pub(crate) fn wrote(&self, units: usize, before: Instant, after: Instant) {
         self.state().limiter.wrote(after, units);
-        if let Some(witness) = self.feed.world.witness.as_ref().filter(|_| units > 0) {
-            witness(&self.feed.route, units, before, after);
+        if let Some(write_observer) = self.dispatcher.context.write_observer.as_ref().filter(|_| units > 0) {
+            write_observer(&self.dispatcher.route, units, before, after);
         }
     }
 

@@ -2,24 +2,24 @@
 
 use super::flow::{House, LONG, PATIENCE, wait_for};
 use super::*;
-use crate::Purse;
-use crate::feed::Feed;
+use crate::Funds;
+use crate::dispatcher::RouteDispatcher;
 use futures_util::future::BoxFuture;
 use records::{Bill, Funding, OUTCOMES, Unpaid, encode_outcomes};
 use std::sync::Mutex;
 use tokio::sync::watch;
 
 /// Writes so many entries as they come.
-async fn write(feed: &Feed<ByAddress>, entries: usize) {
-    let listener = feed.listen();
+async fn write(dispatcher: &RouteDispatcher<ByAddress>, entries: usize) {
+    let listener = dispatcher.listen();
     for _ in 0..entries {
         let job = loop {
-            match feed.next() {
+            match dispatcher.next() {
                 Some(job) => break job,
                 None => tokio::time::timeout(PATIENCE, listener.notified()).await.expect("an entry to write"),
             }
         };
-        (1..=job.units).for_each(|part| feed.part(&job, part, &accepted()));
+        (1..=job.units).for_each(|part| dispatcher.part(&job, part, &accepted()));
     }
 }
 
@@ -29,7 +29,7 @@ struct Even {
     open: watch::Sender<bool>,
 }
 
-impl Purse for Even {
+impl Funds for Even {
     fn pay(&self, bill: Bill) -> BoxFuture<'_, Vec<Funding>> {
         self.bills.lock().unwrap().push(bill.clone());
         Box::pin(async move {
@@ -45,13 +45,13 @@ impl Purse for Even {
 
 fn with_purse(is_open: bool) -> (House, Arc<Even>) {
     let mut house = House::new();
-    let purse = Arc::new(Even { bills: Mutex::default(), open: watch::Sender::new(is_open) });
-    house.world.purse = Some(Arc::clone(&purse) as Arc<dyn Purse>);
-    (house, purse)
+    let funds = Arc::new(Even { bills: Mutex::default(), open: watch::Sender::new(is_open) });
+    house.context.funds = Some(Arc::clone(&funds) as Arc<dyn Funds>);
+    (house, funds)
 }
 
-fn asked(purse: &Even) -> Vec<(u32, u8)> {
-    let bills = purse.bills.lock().unwrap();
+fn asked(funds: &Even) -> Vec<(u32, u8)> {
+    let bills = funds.bills.lock().unwrap();
     bills.iter().flat_map(|bill| &bill.items).map(|item| (item.endpoint.0, item.parts)).collect()
 }
 
@@ -65,47 +65,47 @@ fn refused() -> AttemptResult {
 
 #[tokio::test]
 async fn what_nobody_pays_for_is_told_as_refused_and_the_rest_is_written() {
-    let (house, purse) = with_purse(true);
+    let (house, funds) = with_purse(true);
     house.append(&segment(1, Lane::Routine, 0, &[1, 2, 1, 1, 3, 1])).await;
-    let feed = house.open(10, LONG).await;
-    feed.session_up();
-    write(&feed, 3).await;
+    let dispatcher = house.open(10, LONG).await;
+    dispatcher.session_up();
+    write(&dispatcher, 3).await;
     wait_for("acknowledged", || house.unacknowledged() == 0).await;
     let results = house.results();
     assert_eq!(results.iter().filter(|result| **result == refused()).count(), 3);
     assert_eq!(results.iter().filter(|result| **result == accepted()).count(), 5, "parts of what was paid");
-    assert_eq!(asked(&purse), [(0, 1), (1, 2), (2, 1), (3, 1), (4, 3), (5, 1)]);
-    feed.finish();
+    assert_eq!(asked(&funds), [(0, 1), (1, 2), (2, 1), (3, 1), (4, 3), (5, 1)]);
+    dispatcher.finish();
 }
 
 #[tokio::test]
 async fn nothing_is_written_before_it_is_paid_and_no_emergency_waits_for_others() {
-    let (house, purse) = with_purse(false);
+    let (house, funds) = with_purse(false);
     house.append(&segment(1, Lane::Routine, 0, &[1; 6])).await;
-    let feed = house.open(10, LONG).await;
-    feed.session_up();
-    wait_for("asked", || !asked(&purse).is_empty()).await;
-    assert_eq!(feed.state().desk.left(Lane::Routine), 6);
+    let dispatcher = house.open(10, LONG).await;
+    dispatcher.session_up();
+    wait_for("asked", || !asked(&funds).is_empty()).await;
+    assert_eq!(dispatcher.state().queue.left(Lane::Routine), 6);
     house.append(&segment(2, Lane::Emergency, 100, &[1; 5])).await;
-    wait_for("ready", || feed.state().desk.has_ready(Lane::Emergency)).await;
-    write(&feed, 5).await;
+    wait_for("ready", || dispatcher.state().queue.has_ready(Lane::Emergency)).await;
+    write(&dispatcher, 5).await;
     wait_for("told", || house.results() == vec![accepted(); 5]).await;
-    assert!(feed.next().is_none());
-    purse.open.send_replace(true);
-    wait_for("ready", || feed.state().desk.has_ready(Lane::Routine)).await;
-    write(&feed, 3).await;
+    assert!(dispatcher.next().is_none());
+    funds.open.send_replace(true);
+    wait_for("ready", || dispatcher.state().queue.has_ready(Lane::Routine)).await;
+    write(&dispatcher, 3).await;
     wait_for("acknowledged", || house.unacknowledged() == 0).await;
-    feed.finish();
+    dispatcher.finish();
 }
 
 #[tokio::test]
 async fn a_feed_that_ends_while_it_waits_for_money_gives_the_segment_back() {
-    let (house, purse) = with_purse(false);
+    let (house, funds) = with_purse(false);
     house.append(&segment(1, Lane::Routine, 0, &[1; 6])).await;
-    let feed = house.open(10, LONG).await;
-    feed.session_up();
-    wait_for("asked", || !asked(&purse).is_empty()).await;
-    feed.finish();
+    let dispatcher = house.open(10, LONG).await;
+    dispatcher.session_up();
+    wait_for("asked", || !asked(&funds).is_empty()).await;
+    dispatcher.finish();
     let group = house.bus.group(&records::segment_topic(ROUTE, Lane::Routine), "gateway").unwrap();
     wait_for("given back", || !group.take(1, LONG).unwrap().is_empty()).await;
     assert!(house.results().is_empty());
@@ -113,7 +113,7 @@ async fn a_feed_that_ends_while_it_waits_for_money_gives_the_segment_back() {
 
 #[tokio::test]
 async fn after_a_crash_only_what_was_neither_written_nor_refused_is_paid_and_written() {
-    let (house, purse) = with_purse(true);
+    let (house, funds) = with_purse(true);
     let one = segment(1, Lane::Routine, 0, &[1; 8]);
     house.append(&one).await;
     // 0 was written, 1 and 5 were refused, the latter before anything behind 0 was intended.
@@ -124,13 +124,13 @@ async fn after_a_crash_only_what_was_neither_written_nor_refused_is_paid_and_wri
         attempt(&one, 5, 1, 1, refused()),
     ];
     house.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
-    let feed = house.open(10, LONG).await;
-    feed.session_up();
-    wait_for("ready", || feed.state().desk.has_ready(Lane::Routine)).await;
-    write(&feed, 3).await;
+    let dispatcher = house.open(10, LONG).await;
+    dispatcher.session_up();
+    wait_for("ready", || dispatcher.state().queue.has_ready(Lane::Routine)).await;
+    write(&dispatcher, 3).await;
     wait_for("acknowledged", || house.unacknowledged() == 0).await;
-    assert_eq!(asked(&purse), [(2, 1), (3, 1), (4, 1), (6, 1), (7, 1)]);
+    assert_eq!(asked(&funds), [(2, 1), (3, 1), (4, 1), (6, 1), (7, 1)]);
     // 3 and 7 are refused now; 1 and 5 are not told again.
     assert_eq!(house.results().iter().filter(|result| **result == refused()).count(), 4);
-    feed.finish();
+    dispatcher.finish();
 }

@@ -1,12 +1,12 @@
-//! Several processes that serve the same routes over one bus: who has which segment, and who may send how much.
+//! Cluster: claims of segments and shares of rates among processes that serve the same routes over one bus.
 //!
 //! ```text
-//! ledger      who claimed which segment, and how far it got
-//! follower    reads the topic of outcomes into the ledger
-//! tenure      whether a segment is still ours
-//! asking      this process's shares of the rates
-//! allotting   the process that hands them out
-//! elsewhere   whether another process can send by a route
+//! claims          claims of segments, and how far each got
+//! follower        reads the topic of outcomes into the claims
+//! segment_lease   lease on a claimed segment
+//! rate_client     this process's shares of the rates
+//! rate_allocator  hands out the shares; the leader runs it
+//! remote_health   routes that another process can send by
 //! ```
 //!
 //! Invariants worth naming:
@@ -15,22 +15,22 @@
 //! - Before each write the lease's remaining time is looked at, and the share's: a process that stood still writes nothing after it.
 //! - A process that is alone pays nothing of this.
 
-mod allotting;
-mod asking;
-mod elsewhere;
+mod claims;
 mod follower;
-mod ledger;
-mod tenure;
+mod rate_allocator;
+mod rate_client;
+mod remote_health;
+mod segment_lease;
 #[cfg(test)]
 mod tests;
 
-pub use allotting::Allocator;
-pub(crate) use asking::{Metered, Outlook, Share, rate_here};
-pub(crate) use follower::Follower;
-pub(crate) use ledger::Claimed;
+pub(crate) use claims::Claimed;
 #[cfg(test)]
-use ledger::Place;
-pub(crate) use tenure::Tenure;
+use claims::Place;
+pub(crate) use follower::Follower;
+pub use rate_allocator::RateAllocator;
+pub(crate) use rate_client::{RateShareView, Share, SharedLimiter, rate_here};
+pub(crate) use segment_lease::SegmentLease;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,26 +38,26 @@ use std::time::Duration;
 use bus::{Bus, BusError};
 use net::Cores;
 
-use asking::Desk;
-use elsewhere::Elsewhere;
+use rate_client::RateClient;
+use remote_health::RemoteHealth;
 
 /// A share of a rate lasts for so many leases: longer than nobody allots while the process that did is being replaced.
 fn shares_last(lease: Duration) -> Duration {
     lease * 3 / 2
 }
 
-/// What gateways of several processes share. One for each process; see [`World::share`](crate::World::share).
-pub struct Shared {
+/// What gateways of several processes share. One for each process; see [`GatewayContext::share`](crate::World::share).
+pub struct Cluster {
     /// This process's name, another at every start.
     pub node: String,
     /// How long a segment is ours without a word: what the bus was told.
     pub lease: Duration,
     pub(crate) follower: Follower,
-    pub(crate) rates: Arc<Desk>,
-    pub(crate) elsewhere: Elsewhere,
+    pub(crate) rates: Arc<RateClient>,
+    pub(crate) remote_health: RemoteHealth,
 }
 
-impl Shared {
+impl Cluster {
     /// Opens what processes tell each other by, and begins to listen. May ask servers, and take its time.
     ///
     /// # Errors
@@ -67,18 +67,18 @@ impl Shared {
         cores: &Cores,
         node: &str,
         lease: Duration,
-    ) -> Result<Arc<Shared>, BusError> {
-        Ok(Arc::new(Shared {
+    ) -> Result<Arc<Cluster>, BusError> {
+        Ok(Arc::new(Cluster {
             node: node.to_owned(),
             lease,
             follower: Follower::start(bus, cores, node)?,
-            rates: Desk::start(&**bus, cores, node, shares_last(lease))?,
-            elsewhere: Elsewhere::open(&**bus, node)?,
+            rates: RateClient::start(&**bus, cores, node, shares_last(lease))?,
+            remote_health: RemoteHealth::open(&**bus, node)?,
         }))
     }
 }
 
-impl Drop for Shared {
+impl Drop for Cluster {
     fn drop(&mut self) {
         self.follower.stop();
         self.rates.stop();

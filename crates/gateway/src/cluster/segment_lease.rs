@@ -9,18 +9,18 @@ const LOST: u8 = 2;
 
 /// A segment that this process has claimed: by whom it is held, and for how long without another word.
 #[derive(Debug)]
-pub(crate) struct Tenure {
+pub(crate) struct SegmentLease {
     state: AtomicU8,
     since: Instant,
     /// Microseconds after `since`.
     until: AtomicU64,
 }
 
-impl Tenure {
+impl SegmentLease {
     /// The claim is on its way. `before` is an instant before the segment was taken.
-    pub(crate) fn new(before: Instant, lease: Duration) -> Tenure {
+    pub(crate) fn new(before: Instant, lease: Duration) -> SegmentLease {
         let until = AtomicU64::new(lease.as_micros() as u64);
-        Tenure { state: AtomicU8::new(WAITS), since: before, until }
+        SegmentLease { state: AtomicU8::new(WAITS), since: before, until }
     }
 
     /// The lease was renewed; `before` is an instant before that was asked.
@@ -70,17 +70,19 @@ mod tests {
     #[test]
     fn it_holds_from_our_claim_to_anothers_or_to_the_end_of_the_lease() {
         let t = Instant::now();
-        let tenure = Tenure::new(t, LEASE);
-        tenure.claimed_by_another();
-        assert!(!tenure.holds(t) && !tenure.is_lost(t), "a claim before ours");
-        tenure.begin();
-        assert!(tenure.holds(t) && !tenure.holds(t + LEASE) && tenure.is_lost(t + LEASE));
-        tenure.renewed(t + LEASE / 3, LEASE);
-        assert!(tenure.holds(t + LEASE) && !tenure.holds(t + LEASE / 3 + LEASE));
-        tenure.renewed(t, LEASE);
-        assert!(tenure.holds(t + LEASE), "never shortened");
-        tenure.claimed_by_another();
-        tenure.begin();
-        assert!(!tenure.holds(t) && tenure.is_lost(t));
+        let segment_lease = SegmentLease::new(t, LEASE);
+        segment_lease.claimed_by_another();
+        assert!(!segment_lease.holds(t) && !segment_lease.is_lost(t), "a claim before ours");
+        segment_lease.begin();
+        assert!(
+            segment_lease.holds(t) && !segment_lease.holds(t + LEASE) && segment_lease.is_lost(t + LEASE)
+        );
+        segment_lease.renewed(t + LEASE / 3, LEASE);
+        assert!(segment_lease.holds(t + LEASE) && !segment_lease.holds(t + LEASE / 3 + LEASE));
+        segment_lease.renewed(t, LEASE);
+        assert!(segment_lease.holds(t + LEASE), "never shortened");
+        segment_lease.claimed_by_another();
+        segment_lease.begin();
+        assert!(!segment_lease.holds(t) && segment_lease.is_lost(t));
     }
 }

@@ -1,8 +1,8 @@
 //! The ledger, and shares of rates over a bus.
 
-use super::ledger::Ledger;
+use super::claims::Claims;
 use super::*;
-use crate::feed::Progress;
+use crate::journal::recovery::Progress;
 use bus::embedded::{Fsync, Options};
 use pace::share::Need;
 use records::{
@@ -38,13 +38,13 @@ fn ended(endpoint: u32, part: u8, parts: u8) -> Outcome {
 }
 
 /// The ledger of "us", after these records.
-fn ledger(records: &[&[Outcome]]) -> (Ledger, Place) {
-    let mut ledger = Ledger::new("us", 0);
-    let place = ledger.place(ROUTE, Lane::Urgent, 7);
+fn claims_of(records: &[&[Outcome]]) -> (Claims, Place) {
+    let mut claims = Claims::new("us", 0);
+    let place = claims.place(ROUTE, Lane::Urgent, 7);
     for (index, outcomes) in records.iter().enumerate() {
-        ledger.see(index as u64, outcomes);
+        claims.see(index as u64, outcomes);
     }
-    (ledger, place)
+    (claims, place)
 }
 
 fn unresolved(claimed: &Claimed) -> (u32, Vec<u32>) {
@@ -58,7 +58,7 @@ fn unresolved(claimed: &Claimed) -> (u32, Vec<u32>) {
 
 #[test]
 fn who_claims_a_segment_goes_on_behind_every_intent_before_whoever_made_it() {
-    let (ledger, place) = ledger(&[
+    let (claims, place) = claims_of(&[
         &[claim("a", 10)],
         &[by("a"), intent(0, 4)],
         &[ended(0, 1, 1), ended(1, 1, 2), by("a"), intent(4, 6)],
@@ -66,8 +66,8 @@ fn who_claims_a_segment_goes_on_behind_every_intent_before_whoever_made_it() {
         &[by("b"), intent(6, 7), ended(4, 1, 1)],
         &[claim("us", 10)],
     ]);
-    assert_eq!(unresolved(&ledger.settle(&place, 5)), (7, vec![1, 2, 3, 5, 6]));
-    assert_eq!(ledger.settle(&place, 4), Claimed::Lost, "that record was no claim of ours");
+    assert_eq!(unresolved(&claims.settle(&place, 5)), (7, vec![1, 2, 3, 5, 6]));
+    assert_eq!(claims.settle(&place, 4), Claimed::Lost, "that record was no claim of ours");
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn it_is_known_whether_anybody_claimed_a_segment_before_or_may_have() {
     for (before, expected) in [(None, false), (Some("a"), true), (Some("us"), true)] {
         let claims: Vec<[Outcome; 1]> =
             before.into_iter().chain(["us"]).map(|node| [claim(node, 10)]).collect();
-        let (ledger, place) = ledger(&claims.iter().map(|claim| &claim[..]).collect::<Vec<_>>());
-        assert_eq!(ledger.was_claimed(&place, 0), expected, "{before:?}");
+        let (claims, place) = claims_of(&claims.iter().map(|claim| &claim[..]).collect::<Vec<_>>());
+        assert_eq!(claims.was_claimed(&place, 0), expected, "{before:?}");
     }
-    let mut late = Ledger::new("us", 5);
+    let mut late = Claims::new("us", 5);
     let place = late.place(ROUTE, Lane::Urgent, 7);
     late.see(5, &[claim("us", 10)]);
     assert!(late.was_claimed(&place, 4), "made before what was read");
@@ -86,7 +86,7 @@ fn it_is_known_whether_anybody_claimed_a_segment_before_or_may_have() {
 
 #[test]
 fn what_another_intends_behind_a_claim_is_void() {
-    let (ledger, place) = ledger(&[
+    let (claims, place) = claims_of(&[
         &[claim("a", 10)],
         &[claim("b", 10)],
         // It has not heard of the claim yet, and writes nothing when it does.
@@ -94,40 +94,40 @@ fn what_another_intends_behind_a_claim_is_void() {
         &[by("b"), intent(0, 2)],
         &[claim("us", 10)],
     ]);
-    assert_eq!(unresolved(&ledger.settle(&place, 4)), (2, vec![0, 1]));
+    assert_eq!(unresolved(&claims.settle(&place, 4)), (2, vec![0, 1]));
 }
 
 #[test]
 fn of_two_claims_the_later_counts_and_the_earlier_ends_when_it_is_heard() {
-    let mut ledger = Ledger::new("us", 0);
-    let place = ledger.place(ROUTE, Lane::Urgent, 7);
+    let mut claims = Claims::new("us", 0);
+    let place = claims.place(ROUTE, Lane::Urgent, 7);
     let now = Instant::now();
-    let tenure = Arc::new(Tenure::new(now, LEASE));
-    ledger.expect(place.clone(), Arc::clone(&tenure));
-    ledger.see(0, &[claim("a", 10)]);
-    ledger.see(1, &[claim("us", 10)]);
-    assert!(tenure.holds(now) && matches!(ledger.settle(&place, 1), Claimed::Ours(_)));
-    ledger.see(2, &[claim("a", 10)]);
-    assert!(tenure.is_lost(now));
-    assert_eq!(ledger.settle(&place, 1), Claimed::Lost);
+    let segment_lease = Arc::new(SegmentLease::new(now, LEASE));
+    claims.expect(place.clone(), Arc::clone(&segment_lease));
+    claims.see(0, &[claim("a", 10)]);
+    claims.see(1, &[claim("us", 10)]);
+    assert!(segment_lease.holds(now) && matches!(claims.settle(&place, 1), Claimed::Ours(_)));
+    claims.see(2, &[claim("a", 10)]);
+    assert!(segment_lease.is_lost(now));
+    assert_eq!(claims.settle(&place, 1), Claimed::Lost);
 }
 
 #[test]
 fn a_segment_all_of_which_is_over_is_only_to_be_acknowledged() {
-    let (ledger, place) = ledger(&[
+    let (claims, place) = claims_of(&[
         &[claim("a", 3)],
         &[by("a"), intent(0, 3), ended(0, 1, 1), ended(1, 1, 1)],
         &[ended(2, 1, 2)],
         &[ended(2, 2, 2)],
         &[claim("us", 3)],
     ]);
-    assert_eq!(ledger.settle(&place, 4), Claimed::Over);
+    assert_eq!(claims.settle(&place, 4), Claimed::Over);
 }
 
 /// A process's shares, and a route of it that is in need while it is told so.
 struct Process {
-    shared: Arc<Shared>,
-    allocator: Allocator,
+    shared: Arc<Cluster>,
+    allocator: RateAllocator,
     busy: Arc<AtomicBool>,
     share: Option<Arc<Share>>,
 }
@@ -135,8 +135,8 @@ struct Process {
 impl Process {
     fn start(bus: &Arc<dyn Bus>, name: &str, rate: f64) -> Process {
         let cores = Cores::from_handles(Vec::new());
-        let shared = Shared::open(bus, &cores, name, LEASE).unwrap();
-        let allocator = Allocator::start(&**bus, &cores, name, LEASE).unwrap();
+        let shared = Cluster::open(bus, &cores, name, LEASE).unwrap();
+        let allocator = RateAllocator::start(&**bus, &cores, name, LEASE).unwrap();
         let busy = Arc::new(AtomicBool::new(true));
         let needs = Arc::clone(&busy);
         let needs = move || if needs.load(Ordering::Relaxed) { Need::Busy } else { Need::Idle };

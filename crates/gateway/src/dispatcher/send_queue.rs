@@ -13,22 +13,22 @@ use records::{
     AttemptRef, AttemptResult, AttemptResultRef, Claim, Entry, Intent, Lane, NotTried, Outcome, Timestamp,
 };
 
-use super::held::{Craft, Held, Job, Pass};
-use super::recovery::Progress;
+use super::leased_segment::{ChannelEncoder, Job, LeasedSegment, Pass};
+use crate::cluster::SegmentLease;
+use crate::journal::recovery::Progress;
 use crate::journal::{Batch, Pending, Tag};
-use crate::peers::Tenure;
 
 /// What follows from an outcome once it is on disk.
 #[derive(Debug)]
 pub(super) struct Settled<P> {
-    held: Arc<Held<P>>,
+    leased: Arc<LeasedSegment<P>>,
     units: u32,
     slots: u32,
 }
 
 impl<P> Tag for Settled<P> {
     fn join(&mut self, other: Settled<P>) -> Option<Settled<P>> {
-        if !Arc::ptr_eq(&self.held, &other.held) {
+        if !Arc::ptr_eq(&self.leased, &other.leased) {
             return Some(other);
         }
         self.units += other.units;
@@ -39,16 +39,16 @@ impl<P> Tag for Settled<P> {
 
 /// A segment of which entries are left.
 struct Hand<P> {
-    held: Arc<Held<P>>,
+    leased: Arc<LeasedSegment<P>>,
     next: u32,
 }
 
-pub(super) struct Desk<P> {
+pub(super) struct SendQueue<P> {
     route: String,
     /// Our name, where other processes have segments of the route too: what is intended says whose it is.
     node: Option<String>,
     /// Segments to be claimed, and those whose claim is on its way.
-    unclaimed: [Vec<Arc<Held<P>>>; 2],
+    unclaimed: [Vec<Arc<LeasedSegment<P>>>; 2],
     /// Units that may be out at a time: sessions x window.
     slots: u32,
     /// Units that may be ready at a time: what is intended should be written soon.
@@ -61,10 +61,10 @@ pub(super) struct Desk<P> {
     hands: [VecDeque<Hand<P>>; 3],
     ready: [VecDeque<Job<P>>; 3],
     /// Everything whose lease we have; where there are other processes, whether we still do.
-    leased: BTreeMap<(Lane, u64), Option<Arc<Tenure>>>,
+    leased: BTreeMap<(Lane, u64), Option<Arc<SegmentLease>>>,
     /// Entries of segments that wait for money, by lane.
     unpaid: [usize; 3],
-    done: Vec<Arc<Held<P>>>,
+    done: Vec<Arc<LeasedSegment<P>>>,
     pub(super) pending: Pending<Settled<P>>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Intended<P> {
     /// Among them that nothing is intended of an entry whose own end has come.
     pub(super) intents: Vec<Outcome>,
     /// Segments that are claimed by it.
-    pub(super) claimed: Vec<Arc<Held<P>>>,
+    pub(super) claimed: Vec<Arc<LeasedSegment<P>>>,
     jobs: Vec<Job<P>>,
     over: Vec<Settled<P>>,
 }
@@ -91,29 +91,29 @@ pub(super) type PassedOver = BTreeSet<(Lane, u64, u32)>;
 impl<P> Intended<P> {
     /// The segments of which something is intended.
     pub(super) fn segments(&self) -> BTreeSet<(Lane, u64)> {
-        self.jobs.iter().map(|job| (job.held.lane(), job.held.index)).collect()
+        self.jobs.iter().map(|job| (job.leased.lane(), job.leased.index)).collect()
     }
 
     /// The next entry in hand is not written: it is passed over, by the append that intends those before it, which says why if
     /// nobody has.
     fn passed_over(&mut self, route: &str, hand: &mut Hand<P>, from: u32, now: Timestamp, why: Over) {
         // Other processes have to know how far the segment got.
-        let to = hand.next + u32::from(hand.held.tenure.is_some());
+        let to = hand.next + u32::from(hand.leased.segment_lease.is_some());
         if to > from {
-            self.intents.push(intent(route, &hand.held, from, to, now));
+            self.intents.push(intent(route, &hand.leased, from, to, now));
         }
-        let job = Job { held: Arc::clone(&hand.held), place: hand.next, units: 1 };
+        let job = Job { leased: Arc::clone(&hand.leased), place: hand.next, units: 1 };
         hand.next += 1;
         let Over::Now(result) = why else { return };
-        job.held.opened(1);
+        job.leased.opened(1);
         self.intents.push(attempt(route, job.whole(), now, result));
-        self.over.push(Settled { held: job.held, units: 1, slots: 0 });
+        self.over.push(Settled { leased: job.leased, units: 1, slots: 0 });
     }
 }
 
-impl<P> Desk<P> {
-    pub(super) fn new(route: &str, node: Option<&str>, slots: u32) -> Desk<P> {
-        Desk {
+impl<P> SendQueue<P> {
+    pub(super) fn new(route: &str, node: Option<&str>, slots: u32) -> SendQueue<P> {
+        SendQueue {
             route: route.to_owned(),
             node: node.map(str::to_owned),
             unclaimed: Default::default(),
@@ -163,40 +163,40 @@ impl<P> Desk<P> {
         self.leased.contains_key(&(lane, index))
     }
 
-    pub(super) fn leased(&self) -> impl Iterator<Item = (Lane, u64, Option<&Arc<Tenure>>)> + '_ {
-        self.leased.iter().map(|(&(lane, index), tenure)| (lane, index, tenure.as_ref()))
+    pub(super) fn leased(&self) -> impl Iterator<Item = (Lane, u64, Option<&Arc<SegmentLease>>)> + '_ {
+        self.leased.iter().map(|(&(lane, index), segment_lease)| (lane, index, segment_lease.as_ref()))
     }
 
     /// Entries in hand of a lane that are not intended yet.
     pub(super) fn left(&self, lane: Lane) -> usize {
-        let left = |hand: &Hand<P>| hand.held.segment.entries.len() - hand.next as usize;
-        let unclaimed = self.unclaimed.iter().flatten().filter(|held| held.lane() == lane);
+        let left = |hand: &Hand<P>| hand.leased.segment.entries.len() - hand.next as usize;
+        let unclaimed = self.unclaimed.iter().flatten().filter(|leased| leased.lane() == lane);
         self.hands[lane as usize].iter().map(left).sum::<usize>()
-            + unclaimed.map(|held| held.segment.entries.len()).sum::<usize>()
+            + unclaimed.map(|leased| leased.segment.entries.len()).sum::<usize>()
             + self.unpaid[lane as usize]
     }
 
     /// Every segment that may still be written, for a look at what the sender says now.
-    pub(super) fn held(&self) -> impl Iterator<Item = &Arc<Held<P>>> {
-        let hands = self.hands.iter().flatten().map(|hand| &hand.held);
-        hands.chain(self.ready.iter().flatten().map(|job| &job.held))
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Arc<LeasedSegment<P>>> {
+        let hands = self.hands.iter().flatten().map(|hand| &hand.leased);
+        hands.chain(self.ready.iter().flatten().map(|job| &job.leased))
     }
 
     /// A segment has to be paid for before it is admitted.
-    pub(super) fn expect_money(&mut self, held: &Held<P>) {
-        self.leased.insert((held.lane(), held.index), held.tenure.clone());
-        self.unpaid[held.lane() as usize] += held.segment.entries.len();
+    pub(super) fn expect_money(&mut self, leased: &LeasedSegment<P>) {
+        self.leased.insert((leased.lane(), leased.index), leased.segment_lease.clone());
+        self.unpaid[leased.lane() as usize] += leased.segment.entries.len();
     }
 
     /// It is known what of it is paid for.
-    pub(super) fn money_came(&mut self, held: &Held<P>) {
-        self.unpaid[held.lane() as usize] -= held.segment.entries.len();
+    pub(super) fn money_came(&mut self, leased: &LeasedSegment<P>) {
+        self.unpaid[leased.lane() as usize] -= leased.segment.entries.len();
     }
 
     /// A segment has to be claimed before it is admitted.
-    pub(super) fn expect(&mut self, held: Arc<Held<P>>) {
-        self.leased.insert((held.lane(), held.index), held.tenure.clone());
-        self.unclaimed[0].push(held);
+    pub(super) fn expect(&mut self, leased: Arc<LeasedSegment<P>>) {
+        self.leased.insert((leased.lane(), leased.index), leased.segment_lease.clone());
+        self.unclaimed[0].push(leased);
     }
 
     /// There are segments to be claimed.
@@ -207,12 +207,12 @@ impl<P> Desk<P> {
     /// Claims what has to be claimed, by the append that is being made.
     pub(super) fn claim(&mut self, intended: &mut Intended<P>, now: Timestamp) {
         let Some(node) = &self.node else { return };
-        for held in &self.unclaimed[0] {
+        for leased in &self.unclaimed[0] {
             intended.intents.push(Outcome::Claim(Claim {
                 route: self.route.clone(),
-                lane: held.lane(),
-                segment: held.index,
-                entries: held.segment.entries.len() as u32,
+                lane: leased.lane(),
+                segment: leased.index,
+                entries: leased.segment.entries.len() as u32,
                 node: node.clone(),
                 at: now,
             }));
@@ -228,54 +228,54 @@ impl<P> Desk<P> {
     }
 
     /// A segment that was claimed is over, or another's.
-    pub(super) fn pass_over(&mut self, held: Arc<Held<P>>, is_over: bool) {
+    pub(super) fn pass_over(&mut self, leased: Arc<LeasedSegment<P>>, is_over: bool) {
         match is_over {
-            true => self.done.push(held),
+            true => self.done.push(leased),
             false => {
-                self.leased.remove(&(held.lane(), held.index));
+                self.leased.remove(&(leased.lane(), leased.index));
             }
         }
     }
 
     /// Takes a segment in, goes on where an earlier process stopped, and says what becomes of what that left open.
-    pub(super) fn admit<C: Craft<Prepared = P>>(
+    pub(super) fn admit<C: ChannelEncoder<Prepared = P>>(
         &mut self,
-        craft: &C,
-        held: Arc<Held<P>>,
+        encoder: &C,
+        leased: Arc<LeasedSegment<P>>,
         progress: &Progress,
         gave_back: impl Fn(&Entry) -> bool,
         now: Timestamp,
     ) {
-        self.leased.insert((held.lane(), held.index), held.tenure.clone());
-        self.note_interrupted(craft, &held, progress, now);
-        let entries = &held.segment.entries;
+        self.leased.insert((leased.lane(), leased.index), leased.segment_lease.clone());
+        self.note_interrupted(encoder, &leased, progress, now);
+        let entries = &leased.segment.entries;
         let mut next = progress.intended_to.min(entries.len() as u32);
         while entries.get(next as usize).is_some_and(&gave_back) {
             next += 1;
         }
-        let lane = held.lane() as usize;
-        self.hands[lane].push_back(Hand { held, next });
+        let lane = leased.lane() as usize;
+        self.hands[lane].push_back(Hand { leased, next });
         self.drop_finished_hands(lane);
     }
 
     /// Of what was intended and has no outcome nobody knows whether it was written. Where that does not matter it is planned again.
-    fn note_interrupted<C: Craft<Prepared = P>>(
+    fn note_interrupted<C: ChannelEncoder<Prepared = P>>(
         &mut self,
-        craft: &C,
-        held: &Arc<Held<P>>,
+        encoder: &C,
+        leased: &Arc<LeasedSegment<P>>,
         progress: &Progress,
         now: Timestamp,
     ) {
         for &(place, seen) in &progress.unresolved {
-            let Some(entry) = held.segment.entries.get(place as usize) else { continue };
-            let units = craft.units(&held.segment, &held.prepared, entry).max(1);
-            let job = Job { held: Arc::clone(held), place, units };
+            let Some(entry) = leased.segment.entries.get(place as usize) else { continue };
+            let units = encoder.units(&leased.segment, &leased.prepared, entry).max(1);
+            let job = Job { leased: Arc::clone(leased), place, units };
             if let Some(why) = repeated::<C>(&job, now) {
-                self.note_again(job.whole(), held, now, AttemptResultRef::NotTried { why });
+                self.note_again(job.whole(), leased, now, AttemptResultRef::NotTried { why });
                 continue;
             }
             for part in (1..=units).filter(|part| !seen.has(*part)) {
-                self.note_again(job.of(part), held, now, AttemptResultRef::Unknown { text: LOST_IN_CRASH });
+                self.note_again(job.of(part), leased, now, AttemptResultRef::Unknown { text: LOST_IN_CRASH });
             }
         }
     }
@@ -284,17 +284,21 @@ impl<P> Desk<P> {
     fn note_again(
         &mut self,
         of: AttemptRef,
-        held: &Arc<Held<P>>,
+        leased: &Arc<LeasedSegment<P>>,
         now: Timestamp,
         result: AttemptResultRef<'_>,
     ) {
-        held.opened(1);
-        let settled = Settled { held: Arc::clone(held), units: 1, slots: 0 };
+        leased.opened(1);
+        let settled = Settled { leased: Arc::clone(leased), units: 1, slots: 0 };
         self.pending.note_attempt(of, &self.route, now, result, Some(settled));
     }
 
     /// Chooses what is written next, emergency first, entries in order. Slots are taken at once.
-    pub(super) fn intend<C: Craft<Prepared = P>>(&mut self, craft: &C, now: Timestamp) -> Intended<P> {
+    pub(super) fn intend<C: ChannelEncoder<Prepared = P>>(
+        &mut self,
+        encoder: &C,
+        now: Timestamp,
+    ) -> Intended<P> {
         let mut intended = Intended::default();
         let mut chosen = 0;
         for lane in 0..Lane::ALL.len() {
@@ -302,13 +306,13 @@ impl<P> Desk<P> {
             let mut ready = self.ready_before(lane) + chosen;
             while let Some(hand) = self.hands[lane].front_mut() {
                 let mut from = hand.next;
-                while let Some(entry) = hand.held.segment.entries.get(hand.next as usize) {
-                    if let Some(why) = over(&hand.held, hand.next, entry, now) {
+                while let Some(entry) = hand.leased.segment.entries.get(hand.next as usize) {
+                    if let Some(why) = over(&hand.leased, hand.next, entry, now) {
                         intended.passed_over(&self.route, hand, from, now, why);
                         from = hand.next;
                         continue;
                     }
-                    let units = craft.units(&hand.held.segment, &hand.held.prepared, entry).max(1);
+                    let units = encoder.units(&hand.leased.segment, &hand.leased.prepared, entry).max(1);
                     let cost = u32::from(units);
                     // What is larger than the window goes alone; so does what is larger than the batch.
                     let fits_window = self.out + cost <= self.slots || self.out == 0;
@@ -319,14 +323,14 @@ impl<P> Desk<P> {
                     self.out += cost;
                     ready += cost;
                     chosen += cost;
-                    hand.held.opened(cost);
-                    intended.jobs.push(Job { held: Arc::clone(&hand.held), place: hand.next, units });
+                    hand.leased.opened(cost);
+                    intended.jobs.push(Job { leased: Arc::clone(&hand.leased), place: hand.next, units });
                     hand.next += 1;
                 }
                 if hand.next > from {
-                    intended.intents.push(intent(&self.route, &hand.held, from, hand.next, now));
+                    intended.intents.push(intent(&self.route, &hand.leased, from, hand.next, now));
                 }
-                if (hand.next as usize) < hand.held.segment.entries.len() {
+                if (hand.next as usize) < hand.leased.segment.entries.len() {
                     return intended;
                 }
                 self.drop_finished_hands(lane);
@@ -346,16 +350,16 @@ impl<P> Desk<P> {
     pub(super) fn clear(&mut self, intended: Intended<P>, given_back: &PassedOver, now: Timestamp) {
         self.settle(intended.over);
         for job in intended.jobs {
-            if job.held.is_lost() {
+            if job.leased.is_lost() {
                 // Another's claim came before: what was intended is void.
                 self.forget(&job);
                 continue;
             }
-            if given_back.contains(&(job.held.lane(), job.held.index, job.place)) {
+            if given_back.contains(&(job.leased.lane(), job.leased.index, job.place)) {
                 self.give_back(&job, NotTried::Closing, now);
                 continue;
             }
-            let lane = job.held.lane() as usize;
+            let lane = job.leased.lane() as usize;
             self.ready_units[lane] += u32::from(job.units);
             self.ready[lane].push_back(job);
         }
@@ -368,9 +372,9 @@ impl<P> Desk<P> {
 
     /// That append is on disk.
     pub(super) fn settle(&mut self, settled: impl IntoIterator<Item = Settled<P>>) {
-        for Settled { held, units, .. } in settled {
-            if held.closed(units) {
-                self.done.push(held);
+        for Settled { leased, units, .. } in settled {
+            if leased.closed(units) {
+                self.done.push(leased);
             }
         }
     }
@@ -380,7 +384,7 @@ impl<P> Desk<P> {
         for lane in 0..=up_to as usize {
             while let Some(job) = self.ready[lane].pop_front() {
                 self.ready_units[lane] -= u32::from(job.units);
-                if job.held.is_lost() {
+                if job.leased.is_lost() {
                     self.forget(&job);
                     continue;
                 }
@@ -395,17 +399,17 @@ impl<P> Desk<P> {
 
     /// An entry that was not written after all: it is the next of its lane.
     pub(super) fn put_back(&mut self, job: Job<P>) {
-        if job.held.is_lost() {
+        if job.leased.is_lost() {
             return self.forget(&job);
         }
-        let lane = job.held.lane() as usize;
+        let lane = job.leased.lane() as usize;
         self.ready_units[lane] += u32::from(job.units);
         self.ready[lane].push_front(job);
     }
 
     /// What became of a part.
     pub(super) fn note_part(&mut self, job: &Job<P>, part: u8, now: Timestamp, result: AttemptResultRef<'_>) {
-        let settled = Settled { held: Arc::clone(&job.held), units: 1, slots: 1 };
+        let settled = Settled { leased: Arc::clone(&job.leased), units: 1, slots: 1 };
         self.pending.note_attempt(job.of(part), &self.route, now, result, Some(settled));
     }
 
@@ -416,12 +420,12 @@ impl<P> Desk<P> {
 
     /// What became of an attempt as a whole, whatever its parts.
     pub(super) fn note_whole(&mut self, job: &Job<P>, now: Timestamp, result: AttemptResultRef<'_>) {
-        if matches!(result, AttemptResultRef::NotTried { .. }) && job.held.is_lost() {
+        if matches!(result, AttemptResultRef::NotTried { .. }) && job.leased.is_lost() {
             // Whoever has it now says what becomes of it.
             return self.forget(job);
         }
         let units = u32::from(job.units);
-        let settled = Settled { held: Arc::clone(&job.held), units, slots: units };
+        let settled = Settled { leased: Arc::clone(&job.leased), units, slots: units };
         self.pending.note_attempt(job.whole(), &self.route, now, result, Some(settled));
     }
 
@@ -433,19 +437,24 @@ impl<P> Desk<P> {
 
     /// Lets go of segments that are another's now, or may be; says which.
     pub(super) fn drop_lost(&mut self, now: Instant) -> Vec<(Lane, u64)> {
-        let is_lost =
-            |tenure: &Option<Arc<Tenure>>| tenure.as_ref().is_some_and(|tenure| tenure.is_lost(now));
-        let lost: BTreeSet<(Lane, u64)> =
-            self.leased.iter().filter(|(_, tenure)| is_lost(tenure)).map(|(place, _)| *place).collect();
+        let is_lost = |segment_lease: &Option<Arc<SegmentLease>>| {
+            segment_lease.as_ref().is_some_and(|segment_lease| segment_lease.is_lost(now))
+        };
+        let lost: BTreeSet<(Lane, u64)> = self
+            .leased
+            .iter()
+            .filter(|(_, segment_lease)| is_lost(segment_lease))
+            .map(|(place, _)| *place)
+            .collect();
         if lost.is_empty() {
             return Vec::new();
         }
-        let has = |held: &Held<P>| lost.contains(&(held.lane(), held.index));
+        let has = |leased: &LeasedSegment<P>| lost.contains(&(leased.lane(), leased.index));
         for lane in 0..Lane::ALL.len() {
-            self.hands[lane].retain(|hand| !has(&hand.held));
+            self.hands[lane].retain(|hand| !has(&hand.leased));
             let before = std::mem::take(&mut self.ready[lane]);
             for job in before {
-                match has(&job.held) {
+                match has(&job.leased) {
                     false => self.ready[lane].push_back(job),
                     true => {
                         self.ready_units[lane] -= u32::from(job.units);
@@ -454,7 +463,7 @@ impl<P> Desk<P> {
                 }
             }
         }
-        self.unclaimed[0].retain(|held| !has(held));
+        self.unclaimed[0].retain(|leased| !has(leased));
         self.leased.retain(|place, _| !lost.contains(place));
         lost.into_iter().collect()
     }
@@ -464,9 +473,9 @@ impl<P> Desk<P> {
         let mut handed = Vec::new();
         for lane in 0..Lane::ALL.len() {
             self.hands[lane].retain(|hand| {
-                let rests = hand.held.is_at_rest();
+                let rests = hand.leased.is_at_rest();
                 if rests {
-                    handed.push((hand.held.lane(), hand.held.index));
+                    handed.push((hand.leased.lane(), hand.leased.index));
                 }
                 !rests
             });
@@ -501,20 +510,20 @@ impl<P> Desk<P> {
         self.hands.iter_mut().for_each(VecDeque::clear);
         self.unclaimed.iter_mut().for_each(Vec::clear);
         let leased = std::mem::take(&mut self.leased).into_iter();
-        let ours = |tenure: &Option<Arc<Tenure>>| {
-            tenure.as_ref().is_none_or(|tenure| !tenure.is_lost(Instant::now()))
+        let ours = |segment_lease: &Option<Arc<SegmentLease>>| {
+            segment_lease.as_ref().is_none_or(|segment_lease| !segment_lease.is_lost(Instant::now()))
         };
-        leased.filter(|(_, tenure)| ours(tenure)).map(|(place, _)| place).collect()
+        leased.filter(|(_, segment_lease)| ours(segment_lease)).map(|(place, _)| place).collect()
     }
 
     /// Segments that are over and on disk: to be acknowledged.
-    pub(super) fn take_done(&mut self) -> Vec<Arc<Held<P>>> {
+    pub(super) fn take_done(&mut self) -> Vec<Arc<LeasedSegment<P>>> {
         let mut done = std::mem::take(&mut self.done);
-        for held in &done {
-            self.leased.remove(&(held.lane(), held.index));
+        for leased in &done {
+            self.leased.remove(&(leased.lane(), leased.index));
         }
         // What is another's now is for that one to acknowledge.
-        done.retain(|held| !held.is_lost());
+        done.retain(|leased| !leased.is_lost());
         done
     }
 
@@ -539,7 +548,7 @@ impl<P> Desk<P> {
     fn give_back_refused(&mut self, lane: usize, now: Timestamp) {
         for _ in 0..self.hands[lane].len() {
             let Some(hand) = self.hands[lane].pop_front() else { return };
-            match refusal(&hand.held, now) {
+            match refusal(&hand.leased, now) {
                 None => self.hands[lane].push_back(hand),
                 Some(why) => self.give_back_rest(hand, why, now),
             }
@@ -547,25 +556,26 @@ impl<P> Desk<P> {
     }
 
     fn give_back_rest(&mut self, hand: Hand<P>, why: NotTried, now: Timestamp) {
-        let Hand { held, next } = hand;
-        let places = next..held.segment.entries.len() as u32;
+        let Hand { leased, next } = hand;
+        let places = next..leased.segment.entries.len() as u32;
         for from in places.clone().step_by(TOGETHER_MAX as usize) {
             let (node, route) = (self.node.as_deref(), &self.route);
             let places = from..places.end.min(from + TOGETHER_MAX);
-            self.pending.note_together(|batch| give_back_places(batch, node, route, &held, places, why, now));
+            self.pending
+                .note_together(|batch| give_back_places(batch, node, route, &leased, places, why, now));
         }
-        if held.closed(1) {
-            self.done.push(held);
+        if leased.closed(1) {
+            self.done.push(leased);
         }
     }
 
     fn drop_finished_hands(&mut self, lane: usize) {
         while let Some(hand) = self.hands[lane].front()
-            && hand.next as usize >= hand.held.segment.entries.len()
+            && hand.next as usize >= hand.leased.segment.entries.len()
             && let Some(hand) = self.hands[lane].pop_front()
         {
-            if hand.held.closed(1) {
-                self.done.push(hand.held);
+            if hand.leased.closed(1) {
+                self.done.push(hand.leased);
             }
         }
     }
@@ -579,8 +589,8 @@ enum Over {
     Now(AttemptResult),
 }
 
-fn over<P>(held: &Held<P>, place: u32, entry: &Entry, now: Timestamp) -> Option<Over> {
-    let unpaid = match held.pass(place) {
+fn over<P>(leased: &LeasedSegment<P>, place: u32, entry: &Entry, now: Timestamp) -> Option<Over> {
+    let unpaid = match leased.pass(place) {
         Some(Pass::Over) => return Some(Over::Before),
         Some(Pass::Unpaid(unpaid)) => Some(unpaid),
         None => None,
@@ -601,19 +611,19 @@ fn give_back_places<P>(
     batch: &mut Batch<Settled<P>>,
     node: Option<&str>,
     route: &str,
-    held: &Arc<Held<P>>,
+    leased: &Arc<LeasedSegment<P>>,
     places: std::ops::Range<u32>,
     why: NotTried,
     now: Timestamp,
 ) {
     if let Some(node) = node {
         batch.note(&Outcome::By { node: node.to_owned() }, None);
-        batch.note(&intent(route, held, places.start, places.end, now), None);
+        batch.note(&intent(route, leased, places.start, places.end, now), None);
     }
     for place in places {
-        held.opened(1);
-        let job = Job { held: Arc::clone(held), place, units: 1 };
-        let settled = Settled { held: Arc::clone(held), units: 1, slots: 0 };
+        leased.opened(1);
+        let job = Job { leased: Arc::clone(leased), place, units: 1 };
+        let settled = Settled { leased: Arc::clone(leased), units: 1, slots: 0 };
         batch.note_attempt(job.whole(), route, now, AttemptResultRef::NotTried { why }, Some(settled));
     }
 }
@@ -628,7 +638,7 @@ pub(super) fn note_in<P>(
     result: AttemptResultRef<'_>,
 ) {
     let of = job.of(part);
-    batch.note_attempt(of, route, at, result, Some(Settled { held: job.held, units: 1, slots: 1 }));
+    batch.note_attempt(of, route, at, result, Some(Settled { leased: job.leased, units: 1, slots: 1 }));
 }
 
 /// Said of what was intended before a crash and has no outcome.
@@ -636,7 +646,7 @@ const LOST_IN_CRASH: &str = "perhaps written before the gateway was interrupted"
 
 /// Why something that was interrupted is given back instead of told as unknown: writing it again is no harm, and it will be. What will
 /// not be may have arrived, so that nobody knows.
-fn repeated<C: Craft>(job: &Job<C::Prepared>, now: Timestamp) -> Option<NotTried> {
+fn repeated<C: ChannelEncoder>(job: &Job<C::Prepared>, now: Timestamp) -> Option<NotTried> {
     match refusal_of(job, now) {
         _ if !C::REPEATABLE => None,
         Some(NotTried::Stopped | NotTried::Expired) => None,
@@ -645,27 +655,27 @@ fn repeated<C: Craft>(job: &Job<C::Prepared>, now: Timestamp) -> Option<NotTried
 }
 
 /// Why nothing more of a segment may be written.
-pub(super) fn refusal<P>(held: &Held<P>, now: Timestamp) -> Option<NotTried> {
-    held.refusal().or((now > held.segment.expires).then_some(NotTried::Expired))
+pub(super) fn refusal<P>(leased: &LeasedSegment<P>, now: Timestamp) -> Option<NotTried> {
+    leased.refusal().or((now > leased.segment.expires).then_some(NotTried::Expired))
 }
 
 /// Why an entry may not be written: as its segment, and its own end.
 pub(super) fn refusal_of<P>(job: &Job<P>, now: Timestamp) -> Option<NotTried> {
     let over = job.entry().expires.is_some_and(|expires| now > expires);
-    refusal(&job.held, now).or(over.then_some(NotTried::Expired))
+    refusal(&job.leased, now).or(over.then_some(NotTried::Expired))
 }
 
 fn attempt(route: &str, of: AttemptRef, at: Timestamp, result: AttemptResult) -> Outcome {
     Outcome::Attempt { of, route: route.to_owned(), at, result }
 }
 
-fn intent<P>(route: &str, held: &Held<P>, from: u32, to: u32, at: Timestamp) -> Outcome {
-    let entries = &held.segment.entries[from as usize..to as usize];
+fn intent<P>(route: &str, leased: &LeasedSegment<P>, from: u32, to: u32, at: Timestamp) -> Outcome {
+    let entries = &leased.segment.entries[from as usize..to as usize];
     Outcome::Intent(Intent {
         route: route.to_owned(),
-        lane: held.lane(),
-        segment: held.index,
-        alert: held.segment.alert,
+        lane: leased.lane(),
+        segment: leased.index,
+        alert: leased.segment.alert,
         from,
         attempts: entries.iter().map(|entry| (entry.endpoint, entry.attempt)).collect(),
         at,

@@ -11,8 +11,8 @@ use pace::{Limiter, RATE_MIN};
 use records::{RATES_ASKED, RATES_GRANTED, RateAsk, RateAsks, RateGrant, RateGrants};
 use tokio::sync::{Notify, watch};
 
-use super::allotting::settings;
-use crate::world::Stop;
+use super::rate_allocator::settings;
+use crate::context::Stop;
 
 /// A share is asked for again so often in its life.
 const ASKS_PER_LIFE: u32 = 6;
@@ -40,7 +40,7 @@ pub(crate) struct Share {
     state: Mutex<State>,
     needs: Needs,
     news: News,
-    desk: Weak<Desk>,
+    desk: Weak<RateClient>,
 }
 
 struct State {
@@ -139,7 +139,7 @@ fn encode(node: &str, route: &str, ask: pace::share::Ask) -> RateAsk {
 }
 
 /// All shares of this process.
-pub(crate) struct Desk {
+pub(crate) struct RateClient {
     node: String,
     lasts: Duration,
     shares: Mutex<Vec<Weak<Share>>>,
@@ -151,17 +151,17 @@ pub(crate) struct Desk {
     stop: watch::Sender<bool>,
 }
 
-impl Desk {
+impl RateClient {
     pub(super) fn start(
         bus: &dyn Bus,
         cores: &Cores,
         node: &str,
         lasts: Duration,
-    ) -> Result<Arc<Desk>, BusError> {
+    ) -> Result<Arc<RateClient>, BusError> {
         let asked = bus.topic_with(RATES_ASKED, &settings())?;
         let granted = bus.topic_with(RATES_GRANTED, &settings())?;
         let (stop, stopping) = Stop::pair();
-        let desk = Arc::new(Desk {
+        let desk = Arc::new(RateClient {
             node: node.to_owned(),
             lasts,
             shares: Mutex::default(),
@@ -259,7 +259,7 @@ impl Drop for Share {
 }
 
 /// Asks when it is time, and takes up what is granted.
-async fn work(desk: Weak<Desk>, asked: Arc<dyn Topic>, granted: Arc<dyn Topic>, mut stop: Stop) {
+async fn work(desk: Weak<RateClient>, asked: Arc<dyn Topic>, granted: Arc<dyn Topic>, mut stop: Stop) {
     let mut read = granted.latest().await.unwrap_or_else(|_| granted.head());
     let mut allots = String::new();
     let mut due = Instant::now();
@@ -323,17 +323,17 @@ pub(super) async fn newest(granted: &dyn Topic, read: &mut u64) -> Option<RateGr
 
 /// A route's limiter, kept to what this process may use of the route's rate.
 #[derive(Default)]
-pub(crate) struct Metered {
+pub(crate) struct SharedLimiter {
     share: Option<Arc<Share>>,
     /// What of the whole the limiter was told last.
     part: f64,
 }
 
-impl Metered {
+impl SharedLimiter {
     /// Nothing is granted until the share says so.
     pub(crate) fn begin(&mut self, share: Arc<Share>, limiter: &mut Limiter, now: Instant) {
         limiter.set_share(0.0, now);
-        *self = Metered { share: Some(share), part: 0.0 };
+        *self = SharedLimiter { share: Some(share), part: 0.0 };
     }
 
     /// Before each look at the limiter: `agreed` is the whole route's rate, messages per second.
@@ -357,17 +357,17 @@ impl Metered {
     }
 
     /// What can be expected of the limiter.
-    pub(crate) fn outlook(&mut self, limiter: &mut Limiter, agreed: f64, now: Instant) -> Outlook {
+    pub(crate) fn outlook(&mut self, limiter: &mut Limiter, agreed: f64, now: Instant) -> RateShareView {
         self.keep(limiter, agreed, now);
         let has = limiter.coming_share() > 0.0;
         let begins = has.then(|| limiter.next(now).unwrap_or(now));
-        Outlook { rate: rate_here(limiter), begins }
+        RateShareView { rate: rate_here(limiter), begins }
     }
 }
 
 /// What a process may send of a route.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Outlook {
+pub(crate) struct RateShareView {
     /// Messages per second, after a moment; 0 is unlimited.
     pub(crate) rate: f64,
     /// From when on; nothing: other processes have all of it.

@@ -1,8 +1,7 @@
-mod desk;
 mod flow;
 mod paid;
-mod recovery;
 mod repeated;
+mod send_queue;
 mod several;
 
 use std::sync::Arc;
@@ -12,16 +11,16 @@ use records::{
     Timestamp,
 };
 
-use super::{Craft, Held};
+use super::{ChannelEncoder, LeasedSegment};
 
-const ROUTE: &str = "route";
-const NOW: Timestamp = Timestamp(1_000_000_000);
+pub(crate) const ROUTE: &str = "route";
+pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000);
 
 /// An entry costs as many units as its address says.
 #[derive(Debug, Clone)]
 struct ByAddress;
 
-impl Craft for ByAddress {
+impl ChannelEncoder for ByAddress {
     type Prepared = ();
     fn prepare(&self, _segment: &Segment) {}
     fn units(&self, _segment: &Segment, _prepared: &(), entry: &Entry) -> u8 {
@@ -30,7 +29,7 @@ impl Craft for ByAddress {
 }
 
 /// A segment whose entries cost these units; endpoints are numbered from `first` on.
-fn segment(alert: u64, lane: Lane, first: u32, units: &[u8]) -> Segment {
+pub(crate) fn segment(alert: u64, lane: Lane, first: u32, units: &[u8]) -> Segment {
     let entries = (first..).zip(units).map(|(endpoint, units)| Entry {
         expires: None,
         endpoint: EndpointNo(endpoint),
@@ -59,11 +58,11 @@ fn segment(alert: u64, lane: Lane, first: u32, units: &[u8]) -> Segment {
     }
 }
 
-fn held(index: u64, segment: Segment) -> Arc<Held<()>> {
-    Arc::new(Held::new(index, 0, segment.lane, segment, ()))
+fn leased(index: u64, segment: Segment) -> Arc<LeasedSegment<()>> {
+    Arc::new(LeasedSegment::new(index, 0, segment.lane, segment, ()))
 }
 
-fn intent(segment: &Segment, index: u64, from: u32, to: u32) -> Outcome {
+pub(crate) fn intent(segment: &Segment, index: u64, from: u32, to: u32) -> Outcome {
     let entries = &segment.entries[from as usize..to as usize];
     Outcome::Intent(Intent {
         route: segment.route.clone(),
@@ -76,13 +75,19 @@ fn intent(segment: &Segment, index: u64, from: u32, to: u32) -> Outcome {
     })
 }
 
-fn attempt(segment: &Segment, place: usize, part: u8, parts: u8, result: AttemptResult) -> Outcome {
+pub(crate) fn attempt(
+    segment: &Segment,
+    place: usize,
+    part: u8,
+    parts: u8,
+    result: AttemptResult,
+) -> Outcome {
     let entry = &segment.entries[place];
     let of =
         AttemptRef { alert: segment.alert, endpoint: entry.endpoint, attempt: entry.attempt, part, parts };
     Outcome::Attempt { of, route: segment.route.clone(), at: NOW, result }
 }
 
-fn accepted() -> AttemptResult {
+pub(crate) fn accepted() -> AttemptResult {
     AttemptResult::Accepted { keys: vec![1], id: "1".to_owned() }
 }

@@ -9,10 +9,10 @@ use net::Cores;
 use records::{Lane, OUTCOMES, Segment, decode_outcomes};
 use tokio::sync::watch;
 
-use super::ledger::{Claimed, Ledger, Place};
-use super::tenure::Tenure;
-use crate::feed::GROUP;
-use crate::world::Stop;
+use super::claims::{Claimed, Claims, Place};
+use super::segment_lease::SegmentLease;
+use crate::context::SEGMENT_GROUP;
+use crate::context::Stop;
 
 /// Records read at a time.
 const READ_RECORDS: usize = 1_000;
@@ -28,7 +28,7 @@ const FIRST_OCTETS: usize = 4 * 1024 * 1024;
 /// See the module.
 pub(crate) struct Follower {
     topic: Arc<dyn Topic>,
-    ledger: Arc<Mutex<Ledger>>,
+    claims: Arc<Mutex<Claims>>,
     passed: watch::Receiver<u64>,
     stop: watch::Sender<bool>,
 }
@@ -38,11 +38,11 @@ impl Follower {
     pub(super) fn start(bus: &Arc<dyn Bus>, cores: &Cores, node: &str) -> Result<Follower, BusError> {
         let topic = bus.topic(OUTCOMES)?;
         let began = begin(&**bus, &*topic)?;
-        let ledger = Arc::new(Mutex::new(Ledger::new(node, began)));
+        let claims = Arc::new(Mutex::new(Claims::new(node, began)));
         let (tell, passed) = watch::channel(began);
         let (stop, stopping) = Stop::pair();
-        cores.spawn_on(cores.next(), follow(Arc::clone(&topic), Arc::clone(&ledger), tell, stopping));
-        Ok(Follower { topic, ledger, passed, stop })
+        cores.spawn_on(cores.next(), follow(Arc::clone(&topic), Arc::clone(&claims), tell, stopping));
+        Ok(Follower { topic, claims, passed, stop })
     }
 
     pub(super) fn stop(&self) {
@@ -50,31 +50,31 @@ impl Follower {
     }
 
     /// A claim is about to be written.
-    pub(crate) fn expect(&self, route: &str, lane: Lane, index: u64, tenure: Arc<Tenure>) {
-        let mut ledger = self.ledger();
-        let place = ledger.place(route, lane, index);
-        ledger.expect(place, tenure);
+    pub(crate) fn expect(&self, route: &str, lane: Lane, index: u64, segment_lease: Arc<SegmentLease>) {
+        let mut claims = self.claims();
+        let place = claims.place(route, lane, index);
+        claims.expect(place, segment_lease);
     }
 
     /// Nothing is to be done with a segment any more.
     pub(crate) fn let_go(&self, route: &str, lane: Lane, index: u64) {
-        let mut ledger = self.ledger();
-        let place = ledger.place(route, lane, index);
-        ledger.let_go(&place);
+        let mut claims = self.claims();
+        let place = claims.place(route, lane, index);
+        claims.let_go(&place);
     }
 
     /// Places of a segment of ours that another has given back before we came to them.
     pub(crate) fn given_back(&self, route: &str, lane: Lane, index: u64) -> BTreeSet<u32> {
-        let mut ledger = self.ledger();
-        let place = ledger.place(route, lane, index);
-        ledger.given_back(&place)
+        let mut claims = self.claims();
+        let place = claims.place(route, lane, index);
+        claims.given_back(&place)
     }
 
     /// Whether somebody claimed a segment before we did, or may have.
     pub(crate) fn was_claimed(&self, segment: &Segment, lane: Lane, index: u64) -> bool {
-        let mut ledger = self.ledger();
-        let place = ledger.place(&segment.route, lane, index);
-        ledger.was_claimed(&place, segment.outcomes_from)
+        let mut claims = self.claims();
+        let place = claims.place(&segment.route, lane, index);
+        claims.was_claimed(&place, segment.outcomes_from)
     }
 
     /// Resolves when a record, and all before it, are known. False: it reads no more.
@@ -85,17 +85,17 @@ impl Follower {
     /// What our claim by a record came to, which was passed.
     pub(crate) async fn settle(&self, segment: &Segment, lane: Lane, index: u64, record: u64) -> Claimed {
         let (place, began, claimed) = {
-            let mut ledger = self.ledger();
-            let place = ledger.place(&segment.route, lane, index);
-            let claimed = ledger.settle(&place, record);
-            (place, ledger.began, claimed)
+            let mut claims = self.claims();
+            let place = claims.place(&segment.route, lane, index);
+            let claimed = claims.settle(&place, record);
+            (place, claims.began, claimed)
         };
         if segment.outcomes_from >= began || !matches!(claimed, Claimed::Ours(_)) {
             return claimed;
         }
         // It was made before what we have read: rarely, since reading began at the first that was not over.
         let older = Older {
-            node: self.ledger().node().to_owned(),
+            node: self.claims().node().to_owned(),
             topic: Arc::clone(&self.topic),
             place: place.clone(),
             segment: segment.clone(),
@@ -103,7 +103,7 @@ impl Follower {
         };
         match tokio::task::spawn_blocking(move || older.read()).await {
             Ok(Ok((claimed, given_back))) => {
-                self.ledger().give_back(&place, given_back);
+                self.claims().give_back(&place, given_back);
                 claimed
             }
             Ok(Err(error)) => {
@@ -114,8 +114,8 @@ impl Follower {
         }
     }
 
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    fn claims(&self) -> MutexGuard<'_, Claims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -123,7 +123,7 @@ impl Follower {
 fn begin(bus: &dyn Bus, outcomes: &dyn Topic) -> Result<u64, BusError> {
     let mut from = outcomes.head();
     for name in bus.topics("segments/")? {
-        let (topic, group) = (bus.topic(&name)?, bus.group(&name, GROUP)?);
+        let (topic, group) = (bus.topic(&name)?, bus.group(&name, SEGMENT_GROUP)?);
         let first = topic.read(group.low_water(), FIRST_SEGMENTS, FIRST_OCTETS)?;
         for segment in first.iter().filter_map(|record| Segment::decode(&record.octets).ok()) {
             from = from.min(segment.outcomes_from);
@@ -134,7 +134,7 @@ fn begin(bus: &dyn Bus, outcomes: &dyn Topic) -> Result<u64, BusError> {
 
 async fn follow(
     topic: Arc<dyn Topic>,
-    ledger: Arc<Mutex<Ledger>>,
+    claims: Arc<Mutex<Claims>>,
     passed: watch::Sender<u64>,
     mut stop: Stop,
 ) {
@@ -152,7 +152,7 @@ async fn follow(
             },
             Ok(records) => {
                 failed = false;
-                next = take(&ledger, &records).max(next);
+                next = take(&claims, &records).max(next);
                 passed.send_replace(next);
             }
             Err(BusError::Closed) => return,
@@ -170,13 +170,13 @@ async fn follow(
 }
 
 /// The place after the last of them.
-fn take(ledger: &Mutex<Ledger>, records: &[Record]) -> u64 {
+fn take(claims: &Mutex<Claims>, records: &[Record]) -> u64 {
     let mut next = 0;
     for record in records {
         next = record.index + 1;
         match decode_outcomes(&record.octets) {
             Ok(outcomes) => {
-                ledger.lock().unwrap_or_else(PoisonError::into_inner).see(record.index, &outcomes);
+                claims.lock().unwrap_or_else(PoisonError::into_inner).see(record.index, &outcomes);
             }
             Err(error) => tracing::error!(index = record.index, %error, "a record of outcomes is skipped"),
         }
@@ -198,11 +198,11 @@ impl Older {
     /// What the claim came to, and what others gave back behind it.
     fn read(&self) -> Result<(Claimed, BTreeSet<u32>), BusError> {
         let low = self.topic.low();
-        let mut ledger = Ledger::new(&self.node, low);
-        let place = ledger.place(&self.place.0, self.place.1, self.place.2);
+        let mut claims = Claims::new(&self.node, low);
+        let place = claims.place(&self.place.0, self.place.1, self.place.2);
         if self.segment.outcomes_from < low {
             tracing::warn!(alert = %self.segment.alert, route = self.segment.route, "the outcomes of an unfinished segment were trimmed");
-            ledger.presume_written(&place, &self.segment);
+            claims.presume_written(&place, &self.segment);
         }
         let mut from = self.segment.outcomes_from.max(low);
         while from <= self.record {
@@ -211,10 +211,10 @@ impl Older {
             from = last.index + 1;
             for record in records.iter().filter(|record| record.index <= self.record) {
                 if let Ok(outcomes) = decode_outcomes(&record.octets) {
-                    ledger.see(record.index, &outcomes);
+                    claims.see(record.index, &outcomes);
                 }
             }
         }
-        Ok((ledger.settle(&place, self.record), ledger.given_back(&place)))
+        Ok((claims.settle(&place, self.record), claims.given_back(&place)))
     }
 }

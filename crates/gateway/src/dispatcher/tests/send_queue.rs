@@ -1,40 +1,44 @@
 //! What is intended next, and what a crash could leave unknown.
 
 use super::*;
-use crate::feed::desk::{Desk, Intended, PassedOver};
-use crate::feed::recovery::Progress;
-use crate::feed::{Job, Lane};
+use crate::dispatcher::send_queue::{Intended, PassedOver, SendQueue};
+use crate::dispatcher::{Job, Lane};
 use crate::journal::Batch;
+use crate::journal::recovery::Progress;
 use records::{ControlState, NotTried};
 use std::collections::BTreeMap;
 
-fn desk(slots: u32) -> Desk<()> {
-    Desk::new(ROUTE, None, slots)
+fn queue(slots: u32) -> SendQueue<()> {
+    SendQueue::new(ROUTE, None, slots)
 }
 
-fn admit(desk: &mut Desk<()>, held: &Arc<Held<()>>) {
-    desk.admit(&ByAddress, Arc::clone(held), &Progress::default(), |_| false, NOW);
+fn admit(queue: &mut SendQueue<()>, leased: &Arc<LeasedSegment<()>>) {
+    queue.admit(&ByAddress, Arc::clone(leased), &Progress::default(), |_| false, NOW);
 }
 
 /// One append: what was noted, and what is intended with it.
-fn append(desk: &mut Desk<()>) -> Vec<Outcome> {
-    let mut batch = desk.pending.take();
-    desk.free(&batch.tags);
-    let mut intended = desk.intend(&ByAddress, NOW);
+fn append(queue: &mut SendQueue<()>) -> Vec<Outcome> {
+    let mut batch = queue.pending.take();
+    queue.free(&batch.tags);
+    let mut intended = queue.intend(&ByAddress, NOW);
     intended.intents.drain(..).for_each(|intent| batch.add(&intent));
     let outcomes = records::decode_outcomes(batch.record()).unwrap();
-    on_disk(desk, batch, intended);
+    on_disk(queue, batch, intended);
     outcomes
 }
 
-fn on_disk(desk: &mut Desk<()>, mut batch: Batch<crate::feed::desk::Settled<()>>, intended: Intended<()>) {
-    desk.settle(batch.tags.drain(..));
-    desk.pending.done(batch);
-    desk.clear(intended, &PassedOver::new(), NOW);
+fn on_disk(
+    queue: &mut SendQueue<()>,
+    mut batch: Batch<crate::dispatcher::send_queue::Settled<()>>,
+    intended: Intended<()>,
+) {
+    queue.settle(batch.tags.drain(..));
+    queue.pending.done(batch);
+    queue.clear(intended, &PassedOver::new(), NOW);
 }
 
-fn pop_all(desk: &mut Desk<()>) -> Vec<Job<()>> {
-    std::iter::from_fn(|| desk.pop(Lane::Routine, NOW)).collect()
+fn pop_all(queue: &mut SendQueue<()>) -> Vec<Job<()>> {
+    std::iter::from_fn(|| queue.pop(Lane::Routine, NOW)).collect()
 }
 
 fn places(jobs: &[Job<()>]) -> Vec<u32> {
@@ -43,33 +47,33 @@ fn places(jobs: &[Job<()>]) -> Vec<u32> {
 
 #[test]
 fn slots_bound_what_is_intended_and_come_back_with_the_append_that_frees_them() {
-    let mut desk = desk(5);
-    let held = held(0, segment(1, Lane::Routine, 0, &[1; 12]));
-    admit(&mut desk, &held);
-    append(&mut desk);
-    let jobs = pop_all(&mut desk);
+    let mut queue = queue(5);
+    let leased = leased(0, segment(1, Lane::Routine, 0, &[1; 12]));
+    admit(&mut queue, &leased);
+    append(&mut queue);
+    let jobs = pop_all(&mut queue);
     assert_eq!(places(&jobs), [0, 1, 2, 3, 4]);
-    assert!(!desk.wants_more());
-    desk.note_part(&jobs[1], 1, NOW, (&accepted()).into());
-    desk.note_part(&jobs[0], 1, NOW, (&accepted()).into());
-    let outcomes = append(&mut desk);
+    assert!(!queue.wants_more());
+    queue.note_part(&jobs[1], 1, NOW, (&accepted()).into());
+    queue.note_part(&jobs[0], 1, NOW, (&accepted()).into());
+    let outcomes = append(&mut queue);
     assert_eq!(outcomes.len(), 3, "two outcomes and an intent in one append: {outcomes:?}");
     assert!(
         matches!(&outcomes[2], Outcome::Intent(intent) if (intent.from, intent.attempts.len()) == (5, 2))
     );
-    assert_eq!(places(&pop_all(&mut desk)), [5, 6]);
+    assert_eq!(places(&pop_all(&mut queue)), [5, 6]);
 }
 
 #[test]
 fn an_entry_past_its_own_end_is_passed_over_by_the_append_that_intends_its_neighbours() {
-    let mut desk = desk(8);
+    let mut queue = queue(8);
     let mut segment = segment(1, Lane::Routine, 0, &[1; 6]);
     for place in [0, 3, 5] {
         segment.entries[place].expires = Some(Timestamp(NOW.0 - 1));
     }
     segment.entries[4].expires = Some(NOW);
-    admit(&mut desk, &held(0, segment));
-    let outcomes = append(&mut desk);
+    admit(&mut queue, &leased(0, segment));
+    let outcomes = append(&mut queue);
     let said: Vec<(u32, usize)> = outcomes
         .iter()
         .map(|outcome| match outcome {
@@ -81,56 +85,56 @@ fn an_entry_past_its_own_end_is_passed_over_by_the_append_that_intends_its_neigh
         })
         .collect();
     assert_eq!(said, [(0, 0), (1, 2), (3, 0), (4, 1), (5, 0)]);
-    let jobs = pop_all(&mut desk);
+    let jobs = pop_all(&mut queue);
     assert_eq!(places(&jobs), [1, 2, 4]);
     for job in &jobs {
-        desk.note_part(job, 1, NOW, (&accepted()).into());
+        queue.note_part(job, 1, NOW, (&accepted()).into());
     }
-    append(&mut desk);
-    assert_eq!(desk.take_done().len(), 1, "the segment is over");
+    append(&mut queue);
+    assert_eq!(queue.take_done().len(), 1, "the segment is over");
 }
 
 #[test]
 fn a_message_larger_than_the_window_goes_alone() {
-    let mut desk = desk(4);
-    admit(&mut desk, &held(0, segment(1, Lane::Routine, 0, &[2, 9, 2])));
+    let mut queue = queue(4);
+    admit(&mut queue, &leased(0, segment(1, Lane::Routine, 0, &[2, 9, 2])));
     for expected in [0, 1, 2] {
-        append(&mut desk);
-        let jobs = pop_all(&mut desk);
+        append(&mut queue);
+        let jobs = pop_all(&mut queue);
         assert_eq!(places(&jobs), [expected]);
-        append(&mut desk);
-        assert!(pop_all(&mut desk).is_empty(), "nothing beside it");
+        append(&mut queue);
+        assert!(pop_all(&mut queue).is_empty(), "nothing beside it");
         for part in 1..=jobs[0].units {
-            desk.note_part(&jobs[0], part, NOW, (&accepted()).into());
+            queue.note_part(&jobs[0], part, NOW, (&accepted()).into());
         }
     }
-    append(&mut desk);
-    assert_eq!(desk.take_done().len(), 1);
+    append(&mut queue);
+    assert_eq!(queue.take_done().len(), 1);
 }
 
 #[test]
 fn an_emergency_does_not_wait_for_what_is_ready_behind_it() {
-    let mut desk = desk(100);
-    desk.set_ahead(4);
-    admit(&mut desk, &held(0, segment(1, Lane::Routine, 0, &[1; 20])));
-    append(&mut desk);
-    admit(&mut desk, &held(0, segment(2, Lane::Emergency, 50, &[1; 6])));
-    assert!(desk.wants_more());
-    append(&mut desk);
-    assert_eq!(places(&pop_all(&mut desk)), [50, 51, 52, 53, 0, 1, 2, 3]);
-    append(&mut desk);
-    assert_eq!(places(&pop_all(&mut desk))[..2], [54, 55]);
+    let mut queue = queue(100);
+    queue.set_ahead(4);
+    admit(&mut queue, &leased(0, segment(1, Lane::Routine, 0, &[1; 20])));
+    append(&mut queue);
+    admit(&mut queue, &leased(0, segment(2, Lane::Emergency, 50, &[1; 6])));
+    assert!(queue.wants_more());
+    append(&mut queue);
+    assert_eq!(places(&pop_all(&mut queue)), [50, 51, 52, 53, 0, 1, 2, 3]);
+    append(&mut queue);
+    assert_eq!(places(&pop_all(&mut queue))[..2], [54, 55]);
 }
 
 #[test]
 fn what_was_put_back_is_next_again() {
-    let mut desk = desk(10);
-    admit(&mut desk, &held(0, segment(1, Lane::Routine, 0, &[1; 3])));
-    append(&mut desk);
-    let jobs = pop_all(&mut desk);
+    let mut queue = queue(10);
+    admit(&mut queue, &leased(0, segment(1, Lane::Routine, 0, &[1; 3])));
+    append(&mut queue);
+    let jobs = pop_all(&mut queue);
     let mut jobs: Vec<_> = jobs.into_iter().rev().collect();
-    jobs.drain(..).for_each(|job| desk.put_back(job));
-    assert_eq!(places(&pop_all(&mut desk)), [0, 1, 2]);
+    jobs.drain(..).for_each(|job| queue.put_back(job));
+    assert_eq!(places(&pop_all(&mut queue)), [0, 1, 2]);
 }
 
 #[test]
@@ -140,35 +144,35 @@ fn a_refused_segment_is_done_when_all_of_it_is_said_on_disk() {
         (ControlState::Stop, Timestamp(i64::MAX), NotTried::Stopped),
         (ControlState::Run, Timestamp(NOW.0 - 1), NotTried::Expired),
     ] {
-        let mut desk = desk(4);
-        let held = held(0, Segment { expires, ..segment(1, Lane::Routine, 0, &[2; 5]) });
-        admit(&mut desk, &held);
+        let mut queue = queue(4);
+        let leased = leased(0, Segment { expires, ..segment(1, Lane::Routine, 0, &[2; 5]) });
+        admit(&mut queue, &leased);
         if state != ControlState::Run {
-            append(&mut desk);
-            held.set_verdict(state);
+            append(&mut queue);
+            leased.set_verdict(state);
         }
-        desk.give_back_all_refused(NOW);
-        assert!(desk.take_done().is_empty());
-        let outcomes = append(&mut desk);
+        queue.give_back_all_refused(NOW);
+        assert!(queue.take_done().is_empty());
+        let outcomes = append(&mut queue);
         let back = outcomes.iter().filter(|outcome| {
             matches!(outcome, Outcome::Attempt { of, result: AttemptResult::NotTried { why: said }, .. }
                 if *said == why && of.parts == 1)
         });
         assert_eq!(back.count(), 5, "{outcomes:?}");
-        assert_eq!(desk.take_done().len(), 1);
-        assert_eq!(desk.leased().count(), 0);
+        assert_eq!(queue.take_done().len(), 1);
+        assert_eq!(queue.leased().count(), 0);
         // Its slots are free again.
-        admit(&mut desk, &super::held(1, segment(2, Lane::Routine, 0, &[2; 5])));
-        append(&mut desk);
-        assert_eq!(pop_all(&mut desk).len(), 2);
+        admit(&mut queue, &super::leased(1, segment(2, Lane::Routine, 0, &[2; 5])));
+        append(&mut queue);
+        assert_eq!(pop_all(&mut queue).len(), 2);
     }
 }
 
 #[test]
 fn an_empty_segment_is_done_at_once() {
-    let mut desk = desk(4);
-    admit(&mut desk, &held(0, segment(1, Lane::Routine, 0, &[])));
-    assert_eq!(desk.take_done().len(), 1);
+    let mut queue = queue(4);
+    admit(&mut queue, &leased(0, segment(1, Lane::Routine, 0, &[])));
+    assert_eq!(queue.take_done().len(), 1);
 }
 
 /// What is on disk, as recovery would read it: intended and not over.
@@ -202,24 +206,24 @@ fn whatever_happens_in_whatever_order_the_rules_hold() {
             ((random >> 33) % limit) as u32
         };
         let slots = 1 + below(12);
-        let mut desk = desk(slots);
-        desk.set_ahead(1 + below(12));
+        let mut queue = queue(slots);
+        queue.set_ahead(1 + below(12));
         let (mut disk, mut flying, mut done) = (Vec::new(), Vec::new(), 0);
         let mut last = BTreeMap::new();
         let segments = 6;
         for index in 0..segments {
             let units: Vec<u8> = (0..below(15)).map(|_| 1 + below(4) as u8).collect();
             let lane = Lane::ALL[below(3) as usize];
-            admit(&mut desk, &held(u64::from(index), segment(1, lane, index * 100, &units)));
+            admit(&mut queue, &leased(u64::from(index), segment(1, lane, index * 100, &units)));
         }
         for step in 0..100_000 {
             if done == segments as usize {
                 break;
             }
             match below(4) {
-                0 => disk.extend(append(&mut desk)),
-                1 => flying.extend(desk.pop(Lane::Routine, NOW).map(|job: Job<()>| {
-                    let place = last.entry(job.held.index).or_insert(0);
+                0 => disk.extend(append(&mut queue)),
+                1 => flying.extend(queue.pop(Lane::Routine, NOW).map(|job: Job<()>| {
+                    let place = last.entry(job.leased.index).or_insert(0);
                     assert!(job.place + 1 > *place, "seed {seed}, round {round}: out of order");
                     *place = job.place + 1;
                     let units = job.units;
@@ -228,7 +232,7 @@ fn whatever_happens_in_whatever_order_the_rules_hold() {
                 2 if !flying.is_empty() => {
                     let at = below(flying.len() as u64) as usize;
                     let (job, left) = &mut flying[at];
-                    desk.note_part(job, *left, NOW, (&accepted()).into());
+                    queue.note_part(job, *left, NOW, (&accepted()).into());
                     *left -= 1;
                     if *left == 0 {
                         flying.swap_remove(at);
@@ -236,12 +240,12 @@ fn whatever_happens_in_whatever_order_the_rules_hold() {
                 }
                 _ => {}
             }
-            done += desk.take_done().len();
+            done += queue.take_done().len();
             let unknown = unknown_after_a_crash(&disk);
             assert!(unknown <= slots, "seed {seed}, round {round}, step {step}: {unknown} of {slots}");
         }
-        disk.extend(append(&mut desk));
-        done += desk.take_done().len();
+        disk.extend(append(&mut queue));
+        done += queue.take_done().len();
         assert_eq!(
             (done, unknown_after_a_crash(&disk)),
             (segments as usize, 0),

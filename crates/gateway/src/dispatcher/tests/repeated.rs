@@ -2,8 +2,8 @@
 
 use super::flow::{House, LONG, wait_for};
 use super::*;
-use crate::World;
-use crate::feed::{Feed, FeedSettings};
+use crate::GatewayContext;
+use crate::dispatcher::{DispatcherSettings, RouteDispatcher};
 use net::Cores;
 use records::{CONTROL, Claim, Control, ControlState, NotTried, OUTCOMES, decode_outcomes, encode_outcomes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 /// As [`ByAddress`], of what knows a second copy for the same.
 struct Known;
 
-impl Craft for Known {
+impl ChannelEncoder for Known {
     type Prepared = ();
     const REPEATABLE: bool = true;
     fn prepare(&self, segment: &Segment) {
@@ -39,23 +39,26 @@ fn of_five() -> Segment {
     segment(1, Lane::Emergency, 0, &[1, 1, 3, 1, 1])
 }
 
-async fn open<C: Craft<Prepared = ()>>(world: &World, craft: C) -> (Arc<Feed<C>>, JoinHandle<()>) {
+async fn open<C: ChannelEncoder<Prepared = ()>>(
+    context: &GatewayContext,
+    encoder: C,
+) -> (Arc<RouteDispatcher<C>>, JoinHandle<()>) {
     let settings =
-        FeedSettings { route: ROUTE.to_owned(), slots: 10, rate: 0.0, rests: false, down_after: LONG };
-    let feed = Feed::open(world, settings, craft).await.unwrap();
-    let running = Arc::clone(&feed);
-    (feed, tokio::spawn(async move { running.run().await }))
+        DispatcherSettings { route: ROUTE.to_owned(), slots: 10, rate: 0.0, rests: false, down_after: LONG };
+    let dispatcher = RouteDispatcher::open(context, settings, encoder).await.unwrap();
+    let running = Arc::clone(&dispatcher);
+    (dispatcher, tokio::spawn(async move { running.run().await }))
 }
 
 /// Writes all that comes, until the test is over.
-fn write_all<C: Craft<Prepared = ()>>(feed: &Arc<Feed<C>>) {
-    let feed = Arc::clone(feed);
-    feed.session_up();
+fn write_all<C: ChannelEncoder<Prepared = ()>>(dispatcher: &Arc<RouteDispatcher<C>>) {
+    let dispatcher = Arc::clone(dispatcher);
+    dispatcher.session_up();
     tokio::spawn(async move {
-        let listener = feed.listen();
+        let listener = dispatcher.listen();
         loop {
-            while let Some(job) = feed.next() {
-                (1..=job.units).for_each(|part| feed.part(&job, part, &accepted()));
+            while let Some(job) = dispatcher.next() {
+                (1..=job.units).for_each(|part| dispatcher.part(&job, part, &accepted()));
             }
             listener.notified().await;
         }
@@ -85,8 +88,8 @@ async fn what_a_crash_interrupted_is_given_back_where_it_can_be_repeated_and_unk
     for house in [&house, &other] {
         killed(house, &of_five()).await;
     }
-    write_all(&open(&house.world, Known).await.0);
-    write_all(&open(&other.world, ByAddress).await.0);
+    write_all(&open(&house.context, Known).await.0);
+    write_all(&open(&other.context, ByAddress).await.0);
     wait_for("acknowledged", || house.unacknowledged() + other.unacknowledged() == 0).await;
     let once = vec!["accepted"];
     let expected = [once.clone(), vec!["again"], vec!["accepted", "again"], vec!["again"], once.clone()];
@@ -111,7 +114,7 @@ async fn what_will_not_be_repeated_is_unknown_and_what_may_be_later_waits() {
         house.append(&segment).await;
         let before = [intent(&segment, 0, 0, 5), attempt(&segment, 0, 1, 1, accepted())];
         house.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
-        write_all(&open(&house.world, Known).await.0);
+        write_all(&open(&house.context, Known).await.0);
         wait_for("acknowledged", || house.unacknowledged() == 0).await;
         assert_eq!(told(&house)[&1], [expected], "{state:?}, until {ends}");
     }
@@ -121,19 +124,19 @@ async fn what_will_not_be_repeated_is_unknown_and_what_may_be_later_waits() {
 const LEASE: Duration = Duration::from_secs(2);
 
 /// A process among others.
-fn process(house: &House, name: &str) -> World {
+fn process(house: &House, name: &str) -> GatewayContext {
     let cores = Arc::new(Cores::from_handles(Vec::new()));
-    let mut world = World::new(Arc::clone(&house.bus), Arc::new(|| NOW), cores);
-    world.share(name, LEASE).unwrap();
-    world
+    let mut context = GatewayContext::new(Arc::clone(&house.bus), Arc::new(|| NOW), cores);
+    context.share(name, LEASE).unwrap();
+    context
 }
 
 #[tokio::test]
 async fn what_a_dead_process_had_under_way_is_given_back_by_the_one_that_takes_its_segments_over() {
     let house = House::new();
     house.append(&segment(1, Lane::Emergency, 0, &[1; 30])).await;
-    let world = process(&house, "one");
-    let (one, running) = open(&world, Known).await;
+    let context = process(&house, "one");
+    let (one, running) = open(&context, Known).await;
     one.session_up();
     wait_for("ready", || one.has_work()).await;
     for place in 0..4 {

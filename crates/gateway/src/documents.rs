@@ -1,4 +1,4 @@
-//! What an alert consists of beside its text: the gateway asks, whoever keeps alerts answers.
+//! Alert documents: CAP, attachments and links of an alert, which a gateway requests from the keeper of alerts.
 
 use futures_util::future::BoxFuture;
 use records::AlertNo;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Everything of an alert that goes into a bundle, but for the text that an endpoint gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AlertPapers {
+pub struct DocumentSet {
     /// The alert as CAP 1.2.
     pub cap: Vec<u8>,
     /// Its headline.
@@ -40,9 +40,9 @@ pub struct AttachedFile {
     pub file: PathBuf,
 }
 
-/// Why there are no papers.
+/// The reason why an alert has no documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoPapers {
+pub struct NoDocuments {
     /// Asking again would get the same answer.
     pub permanent: bool,
     /// In words.
@@ -50,7 +50,7 @@ pub struct NoPapers {
 }
 
 /// Keeps alerts.
-pub trait Papers: Send + Sync {
-    /// An alert's papers; the same for as long as it is kept.
-    fn papers(&self, alert: AlertNo) -> BoxFuture<'_, Result<AlertPapers, NoPapers>>;
+pub trait AlertDocuments: Send + Sync {
+    /// The documents of an alert; the same for as long as it is kept.
+    fn documents(&self, alert: AlertNo) -> BoxFuture<'_, Result<DocumentSet, NoDocuments>>;
 }

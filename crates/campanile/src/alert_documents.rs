@@ -1,33 +1,33 @@
-//! What alerts consist of, for gateways that send all of it.
+//! Alert documents out of the store, for gateways that send all of an alert.
 
 use futures_util::future::BoxFuture;
-use gateway::edge::{AlertPapers, AttachedFile, NoPapers, Papers};
+use gateway::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 use records::{Alert, AlertNo, Attachment, Mode, Priority, Timestamp};
 use store::SharedStore;
 use store::media::Media;
 
 /// Alerts in the store.
-pub(crate) struct StoredPapers {
+pub(crate) struct StoredDocuments {
     pub(crate) store: SharedStore,
     pub(crate) media: Media,
 }
 
-impl Papers for StoredPapers {
-    fn papers(&self, alert: AlertNo) -> BoxFuture<'_, Result<AlertPapers, NoPapers>> {
+impl AlertDocuments for StoredDocuments {
+    fn documents(&self, alert: AlertNo) -> BoxFuture<'_, Result<DocumentSet, NoDocuments>> {
         Box::pin(async move {
             let found = self.store.alert_by_no(alert).await;
-            let found = found.map_err(|error| NoPapers { permanent: false, why: error.to_string() })?;
-            let gone = || NoPapers { permanent: true, why: "the alert is not kept any more".to_owned() };
+            let found = found.map_err(|error| NoDocuments { permanent: false, why: error.to_string() })?;
+            let gone = || NoDocuments { permanent: true, why: "the alert is not kept any more".to_owned() };
             self.of(&found.ok_or_else(gone)?)
         })
     }
 }
 
-impl StoredPapers {
-    fn of(&self, alert: &Alert) -> Result<AlertPapers, NoPapers> {
+impl StoredDocuments {
+    fn of(&self, alert: &Alert) -> Result<DocumentSet, NoDocuments> {
         let request = &alert.request;
-        let cap = doors::http::cap_document(alert).map_err(|why| NoPapers { permanent: true, why })?;
-        Ok(AlertPapers {
+        let cap = doors::http::cap_document(alert).map_err(|why| NoDocuments { permanent: true, why })?;
+        Ok(DocumentSet {
             cap,
             headline: request.headline.clone(),
             mode: if request.mode == Mode::Drill { "drill" } else { "live" },
@@ -44,7 +44,7 @@ impl StoredPapers {
     }
 }
 
-impl StoredPapers {
+impl StoredDocuments {
     /// Nothing only where a record names no file at all.
     fn attached(&self, one: &Attachment) -> Option<AttachedFile> {
         Some(AttachedFile {

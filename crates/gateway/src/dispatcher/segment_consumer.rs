@@ -8,9 +8,9 @@ use bus::{BusError, Leased};
 use futures_util::future::{BoxFuture, select_all};
 use records::{Lane, NotTried, Segment, health_key};
 
-use super::recovery::RouteProgress;
-use super::{Craft, Feed, Held, Phase, State};
-use crate::peers::Tenure;
+use super::{ChannelEncoder, LeasedSegment, Phase, RouteDispatcher, State};
+use crate::cluster::SegmentLease;
+use crate::journal::recovery::RouteProgress;
 
 /// A segment is ours for so long without a word, where there is one process.
 const LEASE: Duration = Duration::from_secs(30);
@@ -29,8 +29,8 @@ const ACKED_OCTETS_MAX: u64 = 16 * 1024 * 1024;
 /// And after so many segments.
 const ACKED_MAX: u64 = 2_048;
 
-impl<C: Craft> Feed<C> {
-    pub(super) async fn supply(&self) {
+impl<C: ChannelEncoder> RouteDispatcher<C> {
+    pub(super) async fn consumer(&self) {
         let mut renewed = Instant::now();
         let mut flushed = Instant::now();
         loop {
@@ -70,7 +70,7 @@ impl<C: Craft> Feed<C> {
         let seen = self.state().control_seen;
         let due = self.due(phase, renewed, flushed);
         tokio::select! {
-            () = self.supply.notified() => {}
+            () = self.consumer.notified() => {}
             // Only to look at what is in hand: it is given back then.
             () = self.control.changed(seen) => self.work_after_control(),
             _ = select_all(ready.iter_mut()) => {}
@@ -81,15 +81,15 @@ impl<C: Craft> Feed<C> {
     /// When something has to be looked after, whatever is said.
     fn due(&self, phase: Phase, renewed: Instant, flushed: Instant) -> Option<Instant> {
         let now = Instant::now();
-        let behind = phase == Phase::Open && (self.world.behind)();
+        let behind = phase == Phase::Open && (self.context.behind)();
         let acked = self.acked.load(Ordering::Relaxed) > 0;
         let state = self.state();
         let down = state.health.down_since().map(|since| since + self.down_after);
-        let untold = phase == Phase::Open && (!state.down_told || state.desk.has_work());
+        let untold = phase == Phase::Open && (!state.down_told || state.queue.has_work());
         [
             behind.then(|| now + TICK),
             acked.then(|| flushed + TICK),
-            (state.desk.leased().next().is_some() || self.world.shared.is_some())
+            (state.queue.leased().next().is_some() || self.context.shared.is_some())
                 .then(|| renewed + self.renew_every()),
             state.unable_since.map(|since| since + HAND_OVER_AFTER).filter(|due| *due > now),
             state.health.news_at(now),
@@ -103,10 +103,10 @@ impl<C: Craft> Feed<C> {
 
     /// What was paused goes back at once, though nothing else may be there to append.
     fn work_after_control(&self) {
-        let now = self.world.now();
+        let now = self.context.now();
         let mut state = self.state();
         self.review(&mut state);
-        state.desk.give_back_all_refused(now);
+        state.queue.give_back_all_refused(now);
         drop(state);
         self.work.notify_one();
     }
@@ -117,23 +117,23 @@ impl<C: Craft> Feed<C> {
 
     /// Whether a lane should take another segment.
     fn wants(&self, lane: Lane) -> bool {
-        if lane != Lane::Emergency && (self.world.behind)() {
+        if lane != Lane::Emergency && (self.context.behind)() {
             return false;
         }
         let state = self.state();
         if state.leaves_it_to_others {
             return false;
         }
-        let low = ENTRIES_LOW.max(2 * state.desk.ahead() as usize);
-        state.desk.left(lane) < low
+        let low = ENTRIES_LOW.max(2 * state.queue.ahead() as usize);
+        state.queue.left(lane) < low
     }
 
     /// Whether this process may not send while another can: then that one shall have what there is.
     fn look_elsewhere(&self) {
-        let Some(shared) = &self.world.shared else { return };
+        let Some(shared) = &self.context.shared else { return };
         let now = Instant::now();
         let unable = self.state().is_unable(now);
-        let leaves = unable && shared.elsewhere.is_up(&self.route, now);
+        let leaves = unable && shared.remote_health.is_up(&self.route, now);
         let mut state = self.state();
         state.leaves_it_to_others = leaves;
         state.unable_since = match leaves {
@@ -150,8 +150,8 @@ impl<C: Craft> Feed<C> {
         if state.unable_since.is_none_or(|since| now < since + HAND_OVER_AFTER) {
             return;
         }
-        state.desk.give_back_ready(NotTried::RouteDown, self.world.now());
-        let handed = state.desk.hand_over();
+        state.queue.give_back_ready(NotTried::RouteDown, self.context.now());
+        let handed = state.queue.hand_over();
         drop(state);
         for (lane, index) in handed {
             self.let_go(lane, index);
@@ -164,10 +164,10 @@ impl<C: Craft> Feed<C> {
 
     /// Segments that are another's now: by its claim, or since our lease ran out.
     pub(super) fn drop_lost(&self) {
-        if self.world.shared.is_none() {
+        if self.context.shared.is_none() {
             return;
         }
-        let lost = self.state().desk.drop_lost(Instant::now());
+        let lost = self.state().queue.drop_lost(Instant::now());
         for (lane, index) in lost {
             tracing::warn!(
                 route = self.route,
@@ -181,13 +181,13 @@ impl<C: Craft> Feed<C> {
 
     /// The ledger need not watch it any more.
     fn let_go(&self, lane: Lane, index: u64) {
-        if let Some(shared) = &self.world.shared {
+        if let Some(shared) = &self.context.shared {
             shared.follower.let_go(&self.route, lane, index);
         }
     }
 
     fn lease(&self) -> Duration {
-        self.world.shared.as_ref().map_or(LEASE, |shared| shared.lease)
+        self.context.shared.as_ref().map_or(LEASE, |shared| shared.lease)
     }
 
     fn renew_every(&self) -> Duration {
@@ -223,7 +223,7 @@ impl<C: Craft> Feed<C> {
 
     fn admit(&self, lane: Lane, leased: Leased, before: Instant) {
         let index = leased.record.index;
-        if self.state().desk.holds(lane, index) {
+        if self.state().queue.holds(lane, index) {
             // Its lease ran out while we had it, as when the machine slept. It is leased to us again.
             return;
         }
@@ -239,26 +239,26 @@ impl<C: Craft> Feed<C> {
             self.acknowledge_seat(lane, index);
             return;
         }
-        let prepared = self.craft.prepare(&segment);
-        let held = Held::new(index, leased.record.octets.len() as u32, lane, segment, prepared);
-        if let Some(shared) = &self.world.shared {
-            let tenure = Arc::new(Tenure::new(before, shared.lease));
-            shared.follower.expect(&self.route, lane, index, Arc::clone(&tenure));
-            self.state().desk.expect(Arc::new(held.under(Some(tenure))));
+        let prepared = self.encoder.prepare(&segment);
+        let leased = LeasedSegment::new(index, leased.record.octets.len() as u32, lane, segment, prepared);
+        if let Some(shared) = &self.context.shared {
+            let segment_lease = Arc::new(SegmentLease::new(before, shared.lease));
+            shared.follower.expect(&self.route, lane, index, Arc::clone(&segment_lease));
+            self.state().queue.expect(Arc::new(leased.under(Some(segment_lease))));
             return;
         }
-        if self.world.purse.is_some() {
-            return self.ask_for_money(held);
+        if self.context.funds.is_some() {
+            return self.ask_for_money(leased);
         }
-        let held = Arc::new(held);
-        held.set_verdict(self.verdict(&held));
-        let now = self.world.now();
+        let leased = Arc::new(leased);
+        leased.set_verdict(self.verdict(&leased));
+        let now = self.context.now();
         let mut state = self.state();
-        let State { desk, earlier, .. } = &mut *state;
+        let State { queue, earlier, .. } = &mut *state;
         let progress = earlier.take(lane, index).unwrap_or_default();
         let earlier: &RouteProgress = earlier;
-        let gave_back = |entry: &records::Entry| earlier.gave_back(&held.segment, entry);
-        desk.admit(&self.craft, Arc::clone(&held), &progress, gave_back, now);
+        let gave_back = |entry: &records::Entry| earlier.gave_back(&leased.segment, entry);
+        queue.admit(&self.encoder, Arc::clone(&leased), &progress, gave_back, now);
     }
 
     /// It moved the topic's head, and says nothing.
@@ -274,12 +274,12 @@ impl<C: Craft> Feed<C> {
             self.state().down_told = false;
             return;
         }
-        let now = self.world.now();
+        let now = self.context.now();
         self.look_elsewhere();
         let mut state = self.state();
-        state.desk.give_back_ready(NotTried::RouteDown, now);
+        state.queue.give_back_ready(NotTried::RouteDown, now);
         if !state.leaves_it_to_others {
-            state.desk.give_back_hands(NotTried::RouteDown, now);
+            state.queue.give_back_hands(NotTried::RouteDown, now);
         }
         let told = std::mem::replace(&mut state.down_told, true);
         drop(state);
@@ -290,21 +290,25 @@ impl<C: Craft> Feed<C> {
     }
 
     fn renew(&self) {
-        let leased: Vec<_> =
-            self.state().desk.leased().map(|(lane, index, tenure)| (lane, index, tenure.cloned())).collect();
+        let leased: Vec<_> = self
+            .state()
+            .queue
+            .leased()
+            .map(|(lane, index, segment_lease)| (lane, index, segment_lease.cloned()))
+            .collect();
         let lease = self.lease();
-        for (lane, index, tenure) in leased {
+        for (lane, index, segment_lease) in leased {
             let before = Instant::now();
-            if tenure.as_ref().is_some_and(|tenure| tenure.is_lost(before)) {
+            if segment_lease.as_ref().is_some_and(|segment_lease| segment_lease.is_lost(before)) {
                 continue;
             }
-            match (self.lanes[lane as usize].renew(index, lease), tenure) {
-                (Ok(()), Some(tenure)) => tenure.renewed(before, lease),
+            match (self.lanes[lane as usize].renew(index, lease), segment_lease) {
+                (Ok(()), Some(segment_lease)) => segment_lease.renewed(before, lease),
                 (Ok(()), None) => {}
-                (Err(error), tenure) => {
+                (Err(error), segment_lease) => {
                     tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a lease was not renewed");
-                    if let (BusError::NotLeased { .. }, Some(tenure)) = (error, tenure) {
-                        tenure.end();
+                    if let (BusError::NotLeased { .. }, Some(segment_lease)) = (error, segment_lease) {
+                        segment_lease.end();
                     }
                 }
             }
@@ -313,7 +317,7 @@ impl<C: Craft> Feed<C> {
 
     /// Where there are other processes, what was told lasts for a lease.
     fn tell_again(&self) {
-        if self.world.shared.is_some() {
+        if self.context.shared.is_some() {
             self.state().health.tell_again();
         }
     }
@@ -323,11 +327,11 @@ impl<C: Craft> Feed<C> {
         let news = self.state().health.news(Instant::now());
         let Some(health) = news else { return };
         self.meter.tell(&health);
-        let told = match &self.world.shared {
+        let told = match &self.context.shared {
             None => self.routes.set(&self.route, &health.encode()).await,
             Some(shared) => {
                 let key = health_key(&shared.node, &self.route);
-                self.routes.set(&key, &shared.elsewhere.say(&health, shared.lease)).await
+                self.routes.set(&key, &shared.remote_health.say(&health, shared.lease)).await
             }
         };
         if let Err(error) = told {
@@ -335,14 +339,14 @@ impl<C: Craft> Feed<C> {
         }
     }
 
-    pub(super) fn acknowledge(&self, done: Vec<Arc<Held<C::Prepared>>>) {
-        for held in done {
-            if let Err(error) = self.lanes[held.lane() as usize].ack(held.index) {
-                tracing::warn!(route = self.route, index = held.index, %error, "a segment was not acknowledged");
+    pub(super) fn acknowledge(&self, done: Vec<Arc<LeasedSegment<C::Prepared>>>) {
+        for leased in done {
+            if let Err(error) = self.lanes[leased.lane() as usize].ack(leased.index) {
+                tracing::warn!(route = self.route, index = leased.index, %error, "a segment was not acknowledged");
             }
-            self.let_go(held.lane(), held.index);
+            self.let_go(leased.lane(), leased.index);
             self.acked.fetch_add(1, Ordering::Relaxed);
-            self.acked_octets.fetch_add(u64::from(held.octets), Ordering::Relaxed);
+            self.acked_octets.fetch_add(u64::from(leased.octets), Ordering::Relaxed);
         }
     }
 
@@ -358,7 +362,7 @@ impl<C: Craft> Feed<C> {
 
     /// Everything is told: what is left of the segments goes back to their topics.
     pub(super) async fn wind_up(&self) {
-        let leased = self.state().desk.let_go();
+        let leased = self.state().queue.let_go();
         for (lane, index) in leased {
             self.let_go(lane, index);
             if let Err(error) = self.lanes[lane as usize].release(index) {
@@ -372,7 +376,7 @@ impl<C: Craft> Feed<C> {
 
     /// Where there are other processes, one that ends says no more of its route.
     async fn take_back_health(&self) {
-        let Some(shared) = &self.world.shared else { return };
+        let Some(shared) = &self.context.shared else { return };
         if let Err(error) = self.routes.set(&health_key(&shared.node, &self.route), &[]).await {
             tracing::warn!(route = self.route, %error, "the route's health could not be taken back");
         }

@@ -1,7 +1,7 @@
-//! What earlier processes left half done.
+//! Cases of recovery: processes that ended half-way.
 
 use super::*;
-use crate::feed::recovery::{Recovery, RouteProgress, Seen};
+use crate::dispatcher::tests::*;
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use records::{NotTried, OUTCOMES, encode_outcomes, segment_topic};
@@ -67,14 +67,14 @@ async fn untouched_and_acknowledged_segments_and_other_routes_are_left_alone() {
     let one = segment(1, Lane::Routine, 0, &[1, 1]);
     let other = Segment { route: "other".to_owned(), ..one.clone() };
     let (done, untouched) = (house.segment(&one).await, house.segment(&one).await);
-    let elsewhere = house.segment(&other).await;
-    house.outcomes(&[intent(&one, done, 0, 2), intent(&other, elsewhere, 0, 1)]).await;
+    let remote_health = house.segment(&other).await;
+    house.outcomes(&[intent(&one, done, 0, 2), intent(&other, remote_health, 0, 1)]).await;
     house.bus.group(&segment_topic(ROUTE, Lane::Routine), "gateway").unwrap().ack(done).unwrap();
     let recovery = Recovery::new(Arc::clone(&house.bus));
     let mut ours = recovery.of(ROUTE, NOW).await.unwrap();
     assert_eq!((ours.take(Lane::Routine, done), ours.take(Lane::Routine, untouched)), (None, None));
     let mut theirs = recovery.of("other", NOW).await.unwrap();
-    assert_eq!(theirs.take(Lane::Routine, elsewhere).unwrap().intended_to, 1);
+    assert_eq!(theirs.take(Lane::Routine, remote_health).unwrap().intended_to, 1);
     // A second start of a route looks again.
     house.outcomes(&[intent(&one, untouched, 0, 1)]).await;
     assert_eq!(recovery.of(ROUTE, NOW).await.unwrap().take(Lane::Routine, untouched).unwrap().intended_to, 1);

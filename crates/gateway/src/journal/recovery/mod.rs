@@ -1,4 +1,4 @@
-//! What earlier processes left half done: intents on the topic of outcomes without an outcome behind them.
+//! Recovery after a crash: finds the intents on the topic of outcomes that no outcome follows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use records::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Mutex;
 
-use super::GROUP;
+use crate::context::SEGMENT_GROUP;
 
 /// Segments that were begun are among the first so many unacknowledged ones: acknowledgements are made durable before more
 /// of them can be lost.
@@ -53,11 +53,11 @@ impl Seen {
 
 /// What one route has to go on with.
 #[derive(Debug, Default)]
-pub(super) struct RouteProgress {
+pub(crate) struct RouteProgress {
     segments: HashMap<(Lane, u64), Progress>,
     given_back: Arc<GivenBack>,
     /// Nothing of it can have been written within the last second.
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 /// An attempt.
@@ -67,13 +67,13 @@ type GivenBack = FxHashMap<Key, u64>;
 
 impl RouteProgress {
     /// How far a segment got; nothing if nobody began it. Each is asked for once.
-    pub(super) fn take(&mut self, lane: Lane, index: u64) -> Option<Progress> {
+    pub(crate) fn take(&mut self, lane: Lane, index: u64) -> Option<Progress> {
         self.segments.remove(&(lane, index))
     }
 
     /// Whether an entry of this very segment was given back. If it was planned again, then into a segment that was made
     /// after record had read so, and whose outcomes begin after it.
-    pub(super) fn gave_back(&self, segment: &Segment, entry: &Entry) -> bool {
+    pub(crate) fn gave_back(&self, segment: &Segment, entry: &Entry) -> bool {
         let key = (segment.alert, entry.endpoint, entry.attempt);
         self.given_back.get(&key).is_some_and(|&at| at >= segment.outcomes_from)
     }
@@ -100,7 +100,7 @@ impl Recovery {
     }
 
     /// What a route has to go on with. Nothing of the route may be running, in whatever process.
-    pub(super) async fn of(&self, route: &str, now: Timestamp) -> Result<RouteProgress, BusError> {
+    pub(crate) async fn of(&self, route: &str, now: Timestamp) -> Result<RouteProgress, BusError> {
         let mut found = self.found.lock().await;
         let found = match &mut *found {
             Some(found) => found,
@@ -241,7 +241,7 @@ impl<'a> Scan<'a> {
         low: u64,
     ) -> Result<u64, BusError> {
         let name = segment_topic(route, lane);
-        let (topic, group) = (bus.topic(&name)?, bus.group(&name, GROUP)?);
+        let (topic, group) = (bus.topic(&name)?, bus.group(&name, SEGMENT_GROUP)?);
         let (mut from, mut octets) = (u64::MAX, 0);
         for index in group.unacknowledged(BEGUN_MAX) {
             let Some(record) = topic.read(index, 1, 1)?.into_iter().find(|record| record.index == index)
@@ -335,3 +335,6 @@ impl<'a> Scan<'a> {
         found
     }
 }
+
+#[cfg(test)]
+mod tests;

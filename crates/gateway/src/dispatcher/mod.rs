@@ -1,32 +1,30 @@
-//! From segments to entries that may be written, and from what became of them to the topic of outcomes: what every
-//! gateway of a route has in common.
+//! Route dispatcher: takes segments off the bus, hands their entries to sessions, and appends outcomes to the journal.
 //!
-//! A route has one [`Feed`]. Its [`run`](Feed::run) takes segments, emergency first, and makes batches of their entries:
+//! A route has one [`RouteDispatcher`]. Its [`run`](RouteDispatcher::run) takes segments, emergency first, and makes batches of their entries:
 //! one append carries the outcomes noted so far and the intents of what is written next, and when it is on disk those
-//! entries are handed out by [`next`](Feed::next). Sessions write them, each at its own speed, and say what became
+//! entries are handed out by [`next`](RouteDispatcher::next). Sessions write them, each at its own speed, and say what became
 //! of them. So one sync is between an answer and the next submission in its slot, whatever the number of sessions.
 //!
 //! Invariants worth naming:
 //! - Nothing is handed out before its intent is durable; a slot is free only when an outcome is durable with it. So a
-//!   crash leaves at most `slots` units unknown, and slots are sessions x window. Of a craft whose writes can be
-//!   [repeated](Craft::REPEATABLE) it leaves none: they are given back.
+//!   crash leaves at most `slots` units unknown, and slots are sessions x window. Of a channel whose writes can be
+//!   [repeated](ChannelEncoder::REPEATABLE) it leaves none: they are given back.
 //! - Entries of a segment are intended in their order, so that after a crash the highest intended place tells all.
 //! - Nothing is intended that cannot be written: no session can send, or the limit gives no credit yet. So a server that
 //!   is killed over and over while it starts leaves no more unknown with each time.
 //! - What may not be sent any more (paused, stopped, expired, route down) comes back as not tried, and its segment is
 //!   acknowledged when all of that is durable.
 
-mod desk;
+mod credit_gate;
 mod health;
-mod held;
-mod limit;
+mod leased_segment;
 mod meter;
 mod outbox;
-mod recovery;
-mod supply;
+mod route_limit;
+mod segment_consumer;
+mod send_queue;
 #[cfg(test)]
-mod tests;
-mod till;
+pub(crate) mod tests;
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,22 +39,20 @@ use records::{
 };
 use tokio::sync::Notify;
 
-pub use held::{Craft, Held, Job};
-pub(crate) use limit::Limit;
-pub(crate) use recovery::{Progress, Recovery, Seen};
+pub use leased_segment::{ChannelEncoder, Job, LeasedSegment};
+pub(crate) use route_limit::RouteLimit;
 
-use crate::World;
+use crate::GatewayContext;
+use crate::cluster::{Claimed, RateShareView};
+use crate::context::SEGMENT_GROUP;
+use crate::journal::recovery::RouteProgress;
 use crate::journal::{Batch, Journal, Ticket};
-use crate::peers::{Claimed, Outlook};
-use desk::{Desk, Intended, PassedOver, Settled};
+use credit_gate::CreditGate;
 use health::Health;
 use meter::Meter;
 use outbox::Outbox;
-use recovery::RouteProgress;
-use till::Till;
+use send_queue::{Intended, PassedOver, SendQueue, Settled};
 
-/// The consumer group of all gateways.
-pub(crate) const GROUP: &str = "gateway";
 /// What is ready to be written is at most so much of the route's rate: what is intended is written soon, and an
 /// emergency does not wait for more.
 const AHEAD: Duration = Duration::from_millis(100);
@@ -66,7 +62,7 @@ const KEPT_AFTER: Duration = Duration::from_millis(500);
 const AHEAD_UNITS_MIN: u32 = 2;
 /// What a feed must know of its route.
 #[derive(Debug, Clone)]
-pub struct FeedSettings {
+pub struct DispatcherSettings {
     /// The route's name.
     pub route: String,
     /// Units that may be without a durable outcome: sessions x window.
@@ -80,10 +76,10 @@ pub struct FeedSettings {
 }
 
 /// A route's way in and out. See the module.
-pub struct Feed<C: Craft> {
+pub struct RouteDispatcher<C: ChannelEncoder> {
     route: String,
-    world: World,
-    craft: C,
+    context: GatewayContext,
+    encoder: C,
     journal: Journal,
     outbox: Option<Outbox>,
     meter: Meter,
@@ -94,13 +90,13 @@ pub struct Feed<C: Craft> {
     /// There may be something to append.
     work: Notify,
     /// There may be something to take, or to tell.
-    supply: Notify,
+    consumer: Notify,
     /// Segments that have to be paid for.
-    till: Till<C::Prepared>,
+    credit_gate: CreditGate<C::Prepared>,
     /// What it has goes back.
     went_down: Notify,
     listeners: Mutex<Vec<Arc<Notify>>>,
-    /// See [`FeedSettings::down_after`].
+    /// See [`DispatcherSettings::down_after`].
     down_after: Duration,
     /// Appends so far, and when it began, for their keys.
     appends: AtomicU64,
@@ -111,7 +107,7 @@ pub struct Feed<C: Craft> {
 }
 
 struct State<P> {
-    desk: Desk<P>,
+    queue: SendQueue<P>,
     health: Health,
     earlier: RouteProgress,
     control_seen: u64,
@@ -159,7 +155,7 @@ impl<P> Notes<P> {
 }
 
 /// A segment that was claimed, and what that came to.
-type Settlement<P> = (Arc<Held<P>>, Claimed);
+type Settlement<P> = (Arc<LeasedSegment<P>>, Claimed);
 
 /// What was known once our own append was read: what claims came to, and what others had given back.
 type ReadBack<P> = (Vec<Settlement<P>>, PassedOver);
@@ -176,24 +172,28 @@ enum Phase {
     Finishing,
 }
 
-impl<C: Craft> Feed<C> {
+impl<C: ChannelEncoder> RouteDispatcher<C> {
     /// Opens a route's topics, and finds what an earlier process left half done.
     ///
     /// # Errors
     /// The bus's.
-    pub async fn open(world: &World, settings: FeedSettings, craft: C) -> Result<Arc<Feed<C>>, BusError> {
-        let FeedSettings { route, slots, rate, rests, down_after } = settings;
-        let group = |lane| world.bus.group(&segment_topic(&route, lane), GROUP);
+    pub async fn open(
+        context: &GatewayContext,
+        settings: DispatcherSettings,
+        encoder: C,
+    ) -> Result<Arc<RouteDispatcher<C>>, BusError> {
+        let DispatcherSettings { route, slots, rate, rests, down_after } = settings;
+        let group = |lane| context.bus.group(&segment_topic(&route, lane), SEGMENT_GROUP);
         let lanes = [group(Lane::Emergency)?, group(Lane::Urgent)?, group(Lane::Routine)?];
-        let earlier = match &world.shared {
-            None => world.recovery.of(&route, world.now()).await?,
+        let earlier = match &context.shared {
+            None => context.recovery.of(&route, context.now()).await?,
             // Another process may be at work: what was half done is known by the time a segment is claimed.
             Some(_) => RouteProgress::default(),
         };
-        let node = world.shared.as_ref().map(|shared| shared.node.as_str());
+        let node = context.shared.as_ref().map(|shared| shared.node.as_str());
         let state = State {
-            desk: Desk::new(&route, node, slots),
-            health: Health::new(rate, rests, world.now(), Instant::now()),
+            queue: SendQueue::new(&route, node, slots),
+            health: Health::new(rate, rests, context.now(), Instant::now()),
             earlier,
             control_seen: 0,
             phase: Phase::Open,
@@ -204,47 +204,47 @@ impl<C: Craft> Feed<C> {
             down_told: false,
             lost: false,
         };
-        let feed = Feed {
-            journal: Journal::open(&*world.bus)?,
-            outbox: world.outbox.as_ref().map(|local| Outbox::open(&**local, &route)).transpose()?,
+        let dispatcher = RouteDispatcher {
+            journal: Journal::open(&*context.bus)?,
+            outbox: context.outbox.as_ref().map(|local| Outbox::open(&**local, &route)).transpose()?,
             meter: Meter::new(&route),
-            control: world.bus.retained(CONTROL)?,
-            routes: world.bus.retained(ROUTES)?,
+            control: context.bus.retained(CONTROL)?,
+            routes: context.bus.retained(ROUTES)?,
             lanes,
             route,
-            world: world.clone(),
-            craft,
+            context: context.clone(),
+            encoder,
             state: Mutex::new(state),
             work: Notify::new(),
-            supply: Notify::new(),
-            till: Till::default(),
+            consumer: Notify::new(),
+            credit_gate: CreditGate::default(),
             went_down: Notify::new(),
             listeners: Mutex::new(Vec::new()),
             down_after,
             appends: AtomicU64::new(0),
-            opened: world.now().0,
+            opened: context.now().0,
             acked: AtomicU64::new(0),
             acked_octets: AtomicU64::new(0),
         };
-        feed.set_rate(rate);
-        feed.tell_what_was_left().await?;
-        Ok(Arc::new(feed))
+        dispatcher.set_rate(rate);
+        dispatcher.tell_what_was_left().await?;
+        Ok(Arc::new(dispatcher))
     }
 
     /// Does the work: to be awaited beside the sessions. Ends after [`finish`](Feed::finish), when everything noted is on
     /// disk, or when the bus closes.
     pub async fn run(&self) {
-        let supply = async {
-            self.supply().await;
-            self.till.close();
+        let consumer = async {
+            self.consumer().await;
+            self.credit_gate.close();
         };
-        tokio::join!(self.append(), supply, self.pay());
+        tokio::join!(self.append(), consumer, self.pay());
         self.wind_up().await;
     }
 
     /// What knows of segments.
-    pub fn craft(&self) -> &C {
-        &self.craft
+    pub fn encoder(&self) -> &C {
+        &self.encoder
     }
 
     /// The route's name.
@@ -265,12 +265,12 @@ impl<C: Craft> Feed<C> {
     /// [`whole`](Feed::whole) or [`put_back`](Feed::put_back).
     pub fn next(&self) -> Option<Job<C::Prepared>> {
         let mut next = None;
-        self.take_ready(Lane::Routine, 1, self.world.now(), |job| next = Some(job));
+        self.take_ready(Lane::Routine, 1, self.context.now(), |job| next = Some(job));
         next
     }
 
     /// Entries to write, of a lane and those before it, of so many units together; the last one may have more. As
-    /// [`next`](Feed::next) of many.
+    /// [`next`](RouteDispatcher::next) of many.
     pub fn take_ready(
         &self,
         up_to: Lane,
@@ -279,18 +279,18 @@ impl<C: Craft> Feed<C> {
         mut each: impl FnMut(Job<C::Prepared>),
     ) -> usize {
         let mut state = self.state();
-        if !state.desk.has_ready(up_to) {
+        if !state.queue.has_ready(up_to) {
             return 0;
         }
         self.review(&mut state);
         let mut taken = 0;
         while taken < units
-            && let Some(job) = state.desk.pop(up_to, now)
+            && let Some(job) = state.queue.pop(up_to, now)
         {
             taken += usize::from(job.units);
             each(job);
         }
-        if state.desk.wants_more() || !state.desk.pending.is_empty() {
+        if state.queue.wants_more() || !state.queue.pending.is_empty() {
             self.work.notify_one();
         }
         taken
@@ -300,9 +300,9 @@ impl<C: Craft> Feed<C> {
     pub fn put_back(&self, job: Job<C::Prepared>) {
         let mut state = self.state();
         match state.phase {
-            Phase::Open => state.desk.put_back(job),
+            Phase::Open => state.queue.put_back(job),
             _ => {
-                state.desk.give_back(&job, NotTried::Closing, self.world.now());
+                state.queue.give_back(&job, NotTried::Closing, self.context.now());
                 self.work.notify_one();
             }
         }
@@ -319,49 +319,49 @@ impl<C: Craft> Feed<C> {
         at: Timestamp,
         result: AttemptResultRef<'_>,
     ) {
-        desk::note_in(&mut notes.0, &self.route, job, part, at, result);
+        send_queue::note_in(&mut notes.0, &self.route, job, part, at, result);
     }
 
     /// Takes in what a session has noted.
     pub fn hand_in(&self, notes: &mut Notes<C::Prepared>) {
         if !notes.is_empty() {
-            self.state().desk.pending.absorb(&mut notes.0);
+            self.state().queue.pending.absorb(&mut notes.0);
             self.work.notify_one();
         }
     }
 
     /// What became of one part of an entry, from 1. Each part is told once.
     pub fn part(&self, job: &Job<C::Prepared>, part: u8, result: &AttemptResult) {
-        self.state().desk.note_part(job, part, self.world.now(), result.into());
+        self.state().queue.note_part(job, part, self.context.now(), result.into());
         self.work.notify_one();
     }
 
     /// What became of an entry as a whole, in place of all its parts.
     pub fn whole(&self, job: &Job<C::Prepared>, result: &AttemptResult) {
-        self.state().desk.note_whole(job, self.world.now(), result.into());
+        self.state().queue.note_whole(job, self.context.now(), result.into());
         self.work.notify_one();
     }
 
     /// Anything else that happened: receipts, messages from people, answers that came late.
     pub fn note(&self, outcome: &Outcome) -> Ticket {
-        let ticket = self.state().desk.pending.note(outcome, None);
+        let ticket = self.state().queue.pending.note(outcome, None);
         self.work.notify_one();
         ticket
     }
 
     /// Whether what was noted is on disk.
     pub fn is_durable(&self, ticket: Ticket) -> bool {
-        self.state().desk.pending.is_durable(ticket)
+        self.state().queue.pending.is_durable(ticket)
     }
 
     /// Why an entry may not be written any more, though it was handed out; `None`: it may.
     pub fn refusal(&self, job: &Job<C::Prepared>) -> Option<NotTried> {
-        if job.held.is_lost() {
+        if job.leased.is_lost() {
             return Some(NotTried::Closing);
         }
         let mut state = self.state();
         self.review(&mut state);
-        desk::refusal_of(job, self.world.now())
+        send_queue::refusal_of(job, self.context.now())
     }
 
     /// The rate in force now, units per second; 0 is unlimited.
@@ -371,10 +371,10 @@ impl<C: Craft> Feed<C> {
             false => u32::MAX,
         };
         let mut state = self.state();
-        state.desk.set_ahead(ahead);
+        state.queue.set_ahead(ahead);
         state.health.set_rate(rate);
         drop(state);
-        self.supply.notify_one();
+        self.consumer.notify_one();
     }
 
     /// Nothing of this route can have been written within the last second, by whatever process.
@@ -385,11 +385,11 @@ impl<C: Craft> Feed<C> {
     /// Nothing can be written before: the route's limit gives no credit until then.
     pub fn begin_at(&self, at: Instant) {
         self.state().begins = at;
-        self.supply.notify_one();
+        self.consumer.notify_one();
     }
 
     /// This process has a share of the route's rate, or none: then it intends nothing, and others have what there is.
-    pub(crate) fn set_share(&self, outlook: &Outlook) {
+    pub(crate) fn set_share(&self, outlook: &RateShareView) {
         self.set_rate(outlook.rate);
         self.state().without_share = outlook.begins.is_none();
         self.begin_at(outlook.begins.unwrap_or_else(Instant::now));
@@ -399,44 +399,44 @@ impl<C: Craft> Feed<C> {
 
     /// A session can send.
     pub fn session_up(&self) {
-        self.state().health.session_up(self.world.now());
-        self.supply.notify_one();
+        self.state().health.session_up(self.context.now());
+        self.consumer.notify_one();
     }
 
     /// A session that could send no longer can.
     pub fn session_down(&self, why: &str) {
-        self.state().health.session_down(self.world.now(), Instant::now(), why);
-        self.supply.notify_one();
+        self.state().health.session_down(self.context.now(), Instant::now(), why);
+        self.consumer.notify_one();
     }
 
     /// A session that could send ended since there was nothing to send; it will be there again when there is.
     pub fn session_rests(&self) {
         self.state().health.session_rests();
-        self.supply.notify_one();
+        self.consumer.notify_one();
     }
 
     /// Why no session can send, in words.
     pub fn trouble(&self, why: &str) {
-        self.state().health.trouble(self.world.now(), Instant::now(), why);
-        self.supply.notify_one();
+        self.state().health.trouble(self.context.now(), Instant::now(), why);
+        self.consumer.notify_one();
     }
 
     /// Another word for the route's being down, while it is.
     pub fn remark(&self, why: &str) {
         self.state().health.remark(why);
-        self.supply.notify_one();
+        self.consumer.notify_one();
     }
 
     /// Units that may be without a durable outcome from now on.
     pub fn set_slots(&self, slots: u32) {
-        self.state().desk.set_slots(slots);
+        self.state().queue.set_slots(slots);
         self.work.notify_one();
-        self.supply.notify_one();
+        self.consumer.notify_one();
     }
 
     /// Something waits to be written. Who [listens](Feed::listen) is told when something comes.
     pub fn has_work(&self) -> bool {
-        self.state().desk.has_work()
+        self.state().queue.has_work()
     }
 
     /// What of the route's rate it needs.
@@ -471,10 +471,10 @@ impl<C: Craft> Feed<C> {
     pub fn close(&self) {
         let mut state = self.state();
         state.phase = state.phase.max(Phase::Closing);
-        state.desk.give_back_ready(NotTried::Closing, self.world.now());
+        state.queue.give_back_ready(NotTried::Closing, self.context.now());
         drop(state);
         self.work.notify_one();
-        self.supply.notify_one();
+        self.consumer.notify_one();
         self.signal();
     }
 
@@ -483,7 +483,7 @@ impl<C: Craft> Feed<C> {
         self.close();
         self.state().phase = Phase::Finishing;
         self.work.notify_one();
-        self.supply.notify_one();
+        self.consumer.notify_one();
     }
 
     /// Nothing new is handed out.
@@ -501,7 +501,7 @@ impl<C: Craft> Feed<C> {
                 self.work.notified().await;
                 continue;
             };
-            let key = self.world.shared.as_ref().map(|shared| self.append_key(&shared.node));
+            let key = self.context.shared.as_ref().map(|shared| self.append_key(&shared.node));
             match self.told(batch.record(), key.as_ref().map(String::as_bytes)).await {
                 Ok(record) => {
                     let read = self.read_back(record, &intended).await;
@@ -515,7 +515,7 @@ impl<C: Craft> Feed<C> {
                 }
             }
         }
-        self.supply.notify_one();
+        self.consumer.notify_one();
         self.signal();
     }
 
@@ -529,14 +529,14 @@ impl<C: Craft> Feed<C> {
             tokio::select! {
                 told = &mut told => {
                     // What came meanwhile is kept as well, and told by the appends that follow.
-                    if outbox.holds() && told.is_ok() && self.state().desk.pending.is_empty() {
+                    if outbox.holds() && told.is_ok() && self.state().queue.pending.is_empty() {
                         self.outbox_trouble(outbox.clear().await);
                     }
                     return told;
                 }
                 () = tokio::time::sleep(KEPT_AFTER) => {}
             }
-            let (noted, waiting) = self.state().desk.pending.copies();
+            let (noted, waiting) = self.state().queue.pending.copies();
             if kept.replace(noted) != Some(noted) {
                 let waiting = waiting.iter().map(Vec::as_slice);
                 let records: Vec<&[u8]> = std::iter::once(record).chain(waiting).collect();
@@ -547,7 +547,7 @@ impl<C: Craft> Feed<C> {
 
     /// Tells what an earlier process on this machine could not.
     async fn tell_what_was_left(&self) -> Result<(), BusError> {
-        let Some((outbox, shared)) = self.outbox.as_ref().zip(self.world.shared.as_ref()) else {
+        let Some((outbox, shared)) = self.outbox.as_ref().zip(self.context.shared.as_ref()) else {
             return Ok(());
         };
         let Some(record) = outbox.left().await? else { return Ok(()) };
@@ -580,7 +580,7 @@ impl<C: Craft> Feed<C> {
     /// what its own claims came to.
     async fn read_back(&self, record: u64, intended: &Intended<C::Prepared>) -> ReadBack<C::Prepared> {
         let (mut claims, mut given_back) = (Vec::new(), PassedOver::new());
-        let Some(shared) = self.world.shared.as_ref().filter(|_| !intended.intents.is_empty()) else {
+        let Some(shared) = self.context.shared.as_ref().filter(|_| !intended.intents.is_empty()) else {
             return (claims, given_back);
         };
         let reads = shared.follower.pass(record).await;
@@ -588,12 +588,12 @@ impl<C: Craft> Feed<C> {
             let places = shared.follower.given_back(&self.route, lane, index);
             given_back.extend(places.into_iter().map(|place| (lane, index, place)));
         }
-        for held in &intended.claimed {
+        for leased in &intended.claimed {
             let claimed = match reads {
-                true => shared.follower.settle(&held.segment, held.lane(), held.index, record).await,
+                true => shared.follower.settle(&leased.segment, leased.lane(), leased.index, record).await,
                 false => Claimed::Lost,
             };
-            claims.push((Arc::clone(held), claimed));
+            claims.push((Arc::clone(leased), claimed));
         }
         (claims, given_back)
     }
@@ -601,30 +601,30 @@ impl<C: Craft> Feed<C> {
     /// What is appended next, if there is something.
     fn gather(&self) -> Option<Gathered<C::Prepared>> {
         self.drop_lost();
-        let now = self.world.now();
+        let now = self.context.now();
         let mut state = self.state();
         self.review(&mut state);
         let intends = state.may_intend(Instant::now());
-        let claims = state.phase == Phase::Open && state.desk.has_claims();
-        if state.desk.pending.is_empty() && !claims && !(intends && state.desk.wants_more()) {
-            self.acknowledge(state.desk.take_done());
+        let claims = state.phase == Phase::Open && state.queue.has_claims();
+        if state.queue.pending.is_empty() && !claims && !(intends && state.queue.wants_more()) {
+            self.acknowledge(state.queue.take_done());
             return None;
         }
-        let mut batch = state.desk.pending.take();
-        state.desk.free(&batch.tags);
+        let mut batch = state.queue.pending.take();
+        state.queue.free(&batch.tags);
         let mut intended = match intends {
-            true => state.desk.intend(&self.craft, now),
+            true => state.queue.intend(&self.encoder, now),
             false => Intended::default(),
         };
         if claims {
-            state.desk.claim(&mut intended, now);
+            state.queue.claim(&mut intended, now);
         }
-        if let Some(shared) = self.world.shared.as_ref().filter(|_| !intended.intents.is_empty()) {
+        if let Some(shared) = self.context.shared.as_ref().filter(|_| !intended.intents.is_empty()) {
             batch.add(&Outcome::By { node: shared.node.clone() });
         }
         intended.intents.iter().for_each(|intent| batch.add(intent));
         if batch.is_empty() {
-            state.desk.pending.done(batch);
+            state.queue.pending.done(batch);
             return None;
         }
         Some((batch, intended))
@@ -637,19 +637,19 @@ impl<C: Craft> Feed<C> {
         (claims, given_back): ReadBack<C::Prepared>,
     ) {
         self.meter.count(&batch.tally);
-        let now = self.world.now();
+        let now = self.context.now();
         let mut state = self.state();
         self.settle_claims(&mut state, claims, now);
-        state.desk.settle(batch.tags.drain(..));
-        state.desk.pending.done(batch);
-        state.desk.clear(intended, &given_back, now);
+        state.queue.settle(batch.tags.drain(..));
+        state.queue.pending.done(batch);
+        state.queue.clear(intended, &given_back, now);
         if state.phase > Phase::Open {
-            state.desk.give_back_ready(NotTried::Closing, now);
+            state.queue.give_back_ready(NotTried::Closing, now);
         }
-        let done = state.desk.take_done();
+        let done = state.queue.take_done();
         drop(state);
         self.acknowledge(done);
-        self.supply.notify_one();
+        self.consumer.notify_one();
         self.signal();
     }
 
@@ -659,22 +659,22 @@ impl<C: Craft> Feed<C> {
         claims: Vec<Settlement<C::Prepared>>,
         now: Timestamp,
     ) {
-        if self.world.shared.is_none() {
+        if self.context.shared.is_none() {
             return;
         }
-        state.desk.claims_end();
-        for (held, claimed) in claims {
+        state.queue.claims_end();
+        for (leased, claimed) in claims {
             match claimed {
-                Claimed::Ours(progress) if self.world.purse.is_some() => {
-                    self.ask_for_claimed(state, held, progress);
+                Claimed::Ours(progress) if self.context.funds.is_some() => {
+                    self.ask_for_claimed(state, leased, progress);
                 }
                 Claimed::Ours(progress) => {
-                    held.set_verdict(self.verdict(&held));
-                    state.desk.admit(&self.craft, held, &progress, |_| false, now);
+                    leased.set_verdict(self.verdict(&leased));
+                    state.queue.admit(&self.encoder, leased, &progress, |_| false, now);
                     self.work.notify_one();
                 }
-                Claimed::Over => state.desk.pass_over(held, true),
-                Claimed::Lost => state.desk.pass_over(held, false),
+                Claimed::Over => state.queue.pass_over(leased, true),
+                Claimed::Lost => state.queue.pass_over(leased, false),
             }
         }
     }
@@ -690,7 +690,7 @@ impl<C: Craft> Feed<C> {
 
     fn is_over(&self) -> bool {
         let state = self.state();
-        state.phase == Phase::Finishing && state.desk.pending.is_clear() || state.lost
+        state.phase == Phase::Finishing && state.queue.pending.is_clear() || state.lost
     }
 
     /// Looks what the senders say, if anything was said since the last look.
@@ -700,19 +700,19 @@ impl<C: Craft> Feed<C> {
             return;
         }
         state.control_seen = version;
-        for held in state.desk.held() {
-            held.set_verdict(self.verdict(held));
+        for leased in state.queue.segments() {
+            leased.set_verdict(self.verdict(leased));
         }
     }
 
-    fn verdict(&self, held: &Held<C::Prepared>) -> ControlState {
-        let Some(octets) = self.control.value(&held.segment.alert.to_string()) else {
+    fn verdict(&self, leased: &LeasedSegment<C::Prepared>) -> ControlState {
+        let Some(octets) = self.control.value(&leased.segment.alert.to_string()) else {
             return ControlState::Run;
         };
         match Control::decode(&octets) {
             Ok(control) => control.state,
             Err(error) => {
-                tracing::error!(alert = %held.segment.alert, %error, "nothing is sent of an alert whose control cannot be read");
+                tracing::error!(alert = %leased.segment.alert, %error, "nothing is sent of an alert whose control cannot be read");
                 ControlState::Pause
             }
         }

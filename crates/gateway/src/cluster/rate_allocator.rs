@@ -12,9 +12,9 @@ use records::{RATES_ASKED, RATES_GRANTED, RateAsk, RateAsks, RateGrant, RateGran
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::asking::newest;
+use super::rate_client::newest;
 use super::shares_last;
-use crate::world::Stop;
+use crate::context::Stop;
 
 /// Grants of a moment go together.
 const TELL_PAUSE: Duration = Duration::from_millis(50);
@@ -37,18 +37,23 @@ pub(super) fn settings() -> TopicSettings {
 
 /// Hands the rates of shared routes out, while it is told to. Each process has one; [`lead`](Allotter::lead) is told by who knows
 /// whose lease it is. Two that lead at the same time do no harm: only one of them is heard.
-pub struct Allocator {
+pub struct RateAllocator {
     leads: watch::Sender<bool>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
-impl Allocator {
+impl RateAllocator {
     /// Opens the topics and waits to be told to lead. `node` and `lease` as in [`Shared`](super::Shared).
     ///
     /// # Errors
     /// The bus's.
-    pub fn start(bus: &dyn Bus, cores: &Cores, node: &str, lease: Duration) -> Result<Allocator, BusError> {
+    pub fn start(
+        bus: &dyn Bus,
+        cores: &Cores,
+        node: &str,
+        lease: Duration,
+    ) -> Result<RateAllocator, BusError> {
         let office = Office {
             node: node.to_owned(),
             asked: bus.topic_with(RATES_ASKED, &settings())?,
@@ -59,7 +64,7 @@ impl Allocator {
         let (leads, led) = watch::channel(false);
         let (stop, stopping) = Stop::pair();
         let task = cores.spawn_on(cores.next(), office.run(led, stopping));
-        Ok(Allocator { leads, stop, task })
+        Ok(RateAllocator { leads, stop, task })
     }
 
     /// It is this process's turn, or no longer.
