@@ -1,5 +1,6 @@
 //! Gateway context: the handles every gateway is given; and `Running`, the handle of a gateway at work.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -8,14 +9,14 @@ use std::time::{Duration, Instant};
 use bus::{Bus, BusError};
 use net::Cores;
 use records::Timestamp;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
 use crate::documents::AlertDocuments;
 use crate::funds::Funds;
 use crate::journal::recovery::Recovery;
-use crate::sms::{Change, SmsRoute};
+use crate::route_loop::{Change, Changed, RouteSettings};
 
 /// The consumer group of all gateways on the topics of segments.
 pub(crate) const SEGMENT_GROUP: &str = "gateway";
@@ -50,6 +51,8 @@ pub struct GatewayContext {
     pub funds: Option<Arc<dyn Funds>>,
     /// What alerts consist of beside their texts; nothing by default: then edge routes have nothing to push.
     pub documents: Option<Arc<dyn AlertDocuments>>,
+    /// Signs what comes back by itself: addresses that replies go to. Empty by default.
+    pub signing_key: Arc<[u8]>,
     /// What earlier processes left half done, found once for all routes.
     pub(crate) recovery: Arc<Recovery>,
 }
@@ -68,6 +71,7 @@ impl GatewayContext {
             outbox: None,
             funds: None,
             documents: None,
+            signing_key: Arc::default(),
             recovery,
         }
     }
@@ -98,17 +102,6 @@ pub struct Running {
     changes: Option<mpsc::Sender<Change>>,
 }
 
-/// What became of a change of settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changed {
-    /// There was nothing to change.
-    Nothing,
-    /// It goes on as it is told now, with the sessions it has.
-    InPlace,
-    /// Its sessions are unbound in order and bound anew.
-    Rebound,
-}
-
 impl Running {
     /// Starts what `work` makes on a core. The future is handed a [`Stop`], and ends in order soon after that says so.
     pub fn start<W, F>(name: &str, context: &GatewayContext, core: usize, work: W) -> Running
@@ -126,25 +119,24 @@ impl Running {
         Running { changes: Some(changes), ..self }
     }
 
-    /// Gives a running SMS route other settings, under the same name. What needs no new session changes in place: rate, window,
-    /// number of sessions, sender, validity and the like. Answers when the change is made; sessions that have to be bound
-    /// anew are so by and by, what is under way on them first.
+    /// Gives a running route other settings, under the same name and of the same channel. What needs no new session changes
+    /// in place, such as the rate. Answers when the change is under way: sessions that have to begin anew do so by and by,
+    /// what is under way on them first.
     ///
     /// # Errors
-    /// Everything that is wrong with the settings, or this gateway takes none: then nothing has changed. Stop it, and start another.
-    pub async fn change(&self, route: SmsRoute) -> Result<Changed, Vec<Problem>> {
+    /// Everything that is wrong with the settings: then nothing has changed.
+    pub async fn change<S: RouteSettings>(&self, settings: S) -> Result<Changed, Vec<Problem>> {
+        self.change_erased(Box::new(settings)).await
+    }
+
+    pub(crate) async fn change_erased(&self, settings: Box<dyn Any + Send>) -> Result<Changed, Vec<Problem>> {
         let refused = |reason: &str| Err(vec![Problem { field: "name", reason: reason.to_owned() }]);
-        let Some(changes) = &self.changes else {
-            return refused("only a route of channel sms can be changed");
-        };
-        if route.name != self.name {
-            return refused("a route keeps its name");
-        }
-        let (change, answer) = Change::new(route)?;
-        if changes.send(change).await.is_err() {
+        let Some(changes) = &self.changes else { return refused("takes no other settings while it runs") };
+        let (answer, answered) = oneshot::channel();
+        if changes.send(Change { settings, answer }).await.is_err() {
             return refused("the route has ended");
         }
-        answer.await.or_else(|_| refused("the route has ended"))
+        answered.await.unwrap_or_else(|_| refused("the route has ended"))
     }
 
     /// The route's name.

@@ -2,6 +2,7 @@
 //!
 //! - [`GatewayContext`], [`Running`]: the handles every gateway is given, and the handle of one at work.
 //! - [`dispatcher`]: from segments on the bus to entries that may be written, and their outcomes.
+//! - [`route_loop`]: opens, drains and reloads a route, and shares its rate, for every channel.
 //! - [`journal`]: appends outcomes to their topic before anybody acts on them; recovery after a crash.
 //! - [`cluster`]: gateways of several processes: claims of segments, shares of rates.
 //! - [`funds`]: reserves money before anything is written. [`documents`]: CAP and attachments of an alert.
@@ -16,9 +17,12 @@ pub mod funds;
 pub mod journal;
 pub mod mail;
 pub mod notice;
+pub mod route_loop;
 pub mod sms;
 pub mod topic;
+mod worker;
 
-pub use context::{Behind, Changed, Clock, GatewayContext, Problem, Running, Secret, Stop, WriteObserver};
+pub use context::{Behind, Clock, GatewayContext, Problem, Running, Secret, Stop, WriteObserver};
 pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 pub use funds::Funds;
+pub use route_loop::{Changed, RouteSettings, Step};

@@ -40,7 +40,7 @@ use records::{
 use tokio::sync::Notify;
 
 pub use leased_segment::{ChannelEncoder, Job, LeasedSegment};
-pub(crate) use route_limit::RouteLimit;
+pub(crate) use route_limit::{RateHolder, RouteLimit, begin_sharing};
 
 use crate::GatewayContext;
 use crate::cluster::{Claimed, RateShareView};
@@ -231,7 +231,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         Ok(Arc::new(dispatcher))
     }
 
-    /// Does the work: to be awaited beside the sessions. Ends after [`finish`](Feed::finish), when everything noted is on
+    /// Does the work: to be awaited beside the sessions. Ends after [`finish`](RouteDispatcher::finish), when everything noted is on
     /// disk, or when the bus closes.
     pub async fn run(&self) {
         let consumer = async {
@@ -261,8 +261,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         listener
     }
 
-    /// The next entry to write. Its fate must be told by [`ended`](Feed::ended), [`part`](Feed::part),
-    /// [`whole`](Feed::whole) or [`put_back`](Feed::put_back).
+    /// The next entry to write. Its fate must be told by [`ended`](RouteDispatcher::ended), [`part`](RouteDispatcher::part),
+    /// [`whole`](RouteDispatcher::whole) or [`put_back`](RouteDispatcher::put_back).
     pub fn next(&self) -> Option<Job<C::Prepared>> {
         let mut next = None;
         self.take_ready(Lane::Routine, 1, self.context.now(), |job| next = Some(job));
@@ -310,7 +310,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.signal();
     }
 
-    /// Notes what became of one part of an entry, from 1, to be [handed in](Feed::hand_in). Each part is told once.
+    /// Notes what became of one part of an entry, from 1, to be [handed in](RouteDispatcher::hand_in). Each part is told once.
     pub fn ended(
         &self,
         notes: &mut Notes<C::Prepared>,
@@ -434,7 +434,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.consumer.notify_one();
     }
 
-    /// Something waits to be written. Who [listens](Feed::listen) is told when something comes.
+    /// Something waits to be written. Who [listens](RouteDispatcher::listen) is told when something comes.
     pub fn has_work(&self) -> bool {
         self.state().queue.has_work()
     }
@@ -458,7 +458,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.down_at().is_some_and(|at| at <= Instant::now())
     }
 
-    /// Resolves when the route [is down](Feed::is_down) and what it has went back; once for each time.
+    /// Resolves when the route [is down](RouteDispatcher::is_down) and what it has went back; once for each time.
     pub async fn went_down(&self) {
         self.went_down.notified().await;
     }
@@ -718,7 +718,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         }
     }
 
-    /// Wakes everybody who [listens](Feed::listen).
+    /// Wakes everybody who [listens](RouteDispatcher::listen).
     pub fn signal(&self) {
         let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.iter().for_each(|listener| listener.notify_one());

@@ -1,6 +1,7 @@
 //! An edge route: where its sites are, how fast they are pushed to, and for how long.
 
 use crate::context::{Problem, Secret};
+use crate::route_loop::{RouteSettings, Step};
 use cast::push::{Interface, RATE_MIN, SITES_MAX};
 use records::checked_edge_site;
 use std::collections::BTreeSet;
@@ -69,9 +70,12 @@ impl Default for EdgeRoute {
     }
 }
 
-impl EdgeRoute {
-    /// Everything that is wrong; empty if the route can be started.
-    pub fn problems(&self) -> Vec<Problem> {
+impl RouteSettings for EdgeRoute {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |field: &'static str, wrong: bool, reason: String| {
             if wrong {
@@ -98,7 +102,29 @@ impl EdgeRoute {
         check("validity", validity, "must be 1s to 24h: how long a push goes on".to_owned());
         problems
     }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn slots(&self) -> u32 {
+        SLOTS
+    }
+
+    fn down_after(&self) -> Duration {
+        DOWN_AFTER
+    }
+
+    /// A push that is under way ends by the settings it began with.
+    fn step_to(&self, to: &EdgeRoute) -> Step {
+        if self == to { Step::None } else { Step::InPlace }
+    }
 }
+
+/// Its session is this process: it does not go down, but a stop.
+const DOWN_AFTER: Duration = Duration::from_secs(30);
+/// Copies that may be without a durable outcome: those of all pushes under way, and as many that wait.
+const SLOTS: u32 = 8_192;
 
 /// Everything wrong with a list of sites: place in it, key, and in words.
 pub fn site_problems(sites: &[EdgeSite]) -> Vec<(usize, &'static str, String)> {

@@ -22,25 +22,22 @@ pub use config::{EdgeRoute, EdgeSite, PUSHES_MAX, site_problems};
 pub use signing::read_signing_key;
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
-use crate::dispatcher::{ChannelEncoder, DispatcherSettings, Job, RouteDispatcher};
-use ::pace::Limiter;
+use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
+use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::worker::Worker;
+use bus::BusError;
 use push::Push;
 use records::{AttemptResult, Entry, Lane, NotTried, Segment, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Copies that may be without a durable outcome: those of all pushes under way, and as many that wait.
-const SLOTS: u32 = 8_192;
 /// Copies that are begun at a time.
 const AT_ONCE: usize = cast::push::SITES_MAX;
 /// Pushes beyond those of the config that an emergency may begin.
 const EMERGENCY_PUSHES: usize = 4;
-/// A route whose topics cannot be opened tries again after so long.
-const REOPEN: Duration = Duration::from_secs(5);
-/// Its session is this process: it does not go down, but a stop.
-const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
 /// It is looked for work at least so often.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
@@ -67,70 +64,101 @@ type EdgeJob = Job<()>;
 /// # Errors
 /// Everything that is wrong with its settings, or a folder for bundles that cannot be made.
 pub fn start(config: EdgeRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
-    let mut problems = config.problems();
-    let folder = config.work.join(&config.name);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    if let Err(error) = empty_folder(&folder) {
-        problems.push(Problem { field: "name", reason: format!("no folder {}: {error}", folder.display()) });
-        return Err(problems);
-    }
-    let signing_key = signing::open(&config.signing_key)
-        .map_err(|reason| vec![Problem { field: "signing_key", reason }])?;
-    let (name, core, given) = (config.name.clone(), context.cores.next(), context.clone());
-    Ok(Running::start(&name, context, core, move |stop| run(config, signing_key, folder, given, stop)))
+    route_loop::start::<EdgeSessions>(config, context)
 }
 
-/// A folder with nothing in it: bundles of a process that was killed are made anew.
-fn empty_folder(folder: &std::path::Path) -> std::io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => std::fs::create_dir_all(folder),
-    }
-}
-
-async fn run(
-    config: EdgeRoute,
+/// The settings of a route, and the key that signs its bundles.
+struct Signing {
+    route: EdgeRoute,
     signing_key: [u8; 32],
-    folder: PathBuf,
-    context: GatewayContext,
-    mut stop: Stop,
-) {
-    let dispatcher = loop {
-        let settings = DispatcherSettings {
-            route: config.name.clone(),
-            slots: SLOTS,
-            rate: config.rate,
-            rests: false,
-            down_after: ROUTE_DOWN_AFTER,
+}
+
+impl Signing {
+    /// Bundles are made here.
+    fn folder(&self) -> PathBuf {
+        self.route.work.join(&self.route.name)
+    }
+}
+
+/// The one session of a route: a task that begins pushes.
+struct EdgeSessions {
+    limit: Arc<RouteLimit<EdgeEncoder>>,
+    depot: Option<Depot>,
+    settings: watch::Sender<Arc<Signing>>,
+    worker: Worker,
+}
+
+impl RouteSessions for EdgeSessions {
+    type Settings = EdgeRoute;
+    type Material = [u8; 32];
+    type Encoder = EdgeEncoder;
+
+    fn prepare(settings: &EdgeRoute, _: &GatewayContext) -> Result<[u8; 32], Vec<Problem>> {
+        let folder = settings.work.join(&settings.name);
+        let problem = |field, reason| vec![Problem { field, reason }];
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| problem("name", format!("no folder {}: {error}", folder.display())))?;
+        signing::open(&settings.signing_key).map_err(|reason| problem("signing_key", reason))
+    }
+
+    fn encoder(_: &EdgeRoute, _: &[u8; 32]) -> EdgeEncoder {
+        EdgeEncoder
+    }
+
+    fn open(
+        route: &Checked<Self>,
+        context: &GatewayContext,
+        dispatcher: &Arc<RouteDispatcher<EdgeEncoder>>,
+    ) -> Result<EdgeSessions, BusError> {
+        let limit = RouteLimit::new(dispatcher, route.settings.rate);
+        let signing = Signing { route: route.settings.clone(), signing_key: route.material };
+        remove_bundles(&signing.folder());
+        let (settings, config) = watch::channel(Arc::new(signing));
+        let depot = Depot {
+            config,
+            context: context.clone(),
+            dispatcher: Arc::clone(dispatcher),
+            limit: Arc::clone(&limit),
+            pushes: JoinSet::new(),
+            waiting: Vec::new(),
+            begun: 0,
         };
-        match RouteDispatcher::open(&context, settings, EdgeEncoder).await {
-            Ok(dispatcher) => break dispatcher,
-            Err(error) => tracing::error!(route = config.name, %error, "the route cannot start yet"),
+        Ok(EdgeSessions { limit, depot: Some(depot), settings, worker: Worker::default() })
+    }
+
+    fn limit(&self) -> Arc<dyn RateHolder> {
+        Arc::clone(&self.limit) as Arc<dyn RateHolder>
+    }
+
+    fn begin(&mut self) {
+        if let Some(depot) = self.depot.take() {
+            self.worker.begin(|stop| depot.serve(stop));
         }
-        tokio::select! {
-            () = tokio::time::sleep(REOPEN) => {}
-            () = stop.wait() => return,
-        }
-    };
-    let dispatching = tokio::spawn({
-        let dispatcher = Arc::clone(&dispatcher);
-        async move { dispatcher.run().await }
-    });
-    Depot::new(config, signing_key, folder, &context, &dispatcher).serve(&mut stop).await;
-    dispatcher.finish();
-    let _ = dispatching.await;
+    }
+
+    async fn change(&mut self, _: Step, route: Checked<Self>) {
+        self.settings.send_replace(Arc::new(Signing { route: route.settings, signing_key: route.material }));
+    }
+
+    async fn end(self) {
+        self.worker.end().await;
+    }
+}
+
+/// Bundles of a process that was killed are made anew: what is there is of no use.
+fn remove_bundles(folder: &std::path::Path) {
+    let emptied = std::fs::remove_dir_all(folder).and_then(|()| std::fs::create_dir_all(folder));
+    if let Err(error) = emptied {
+        tracing::warn!(folder = %folder.display(), %error, "bundles of an earlier process are still there");
+    }
 }
 
 /// A route at work.
-struct Depot<'a> {
-    config: Arc<EdgeRoute>,
-    signing_key: [u8; 32],
-    folder: PathBuf,
-    context: &'a GatewayContext,
-    dispatcher: &'a Arc<RouteDispatcher<EdgeEncoder>>,
-    limiter: Limiter,
+struct Depot {
+    config: watch::Receiver<Arc<Signing>>,
+    context: GatewayContext,
+    dispatcher: Arc<RouteDispatcher<EdgeEncoder>>,
+    limit: Arc<RouteLimit<EdgeEncoder>>,
     /// Pushes under way.
     pushes: JoinSet<()>,
     /// Copies of a bundle whose push is still to begin, where there are more bundles than may be pushed at a time.
@@ -139,52 +167,33 @@ struct Depot<'a> {
     begun: u64,
 }
 
-impl<'a> Depot<'a> {
-    fn new(
-        config: EdgeRoute,
-        signing_key: [u8; 32],
-        folder: PathBuf,
-        context: &'a GatewayContext,
-        dispatcher: &'a Arc<RouteDispatcher<EdgeEncoder>>,
-    ) -> Depot<'a> {
-        let now = Instant::now();
-        // The process before us may have begun some until a moment ago: a second passes without credit.
-        let mut limiter = Limiter::new(config.rate, now);
-        limiter.start(now);
-        if let Some(at) = limiter.next(now) {
-            dispatcher.begin_at(at);
-        }
-        let (config, pushes, waiting) = (Arc::new(config), JoinSet::new(), Vec::new());
-        Depot { config, signing_key, folder, context, dispatcher, limiter, pushes, waiting, begun: 0 }
-    }
-
+impl Depot {
     /// Until it is time to stop; then what is under way goes back, to be planned again.
-    async fn serve(&mut self, stop: &mut Stop) {
+    async fn serve(mut self, mut stop: Stop) {
         let work = self.dispatcher.listen();
         self.dispatcher.session_up();
         while !stop.is_set() {
             let jobs = self.take();
             if !jobs.is_empty() {
                 self.sort(jobs);
-                self.begin(stop);
+                self.begin(&stop);
                 continue;
             }
             let now = Instant::now();
-            let credit =
-                self.limiter.next(now).filter(|_| self.lane().is_some() && self.dispatcher.has_work());
+            let credit = self.limit.next(now).filter(|_| self.lane().is_some() && self.dispatcher.has_work());
             tokio::select! {
                 () = work.notified() => {}
                 Some(ended) = self.pushes.join_next(), if !self.pushes.is_empty() => {
                     if let Err(error) = ended {
-                        tracing::error!(route = self.config.name, %error, "a push ended in a panic");
+                        tracing::error!(route = self.dispatcher.route(), %error, "a push ended in a panic");
                     }
-                    self.begin(stop);
+                    self.begin(&stop);
                 }
+                Ok(()) = self.config.changed() => self.begin(&stop),
                 () = tokio::time::sleep_until(credit.unwrap_or(now + LOOK_EVERY).into()) => {}
                 () = stop.wait() => {}
             }
         }
-        self.dispatcher.close();
         for job in self.waiting.drain(..).flatten() {
             self.dispatcher.whole(&job, &AttemptResult::NotTried { why: NotTried::Closing });
         }
@@ -194,7 +203,7 @@ impl<'a> Depot<'a> {
 
     /// Pushes of a lane may begin while fewer than this are under way.
     fn most(&self, lane: Lane) -> usize {
-        self.config.pushes + if lane == Lane::Emergency { EMERGENCY_PUSHES } else { 0 }
+        self.config.borrow().route.pushes + if lane == Lane::Emergency { EMERGENCY_PUSHES } else { 0 }
     }
 
     /// The last lane that may begin a push now.
@@ -210,11 +219,11 @@ impl<'a> Depot<'a> {
     fn take(&mut self) -> Vec<EdgeJob> {
         let mut jobs = Vec::new();
         let Some(lane) = self.lane() else { return jobs };
-        while jobs.len() < AT_ONCE && self.limiter.grant(Instant::now(), 1) == 1 {
+        while jobs.len() < AT_ONCE && self.limit.grant(Instant::now()) {
             let before = jobs.len();
             self.dispatcher.take_ready(lane, 1, self.context.now(), |job| jobs.push(job));
             if jobs.len() == before {
-                self.limiter.unused(1);
+                self.limit.unused();
                 break;
             }
         }
@@ -223,7 +232,8 @@ impl<'a> Depot<'a> {
 
     /// Puts together what gets the same bundle.
     fn sort(&mut self, jobs: Vec<EdgeJob>) {
-        self.limiter.wrote(Instant::now(), jobs.len());
+        let now = Instant::now();
+        self.limit.wrote(jobs.len(), now, now);
         for job in jobs {
             match self.waiting.iter_mut().find(|others| is_same(&others[0], &job)) {
                 Some(others) => others.push(job),
@@ -244,12 +254,12 @@ impl<'a> Depot<'a> {
                 continue;
             }
             self.begun += 1;
+            let signing = Arc::clone(&self.config.borrow());
             let push = Push {
-                config: Arc::clone(&self.config),
-                signing_key: self.signing_key,
+                file: signing.folder().join(format!("{}.tar", self.begun)),
+                signing,
                 context: self.context.clone(),
-                dispatcher: Arc::clone(self.dispatcher),
-                file: self.folder.join(format!("{}.tar", self.begun)),
+                dispatcher: Arc::clone(&self.dispatcher),
                 jobs,
                 stop: stop.clone(),
             };

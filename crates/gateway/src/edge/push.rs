@@ -1,8 +1,7 @@
 //! One push: a bundle to all sites of a segment that get the same.
 
 use super::bundle::{self, Packed};
-use super::config::EdgeRoute;
-use super::{EdgeJob, RouteDispatcher, outcome};
+use super::{EdgeJob, RouteDispatcher, Signing, outcome};
 use crate::GatewayContext;
 use crate::context::Stop;
 use crate::edge::EdgeEncoder;
@@ -23,8 +22,7 @@ const LOOKUP_MAX: Duration = Duration::from_secs(5);
 
 /// All that a push needs.
 pub(super) struct Push {
-    pub config: Arc<EdgeRoute>,
-    pub signing_key: [u8; 32],
+    pub signing: Arc<Signing>,
     pub context: GatewayContext,
     pub dispatcher: Arc<RouteDispatcher<EdgeEncoder>>,
     /// Where its bundle is made: no other push has it.
@@ -104,7 +102,7 @@ impl Push {
     }
 
     async fn site(&self, name: &str) -> Result<Site, AttemptResult> {
-        let Some(site) = self.config.sites.iter().find(|site| site.name == name) else {
+        let Some(site) = self.signing.route.sites.iter().find(|site| site.name == name) else {
             let text = format!("{name} is no [[edge.site]] of this server's config");
             return Err(outcome::refused(true, "edge:unknown", &text));
         };
@@ -115,7 +113,7 @@ impl Push {
             Ok(Err(error)) => return Err(lost(&error.to_string())),
             Err(_) => return Err(lost("the name was not found in time")),
         };
-        let fits = |address: &SocketAddr| self.config.group.is_none() || address.is_ipv4();
+        let fits = |address: &SocketAddr| self.signing.route.group.is_none() || address.is_ipv4();
         let Some(address) = found.find(fits) else {
             return Err(lost("it has no address that fits: a group needs IPv4"));
         };
@@ -139,7 +137,7 @@ impl Push {
             copy.job.entry().expires.unwrap_or(leased.expires).min(leased.expires)
         });
         let left = ends.min().map_or(0, |end| end.us_since(self.context.now()).max(0));
-        self.config.validity.min(Duration::from_micros(left as u64))
+        self.signing.route.validity.min(Duration::from_micros(left as u64))
     }
 
     /// Pushes, and tells of each copy what became of it as soon as that is known.
@@ -152,17 +150,17 @@ impl Push {
             file: self.file.clone(),
             name: Some(packed.name.clone()),
             sites: std::mem::take(&mut leg.sites),
-            signing_key: self.signing_key,
-            rate: self.config.bandwidth as u64,
-            group: self.config.group,
-            interface: self.config.interface.clone(),
-            hops: self.config.hops,
+            signing_key: self.signing.signing_key,
+            rate: self.signing.route.bandwidth as u64,
+            group: self.signing.route.group,
+            interface: self.signing.route.interface.clone(),
+            hops: self.signing.route.hops,
             deadline: Some(lasts),
             // Who comes late gets it too.
             give_up: lasts,
         };
         tracing::info!(
-            route = self.config.name,
+            route = self.signing.route.name,
             bundle = packed.name,
             octets = packed.size,
             sites = options.sites.len(),
@@ -171,7 +169,7 @@ impl Push {
         let (tell, mut told) = unbounded_channel();
         let before = Instant::now();
         if let Some(write_observer) = &self.context.write_observer {
-            write_observer(&self.config.name, options.sites.len(), before, Instant::now());
+            write_observer(&self.signing.route.name, options.sites.len(), before, Instant::now());
         }
         let mut sending = std::pin::pin!(cast::push::send(options, tell));
         let mut stop = self.stop.clone();
@@ -241,7 +239,7 @@ impl Push {
         self.dispatcher.whole(&copy.job, &outcome::result(end, joined, &copy.trouble, key, &packed.name));
         if *end == End::Done {
             self.dispatcher.note(&Outcome::Receipt(receipt(
-                &self.config.name,
+                &self.signing.route.name,
                 key,
                 &packed.name,
                 self.context.now(),

@@ -4,8 +4,10 @@ use super::encode::Letterhead;
 use super::machine::{Options, Path, Timeouts, Tls};
 use super::tag::Tags;
 use crate::context::{Problem, Secret};
+use crate::route_loop::{RouteSettings, Step};
 use net::{TlsClient, TlsClientSettings};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Sessions of a route at most.
 pub const SESSIONS_MAX: usize = 64;
@@ -74,42 +76,6 @@ impl Default for MailRoute {
 }
 
 impl MailRoute {
-    /// Everything that is wrong; empty if the route can be started. Files are read.
-    pub fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut check =
-            |field, wrong: Option<String>| problems.extend(wrong.map(|reason| Problem { field, reason }));
-        check("address", wrong_address(&self.address));
-        check("from", parse_author(&self.from).err());
-        check("sessions", outside(self.sessions, SESSIONS_MAX));
-        check("window", outside(self.window, WINDOW_MAX));
-        let rate = !self.rate.is_finite() || self.rate < 0.0;
-        check(
-            "rate",
-            rate.then(|| format!("{} is not a rate: mails per second, 0 for unlimited", self.rate)),
-        );
-        check(
-            "domain",
-            self.domain.as_deref().and_then(|domain| wrong_domain(domain, DOOR_DOMAIN_OCTETS_MAX)),
-        );
-        check("hello", self.hello.as_deref().and_then(|name| wrong_domain(name, DOMAIN_OCTETS_MAX)));
-        let alone = self.username.is_some() != self.password.is_some();
-        check("username", alone.then(|| "username and password belong together".to_owned()));
-        if self.tls == Tls::None {
-            let idle = |given: bool| given.then(|| "is of no use with tls = \"none\"".to_owned());
-            check("ca_file", idle(self.ca_file.is_some()));
-            check("server_name", idle(self.server_name.is_some()));
-        } else {
-            check("ca_file", TlsClient::new(&self.tls_settings()).err().map(|error| error.to_string()));
-        }
-        problems
-    }
-
-    /// Mails that may be under way at a time.
-    pub(super) fn slots(&self) -> u32 {
-        (self.sessions * self.window) as u32
-    }
-
     /// How its sessions are.
     pub(super) fn options(&self) -> Options {
         let from = parse_author(&self.from).ok();
@@ -145,6 +111,77 @@ impl MailRoute {
         })
     }
 }
+
+impl RouteSettings for MailRoute {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut check =
+            |field, wrong: Option<String>| problems.extend(wrong.map(|reason| Problem { field, reason }));
+        check("address", wrong_address(&self.address));
+        check("from", parse_author(&self.from).err());
+        check("sessions", outside(self.sessions, SESSIONS_MAX));
+        check("window", outside(self.window, WINDOW_MAX));
+        let rate = !self.rate.is_finite() || self.rate < 0.0;
+        check(
+            "rate",
+            rate.then(|| format!("{} is not a rate: mails per second, 0 for unlimited", self.rate)),
+        );
+        check(
+            "domain",
+            self.domain.as_deref().and_then(|domain| wrong_domain(domain, DOOR_DOMAIN_OCTETS_MAX)),
+        );
+        check("hello", self.hello.as_deref().and_then(|name| wrong_domain(name, DOMAIN_OCTETS_MAX)));
+        let alone = self.username.is_some() != self.password.is_some();
+        check("username", alone.then(|| "username and password belong together".to_owned()));
+        if self.tls == Tls::None {
+            let idle = |given: bool| given.then(|| "is of no use with tls = \"none\"".to_owned());
+            check("ca_file", idle(self.ca_file.is_some()));
+            check("server_name", idle(self.server_name.is_some()));
+        } else {
+            check("ca_file", TlsClient::new(&self.tls_settings()).err().map(|error| error.to_string()));
+        }
+        problems
+    }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn slots(&self) -> u32 {
+        (self.sessions * self.window) as u32
+    }
+
+    fn down_after(&self) -> Duration {
+        DOWN_AFTER
+    }
+
+    fn step_to(&self, to: &MailRoute) -> Step {
+        // Messages in hand were, or will be, composed by it.
+        let letterhead = |route: &MailRoute| (route.from.clone(), route.domain.clone(), route.drill);
+        // A session has the rest from its beginning.
+        let bound = |route: &MailRoute| MailRoute { rate: 0.0, sessions: 0, ..route.clone() };
+        if self == to {
+            Step::None
+        } else if letterhead(self) != letterhead(to) {
+            Step::Reopen
+        } else if bound(self) != bound(to) {
+            Step::Rebind
+        } else {
+            Step::InPlace
+        }
+    }
+
+    fn connect_to(&mut self, simulator: &str) {
+        simulator.clone_into(&mut self.address);
+    }
+}
+
+/// A relay that is gone for longer has what waits for it tried elsewhere. Relays hang up on single mails, and greet slowly.
+const DOWN_AFTER: Duration = Duration::from_secs(30);
 
 /// `address` or `Name <address>`.
 fn parse_author(from: &str) -> Result<(Option<String>, Path), String> {

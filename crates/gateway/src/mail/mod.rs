@@ -25,7 +25,8 @@ pub use machine::{Timeouts, Tls};
 pub use tag::{Purpose, Tags};
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
-use crate::dispatcher::{DispatcherSettings, RouteDispatcher};
+use crate::dispatcher::{RateHolder, RouteDispatcher};
+use crate::route_loop::{self, Checked, RouteSessions, Step};
 use ::pace::Backoff;
 use bus::BusError;
 use encode::Letterhead;
@@ -35,6 +36,7 @@ use session::{Ending, Talk};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// First wait between attempts to connect.
@@ -43,82 +45,111 @@ const RECONNECT_FIRST: Duration = Duration::from_millis(500);
 const RECONNECT_MAX: Duration = Duration::from_secs(30);
 /// Connecting, TLS from the first octet included, may take so long.
 const CONNECT_MAX: Duration = Duration::from_secs(30);
-/// A route whose topics cannot be opened tries again after so long.
-const REOPEN: Duration = Duration::from_secs(5);
-/// A relay that is gone for longer has what waits for it tried elsewhere. Relays hang up on single mails, and greet slowly.
-const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
 
-/// Starts a route. `tags` must be made with the secret whose tags the SMTP door reads.
+/// Starts a route. The SMTP door must read tags with the context's `signing_key`.
 ///
 /// # Errors
 /// Everything that is wrong with its settings.
-pub fn start(config: MailRoute, tags: Tags, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
-    let problems = config.problems();
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let letterhead = config.letterhead(tags).map_err(|problem| vec![problem])?;
-    let tls = match config.tls {
-        Tls::None => None,
-        Tls::StartTls | Tls::Implicit => Some(
-            TlsClient::new(&config.tls_settings())
-                .map_err(|error| vec![Problem { field: "ca_file", reason: error.to_string() }])?,
-        ),
-    };
+pub fn start(config: MailRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
     if config.tls == Tls::None && config.username.is_some() {
         tracing::warn!(route = config.name, "the password goes over the network as it is: tls is \"none\"");
     }
-    let (name, core) = (config.name.clone(), context.cores.next());
-    let given = context.clone();
-    Ok(Running::start(&name, context, core, move |stop| run(config, letterhead, tls, given, stop)))
+    route_loop::start::<MailSessions>(config, context)
 }
 
-async fn run(
-    config: MailRoute,
+/// What is made of a route's settings once.
+#[derive(Clone)]
+struct Material {
     letterhead: Letterhead,
     tls: Option<TlsClient>,
-    context: GatewayContext,
-    mut stop: Stop,
-) {
-    let dispatcher = loop {
-        match open(&config, &letterhead, &context).await {
-            Ok(dispatcher) => break dispatcher,
-            Err(error) => tracing::error!(route = config.name, %error, "the route cannot start yet"),
-        }
-        tokio::select! {
-            () = tokio::time::sleep(REOPEN) => {}
-            () = stop.wait() => return,
-        }
-    };
-    let dispatching = tokio::spawn({
-        let dispatcher = Arc::clone(&dispatcher);
-        async move { dispatcher.run().await }
-    });
-    let relay = Arc::new(Relay::new(config, tls, context, Arc::clone(&dispatcher)));
-    let mut sessions = JoinSet::new();
-    for number in 0..relay.config.sessions {
-        sessions.spawn(keep_session(Arc::clone(&relay), number, stop.clone()));
-    }
-    stop.wait().await;
-    dispatcher.close();
-    while sessions.join_next().await.is_some() {}
-    dispatcher.finish();
-    let _ = dispatching.await;
 }
 
-async fn open(
-    config: &MailRoute,
-    letterhead: &Letterhead,
-    context: &GatewayContext,
-) -> Result<Arc<RouteDispatcher<MailEncoder>>, BusError> {
-    let settings = DispatcherSettings {
-        route: config.name.clone(),
-        slots: config.slots(),
-        rate: config.rate,
-        rests: false,
-        down_after: ROUTE_DOWN_AFTER,
-    };
-    RouteDispatcher::open(context, settings, MailEncoder { letterhead: letterhead.clone() }).await
+/// The sessions of a route at work.
+struct MailSessions {
+    relay: Arc<Relay>,
+    /// What stops each place for a session, by its number.
+    places: Vec<watch::Sender<bool>>,
+    tasks: JoinSet<()>,
+}
+
+impl RouteSessions for MailSessions {
+    type Settings = MailRoute;
+    type Material = Material;
+    type Encoder = MailEncoder;
+
+    fn prepare(settings: &MailRoute, context: &GatewayContext) -> Result<Material, Vec<Problem>> {
+        let letterhead =
+            settings.letterhead(Tags::new(&context.signing_key)).map_err(|problem| vec![problem])?;
+        let tls = match settings.tls {
+            Tls::None => None,
+            Tls::StartTls | Tls::Implicit => Some(
+                TlsClient::new(&settings.tls_settings())
+                    .map_err(|error| vec![Problem { field: "ca_file", reason: error.to_string() }])?,
+            ),
+        };
+        Ok(Material { letterhead, tls })
+    }
+
+    fn encoder(_: &MailRoute, material: &Material) -> MailEncoder {
+        MailEncoder { letterhead: material.letterhead.clone() }
+    }
+
+    fn open(
+        route: &Checked<Self>,
+        context: &GatewayContext,
+        dispatcher: &Arc<RouteDispatcher<MailEncoder>>,
+    ) -> Result<MailSessions, BusError> {
+        let relay = Relay::new(
+            route.settings.clone(),
+            route.material.tls.clone(),
+            context.clone(),
+            Arc::clone(dispatcher),
+        );
+        Ok(MailSessions { relay: Arc::new(relay), places: Vec::new(), tasks: JoinSet::new() })
+    }
+
+    fn limit(&self) -> Arc<dyn RateHolder> {
+        Arc::clone(&self.relay.limit) as Arc<dyn RateHolder>
+    }
+
+    fn begin(&mut self) {
+        self.fill();
+    }
+
+    async fn change(&mut self, step: Step, route: Checked<Self>) {
+        self.relay.change(route.settings, route.material.tls);
+        if step == Step::Rebind {
+            // A relay counts connections: the old ones go first.
+            self.end_places(0);
+            while self.tasks.join_next().await.is_some() {}
+        }
+        self.fill();
+    }
+
+    async fn end(mut self) {
+        self.end_places(0);
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+impl MailSessions {
+    /// As many places as the settings say: what is missing is begun, what is too much ends in order.
+    fn fill(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+        let wanted = self.relay.peer().config.sessions;
+        self.end_places(wanted);
+        while self.places.len() < wanted {
+            let (stop, stopping) = Stop::pair();
+            self.tasks.spawn(keep_session(Arc::clone(&self.relay), self.places.len(), stopping));
+            self.places.push(stop);
+        }
+    }
+
+    fn end_places(&mut self, keep: usize) {
+        for place in self.places.drain(keep.min(self.places.len())..) {
+            let _ = place.send(true);
+        }
+    }
 }
 
 /// One place for a session. It is open while there is work for it; the first is also opened to see whether the relay is
@@ -131,12 +162,12 @@ async fn keep_session(relay: Arc<Relay>, number: usize, mut stop: Stop) {
             true => None,
             false => tokio::select! {
                 job = wait_for_work(&relay) => Some(job),
-                () = stop.wait() => return,
+                () = stop.wait() => return place.leave(&relay, false),
             },
         };
         let ending = session(&relay, job, place.up, &mut stop).await;
         if stop.is_set() {
-            return;
+            return place.leave(&relay, ending.open);
         }
         if place.end(&relay, &ending, number == 0) {
             backoff.reset();
@@ -144,7 +175,7 @@ async fn keep_session(relay: Arc<Relay>, number: usize, mut stop: Stop) {
         let Some(trouble) = ending.trouble else { continue };
         let wait = if ending.completed > 0 { Duration::ZERO } else { backoff.wait(chance()) };
         let wait_ms = wait.as_millis() as u64;
-        tracing::warn!(route = relay.config.name, session = number, trouble, wait_ms, "not connected");
+        tracing::warn!(route = relay.name(), session = number, trouble, wait_ms, "not connected");
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             () = stop.wait() => {}
@@ -161,6 +192,13 @@ struct Place {
 }
 
 impl Place {
+    /// It is given up. Others of the route may go on, and one that begins anew says so again.
+    fn leave(&self, relay: &Relay, opened: bool) {
+        if self.up || opened {
+            relay.dispatcher.session_rests();
+        }
+    }
+
     /// Takes the end of a session into account; true if it had been of use.
     fn end(&mut self, relay: &Relay, ending: &Ending, first: bool) -> bool {
         self.up |= ending.open;
@@ -191,8 +229,9 @@ async fn wait_for_work(relay: &Relay) -> MailJob {
 
 /// From connecting to the end.
 async fn session(relay: &Arc<Relay>, job: Option<MailJob>, up: bool, stop: &mut Stop) -> Ending {
-    let config = &relay.config;
-    let tls = relay.tls.as_ref().filter(|_| config.tls == Tls::Implicit);
+    let peer = relay.peer();
+    let config = &peer.config;
+    let tls = peer.tls.as_ref().filter(|_| config.tls == Tls::Implicit);
     let connected = tokio::select! {
         connected = connect(&config.address, tls, CONNECT_MAX) => connected.map_err(|error| error.to_string()),
         () = stop.wait() => Err("the route was stopped".to_owned()),
@@ -200,7 +239,7 @@ async fn session(relay: &Arc<Relay>, job: Option<MailJob>, up: bool, stop: &mut 
     match connected {
         Ok(stream) => {
             let on_open = if up { |_: &Relay| {} } else { |relay: &Relay| relay.dispatcher.session_up() };
-            Talk::new(relay, job, on_open).run(stream, stop).await
+            Talk::new(relay, &peer, job, on_open).run(stream, stop).await
         }
         Err(trouble) => {
             if let Some(job) = job {

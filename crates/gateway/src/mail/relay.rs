@@ -6,6 +6,8 @@ use super::machine::Verdict;
 use super::outcome;
 use crate::GatewayContext;
 use crate::dispatcher::{ChannelEncoder, Job, RouteDispatcher, RouteLimit};
+use crate::route_loop::RouteSettings;
+use arc_swap::ArcSwap;
 use net::TlsClient;
 use records::{AttemptRef, Entry, NotTried, Segment};
 use rustc_hash::FxHashMap;
@@ -35,12 +37,18 @@ impl ChannelEncoder for MailEncoder {
 /// A mail on its way.
 pub(super) type MailJob = Job<Prepared>;
 
+/// Where a session connects, and how.
+pub(super) struct Peer {
+    pub(super) config: MailRoute,
+    pub(super) tls: Option<TlsClient>,
+}
+
 /// A relay at work.
 pub(super) struct Relay {
-    pub(super) config: MailRoute,
+    name: String,
+    peer: ArcSwap<Peer>,
     pub(super) context: GatewayContext,
     pub(super) dispatcher: Arc<RouteDispatcher<MailEncoder>>,
-    pub(super) tls: Option<TlsClient>,
     pub(super) limit: Arc<RouteLimit<MailEncoder>>,
     /// How often the connection was lost with a mail that was not through.
     lost: Mutex<FxHashMap<AttemptRef, u8>>,
@@ -55,9 +63,25 @@ impl Relay {
         context: GatewayContext,
         dispatcher: Arc<RouteDispatcher<MailEncoder>>,
     ) -> Relay {
-        let limit = RouteLimit::begin(&dispatcher, config.rate);
+        let limit = RouteLimit::new(&dispatcher, config.rate);
         let (lost, with_room) = (Mutex::new(FxHashMap::default()), AtomicUsize::new(0));
-        Relay { config, context, dispatcher, tls, limit, lost, with_room }
+        let (name, peer) = (config.name.clone(), ArcSwap::from_pointee(Peer { config, tls }));
+        Relay { name, peer, context, dispatcher, limit, lost, with_room }
+    }
+
+    /// The route's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The settings as they are now.
+    pub(super) fn peer(&self) -> Arc<Peer> {
+        self.peer.load_full()
+    }
+
+    /// Other settings from now on: for sessions that begin.
+    pub(super) fn change(&self, config: MailRoute, tls: Option<TlsClient>) {
+        self.peer.store(Arc::new(Peer { config, tls }));
     }
 
     /// A mail for a session that would have to be opened for it; nothing while an open one has room.
@@ -107,7 +131,7 @@ impl Relay {
     fn count_loss(&self, of: AttemptRef) -> u8 {
         let mut lost = locked(&self.lost);
         // What went back and was then cancelled stays: rarely, and not for ever.
-        if lost.len() > self.config.slots() as usize * 2 {
+        if lost.len() > self.peer.load().config.slots() as usize * 2 {
             lost.clear();
         }
         let times = lost.entry(of).or_default();

@@ -3,7 +3,7 @@
 use super::config::host_of;
 use super::machine::{Client, Event, Failure, Input, Verdict};
 use super::outcome;
-use super::relay::{MailJob, Relay};
+use super::relay::{MailJob, Peer, Relay};
 use crate::context::Stop;
 use net::Stream;
 use rustc_hash::FxHashMap;
@@ -43,6 +43,8 @@ pub(super) struct Ending {
 /// A session at work.
 pub(super) struct Talk {
     relay: Arc<Relay>,
+    /// The settings it was connected by.
+    peer: Arc<Peer>,
     client: Client,
     listener: Arc<Notify>,
     flights: FxHashMap<u64, MailJob>,
@@ -68,12 +70,18 @@ pub(super) struct Talk {
 
 impl Talk {
     /// For a connection just made. `on_open` is called when mails can be sent, unless the route knows that already.
-    pub(super) fn new(relay: &Arc<Relay>, in_hand: Option<MailJob>, on_open: fn(&Relay)) -> Talk {
+    pub(super) fn new(
+        relay: &Arc<Relay>,
+        peer: &Arc<Peer>,
+        in_hand: Option<MailJob>,
+        on_open: fn(&Relay),
+    ) -> Talk {
         let now = Instant::now();
         Talk {
-            client: Client::new(relay.config.options(), now),
+            client: Client::new(peer.config.options(), now),
             listener: relay.dispatcher.listen(),
             relay: Arc::clone(relay),
+            peer: Arc::clone(peer),
             flights: FxHashMap::default(),
             next_id: 0,
             in_hand,
@@ -150,9 +158,9 @@ impl Talk {
     }
 
     async fn secure(&mut self, stream: &mut Option<Stream>) {
-        let result = match (stream.take(), &self.relay.tls) {
+        let result = match (stream.take(), &self.peer.tls) {
             (Some(plain), Some(tls)) => {
-                let handshake = plain.into_tls_client(tls, host_of(&self.relay.config.address));
+                let handshake = plain.into_tls_client(tls, host_of(&self.peer.config.address));
                 match tokio::time::timeout(HANDSHAKE_MAX, handshake).await {
                     Ok(result) => result,
                     Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "not in time")),

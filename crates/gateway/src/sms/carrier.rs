@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use ::pace::share::Need;
 use arc_swap::ArcSwap;
 use bus::BusError;
 use records::{AttemptRef, AttemptResult, Lane, NotTried, Outcome, Timestamp};
@@ -19,8 +18,8 @@ use super::outcome::Ids;
 use super::pace::{Heard, Pace};
 use super::submit::{Sending, incomplete};
 use crate::GatewayContext;
-use crate::cluster::Share;
-use crate::dispatcher::RouteDispatcher;
+use crate::cluster::{RateShareView, Share};
+use crate::dispatcher::{RateHolder, RouteDispatcher};
 
 /// A carrier account at work.
 pub(super) struct Carrier {
@@ -32,8 +31,6 @@ pub(super) struct Carrier {
     ids: Mutex<Ids>,
     inbox: Mutex<Inbox>,
     reference: AtomicU16,
-    /// See [`begin_sharing`](Carrier::begin_sharing).
-    share: OnceLock<Arc<Share>>,
 }
 
 impl Carrier {
@@ -55,36 +52,11 @@ impl Carrier {
             inbox: Mutex::new(inbox),
             // Not the same after each start, since phones may still wait for parts of the messages before it.
             reference: AtomicU16::new(context.now().0 as u16),
-            share: OnceLock::new(),
             name: config.name.clone(),
             config: ArcSwap::from_pointee(config),
             context,
             dispatcher,
         })
-    }
-
-    /// Where other processes have the same route: from now on only this one's share of its rate is used.
-    pub(super) fn begin_sharing(self: &Arc<Self>) {
-        let Some(shared) = &self.context.shared else { return };
-        let (needs, news) = (Arc::downgrade(self), Arc::downgrade(self));
-        let needs = move || {
-            needs.upgrade().map_or(Need::Unable, |carrier| carrier.dispatcher.need(carrier.has_work()))
-        };
-        let news = move || {
-            if let Some(carrier) = news.upgrade() {
-                carrier.tell_share();
-            }
-        };
-        let share = shared.rates.share(&self.name, self.config().rate, Box::new(needs), Box::new(news));
-        locked(&self.pace).share(Arc::clone(&share), Instant::now());
-        let _ = self.share.set(share);
-        self.tell_share();
-    }
-
-    /// The feed intends what may be written by our share.
-    fn tell_share(&self) {
-        let outlook = locked(&self.pace).outlook(Instant::now());
-        self.dispatcher.set_share(&outlook);
     }
 
     /// The route's name.
@@ -105,12 +77,8 @@ impl Carrier {
         }
     }
 
-    /// Other settings from now on, as far as they are the carrier's concern.
+    /// Other settings from now on; the rate is set by the route loop.
     pub(super) fn change(&self, config: SmsRoute) {
-        let now = Instant::now();
-        let rate = locked(&self.pace).set_configured(config.rate, now);
-        self.dispatcher.set_rate(rate);
-        self.dispatcher.set_slots(config.slots());
         locked(&self.ids).set_form(config.receipt_ids);
         self.config.store(Arc::new(config));
         self.dispatcher.signal();
@@ -314,6 +282,24 @@ impl Carrier {
 
     fn next_reference(&self) -> u16 {
         self.reference.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl RateHolder for Carrier {
+    fn share(&self, share: Arc<Share>, now: Instant) {
+        locked(&self.pace).share(share, now);
+    }
+
+    fn view(&self, now: Instant) -> RateShareView {
+        locked(&self.pace).outlook(now)
+    }
+
+    fn set_rate(&self, agreed: f64) -> f64 {
+        locked(&self.pace).set_configured(agreed, Instant::now())
+    }
+
+    fn has_work(&self) -> bool {
+        Carrier::has_work(self)
     }
 }
 

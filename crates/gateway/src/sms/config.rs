@@ -11,6 +11,7 @@ use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
 
 use crate::context::{Problem, Secret};
+use crate::route_loop::{RouteSettings, Step};
 
 /// Sessions of a route at most.
 pub const SESSIONS_MAX: u32 = 100;
@@ -85,19 +86,6 @@ pub struct SmsRoute {
     pub drain: Duration,
     /// Encrypted, if there.
     pub tls: Option<TlsClientSettings>,
-}
-
-/// How far a change goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Nothing changed.
-    None,
-    /// Sessions stay bound.
-    InPlace,
-    /// Sessions are unbound, and bound anew.
-    Rebind,
-    /// So are they, and what is in hand goes back to the bus first.
-    Reopen,
 }
 
 /// How sessions are bound.
@@ -267,8 +255,55 @@ pub fn parse_receipt_ids(text: &str) -> Result<IdForm, String> {
 }
 
 impl SmsRoute {
-    /// Everything that is wrong; empty if the route can be started. Files are read.
-    pub fn problems(&self) -> Vec<Problem> {
+    /// The sessions that we open, one entry each.
+    pub(super) fn modes(&self) -> Vec<BindMode> {
+        let kinds: &[BindMode] = match (self.bind, &self.outbind) {
+            (Binding::Transceiver, _) => &[BindMode::Transceiver],
+            (Binding::TransmitterReceiver, None) => &[BindMode::Transmitter, BindMode::Receiver],
+            (Binding::Transmitter, _) | (Binding::TransmitterReceiver, Some(_)) => &[BindMode::Transmitter],
+            (Binding::Receiver, None) => &[BindMode::Receiver],
+            (Binding::Receiver, Some(_)) => &[],
+        };
+        (0..self.sessions).flat_map(|_| kinds.iter().copied()).collect()
+    }
+
+    /// As what a session is bound that an SMSC asked for: as receiver (3.4 §4.1.7); since 5.0 also both ways (5.0 §2.4).
+    pub(super) fn outbind_mode(&self) -> BindMode {
+        match (self.bind, self.version) {
+            (Binding::Transceiver, Version::V5_0) => BindMode::Transceiver,
+            _ => BindMode::Receiver,
+        }
+    }
+
+    /// It connects when there is work.
+    pub(super) fn is_on_demand(&self) -> bool {
+        self.standing == Standing::OnDemand
+    }
+
+    /// Limits and timers of a session.
+    pub(super) fn session(&self) -> session::Config {
+        session::Config {
+            version: self.version,
+            // What we were told to speak is what the carrier reads, also if its answer to the bind does not say so.
+            assumed_version: Some(self.version),
+            window: self.window as usize,
+            peer_window: PEER_WINDOW,
+            session_init: self.connect_timeout,
+            response: self.response_timeout,
+            enquire_link: Some(self.enquire_link),
+            drain: self.drain,
+            late_keep: LATE_KEEP,
+            ..session::Config::default()
+        }
+    }
+}
+
+impl RouteSettings for SmsRoute {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |field, wrong: Option<String>| {
             problems.extend(wrong.map(|reason| Problem { field, reason }));
@@ -311,38 +346,24 @@ impl SmsRoute {
         problems
     }
 
-    /// Units that may be without a durable outcome. A route that only receives submits nothing.
-    pub(super) fn slots(&self) -> u32 {
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn slots(&self) -> u32 {
         self.sessions.saturating_mul(self.window)
     }
 
-    /// The sessions that we open, one entry each.
-    pub(super) fn modes(&self) -> Vec<BindMode> {
-        let kinds: &[BindMode] = match (self.bind, &self.outbind) {
-            (Binding::Transceiver, _) => &[BindMode::Transceiver],
-            (Binding::TransmitterReceiver, None) => &[BindMode::Transmitter, BindMode::Receiver],
-            (Binding::Transmitter, _) | (Binding::TransmitterReceiver, Some(_)) => &[BindMode::Transmitter],
-            (Binding::Receiver, None) => &[BindMode::Receiver],
-            (Binding::Receiver, Some(_)) => &[],
-        };
-        (0..self.sessions).flat_map(|_| kinds.iter().copied()).collect()
+    /// A route that only receives never has anything to connect for.
+    fn rests(&self) -> bool {
+        self.is_on_demand() && self.bind != Binding::Receiver
     }
 
-    /// As what a session is bound that an SMSC asked for: as receiver (3.4 §4.1.7); since 5.0 also both ways (5.0 §2.4).
-    pub(super) fn outbind_mode(&self) -> BindMode {
-        match (self.bind, self.version) {
-            (Binding::Transceiver, Version::V5_0) => BindMode::Transceiver,
-            _ => BindMode::Receiver,
-        }
+    fn down_after(&self) -> Duration {
+        DOWN_AFTER
     }
 
-    /// It connects when there is work.
-    pub(super) fn is_on_demand(&self) -> bool {
-        self.standing == Standing::OnDemand
-    }
-
-    /// What has to be done to go on with other settings.
-    pub(super) fn step_to(&self, to: &SmsRoute) -> Step {
+    fn step_to(&self, to: &SmsRoute) -> Step {
         // What the octets of messages under way were made by.
         let encoder = |route: &SmsRoute| (route.charset, route.languages.clone(), route.long, route.standing);
         // What a session has from its beginning.
@@ -373,24 +394,14 @@ impl SmsRoute {
         }
     }
 
-    /// Limits and timers of a session.
-    pub(super) fn session(&self) -> session::Config {
-        session::Config {
-            version: self.version,
-            // What we were told to speak is what the carrier reads, also if its answer to the bind does not say so.
-            assumed_version: Some(self.version),
-            window: self.window as usize,
-            peer_window: PEER_WINDOW,
-            session_init: self.connect_timeout,
-            response: self.response_timeout,
-            enquire_link: Some(self.enquire_link),
-            drain: self.drain,
-            late_keep: LATE_KEEP,
-            ..session::Config::default()
-        }
+    fn connect_to(&mut self, simulator: &str) {
+        simulator.clone_into(&mut self.address);
     }
 }
 
+/// A route that is down for longer gives back what it has: another one takes it within a second. Long enough for one that
+/// was cut off by chance to be back.
+const DOWN_AFTER: Duration = Duration::from_millis(700);
 /// Receipts and messages of the carrier that we have not answered, a session; it is throttled over that.
 const PEER_WINDOW: usize = 2_000;
 /// An answer that comes this much too late is still an outcome.

@@ -12,9 +12,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::carrier::Carrier;
-use super::config::{SESSIONS_MAX, SmsRoute, Step};
+use super::config::{SESSIONS_MAX, SmsRoute};
 use super::session::{Ending, Talk, bind_of};
 use crate::context::Stop;
+use crate::route_loop::Step;
 
 /// First wait between attempts to connect.
 const RECONNECT_FIRST: Duration = Duration::from_millis(500);

@@ -1,8 +1,11 @@
 //! A topic route: how messages are kept that it publishes.
 
+use super::AT_ONCE;
 use crate::context::Problem;
+use crate::route_loop::{RouteSettings, Step};
 use bus::TopicSettings;
 use records::TEXT_TOPIC_OCTETS_MAX;
+use std::time::Duration;
 
 /// A message must have room for any one character.
 const MESSAGE_OCTETS_MIN: usize = 4;
@@ -34,9 +37,12 @@ impl Default for TopicRoute {
     }
 }
 
-impl TopicRoute {
-    /// Everything that is wrong; empty if the route can be started.
-    pub fn problems(&self) -> Vec<Problem> {
+impl RouteSettings for TopicRoute {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |field: &'static str, wrong: bool, reason: String| {
             if wrong {
@@ -52,4 +58,23 @@ impl TopicRoute {
         check("max_message", self.message_octets_max < least, format!("must be at least {least}"));
         problems
     }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn slots(&self) -> u32 {
+        AT_ONCE as u32
+    }
+
+    fn down_after(&self) -> Duration {
+        DOWN_AFTER
+    }
+
+    fn step_to(&self, to: &TopicRoute) -> Step {
+        if self == to { Step::None } else { Step::InPlace }
+    }
 }
+
+/// Its session is this process: it does not go down, but a stop.
+const DOWN_AFTER: Duration = Duration::from_secs(30);

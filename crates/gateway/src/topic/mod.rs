@@ -15,19 +15,19 @@ mod tests;
 pub use config::TopicRoute;
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
-use crate::dispatcher::{ChannelEncoder, DispatcherSettings, Job, RouteDispatcher, RouteLimit};
+use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
+use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::worker::Worker;
+use bus::BusError;
 use futures_util::future::join_all;
 use publish::Topics;
 use records::{AttemptResult, Entry, Segment};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// Entries published at a time.
 const AT_ONCE: usize = 64;
-/// A route whose topics cannot be opened tries again after so long.
-const REOPEN: Duration = Duration::from_secs(5);
-/// Its session is this process: it does not go down, but a stop.
-const ROUTE_DOWN_AFTER: Duration = Duration::from_secs(30);
 /// It is looked for work at least so often.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
@@ -51,62 +51,78 @@ type TopicJob = Job<()>;
 /// # Errors
 /// Everything that is wrong with its settings.
 pub fn start(config: TopicRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
-    let problems = config.problems();
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let (name, core, given) = (config.name.clone(), context.cores.next(), context.clone());
-    Ok(Running::start(&name, context, core, move |stop| run(config, given, stop)))
+    route_loop::start::<TopicSessions>(config, context)
 }
 
-async fn run(config: TopicRoute, context: GatewayContext, mut stop: Stop) {
-    let dispatcher = loop {
-        let settings = DispatcherSettings {
-            route: config.name.clone(),
-            slots: AT_ONCE as u32,
-            rate: config.rate,
-            rests: false,
-            down_after: ROUTE_DOWN_AFTER,
+/// The one session of a route: a task that publishes.
+struct TopicSessions {
+    limit: Arc<RouteLimit<TopicEncoder>>,
+    board: Option<Board>,
+    settings: watch::Sender<Arc<TopicRoute>>,
+    worker: Worker,
+}
+
+impl RouteSessions for TopicSessions {
+    type Settings = TopicRoute;
+    type Material = ();
+    type Encoder = TopicEncoder;
+
+    fn prepare(_: &TopicRoute, _: &GatewayContext) -> Result<(), Vec<Problem>> {
+        Ok(())
+    }
+
+    fn encoder(_: &TopicRoute, (): &()) -> TopicEncoder {
+        TopicEncoder
+    }
+
+    fn open(
+        route: &Checked<Self>,
+        context: &GatewayContext,
+        dispatcher: &Arc<RouteDispatcher<TopicEncoder>>,
+    ) -> Result<TopicSessions, BusError> {
+        let limit = RouteLimit::new(dispatcher, route.settings.rate);
+        let (settings, config) = watch::channel(Arc::new(route.settings.clone()));
+        let board = Board {
+            config,
+            context: context.clone(),
+            dispatcher: Arc::clone(dispatcher),
+            limit: Arc::clone(&limit),
+            topics: Topics::default(),
         };
-        match RouteDispatcher::open(&context, settings, TopicEncoder).await {
-            Ok(dispatcher) => break dispatcher,
-            Err(error) => tracing::error!(route = config.name, %error, "the route cannot start yet"),
+        Ok(TopicSessions { limit, board: Some(board), settings, worker: Worker::default() })
+    }
+
+    fn limit(&self) -> Arc<dyn RateHolder> {
+        Arc::clone(&self.limit) as Arc<dyn RateHolder>
+    }
+
+    fn begin(&mut self) {
+        if let Some(board) = self.board.take() {
+            self.worker.begin(|stop| board.publish(stop));
         }
-        tokio::select! {
-            () = tokio::time::sleep(REOPEN) => {}
-            () = stop.wait() => return,
-        }
-    };
-    let dispatching = tokio::spawn({
-        let dispatcher = Arc::clone(&dispatcher);
-        async move { dispatcher.run().await }
-    });
-    Board::new(&config, &context, &dispatcher).publish(&mut stop).await;
-    dispatcher.finish();
-    let _ = dispatching.await;
+    }
+
+    async fn change(&mut self, _: Step, route: Checked<Self>) {
+        self.settings.send_replace(Arc::new(route.settings));
+    }
+
+    async fn end(self) {
+        self.worker.end().await;
+    }
 }
 
 /// A route at work.
-struct Board<'a> {
-    config: &'a TopicRoute,
-    context: &'a GatewayContext,
-    dispatcher: &'a Arc<RouteDispatcher<TopicEncoder>>,
+struct Board {
+    config: watch::Receiver<Arc<TopicRoute>>,
+    context: GatewayContext,
+    dispatcher: Arc<RouteDispatcher<TopicEncoder>>,
     limit: Arc<RouteLimit<TopicEncoder>>,
     topics: Topics,
 }
 
-impl<'a> Board<'a> {
-    fn new(
-        config: &'a TopicRoute,
-        context: &'a GatewayContext,
-        dispatcher: &'a Arc<RouteDispatcher<TopicEncoder>>,
-    ) -> Board<'a> {
-        let limit = RouteLimit::begin(dispatcher, config.rate);
-        Board { config, context, dispatcher, limit, topics: Topics::default() }
-    }
-
+impl Board {
     /// Until it is time to stop.
-    async fn publish(&mut self, stop: &mut Stop) {
+    async fn publish(mut self, mut stop: Stop) {
         let work = self.dispatcher.listen();
         self.dispatcher.session_up();
         while !stop.is_set() {
@@ -120,10 +136,10 @@ impl<'a> Board<'a> {
             tokio::select! {
                 () = work.notified() => {}
                 () = tokio::time::sleep_until(credit.unwrap_or(now + LOOK_EVERY).into()) => {}
+                Ok(()) = self.config.changed() => self.topics = Topics::default(),
                 () = stop.wait() => {}
             }
         }
-        self.dispatcher.close();
     }
 
     /// What may be published now.
@@ -154,9 +170,9 @@ impl<'a> Board<'a> {
             }
         }
         let before = Instant::now();
-        let config = self.config;
+        let config = Arc::clone(&self.config.borrow());
         let results =
-            join_all(ready.iter().map(|(job, topic)| publish::publish(&**topic, config, job))).await;
+            join_all(ready.iter().map(|(job, topic)| publish::publish(&**topic, &config, job))).await;
         self.limit.wrote(ready.len(), before, Instant::now());
         for ((job, _), result) in ready.iter().zip(&results) {
             self.dispatcher.whole(job, result);
@@ -170,9 +186,10 @@ impl<'a> Board<'a> {
     /// Opens what is not open, and hands the entries back for another turn: servers may have taken their time, so that the rate that
     /// was granted before, and the segment, may be another process's by now.
     async fn open_topics(&mut self, jobs: Vec<TopicJob>) {
+        let config = Arc::clone(&self.config.borrow());
         let mut kept = Vec::with_capacity(jobs.len());
         for job in jobs {
-            match self.topics.open(self.context, self.config, &job.entry().address).await {
+            match self.topics.open(&self.context, &config, &job.entry().address).await {
                 Ok(()) => kept.push(job),
                 Err(error) => self.end(&job, &publish::refused(&error)),
             }

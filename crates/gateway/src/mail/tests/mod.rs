@@ -21,6 +21,8 @@ use super::tag::{Purpose, Tags};
 use super::{MailRoute, Tls, start};
 use crate::{GatewayContext, Running};
 
+/// Signs the addresses that replies go to.
+const SECRET: &[u8] = b"a secret of sixteen octets";
 const ROUTE: &str = "relay";
 const LONG: Duration = Duration::from_secs(20);
 
@@ -29,7 +31,7 @@ fn wall() -> Timestamp {
 }
 
 fn tags() -> Tags {
-    Tags::new(b"a secret of sixteen octets")
+    Tags::new(SECRET)
 }
 
 /// A bus in a folder, and a world over it.
@@ -47,12 +49,14 @@ impl House {
     fn on(dir: tempfile::TempDir) -> House {
         let options = Options { fsync: Fsync::Os, ..Options::default() };
         let bus = bus::embedded::open(dir.path().join("bus"), options).unwrap();
-        let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
+        let mut context =
+            GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
+        context.signing_key = Arc::from(SECRET);
         House { dir, bus, context }
     }
 
     fn start(&self, route: MailRoute) -> Running {
-        start(route, tags(), &self.context).unwrap_or_else(|problems| panic!("{problems:?}"))
+        start(route, &self.context).unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
     async fn append(&self, segment: &Segment) {

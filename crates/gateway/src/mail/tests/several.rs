@@ -31,7 +31,7 @@ async fn the_rate_holds_over_processes_and_nobody_gets_two_mails() {
         let mut context = house.context.clone();
         context.share(name, LEASE).unwrap();
         let settings = MailRoute { rate: RATE as f64, ..route(&server) };
-        start(settings, tags(), &context).unwrap_or_else(|problems| panic!("{problems:?}"))
+        start(settings, &context).unwrap_or_else(|problems| panic!("{problems:?}"))
     };
     let running = [process("one"), process("two")];
     let end = Instant::now() + PATIENCE;
