@@ -19,6 +19,7 @@ pub mod notice;
 pub mod sms;
 pub mod topic;
 
-pub use context::{Behind, Changed, Clock, GatewayContext, Problem, Running, Secret, Stop, WriteObserver};
+pub use context::{Behind, Changed, Clock, GatewayContext, Problem, Running, Stop, WriteObserver};
 pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 pub use funds::Funds;
+pub use settings::Secret;

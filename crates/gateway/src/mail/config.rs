@@ -3,8 +3,9 @@
 use super::encode::Letterhead;
 use super::machine::{Options, Path, Timeouts, Tls};
 use super::tag::Tags;
-use crate::context::{Problem, Secret};
+use crate::context::Problem;
 use net::{TlsClient, TlsClientSettings};
+use settings::Secret;
 use std::path::PathBuf;
 
 /// Sessions of a route at most.
