@@ -22,7 +22,8 @@ pub mod sms;
 pub mod topic;
 mod worker;
 
-pub use context::{Behind, Clock, GatewayContext, Problem, Running, Secret, Stop, WriteObserver};
+pub use context::{Behind, Clock, GatewayContext, Problem, Running, Stop, WriteObserver};
 pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 pub use funds::Funds;
 pub use route_loop::{Changed, RouteSettings, Step};
+pub use settings::Secret;

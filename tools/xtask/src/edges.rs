@@ -11,27 +11,37 @@ pub const EDGES: &[Edge] = &[
     ("cap", &[]),
     ("pace", &[]),
     ("records", &[]),
+    ("settings", &[]),
     ("net", &["smpp", "diameter", "cap", "pace"]),
     ("bus", &["records"]),
     ("store", &["records"]),
     ("cast", &["pace"]),
     ("engine", &["records", "bus", "store", "pace"]),
-    ("charging", &["records", "bus", "store", "net", "diameter"]),
-    ("gateway", &["records", "bus", "net", "smpp", "diameter", "cap", "pace", "cast", "charging"]),
-    ("doors", &["records", "bus", "store", "net", "smpp", "diameter", "cap", "pace", "engine", "charging"]),
+    ("charging", &["records", "settings", "bus", "store", "net", "diameter"]),
+    (
+        "gateway",
+        &["records", "settings", "bus", "net", "smpp", "diameter", "cap", "pace", "cast", "charging"],
+    ),
+    (
+        "doors",
+        &[
+            "records", "settings", "bus", "store", "net", "smpp", "diameter", "cap", "pace", "engine",
+            "charging",
+        ],
+    ),
     ("sim", &["smpp", "diameter", "cap", "pace", "net", "records"]),
     (
         "campanile",
         &[
-            "smpp", "diameter", "cap", "pace", "records", "net", "bus", "store", "cast", "engine",
-            "charging", "gateway", "doors", "sim", "bench",
+            "smpp", "diameter", "cap", "pace", "records", "settings", "net", "bus", "store", "cast",
+            "engine", "charging", "gateway", "doors", "sim", "bench",
         ],
     ),
     (
         "bench",
         &[
-            "smpp", "diameter", "cap", "pace", "records", "net", "bus", "store", "cast", "engine",
-            "charging", "gateway", "doors", "sim",
+            "smpp", "diameter", "cap", "pace", "records", "settings", "net", "bus", "store", "cast",
+            "engine", "charging", "gateway", "doors", "sim",
         ],
     ),
     (
@@ -42,6 +52,7 @@ pub const EDGES: &[Edge] = &[
             "cap",
             "pace",
             "records",
+            "settings",
             "net",
             "bus",
             "store",

@@ -1,9 +1,9 @@
 //! An alert by options, and the JSON that the API takes.
 
 use super::Failure;
-use crate::config::parse_duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
+use settings::parse_duration;
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::SystemTime;

@@ -3,12 +3,13 @@
 use super::Config;
 use super::check::Check;
 use super::check_servers::{Where, store_kept};
-use super::read::{section, words};
+use super::values::FsyncWords;
 use bus::embedded::Fsync;
 use charging::ledger::config::{DefaultAccount as OpensWith, FinalAction, Unreferenced};
 use charging::ledger::tariff::{Rates, Tariff, Tariffs};
 use charging::ledger::tariff_spec::TariffSpec;
 use charging::server::FinalUnits;
+use settings::{section, words};
 use std::time::Duration;
 
 section! {
@@ -21,7 +22,7 @@ section! {
         /// Diameter: what becomes of a message without one.
         failure_handling: WithoutAnswer = WithoutAnswer::Terminate,
         /// When a move of money is safe.
-        fsync: Fsync = Fsync::Always,
+        fsync: Fsync as FsyncWords = Fsync::Always,
         /// Opens unknown accounts.
         default_account: Option<DefaultAccount> = None,
         /// How long a grant is good.

@@ -1,10 +1,10 @@
 //! What a config means must make sense: rules that a key alone cannot tell. Files are looked at.
 
-use super::problem::{Place, Problems};
 use super::route::{Route, SIMULATED_ADDRESS};
 use super::sections::{CapSender, Config, Http};
 use net::{TlsServer, TlsServerSettings};
 use records::Channel;
+use settings::{Place, Problems};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

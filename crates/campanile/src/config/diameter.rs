@@ -2,10 +2,10 @@
 
 use super::charging::{Charging, ChargingMode};
 use super::check::Check;
-use super::read::section;
 use super::sections::loopback;
 use charging::server::{ConnectTo, FinalUnits, PeerRule, ServerConfig};
 use net::{AllowedIp, TlsClient, TlsClientSettings, TlsServerSettings};
+use settings::section;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,11 @@
 //! `[edge]`: sites that alerts are pushed to as files, and the routes that do it.
 
 use super::check::Check;
-use super::read::section;
 use super::route::Route;
-use super::values::BitRate;
 use gateway::Secret;
 use gateway::edge::{EdgeRoute, site_problems};
 use records::Channel;
+use settings::section;
 use std::path::{Path, PathBuf};
 
 /// Bundles are made below it, in the data folder.
@@ -65,7 +64,7 @@ impl Route {
         (self.channel == Some(Channel::Edge)).then(|| EdgeRoute {
             name: self.name.clone(),
             rate: self.rate,
-            bandwidth: self.bandwidth.map_or(usual.bandwidth, |rate| rate.0),
+            bandwidth: self.bandwidth.unwrap_or(usual.bandwidth),
             group: self.group,
             interface: self.interface.clone(),
             hops: self.hops.unwrap_or(usual.hops),
@@ -107,9 +106,4 @@ impl Check<'_> {
             }
         }
     }
-}
-
-/// Bits per second.
-pub(super) fn parse_rate(text: &str) -> Result<BitRate, String> {
-    pace::parse_bit_rate(text).map(BitRate).map_err(|error| error.to_string())
 }

@@ -9,11 +9,7 @@ mod check_platforms;
 mod check_servers;
 mod diameter;
 mod edge;
-mod nearest;
-mod node;
 mod platforms;
-mod problem;
-mod read;
 mod route;
 mod sections;
 mod setup;
@@ -25,21 +21,21 @@ mod values;
 pub use charging::{Charging, ChargingMode, ChargingTariff, DefaultAccount, Price};
 pub use diameter::{Diameter, DiameterPeer};
 pub use edge::{Edge, EdgeSite};
-pub use node::ENVIRONMENT_PREFIX;
 pub use platforms::{Keyword, Platform, Smpp, SmppClient};
-pub use problem::{Place, Problem, Problems};
 pub use route::Route;
 pub use sections::*;
+pub use settings::{Place, Problem, Problems};
 pub use topics::Topics;
-pub(crate) use values::parse_duration;
 
 use check::Check;
-use read::Value;
+use settings::{Format, Section};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The whole config with its comments: its own manual. What is commented out without a blank is an example.
 pub const MANUAL: &str = include_str!("default.toml");
+/// What every environment variable that sets a key begins with.
+pub const ENVIRONMENT_PREFIX: &str = "CAMPANILE__";
 /// Looked for where no file is named; then it need not be there.
 pub const FILE: &str = "campanile.toml";
 
@@ -73,11 +69,11 @@ pub fn parse(
     data: &Path,
     environment: &BTreeMap<String, String>,
 ) -> Result<Config, Problems> {
-    let mut problems = Problems::new(name);
-    let mut root = node::parse(text, &mut problems);
-    node::overlay(&mut root, environment, &mut problems);
+    let mut problems = Problems::new(name).with_known_paths(Config::outline().paths());
+    let mut root = settings::parse(text, &mut problems);
+    settings::overlay(&mut root, ENVIRONMENT_PREFIX, environment, &mut problems);
     let config = Config::read(&root, "", &mut problems).unwrap_or_default();
-    let places = read::places(&root);
+    let places = settings::places(&root);
     Check { config: &config, data, places: &places, problems: &mut problems }.run();
     problems.sort();
     if problems.is_empty() { Ok(config) } else { Err(problems) }

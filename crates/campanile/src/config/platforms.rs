@@ -1,14 +1,15 @@
 //! `[smpp]`, `[[platform]]`, `[[keyword]]`: who hands messages in, and the words people say to them.
 
 use super::Config;
-use super::read::{section, words};
 use super::sections::loopback;
+use super::values::{CharsetWords, ModeWords, VersionWords};
 use doors::http::PlatformSettings;
 use doors::smpp::{AllowedIp, Long, SmppClient as ClientSettings, SmppConfig};
 use engine::{KeywordAction, Keywords, PartySettings};
 use gateway::Secret;
 use net::TlsServerSettings;
 use records::{Lane, Mode, Party};
+use settings::{section, words};
 use smpp::pdu::Version;
 use smpp::text::Charset;
 use std::net::SocketAddr;
@@ -59,7 +60,7 @@ section! {
         /// Whose its messages are.
         account: String = records::Account::DEFAULT.to_owned(),
         /// Live or drill.
-        mode: Mode = Mode::Live,
+        mode: Mode as ModeWords = Mode::Live,
         /// Messages a second over all its sessions; 0 is unlimited.
         rate: f64 = 0.0,
         /// Requests of a session without an answer, each way.
@@ -69,7 +70,7 @@ section! {
         /// From where; empty: from anywhere.
         allowed_ips: Vec<String> = Vec::new(),
         /// What it takes data_coding 0 to be.
-        charset: Charset = Charset::Gsm7,
+        charset: Charset as CharsetWords = Charset::Gsm7,
         /// Our numbers that it hears.
         numbers: Vec<String> = Vec::new(),
         /// Routes that it hears; empty: all.
@@ -83,7 +84,7 @@ section! {
         /// priority_flag from which a message is an emergency; nothing: none is.
         emergency_from: Option<u8> = None,
         /// The highest version it is spoken to in.
-        version: Version = Version::V5_0,
+        version: Version as VersionWords = Version::V5_0,
         /// How long messages are tried that do not say.
         validity: Duration = Duration::from_secs(ClientSettings::default().validity_s as u64),
         /// How long messages from people are handed over.
@@ -101,7 +102,7 @@ section! {
         /// Whose its messages are.
         account: String = records::Account::DEFAULT.to_owned(),
         /// Live or drill.
-        mode: Mode = Mode::Live,
+        mode: Mode as ModeWords = Mode::Live,
         /// Where messages from people go.
         callback: Option<String> = None,
         /// Our numbers that it hears.

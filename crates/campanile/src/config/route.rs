@@ -1,7 +1,9 @@
 //! `[[route]]`: one way out, and what its gateway and the engine are told of it.
 
-use super::read::section;
-use super::values::{BitRate, TlsChoice};
+use super::values::{
+    BindingWords, BitRate, ChannelName, CharsetWords, ConcatWords, IdFormWords, InterfaceName, LanguageWords,
+    ModeWords, StandingWords, TlsWords, VersionWords,
+};
 use cast::push::Interface;
 use doors::topic::TopicsConfig;
 use gateway::Secret;
@@ -11,6 +13,7 @@ use gateway::sms::config::{Binding, Numbering, Source as SmsSource, Standing};
 use gateway::topic::TopicRoute;
 use net::TlsClientSettings;
 use records::{Channel, Mode};
+use settings::section;
 use smpp::pdu::Version;
 use smpp::receipt::IdForm;
 use smpp::text::national::Language;
@@ -25,9 +28,9 @@ section! {
         /// Its name, unique.
         name: String = String::new(),
         /// What it carries. Required.
-        channel: Option<Channel> = None,
+        channel: Option<Channel> as Option<ChannelName> = None,
         /// What may use it. Required.
-        mode: Option<Mode> = None,
+        mode: Option<Mode> as Option<ModeWords> = None,
         /// Messages (SMS: parts) per second; 0 is unlimited.
         rate: f64 = 0.0,
         /// `host:port`.
@@ -55,7 +58,7 @@ section! {
         /// Messages under way on each.
         window: Option<u32> = None,
         /// When connections are encrypted.
-        tls: Option<TlsChoice> = None,
+        tls: Option<Tls> as Option<TlsWords> = None,
         /// PEM certificates trusted beside the world's roots.
         ca_file: Option<PathBuf> = None,
         /// The name in the peer's certificate.
@@ -67,11 +70,11 @@ section! {
         /// SMS.
         system_type: Option<String> = None,
         /// SMS.
-        version: Option<Version> = None,
+        version: Option<Version> as Option<VersionWords> = None,
         /// SMS: how sessions are bound.
-        bind: Option<Binding> = None,
+        bind: Option<Binding> as Option<BindingWords> = None,
         /// SMS: when they are.
-        binding: Option<Standing> = None,
+        binding: Option<Standing> as Option<StandingWords> = None,
         /// SMS, on demand: a session with nothing to do for so long unbinds.
         idle: Option<Duration> = None,
         /// SMS, on demand: a session that receives is bound this often.
@@ -87,13 +90,13 @@ section! {
         /// SMS.
         service_type: Option<String> = None,
         /// SMS: what the carrier takes data_coding 0 to be.
-        charset: Option<Charset> = None,
+        charset: Option<Charset> as Option<CharsetWords> = None,
         /// SMS: languages whose tables of GSM 7-bit texts may use.
-        languages: Option<Vec<Language>> = None,
+        languages: Option<Vec<Language>> as Option<Vec<LanguageWords>> = None,
         /// SMS: how long messages are cut.
-        long: Option<Concat> = None,
+        long: Option<Concat> as Option<ConcatWords> = None,
         /// SMS: how receipts write ids.
-        receipt_ids: Option<IdForm> = None,
+        receipt_ids: Option<IdForm> as Option<IdFormWords> = None,
         /// SMS: registered_delivery of every message.
         registered_delivery: Option<u8> = None,
         /// SMS: from a request to its response.
@@ -111,11 +114,11 @@ section! {
         /// Mail: our name in EHLO.
         hello: Option<String> = None,
         /// Edge: bits per second of a push, to the group or to each site.
-        bandwidth: Option<BitRate> = None,
+        bandwidth: Option<f64> as Option<BitRate> = None,
         /// Edge: the multicast group that all sites hear.
         group: Option<SocketAddr> = None,
         /// Edge: the interface by which it is reached.
-        interface: Option<Interface> = None,
+        interface: Option<Interface> as Option<InterfaceName> = None,
         /// Edge: routers that its datagrams may pass.
         hops: Option<u32> = None,
     }
@@ -179,7 +182,7 @@ impl Route {
             addr: source.addr,
         });
         let dest = self.dest.as_ref().map(|dest| Numbering { ton: dest.ton, npi: dest.npi });
-        let encrypted = self.tls.is_some_and(|tls| tls.0 != Tls::None);
+        let encrypted = self.tls.is_some_and(|tls| tls != Tls::None);
         Some(SmsRoute {
             name: self.name.clone(),
             address: self.peer(address),
@@ -224,7 +227,7 @@ impl Route {
         Some(MailRoute {
             name: self.name.clone(),
             address: self.peer(address),
-            tls: self.tls.map_or(usual.tls, |tls| tls.0),
+            tls: self.tls.unwrap_or(usual.tls),
             ca_file: tls.ca_file,
             server_name: tls.server_name,
             username: self.username.clone(),

@@ -4,12 +4,13 @@ use super::charging::Charging;
 use super::diameter::Diameter;
 use super::edge::Edge;
 use super::platforms::{Keyword, Platform, Smpp};
-use super::read::{section, words};
 use super::route::Route;
 use super::topics::Topics;
+use super::values::FsyncWords;
 use bus::embedded::Fsync;
 use engine::Settings;
 use gateway::Secret;
+use settings::{section, words};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -103,7 +104,7 @@ section! {
         /// `file:FOLDER` or `nats://HOST:PORT,HOST:PORT`.
         url: String = "file:bus".to_owned(),
         /// When segments and outcomes are safe, in a folder.
-        fsync: Fsync = Fsync::Always,
+        fsync: Fsync as FsyncWords = Fsync::Always,
         /// NATS: copies of each stream.
         replicas: u32 = 1,
         /// NATS: what names of streams begin with.

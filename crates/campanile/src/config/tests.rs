@@ -1,4 +1,3 @@
-use super::read::Keys;
 use super::*;
 use smpp::text::national::Language;
 use std::time::Duration;
@@ -42,7 +41,7 @@ fn the_manual_names_every_key_there_is() {
     let tree: toml::Table = whole_manual().parse().unwrap();
     let mut named = std::collections::BTreeSet::new();
     collect("", &toml::Value::Table(tree), &mut named);
-    let known: std::collections::BTreeSet<String> = Config::keys().into_iter().collect();
+    let known: std::collections::BTreeSet<String> = Config::outline().paths().into_iter().collect();
     let missing: Vec<_> = known.difference(&named).collect();
     assert!(missing.is_empty(), "not in default.toml: {missing:?}");
     let unknown: Vec<_> = named.difference(&known).collect();
@@ -53,7 +52,7 @@ fn collect(path: &str, value: &toml::Value, keys: &mut std::collections::BTreeSe
     match value {
         toml::Value::Table(table) => {
             for (key, value) in table {
-                collect(&read::join(path, key), value, keys);
+                collect(&settings::join(path, key), value, keys);
             }
         }
         toml::Value::Array(items) if items.first().is_some_and(toml::Value::is_table) => {

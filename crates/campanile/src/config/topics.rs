@@ -1,11 +1,11 @@
 //! `[topics]`: the text protocol for displays, scripts and `nc`.
 
 use super::check::Check;
-use super::read::{section, words};
 use super::sections::loopback;
 use bus::Retention;
 use doors::topic::TopicsConfig;
 use net::TlsServerSettings;
+use settings::{section, words};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

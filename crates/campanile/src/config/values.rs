@@ -1,186 +1,160 @@
-//! What keys can be set to.
+//! Formats of values whose types are our own crates'.
 
-use super::node::{Kind, Node};
-use super::problem::Problems;
-use super::read::{Keys, Value, one_of, parsed, text};
 use cast::push::Interface;
-use gateway::sms::config::{
-    Binding, LANGUAGES, Standing, parse_charset, parse_long, parse_receipt_ids, parse_version,
-};
-use gateway::{Secret, mail};
+use gateway::mail::Tls;
+use gateway::sms::config::{Binding, Standing};
 use records::{Channel, Mode};
+use settings::{
+    Format, Kind, Node, Problems, Schema, Word, format_duration, format_one_of, parse_duration, read_one_of,
+    text_format, words,
+};
 use smpp::pdu::Version;
 use smpp::receipt::IdForm;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-/// No duration is longer than ten years.
-const DURATION_MAX: Duration = Duration::from_secs(3650 * 86_400);
-
-/// Values that are a text with a meaning.
-macro_rules! by_text {
-    ($($type:ty => $parse:expr),* $(,)?) => {$(
-        impl Value for $type {
-            fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<$type> {
-                parsed(node, path, problems, $parse)
-            }
-        }
-        impl Keys for $type {}
-    )*};
+text_format! {
+    /// A channel by its name.
+    ChannelName for Channel: "name of a channel", str::parse, Channel::to_string
 }
 
-by_text! {
-    PathBuf => |text| if text.is_empty() { Err("is empty".to_owned()) } else { Ok(PathBuf::from(text)) },
-    SocketAddr => |text| text.parse().map_err(|_| format!("{text:?} is not address:port, such as 127.0.0.1:8080")),
-    Duration => parse_duration,
-    Channel => str::parse,
-    Binding => str::parse,
-    Standing => str::parse,
-    Version => parse_version,
-    Charset => parse_charset,
-    Concat => parse_long,
-    IdForm => parse_receipt_ids,
-    bus::embedded::Fsync => parse_fsync,
-    BitRate => super::edge::parse_rate,
-    Interface => str::parse,
-}
-
-impl Value for String {
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<String> {
-        text(node, path, problems)
+words! {
+    /// The mode of a route or a client.
+    ModeWords for Mode {
+        /// Live alerts.
+        Live = "live",
+        /// Drills.
+        Drill = "drill",
     }
 }
-impl Keys for String {}
 
-impl Value for Secret {
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Secret> {
-        text(node, path, problems).map(Secret::from)
+words! {
+    /// How sessions are bound.
+    BindingWords for Binding {
+        /// One connection both ways.
+        Transceiver = "transceiver",
+        /// Two connections, one each way.
+        TransmitterReceiver = "transmitter+receiver",
+        /// Submits only.
+        Transmitter = "transmitter",
+        /// Receives only.
+        Receiver = "receiver",
     }
 }
-impl Keys for Secret {}
 
-impl Value for Mode {
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Mode> {
-        one_of(node, path, &[("live", Mode::Live), ("drill", Mode::Drill)], problems)
+words! {
+    /// When sessions are bound.
+    StandingWords for Standing {
+        /// Always.
+        Standing = "standing",
+        /// While there is something to send.
+        OnDemand = "on-demand",
     }
 }
-impl Keys for Mode {}
 
-impl Value for Language {
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Language> {
-        one_of(node, path, &LANGUAGES, problems)
+words! {
+    /// A version of SMPP.
+    VersionWords for Version { V3_3 = "3.3", V3_4 = "3.4", V5_0 = "5.0" }
+}
+
+words! {
+    /// The alphabet of `data_coding` 0.
+    CharsetWords for Charset { Gsm7 = "gsm7", Latin1 = "latin1", Ascii = "ascii", Ucs2 = "ucs2" }
+}
+
+words! {
+    /// How long messages are cut.
+    ConcatWords for Concat { Udh8 = "udh8", Udh16 = "udh16", Sar = "sar", Payload = "payload" }
+}
+
+words! {
+    /// How receipts write the ids of submissions.
+    IdFormWords for IdForm {
+        /// Each of the others in turn.
+        Auto = "auto",
+        /// As the answer to the submission writes them.
+        AsIs = "as-is",
+        /// Receipts are hexadecimal where answers are decimal.
+        DecimalToHex = "hex",
+        /// Receipts are decimal where answers are hexadecimal.
+        HexToDecimal = "dec",
     }
 }
-impl Keys for Language {}
 
-impl Value for bool {
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<bool> {
-        match &node.kind {
-            Kind::Bool(value) => Some(*value),
-            Kind::Word(_) => one_of(node, path, &[("true", true), ("false", false)], problems),
-            _ => {
-                problems.add(node.place.clone(), path, format!("must be true or false, not {}", node.what()));
-                None
-            }
-        }
+words! {
+    /// A language with national tables of GSM 7-bit (TS 23.038).
+    LanguageWords for Language {
+        Turkish = "turkish",
+        Spanish = "spanish",
+        Portuguese = "portuguese",
+        Bengali = "bengali",
+        Gujarati = "gujarati",
+        Hindi = "hindi",
+        Kannada = "kannada",
+        Malayalam = "malayalam",
+        Oriya = "oriya",
+        Punjabi = "punjabi",
+        Tamil = "tamil",
+        Telugu = "telugu",
+        Urdu = "urdu",
     }
 }
-impl Keys for bool {}
 
-impl Value for f64 {
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<f64> {
-        let number = match &node.kind {
-            Kind::Float(number) => Some(*number),
-            Kind::Integer(number) => Some(*number as f64),
-            Kind::Word(text) => text.parse().ok(),
-            _ => None,
-        };
-        if number.is_none() {
-            problems.add(node.place.clone(), path, format!("must be a number, not {}", node.what()));
-        }
-        number
+text_format! {
+    /// When an append to a log is acknowledged.
+    FsyncWords for bus::embedded::Fsync: "`\"always\"`, `\"interval:5ms\"` or `\"os\"`",
+    parse_fsync,
+    |fsync| match fsync {
+        bus::embedded::Fsync::Always => "always".to_owned(),
+        bus::embedded::Fsync::Os => "os".to_owned(),
+        bus::embedded::Fsync::Interval(interval) => format!("interval:{}", format_duration(*interval)),
     }
 }
-impl Keys for f64 {}
 
-macro_rules! integers {
-    ($($type:ty),*) => {$(
-        impl Value for $type {
-            fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<$type> {
-                let number = match &node.kind {
-                    Kind::Integer(number) => Some(*number),
-                    Kind::Word(text) => text.parse().ok(),
-                    _ => None,
-                };
-                let Some(number) = number else {
-                    problems.add(node.place.clone(), path, format!("must be an integer, not {}", node.what()));
-                    return None;
-                };
-                let fits = <$type>::try_from(number).ok();
-                if fits.is_none() {
-                    let reason = format!("{number} is outside {} to {}", <$type>::MIN, <$type>::MAX);
-                    problems.add(node.place.clone(), path, reason);
-                }
-                fits
-            }
-        }
-        impl Keys for $type {}
-    )*};
+text_format! {
+    /// Bits per second: `20M`, `1.5G`.
+    BitRate for f64: "bits per second such as `\"20M\"`",
+    |text| pace::parse_bit_rate(text).map_err(|error| error.to_string()),
+    |rate| format_bit_rate(*rate)
 }
-integers!(u8, u32, u64, usize, i32, i64);
 
-/// Bits per second: `20M`, `1.5G`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BitRate(pub f64);
+text_format! {
+    /// A network interface.
+    InterfaceName for Interface: "name or IPv4 address of a network interface", str::parse, Interface::to_string
+}
 
 /// How a connection becomes secure: `true` and `false` where there is one way only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TlsChoice(pub mail::Tls);
+#[derive(Debug)]
+pub enum TlsWords {}
 
-impl Value for TlsChoice {
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<TlsChoice> {
-        use mail::Tls;
-        let choice = match &node.kind {
-            Kind::Bool(true) => Tls::Implicit,
-            Kind::Bool(false) => Tls::None,
-            _ => {
-                let known = [
-                    ("none", Tls::None),
-                    ("starttls", Tls::StartTls),
-                    ("tls", Tls::Implicit),
-                    ("true", Tls::Implicit),
-                    ("false", Tls::None),
-                ];
-                one_of(node, path, &known, problems)?
-            }
-        };
-        Some(TlsChoice(choice))
-    }
-}
-impl Keys for TlsChoice {}
+/// As they are written.
+const TLS: [(&str, Tls); 5] = [
+    ("none", Tls::None),
+    ("starttls", Tls::StartTls),
+    ("tls", Tls::Implicit),
+    ("true", Tls::Implicit),
+    ("false", Tls::None),
+];
 
-/// `500ms`, `30s`, `5m`, `2h`, `7d`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no duration, such as 500ms, 30s, 5m, 2h or 7d");
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let ms = match unit.trim() {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return Err(wrong()),
-    };
-    let duration = Duration::from_millis(number.checked_mul(ms).ok_or_else(wrong)?);
-    if duration > DURATION_MAX {
-        return Err(format!("{text:?} is over the limit of {} d", DURATION_MAX.as_secs() / 86_400));
+impl Format for TlsWords {
+    type Value = Tls;
+
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Tls> {
+        match &node.kind {
+            Kind::Bool(true) => Some(Tls::Implicit),
+            Kind::Bool(false) => Some(Tls::None),
+            _ => read_one_of(node, path, &TLS, problems),
+        }
     }
-    Ok(duration)
+
+    fn write(value: &Tls) -> Option<String> {
+        format_one_of(value, &TLS)
+    }
+
+    fn schema() -> Schema {
+        Schema::Words(TLS[..3].iter().map(|(word, _)| Word { word, doc: "" }).collect())
+    }
 }
 
 /// `always`, `interval:5ms`, `os`.
@@ -197,36 +171,15 @@ fn parse_fsync(text: &str) -> Result<bus::embedded::Fsync, String> {
     }
 }
 
+/// A rate in the largest unit that says it exactly.
+fn format_bit_rate(rate: f64) -> String {
+    let unit = [("G", 1e9), ("M", 1e6), ("k", 1e3)].into_iter().find(|(_, unit)| rate % unit == 0.0);
+    unit.map_or_else(|| rate.to_string(), |(name, unit)| format!("{}{name}", rate / unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_a_number_and_a_unit() {
-        for (text, ms) in [
-            ("0s", 0),
-            ("500ms", 500),
-            ("30s", 30_000),
-            ("5 m", 300_000),
-            ("2h", 7_200_000),
-            ("1d", 86_400_000),
-        ] {
-            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
-        }
-        for text in [
-            "",
-            "5",
-            "s",
-            "-1s",
-            "1.5s",
-            "5 weeks",
-            "99999999999999999999s",
-            "18446744073709551615d",
-            "4000d",
-        ] {
-            assert!(parse_duration(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn fsync_is_one_of_three() {

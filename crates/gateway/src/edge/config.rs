@@ -1,9 +1,10 @@
 //! An edge route: where its sites are, how fast they are pushed to, and for how long.
 
-use crate::context::{Problem, Secret};
+use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
 use cast::push::{Interface, RATE_MIN, SITES_MAX};
 use records::checked_edge_site;
+use settings::Secret;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;

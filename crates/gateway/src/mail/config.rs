@@ -3,9 +3,10 @@
 use super::encode::Letterhead;
 use super::machine::{Options, Path, Timeouts, Tls};
 use super::tag::Tags;
-use crate::context::{Problem, Secret};
+use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
 use net::{TlsClient, TlsClientSettings};
+use settings::Secret;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::context::Secret;
+use settings::Secret;
 
 /// How notices are told.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use records::Timestamp;
 use ring::hmac;
 
-use crate::context::Secret;
+use settings::Secret;
 
 /// What a secret begins with.
 const PREFIX: &str = "whsec_";

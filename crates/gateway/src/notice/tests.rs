@@ -1,9 +1,9 @@
 use super::*;
-use crate::context::Secret;
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use net::{Cores, Listener, Stream, TlsServer, TlsServerSettings};
 use records::Timestamp;
+use settings::Secret;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -10,8 +10,9 @@ use smpp::session;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
 
-use crate::context::{Problem, Secret};
+use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
+use settings::Secret;
 
 /// Sessions of a route at most.
 pub const SESSIONS_MAX: u32 = 100;

@@ -1,8 +1,8 @@
-//! What is wrong with a config: everything, each with its place.
+//! Problems of a configuration: all of them, each with its line and column.
 
 use std::fmt;
 
-/// A list of problems is at most so long; it says how many more there are.
+/// Limit of a list of problems; those beyond it are counted.
 const PROBLEMS_MAX: usize = 1_000;
 
 /// Where something was set.
@@ -36,6 +36,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems {
     file: String,
+    known_paths: Vec<String>,
     list: Vec<Problem>,
     more: usize,
 }
@@ -43,7 +44,18 @@ pub struct Problems {
 impl Problems {
     /// None yet.
     pub fn new(file: impl Into<String>) -> Problems {
-        Problems { file: file.into(), list: Vec::new(), more: 0 }
+        Problems { file: file.into(), known_paths: Vec::new(), list: Vec::new(), more: 0 }
+    }
+
+    /// With the paths of all keys ([`crate::Outline::paths`]): an unknown key then names the section that has one of that name.
+    pub fn with_known_paths(self, known_paths: Vec<String>) -> Problems {
+        Problems { known_paths, ..self }
+    }
+
+    /// A known path that ends with this key.
+    pub(crate) fn path_of(&self, key: &str) -> Option<&str> {
+        let ends = |path: &&String| path.rsplit('.').next() == Some(key);
+        self.known_paths.iter().find(ends).map(String::as_str)
     }
 
     /// Adds one.
@@ -71,7 +83,7 @@ impl Problems {
     }
 
     /// Sorts them by place.
-    pub(super) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         self.list.sort_by(|a, b| (&a.place, &a.field).cmp(&(&b.place, &b.field)));
     }
 

@@ -4,7 +4,7 @@
 const DIFFERENCES_MAX: usize = 3;
 
 /// The known word nearest to `word`, if one is near.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = DIFFERENCES_MAX.min(word.chars().count().div_ceil(3));
     // Insertions, deletions, replacements and swaps of neighbours.
     let lower = word.to_lowercase();

@@ -1,32 +1,39 @@
-//! A config as a tree of nodes that know their places: the file first, the environment over it.
+//! Configuration as a tree of nodes with their places: the file first, environment variables over it.
 
-use super::problem::{Place, Problems};
+use crate::problem::{Place, Problems};
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
-/// What every variable that sets a key begins with.
-pub const ENVIRONMENT_PREFIX: &str = "CAMPANILE__";
 /// Stands between the keys in a variable's name.
 const ENVIRONMENT_DOT: &str = "__";
-/// A file is at most so many octets.
+/// Limit of a file, octets.
 const FILE_OCTETS_MAX: usize = 4 * 1024 * 1024;
 
 /// A value with its place.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub struct Node {
+    /// Of the value, or of the environment variable that set it.
     pub place: Place,
+    /// The value.
     pub kind: Kind,
 }
 
+/// The kinds of TOML's values.
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// A string.
     Text(String),
+    /// An integer.
     Integer(i64),
+    /// A number with a fraction.
     Float(f64),
+    /// `true` or `false`.
     Bool(bool),
+    /// An array.
     List(Vec<Node>),
+    /// A table, also an inline one.
     Table(BTreeMap<String, Entry>),
-    /// From the environment, where everything is a word.
+    /// From the environment, where everything is a word: it may stand for a number, a boolean or a list.
     Word(String),
     /// Dates, and numbers beyond 64 bits: no key takes any.
     Other(&'static str),
@@ -34,14 +41,16 @@ pub(super) enum Kind {
 
 /// A key's value; the key has a place of its own.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub struct Entry {
+    /// Of the key.
     pub place: Place,
+    /// Its value.
     pub node: Node,
 }
 
 impl Node {
-    /// What it is, for errors.
-    pub fn what(&self) -> &'static str {
+    /// Its kind in words, for errors: `must be a list, not a text`.
+    pub fn kind_in_words(&self) -> &'static str {
         match &self.kind {
             Kind::Text(_) | Kind::Word(_) => "a text",
             Kind::Integer(_) => "an integer",
@@ -58,8 +67,9 @@ impl Node {
     }
 }
 
-/// Reads a file's text.
-pub(super) fn parse(text: &str, problems: &mut Problems) -> Node {
+/// Parses a file's text, of at most 4 MiB. Errors of TOML's syntax are added to `problems`; what could be parsed beside them is
+/// returned.
+pub fn parse(text: &str, problems: &mut Problems) -> Node {
     let places = Places::new(text);
     if text.len() > FILE_OCTETS_MAX {
         let reason = format!("the file has {} octets, over the limit of {FILE_OCTETS_MAX}", text.len());
@@ -101,8 +111,8 @@ fn value_kind(value: &DeValue<'_>, places: &Places) -> Kind {
     }
 }
 
-/// A list as TOML writes it, or words between commas.
-pub(super) fn listed(text: &str, place: &Place) -> Result<Vec<Node>, String> {
+/// A list from the environment: as TOML writes it, or words between commas.
+pub(crate) fn listed(text: &str, place: &Place) -> Result<Vec<Node>, String> {
     if text.trim_start().starts_with('[') {
         let parsed = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return match value_kind(parsed.get_ref(), &Places::new(text)) {
@@ -116,10 +126,17 @@ pub(super) fn listed(text: &str, place: &Place) -> Result<Vec<Node>, String> {
     Ok(words.map(|word| Node { place: place.clone(), kind: Kind::Word(word.to_owned()) }).collect())
 }
 
-/// Sets what the environment says: `CAMPANILE__ROUTE__0__RATE` is `route[0].rate`.
-pub(super) fn overlay(root: &mut Node, environment: &BTreeMap<String, String>, problems: &mut Problems) {
+/// Sets keys from environment variables over the file: with the prefix `CAMPANILE__` the variable
+/// `CAMPANILE__ROUTE__0__RATE` is `route[0].rate`. Indexes count from 0; the one after the last adds an entry. Other variables are
+/// passed over.
+pub fn overlay(
+    root: &mut Node,
+    prefix: &str,
+    environment: &BTreeMap<String, String>,
+    problems: &mut Problems,
+) {
     for (name, value) in environment {
-        let Some(keys) = name.strip_prefix(ENVIRONMENT_PREFIX) else { continue };
+        let Some(keys) = name.strip_prefix(prefix) else { continue };
         let keys: Vec<String> = keys.split(ENVIRONMENT_DOT).map(str::to_ascii_lowercase).collect();
         let place = Place::Environment(name.clone());
         if let Err(reason) = set(root, &keys, value, &place) {
@@ -157,7 +174,7 @@ fn set(node: &mut Node, keys: &[String], value: &str, place: &Place) -> Result<(
             }
             set(&mut items[index], rest, value, place)
         }
-        _ => Err(format!("there is no {key:?} in {}", node.what())),
+        _ => Err(format!("there is no {key:?} in {}", node.kind_in_words())),
     }
 }
 
@@ -179,4 +196,36 @@ impl<'a> Places<'a> {
         let before = self.text.get(begin..offset).map_or(0, |before| before.chars().count());
         Place::File { line, column: before + 1 }
     }
+}
+
+/// The places of all keys by their paths, such as `route[0].rate`.
+pub fn places(node: &Node) -> BTreeMap<String, Place> {
+    let mut places = BTreeMap::new();
+    collect(node, "", &mut places);
+    places
+}
+
+fn collect(node: &Node, path: &str, places: &mut BTreeMap<String, Place>) {
+    match &node.kind {
+        Kind::Table(entries) => {
+            for (key, entry) in entries {
+                let path = join(path, key);
+                places.insert(path.clone(), entry.place.clone());
+                collect(&entry.node, &path, places);
+            }
+        }
+        Kind::List(items) => {
+            for (n, item) in items.iter().enumerate() {
+                let path = format!("{path}[{n}]");
+                places.insert(path.clone(), item.place.clone());
+                collect(item, &path, places);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A key below a path: `route[0]` and `rate` are `route[0].rate`.
+pub fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

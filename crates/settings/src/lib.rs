@@ -1,0 +1,36 @@
+//! Sections of a configuration file in TOML: declared once, read with all problems and their lines, described by a generated manual.
+//!
+//! [`section!`] declares a section: its keys with their types, defaults and documentation. From the declaration come
+//! - the struct with its defaults,
+//! - the reader, which names each problem's line and column and the nearest known key ([`Table`], [`Problems`]),
+//! - the manual: the commented file ([`manual::toml`]) and the tables of the documentation ([`manual::table`]).
+//!
+//! A key's [`Format`] says how its value is written. Types of this crate and of the standard library have one; a crate adds those
+//! of its own types by [`words!`] and [`text_format!`], and for types of other crates by a format beside the type: `version: Version as
+//! SmppVersion = Version::V3_4`.
+//!
+//! A table may be read by several sections, such as a `[[route]]` by the keys of all routes and by those of its channel. Each
+//! reads its keys ([`Section::read_keys`]); the code that opened the table refuses keys that are in none of them
+//! ([`Table::refuse_unknown`]). [`SectionType`] and [`AnySection`] are for lists of sections whose types differ.
+
+mod any;
+mod format;
+pub mod manual;
+mod nearest;
+mod node;
+mod outline;
+mod problem;
+mod secret;
+mod section;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use any::{AnySection, SectionType};
+pub use format::{Format, Section, Table, format_one_of, read_one_of, read_parsed, read_text};
+pub use nearest::nearest;
+pub use node::{Entry, Kind, Node, join, overlay, parse, places};
+pub use outline::{Key, Outline, Schema, Variant, Word};
+pub use problem::{Place, Problem, Problems};
+pub use secret::Secret;
+pub use values::{format_duration, format_text, parse_duration};
