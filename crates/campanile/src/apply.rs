@@ -1,7 +1,7 @@
 //! A reload: what changed in the config is applied, and sessions of what did not change stay as they are.
 
-use crate::house::{House, listed, said};
-use crate::setup::{CarrierSetup, Setup, Way};
+use crate::house::{House, gateway_of, listed, said};
+use crate::setup::{Setup, Way};
 use doors::http::Platforms;
 use gateway::Changed;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ impl House {
             self.close_gateway(&name).await;
             told.push(format!("route {name} removed"));
         }
-        self.scales.replace(&setup.routes);
+        self.parts_estimator.replace(&setup.routes);
         let routes = setup.routes.iter().map(|way| way.route.clone()).collect();
         self.engine.change_routes(routes).await.map_err(|error| error.to_string())?;
         for way in driven {
@@ -113,17 +113,17 @@ impl House {
             self.open_gateway(way)?;
             return Ok(Some("added"));
         };
-        if before.carrier == way.carrier && before.simulator == way.simulator {
+        if before.settings == way.settings && before.simulator == way.simulator {
             self.ways.insert(name.clone(), way.clone());
             return Ok(Some("changed"));
         }
-        if let (CarrierSetup::Sms(_), CarrierSetup::Sms(sms)) = (&before.carrier, &way.carrier)
+        if before.route.channel == way.route.channel
             && before.simulator == way.simulator
             && let Some(running) = self.gateways.get(name)
         {
-            let mut sms = (**sms).clone();
-            sms.address = self.simulators.address(name).unwrap_or(sms.address);
-            let changed = running.change(sms).await.map_err(|problems| said(name, &problems))?;
+            let simulator = self.simulators.address(name);
+            let changed = gateway_of(way)?.change(running, &way.settings, simulator.as_deref()).await;
+            let changed = changed.map_err(|problems| said(name, &problems))?;
             self.ways.insert(name.clone(), way.clone());
             return Ok(Some(match changed {
                 Changed::Nothing | Changed::InPlace => "changed, its sessions stay bound",

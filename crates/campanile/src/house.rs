@@ -2,8 +2,8 @@
 
 use crate::keys::Keys;
 use crate::servers::Opened;
-use crate::setup::{CarrierSetup, NodeSetup, Setup, Way};
-use crate::weigh::Scales;
+use crate::setup::{NodeSetup, Setup, Way};
+use crate::weigh::PartsEstimator;
 use arc_swap::ArcSwap;
 use charging::books::Books;
 use doors::http::{AnswerLinks, CapSender, Platforms};
@@ -53,7 +53,7 @@ pub struct House {
     pub(crate) platforms: Arc<ArcSwap<Platforms>>,
     pub(crate) defaults: Arc<ArcSwap<store::import::Defaults>>,
     pub(crate) clients: Arc<Clients>,
-    pub(crate) scales: Arc<Scales>,
+    pub(crate) parts_estimator: Arc<PartsEstimator>,
     /// As it was built.
     pub(crate) setup: Setup,
     /// As the last reload left it.
@@ -116,12 +116,12 @@ impl House {
         let clock: Clock = Arc::new(wall_clock);
         let links = links(&setup, &keys);
         let cores = cores()?;
-        let scales = Arc::new(Scales::new(&setup.routes));
+        let parts_estimator = Arc::new(PartsEstimator::new(&setup.routes));
         let parts = Parts {
             bus: bus.clone(),
             store: store.clone(),
             routes: setup.routes.iter().map(|way| way.route.clone()).collect(),
-            weigher: scales.clone(),
+            weigher: parts_estimator.clone(),
             links: links.clone(),
             clock: clock.clone(),
             settings: setup.engine.clone(),
@@ -133,6 +133,7 @@ impl House {
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut context = GatewayContext::new(bus.clone(), clock.clone(), cores.clone());
         context.outbox = outbox;
+        context.signing_key = Arc::from(&keys.tags[..]);
         context.documents = Some(Arc::new(crate::alert_documents::StoredDocuments {
             store: store.clone(),
             media: setup.media.clone(),
@@ -166,7 +167,7 @@ impl House {
             platforms: Arc::new(ArcSwap::from_pointee(platforms)),
             defaults: Arc::new(ArcSwap::from_pointee(setup.defaults.clone())),
             clients: Arc::new(clients),
-            scales,
+            parts_estimator,
             setup: setup.clone(),
             applied: setup.clone(),
             cores,
@@ -204,25 +205,9 @@ impl House {
     pub(crate) fn open_gateway(&mut self, way: &Way) -> Result<(), String> {
         let name = way.route.name.clone();
         let simulated = self.simulators.address(&name);
-        let running = match &way.carrier {
-            CarrierSetup::Sms(sms) => {
-                let mut sms = (**sms).clone();
-                sms.address = simulated.unwrap_or(sms.address);
-                gateway::sms::start(sms, &self.context).map_err(|problems| said(&name, &problems))?
-            }
-            CarrierSetup::Mail(mail) => {
-                let mut mail = (**mail).clone();
-                mail.address = simulated.unwrap_or(mail.address);
-                mail.domain =
-                    mail.domain.or_else(|| self.setup.smtp.as_ref().map(|door| door.domain.clone()));
-                gateway::mail::start(mail, self.tags.clone(), &self.context)
-                    .map_err(|problems| said(&name, &problems))?
-            }
-            CarrierSetup::Edge(edge) => gateway::edge::start((**edge).clone(), &self.context)
-                .map_err(|problems| said(&name, &problems))?,
-            CarrierSetup::Topic(topic) => gateway::topic::start((**topic).clone(), &self.context)
-                .map_err(|problems| said(&name, &problems))?,
-        };
+        let running = gateway_of(way)?
+            .start(&way.settings, simulated.as_deref(), &self.context)
+            .map_err(|problems| said(&name, &problems))?;
         self.gateways.insert(name.clone(), running);
         self.ways.insert(name, way.clone());
         Ok(())
@@ -390,6 +375,13 @@ impl House {
         }
         self.cores.stop();
     }
+}
+
+/// The gateway of a route's channel.
+pub(crate) fn gateway_of(way: &Way) -> Result<&'static dyn gateway::Gateway, String> {
+    let channel = way.route.channel;
+    gateway::registry::of(channel)
+        .ok_or_else(|| format!("route {}: channel {channel} has no gateway", way.route.name))
 }
 
 /// Platforms and clients, and what they may.

@@ -99,7 +99,7 @@ async fn export(dir: &Path, alert: &Alert, engine: &Engine) -> Result<(), String
 mod tests {
     use super::*;
     use crate::house::House;
-    use crate::setup::{CarrierSetup, Simulator, Way};
+    use crate::setup::{Simulator, Way};
     use gateway::Secret;
     use gateway::sms::SmsRoute;
     use records::{AlertState, AudienceEntry, Channel, Mode, Route};
@@ -148,7 +148,7 @@ mod tests {
             smtp: None,
             routes: vec![Way {
                 route,
-                carrier: CarrierSetup::Sms(Box::new(sms)),
+                settings: gateway::AnyRoute::new(sms),
                 simulator: Some(Simulator::default()),
             }],
             cap_senders: Vec::new(),

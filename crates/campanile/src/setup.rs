@@ -4,10 +4,7 @@ use doors::http::{CapSender, HttpConfig, PlatformSettings};
 use doors::smpp::{SmppClient, SmppConfig};
 use doors::topic::TopicsConfig;
 use engine::PartySettings;
-use gateway::edge::EdgeRoute;
-use gateway::mail::MailRoute;
-use gateway::sms::SmsRoute;
-use gateway::topic::TopicRoute;
+use gateway::AnyRoute;
 use records::Route;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -215,23 +212,10 @@ pub struct Retention {
 pub struct Way {
     /// What the engine knows of it.
     pub route: Route,
-    /// What its gateway knows of it.
-    pub carrier: CarrierSetup,
+    /// The settings of its gateway: those of its channel.
+    pub settings: AnyRoute,
     /// A listener of the simulator in this process takes the place of its address.
     pub simulator: Option<Simulator>,
-}
-
-/// How to speak to the other side.
-#[derive(Clone, PartialEq)]
-pub enum CarrierSetup {
-    /// By SMPP.
-    Sms(Box<SmsRoute>),
-    /// By SMTP.
-    Mail(Box<MailRoute>),
-    /// Onto text topics.
-    Topic(Box<TopicRoute>),
-    /// To edge sites.
-    Edge(Box<EdgeRoute>),
 }
 
 /// The simulator behind a route.

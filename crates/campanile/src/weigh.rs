@@ -1,45 +1,38 @@
-//! Small adapters between rooms that may not know each other.
+//! Adapters between crates that may not know each other: parts of messages, tags of mail.
 
-use crate::setup::{CarrierSetup, Way};
+use crate::setup::Way;
 use arc_swap::ArcSwap;
 use engine::Weigher;
-use gateway::sms::SmsRoute;
+use gateway::{AnyRoute, registry};
 use records::{AlertNo, Body, EndpointNo, Route};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Weighs renderings: a short message costs its parts in the route's alphabet, a mail one.
-pub struct Scales {
-    routes: ArcSwap<BTreeMap<String, SmsRoute>>,
+/// Estimates the parts of a rendering: asks the gateway of the route's channel.
+pub struct PartsEstimator {
+    routes: ArcSwap<BTreeMap<String, AnyRoute>>,
 }
 
-impl Scales {
+impl PartsEstimator {
     /// For these routes.
-    pub fn new(ways: &[Way]) -> Scales {
-        let scales = Scales { routes: ArcSwap::default() };
-        scales.replace(ways);
-        scales
+    pub fn new(ways: &[Way]) -> PartsEstimator {
+        let estimator = PartsEstimator { routes: ArcSwap::default() };
+        estimator.replace(ways);
+        estimator
     }
 
     /// These from now on.
     pub fn replace(&self, ways: &[Way]) {
-        let sms = |way: &Way| match &way.carrier {
-            CarrierSetup::Sms(sms) => Some((way.route.name.clone(), (**sms).clone())),
-            CarrierSetup::Mail(_) | CarrierSetup::Topic(_) | CarrierSetup::Edge(_) => None,
-        };
-        self.routes.store(Arc::new(ways.iter().filter_map(sms).collect()));
+        let routes = ways.iter().map(|way| (way.route.name.clone(), way.settings.clone()));
+        self.routes.store(Arc::new(routes.collect()));
     }
 }
 
-impl Weigher for Scales {
+impl Weigher for PartsEstimator {
     fn units(&self, route: &Route, body: &Body) -> u32 {
         let routes = self.routes.load();
-        let Some(sms) = routes.get(&route.name) else { return 1 };
-        match body {
-            Body::Sms { text } => gateway::sms::parts(sms, text),
-            Body::Short(short) => gateway::sms::parts_of_short(sms, short),
-            Body::Mail { .. } | Body::Topic { .. } | Body::Edge { .. } => 1,
-        }
+        let Some(settings) = routes.get(&route.name) else { return 1 };
+        registry::of(route.channel).map_or(1, |gateway| gateway.units(settings, body))
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`GatewayContext`], [`Running`]: the handles every gateway is given, and the handle of one at work.
 //! - [`dispatcher`]: from segments on the bus to entries that may be written, and their outcomes.
+//! - [`registry`]: the list of gateways, one a channel.
 //! - [`route_loop`]: opens, drains and reloads a route, and shares its rate, for every channel.
 //! - [`journal`]: appends outcomes to their topic before anybody acts on them; recovery after a crash.
 //! - [`cluster`]: gateways of several processes: claims of segments, shares of rates.
@@ -17,6 +18,7 @@ pub mod funds;
 pub mod journal;
 pub mod mail;
 pub mod notice;
+pub mod registry;
 pub mod route_loop;
 pub mod sms;
 pub mod topic;
@@ -25,5 +27,6 @@ mod worker;
 pub use context::{Behind, Clock, GatewayContext, Problem, Running, Stop, WriteObserver};
 pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 pub use funds::Funds;
+pub use registry::{AnyRoute, Gateway, Simulator, SimulatorOptions};
 pub use route_loop::{Changed, RouteSettings, Step};
 pub use settings::Secret;

@@ -20,7 +20,7 @@ pub const EDGES: &[Edge] = &[
     ("charging", &["records", "settings", "bus", "store", "net", "diameter"]),
     (
         "gateway",
-        &["records", "settings", "bus", "net", "smpp", "diameter", "cap", "pace", "cast", "charging"],
+        &["records", "settings", "bus", "net", "smpp", "diameter", "cap", "pace", "cast", "charging", "sim"],
     ),
     (
         "doors",

@@ -2,6 +2,7 @@
 
 use super::route::{Route, SIMULATED_ADDRESS};
 use super::sections::{CapSender, Config, Http};
+use gateway::RouteSettings;
 use net::{TlsServer, TlsServerSettings};
 use records::Channel;
 use settings::{Place, Problems};

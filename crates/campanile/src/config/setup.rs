@@ -3,11 +3,11 @@
 use super::check_servers::{Where, bus_kept, store_kept};
 use super::{Charging, ChargingMode, Config, Route};
 use crate::setup::{
-    CarrierSetup, Kept, LedgerSetup, NodeSetup, Retention, Setup, SharedServers, Simulator, SmppDoor,
-    SmtpDoor, Way,
+    Kept, LedgerSetup, NodeSetup, Retention, Setup, SharedServers, Simulator, SmppDoor, SmtpDoor, Way,
 };
 use bus::nats::Credentials;
 use doors::http::HttpConfig;
+use gateway::AnyRoute;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -144,17 +144,17 @@ impl Config {
 
     fn way(&self, route: &Route, data: &Path, sites: &[gateway::edge::EdgeSite]) -> Option<Way> {
         let door = self.smtp.as_ref().and_then(|smtp| smtp.domain.as_deref());
-        let sms = route.sms(data, None).map(|sms| CarrierSetup::Sms(Box::new(sms)));
-        let mail = || route.mail(data, None, door).map(|mail| CarrierSetup::Mail(Box::new(mail)));
+        let sms = route.sms(data, None).map(AnyRoute::new);
+        let mail = || route.mail(data, None, door).map(AnyRoute::new);
         let simulator = route.sim.then(Simulator::default);
         let kept = self.topics.clone().unwrap_or_default().door(data, false);
-        let topic = || route.topic(&kept).map(|topic| CarrierSetup::Topic(Box::new(topic)));
+        let topic = || route.topic(&kept).map(AnyRoute::new);
         let edge = || {
             let edge = route.edge(data, self.edge.as_ref()?, sites.to_vec())?;
-            Some(CarrierSetup::Edge(Box::new(edge)))
+            Some(AnyRoute::new(edge))
         };
-        let carrier = sms.or_else(mail).or_else(topic).or_else(edge)?;
-        Some(Way { route: route.record()?, carrier, simulator })
+        let settings = sms.or_else(mail).or_else(topic).or_else(edge)?;
+        Some(Way { route: route.record()?, settings, simulator })
     }
 }
 

@@ -1,13 +1,13 @@
 //! The demo's house: three carriers with limits, a mail relay, and the alert that goes out by them.
 
-use crate::setup::{CarrierSetup, Retention, Setup, Simulator, SmtpDoor, Way};
+use crate::setup::{Retention, Setup, Simulator, SmtpDoor, Way};
 use doors::http::{HttpConfig, Limits};
-use gateway::Secret;
 use gateway::edge::EdgeRoute;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
 use gateway::sms::config::Source;
 use gateway::topic::TopicRoute;
+use gateway::{AnyRoute, Secret};
 use records::{Channel, Mode, Route};
 use serde_json::{Value, json};
 use sim::town::{Expected, Town};
@@ -18,6 +18,8 @@ use std::path::Path;
 /// What the alert is about.
 pub const HEADLINE: &str = "Gas leak at the old harbour";
 
+/// The domain of addresses that replies and bounces come to.
+const DOMAIN: &str = "alerts.example";
 /// The number that people answer to.
 const SHORT_CODE: &str = "71700";
 /// Waits between tries, in seconds: shorter than anybody would configure, so that the demo ends soon.
@@ -52,7 +54,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         },
         media: store::media::Media::at(&folder.join("media")),
         http: Some(HttpConfig { listen, tls: None, public_url, limits: Limits::default() }),
-        smtp: Some(SmtpDoor { listen: door, domain: "alerts.example".to_owned() }),
+        smtp: Some(SmtpDoor { listen: door, domain: DOMAIN.to_owned() }),
         routes: CARRIERS.iter().map(|(name, channel, rate)| way(name, *channel, *rate, town)).collect(),
         cap_senders: Vec::new(),
         defaults: store::import::Defaults::default(),
@@ -63,8 +65,8 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
 }
 
 fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
-    let carrier = match channel {
-        Channel::Sms => CarrierSetup::Sms(Box::new(SmsRoute {
+    let settings = match channel {
+        Channel::Sms => AnyRoute::new(SmsRoute {
             name: name.to_owned(),
             system_id: "campanile".to_owned(),
             password: Secret::from("demo"),
@@ -72,19 +74,16 @@ fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
             source: Source { ton: 3, npi: 0, addr: SHORT_CODE.to_owned() },
             rate,
             ..SmsRoute::default()
-        })),
-        Channel::Mail => CarrierSetup::Mail(Box::new(MailRoute {
+        }),
+        Channel::Mail => AnyRoute::new(MailRoute {
             name: name.to_owned(),
             from: "Town of Harbourside <alerts@alerts.example>".to_owned(),
+            domain: Some(DOMAIN.to_owned()),
             rate,
             ..MailRoute::default()
-        })),
-        Channel::Topic => {
-            CarrierSetup::Topic(Box::new(TopicRoute { name: name.to_owned(), rate, ..TopicRoute::default() }))
-        }
-        Channel::Edge => {
-            CarrierSetup::Edge(Box::new(EdgeRoute { name: name.to_owned(), rate, ..EdgeRoute::default() }))
-        }
+        }),
+        Channel::Topic => AnyRoute::new(TopicRoute { name: name.to_owned(), rate, ..TopicRoute::default() }),
+        Channel::Edge => AnyRoute::new(EdgeRoute { name: name.to_owned(), rate, ..EdgeRoute::default() }),
     };
     let route = Route {
         name: name.to_owned(),
@@ -101,7 +100,7 @@ fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
         validity_s: 0,
         receipts: channel == Channel::Sms,
     };
-    Way { route, carrier, simulator: Some(Simulator { habits: Some(town.habits()) }) }
+    Way { route, settings, simulator: Some(Simulator { habits: Some(town.habits()) }) }
 }
 
 /// The alert, as a client would send it.

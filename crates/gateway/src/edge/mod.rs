@@ -23,11 +23,12 @@ pub use signing::read_signing_key;
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
+use crate::registry::ChannelGateway;
 use crate::route_loop::{self, Checked, RouteSessions, Step};
 use crate::worker::Worker;
 use bus::BusError;
 use push::Push;
-use records::{AttemptResult, Entry, Lane, NotTried, Segment, Timestamp};
+use records::{AttemptResult, Channel, Entry, Lane, NotTried, Segment, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +43,7 @@ const EMERGENCY_PUSHES: usize = 4;
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// There is nothing to make of a segment once.
-struct EdgeEncoder;
+pub(crate) struct EdgeEncoder;
 
 impl ChannelEncoder for EdgeEncoder {
     type Prepared = ();
@@ -80,8 +81,16 @@ impl Signing {
     }
 }
 
+/// The gateway of edge sites.
+pub struct Edge;
+
+impl ChannelGateway for Edge {
+    type Sessions = EdgeSessions;
+    const CHANNEL: Channel = Channel::Edge;
+}
+
 /// The one session of a route: a task that begins pushes.
-struct EdgeSessions {
+pub(crate) struct EdgeSessions {
     limit: Arc<RouteLimit<EdgeEncoder>>,
     depot: Option<Depot>,
     settings: watch::Sender<Arc<Signing>>,

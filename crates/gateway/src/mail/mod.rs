@@ -26,14 +26,20 @@ pub use tag::{Purpose, Tags};
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
+use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
 use crate::route_loop::{self, Checked, RouteSessions, Step};
 use ::pace::Backoff;
 use bus::BusError;
 use encode::Letterhead;
+use futures_util::future::BoxFuture;
 use net::{TlsClient, connect};
+use records::Channel;
 use relay::{MailEncoder, MailJob, Relay};
 use session::{Ending, Talk};
+use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -57,15 +63,45 @@ pub fn start(config: MailRoute, context: &GatewayContext) -> Result<Running, Vec
     route_loop::start::<MailSessions>(config, context)
 }
 
+/// The gateway of mail.
+pub struct Mail;
+
+impl ChannelGateway for Mail {
+    type Sessions = MailSessions;
+    const CHANNEL: Channel = Channel::Mail;
+
+    fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
+        let options = sim::mailbox::Options {
+            listen: ANY_PORT.to_owned(),
+            people: options.habits,
+            door: options.smtp_door,
+            ..sim::mailbox::Options::default()
+        };
+        Some(Box::pin(async {
+            Ok(Box::new(sim::mailbox::Mailbox::start(options).await?) as Box<dyn Simulator>)
+        }))
+    }
+}
+
+impl Simulator for sim::mailbox::Mailbox {
+    fn address(&self) -> SocketAddr {
+        sim::mailbox::Mailbox::address(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
 /// What is made of a route's settings once.
 #[derive(Clone)]
-struct Material {
+pub(crate) struct Material {
     letterhead: Letterhead,
     tls: Option<TlsClient>,
 }
 
 /// The sessions of a route at work.
-struct MailSessions {
+pub(crate) struct MailSessions {
     relay: Arc<Relay>,
     /// What stops each place for a session, by its number.
     places: Vec<watch::Sender<bool>>,

@@ -24,11 +24,15 @@ mod submit;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bus::BusError;
+use futures_util::future::BoxFuture;
 use net::TlsClient;
-use records::NotTried;
+use records::{Body, Channel, NotTried};
 use tokio::task::JoinHandle;
 
 pub use config::SmsRoute;
@@ -36,6 +40,7 @@ pub use encode::{Prepared, SmsEncoder, parts, parts_of_short};
 
 use crate::context::{GatewayContext, Problem, Running};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
+use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
 use crate::route_loop::{self, Checked, RouteSessions, Step};
 use carrier::Carrier;
 use fleet::Fleet;
@@ -48,8 +53,44 @@ pub fn start(config: SmsRoute, context: &GatewayContext) -> Result<Running, Vec<
     route_loop::start::<SmsSessions>(config, context)
 }
 
+/// The gateway of short messages.
+pub struct Sms;
+
+impl ChannelGateway for Sms {
+    type Sessions = SmsSessions;
+    const CHANNEL: Channel = Channel::Sms;
+
+    fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
+        let options = sim::smsc::Options {
+            listen: ANY_PORT.to_owned(),
+            people: options.habits,
+            ..sim::smsc::Options::default()
+        };
+        Some(Box::pin(async { Ok(Box::new(sim::smsc::Smsc::start(options).await?) as Box<dyn Simulator>) }))
+    }
+
+    /// A short message costs its parts in the route's alphabet.
+    fn units(settings: &SmsRoute, body: &Body) -> u32 {
+        match body {
+            Body::Sms { text } => parts(settings, text),
+            Body::Short(short) => parts_of_short(settings, short),
+            _ => 1,
+        }
+    }
+}
+
+impl Simulator for sim::smsc::Smsc {
+    fn address(&self) -> SocketAddr {
+        sim::smsc::Smsc::address(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
 /// The sessions of a route at work.
-struct SmsSessions {
+pub(crate) struct SmsSessions {
     carrier: Arc<Carrier>,
     fleet: Fleet,
     /// Puts together the parts of messages that other processes heard.

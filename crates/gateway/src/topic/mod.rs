@@ -16,12 +16,13 @@ pub use config::TopicRoute;
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
+use crate::registry::ChannelGateway;
 use crate::route_loop::{self, Checked, RouteSessions, Step};
 use crate::worker::Worker;
 use bus::BusError;
 use futures_util::future::join_all;
 use publish::Topics;
-use records::{AttemptResult, Entry, Segment};
+use records::{AttemptResult, Channel, Entry, Segment};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -32,7 +33,7 @@ const AT_ONCE: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// There is nothing to make of a segment once.
-struct TopicEncoder;
+pub(crate) struct TopicEncoder;
 
 impl ChannelEncoder for TopicEncoder {
     type Prepared = ();
@@ -54,8 +55,16 @@ pub fn start(config: TopicRoute, context: &GatewayContext) -> Result<Running, Ve
     route_loop::start::<TopicSessions>(config, context)
 }
 
+/// The gateway of text topics. They are in this house: there is nobody to simulate.
+pub struct Text;
+
+impl ChannelGateway for Text {
+    type Sessions = TopicSessions;
+    const CHANNEL: Channel = Channel::Topic;
+}
+
 /// The one session of a route: a task that publishes.
-struct TopicSessions {
+pub(crate) struct TopicSessions {
     limit: Arc<RouteLimit<TopicEncoder>>,
     board: Option<Board>,
     settings: watch::Sender<Arc<TopicRoute>>,

@@ -1,0 +1,167 @@
+//! Registry: the list of gateways, one a channel, and the trait by which the composition root drives any of them.
+//!
+//! A channel's folder implements [`ChannelGateway`] in its own types; [`Gateway`] is the same with the types erased, so that
+//! a list can hold it. A new channel is a folder and a line in [`ALL`].
+
+use std::any::Any;
+use std::io;
+use std::net::SocketAddr;
+
+use futures_util::future::BoxFuture;
+use records::{Body, Channel};
+use settings::AnySection;
+
+use crate::context::{GatewayContext, Problem, Running};
+use crate::route_loop::{self, Changed, RouteSessions, RouteSettings};
+
+/// All gateways.
+pub static ALL: &[&dyn Gateway] =
+    &[&crate::sms::Sms, &crate::mail::Mail, &crate::topic::Text, &crate::edge::Edge];
+
+/// The gateway of a channel; nothing for a channel that is not built.
+pub fn of(channel: Channel) -> Option<&'static dyn Gateway> {
+    ALL.iter().copied().find(|gateway| gateway.channel() == channel)
+}
+
+/// The settings of a route of any channel: a [`RouteSettings`] whose type is erased.
+pub type AnyRoute = AnySection;
+
+/// What a channel's folder says of itself.
+pub(crate) trait ChannelGateway: Send + Sync + 'static {
+    /// The sessions of its routes.
+    type Sessions: RouteSessions;
+
+    /// The channel.
+    const CHANNEL: Channel;
+
+    /// Starts a simulator of the far end, where there is one.
+    fn simulate(_options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
+        None
+    }
+
+    /// The cost of one message of the route's rate, at least 1: its parts.
+    fn units(_settings: &SettingsOf<Self>, _body: &Body) -> u32 {
+        1
+    }
+}
+
+/// The settings of a channel's routes.
+pub(crate) type SettingsOf<G> = <<G as ChannelGateway>::Sessions as RouteSessions>::Settings;
+
+/// A gateway, whatever its channel.
+pub trait Gateway: Send + Sync {
+    /// The channel.
+    fn channel(&self) -> Channel;
+
+    /// Everything that is wrong with a route's settings; empty if it can be started.
+    fn problems(&self, route: &AnyRoute) -> Vec<Problem>;
+
+    /// Starts a route. It connects to `simulator` in place of its own address, if there is one.
+    ///
+    /// # Errors
+    /// Everything that is wrong with its settings.
+    fn start(
+        &self,
+        route: &AnyRoute,
+        simulator: Option<&str>,
+        context: &GatewayContext,
+    ) -> Result<Running, Vec<Problem>>;
+
+    /// Gives a running route other settings; see [`Running::change`].
+    fn change<'a>(
+        &self,
+        running: &'a Running,
+        route: &AnyRoute,
+        simulator: Option<&str>,
+    ) -> BoxFuture<'a, Result<Changed, Vec<Problem>>>;
+
+    /// The cost of one message of the route's rate, at least 1: its parts.
+    fn units(&self, route: &AnyRoute, body: &Body) -> u32;
+
+    /// Starts a simulator of the far end: a real listener on a free port of this machine. Nothing where there is none.
+    fn simulate(
+        &self,
+        options: SimulatorOptions,
+    ) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>>;
+}
+
+/// The people and the way back of a simulator.
+#[derive(Debug, Clone, Default)]
+pub struct SimulatorOptions {
+    /// What people behind it do; nothing: everything arrives, nobody answers.
+    pub habits: Option<sim::town::Habits>,
+    /// `host:port` of the SMTP door that people's mails go to.
+    pub smtp_door: Option<String>,
+}
+
+/// A simulator at work. It ends when it is dropped.
+pub trait Simulator: Send + Sync {
+    /// Where it listens.
+    fn address(&self) -> SocketAddr;
+    /// The simulator itself, for code that knows its kind.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A free port of this machine.
+pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
+
+impl<G: ChannelGateway> Gateway for G {
+    fn channel(&self) -> Channel {
+        G::CHANNEL
+    }
+
+    fn problems(&self, route: &AnyRoute) -> Vec<Problem> {
+        match route.get::<SettingsOf<G>>() {
+            Some(settings) => settings.problems(),
+            None => vec![other_channel::<G>()],
+        }
+    }
+
+    fn start(
+        &self,
+        route: &AnyRoute,
+        simulator: Option<&str>,
+        context: &GatewayContext,
+    ) -> Result<Running, Vec<Problem>> {
+        let settings = settings_of::<G>(route, simulator)?;
+        route_loop::start::<G::Sessions>(settings, context)
+    }
+
+    fn change<'a>(
+        &self,
+        running: &'a Running,
+        route: &AnyRoute,
+        simulator: Option<&str>,
+    ) -> BoxFuture<'a, Result<Changed, Vec<Problem>>> {
+        match settings_of::<G>(route, simulator) {
+            Ok(settings) => Box::pin(running.change(settings)),
+            Err(problems) => Box::pin(std::future::ready(Err(problems))),
+        }
+    }
+
+    fn units(&self, route: &AnyRoute, body: &Body) -> u32 {
+        route.get::<SettingsOf<G>>().map_or(1, |settings| G::units(settings, body))
+    }
+
+    fn simulate(
+        &self,
+        options: SimulatorOptions,
+    ) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
+        G::simulate(options)
+    }
+}
+
+fn settings_of<G: ChannelGateway>(
+    route: &AnyRoute,
+    simulator: Option<&str>,
+) -> Result<SettingsOf<G>, Vec<Problem>> {
+    let mut settings = route.get::<SettingsOf<G>>().ok_or_else(|| vec![other_channel::<G>()])?.clone();
+    if let Some(address) = simulator {
+        settings.connect_to(address);
+    }
+    Ok(settings)
+}
+
+fn other_channel<G: ChannelGateway>() -> Problem {
+    Problem { field: "channel", reason: format!("the settings are not those of channel {}", G::CHANNEL) }
+}
