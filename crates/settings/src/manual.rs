@@ -73,11 +73,14 @@ impl Manual {
 
     /// Paragraphs of a doc comment, as comments.
     fn comment(&mut self, doc: &str) {
-        for (n, paragraph) in paragraphs(doc).iter().enumerate() {
-            if n > 0 && !paragraph.starts_with("- ") {
+        let is_item = |paragraph: &str| paragraph.starts_with("- ");
+        let mut before: Option<String> = None;
+        for paragraph in paragraphs(doc) {
+            if before.is_some_and(|before| !is_item(&before) || !is_item(&paragraph)) {
                 self.line("#");
             }
-            self.wrapped(&plain(paragraph));
+            self.wrapped(&plain(&paragraph));
+            before = Some(paragraph);
         }
     }
 
@@ -109,7 +112,7 @@ impl Manual {
             let header = if is_list { format!("[[{path}]]") } else { format!("[{path}]") };
             let is_on = is_on && !is_list && key.default.is_some() && !key.is_commented;
             if section.variants.is_empty() {
-                self.section(&section.doc, &header, is_on);
+                self.section(section.doc, &header, is_on);
                 self.keys(&section, &path, is_on);
             } else {
                 self.variants(&section, &header);
@@ -134,7 +137,10 @@ impl Manual {
             for key in &section.keys {
                 let shown = variant.shared.iter().find(|(name, _)| *name == key.name);
                 match shown {
-                    _ if n == 0 => self.documented(key, shown.map(|(_, value)| value.as_str()), false),
+                    _ if n == 0 => {
+                        let example = shown.map(|(_, value)| value.as_str()).or(key.example);
+                        self.documented(key, example, false);
+                    }
                     Some((name, value)) => self.line(&format!("#{name} = {value}")),
                     None => {}
                 }
@@ -160,6 +166,12 @@ impl Manual {
             (_, None, None) => "",
         };
         let mut doc = key.doc.trim_end().to_owned();
+        if let Some(words) = key.schema.words()
+            && words.iter().any(|word| !doc.contains(&format!("\"{}\"", word.word)))
+        {
+            let words: Vec<String> = words.iter().map(|word| format!("\"{}\"", word.word)).collect();
+            write!(doc, " Of: {}.", words.join(", ")).ok();
+        }
         match (key.is_required, key.default_in_words, default) {
             (true, ..) => doc.push_str(" Required."),
             (_, Some(words), _) => drop(write!(doc, " Default: {words}.")),

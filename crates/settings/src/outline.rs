@@ -122,6 +122,15 @@ impl Schema {
         }
     }
 
+    /// The words that it, or its items, are taken from.
+    pub fn words(&self) -> Option<&[Word]> {
+        match self {
+            Schema::Words(words) => Some(words),
+            Schema::List(item) => item.words(),
+            Schema::Plain(_) | Schema::Table(_) => None,
+        }
+    }
+
     /// What may be written, in words and Markdown.
     pub fn in_words(&self) -> String {
         match self {

@@ -57,6 +57,8 @@ macro_rules! section {
 
             fn read_keys(table: &$crate::Table<'_>, problems: &mut $crate::Problems) -> $name {
                 let defaults = <$name as ::std::default::Default>::default();
+                // A section may be without keys.
+                let _ = (&table, &problems, &defaults);
                 $name {
                     $($key: table.read::<$crate::__format!($type $(, $format)?)>(
                         ::std::stringify!($key), defaults.$key, problems,
@@ -65,7 +67,7 @@ macro_rules! section {
             }
 
             fn write_keys(&self) -> ::std::vec::Vec<(&'static str, ::std::string::String)> {
-                let keys = [$((
+                let keys: ::std::vec::Vec<(&str, ::std::option::Option<::std::string::String>)> = ::std::vec![$((
                     ::std::stringify!($key),
                     <$crate::__format!($type $(, $format)?) as $crate::Format>::write(&self.$key),
                 )),*];
@@ -74,6 +76,7 @@ macro_rules! section {
 
             fn outline() -> $crate::Outline {
                 let defaults = <$name as ::std::default::Default>::default();
+                let _ = &defaults;
                 let keys = ::std::vec![$($crate::__manual!(
                     $crate::Key::new::<$crate::__format!($type $(, $format)?)>(
                         ::std::stringify!($key), ::std::concat!($($key_doc, "\n"),*), &defaults.$key,

@@ -1,4 +1,7 @@
-use crate::{AnySection, Format, Outline, Problems, Section, SectionType, Table, Variant, overlay, parse};
+use crate::{
+    AnySection, Format, Key, Node, Outline, Problems, Schema, Section, SectionType, Table, Variant, overlay,
+    parse,
+};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -161,6 +164,7 @@ crate::section! {
 }
 
 const FILE: &str = r#"# A file. See Shapes (docs/shapes.md).
+#
 # - One thing.
 # - Another thing.
 
@@ -177,9 +181,9 @@ centre = {x = 0, y = -1}
 #[shape]
 # Its name. Required.
 #name = "ring"
-# Its colour.
+# Its colour. Of: "red", "green".
 #colour = "red"
-# Orders, of another crate's type.
+# Orders, of another crate's type. Of: "less", "equal", "greater".
 #orders = ["less", "equal"]
 # A pause. Default: none.
 #pause = "5m"
@@ -229,18 +233,74 @@ fn the_tables_stand_between_their_marks_and_are_replaced_there() {
     }
 }
 
+/// A table whose `kind` decides on further keys.
+struct Tagged;
+
+impl Format for Tagged {
+    type Value = Tagged;
+
+    fn read(_node: &Node, _path: &str, _problems: &mut Problems) -> Option<Tagged> {
+        Some(Tagged)
+    }
+
+    fn write(_value: &Tagged) -> Option<String> {
+        None
+    }
+
+    fn schema() -> Schema {
+        Schema::Table(|| {
+            let variant = |word, section: SectionType| Variant {
+                tag: ("name", word),
+                shared: vec![("name", format!("{word:?}"))],
+                outline: section.outline(),
+            };
+            let variants = vec![
+                variant("ring", SectionType::of::<Ring>()),
+                variant("point", SectionType::of::<Point>()),
+            ];
+            Outline { variants, ..Shape::outline() }
+        })
+    }
+}
+
+const VARIANTS: &str = r#"# A file of variants.
+
+# Keys of all shapes.
+#
+# Each has a name.
+
+# Keys of rings.
+#[[tagged]]
+# Its name. Required.
+#name = "ring"
+# Its colour. Of: "red", "green".
+#colour = "red"
+# Orders, of another crate's type. Of: "less", "equal", "greater".
+#orders = ["less", "equal"]
+# A pause. Default: none.
+#pause = "5m"
+# Its radius.
+#radius = 7
+# Where it is.
+#centre = {x = 0, y = -1}
+
+# A point.
+#[[tagged]]
+#name = "point"
+# Across.
+#x = 0
+# Down.
+#y = -1
+"#;
+
 #[test]
 fn keys_of_variants_are_shown_in_an_example_of_each() {
-    let variant = |word, section: SectionType| Variant {
-        tag: ("name", word),
-        shared: vec![("name", format!("{word:?}"))],
-        outline: section.outline(),
+    let outline = || {
+        Outline::new(" A file of variants.\n", vec![Key::new::<Vec<Tagged>>("tagged", " Tagged.\n", &vec![])])
     };
-    fn shapes() -> Outline {
-        Outline { variants: Vec::new(), ..Shape::outline() }
-    }
-    let variants =
-        vec![variant("ring", SectionType::of::<Ring>()), variant("point", SectionType::of::<Point>())];
-    let outline = Outline { variants, ..shapes() };
-    assert_eq!(outline.paths()[4..], ["radius", "centre.x", "centre.y", "x", "y"]);
+    assert_eq!(crate::manual::toml(&outline()), VARIANTS);
+    let paths = ["name", "colour", "orders", "pause", "radius", "centre.x", "centre.y", "x", "y"];
+    assert_eq!(outline().paths(), paths.map(|path| format!("tagged.{path}")));
+    let markdown = crate::manual::markdown("tagged", &outline().keys[0]);
+    assert!(markdown.contains("\n### tagged of name point\n\nA point.\n\n| key |"), "{markdown}");
 }

@@ -97,7 +97,7 @@ fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
             false => Err(Failure::Failed("not every recipient is accounted for".to_owned())),
         },
         Command::Check(check) => checked(&check),
-        Command::Config(ConfigCommand::PrintDefault) => print(config::MANUAL),
+        Command::Config(ConfigCommand::PrintDefault) => print(&config::manual()),
         Command::Recipients(recipients) => client::block_on(match recipients {
             Recipients::Import(import) => Box::pin(people::import(import)) as client::Work,
             Recipients::Export(export) => Box::pin(people::export(export)),

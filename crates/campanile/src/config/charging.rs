@@ -13,37 +13,53 @@ use settings::{section, words};
 use std::time::Duration;
 
 section! {
-    /// `[charging]`
+    /// Charging, in minor units: integers, hundredths of whatever the currency is.
     Charging {
-        /// How our own messages are charged.
+        /// How this server's own messages are paid for: `"off"`, `"ledger"` (accounts of this server, or of all
+        /// processes that share PostgreSQL; the credit-control server has the same accounts), `"diameter"` (at the
+        /// credit-control servers among `[[diameter.peer]]`, those with `charging`, each in its turn).
+        #[manual(example = "ledger")]
         mode: ChargingMode = ChargingMode::Off,
-        /// Diameter: how long a message waits for an answer (Tx).
+        /// With `"diameter"`: time that a message waits for an answer (Tx); at least 1s.
         tx: Duration = diameter::credit::client::TX_DEFAULT,
-        /// Diameter: what becomes of a message without one.
+        /// With `"diameter"`: what becomes of a message without an answer. `"terminate"`: it is not sent, and tried
+        /// again as `engine.retry_after` says; `"continue"`: it is sent; `"retry_and_terminate"`: it is sent when `tx`
+        /// is over, unless the servers are known to have failed.
         failure_handling: WithoutAnswer = WithoutAnswer::Terminate,
-        /// When a move of money is safe.
+        /// When a transfer is acknowledged: `"always"` (it is on disk), `"interval:5ms"`, `"os"`. In PostgreSQL always
+        /// when it is committed.
         fsync: Fsync as FsyncWords = Fsync::Always,
-        /// Opens unknown accounts.
+        /// Opens an unknown account at its first use; without it an unknown account is refused (5030).
+        #[manual(inline, example = {balance = 1000000, limit = 0})]
         default_account: Option<DefaultAccount> = None,
-        /// How long a grant is good.
+        /// Validity-Time of a grant; at least 1s. A session that is silent for twice as long is ended, and its
+        /// reservation released.
         validity: Duration = Duration::from_secs(3_600),
-        /// What clients do with the last units.
+        /// Final units.
         final_unit: FinalUnit = FinalUnit::default(),
-        /// Of a grant, in percent: with so much left clients ask again.
+        /// Percent of a grant, 0 to 99: with so much left clients ask again (Time-, Volume-, Unit-Quota-Threshold).
+        /// 0: when all is used.
+        #[manual(example = 20)]
         quota_threshold: u8 = 0,
-        /// Unused for so long, clients give units back; nothing: never.
+        /// Time without use after which clients return units (Quota-Holding-Time).
+        #[manual(default = "never", example = "10m")]
         quota_holding_time: Option<Duration> = None,
-        /// The services of a session share what is granted.
+        /// The rating groups of a session share granted units (G-S-U-Pool-Reference, RFC 8506), for clients that
+        /// support it.
         credit_pool: bool = false,
-        /// How long charging records are kept; nothing: for ever.
+        /// Time that charging records stay in the ledger's log, at least 1h; for a ledger on this machine's disk.
+        /// Whole segments of 64 MiB are deleted, once two snapshots cover them: export records before
+        /// (`campanile ledger export`). Needs a restart.
+        #[manual(default = "for ever", example = "400d")]
         keep_records: Option<Duration> = None,
-        /// How long an event is known again.
+        /// Time in which a repeated event gets the first answer and is charged once; at least 1s.
         event_window: Duration = Duration::from_secs(60),
-        /// What a refund that names no debit may be; nothing: refused.
+        /// The most that a refund may be which names no debit.
         refund_max: Option<i64> = Some(100_000),
-        /// Threads that keep the books; nothing: one for two cores.
+        /// Threads of a new ledger. In PostgreSQL at most 32, each a connection of each process.
+        #[manual(default = "one for two cores; 4 where processes share PostgreSQL", example = 2)]
         shards: Option<u32> = None,
-        /// What costs what; without one that fits, 1 unit, 1,000,000 octets, 60 s cost 1 each.
+        /// Tariffs.
         tariff: Vec<ChargingTariff> = Vec::new(),
     }
 }
@@ -73,17 +89,22 @@ words! {
 }
 
 section! {
-    /// `[charging.final_unit]`
+    /// Final-Unit-Indication: what clients do with the last units. With `"redirect"` and `"restrict"` a session
+    /// without money gets zero units, lives on, and gets more after a top-up. All but `action` needs a restart.
     FinalUnit {
-        /// Final-Unit-Action.
+        /// Final-Unit-Action: `"terminate"` the service, `"redirect"` the subscriber, `"restrict"` the traffic.
+        #[manual(example = "redirect")]
         action: FinalUnitAction = FinalUnitAction::Terminate,
-        /// Where to: a URL, a SIP URI or an IP address.
+        /// Target of `"redirect"`: a URL, a SIP URI or an IP address.
+        #[manual(example = "https://topup.example/")]
         redirect: Option<String> = None,
-        /// IPFilterRules of what stays allowed.
+        /// IPFilterRules (RFC 6733) of the traffic that stays allowed.
+        #[manual(example = ["permit out ip from 10.0.0.1 to any"])]
         rules: Vec<String> = Vec::new(),
         /// Filters that clients know by name.
+        #[manual(example = ["topup-only"])]
         filters: Vec<String> = Vec::new(),
-        /// As QoS-Final-Unit-Indication.
+        /// Sent as QoS-Final-Unit-Indication, for clients that support RFC 8506.
         extended: bool = false,
     }
 }
@@ -124,41 +145,52 @@ impl FinalUnit {
 section! {
     /// An account that is opened by its first use.
     DefaultAccount {
-        /// Minor units.
+        /// Minor units at first; at least 0.
         balance: i64 = 0,
-        /// Minor units that it may go below zero.
+        /// Minor units that it may go below zero; at least 0.
         limit: i64 = 0,
     }
 }
 
 section! {
-    /// `[[charging.tariff]]`
+    /// Tariffs. The longest prefix decides, then the tariff that names more. Without one that fits, 1 unit, 1,000,000
+    /// octets (begun), 60 s (begun) cost 1 each. Applied by a reload.
     ChargingTariff {
-        /// Service-Context-Id; nothing: any.
+        /// Service-Context-Id.
+        #[manual(default = "any", example = "32274@3gpp.org")]
         context: Option<String> = None,
-        /// Rating-Group; nothing: any.
+        /// Rating-Group.
+        #[manual(default = "any", example = 1)]
         rating_group: Option<u32> = None,
-        /// Message class; nothing: any.
+        /// Message class.
+        #[manual(default = "any", example = 1)]
         class: Option<u8> = None,
-        /// First digits of the destination.
+        /// First digits of the destination, at most 16; a leading + is allowed.
+        #[manual(example = "+4670")]
         prefix: String = String::new(),
-        /// `08:00-18:00`; nothing: the whole day.
+        /// Hours of the day at `utc_offset`, which may go past midnight.
+        #[manual(default = "the whole day", example = "08:00-18:00")]
         hours: Option<String> = None,
-        /// `mon`, `tue`, …; empty: all.
+        /// Days on which the hours begin: `"mon"`, `"tue"`, …; none: all.
+        #[manual(example = ["mon", "tue", "wed", "thu", "fri"])]
         days: Vec<String> = Vec::new(),
-        /// The clock of the hours, from UTC: `+01:00`.
+        /// Clock of the hours, from UTC.
+        #[manual(default = "UTC", example = "+01:00")]
         utc_offset: Option<String> = None,
-        /// A message or another service-specific unit.
+        /// Price of a message or another service-specific unit.
+        #[manual(inline, example = {price = 5, per = 1})]
         unit: Price = Price { price: 1, per: 1 },
-        /// Octets.
+        /// Price of octets.
+        #[manual(inline)]
         octets: Price = Price { price: 1, per: 1_000_000 },
-        /// Seconds.
+        /// Price of seconds.
+        #[manual(inline, example = {price = 2, per = 60})]
         seconds: Price = Price { price: 1, per: 60 },
     }
 }
 
 section! {
-    /// So much for each begun step.
+    /// A price for each begun step.
     Price {
         /// Minor units.
         price: i64 = 1,

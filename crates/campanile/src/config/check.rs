@@ -158,52 +158,50 @@ impl Check<'_> {
         let mut names = BTreeSet::new();
         for (n, route) in routes.iter().enumerate() {
             let path = format!("route[{n}]");
-            if !route.name.is_empty() && !names.insert(route.name.as_str()) {
-                self.add(&format!("{path}.name"), format!("{:?} is the name of another route", route.name));
+            let name = &route.common.name;
+            if !name.is_empty() && !names.insert(name.as_str()) {
+                self.add(&format!("{path}.name"), format!("{name:?} is the name of another route"));
             }
             self.route(route, &path);
         }
     }
 
     fn route(&mut self, route: &Route, path: &str) {
+        let common = &route.common;
         let at = |key: &str| format!("{path}.{key}");
-        self.check(&at("name"), wrong_name(&route.name));
+        self.check(&at("name"), wrong_name(&common.name));
         // A channel or mode that is wrong was a problem when it was read.
-        if route.channel.is_none() && !self.places.contains_key(&at("channel")) {
+        if common.channel.is_none() && !self.places.contains_key(&at("channel")) {
             self.add(&at("channel"), "is needed: sms, mail, topic or edge");
         }
-        if route.mode.is_none() && !self.places.contains_key(&at("mode")) {
+        if common.mode.is_none() && !self.places.contains_key(&at("mode")) {
             self.add(&at("mode"), "is needed: live or drill");
         }
         let has_address = self.places.contains_key(&at("address"));
         // These have no address, or one for each site.
-        let is_here = matches!(route.channel, Some(Channel::Topic | Channel::Edge));
-        match (has_address || is_here, route.sim && !is_here) {
+        let is_here = matches!(common.channel, Some(Channel::Topic | Channel::Edge));
+        match (has_address || is_here, common.sim && !is_here) {
             (true, true) => self.add(&at("sim"), "excludes address: the simulator has its own"),
             (false, false) => self.add(&at("address"), "is needed, or sim = true"),
             _ => {}
         }
-        let rate = route.rate;
+        let rate = common.rate;
         let wrong = !rate.is_finite() || rate < 0.0;
         self.check(
             &at("rate"),
             wrong.then(|| format!("{rate} is not a rate: messages per second, 0 for unlimited")),
         );
-        self.check(&at("weight"), (route.weight == 0).then_some("must be at least 1"));
-        self.check(&at("cost"), (route.cost < 0).then_some("must be at least 0"));
-        for (n, prefix) in route.prefixes.iter().enumerate() {
-            self.check(&format!("{path}.prefixes[{n}]"), wrong_prefix(route.channel, prefix));
-        }
-        for key in route.strangers() {
-            let channel = route.channel.map_or("", Channel::name);
-            self.add(&at(key), format!("is no key of channel {channel}"));
+        self.check(&at("weight"), (common.weight == 0).then_some("must be at least 1"));
+        self.check(&at("cost"), (common.cost < 0).then_some("must be at least 0"));
+        for (n, prefix) in common.prefixes.iter().enumerate() {
+            self.check(&format!("{path}.prefixes[{n}]"), wrong_prefix(common.channel, prefix));
         }
         self.gateway(route, path);
     }
 
     /// What the route's gateway finds.
     fn gateway(&mut self, route: &Route, path: &str) {
-        let simulator = (route.sim || route.address.is_none()).then_some(SIMULATED_ADDRESS);
+        let simulator = (route.common.sim || route.common.address.is_none()).then_some(SIMULATED_ADDRESS);
         let door = self.config.smtp.as_ref().and_then(|smtp| smtp.domain.as_deref());
         let mut found: Vec<(&'static str, String)> = Vec::new();
         if let Some(sms) = route.sms(self.data, simulator) {
@@ -212,7 +210,7 @@ impl Check<'_> {
         if let Some(mail) = route.mail(self.data, simulator, door) {
             found.extend(mail.problems().into_iter().map(|problem| (problem.field, problem.reason)));
         }
-        if self.config.topics.is_none() && route.channel == Some(Channel::Topic) {
+        if self.config.topics.is_none() && route.common.channel == Some(Channel::Topic) {
             found.push(("channel", "topic needs a section [topics]: nobody could read them".to_owned()));
         }
         if let Some(edge) = &self.config.edge
@@ -223,8 +221,8 @@ impl Check<'_> {
         for (field, reason) in found {
             // Said already, in the words of the config.
             if !matches!(field, "name" | "rate" | "domain") {
-                let reason =
-                    if field == "from" && route.from.is_none() { "is needed".to_owned() } else { reason };
+                let is_absent = field == "from" && !self.places.contains_key(&format!("{path}.from"));
+                let reason = if is_absent { "is needed".to_owned() } else { reason };
                 self.add(&format!("{path}.{field}"), reason);
             }
         }

@@ -80,7 +80,7 @@ impl Check<'_> {
             self.check(&format!("{path}.allowed_ips[{n}]"), ip.parse::<doors::smpp::AllowedIp>().err());
         }
         for (n, name) in routes.iter().enumerate() {
-            let known = self.config.route.iter().any(|route| route.name == *name);
+            let known = self.config.route.iter().any(|route| route.common.name == *name);
             self.check(
                 &format!("{path}.routes[{n}]"),
                 (!known).then(|| format!("there is no route {name:?}")),

@@ -111,7 +111,8 @@ impl Check<'_> {
         self.check("node.address", wrong.map(|address| format!("{address:?} is not host:port")));
         let wrong = !(LEASE_MIN..=LEASE_MAX).contains(&node.lease);
         self.check("node.lease", wrong.then(|| format!("{:?} is not 2s to 2m", node.lease)));
-        let names: BTreeSet<&str> = self.config.route.iter().map(|route| route.name.as_str()).collect();
+        let names: BTreeSet<&str> =
+            self.config.route.iter().map(|route| route.common.name.as_str()).collect();
         for (n, name) in node.gateways.iter().enumerate() {
             let unknown = name != "*" && !names.contains(name.as_str());
             self.check(

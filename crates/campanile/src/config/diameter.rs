@@ -12,57 +12,76 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 section! {
-    /// `[diameter]`
+    /// Credit control over Diameter (RFC 6733, RFC 8506, application 4): the server and its peers. Off without this
+    /// section. [Charging](charging.md) describes it.
     Diameter {
-        /// Address and port in the clear.
+        /// Listening address, without TLS.
         listen: SocketAddr = loopback(3868),
-        /// Address and port with TLS from the first octet.
+        /// Listening address, with TLS from the first octet; needs `tls_cert` and `tls_key`.
+        #[manual(example = "127.0.0.1:5868")]
         listen_tls: Option<SocketAddr> = None,
-        /// Addresses and one port by SCTP.
+        /// Listening addresses of one port by SCTP, without TLS: associations go on over the others when one fails. `tls_only`
+        /// excludes it. On a kernel without SCTP the log and `campanile check` report it; TCP and TLS are served.
+        #[manual(example = ["127.0.0.1:3868"])]
         listen_sctp: Vec<SocketAddr> = Vec::new(),
-        /// Nothing is taken in the clear.
+        /// Nothing is accepted without TLS: `listen` is not opened.
         tls_only: bool = false,
-        /// Certificate chain, PEM.
+        /// Certificate chain (PEM); set with `tls_key`.
+        #[manual(example = "cert.pem")]
         tls_cert: Option<PathBuf> = None,
-        /// Its key, PEM.
+        /// Private key of the certificate (PEM); set with `tls_cert`.
+        #[manual(example = "key.pem")]
         tls_key: Option<PathBuf> = None,
-        /// Who we are.
+        /// Origin-Host of this server. Requests for another host are refused (3002).
+        #[manual(required, example = "ocs.example")]
         origin_host: String = String::new(),
-        /// Where we belong.
+        /// Origin-Realm of this server. Requests for another realm are refused (3003).
+        #[manual(required, example = "example")]
         origin_realm: String = String::new(),
-        /// Who may connect.
+        /// The peers.
         peer: Vec<DiameterPeer> = Vec::new(),
-        /// Connections at once on each address.
+        /// Connections at once on each address; more wait.
         connections_max: usize = ServerConfig::default().connections_max,
-        /// Octets of a message.
+        /// Octets of a message; a longer one ends its connection.
         message_octets_max: u32 = ServerConfig::default().message_octets_max,
-        /// Requests of a peer that may be unanswered.
+        /// Requests of a peer that may be unanswered; those beyond are answered 3004.
         window: usize = ServerConfig::default().window,
-        /// Silence after which a peer is asked whether it lives.
+        /// Silence after which a peer is sent a Device-Watchdog-Request; at least 6s (RFC 3539).
         watchdog: Duration = ServerConfig::default().watchdog,
-        /// Between attempts to connect to a peer.
+        /// Time between attempts to connect to a peer, with a jitter of 2s either way; at least 2s.
         reconnect: Duration = ServerConfig::default().reconnect,
     }
 }
 
 section! {
-    /// `[[diameter.peer]]`
+    /// A peer that may connect, or that this server connects to. Without any, peers on this machine may connect, and
+    /// the server must not listen beyond it. Applied by a reload.
     DiameterPeer {
-        /// Who it is; `*` stands for any part.
+        /// Its Origin-Host; `*` stands for any part of the name. In full with `address`.
+        #[manual(example = "peer.example")]
         origin_host: String = String::new(),
-        /// Where it belongs; empty: anywhere.
+        /// Its Origin-Realm; empty: any. `*` stands for any part of the name.
+        #[manual(example = "example")]
         realm: String = String::new(),
-        /// From where; empty: from anywhere.
+        /// Addresses and networks from which it may connect; none: any.
+        #[manual(example = ["10.0.0.0/8"])]
         allowed_ips: Vec<String> = Vec::new(),
-        /// Where we connect to.
+        /// `host:port` that this server connects to and stays connected to. The peer is served on that connection as
+        /// on any other.
+        #[manual(example = "peer.example:3868")]
         address: Option<String> = None,
-        /// Encrypted.
+        /// By TLS only.
+        #[manual(example = true)]
         tls: bool = false,
-        /// Certificates trusted beside the world's, where we connect by TLS, PEM.
+        /// With `address` and `tls`: certificates (PEM) that are trusted beside the public roots.
+        #[manual(example = "peer-ca.pem")]
         ca_file: Option<PathBuf> = None,
-        /// The name its certificate must bear, where that is not the host of the address.
+        /// With `address` and `tls`: the name in the peer's certificate.
+        #[manual(default = "the host of `address`", example = "peer.example")]
         server_name: Option<String> = None,
-        /// It is a charging server, with this place among them.
+        /// The peer is a charging server, which `[charging] mode = "diameter"` asks. The lowest number is asked first,
+        /// the others in their order where it cannot be reached. `realm` then stands in full.
+        #[manual(example = 1)]
         charging: Option<u32> = None,
     }
 }

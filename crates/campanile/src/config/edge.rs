@@ -1,22 +1,25 @@
 //! `[edge]`: sites that alerts are pushed to as files, and the routes that do it.
 
 use super::check::Check;
-use super::route::Route;
 use gateway::Secret;
-use gateway::edge::{EdgeRoute, site_problems};
+use gateway::edge::site_problems;
 use records::Channel;
 use settings::section;
 use std::path::{Path, PathBuf};
 
-/// Bundles are made below it, in the data folder.
-const WORK: &str = "edge";
+/// Archives are made below it, in the data folder.
+pub(super) const WORK: &str = "edge";
 
 section! {
-    /// `[edge]`
+    /// Edge sites: alerts to `edge:NAME` are pushed there by routes of channel edge. At the site
+    /// `campanile udp receive --into DIR --unpack --key-file FILE` stores the files. [Push](push.md) describes them.
     Edge {
-        /// The key that all sites have that have none of their own.
+        /// File of a key, at least 16 characters, by which a site and this server authenticate each other: of all sites
+        /// without a key of their own. A site without any must be on this machine.
+        #[manual(example = "edge.key")]
         key_file: Option<PathBuf> = None,
-        /// What manifests are signed with; made if it is not there.
+        /// File of the key that signs pushed archives: 64 hexadecimal digits, made at the first start. The log names its
+        /// public key, which sites may trust alone (--signer).
         signing_key: PathBuf = PathBuf::from("edge-signing.key"),
         /// The sites.
         site: Vec<EdgeSite> = Vec::new(),
@@ -24,13 +27,16 @@ section! {
 }
 
 section! {
-    /// `[[edge.site]]`
+    /// An edge site; up to 1024.
     EdgeSite {
-        /// As in `edge:NAME`.
+        /// Its name, as in `edge:NAME`. Letters, digits, `-`, `_` and `.`, at most 64.
+        #[manual(required, example = "north-siren")]
         name: String = String::new(),
-        /// `host:port`, where its receiver listens.
+        /// `host:port` where the site's receiver listens.
+        #[manual(required, example = "192.0.2.7:4810")]
         address: String = String::new(),
-        /// The key it shares with us.
+        /// File of the key that this site shares with the server.
+        #[manual(default = "`key_file` of `[edge]`", example = "north.key")]
         key_file: Option<PathBuf> = None,
     }
 }
@@ -57,32 +63,12 @@ impl Edge {
     }
 }
 
-impl Route {
-    /// What the edge gateway is told; nothing for another channel.
-    pub fn edge(&self, data: &Path, edge: &Edge, sites: Vec<gateway::edge::EdgeSite>) -> Option<EdgeRoute> {
-        let usual = EdgeRoute::default();
-        (self.channel == Some(Channel::Edge)).then(|| EdgeRoute {
-            name: self.name.clone(),
-            rate: self.rate,
-            bandwidth: self.bandwidth.unwrap_or(usual.bandwidth),
-            group: self.group,
-            interface: self.interface.clone(),
-            hops: self.hops.unwrap_or(usual.hops),
-            pushes: self.sessions.map_or(usual.pushes, |pushes| pushes as usize),
-            validity: self.validity.unwrap_or(usual.validity),
-            signing_key: data.join(&edge.signing_key),
-            sites,
-            work: data.join(WORK),
-        })
-    }
-}
-
 impl Check<'_> {
     /// What `[edge]` means must make sense.
     pub(super) fn edge(&mut self) {
         let config = self.config;
         let routes =
-            config.route.iter().enumerate().filter(|(_, route)| route.channel == Some(Channel::Edge));
+            config.route.iter().enumerate().filter(|(_, route)| route.common.channel == Some(Channel::Edge));
         let Some(edge) = &config.edge else {
             for (n, _) in routes {
                 self.add(&format!("route[{n}].channel"), "edge needs at least one [[edge.site]]");

@@ -22,7 +22,7 @@ pub use charging::{Charging, ChargingMode, ChargingTariff, DefaultAccount, Price
 pub use diameter::{Diameter, DiameterPeer};
 pub use edge::{Edge, EdgeSite};
 pub use platforms::{Keyword, Platform, Smpp, SmppClient};
-pub use route::Route;
+pub use route::{EdgeKeys, MailKeys, Route, RouteKeys, SmsKeys, TopicKeys};
 pub use sections::*;
 pub use settings::{Place, Problem, Problems};
 pub use topics::Topics;
@@ -32,12 +32,16 @@ use settings::{Format, Section};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The whole config with its comments: its own manual. What is commented out without a blank is an example.
-pub const MANUAL: &str = include_str!("default.toml");
 /// What every environment variable that sets a key begins with.
 pub const ENVIRONMENT_PREFIX: &str = "CAMPANILE__";
 /// Looked for where no file is named; then it need not be there.
 pub const FILE: &str = "campanile.toml";
+
+/// The whole configuration with its comments, made of the sections' doc comments; `default.toml` is a copy for reading. A
+/// line that is commented out without a blank is an example.
+pub fn manual() -> String {
+    settings::manual::toml(&Config::outline())
+}
 
 /// Reads a config.
 ///

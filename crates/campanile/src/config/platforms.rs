@@ -1,8 +1,9 @@
 //! `[smpp]`, `[[platform]]`, `[[keyword]]`: who hands messages in, and the words people say to them.
 
 use super::Config;
+use super::route::{CharsetWords, VersionWords};
 use super::sections::loopback;
-use super::values::{CharsetWords, ModeWords, VersionWords};
+use super::values::ModeWords;
 use doors::http::PlatformSettings;
 use doors::smpp::{AllowedIp, Long, SmppClient as ClientSettings, SmppConfig};
 use engine::{KeywordAction, Keywords, PartySettings};
@@ -17,121 +18,148 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 section! {
-    /// `[smpp]`
+    /// The SMPP server: platforms bind to it. Off without this section. [Platforms](platforms.md) describes what
+    /// becomes of their messages.
     Smpp {
-        /// Address and port in the clear; nothing (with listen_tls): TLS only.
+        /// Listening address, without TLS.
         listen: SocketAddr = loopback(2775),
-        /// Address and port with TLS.
+        /// Listening address, with TLS (3550 by custom); needs `tls_cert` and `tls_key`.
+        #[manual(example = "127.0.0.1:3550")]
         listen_tls: Option<SocketAddr> = None,
-        /// Nothing is taken in the clear.
+        /// Nothing is accepted without TLS: `listen` is not opened.
         tls_only: bool = false,
-        /// Certificate chain, PEM.
+        /// Certificate chain (PEM); set with `tls_key`.
+        #[manual(example = "tls/chain.pem")]
         tls_cert: Option<PathBuf> = None,
-        /// Its key, PEM.
+        /// Private key of the certificate (PEM); set with `tls_cert`.
+        #[manual(example = "tls/key.pem")]
         tls_key: Option<PathBuf> = None,
-        /// What we call ourselves in the answer to a bind.
+        /// `system_id` of this server in the response to a bind; at most 15 octets.
         system_id: String = SmppConfig::default().system_id,
-        /// Connections at once on each address.
+        /// Connections at once on each address; half of them at most may be unbound, a quarter from one network.
         connections_max: usize = SmppConfig::default().connections_max,
-        /// From connection to bind.
+        /// Time from connection to bind.
         session_init: Duration = SmppConfig::default().session_init,
-        /// Silence after which a client is asked whether it is there.
+        /// Silence after which a client is sent an `enquire_link`.
         enquire_link: Duration = SmppConfig::default().enquire_link,
-        /// Time without any message after which a session is unbound; nothing: never.
+        /// Time without any message after which a session is unbound.
+        #[manual(default = "never", example = "1h")]
         inactivity: Option<Duration> = None,
-        /// From our request to the client's answer.
+        /// Time from a `deliver_sm` to its response; then it is sent again.
         response_timeout: Duration = SmppConfig::default().response,
-        /// How long a client may leave unread what we say.
+        /// Time that a client may leave PDUs unread.
         write_stall: Duration = SmppConfig::default().write_stall,
-        /// How long what is outstanding may take when a session ends.
+        /// Time for outstanding requests when a session ends.
         drain: Duration = SmppConfig::default().drain,
-        /// Who may bind.
+        /// The clients.
         client: Vec<SmppClient> = Vec::new(),
     }
 }
 
 section! {
-    /// `[[smpp.client]]`
+    /// A client that may bind; at most 10,000.
     SmppClient {
-        /// Who it is.
+        /// Its `system_id`: ASCII, at most 15 octets.
+        #[manual(required, example = "platform-a")]
         system_id: String = String::new(),
-        /// And the proof.
+        /// Its password: ASCII, at most 8 octets.
+        #[manual(required, example = "secret")]
         password: Secret = Secret::default(),
-        /// Whose its messages are.
+        /// Account of its messages.
         account: String = records::Account::DEFAULT.to_owned(),
-        /// Live or drill.
+        /// Routes that its messages may use: `"live"` or `"drill"`.
         mode: Mode as ModeWords = Mode::Live,
-        /// Messages a second over all its sessions; 0 is unlimited.
+        /// Messages per second over all its sessions; beyond it the response is `RTHROTTLED`. 0 is unlimited.
         rate: f64 = 0.0,
-        /// Requests of a session without an answer, each way.
+        /// Requests of a session without a response, each way; beyond it the response is `RTHROTTLED`.
         window: usize = ClientSettings::default().window,
-        /// Connections at once.
+        /// Sessions at once; beyond it the response is `RALYBND`.
         connections: u32 = ClientSettings::default().connections,
-        /// From where; empty: from anywhere.
+        /// Addresses and networks from which it may connect; none: any.
+        #[manual(example = ["127.0.0.1", "10.0.0.0/8"])]
         allowed_ips: Vec<String> = Vec::new(),
-        /// What it takes data_coding 0 to be.
+        /// Alphabet of `data_coding` 0.
         charset: Charset as CharsetWords = Charset::Gsm7,
-        /// Our numbers that it hears.
+        /// Own numbers, or their beginnings, whose messages from people it gets; none: those that no other client
+        /// names.
+        #[manual(example = ["+4670000"])]
         numbers: Vec<String> = Vec::new(),
-        /// Routes that it hears; empty: all.
+        /// Names of routes whose messages from people it gets; none: all.
         routes: Vec<String> = Vec::new(),
-        /// Senders it may show; empty: any.
+        /// Senders that it may show, a last `*` stands for anything; none: any.
+        #[manual(example = ["CITY*"])]
         senders: Vec<String> = Vec::new(),
         /// Lane of its messages.
         lane: LaneChoice = LaneChoice::Routine,
-        /// priority_flag from which a message is urgent.
+        /// `priority_flag` from which a message is urgent.
         urgent_from: Option<u8> = ClientSettings::default().urgent_from,
-        /// priority_flag from which a message is an emergency; nothing: none is.
+        /// `priority_flag` from which a message is an emergency.
+        #[manual(default = "none is", example = 3)]
         emergency_from: Option<u8> = None,
-        /// The highest version it is spoken to in.
+        /// Highest version of SMPP in a session.
         version: Version as VersionWords = Version::V5_0,
-        /// How long messages are tried that do not say.
+        /// Time that a message without `validity_period` is tried; at most 30d.
         validity: Duration = Duration::from_secs(ClientSettings::default().validity_s as u64),
-        /// How long messages from people are handed over.
+        /// Form of messages from people that are longer than one part: `"payload"` (message_payload) or `"udh"` (in
+        /// parts).
         long: LongChoice = LongChoice::Payload,
     }
 }
 
 section! {
-    /// `[[platform]]`
+    /// A client of `/cgi-bin/sendsms` on the HTTP server, which works as Kannel's smsbox does; at most 10,000.
+    /// [Platforms](platforms.md) describes it.
     Platform {
-        /// Who it is.
+        /// Its user name.
+        #[manual(required, example = "a")]
         username: String = String::new(),
-        /// And the proof.
+        /// Its password.
+        #[manual(required, example = "secret")]
         password: Secret = Secret::default(),
-        /// Whose its messages are.
+        /// Account of its messages.
         account: String = records::Account::DEFAULT.to_owned(),
-        /// Live or drill.
+        /// Routes that its messages may use: `"live"` or `"drill"`.
         mode: Mode as ModeWords = Mode::Live,
-        /// Where messages from people go.
+        /// URL that gets messages from people by GET; escapes as in Kannel's get-url.
+        #[manual(example = "http://platform.example/in?from=%p&text=%b")]
         callback: Option<String> = None,
-        /// Our numbers that it hears.
+        /// Own numbers, or their beginnings, whose messages from people it gets; none: those that no other client
+        /// names.
         numbers: Vec<String> = Vec::new(),
-        /// Routes that it hears; empty: all.
+        /// Names of routes whose messages from people it gets; none: all.
         routes: Vec<String> = Vec::new(),
-        /// From where; empty: from anywhere.
+        /// Addresses and networks from which it may connect; none: any.
         allowed_ips: Vec<String> = Vec::new(),
-        /// Messages a second; 0 is unlimited.
+        /// Messages per second; 0 is unlimited.
         rate: f64 = 0.0,
-        /// The sender of messages that name none; without it the route's own.
+        /// Sender of messages that name none.
+        #[manual(default = "the route's", example = "CITY")]
         sender: Option<String> = None,
-        /// Where reports go of messages that ask for them and name no dlr-url.
+        /// URL for reports of messages that ask for them and name no dlr-url.
+        #[manual(example = "http://platform.example/dlr?id=%I&what=%d")]
         dlr_url: Option<String> = None,
     }
 }
 
 section! {
-    /// `[[keyword]]`
+    /// Words by which people stop messages, start them again, or ask. The whole message counts, whatever its case.
+    /// Without any `[[keyword]]` the usual words hold (STOP, STOPP, STOPALL, UNSUBSCRIBE, ARRET, ALTO; START, UNSTOP),
+    /// and no reply is sent.
     Keyword {
-        /// What follows. Required.
+        /// `"stop"`, `"start"` or `"help"` (the reply only).
+        #[manual(required, example = "stop")]
         action: Option<ActionChoice> = None,
-        /// What people type.
+        /// The words: 1 to 100, each at most 50 characters.
+        #[manual(required, example = ["STOP", "STOPP"])]
         words: Vec<String> = Vec::new(),
-        /// Only when it is said to one of these numbers or names of ours.
+        /// Own numbers or names to which the word must be sent; it then holds for that sender alone. None: to any, and
+        /// for all.
         senders: Vec<String> = Vec::new(),
-        /// The language of the words and the reply.
+        /// Language of the words and the reply.
+        #[manual(example = "sv")]
         language: Option<String> = None,
-        /// What is said back.
+        /// Reply, sent once in `engine.confirm_every`.
+        #[manual(example = "Du får inga fler meddelanden från oss. Svara START för att få dem igen.")]
         reply: Option<String> = None,
     }
 }

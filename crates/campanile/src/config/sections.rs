@@ -1,4 +1,4 @@
-//! The sections of the config, key by key. `default.toml` says the same for people.
+//! Sections of the configuration. Their doc comments are the manual: `default.toml` and docs/configuration.md are made of them.
 
 use super::charging::Charging;
 use super::diameter::Diameter;
@@ -19,7 +19,19 @@ use std::time::Duration;
 const CONNECTIONS: u32 = 8;
 
 section! {
-    /// Everything.
+    /// Campanile's configuration, with every key there is.
+    ///
+    /// A line that is commented out with "# " is a comment. A line commented out with "#" and no blank is an
+    /// example: remove the sign to use it. Uncommented keys hold where a configuration does not set them.
+    /// A key shows its default where it has one, unless the comment names another.
+    ///
+    /// - Unknown keys are errors. `campanile check` reports every problem with its line.
+    /// - Relative paths are below the data folder (`campanile serve --data DIR`).
+    /// - Durations are a whole number and a unit: "500ms", "30s", "5m", "2h", "7d"; at most 3,650 days.
+    /// - Any key can be set by an environment variable, also into lists by their index:
+    ///   CAMPANILE__HTTP__LISTEN=0.0.0.0:8080, CAMPANILE__ROUTE__0__RATE=5. It goes over the file.
+    /// - SIGHUP or POST /api/v1/reload reads the file again; a file with problems changes nothing and the problems
+    ///   are reported.
     Config {
         /// The API, the answer page, metrics.
         http: Http = Http::default(),
@@ -28,28 +40,29 @@ section! {
         /// Topics.
         bus: Bus = Bus::default(),
         /// This process among others that share the store and the bus.
+        #[manual(commented)]
         node: Node = Node::default(),
-        /// The door that takes replies and bounces.
+        /// The SMTP server for replies and bounces.
         smtp: Option<Smtp> = None,
-        /// Ways out.
+        /// Routes.
         route: Vec<Route> = Vec::new(),
-        /// Rules with numbers.
+        /// The engine's limits and times.
         engine: Engine = Engine::default(),
-        /// How people come in.
+        /// Import of recipients.
         recipients: Recipients = Recipients::default(),
-        /// How long things are kept.
+        /// How long records are kept.
         retention: Retention = Retention::default(),
-        /// How those we call know us.
+        /// Signing of callbacks.
         callback: Callback = Callback::default(),
-        /// What the server says of itself.
+        /// The server's log.
         log: Log = Log::default(),
-        /// Whom CAP messages reach.
+        /// Audiences of CAP messages.
         cap: Cap = Cap::default(),
         /// The SMPP server.
         smpp: Option<Smpp> = None,
-        /// Who may call the platform's old way.
+        /// Clients of `/cgi-bin/sendsms`.
         platform: Vec<Platform> = Vec::new(),
-        /// What people stop and start messages with.
+        /// Words that stop and start messages.
         keyword: Vec<Keyword> = Vec::new(),
         /// The topic protocol.
         topics: Option<Topics> = None,
@@ -57,157 +70,192 @@ section! {
         edge: Option<Edge> = None,
         /// The Diameter server.
         diameter: Option<Diameter> = None,
-        /// Money.
+        /// Charging.
         charging: Option<Charging> = None,
     }
 }
 
 section! {
-    /// `[http]`
+    /// The HTTP server: the API, the answer page behind links in messages, the report page, metrics.
     Http {
-        /// Address and port.
+        /// Listening address.
         listen: SocketAddr = loopback(8080),
-        /// Certificate chain, PEM.
+        /// Certificate chain (PEM); set with `tls_key`. The server then speaks TLS only.
+        #[manual(example = "tls/chain.pem")]
         tls_cert: Option<PathBuf> = None,
-        /// Its key, PEM.
+        /// Private key of the certificate (PEM); set with `tls_cert`.
+        #[manual(example = "tls/key.pem")]
         tls_key: Option<PathBuf> = None,
-        /// Where people reach this server: answer links begin with it.
+        /// URL by which recipients reach this server, `http://…` or `https://…`. Answer links begin with it; without
+        /// it messages carry none.
+        #[manual(example = "https://alerts.example")]
         public_url: Option<String> = None,
-        /// Octets of a body that is read whole, decompressed.
+        /// Octets of a request body that is read whole, decompressed; at least 1. Imports are streams and not limited
+        /// by it.
         body_octets_max: usize = doors::http::Limits::default().body_octets_max,
-        /// Octets of one attachment.
+        /// Octets of one attachment (POST /api/v1/attachments); at least 1.
         attachment_octets_max: u64 = doors::http::Limits::default().attachment_octets_max,
-        /// Requests a second of one token; 0 is unlimited.
+        /// Requests per second of one token; 0 is unlimited.
         requests_per_s: u32 = doors::http::Limits::default().requests_per_s,
-        /// Requests of one token at once above the rate.
+        /// Requests of one token at once; at least 1 unless `requests_per_s` is 0.
         burst: u32 = doors::http::Limits::default().burst,
-        /// Connections at once.
+        /// Connections at once; at least 1.
         connections_max: usize = doors::http::Limits::default().connections_max,
     }
 }
 
 section! {
-    /// `[store]`
+    /// The database of recipients, groups, alerts and deliveries: a file of this process, or PostgreSQL (13 or later)
+    /// that several processes share. PostgreSQL goes with NATS, SQLite with a folder ([bus](#bus)): the other two pairs
+    /// are refused.
     Store {
-        /// `sqlite:FILE` or `postgres://USER:PASSWORD@HOST/DATABASE`: a secret.
+        /// `sqlite:FILE`, or `postgres://USER:PASSWORD@HOST/DATABASE` (`?sslmode=require`, `verify-ca`, `verify-full`;
+        /// `sslrootcert=FILE`).
+        #[manual(example = "postgres://campanile:secret@db.example/campanile?sslmode=verify-full&sslrootcert=/etc/campanile/db.pem")]
         url: Secret = Secret::from("sqlite:campanile.db"),
-        /// PostgreSQL: connections of this process.
+        /// PostgreSQL: connections of this process, 3 to 100.
         connections: u32 = CONNECTIONS,
-        /// The folder of attachments; several processes share it.
+        /// Folder of attachments; each is kept for 41 days after an alert last named it. Several processes need a
+        /// folder that all of them share.
         media: PathBuf = PathBuf::from("media"),
     }
 }
 
 section! {
-    /// `[bus]`
+    /// The log of segments and outcomes: a folder of this process, or NATS JetStream (2.12 or later) that several
+    /// processes share. With NATS the servers' own `sync_interval` decides when a record is on disk:
+    /// [Scaling](scaling.md).
     Bus {
-        /// `file:FOLDER` or `nats://HOST:PORT,HOST:PORT`.
+        /// `file:FOLDER`, or `nats://HOST:PORT,HOST:PORT,…` (`tls://` for TLS).
+        #[manual(example = "nats://nats-1.example:4222,nats-2.example:4222,nats-3.example:4222")]
         url: String = "file:bus".to_owned(),
-        /// When segments and outcomes are safe, in a folder.
+        /// In a folder, when an append is acknowledged: `"always"` after each sync to disk, many appends together;
+        /// `"interval:5ms"` (any duration above 0) and `"os"` are weaker: a power cut may lose the last records.
+        /// Accepting an alert is always synced. [Guarantees of each](operating.md#what-is-safe-when-fsync).
         fsync: Fsync as FsyncWords = Fsync::Always,
-        /// NATS: copies of each stream.
+        /// NATS: copies of each stream: 1, 3 or 5.
+        #[manual(commented, example = 3)]
         replicas: u32 = 1,
-        /// NATS: what names of streams begin with.
+        /// NATS: prefix of the streams' names; one database has one prefix. Letters, digits, `-`, `_`, at most 40.
+        #[manual(commented)]
         prefix: String = "campanile".to_owned(),
-        /// NATS: who we are.
+        /// NATS: user name; set with `password`. `username`, `token` and `credentials` exclude each other.
+        #[manual(example = "campanile")]
         username: Option<String> = None,
-        /// And its password.
+        /// NATS: password of `username`.
+        #[manual(example = "secret")]
         password: Option<Secret> = None,
-        /// NATS: a token instead.
+        /// NATS: token.
+        #[manual(example = "secret")]
         token: Option<Secret> = None,
-        /// NATS: a file of credentials instead.
+        /// NATS: file of credentials.
+        #[manual(example = "nats.creds")]
         credentials: Option<PathBuf> = None,
-        /// NATS: speak TLS.
+        /// NATS: connect by TLS.
+        #[manual(commented, example = true)]
         tls: bool = false,
-        /// NATS: who may have signed the servers' certificates, PEM, beside the world's roots.
+        /// NATS: certificates (PEM) that are trusted beside the public roots.
+        #[manual(example = "tls/nats.pem")]
         ca_file: Option<PathBuf> = None,
     }
 }
 
 section! {
-    /// `[node]`
+    /// This process among several that share one PostgreSQL and one NATS; refused without them.
     Node {
-        /// What it is called; nothing: the machine's name.
+        /// Name of the process, in logs and to the others. Letters, digits, `-`, `_`, at most 40.
+        #[manual(default = "the machine's name", example = "node-1")]
         name: Option<String> = None,
-        /// Where the others reach its HTTP door, `host:port`; nothing: where it listens.
+        /// `HOST:PORT` by which the others reach the HTTP server of this process.
+        #[manual(default = "the address of `[http] listen`", example = "10.0.0.1:8080")]
         address: Option<String> = None,
-        /// How long the others wait before they take over what a silent process had.
+        /// Time without a sign of life after which the others take over the work of a process; 2s to 2m.
         lease: Duration = Duration::from_secs(10),
-        /// It may lead: plan, dispatch, keep account.
+        /// Whether the process may lead: plan, dispatch, record.
         engine: bool = true,
-        /// It opens the doors of its config; the HTTP door is open in any case.
+        /// Whether it opens the SMPP, SMTP and topic servers of this file; the HTTP server is open in any case.
         doors: bool = true,
-        /// Routes it drives; `*`: all.
+        /// Names of the routes that it drives; `"*"`: all.
         gateways: Vec<String> = vec!["*".to_owned()],
     }
 }
 
 section! {
-    /// `[smtp]`
+    /// The SMTP server for replies to mails (answers) and bounces. Off without this section.
     Smtp {
-        /// Address and port.
+        /// Listening address. The MX record of `domain` points here.
         listen: SocketAddr = loopback(2525),
-        /// Our addresses are `answers+TAG@domain` and `bounces+TAG@domain`.
+        /// Mails are sent with Reply-To `answers+TAG@domain` and return to `bounces+TAG@domain`. At most 190 octets.
+        #[manual(required, example = "reply.city.example")]
         domain: Option<String> = None,
     }
 }
 
 section! {
-    /// `[engine]`
+    /// Limits and times of the engine.
     Engine {
-        /// Waits before the second, third, … try after a temporary failure.
+        /// Delays before the second, third, … try after a temporary failure; after the last the delivery has failed.
+        /// At most 50, each at least 1s.
         retry_after: Vec<Duration> = Settings::default().retry_after_s.into_iter().map(seconds).collect(),
-        /// With `first-reachable`: no receipt for so long means the next device.
+        /// With strategy `first-reachable`: time without a receipt after which the next device is tried; at least 1s.
         receipt_timeout: Duration = seconds(Settings::default().receipt_timeout_s),
-        /// Endpoints of one alert.
+        /// Endpoints of one alert; at least 1.
         endpoints_max: u32 = Settings::default().endpoints_max,
-        /// A finished alert stays in memory for so long.
+        /// Time that a finished alert stays in memory, so that late receipts and answers are cheap.
         linger: Duration = seconds(Settings::default().linger_s),
-        /// Carrier ids are kept so long: receipts that come later find nothing.
+        /// Time that message ids of carriers are kept: later receipts find no message; at least 1m.
         carrier_ids: Duration = seconds(Settings::default().carrier_ids_s),
-        /// A keyword is answered so often at most, to the same person.
+        /// Least time between two replies to a [keyword](#keyword) of the same person.
         confirm_every: Duration = seconds(Settings::default().keywords.confirm_every_s),
     }
 }
 
 section! {
-    /// `[recipients]`
+    /// Import of recipients.
     Recipients {
-        /// National phone numbers are those of this country.
+        /// Country (ISO 3166-1) of national phone numbers. Without it numbers must begin with +.
+        #[manual(example = "SE")]
         region: Option<String> = None,
     }
 }
 
 section! {
-    /// `[retention]`
+    /// How long records are kept.
     Retention {
-        /// Finished alerts are kept so many days; nothing: for ever.
+        /// Days after which an ended alert is deleted with its deliveries; at least 1.
+        #[manual(default = "for ever", example = 365)]
         days: Option<u32> = None,
-        /// What goes is written here before.
+        /// Folder where deleted alerts are written first: of each alert ID.csv with its deliveries, then ID.json with
+        /// its report. Needs `days`.
+        #[manual(example = "exports")]
         export_dir: Option<PathBuf> = None,
     }
 }
 
 section! {
-    /// `[callback]`
+    /// Callbacks, signed after Standard Webhooks.
     Callback {
-        /// Signs callbacks after Standard Webhooks; nothing: one of its own, kept in the data folder.
+        /// Signing secret: `whsec_` and base64 of 24 to 64 octets.
+        #[manual(
+            default = "a secret that the server makes and keeps in the data folder",
+            example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+        )]
         secret: Option<Secret> = None,
     }
 }
 
 section! {
-    /// `[log]`
+    /// The server's log on its standard error. CAMPANILE_LOG and CAMPANILE_LOG_FORMAT go over it.
     Log {
-        /// What is said: a level, or directives such as `info,gateway=debug`.
+        /// A level (`error`, `warn`, `info`, `debug`, `trace`), or directives: `"info,gateway=debug"`.
         filter: String = "info".to_owned(),
-        /// In what form.
+        /// `"text"`, or `"json"`: one object a line.
         format: LogFormat = LogFormat::Text,
     }
 }
 
 words! {
-    /// How log lines look.
+    /// The form of log lines.
     LogFormat {
         /// For people.
         Text = "text",
@@ -217,21 +265,24 @@ words! {
 }
 
 section! {
-    /// `[cap]`
+    /// CAP messages that the API takes.
     Cap {
-        /// By their sender.
+        /// Audiences by sender.
         sender: Vec<CapSender> = Vec::new(),
     }
 }
 
 section! {
-    /// `[[cap.sender]]`
+    /// The audience of CAP messages of a sender, unless their URL has `?audience=`.
     CapSender {
-        /// The message's `sender`, exactly.
+        /// The message's `sender`, exactly; named once.
+        #[manual(required, example = "w-nws.webmaster@noaa.gov")]
         sender: String = String::new(),
-        /// Entries of an audience, such as `area`.
+        /// Entries of an audience: `area`, `all`, `group:NAME`, `recipient:ID`, `CHANNEL:ADDRESS`.
+        #[manual(required, example = ["area"])]
         audience: Vec<String> = Vec::new(),
-        /// The attribute of recipients that holds geocodes.
+        /// Attribute of recipients that holds their geocodes (several with `;`).
+        #[manual(example = "ugc")]
         geocode_attribute: Option<String> = None,
     }
 }

@@ -70,7 +70,7 @@ impl Config {
 
     /// Not only the topic door makes text topics: other processes do, or routes of channel topic.
     fn shares_topics(&self) -> bool {
-        let publishes = |route: &Route| route.channel == Some(records::Channel::Topic);
+        let publishes = |route: &Route| route.common.channel == Some(records::Channel::Topic);
         bus_kept(&self.bus.url) == Some(Where::Shared) || self.route.iter().any(publishes)
     }
 
@@ -146,7 +146,7 @@ impl Config {
         let door = self.smtp.as_ref().and_then(|smtp| smtp.domain.as_deref());
         let sms = route.sms(data, None).map(AnyRoute::new);
         let mail = || route.mail(data, None, door).map(AnyRoute::new);
-        let simulator = route.sim.then(Simulator::default);
+        let simulator = route.common.sim.then(Simulator::default);
         let kept = self.topics.clone().unwrap_or_default().door(data, false);
         let topic = || route.topic(&kept).map(AnyRoute::new);
         let edge = || {

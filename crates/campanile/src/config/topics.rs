@@ -11,43 +11,52 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 section! {
-    /// `[topics]`
+    /// The topic protocol, for displays, scripts and `nc`: POST@topic#text, READ@topic#0, COUNT@topic, LIST, EXIT. Off
+    /// without this section. [Topics](topics.md) describes it. Beyond loopback a token is needed first: AUTH@token.
     Topics {
-        /// Address and port in the clear.
+        /// Listening address, without TLS.
         listen: SocketAddr = loopback(12345),
-        /// Address and port with TLS.
+        /// Listening address, with TLS; needs `tls_cert` and `tls_key`.
+        #[manual(example = "127.0.0.1:12346")]
         listen_tls: Option<SocketAddr> = None,
-        /// Nothing is taken in the clear.
+        /// Nothing is accepted without TLS: `listen` is not opened.
         tls_only: bool = false,
-        /// Certificate chain, PEM.
+        /// Certificate chain (PEM); set with `tls_key`.
+        #[manual(example = "cert.pem")]
         tls_cert: Option<PathBuf> = None,
-        /// Its key, PEM.
+        /// Private key of the certificate (PEM); set with `tls_cert`.
+        #[manual(example = "key.pem")]
         tls_key: Option<PathBuf> = None,
-        /// How safe a message is when it is answered.
+        /// Durability of a message when its index is returned: `"memory"` (as long as the process lives), `"os"`
+        /// (survives the process), `"disk"` (survives a power cut).
         durability: Durability = Durability::Os,
-        /// Octets of a topic; what is longer is cut.
+        /// Octets of a topic with its @, 5 to 150; a longer one is cut, at a character.
         max_topic: usize = TopicsConfig::default().topic_octets_max,
-        /// Octets of a message; what is longer is cut.
+        /// Octets of a message, 4 to 65536; a longer one is cut, at a character.
         max_message: usize = TopicsConfig::default().message_octets_max,
-        /// What EXIT ends.
+        /// What EXIT ends: `"close"` the connection, `"stop"` the server.
         exit: Exit = Exit::Close,
         /// Topics at most.
         max_topics: usize = TopicsConfig::default().topics_max,
-        /// Messages of a topic that are kept; nothing: all.
+        /// Messages of a topic beyond which the oldest are deleted; indexes go on.
+        #[manual(example = 100000)]
         keep_messages: Option<u64> = None,
-        /// Octets of a topic that are kept; nothing: all, in memory 64 MiB.
+        /// Octets of a topic beyond which its oldest messages are deleted.
+        #[manual(default = "unlimited; 64 MiB with durability memory", example = 67108864)]
         keep_octets: Option<u64> = None,
-        /// Messages older than this may go; nothing: none.
+        /// Age beyond which messages are deleted.
+        #[manual(example = "30d")]
         keep_age: Option<Duration> = None,
-        /// Connections at once on each address.
+        /// Connections at once on each address; more wait.
         connections_max: usize = TopicsConfig::default().connections_max,
-        /// Silence after which a connection ends; nothing: never.
+        /// Silence after which a connection ends; at least 1s.
+        #[manual(default = "never", example = "1h")]
         idle: Option<Duration> = None,
-        /// From a request's first octet to its last.
+        /// Time from a request's first octet to its last.
         request_timeout: Duration = TopicsConfig::default().request,
-        /// From connection to a good token, where one is needed.
+        /// Time from connection to a valid token, where one is needed.
         auth_timeout: Duration = TopicsConfig::default().auth,
-        /// How long a client may leave unread what we say.
+        /// Time that a client may leave responses unread.
         write_stall: Duration = TopicsConfig::default().write_stall,
     }
 }

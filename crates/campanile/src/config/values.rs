@@ -1,17 +1,12 @@
 //! Formats of values whose types are our own crates'.
 
-use cast::push::Interface;
 use gateway::mail::Tls;
-use gateway::sms::config::{Binding, Standing};
 use records::{Channel, Mode};
 use settings::{
     Format, Kind, Node, Problems, Schema, Word, format_duration, format_one_of, parse_duration, read_one_of,
     text_format, words,
 };
-use smpp::pdu::Version;
-use smpp::receipt::IdForm;
-use smpp::text::national::Language;
-use smpp::text::{Charset, Concat};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 text_format! {
@@ -29,78 +24,6 @@ words! {
     }
 }
 
-words! {
-    /// How sessions are bound.
-    BindingWords for Binding {
-        /// One connection both ways.
-        Transceiver = "transceiver",
-        /// Two connections, one each way.
-        TransmitterReceiver = "transmitter+receiver",
-        /// Submits only.
-        Transmitter = "transmitter",
-        /// Receives only.
-        Receiver = "receiver",
-    }
-}
-
-words! {
-    /// When sessions are bound.
-    StandingWords for Standing {
-        /// Always.
-        Standing = "standing",
-        /// While there is something to send.
-        OnDemand = "on-demand",
-    }
-}
-
-words! {
-    /// A version of SMPP.
-    VersionWords for Version { V3_3 = "3.3", V3_4 = "3.4", V5_0 = "5.0" }
-}
-
-words! {
-    /// The alphabet of `data_coding` 0.
-    CharsetWords for Charset { Gsm7 = "gsm7", Latin1 = "latin1", Ascii = "ascii", Ucs2 = "ucs2" }
-}
-
-words! {
-    /// How long messages are cut.
-    ConcatWords for Concat { Udh8 = "udh8", Udh16 = "udh16", Sar = "sar", Payload = "payload" }
-}
-
-words! {
-    /// How receipts write the ids of submissions.
-    IdFormWords for IdForm {
-        /// Each of the others in turn.
-        Auto = "auto",
-        /// As the answer to the submission writes them.
-        AsIs = "as-is",
-        /// Receipts are hexadecimal where answers are decimal.
-        DecimalToHex = "hex",
-        /// Receipts are decimal where answers are hexadecimal.
-        HexToDecimal = "dec",
-    }
-}
-
-words! {
-    /// A language with national tables of GSM 7-bit (TS 23.038).
-    LanguageWords for Language {
-        Turkish = "turkish",
-        Spanish = "spanish",
-        Portuguese = "portuguese",
-        Bengali = "bengali",
-        Gujarati = "gujarati",
-        Hindi = "hindi",
-        Kannada = "kannada",
-        Malayalam = "malayalam",
-        Oriya = "oriya",
-        Punjabi = "punjabi",
-        Tamil = "tamil",
-        Telugu = "telugu",
-        Urdu = "urdu",
-    }
-}
-
 text_format! {
     /// When an append to a log is acknowledged.
     FsyncWords for bus::embedded::Fsync: "`\"always\"`, `\"interval:5ms\"` or `\"os\"`",
@@ -112,19 +35,7 @@ text_format! {
     }
 }
 
-text_format! {
-    /// Bits per second: `20M`, `1.5G`.
-    BitRate for f64: "bits per second such as `\"20M\"`",
-    |text| pace::parse_bit_rate(text).map_err(|error| error.to_string()),
-    |rate| format_bit_rate(*rate)
-}
-
-text_format! {
-    /// A network interface.
-    InterfaceName for Interface: "name or IPv4 address of a network interface", str::parse, Interface::to_string
-}
-
-/// How a connection becomes secure: `true` and `false` where there is one way only.
+/// When a connection becomes secure. `true` and `false` are read too: TLS from the first octet, and none.
 #[derive(Debug)]
 pub enum TlsWords {}
 
@@ -171,10 +82,9 @@ fn parse_fsync(text: &str) -> Result<bus::embedded::Fsync, String> {
     }
 }
 
-/// A rate in the largest unit that says it exactly.
-fn format_bit_rate(rate: f64) -> String {
-    let unit = [("G", 1e9), ("M", 1e6), ("k", 1e3)].into_iter().find(|(_, unit)| rate % unit == 0.0);
-    unit.map_or_else(|| rate.to_string(), |(name, unit)| format!("{}{name}", rate / unit))
+/// A file of the configuration, below the data folder.
+pub(super) fn below(data: &Path, file: Option<&PathBuf>) -> Option<PathBuf> {
+    file.map(|file| data.join(file))
 }
 
 #[cfg(test)]

@@ -167,94 +167,6 @@ impl Default for SmsRoute {
     }
 }
 
-impl std::str::FromStr for Binding {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Binding, String> {
-        Ok(match text {
-            "transceiver" => Binding::Transceiver,
-            "transmitter+receiver" => Binding::TransmitterReceiver,
-            "transmitter" => Binding::Transmitter,
-            "receiver" => Binding::Receiver,
-            other => {
-                return Err(format!(
-                    "{other:?} is no bind mode: transceiver, transmitter+receiver, transmitter, receiver"
-                ));
-            }
-        })
-    }
-}
-
-impl std::str::FromStr for Standing {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Standing, String> {
-        match text {
-            "standing" => Ok(Standing::Standing),
-            "on-demand" => Ok(Standing::OnDemand),
-            other => Err(format!("{other:?} is no binding: standing, on-demand")),
-        }
-    }
-}
-
-/// `3.3`, `3.4` or `5.0`.
-pub fn parse_version(text: &str) -> Result<Version, String> {
-    match text {
-        "3.3" => Ok(Version::V3_3),
-        "3.4" => Ok(Version::V3_4),
-        "5.0" => Ok(Version::V5_0),
-        other => Err(format!("{other:?} is no version of SMPP: 3.3, 3.4, 5.0")),
-    }
-}
-
-/// `gsm7`, `latin1`, `ascii` or `ucs2`: what the carrier takes `data_coding` 0 to be.
-pub fn parse_charset(text: &str) -> Result<Charset, String> {
-    match text {
-        "gsm7" => Ok(Charset::Gsm7),
-        "latin1" => Ok(Charset::Latin1),
-        "ascii" => Ok(Charset::Ascii),
-        "ucs2" => Ok(Charset::Ucs2),
-        other => Err(format!("{other:?} is no charset: gsm7, latin1, ascii, ucs2")),
-    }
-}
-
-/// What languages with tables of GSM 7-bit are called.
-pub const LANGUAGES: [(&str, Language); 13] = [
-    ("turkish", Language::Turkish),
-    ("spanish", Language::Spanish),
-    ("portuguese", Language::Portuguese),
-    ("bengali", Language::Bengali),
-    ("gujarati", Language::Gujarati),
-    ("hindi", Language::Hindi),
-    ("kannada", Language::Kannada),
-    ("malayalam", Language::Malayalam),
-    ("oriya", Language::Oriya),
-    ("punjabi", Language::Punjabi),
-    ("tamil", Language::Tamil),
-    ("telugu", Language::Telugu),
-    ("urdu", Language::Urdu),
-];
-
-/// `udh8`, `udh16`, `sar` or `payload`.
-pub fn parse_long(text: &str) -> Result<Concat, String> {
-    match text {
-        "udh8" => Ok(Concat::Udh8),
-        "udh16" => Ok(Concat::Udh16),
-        "sar" => Ok(Concat::Sar),
-        "payload" => Ok(Concat::Payload),
-        other => Err(format!("{other:?} is no way to cut long messages: udh8, udh16, sar, payload")),
-    }
-}
-
-/// `auto`, `as-is`; `hex`: receipts are hexadecimal where answers are decimal; `dec`: the other way round.
-pub fn parse_receipt_ids(text: &str) -> Result<IdForm, String> {
-    match text {
-        "auto" => Ok(IdForm::Auto),
-        "as-is" => Ok(IdForm::AsIs),
-        "hex" => Ok(IdForm::DecimalToHex),
-        "dec" => Ok(IdForm::HexToDecimal),
-        other => Err(format!("{other:?} is no form of receipt ids: auto, as-is, hex, dec")),
-    }
-}
-
 impl SmsRoute {
     /// The sessions that we open, one entry each.
     pub(super) fn modes(&self) -> Vec<BindMode> {
@@ -528,14 +440,6 @@ mod tests {
         for (step, to) in cases {
             assert_eq!(good().step_to(&to), step, "{to:?}");
             assert_eq!(to.step_to(&good()), step, "and back: {to:?}");
-        }
-    }
-
-    #[test]
-    fn every_language_has_the_name_it_is_known_by() {
-        assert_eq!(LANGUAGES.map(|(_, language)| language), Language::ALL);
-        for (name, language) in LANGUAGES {
-            assert_eq!(name, format!("{language:?}").to_lowercase());
         }
     }
 

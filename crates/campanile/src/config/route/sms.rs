@@ -1,0 +1,266 @@
+//! Keys of a route of channel `sms`, and its settings made of them.
+
+use super::{Route, RouteKeys};
+use crate::config::values::{TlsWords, below};
+use gateway::Secret;
+use gateway::mail::Tls;
+use gateway::sms::SmsRoute;
+use gateway::sms::config::{Binding, Numbering, Source as SmsSource, Standing};
+use net::TlsClientSettings;
+use settings::{Format, Node, Problems, Schema, section, words};
+use smpp::pdu::Version;
+use smpp::receipt::IdForm;
+use smpp::text::national::Language;
+use smpp::text::{Charset, Concat};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+section! {
+    /// A carrier's SMSC, by SMPP. Times are above 0; `idle`, `poll_every`, `response_timeout`, `enquire_link`,
+    /// `connect_timeout` and `drain` at most 1h.
+    SmsKeys {
+        /// Sessions at a time, 1 to 100; of each kind with `bind = "transmitter+receiver"`.
+        sessions: u32 = SmsRoute::default().sessions,
+        /// Submissions without a response on each session, 1 to 10,000; sessions x window at most 100,000.
+        window: u32 = SmsRoute::default().window,
+        /// `system_id` of a bind: ASCII, at most 15 octets.
+        #[manual(example = "campanile")]
+        system_id: String = SmsRoute::default().system_id,
+        /// Password of `system_id`: ASCII, at most 8 octets.
+        #[manual(example = "secret")]
+        password: Secret = SmsRoute::default().password,
+        /// `system_type` of a bind; at most 12 octets.
+        system_type: String = SmsRoute::default().system_type,
+        /// Highest version of SMPP that is spoken.
+        version: Version as VersionWords = SmsRoute::default().version,
+        /// Kind of the sessions.
+        bind: Binding as BindingWords = SmsRoute::default().bind,
+        /// `"standing"`, or `"on-demand"`: sessions are bound when there is something to send, drained and unbound when
+        /// there is nothing.
+        binding: Standing as StandingWords = SmsRoute::default().standing,
+        /// On demand: time without work after which a session is unbound.
+        idle: Duration = SmsRoute::default().idle,
+        /// On demand: time between binds of a session that receives, for messages that wait at the carrier.
+        poll_every: Duration = SmsRoute::default().poll_every,
+        /// `host:port` where an SMSC may connect and ask for a bind (outbind); sessions that only receive are then not
+        /// opened by this server.
+        #[manual(example = "127.0.0.1:2776")]
+        outbind: Option<String> = SmsRoute::default().outbind,
+        /// Password of such an SMSC; empty: none is asked for.
+        outbind_password: Secret = SmsRoute::default().outbind_password,
+        /// Sender of messages whose alert names none that can be shown; at most 20 octets. Empty: the carrier's choice.
+        #[manual(inline, example = {ton = 5, npi = 0, addr = "CITY"})]
+        source: Source = Source::default(),
+        /// Type and numbering plan of destinations.
+        #[manual(inline)]
+        dest: Dest = Dest::default(),
+        /// `service_type` of every message; at most 5 octets.
+        service_type: String = SmsRoute::default().service_type,
+        /// Alphabet that the carrier has for `data_coding` 0.
+        charset: Charset as CharsetWords = SmsRoute::default().charset,
+        /// Languages whose tables of GSM 7-bit (national language shift, TS 23.038) a text may use that the default
+        /// alphabet does not hold; only with `charset = "gsm7"`. Such a text has up to 155 letters in a message instead
+        /// of the 70 of UCS-2; a text that no table holds (emoji) and flash messages are sent in UCS-2. Only where the
+        /// carrier and the phones there know the tables: others show wrong letters.
+        #[manual(example = ["turkish", "hindi"])]
+        languages: Vec<Language> as Vec<LanguageWords> = SmsRoute::default().languages,
+        /// How long messages are split: `"udh8"`, `"udh16"`, `"sar"`, `"payload"`; the last two in versions 3.4 and
+        /// 5.0.
+        long: Concat as ConcatWords = SmsRoute::default().long,
+        /// How receipts write the ids of submissions: `"auto"`, `"as-is"`, `"hex"` (receipts hexadecimal where responses
+        /// are decimal), `"dec"` (the reverse).
+        receipt_ids: IdForm as IdFormWords = SmsRoute::default().receipt_ids,
+        /// `registered_delivery` of every message.
+        #[manual(default = "a receipt where the alert needs one", example = 1)]
+        registered_delivery: Option<u8> = SmsRoute::default().registered_delivery,
+        /// Time from a request to its response; then the outcome of the message is unknown.
+        response_timeout: Duration = SmsRoute::default().response_timeout,
+        /// Silence after which the carrier is sent an `enquire_link`.
+        enquire_link: Duration = SmsRoute::default().enquire_link,
+        /// Time from connecting to being bound.
+        connect_timeout: Duration = SmsRoute::default().connect_timeout,
+        /// Time for outstanding messages when the route stops.
+        drain: Duration = SmsRoute::default().drain,
+        /// Sessions by TLS.
+        #[manual(example = true)]
+        tls: bool as TlsSwitch = false,
+        /// Certificates (PEM) that are trusted beside the public roots.
+        #[manual(example = "tls/carrier.pem")]
+        ca_file: Option<PathBuf> = None,
+        /// Name in the carrier's certificate.
+        #[manual(default = "the host of `address`", example = "smsc.example")]
+        server_name: Option<String> = None,
+    }
+}
+
+section! {
+    /// A sender.
+    Source {
+        /// Type of number.
+        ton: u8 = SmsRoute::default().source.ton,
+        /// Numbering plan.
+        npi: u8 = SmsRoute::default().source.npi,
+        /// Digits or a name.
+        addr: String = SmsRoute::default().source.addr,
+    }
+}
+
+section! {
+    /// The kind of destinations.
+    Dest {
+        /// Type of number.
+        ton: u8 = SmsRoute::default().dest.ton,
+        /// Numbering plan.
+        npi: u8 = SmsRoute::default().dest.npi,
+    }
+}
+
+words! {
+    /// Kinds of sessions.
+    BindingWords for Binding {
+        /// One connection both ways.
+        Transceiver = "transceiver",
+        /// Two connections, one each way.
+        TransmitterReceiver = "transmitter+receiver",
+        /// Submits only.
+        Transmitter = "transmitter",
+        /// Receives only.
+        Receiver = "receiver",
+    }
+}
+
+words! {
+    /// When sessions are bound.
+    StandingWords for Standing {
+        /// Always.
+        Standing = "standing",
+        /// While there is something to send.
+        OnDemand = "on-demand",
+    }
+}
+
+words! {
+    /// Versions of SMPP.
+    VersionWords for Version { V3_3 = "3.3", V3_4 = "3.4", V5_0 = "5.0" }
+}
+
+words! {
+    /// Alphabets of `data_coding` 0.
+    CharsetWords for Charset { Gsm7 = "gsm7", Latin1 = "latin1", Ascii = "ascii", Ucs2 = "ucs2" }
+}
+
+words! {
+    /// How long messages are split.
+    ConcatWords for Concat { Udh8 = "udh8", Udh16 = "udh16", Sar = "sar", Payload = "payload" }
+}
+
+words! {
+    /// How receipts write the ids of submissions.
+    IdFormWords for IdForm {
+        /// Each of the others in turn.
+        Auto = "auto",
+        /// As the response to the submission writes them.
+        AsIs = "as-is",
+        /// Receipts are hexadecimal where responses are decimal.
+        DecimalToHex = "hex",
+        /// Receipts are decimal where responses are hexadecimal.
+        HexToDecimal = "dec",
+    }
+}
+
+words! {
+    /// Languages with national tables of GSM 7-bit (TS 23.038).
+    LanguageWords for Language {
+        Turkish = "turkish",
+        Spanish = "spanish",
+        Portuguese = "portuguese",
+        Bengali = "bengali",
+        Gujarati = "gujarati",
+        Hindi = "hindi",
+        Kannada = "kannada",
+        Malayalam = "malayalam",
+        Oriya = "oriya",
+        Punjabi = "punjabi",
+        Tamil = "tamil",
+        Telugu = "telugu",
+        Urdu = "urdu",
+    }
+}
+
+/// TLS or none. The words of a relay's `tls` are read too: every one but `"none"` is TLS.
+#[derive(Debug)]
+pub enum TlsSwitch {}
+
+impl Format for TlsSwitch {
+    type Value = bool;
+
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<bool> {
+        TlsWords::read(node, path, problems).map(|tls| tls != Tls::None)
+    }
+
+    fn write(value: &bool) -> Option<String> {
+        bool::write(value)
+    }
+
+    fn schema() -> Schema {
+        bool::schema()
+    }
+}
+
+impl Route {
+    /// Settings of the SMS gateway; nothing for another channel. `address` is the simulator's, where the route has one.
+    pub fn sms(&self, data: &Path, address: Option<&str>) -> Option<SmsRoute> {
+        self.keys::<SmsKeys>().map(|keys| keys.route(&self.common, data, address))
+    }
+}
+
+impl SmsKeys {
+    fn route(&self, common: &RouteKeys, data: &Path, address: Option<&str>) -> SmsRoute {
+        SmsRoute {
+            name: common.name.clone(),
+            address: common.peer(address),
+            system_id: self.system_id.clone(),
+            password: self.password.clone(),
+            system_type: self.system_type.clone(),
+            version: self.version,
+            bind: self.bind,
+            standing: self.binding,
+            idle: self.idle,
+            poll_every: self.poll_every,
+            outbind: self.outbind.clone(),
+            outbind_password: self.outbind_password.clone(),
+            sessions: self.sessions,
+            window: self.window,
+            rate: common.rate,
+            source: SmsSource { ton: self.source.ton, npi: self.source.npi, addr: self.source.addr.clone() },
+            dest: Numbering { ton: self.dest.ton, npi: self.dest.npi },
+            service_type: self.service_type.clone(),
+            charset: self.charset,
+            languages: self.languages.clone(),
+            long: self.long,
+            receipt_ids: self.receipt_ids,
+            validity_s: common.validity_s(),
+            registered_delivery: self.registered_delivery,
+            response_timeout: self.response_timeout,
+            enquire_link: self.enquire_link,
+            connect_timeout: self.connect_timeout,
+            drain: self.drain,
+            tls: self.tls.then(|| TlsClientSettings {
+                ca_file: below(data, self.ca_file.as_ref()),
+                server_name: self.server_name.clone(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_the_name_it_is_known_by() {
+        let schema = LanguageWords::schema();
+        let words: Vec<&str> = schema.words().unwrap().iter().map(|word| word.word).collect();
+        assert_eq!(words, Language::ALL.map(|language| format!("{language:?}").to_lowercase()));
+    }
+}
