@@ -1,12 +1,12 @@
 //! A mail route: a relay, and how its mails look.
 
 use super::encode::Letterhead;
-use super::machine::{Options, Path, Timeouts, Tls};
 use super::tag::Tags;
 use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
 use net::{TlsClient, TlsClientSettings};
 use settings::Secret;
+use smtp::client::{Options, Path, Timeouts, Tls};
 use std::path::PathBuf;
 use std::time::Duration;
 

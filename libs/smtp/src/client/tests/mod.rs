@@ -1,7 +1,7 @@
 //! The machine against scripted servers and against a small server over a virtual wire that is cut at every octet.
 
 mod cuts;
-pub(in crate::mail) mod model;
+mod model;
 mod refusals;
 mod sessions;
 

@@ -17,7 +17,7 @@ mod outbox;
 mod pipeline;
 mod reply;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
 mod transaction;
 
 pub use extensions::Extensions;
