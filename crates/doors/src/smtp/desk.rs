@@ -1,8 +1,8 @@
 //! What comes of a mail: read, written down, counted.
 
-use super::machine::{Answer, Mail};
+use super::machine::Answer;
 use super::read::{Reading, read};
-use super::{Clock, SmtpDeps};
+use super::{Clock, Mail, SmtpDeps};
 use bus::{BusError, Topic};
 use records::{OUTCOMES, Outcome, encode_outcomes};
 use std::sync::Arc;

@@ -26,8 +26,15 @@ use net::Cores;
 use records::Timestamp;
 use std::sync::Arc;
 
+/// A mail is at most so many octets.
+const MAIL_OCTETS_MAX: usize = 1024 * 1024;
+/// A mail has at most so many recipients: ours answer an alert each.
+const RECIPIENTS_MAX: usize = 10;
 /// `answers+TAG@` takes 59 octets of an address's 254.
 const DOMAIN_OCTETS_MAX: usize = 190;
+
+/// A mail for our addresses.
+type Mail = machine::Mail<tag::Recipient>;
 
 /// The wall clock as a function, so that tests own time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;

@@ -1,8 +1,9 @@
 //! Listens, and drives a machine for each connection.
 
 use super::desk::Desk;
-use super::machine::{Event, Server};
-use super::{SmtpConfig, SmtpDeps, TagReader};
+use super::machine::{Event, Limits, Options, Server};
+use super::tag::TaggedAddresses;
+use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
 use net::{Link, Listener, Machine, Stream};
 use std::io;
 use std::net::SocketAddr;
@@ -74,11 +75,14 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
     let address = listener.address().map_err(cannot)?;
     let (stop, stopping) = watch::channel(false);
     let (cores, kept) = (Arc::clone(&deps.cores), Arc::clone(&deps.cores));
+    let limits =
+        Limits { mail_octets_max: MAIL_OCTETS_MAX, recipients_max: RECIPIENTS_MAX, ..Limits::default() };
+    let options = Options { hostname: config.domain.clone(), software: "Campanile", limits };
+    let ours = TaggedAddresses { domain: config.domain, tags: deps.tags };
     let task = tokio::spawn(async move {
         let mut stopped = stopping.clone();
         let each = move |stream: Stream, peer: SocketAddr| {
-            let server =
-                Server::new(&config.domain, Arc::clone(&deps.tags) as Arc<dyn TagReader>, Instant::now());
+            let server = Server::new(options.clone(), ours.clone(), Instant::now());
             let (desk, stopping) = (desk.clone(), stopping.clone());
             async move {
                 if let Err(error) = talk(Link::new(stream), server, &desk, stopping).await {
@@ -97,7 +101,7 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
 /// One connection, until either side ends it.
 async fn talk(
     mut link: Link,
-    mut server: Server,
+    mut server: Server<TaggedAddresses>,
     desk: &Desk,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
@@ -128,7 +132,7 @@ async fn talk(
     }
 }
 
-async fn last_words(mut link: Link, mut server: Server) -> io::Result<()> {
+async fn last_words(mut link: Link, mut server: Server<TaggedAddresses>) -> io::Result<()> {
     let write = async {
         loop {
             link.fill(&mut server);

@@ -1,8 +1,8 @@
 //! Commands of a client (RFC 5321 §4.1).
 
-/// One command, understood as far as this door needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+/// One command, understood as far as this server needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command<'a> {
     /// `EHLO`; nothing of the name is used.
     Ehlo,
     /// `HELO`.
@@ -10,14 +10,14 @@ pub enum Command {
     /// `MAIL FROM`.
     Mail {
         /// Who wrote; empty for the null sender.
-        from: String,
+        from: &'a str,
         /// The size the client announced; 0 if it did not.
         size: u64,
     },
     /// `RCPT TO`.
     Rcpt {
         /// For whom.
-        to: String,
+        to: &'a str,
     },
     /// `DATA`.
     Data,
@@ -39,9 +39,9 @@ const UNKNOWN: NotACommand = NotACommand("500 5.5.2 not a command");
 const SYNTAX: NotACommand = NotACommand("501 5.5.4 not an address in angle brackets");
 const PARAMETER: NotACommand = NotACommand("555 5.5.4 unknown parameter");
 
-impl Command {
+impl<'a> Command<'a> {
     /// Reads a line without its end.
-    pub fn parse(line: &[u8]) -> Result<Command, NotACommand> {
+    pub fn parse(line: &'a [u8]) -> Result<Command<'a>, NotACommand> {
         let line = std::str::from_utf8(line).map_err(|_| UNKNOWN)?.trim_end();
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         match verb.to_ascii_uppercase().as_str() {
@@ -66,7 +66,7 @@ impl Command {
     }
 }
 
-fn parse_mail(rest: &str) -> Result<Command, NotACommand> {
+fn parse_mail(rest: &str) -> Result<Command<'_>, NotACommand> {
     let (from, parameters) = parse_path(rest, "FROM:")?;
     let mut size = 0;
     for parameter in parameters.split_ascii_whitespace() {
@@ -82,7 +82,7 @@ fn parse_mail(rest: &str) -> Result<Command, NotACommand> {
 }
 
 /// `FROM:<local@domain>` and what follows. A source route before the address is dropped (RFC 5321 appendix C).
-fn parse_path<'a>(rest: &'a str, keyword: &str) -> Result<(String, &'a str), NotACommand> {
+fn parse_path<'a>(rest: &'a str, keyword: &str) -> Result<(&'a str, &'a str), NotACommand> {
     let rest = rest.trim_start();
     let (head, rest) = rest.split_at_checked(keyword.len()).ok_or(SYNTAX)?;
     let rest =
@@ -97,7 +97,7 @@ fn parse_path<'a>(rest: &'a str, keyword: &str) -> Result<(String, &'a str), Not
     {
         return Err(SYNTAX);
     }
-    Ok((address.to_owned(), parameters.trim()))
+    Ok((address, parameters.trim()))
 }
 
 #[cfg(test)]
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn commands_are_read_in_any_case_with_the_parameters_that_were_offered() {
-        let mail = |from: &str, size| Command::Mail { from: from.to_owned(), size };
-        let rcpt = |to: &str| Command::Rcpt { to: to.to_owned() };
+        let mail = |from, size| Command::Mail { from, size };
+        let rcpt = |to| Command::Rcpt { to };
         for (line, expected) in [
             ("ehlo mx.test", Ok(Command::Ehlo)),
             ("HELO", Ok(Command::Helo)),

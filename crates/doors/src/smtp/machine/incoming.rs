@@ -1,7 +1,5 @@
 //! A mail on its way in: dots taken off, its end found (RFC 5321 §4.5.2).
 
-use super::MAIL_OCTETS_MAX;
-
 /// What came of a mail so far.
 #[derive(Debug)]
 pub struct Incoming {
@@ -9,16 +7,16 @@ pub struct Incoming {
     pub octets: Vec<u8>,
     /// It is over the limit, and only its end is still looked for.
     pub too_large: bool,
+    octets_max: usize,
     line_start: bool,
 }
 
-impl Default for Incoming {
-    fn default() -> Self {
-        Incoming { octets: Vec::new(), too_large: false, line_start: true }
-    }
-}
-
 impl Incoming {
+    /// A mail of which at most so many octets are kept.
+    pub fn new(octets_max: usize) -> Incoming {
+        Incoming { octets: Vec::new(), too_large: false, octets_max, line_start: true }
+    }
+
     /// Takes octets off the beginning of `rest`: how many, and whether the mail ended there. Nothing: more must come
     /// first. A line ends with CRLF and nothing else, so that no two servers see different ends of one mail
     /// (RFC 5321 §4.1.1.4).
@@ -45,7 +43,7 @@ impl Incoming {
     }
 
     fn keep(&mut self, piece: &[u8]) {
-        if self.too_large || self.octets.len() + piece.len() > MAIL_OCTETS_MAX {
+        if self.too_large || self.octets.len() + piece.len() > self.octets_max {
             self.too_large = true;
             self.octets = Vec::new();
         } else {
@@ -60,7 +58,7 @@ mod tests {
 
     /// What is read when the octets come in pieces of this size, and what is left behind the end.
     fn read(octets: &[u8], piece: usize) -> Option<(Vec<u8>, Vec<u8>)> {
-        let mut incoming = Incoming::default();
+        let mut incoming = Incoming::new(1_000);
         let mut waiting = Vec::new();
         let mut pieces = octets.chunks(piece);
         loop {
@@ -104,9 +102,10 @@ mod tests {
 
     #[test]
     fn what_is_over_the_limit_is_not_kept_and_its_end_is_found() {
-        let mut incoming = Incoming::default();
+        const OCTETS_MAX: usize = 10_000;
+        let mut incoming = Incoming::new(OCTETS_MAX);
         let line = [vec![b'x'; 1000], b"\r\n".to_vec()].concat();
-        for _ in 0..=MAIL_OCTETS_MAX / line.len() {
+        for _ in 0..=OCTETS_MAX / line.len() {
             assert_eq!(incoming.take(&line), Some((line.len(), false)));
         }
         assert!(incoming.too_large && incoming.octets.is_empty());

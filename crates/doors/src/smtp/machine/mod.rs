@@ -1,67 +1,89 @@
-//! An SMTP server without sockets or clock (RFC 5321), for a door that takes mail for its own tagged addresses alone.
+//! An SMTP server without sockets or clock (RFC 5321), for whoever takes mail for addresses of its own.
 //!
-//! Nothing is relayed and nothing is stored here: a whole mail is an [`Event`], and the client gets no reply to it, and
-//! is not listened to, until [`Server::answer`] says what became of it.
+//! Nothing is relayed and nothing is stored here: a [`RecipientPolicy`] says which addresses are taken, a whole mail is an
+//! [`Event`], and the client gets no reply to it, and is not listened to, until [`Server::answer`] says what became of it.
 
 mod command;
 mod incoming;
 #[cfg(test)]
 mod tests;
 
-use super::tag::{TagKind, TagReader};
 use command::{Command, NotACommand};
 use incoming::Incoming;
-use records::{AlertNo, EndpointNo};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A mail is at most so many octets.
-pub const MAIL_OCTETS_MAX: usize = 1024 * 1024;
-/// A mail has at most so many recipients.
-pub const RECIPIENTS_MAX: usize = 10;
 /// A command line is at most so many octets with its end: RFC 5321 §4.5.3.1.4 says 512, extensions add to it.
 pub const COMMAND_OCTETS_MAX: usize = 2048;
-/// So many errors end a session.
-pub const ERRORS_MAX: u32 = 10;
-/// So many commands end a session.
-pub const COMMANDS_MAX: u32 = 10_000;
-/// A command must be whole within this (RFC 5321 §4.5.3.2.7).
-pub const COMMAND_WITHIN: Duration = Duration::from_secs(5 * 60);
-/// A mail must be whole within this.
-pub const MAIL_WITHIN: Duration = Duration::from_secs(10 * 60);
 /// Output that waits beyond this stops reading.
 const OUTPUT_OCTETS_MAX: usize = 64 * 1024;
 
-/// An address of ours: what it is for, and whose.
+/// How a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recipient {
-    /// A person's reply, or a mail system's report.
-    pub kind: TagKind,
-    /// Which delivery.
-    pub alert: AlertNo,
-    /// Which delivery.
-    pub endpoint: EndpointNo,
-    /// As the client wrote it.
-    pub address: String,
+pub struct Options {
+    /// Its name in the greeting and in the reply to EHLO: a domain (RFC 5321 §4.2).
+    pub hostname: String,
+    /// Named after the word ESMTP of the greeting.
+    pub software: &'static str,
+    /// What one client may use.
+    pub limits: Limits,
+}
+
+/// What one client may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of a mail, dots taken off; offered as SIZE (RFC 1870).
+    pub mail_octets_max: usize,
+    /// Recipients of a mail. RFC 5321 §4.5.3.1.8 asks for at least 100 of a server for everybody.
+    pub recipients_max: usize,
+    /// So many errors end a session.
+    pub errors_max: u32,
+    /// So many commands end a session.
+    pub commands_max: u32,
+    /// A command must be whole within this (RFC 5321 §4.5.3.2.7).
+    pub command_within: Duration,
+    /// A mail must be whole within this.
+    pub mail_within: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            mail_octets_max: 1024 * 1024,
+            recipients_max: 100,
+            errors_max: 10,
+            commands_max: 10_000,
+            command_within: Duration::from_secs(5 * 60),
+            mail_within: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+/// Decides which recipients a server takes.
+pub trait RecipientPolicy {
+    /// A recipient as the caller knows it; handed back with the mail.
+    type Recipient;
+
+    /// The recipient behind an address of RCPT; nothing for one that is unknown here.
+    fn resolve(&self, address: &str) -> Option<Self::Recipient>;
 }
 
 /// A whole mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mail {
+pub struct Mail<R> {
     /// Envelope sender; empty for the null sender.
     pub from: String,
     /// At least one.
-    pub recipients: Vec<Recipient>,
+    pub recipients: Vec<R>,
     /// Headers and body, dots taken off.
     pub octets: Vec<u8>,
 }
 
 /// What the machine tells its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum Event<R> {
     /// A mail came; say what became of it by [`Server::answer`].
-    Mail(Mail),
+    Mail(Mail<R>),
 }
 
 /// What became of a mail.
@@ -86,37 +108,37 @@ enum Reading {
 }
 
 /// The machine.
-pub struct Server {
-    domain: String,
-    tags: Arc<dyn TagReader>,
+pub struct Server<P: RecipientPolicy> {
+    options: Options,
+    policy: P,
     reading: Reading,
     input: Vec<u8>,
     output: Vec<u8>,
     greeted: bool,
     sender: Option<String>,
-    recipients: Vec<Recipient>,
+    recipients: Vec<P::Recipient>,
     errors: u32,
     commands: u32,
     deadline: Instant,
-    events: VecDeque<Event>,
+    events: VecDeque<Event<P::Recipient>>,
 }
 
-impl Server {
-    /// A session over a connection just accepted. `domain`: what stands behind the `@` of our addresses.
-    pub fn new(domain: &str, tags: Arc<dyn TagReader>, now: Instant) -> Server {
+impl<P: RecipientPolicy> Server<P> {
+    /// A session over a connection just accepted.
+    pub fn new(options: Options, policy: P, now: Instant) -> Server<P> {
         Server {
-            domain: domain.to_owned(),
-            tags,
+            policy,
             reading: Reading::Commands,
             input: Vec::new(),
-            output: format!("220 {domain} ESMTP Campanile\r\n").into_bytes(),
+            output: format!("220 {} ESMTP {}\r\n", options.hostname, options.software).into_bytes(),
             greeted: false,
             sender: None,
             recipients: Vec::new(),
             errors: 0,
             commands: 0,
-            deadline: now + COMMAND_WITHIN,
+            deadline: now + options.limits.command_within,
             events: VecDeque::new(),
+            options,
         }
     }
 
@@ -126,7 +148,7 @@ impl Server {
             return;
         }
         self.reading = Reading::Commands;
-        self.deadline = now + COMMAND_WITHIN;
+        self.deadline = now + self.options.limits.command_within;
         self.say(match answer {
             Answer::Taken => "250 2.0.0 taken",
             Answer::TryLater => "451 4.3.0 it could not be written down, try later",
@@ -174,12 +196,12 @@ impl Server {
     }
 
     fn handle_line(&mut self, line: &[u8], now: Instant) {
-        self.deadline = now + COMMAND_WITHIN;
+        self.deadline = now + self.options.limits.command_within;
         self.commands += 1;
         if line.len() >= COMMAND_OCTETS_MAX {
             return self.refuse("500 5.5.2 line too long");
         }
-        if self.commands > COMMANDS_MAX {
+        if self.commands > self.options.limits.commands_max {
             return self.finish("421 4.7.0 too many commands");
         }
         match Command::parse(line.strip_suffix(b"\r").unwrap_or(line)) {
@@ -188,28 +210,28 @@ impl Server {
         }
     }
 
-    fn obey(&mut self, command: Command, now: Instant) {
+    fn obey(&mut self, command: Command<'_>, now: Instant) {
         match command {
             Command::Ehlo => {
                 self.reset();
                 self.greeted = true;
                 let reply = format!(
-                    "250-{}\r\n250-PIPELINING\r\n250-SIZE {MAIL_OCTETS_MAX}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 ENHANCEDSTATUSCODES",
-                    self.domain
+                    "250-{}\r\n250-PIPELINING\r\n250-SIZE {}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 ENHANCEDSTATUSCODES",
+                    self.options.hostname, self.options.limits.mail_octets_max
                 );
                 self.say(&reply);
             }
             Command::Helo => {
                 self.reset();
                 self.greeted = true;
-                self.say(&format!("250 {}", self.domain));
+                self.say(&format!("250 {}", self.options.hostname));
             }
             Command::Mail { from, size } => self.mail(from, size),
             Command::Rcpt { to } => self.rcpt(to),
             Command::Data if self.recipients.is_empty() => self.refuse("503 5.5.1 first MAIL and RCPT"),
             Command::Data => {
-                self.reading = Reading::Data(Incoming::default());
-                self.deadline = now + MAIL_WITHIN;
+                self.reading = Reading::Data(Incoming::new(self.options.limits.mail_octets_max));
+                self.deadline = now + self.options.limits.mail_within;
                 self.say("354 end with a dot on a line of its own");
             }
             Command::Rset => {
@@ -222,28 +244,28 @@ impl Server {
         }
     }
 
-    fn mail(&mut self, from: String, size: u64) {
+    fn mail(&mut self, from: &str, size: u64) {
         if !self.greeted {
             return self.refuse("503 5.5.1 first EHLO");
         }
         if self.sender.is_some() {
             return self.refuse("503 5.5.1 one sender at a time");
         }
-        if size > MAIL_OCTETS_MAX as u64 {
+        if size > self.options.limits.mail_octets_max as u64 {
             return self.refuse("552 5.3.4 larger than this server takes");
         }
-        self.sender = Some(from);
+        self.sender = Some(from.to_owned());
         self.say("250 2.1.0 ok");
     }
 
-    fn rcpt(&mut self, to: String) {
+    fn rcpt(&mut self, to: &str) {
         if self.sender.is_none() {
             return self.refuse("503 5.5.1 first MAIL");
         }
-        if self.recipients.len() >= RECIPIENTS_MAX {
+        if self.recipients.len() >= self.options.limits.recipients_max {
             return self.refuse("452 4.5.3 too many recipients");
         }
-        match self.recipient(to) {
+        match self.policy.resolve(to) {
             Some(recipient) => {
                 self.recipients.push(recipient);
                 self.say("250 2.1.5 ok");
@@ -252,20 +274,9 @@ impl Server {
         }
     }
 
-    fn recipient(&self, address: String) -> Option<Recipient> {
-        let (local, domain) = address.rsplit_once('@')?;
-        if !domain.eq_ignore_ascii_case(&self.domain) {
-            return None;
-        }
-        let (mailbox, tag) = local.split_once('+')?;
-        let kind = TagKind::ALL.into_iter().find(|kind| mailbox.eq_ignore_ascii_case(kind.mailbox()))?;
-        let (alert, endpoint) = self.tags.read(kind, tag)?;
-        Some(Recipient { kind, alert, endpoint, address })
-    }
-
     fn end_of_data(&mut self, now: Instant) {
         let Reading::Data(incoming) = std::mem::replace(&mut self.reading, Reading::Commands) else { return };
-        self.deadline = now + COMMAND_WITHIN;
+        self.deadline = now + self.options.limits.command_within;
         let from = self.sender.take().unwrap_or_default();
         let recipients = std::mem::take(&mut self.recipients);
         if incoming.too_large {
@@ -288,7 +299,7 @@ impl Server {
     fn refuse(&mut self, reply: &str) {
         self.say(reply);
         self.errors += 1;
-        if self.errors >= ERRORS_MAX {
+        if self.errors >= self.options.limits.errors_max {
             self.finish("421 4.7.0 too many errors");
         }
     }
@@ -301,8 +312,11 @@ impl Server {
     }
 }
 
-impl net::Machine for Server {
-    type Event<'a> = Event;
+impl<P: RecipientPolicy> net::Machine for Server<P> {
+    type Event<'a>
+        = Event<P::Recipient>
+    where
+        P: 'a;
 
     fn handle_input(&mut self, now: Instant, input: &[u8]) {
         if !matches!(self.reading, Reading::Finished) {
@@ -332,7 +346,7 @@ impl net::Machine for Server {
         }
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
+    fn poll_event(&mut self) -> Option<Event<P::Recipient>> {
         self.events.pop_front()
     }
 

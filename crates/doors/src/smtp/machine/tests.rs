@@ -1,23 +1,35 @@
 use super::*;
 use net::Machine;
 
-/// Tags in tests: `ALERT.ENDPOINT`.
-fn tags() -> Arc<dyn TagReader> {
-    Arc::new(|_: TagKind, tag: &str| {
-        let (alert, endpoint) = tag.split_once('.')?;
-        Some((AlertNo(alert.parse().ok()?), EndpointNo(endpoint.parse().ok()?)))
-    })
+/// Mailboxes in tests: `box+NUMBER@in.test`.
+struct Boxes;
+
+impl RecipientPolicy for Boxes {
+    type Recipient = u32;
+
+    fn resolve(&self, address: &str) -> Option<u32> {
+        address.strip_prefix("box+")?.strip_suffix("@in.test")?.parse().ok()
+    }
 }
 
+const MAIL_OCTETS_MAX: usize = 1024 * 1024;
+const RECIPIENTS_MAX: usize = 10;
+const ERRORS_MAX: usize = 10;
+const COMMANDS_MAX: usize = 10_000;
+const COMMAND_WITHIN: Duration = Duration::from_secs(5 * 60);
+const MAIL_WITHIN: Duration = Duration::from_secs(10 * 60);
+
 struct Session {
-    server: Server,
+    server: Server<Boxes>,
     now: Instant,
 }
 
 impl Session {
     fn new() -> Session {
         let now = Instant::now();
-        let mut session = Session { server: Server::new("in.test", tags(), now), now };
+        let limits = Limits { recipients_max: RECIPIENTS_MAX, ..Limits::default() };
+        let options = Options { hostname: "in.test".to_owned(), software: "Campanile", limits };
+        let mut session = Session { server: Server::new(options, Boxes, now), now };
         assert_eq!(session.said(), "220 in.test ESMTP Campanile\r\n");
         session
     }
@@ -39,7 +51,7 @@ impl Session {
         String::from_utf8(output).unwrap()
     }
 
-    fn mail(&mut self) -> Option<Mail> {
+    fn mail(&mut self) -> Option<Mail<u32>> {
         self.server.poll_event().map(|Event::Mail(mail)| mail)
     }
 }
@@ -56,7 +68,7 @@ fn codes(replies: &str) -> Vec<&str> {
 #[test]
 fn a_mail_for_our_addresses_is_handed_over_and_answered_when_it_is_written_down() {
     let mut s = Session::greeted();
-    let group = "MAIL FROM:<anna@people.test> SIZE=100\r\nRCPT TO:<answers+7.42@IN.test>\r\nRCPT TO:<Bounces+8.1@in.test>\r\nDATA\r\n";
+    let group = "MAIL FROM:<anna@people.test> SIZE=100\r\nRCPT TO:<box+7@in.test>\r\nRCPT TO:<box+8@in.test>\r\nDATA\r\n";
     assert_eq!(codes(&s.hears(group)), ["250", "250", "250", "354"]);
     assert_eq!(
         s.hears("Subject: x\r\n\r\n..yes\r\n.\r\nMAIL FROM:<>\r\n"),
@@ -64,26 +76,17 @@ fn a_mail_for_our_addresses_is_handed_over_and_answered_when_it_is_written_down(
         "the reply waits for the disk"
     );
     assert!(!s.server.wants_input() && s.server.poll_timeout().is_none());
-    let recipient = |kind, alert, endpoint, address: &str| Recipient {
-        kind,
-        alert: AlertNo(alert),
-        endpoint: EndpointNo(endpoint),
-        address: address.to_owned(),
-    };
     assert_eq!(
         s.mail(),
         Some(Mail {
             from: "anna@people.test".to_owned(),
-            recipients: vec![
-                recipient(TagKind::Answers, 7, 42, "answers+7.42@IN.test"),
-                recipient(TagKind::Bounces, 8, 1, "Bounces+8.1@in.test"),
-            ],
+            recipients: vec![7, 8],
             octets: b"Subject: x\r\n\r\n.yes\r\n".to_vec(),
         })
     );
     s.server.answer(s.now, Answer::Taken);
     assert_eq!(codes(&s.said()), ["250", "250"], "what was pipelined behind it is read now");
-    assert_eq!(codes(&s.hears("RCPT TO:<bounces+8.1@in.test>\r\nDATA\r\n")), ["250", "354"]);
+    assert_eq!(codes(&s.hears("RCPT TO:<box+8@in.test>\r\nDATA\r\n")), ["250", "354"]);
     s.hears("x\r\n.\r\n");
     assert!(s.mail().is_some_and(|mail| mail.from.is_empty()));
     s.server.answer(s.now, Answer::TryLater);
@@ -93,20 +96,9 @@ fn a_mail_for_our_addresses_is_handed_over_and_answered_when_it_is_written_down(
 }
 
 #[test]
-fn all_other_addresses_are_unknown_here() {
-    for address in [
-        "answers+7.42@elsewhere.test",
-        "answers@in.test",
-        "answers+@in.test",
-        "answers+x@in.test",
-        "root@in.test",
-        "postmaster@in.test",
-        "answers-7.42@in.test",
-        "answers+7.42",
-        "someone+7.42@in.test",
-        "answers+7.42@in.test@x.test",
-        "answers+7.42%x.test@relay.test",
-    ] {
+fn an_address_that_is_unknown_here_is_refused() {
+    for address in ["root@in.test", "box+7@elsewhere.test", "box+7@in.test@x.test", "box+7%x.test@relay.test"]
+    {
         let mut s = Session::greeted();
         s.hears("MAIL FROM:<a@b.test>\r\n");
         assert_eq!(
@@ -122,7 +114,7 @@ fn all_other_addresses_are_unknown_here() {
 fn commands_out_of_order_are_refused_and_the_session_goes_on() {
     let mut s = Session::new();
     assert_eq!(codes(&s.hears("MAIL FROM:<>\r\n")), ["503"]);
-    assert_eq!(codes(&s.hears("HELO x\r\nRCPT TO:<answers+1.1@in.test>\r\nDATA\r\n")), ["250", "503", "503"]);
+    assert_eq!(codes(&s.hears("HELO x\r\nRCPT TO:<box+1@in.test>\r\nDATA\r\n")), ["250", "503", "503"]);
     assert_eq!(
         codes(&s.hears("MAIL FROM:<>\r\nMAIL FROM:<>\r\nRSET\r\nMAIL FROM:<>\r\n")),
         ["250", "503", "250", "250"]
@@ -134,7 +126,7 @@ fn commands_out_of_order_are_refused_and_the_session_goes_on() {
 fn every_limit_has_its_reply() {
     let mut s = Session::greeted();
     assert_eq!(codes(&s.hears("MAIL FROM:<> SIZE=1048577\r\nMAIL FROM:<> SIZE=1048576\r\n")), ["552", "250"]);
-    let many = "RCPT TO:<answers+1.1@in.test>\r\n".repeat(RECIPIENTS_MAX + 1);
+    let many = "RCPT TO:<box+1@in.test>\r\n".repeat(RECIPIENTS_MAX + 1);
     assert_eq!(codes(&s.hears(&many)).last(), Some(&"452"));
     s.hears("DATA\r\n");
     let line = format!("{}\r\n", "x".repeat(900));
@@ -150,12 +142,12 @@ fn every_limit_has_its_reply() {
     assert!(s.server.is_finished(), "a line without end ends the session");
 
     let mut s = Session::greeted();
-    let replies = s.hears(&"BAD\r\n".repeat(ERRORS_MAX as usize + 5));
-    assert_eq!(codes(&replies).len(), ERRORS_MAX as usize + 1);
+    let replies = s.hears(&"BAD\r\n".repeat(ERRORS_MAX + 5));
+    assert_eq!(codes(&replies).len(), ERRORS_MAX + 1);
     assert!(replies.ends_with("421 4.7.0 too many errors\r\n") && s.server.is_finished());
 
     let mut s = Session::greeted();
-    let replies = s.hears(&"NOOP\r\n".repeat(COMMANDS_MAX as usize + 5));
+    let replies = s.hears(&"NOOP\r\n".repeat(COMMANDS_MAX + 5));
     assert!(replies.ends_with("421 4.7.0 too many commands\r\n") && s.server.is_finished());
 }
 
@@ -169,7 +161,7 @@ fn who_says_nothing_for_too_long_is_sent_away() {
     assert!(s.said().starts_with("421 4.4.2") && s.server.is_finished());
 
     let mut s = Session::greeted();
-    s.hears("MAIL FROM:<>\r\nRCPT TO:<answers+1.1@in.test>\r\nDATA\r\n");
+    s.hears("MAIL FROM:<>\r\nRCPT TO:<box+1@in.test>\r\nDATA\r\n");
     s.now += MAIL_WITHIN - Duration::from_millis(1);
     s.hears("drop\r\n");
     assert_eq!(
@@ -193,8 +185,8 @@ const LINES: [&str; 17] = [
     "HELO x\r\n",
     "MAIL FROM:<a@b.test>\r\n",
     "MAIL FROM:<>\r\n",
-    "RCPT TO:<answers+1.2@in.test>\r\n",
-    "RCPT TO:<bounces+1.2@in.test>\r\n",
+    "RCPT TO:<box+1@in.test>\r\n",
+    "RCPT TO:<box+1@in.test>\r\n",
     "RCPT TO:<x@y.test>\r\n",
     "DATA\r\n",
     "Subject: x\r\n",
@@ -220,7 +212,7 @@ proptest::proptest! {
             proptest::prop_assert!(!finished || said.is_empty());
             if let Some(mail) = s.mail() {
                 proptest::prop_assert!((1..=RECIPIENTS_MAX).contains(&mail.recipients.len()));
-                proptest::prop_assert!(mail.recipients.iter().all(|recipient| recipient.alert == AlertNo(1)));
+                proptest::prop_assert!(mail.recipients.iter().all(|recipient| *recipient == 1));
                 proptest::prop_assert!(s.mail().is_none() && !s.server.wants_input());
                 s.server.answer(s.now, Answer::Taken);
                 proptest::prop_assert!(s.said().starts_with("250 "));
