@@ -1,10 +1,10 @@
 //! What comes of a mail: read, written down, counted.
 
-use super::machine::Answer;
 use super::read::{Reading, read};
 use super::{Clock, Mail, SmtpDeps};
 use bus::{BusError, Topic};
 use records::{OUTCOMES, Outcome, encode_outcomes};
+use smtp::server::Answer;
 use std::sync::Arc;
 
 /// Writes outcomes down.

@@ -4,14 +4,12 @@
 //! which. What a mail says is on the bus before the client hears `250`. Nothing is relayed, nothing is stored.
 //!
 //! ```text
-//! machine   the protocol: octets and instants in, whole mails out
 //! read      what a mail says: an answer, a report, nothing
 //! desk      it is written down and counted
 //! serve     sockets
 //! ```
 
 mod desk;
-mod machine;
 mod read;
 mod serve;
 mod tag;
@@ -34,7 +32,7 @@ const RECIPIENTS_MAX: usize = 10;
 const DOMAIN_OCTETS_MAX: usize = 190;
 
 /// A mail for our addresses.
-type Mail = machine::Mail<tag::Recipient>;
+type Mail = smtp::server::Mail<tag::Recipient>;
 
 /// The wall clock as a function, so that tests own time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;

@@ -1,10 +1,10 @@
 //! Listens, and drives a machine for each connection.
 
 use super::desk::Desk;
-use super::machine::{Event, Limits, Options, Server};
 use super::tag::TaggedAddresses;
 use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
 use net::{Link, Listener, Machine, Stream};
+use smtp::server::{Event, Limits, Options, Server};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

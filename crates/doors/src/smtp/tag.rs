@@ -1,7 +1,7 @@
 //! Reading the tags that our own mails carried: made elsewhere, under a secret this door never sees.
 
-use super::machine::RecipientPolicy;
 use records::{AlertNo, EndpointNo};
+use smtp::server::RecipientPolicy;
 use std::sync::Arc;
 
 /// What a tagged address is for.

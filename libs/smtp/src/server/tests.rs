@@ -1,5 +1,4 @@
 use super::*;
-use net::Machine;
 
 /// Mailboxes in tests: `box+NUMBER@in.test`.
 struct Boxes;

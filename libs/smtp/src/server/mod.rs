@@ -162,6 +162,55 @@ impl<P: RecipientPolicy> Server<P> {
         self.finish("421 4.3.2 the service is stopping");
     }
 
+    /// Octets from the client, in the order they came. Half a command and half a mail are kept, within the limits.
+    pub fn handle_input(&mut self, now: Instant, input: &[u8]) {
+        if !matches!(self.reading, Reading::Finished) {
+            self.input.extend_from_slice(input);
+            self.read(now);
+        }
+    }
+
+    /// Takes the time; does nothing before [`Server::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.deadline && !matches!(self.reading, Reading::Waiting) {
+            self.finish("421 4.4.2 nothing came for too long");
+        }
+    }
+
+    /// Nothing more will come from the client, and nothing more reaches it.
+    pub fn handle_eof(&mut self) {
+        self.reading = Reading::Finished;
+    }
+
+    /// Appends all octets that wait for the client to `output`.
+    pub fn poll_transmit(&mut self, output: &mut Vec<u8>) {
+        output.append(&mut self.output);
+    }
+
+    /// When [`Server::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.reading {
+            Reading::Commands | Reading::Data(_) => Some(self.deadline),
+            Reading::Waiting | Reading::Finished => None,
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event<P::Recipient>> {
+        self.events.pop_front()
+    }
+
+    /// Whether to read from the client: not while it waits for what becomes of a mail, nor while too much output waits
+    /// for it.
+    pub fn wants_input(&self) -> bool {
+        matches!(self.reading, Reading::Commands | Reading::Data(_)) && self.output.len() < OUTPUT_OCTETS_MAX
+    }
+
+    /// Nothing more will be said or understood: once the output is written, the connection ends.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.reading, Reading::Finished)
+    }
+
     fn read(&mut self, now: Instant) {
         let mut from = 0;
         loop {
@@ -309,52 +358,5 @@ impl<P: RecipientPolicy> Server<P> {
             self.say(reply);
             self.reading = Reading::Finished;
         }
-    }
-}
-
-impl<P: RecipientPolicy> net::Machine for Server<P> {
-    type Event<'a>
-        = Event<P::Recipient>
-    where
-        P: 'a;
-
-    fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        if !matches!(self.reading, Reading::Finished) {
-            self.input.extend_from_slice(input);
-            self.read(now);
-        }
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        if now >= self.deadline && !matches!(self.reading, Reading::Waiting) {
-            self.finish("421 4.4.2 nothing came for too long");
-        }
-    }
-
-    fn handle_eof(&mut self, _now: Instant) {
-        self.reading = Reading::Finished;
-    }
-
-    fn poll_transmit(&mut self, output: &mut Vec<u8>) {
-        output.append(&mut self.output);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        match self.reading {
-            Reading::Commands | Reading::Data(_) => Some(self.deadline),
-            Reading::Waiting | Reading::Finished => None,
-        }
-    }
-
-    fn poll_event(&mut self) -> Option<Event<P::Recipient>> {
-        self.events.pop_front()
-    }
-
-    fn wants_input(&self) -> bool {
-        matches!(self.reading, Reading::Commands | Reading::Data(_)) && self.output.len() < OUTPUT_OCTETS_MAX
-    }
-
-    fn is_finished(&self) -> bool {
-        matches!(self.reading, Reading::Finished)
     }
 }
