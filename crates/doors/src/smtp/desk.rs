@@ -4,7 +4,7 @@ use super::read::{Reading, read};
 use super::{Clock, Mail, SmtpDeps};
 use bus::{BusError, Topic};
 use records::{OUTCOMES, Outcome, encode_outcomes};
-use smtp::server::Answer;
+use smtp::server::Disposition;
 use std::sync::Arc;
 
 /// Writes outcomes down.
@@ -20,7 +20,7 @@ impl Desk {
     }
 
     /// Takes a mail; answers when what it says is on disk.
-    pub(super) async fn take(&self, mail: &Mail) -> Answer {
+    pub(super) async fn take(&self, mail: &Mail) -> Disposition {
         let mut outcomes = Vec::new();
         for reading in read(mail, (self.clock)()) {
             match reading {
@@ -35,15 +35,15 @@ impl Desk {
             }
         }
         if outcomes.is_empty() {
-            return Answer::Taken;
+            return Disposition::Accepted;
         }
         match self.outcomes.append(&[&encode_outcomes(&outcomes)]).await {
-            Ok(_) => Answer::Taken,
+            Ok(_) => Disposition::Accepted,
             Err(error) => {
                 tracing::error!(%error, "a mail's outcome cannot be written down: its sender will try again");
                 match error {
-                    BusError::DiskFull { .. } => Answer::Full,
-                    _ => Answer::TryLater,
+                    BusError::DiskFull { .. } => Disposition::NoStorage,
+                    _ => Disposition::LocalError,
                 }
             }
         }

@@ -110,8 +110,8 @@ async fn talk(
         server.handle_timeout(now);
         while let Some(Event::Mail(mail)) = server.poll_event() {
             // The client waits for its reply, so nothing else of it waits here.
-            let answer = desk.take(&mail).await;
-            server.answer(Instant::now(), answer);
+            let disposition = desk.take(&mail).await;
+            server.finish_mail(Instant::now(), disposition);
         }
         link.fill(&mut server);
         if server.is_finished() {

@@ -6,7 +6,8 @@ use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
 use net::{TlsClient, TlsClientSettings};
 use settings::Secret;
-use smtp::client::{Options, Path, Timeouts, Tls};
+use smtp::client::{Options, Timeouts, Tls};
+use smtp::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,48 +1,53 @@
-//! An SMTP server without sockets or clock (RFC 5321), for whoever takes mail for addresses of its own.
+//! SMTP server machine (RFC 5321): octets and instants in, octets, whole mails and deadlines out.
 //!
-//! Nothing is relayed and nothing is stored here: a [`RecipientPolicy`] says which addresses are taken, a whole mail is an
-//! [`Event`], and the client gets no reply to it, and is not listened to, until [`Server::answer`] says what became of it.
+//! Nothing is relayed and nothing is stored: a [`RecipientPolicy`] decides which addresses are taken, and a whole mail is an
+//! [`Event`]. Its reply waits for [`Server::finish_mail`], and no octet behind it is read before.
+//!
+//! Offered are PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and ENHANCEDSTATUSCODES
+//! (RFC 2034); neither STARTTLS nor AUTH.
 
 mod command;
-mod incoming;
+mod replies;
 #[cfg(test)]
 mod tests;
 
-use command::{Command, NotACommand};
-use incoming::Incoming;
+pub use command::{Command, CommandError};
+
+use crate::content::DataReader;
+use crate::extensions::Extensions;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A command line is at most so many octets with its end: RFC 5321 §4.5.3.1.4 says 512, extensions add to it.
+/// Octets of a command line at most, its end included: RFC 5321 §4.5.3.1.4 says 512, extensions add to it.
 pub const COMMAND_OCTETS_MAX: usize = 2048;
 /// Output that waits beyond this stops reading.
 const OUTPUT_OCTETS_MAX: usize = 64 * 1024;
 
-/// How a server is.
+/// Settings of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Its name in the greeting and in the reply to EHLO: a domain (RFC 5321 §4.2).
     pub hostname: String,
-    /// Named after the word ESMTP of the greeting.
+    /// Product name behind the word ESMTP of the greeting.
     pub software: &'static str,
-    /// What one client may use.
+    /// Limits of one session.
     pub limits: Limits,
 }
 
-/// What one client may use.
+/// Limits of one session; what is over one gets its reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Octets of a mail, dots taken off; offered as SIZE (RFC 1870).
+    /// Octets of a mail at most, without stuffed dots; offered as SIZE (RFC 1870). 1 MiB by default.
     pub mail_octets_max: usize,
-    /// Recipients of a mail. RFC 5321 §4.5.3.1.8 asks for at least 100 of a server for everybody.
+    /// Recipients of a mail at most: 100 by default, as RFC 5321 §4.5.3.1.8 asks of a server for everybody.
     pub recipients_max: usize,
-    /// So many errors end a session.
+    /// A session ends with so many errors; 10 by default.
     pub errors_max: u32,
-    /// So many commands end a session.
+    /// A session ends behind so many commands; 10,000 by default.
     pub commands_max: u32,
-    /// A command must be whole within this (RFC 5321 §4.5.3.2.7).
+    /// Time until a command is whole (RFC 5321 §4.5.3.2.7); 5 minutes by default.
     pub command_within: Duration,
-    /// A mail must be whole within this.
+    /// Time until a mail is whole, from DATA on; 10 minutes by default.
     pub mail_within: Duration,
 }
 
@@ -64,7 +69,8 @@ pub trait RecipientPolicy {
     /// A recipient as the caller knows it; handed back with the mail.
     type Recipient;
 
-    /// The recipient behind an address of RCPT; nothing for one that is unknown here.
+    /// The recipient behind an address of RCPT, which has neither controls nor angle brackets; `None` for an address that
+    /// is unknown here.
     fn resolve(&self, address: &str) -> Option<Self::Recipient>;
 }
 
@@ -75,43 +81,43 @@ pub struct Mail<R> {
     pub from: String,
     /// At least one.
     pub recipients: Vec<R>,
-    /// Headers and body, dots taken off.
+    /// Headers and body, without stuffed dots, at most [`Limits::mail_octets_max`].
     pub octets: Vec<u8>,
 }
 
-/// What the machine tells its caller.
+/// Event for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<R> {
-    /// A mail came; say what became of it by [`Server::answer`].
+    /// A whole mail came; its reply waits for [`Server::finish_mail`].
     Mail(Mail<R>),
 }
 
-/// What became of a mail.
+/// Result of a mail, for the reply to its end of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// What it says is on disk.
-    Taken,
-    /// It could not be written down.
-    TryLater,
-    /// There is no room for it now.
-    Full,
+pub enum Disposition {
+    /// 250: the server is responsible for it now.
+    Accepted,
+    /// 451: an error of the server; the client may try again later.
+    LocalError,
+    /// 452: no storage; the client may try again later.
+    NoStorage,
 }
 
-/// What the next octets are.
+/// Meaning of the next octets.
 #[derive(Debug)]
-enum Reading {
+enum State {
     Commands,
-    Data(Incoming),
-    /// The caller has a mail.
+    Data(DataReader),
+    /// None are read: the caller has a mail.
     Waiting,
     Finished,
 }
 
-/// The machine.
+/// Session of a server with one client.
 pub struct Server<P: RecipientPolicy> {
     options: Options,
     policy: P,
-    reading: Reading,
+    state: State,
     input: Vec<u8>,
     output: Vec<u8>,
     greeted: bool,
@@ -128,7 +134,7 @@ impl<P: RecipientPolicy> Server<P> {
     pub fn new(options: Options, policy: P, now: Instant) -> Server<P> {
         Server {
             policy,
-            reading: Reading::Commands,
+            state: State::Commands,
             input: Vec::new(),
             output: format!("220 {} ESMTP {}\r\n", options.hostname, options.software).into_bytes(),
             greeted: false,
@@ -142,44 +148,44 @@ impl<P: RecipientPolicy> Server<P> {
         }
     }
 
-    /// Says what became of the mail of the last event.
-    pub fn answer(&mut self, now: Instant, answer: Answer) {
-        if !matches!(self.reading, Reading::Waiting) {
+    /// Replies to the mail of the last event, and reads on. Without such a mail it does nothing.
+    pub fn finish_mail(&mut self, now: Instant, disposition: Disposition) {
+        if !matches!(self.state, State::Waiting) {
             return;
         }
-        self.reading = Reading::Commands;
+        self.state = State::Commands;
         self.deadline = now + self.options.limits.command_within;
-        self.say(match answer {
-            Answer::Taken => "250 2.0.0 taken",
-            Answer::TryLater => "451 4.3.0 it could not be written down, try later",
-            Answer::Full => "452 4.3.1 there is no room for it now, try later",
+        self.reply(match disposition {
+            Disposition::Accepted => replies::ACCEPTED,
+            Disposition::LocalError => replies::LOCAL_ERROR,
+            Disposition::NoStorage => replies::NO_STORAGE,
         });
         self.read(now);
     }
 
-    /// Ends the session: the server is stopping.
+    /// Ends the session with 421: the server is stopping.
     pub fn stop(&mut self) {
-        self.finish("421 4.3.2 the service is stopping");
+        self.end(replies::STOPPING);
     }
 
-    /// Octets from the client, in the order they came. Half a command and half a mail are kept, within the limits.
+    /// Octets of the client, in the order they came, cut anywhere.
     pub fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        if !matches!(self.reading, Reading::Finished) {
+        if !matches!(self.state, State::Finished) {
             self.input.extend_from_slice(input);
             self.read(now);
         }
     }
 
-    /// Takes the time; does nothing before [`Server::poll_timeout`].
+    /// Ends a session that is silent for too long; does nothing before [`Server::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
-        if now >= self.deadline && !matches!(self.reading, Reading::Waiting) {
-            self.finish("421 4.4.2 nothing came for too long");
+        if now >= self.deadline && !matches!(self.state, State::Waiting) {
+            self.end(replies::TIMED_OUT);
         }
     }
 
     /// Nothing more will come from the client, and nothing more reaches it.
     pub fn handle_eof(&mut self) {
-        self.reading = Reading::Finished;
+        self.state = State::Finished;
     }
 
     /// Appends all octets that wait for the client to `output`.
@@ -187,15 +193,15 @@ impl<P: RecipientPolicy> Server<P> {
         output.append(&mut self.output);
     }
 
-    /// When [`Server::handle_timeout`] wants to be called.
+    /// When to call [`Server::handle_timeout`]; may change with any other call.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match self.reading {
-            Reading::Commands | Reading::Data(_) => Some(self.deadline),
-            Reading::Waiting | Reading::Finished => None,
+        match self.state {
+            State::Commands | State::Data(_) => Some(self.deadline),
+            State::Waiting | State::Finished => None,
         }
     }
 
-    /// The next event.
+    /// The next event; poll until there is none after each input.
     pub fn poll_event(&mut self) -> Option<Event<P::Recipient>> {
         self.events.pop_front()
     }
@@ -203,136 +209,143 @@ impl<P: RecipientPolicy> Server<P> {
     /// Whether to read from the client: not while it waits for what becomes of a mail, nor while too much output waits
     /// for it.
     pub fn wants_input(&self) -> bool {
-        matches!(self.reading, Reading::Commands | Reading::Data(_)) && self.output.len() < OUTPUT_OCTETS_MAX
+        matches!(self.state, State::Commands | State::Data(_)) && self.output.len() < OUTPUT_OCTETS_MAX
     }
 
-    /// Nothing more will be said or understood: once the output is written, the connection ends.
+    /// The session is over: once the output is written, the connection is to be closed.
     pub fn is_finished(&self) -> bool {
-        matches!(self.reading, Reading::Finished)
+        matches!(self.state, State::Finished)
     }
 
     fn read(&mut self, now: Instant) {
+        let mut input = std::mem::take(&mut self.input);
         let mut from = 0;
-        loop {
-            let rest = self.input.get(from..).unwrap_or_default();
-            let taken = match &mut self.reading {
-                Reading::Waiting | Reading::Finished => None,
-                Reading::Commands => match rest.iter().position(|&octet| octet == b'\n') {
-                    Some(at) => {
-                        let line = rest[..at].to_vec();
-                        self.handle_line(&line, now);
-                        Some(at + 1)
-                    }
-                    None if rest.len() > COMMAND_OCTETS_MAX => {
-                        self.finish("500 5.5.2 line too long");
-                        None
-                    }
-                    None => None,
-                },
-                Reading::Data(incoming) => incoming.take(rest).map(|(taken, over)| {
-                    if over {
-                        self.end_of_data(now);
-                    }
-                    taken
-                }),
-            };
-            match taken {
-                Some(taken) => from += taken,
-                None => break,
+        while let Some(taken) = self.read_next(&input[from..], now) {
+            from += taken;
+        }
+        input.drain(..from);
+        self.input = input;
+    }
+
+    /// Handles the next command or piece of a message: its octets; `None` if more must come first, or none are read now.
+    fn read_next(&mut self, rest: &[u8], now: Instant) -> Option<usize> {
+        match &mut self.state {
+            State::Waiting | State::Finished => None,
+            State::Commands => match rest.iter().position(|&octet| octet == b'\n') {
+                Some(at) => {
+                    self.handle_line(&rest[..at], now);
+                    Some(at + 1)
+                }
+                None if rest.len() > COMMAND_OCTETS_MAX => {
+                    self.end(replies::LINE_TOO_LONG);
+                    None
+                }
+                None => None,
+            },
+            State::Data(reader) => {
+                let (taken, is_over) = reader.take(rest)?;
+                if is_over {
+                    self.end_of_data(now);
+                }
+                Some(taken)
             }
         }
-        self.input.drain(..from.min(self.input.len()));
     }
 
     fn handle_line(&mut self, line: &[u8], now: Instant) {
         self.deadline = now + self.options.limits.command_within;
         self.commands += 1;
         if line.len() >= COMMAND_OCTETS_MAX {
-            return self.refuse("500 5.5.2 line too long");
+            return self.reject(replies::LINE_TOO_LONG);
         }
         if self.commands > self.options.limits.commands_max {
-            return self.finish("421 4.7.0 too many commands");
+            return self.end(replies::TOO_MANY_COMMANDS);
         }
         match Command::parse(line.strip_suffix(b"\r").unwrap_or(line)) {
-            Ok(command) => self.obey(command, now),
-            Err(NotACommand(reply)) => self.refuse(reply),
+            Ok(command) => self.handle_command(command, now),
+            Err(CommandError(reply)) => self.reject(reply),
         }
     }
 
-    fn obey(&mut self, command: Command<'_>, now: Instant) {
+    fn handle_command(&mut self, command: Command<'_>, now: Instant) {
         match command {
             Command::Ehlo => {
                 self.reset();
                 self.greeted = true;
-                let reply = format!(
-                    "250-{}\r\n250-PIPELINING\r\n250-SIZE {}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 ENHANCEDSTATUSCODES",
-                    self.options.hostname, self.options.limits.mail_octets_max
-                );
-                self.say(&reply);
+                let extensions = Extensions {
+                    pipelining: true,
+                    size: true,
+                    size_max: self.options.limits.mail_octets_max as u64,
+                    eight_bit: true,
+                    utf8: true,
+                    enhanced_codes: true,
+                    ..Extensions::default()
+                };
+                extensions.push_reply(&mut self.output, &self.options.hostname);
             }
             Command::Helo => {
                 self.reset();
                 self.greeted = true;
-                self.say(&format!("250 {}", self.options.hostname));
+                self.reply(&format!("250 {}", self.options.hostname));
             }
             Command::Mail { from, size } => self.mail(from, size),
             Command::Rcpt { to } => self.rcpt(to),
-            Command::Data if self.recipients.is_empty() => self.refuse("503 5.5.1 first MAIL and RCPT"),
+            Command::Data if self.recipients.is_empty() => self.reject(replies::RECIPIENT_FIRST),
             Command::Data => {
-                self.reading = Reading::Data(Incoming::new(self.options.limits.mail_octets_max));
+                self.state = State::Data(DataReader::new(self.options.limits.mail_octets_max));
                 self.deadline = now + self.options.limits.mail_within;
-                self.say("354 end with a dot on a line of its own");
+                self.reply(replies::START_INPUT);
             }
             Command::Rset => {
                 self.reset();
-                self.say("250 2.0.0 forgotten");
+                self.reply(replies::RESET);
             }
-            Command::Noop => self.say("250 2.0.0 nothing done"),
-            Command::Verify => self.say("252 2.1.5 try and see"),
-            Command::Quit => self.finish("221 2.0.0 goodbye"),
+            Command::Noop => self.reply(replies::NOOP),
+            Command::Verify => self.reply(replies::CANNOT_VERIFY),
+            Command::Quit => self.end(replies::CLOSING),
         }
     }
 
     fn mail(&mut self, from: &str, size: u64) {
         if !self.greeted {
-            return self.refuse("503 5.5.1 first EHLO");
+            return self.reject(replies::HELLO_FIRST);
         }
         if self.sender.is_some() {
-            return self.refuse("503 5.5.1 one sender at a time");
+            return self.reject(replies::NESTED_MAIL);
         }
         if size > self.options.limits.mail_octets_max as u64 {
-            return self.refuse("552 5.3.4 larger than this server takes");
+            return self.reject(replies::TOO_LARGE);
         }
         self.sender = Some(from.to_owned());
-        self.say("250 2.1.0 ok");
+        self.reply(replies::SENDER_OK);
     }
 
     fn rcpt(&mut self, to: &str) {
         if self.sender.is_none() {
-            return self.refuse("503 5.5.1 first MAIL");
+            return self.reject(replies::MAIL_FIRST);
         }
         if self.recipients.len() >= self.options.limits.recipients_max {
-            return self.refuse("452 4.5.3 too many recipients");
+            return self.reject(replies::TOO_MANY_RECIPIENTS);
         }
         match self.policy.resolve(to) {
             Some(recipient) => {
                 self.recipients.push(recipient);
-                self.say("250 2.1.5 ok");
+                self.reply(replies::RECIPIENT_OK);
             }
-            None => self.refuse("550 5.1.1 no such address here"),
+            None => self.reject(replies::NO_SUCH_ADDRESS),
         }
     }
 
     fn end_of_data(&mut self, now: Instant) {
-        let Reading::Data(incoming) = std::mem::replace(&mut self.reading, Reading::Commands) else { return };
+        let State::Data(reader) = std::mem::replace(&mut self.state, State::Commands) else { return };
         self.deadline = now + self.options.limits.command_within;
         let from = self.sender.take().unwrap_or_default();
         let recipients = std::mem::take(&mut self.recipients);
-        if incoming.too_large {
-            return self.refuse("552 5.3.4 larger than this server takes");
+        if reader.too_large {
+            return self.reject(replies::TOO_LARGE);
         }
-        self.reading = Reading::Waiting;
-        self.events.push_back(Event::Mail(Mail { from, recipients, octets: incoming.octets }));
+        self.state = State::Waiting;
+        self.events.push_back(Event::Mail(Mail { from, recipients, octets: reader.octets }));
     }
 
     fn reset(&mut self) {
@@ -340,23 +353,23 @@ impl<P: RecipientPolicy> Server<P> {
         self.recipients.clear();
     }
 
-    fn say(&mut self, reply: &str) {
+    fn reply(&mut self, reply: &str) {
         self.output.extend_from_slice(reply.as_bytes());
         self.output.extend_from_slice(b"\r\n");
     }
 
-    fn refuse(&mut self, reply: &str) {
-        self.say(reply);
+    fn reject(&mut self, reply: &str) {
+        self.reply(reply);
         self.errors += 1;
         if self.errors >= self.options.limits.errors_max {
-            self.finish("421 4.7.0 too many errors");
+            self.end(replies::TOO_MANY_ERRORS);
         }
     }
 
-    fn finish(&mut self, reply: &str) {
-        if !matches!(self.reading, Reading::Finished) {
-            self.say(reply);
-            self.reading = Reading::Finished;
+    fn end(&mut self, reply: &str) {
+        if !matches!(self.state, State::Finished) {
+            self.reply(reply);
+            self.state = State::Finished;
         }
     }
 }

@@ -29,22 +29,22 @@ impl Session {
         let limits = Limits { recipients_max: RECIPIENTS_MAX, ..Limits::default() };
         let options = Options { hostname: "in.test".to_owned(), software: "Campanile", limits };
         let mut session = Session { server: Server::new(options, Boxes, now), now };
-        assert_eq!(session.said(), "220 in.test ESMTP Campanile\r\n");
+        assert_eq!(session.written(), "220 in.test ESMTP Campanile\r\n");
         session
     }
 
     fn greeted() -> Session {
         let mut session = Session::new();
-        assert!(session.hears("EHLO mx.test\r\n").contains("250-PIPELINING\r\n250-SIZE 1048576\r\n"));
+        assert!(session.receive("EHLO mx.test\r\n").contains("250-PIPELINING\r\n250-SIZE 1048576\r\n"));
         session
     }
 
-    fn hears(&mut self, octets: &str) -> String {
+    fn receive(&mut self, octets: &str) -> String {
         self.server.handle_input(self.now, octets.as_bytes());
-        self.said()
+        self.written()
     }
 
-    fn said(&mut self) -> String {
+    fn written(&mut self) -> String {
         let mut output = Vec::new();
         self.server.poll_transmit(&mut output);
         String::from_utf8(output).unwrap()
@@ -68,9 +68,9 @@ fn codes(replies: &str) -> Vec<&str> {
 fn a_mail_for_our_addresses_is_handed_over_and_answered_when_it_is_written_down() {
     let mut s = Session::greeted();
     let group = "MAIL FROM:<anna@people.test> SIZE=100\r\nRCPT TO:<box+7@in.test>\r\nRCPT TO:<box+8@in.test>\r\nDATA\r\n";
-    assert_eq!(codes(&s.hears(group)), ["250", "250", "250", "354"]);
+    assert_eq!(codes(&s.receive(group)), ["250", "250", "250", "354"]);
     assert_eq!(
-        s.hears("Subject: x\r\n\r\n..yes\r\n.\r\nMAIL FROM:<>\r\n"),
+        s.receive("Subject: x\r\n\r\n..yes\r\n.\r\nMAIL FROM:<>\r\n"),
         "",
         "the reply waits for the disk"
     );
@@ -83,14 +83,14 @@ fn a_mail_for_our_addresses_is_handed_over_and_answered_when_it_is_written_down(
             octets: b"Subject: x\r\n\r\n.yes\r\n".to_vec(),
         })
     );
-    s.server.answer(s.now, Answer::Taken);
-    assert_eq!(codes(&s.said()), ["250", "250"], "what was pipelined behind it is read now");
-    assert_eq!(codes(&s.hears("RCPT TO:<box+8@in.test>\r\nDATA\r\n")), ["250", "354"]);
-    s.hears("x\r\n.\r\n");
+    s.server.finish_mail(s.now, Disposition::Accepted);
+    assert_eq!(codes(&s.written()), ["250", "250"], "what was pipelined behind it is read now");
+    assert_eq!(codes(&s.receive("RCPT TO:<box+8@in.test>\r\nDATA\r\n")), ["250", "354"]);
+    s.receive("x\r\n.\r\n");
     assert!(s.mail().is_some_and(|mail| mail.from.is_empty()));
-    s.server.answer(s.now, Answer::TryLater);
-    assert_eq!(codes(&s.said()), ["451"]);
-    assert_eq!(s.hears("QUIT\r\n"), "221 2.0.0 goodbye\r\n");
+    s.server.finish_mail(s.now, Disposition::LocalError);
+    assert_eq!(codes(&s.written()), ["451"]);
+    assert_eq!(s.receive("QUIT\r\n"), "221 2.0.0 goodbye\r\n");
     assert!(s.server.is_finished());
 }
 
@@ -99,70 +99,73 @@ fn an_address_that_is_unknown_here_is_refused() {
     for address in ["root@in.test", "box+7@elsewhere.test", "box+7@in.test@x.test", "box+7%x.test@relay.test"]
     {
         let mut s = Session::greeted();
-        s.hears("MAIL FROM:<a@b.test>\r\n");
+        s.receive("MAIL FROM:<a@b.test>\r\n");
         assert_eq!(
-            s.hears(&format!("RCPT TO:<{address}>\r\n")),
+            s.receive(&format!("RCPT TO:<{address}>\r\n")),
             "550 5.1.1 no such address here\r\n",
             "{address}"
         );
-        assert_eq!(codes(&s.hears("DATA\r\n")), ["503"], "{address}");
+        assert_eq!(codes(&s.receive("DATA\r\n")), ["503"], "{address}");
     }
 }
 
 #[test]
 fn commands_out_of_order_are_refused_and_the_session_goes_on() {
     let mut s = Session::new();
-    assert_eq!(codes(&s.hears("MAIL FROM:<>\r\n")), ["503"]);
-    assert_eq!(codes(&s.hears("HELO x\r\nRCPT TO:<box+1@in.test>\r\nDATA\r\n")), ["250", "503", "503"]);
+    assert_eq!(codes(&s.receive("MAIL FROM:<>\r\n")), ["503"]);
+    assert_eq!(codes(&s.receive("HELO x\r\nRCPT TO:<box+1@in.test>\r\nDATA\r\n")), ["250", "503", "503"]);
     assert_eq!(
-        codes(&s.hears("MAIL FROM:<>\r\nMAIL FROM:<>\r\nRSET\r\nMAIL FROM:<>\r\n")),
+        codes(&s.receive("MAIL FROM:<>\r\nMAIL FROM:<>\r\nRSET\r\nMAIL FROM:<>\r\n")),
         ["250", "503", "250", "250"]
     );
-    assert_eq!(codes(&s.hears("NOOP\r\nVRFY x\r\nXYZ\r\n")), ["250", "252", "500"]);
+    assert_eq!(codes(&s.receive("NOOP\r\nVRFY x\r\nXYZ\r\n")), ["250", "252", "500"]);
 }
 
 #[test]
 fn every_limit_has_its_reply() {
     let mut s = Session::greeted();
-    assert_eq!(codes(&s.hears("MAIL FROM:<> SIZE=1048577\r\nMAIL FROM:<> SIZE=1048576\r\n")), ["552", "250"]);
+    assert_eq!(
+        codes(&s.receive("MAIL FROM:<> SIZE=1048577\r\nMAIL FROM:<> SIZE=1048576\r\n")),
+        ["552", "250"]
+    );
     let many = "RCPT TO:<box+1@in.test>\r\n".repeat(RECIPIENTS_MAX + 1);
-    assert_eq!(codes(&s.hears(&many)).last(), Some(&"452"));
-    s.hears("DATA\r\n");
+    assert_eq!(codes(&s.receive(&many)).last(), Some(&"452"));
+    s.receive("DATA\r\n");
     let line = format!("{}\r\n", "x".repeat(900));
     for _ in 0..=MAIL_OCTETS_MAX / line.len() {
-        assert_eq!(s.hears(&line), "");
+        assert_eq!(s.receive(&line), "");
     }
-    assert_eq!(codes(&s.hears(".\r\n")), ["552"]);
+    assert_eq!(codes(&s.receive(".\r\n")), ["552"]);
     assert_eq!(s.mail(), None);
 
     let mut s = Session::greeted();
-    assert_eq!(codes(&s.hears(&format!("NOOP {}\r\n", "x".repeat(COMMAND_OCTETS_MAX)))), ["500"]);
-    assert_eq!(s.hears(&"x".repeat(COMMAND_OCTETS_MAX + 1)), "500 5.5.2 line too long\r\n");
+    assert_eq!(codes(&s.receive(&format!("NOOP {}\r\n", "x".repeat(COMMAND_OCTETS_MAX)))), ["500"]);
+    assert_eq!(s.receive(&"x".repeat(COMMAND_OCTETS_MAX + 1)), "500 5.5.2 line too long\r\n");
     assert!(s.server.is_finished(), "a line without end ends the session");
 
     let mut s = Session::greeted();
-    let replies = s.hears(&"BAD\r\n".repeat(ERRORS_MAX + 5));
+    let replies = s.receive(&"BAD\r\n".repeat(ERRORS_MAX + 5));
     assert_eq!(codes(&replies).len(), ERRORS_MAX + 1);
     assert!(replies.ends_with("421 4.7.0 too many errors\r\n") && s.server.is_finished());
 
     let mut s = Session::greeted();
-    let replies = s.hears(&"NOOP\r\n".repeat(COMMANDS_MAX + 5));
+    let replies = s.receive(&"NOOP\r\n".repeat(COMMANDS_MAX + 5));
     assert!(replies.ends_with("421 4.7.0 too many commands\r\n") && s.server.is_finished());
 }
 
 #[test]
-fn who_says_nothing_for_too_long_is_sent_away() {
+fn a_client_that_is_silent_for_too_long_is_disconnected() {
     let mut s = Session::greeted();
     assert_eq!(s.server.poll_timeout(), Some(s.now + COMMAND_WITHIN));
     s.server.handle_timeout(s.now + COMMAND_WITHIN - Duration::from_millis(1));
-    assert_eq!(s.said(), "");
+    assert_eq!(s.written(), "");
     s.server.handle_timeout(s.now + COMMAND_WITHIN);
-    assert!(s.said().starts_with("421 4.4.2") && s.server.is_finished());
+    assert!(s.written().starts_with("421 4.4.2") && s.server.is_finished());
 
     let mut s = Session::greeted();
-    s.hears("MAIL FROM:<>\r\nRCPT TO:<box+1@in.test>\r\nDATA\r\n");
+    s.receive("MAIL FROM:<>\r\nRCPT TO:<box+1@in.test>\r\nDATA\r\n");
     s.now += MAIL_WITHIN - Duration::from_millis(1);
-    s.hears("drop\r\n");
+    s.receive("drop\r\n");
     assert_eq!(
         s.server.poll_timeout(),
         Some(s.now + Duration::from_millis(1)),
@@ -171,12 +174,12 @@ fn who_says_nothing_for_too_long_is_sent_away() {
 }
 
 #[test]
-fn a_stop_is_said_once() {
+fn a_stop_is_announced_once() {
     let mut s = Session::greeted();
     s.server.stop();
     s.server.stop();
-    assert_eq!(s.said(), "421 4.3.2 the service is stopping\r\n");
-    assert_eq!(s.hears("NOOP\r\n"), "");
+    assert_eq!(s.written(), "421 4.3.2 the service is stopping\r\n");
+    assert_eq!(s.receive("NOOP\r\n"), "");
 }
 
 const LINES: [&str; 17] = [
@@ -203,18 +206,18 @@ proptest::proptest! {
     /// Whatever a client says, in whatever pieces: mails have our recipients and are handed over one at a time, and a
     /// session that has ended says nothing more.
     #[test]
-    fn no_client_can_confuse_the_door(lines in proptest::collection::vec(0..LINES.len(), 0..80)) {
+    fn no_client_can_confuse_the_server(lines in proptest::collection::vec(0..LINES.len(), 0..80)) {
         let mut s = Session::new();
         for line in lines {
             let finished = s.server.is_finished();
-            let said = s.hears(LINES[line]);
-            proptest::prop_assert!(!finished || said.is_empty());
+            let written = s.receive(LINES[line]);
+            proptest::prop_assert!(!finished || written.is_empty());
             if let Some(mail) = s.mail() {
                 proptest::prop_assert!((1..=RECIPIENTS_MAX).contains(&mail.recipients.len()));
                 proptest::prop_assert!(mail.recipients.iter().all(|recipient| *recipient == 1));
                 proptest::prop_assert!(s.mail().is_none() && !s.server.wants_input());
-                s.server.answer(s.now, Answer::Taken);
-                proptest::prop_assert!(s.said().starts_with("250 "));
+                s.server.finish_mail(s.now, Disposition::Accepted);
+                proptest::prop_assert!(s.written().starts_with("250 "));
             }
         }
     }

@@ -11,7 +11,8 @@ use answering::Ways;
 use mail_builder::headers::date::Date;
 use records::{Body, Entry, Segment, Timestamp};
 use rustc_hash::FxHashMap;
-use smtp::client::{Path, Transaction};
+use smtp::client::Transaction;
+use smtp::path::Path;
 use template::{Source, Template};
 
 /// A mail is at most so many octets: what a segment may hold, encoded in the worst way.

@@ -118,7 +118,7 @@ async fn talk(mut stream: Stream, manners: Manners, state: &State) {
             stream = secured;
         }
         match stream.read(&mut buffer).await {
-            Ok(read) if read > 0 => model.hear(&buffer[..read]),
+            Ok(read) if read > 0 => model.receive(&buffer[..read]),
             _ => return,
         }
     }
