@@ -1,15 +1,17 @@
-//! The SMTP door: takes replies and bounces to the mails that went out, and nothing else.
+//! SMTP door: takes replies and bounces to the mails that went out, and nothing else.
 //!
-//! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a [`TagReader`] says
-//! which. What a mail says is on the bus before the client hears `250`. Nothing is relayed, nothing is stored.
+//! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a [`TagReader`] finds it.
+//! The outcome of a mail is on the bus before the client gets `250`. Nothing is relayed, nothing is stored. The protocol is
+//! the server machine of `libs/smtp`.
 //!
 //! ```text
-//! read      what a mail says: an answer, a report, nothing
-//! desk      it is written down and counted
-//! serve     sockets
+//! tag            tagged addresses: the machine's recipient policy
+//! read           a mail as an answer, a report, or nothing
+//! inbound_mail   appends outcomes, counts them
+//! serve          sockets
 //! ```
 
-mod desk;
+mod inbound_mail;
 mod read;
 mod serve;
 mod tag;

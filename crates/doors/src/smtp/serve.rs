@@ -1,6 +1,6 @@
-//! Listens, and drives a machine for each connection.
+//! Listener of the SMTP door: drives a server machine for each connection.
 
-use super::desk::Desk;
+use super::inbound_mail::InboundMailHandler;
 use super::tag::TaggedAddresses;
 use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
 use net::{Link, Listener, Machine, Stream};
@@ -69,7 +69,7 @@ impl SmtpRunning {
 pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, SmtpError> {
     let failed = |field, why: String| SmtpError { field, why };
     config.check().map_err(|why| failed("domain", why))?;
-    let desk = Desk::open(&deps).map_err(|error| failed("bus", error.to_string()))?;
+    let handler = InboundMailHandler::open(&deps).map_err(|error| failed("bus", error.to_string()))?;
     let cannot = |error: io::Error| failed("listen", format!("cannot listen on {}: {error}", config.listen));
     let listener = Listener::bind(&config.listen, CONNECTIONS_MAX).await.map_err(cannot)?;
     let address = listener.address().map_err(cannot)?;
@@ -83,9 +83,9 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
         let mut stopped = stopping.clone();
         let each = move |stream: Stream, peer: SocketAddr| {
             let server = Server::new(options.clone(), ours.clone(), Instant::now());
-            let (desk, stopping) = (desk.clone(), stopping.clone());
+            let (handler, stopping) = (handler.clone(), stopping.clone());
             async move {
-                if let Err(error) = talk(Link::new(stream), server, &desk, stopping).await {
+                if let Err(error) = talk(Link::new(stream), server, &handler, stopping).await {
                     tracing::debug!(%peer, %error, "an SMTP connection broke");
                 }
             }
@@ -102,7 +102,7 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
 async fn talk(
     mut link: Link,
     mut server: Server<TaggedAddresses>,
-    desk: &Desk,
+    handler: &InboundMailHandler,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
     loop {
@@ -110,7 +110,7 @@ async fn talk(
         server.handle_timeout(now);
         while let Some(Event::Mail(mail)) = server.poll_event() {
             // The client waits for its reply, so nothing else of it waits here.
-            let disposition = desk.take(&mail).await;
+            let disposition = handler.handle(&mail).await;
             server.finish_mail(Instant::now(), disposition);
         }
         link.fill(&mut server);

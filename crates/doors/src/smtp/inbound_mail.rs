@@ -1,4 +1,4 @@
-//! What comes of a mail: read, written down, counted.
+//! Handler of inbound mail: reads it, appends its outcomes, counts them.
 
 use super::read::{Reading, read};
 use super::{Clock, Mail, SmtpDeps};
@@ -7,20 +7,20 @@ use records::{OUTCOMES, Outcome, encode_outcomes};
 use smtp::server::Disposition;
 use std::sync::Arc;
 
-/// Writes outcomes down.
+/// Appends the outcomes of mails.
 #[derive(Clone)]
-pub(super) struct Desk {
+pub(super) struct InboundMailHandler {
     outcomes: Arc<dyn Topic>,
     clock: Clock,
 }
 
-impl Desk {
-    pub(super) fn open(deps: &SmtpDeps) -> Result<Desk, BusError> {
-        Ok(Desk { outcomes: deps.bus.topic(OUTCOMES)?, clock: Arc::clone(&deps.clock) })
+impl InboundMailHandler {
+    pub(super) fn open(deps: &SmtpDeps) -> Result<InboundMailHandler, BusError> {
+        Ok(InboundMailHandler { outcomes: deps.bus.topic(OUTCOMES)?, clock: Arc::clone(&deps.clock) })
     }
 
-    /// Takes a mail; answers when what it says is on disk.
-    pub(super) async fn take(&self, mail: &Mail) -> Disposition {
+    /// Appends the outcomes of a mail; resolves when they are on disk, as `[bus] fsync` promises.
+    pub(super) async fn handle(&self, mail: &Mail) -> Disposition {
         let mut outcomes = Vec::new();
         for reading in read(mail, (self.clock)()) {
             match reading {
