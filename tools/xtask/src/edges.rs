@@ -7,12 +7,13 @@ pub type Edge = (&'static str, &'static [&'static str]);
 /// Every crate of the workspace has a row; a crate without one fails.
 pub const EDGES: &[Edge] = &[
     ("smpp", &[]),
+    ("smtp", &[]),
     ("diameter", &[]),
     ("cap", &[]),
     ("pace", &[]),
     ("records", &[]),
     ("settings", &[]),
-    ("net", &["smpp", "diameter", "cap", "pace"]),
+    ("net", &["smpp", "smtp", "diameter", "cap", "pace"]),
     ("bus", &["records"]),
     ("store", &["records"]),
     ("cast", &["pace"]),
@@ -20,27 +21,30 @@ pub const EDGES: &[Edge] = &[
     ("charging", &["records", "settings", "bus", "store", "net", "diameter"]),
     (
         "gateway",
-        &["records", "settings", "bus", "net", "smpp", "diameter", "cap", "pace", "cast", "charging", "sim"],
+        &[
+            "records", "settings", "bus", "net", "smpp", "smtp", "diameter", "cap", "pace", "cast",
+            "charging", "sim",
+        ],
     ),
     (
         "doors",
         &[
-            "records", "settings", "bus", "store", "net", "smpp", "diameter", "cap", "pace", "engine",
-            "charging",
+            "records", "settings", "bus", "store", "net", "smpp", "smtp", "diameter", "cap", "pace",
+            "engine", "charging",
         ],
     ),
-    ("sim", &["smpp", "diameter", "cap", "pace", "net", "records"]),
+    ("sim", &["smpp", "smtp", "diameter", "cap", "pace", "net", "records"]),
     (
         "campanile",
         &[
-            "smpp", "diameter", "cap", "pace", "records", "settings", "net", "bus", "store", "cast",
+            "smpp", "smtp", "diameter", "cap", "pace", "records", "settings", "net", "bus", "store", "cast",
             "engine", "charging", "gateway", "doors", "sim", "bench",
         ],
     ),
     (
         "bench",
         &[
-            "smpp", "diameter", "cap", "pace", "records", "settings", "net", "bus", "store", "cast",
+            "smpp", "smtp", "diameter", "cap", "pace", "records", "settings", "net", "bus", "store", "cast",
             "engine", "charging", "gateway", "doors", "sim",
         ],
     ),
@@ -48,6 +52,7 @@ pub const EDGES: &[Edge] = &[
         "it",
         &[
             "smpp",
+            "smtp",
             "diameter",
             "cap",
             "pace",

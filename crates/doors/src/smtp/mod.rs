@@ -1,17 +1,17 @@
-//! The SMTP door: takes replies and bounces to the mails that went out, and nothing else.
+//! SMTP door: takes replies and bounces to the mails that went out, and nothing else.
 //!
-//! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a [`TagReader`] says
-//! which. What a mail says is on the bus before the client hears `250`. Nothing is relayed, nothing is stored.
+//! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a [`TagReader`] finds it.
+//! The outcome of a mail is on the bus before the client gets `250`. Nothing is relayed, nothing is stored. The protocol is
+//! the server machine of `libs/smtp`.
 //!
 //! ```text
-//! machine   the protocol: octets and instants in, whole mails out
-//! read      what a mail says: an answer, a report, nothing
-//! desk      it is written down and counted
-//! serve     sockets
+//! tag            tagged addresses: the machine's recipient policy
+//! read           a mail as an answer, a report, or nothing
+//! inbound_mail   appends outcomes, counts them
+//! serve          sockets
 //! ```
 
-mod desk;
-mod machine;
+mod inbound_mail;
 mod read;
 mod serve;
 mod tag;
@@ -26,8 +26,15 @@ use net::Cores;
 use records::Timestamp;
 use std::sync::Arc;
 
+/// A mail is at most so many octets.
+const MAIL_OCTETS_MAX: usize = 1024 * 1024;
+/// A mail has at most so many recipients: ours answer an alert each.
+const RECIPIENTS_MAX: usize = 10;
 /// `answers+TAG@` takes 59 octets of an address's 254.
 const DOMAIN_OCTETS_MAX: usize = 190;
+
+/// A mail for our addresses.
+type Mail = smtp::server::Mail<tag::Recipient>;
 
 /// The wall clock as a function, so that tests own time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;

@@ -1,9 +1,10 @@
-//! Listens, and drives a machine for each connection.
+//! Listener of the SMTP door: drives a server machine for each connection.
 
-use super::desk::Desk;
-use super::machine::{Event, Server};
-use super::{SmtpConfig, SmtpDeps, TagReader};
+use super::inbound_mail::InboundMailHandler;
+use super::tag::TaggedAddresses;
+use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
 use net::{Link, Listener, Machine, Stream};
+use smtp::server::{Event, Limits, Options, Server};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -68,20 +69,23 @@ impl SmtpRunning {
 pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, SmtpError> {
     let failed = |field, why: String| SmtpError { field, why };
     config.check().map_err(|why| failed("domain", why))?;
-    let desk = Desk::open(&deps).map_err(|error| failed("bus", error.to_string()))?;
+    let handler = InboundMailHandler::open(&deps).map_err(|error| failed("bus", error.to_string()))?;
     let cannot = |error: io::Error| failed("listen", format!("cannot listen on {}: {error}", config.listen));
     let listener = Listener::bind(&config.listen, CONNECTIONS_MAX).await.map_err(cannot)?;
     let address = listener.address().map_err(cannot)?;
     let (stop, stopping) = watch::channel(false);
     let (cores, kept) = (Arc::clone(&deps.cores), Arc::clone(&deps.cores));
+    let limits =
+        Limits { mail_octets_max: MAIL_OCTETS_MAX, recipients_max: RECIPIENTS_MAX, ..Limits::default() };
+    let options = Options { hostname: config.domain.clone(), software: "Campanile", limits };
+    let ours = TaggedAddresses { domain: config.domain, tags: deps.tags };
     let task = tokio::spawn(async move {
         let mut stopped = stopping.clone();
         let each = move |stream: Stream, peer: SocketAddr| {
-            let server =
-                Server::new(&config.domain, Arc::clone(&deps.tags) as Arc<dyn TagReader>, Instant::now());
-            let (desk, stopping) = (desk.clone(), stopping.clone());
+            let server = Server::new(options.clone(), ours.clone(), Instant::now());
+            let (handler, stopping) = (handler.clone(), stopping.clone());
             async move {
-                if let Err(error) = talk(Link::new(stream), server, &desk, stopping).await {
+                if let Err(error) = talk(Link::new(stream), server, &handler, stopping).await {
                     tracing::debug!(%peer, %error, "an SMTP connection broke");
                 }
             }
@@ -97,8 +101,8 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
 /// One connection, until either side ends it.
 async fn talk(
     mut link: Link,
-    mut server: Server,
-    desk: &Desk,
+    mut server: Server<TaggedAddresses>,
+    handler: &InboundMailHandler,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
     loop {
@@ -106,8 +110,8 @@ async fn talk(
         server.handle_timeout(now);
         while let Some(Event::Mail(mail)) = server.poll_event() {
             // The client waits for its reply, so nothing else of it waits here.
-            let answer = desk.take(&mail).await;
-            server.answer(Instant::now(), answer);
+            let disposition = handler.handle(&mail).await;
+            server.finish_mail(Instant::now(), disposition);
         }
         link.fill(&mut server);
         if server.is_finished() {
@@ -128,7 +132,7 @@ async fn talk(
     }
 }
 
-async fn last_words(mut link: Link, mut server: Server) -> io::Result<()> {
+async fn last_words(mut link: Link, mut server: Server<TaggedAddresses>) -> io::Result<()> {
     let write = async {
         loop {
             link.fill(&mut server);

@@ -1,12 +1,13 @@
 //! A mail route: a relay, and how its mails look.
 
 use super::encode::Letterhead;
-use super::machine::{Options, Path, Timeouts, Tls};
 use super::tag::Tags;
 use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
 use net::{TlsClient, TlsClientSettings};
 use settings::Secret;
+use smtp::client::{Options, Timeouts, Tls};
+use smtp::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -4,7 +4,6 @@
 //! config    what a route is told
 //! tag       signed addresses by which replies and bounces find their delivery
 //! encode    segments to messages, once for a body
-//! machine   the protocol: octets and instants in, octets and verdicts out
 //! session   one connection: mails out, verdicts in
 //! relay     what the sessions of a route share: limit, work, losses
 //! outcome   what the relay's words mean
@@ -12,7 +11,6 @@
 
 pub mod config;
 pub mod encode;
-pub mod machine;
 mod outcome;
 mod relay;
 mod session;
@@ -21,7 +19,7 @@ pub mod tag;
 mod tests;
 
 pub use config::MailRoute;
-pub use machine::{Timeouts, Tls};
+pub use smtp::client::{Timeouts, Tls};
 pub use tag::{Purpose, Tags};
 
 use crate::context::{GatewayContext, Problem, Running, Stop};

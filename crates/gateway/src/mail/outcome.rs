@@ -1,8 +1,8 @@
 //! What the relay's words mean on record.
 
 use super::encode::CannotCompose;
-use super::machine::Verdict;
 use records::{AttemptResult, Segment, mail_key};
+use smtp::client::Verdict;
 
 use crate::dispatcher::Job;
 

@@ -2,7 +2,6 @@
 
 use super::config::MailRoute;
 use super::encode::{Letterhead, Prepared};
-use super::machine::Verdict;
 use super::outcome;
 use crate::GatewayContext;
 use crate::dispatcher::{ChannelEncoder, Job, RouteDispatcher, RouteLimit};
@@ -11,6 +10,7 @@ use arc_swap::ArcSwap;
 use net::TlsClient;
 use records::{AttemptRef, Entry, NotTried, Segment};
 use rustc_hash::FxHashMap;
+use smtp::client::Verdict;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

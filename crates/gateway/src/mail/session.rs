@@ -1,12 +1,12 @@
 //! One connection to the relay: mails out, verdicts in, one write for all that waits.
 
 use super::config::host_of;
-use super::machine::{Client, Event, Failure, Input, Verdict};
 use super::outcome;
 use super::relay::{MailJob, Peer, Relay};
 use crate::context::Stop;
 use net::Stream;
 use rustc_hash::FxHashMap;
+use smtp::client::{Client, Event, Failure, Input, Verdict};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;

@@ -7,8 +7,8 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use super::machine::{Mail, Recipient};
-use super::tag::TagKind;
+use super::Mail;
+use super::tag::{Recipient, TagKind};
 use mail_parser::{Message, MessageParser, MimeHeaders};
 use records::{Channel, Inbound, Outcome, Receipt, ReceiptState, Timestamp, mail_key};
 

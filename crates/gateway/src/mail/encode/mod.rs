@@ -6,12 +6,13 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use super::machine::{Path, Transaction};
 use super::tag::{Purpose, Tags};
 use answering::Ways;
 use mail_builder::headers::date::Date;
 use records::{Body, Entry, Segment, Timestamp};
 use rustc_hash::FxHashMap;
+use smtp::client::Transaction;
+use smtp::path::Path;
 use template::{Source, Template};
 
 /// A mail is at most so many octets: what a segment may hold, encoded in the worst way.

@@ -8,7 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::mail::machine::tests::model::Model;
+/// The model server of the machine's own tests.
+#[path = "../../../../../libs/smtp/src/client/tests/model.rs"]
+mod model;
+use model::Model;
 
 /// How the server is.
 #[derive(Clone, Default)]
@@ -115,7 +118,7 @@ async fn talk(mut stream: Stream, manners: Manners, state: &State) {
             stream = secured;
         }
         match stream.read(&mut buffer).await {
-            Ok(read) if read > 0 => model.hear(&buffer[..read]),
+            Ok(read) if read > 0 => model.receive(&buffer[..read]),
             _ => return,
         }
     }

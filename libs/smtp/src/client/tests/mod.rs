@@ -1,11 +1,12 @@
 //! The machine against scripted servers and against a small server over a virtual wire that is cut at every octet.
 
 mod cuts;
-pub(in crate::mail) mod model;
+mod model;
 mod refusals;
 mod sessions;
 
 use super::*;
+use crate::path::Path;
 
 /// A client's options without TLS and credentials.
 fn options(window: usize) -> Options {
@@ -45,28 +46,28 @@ impl Scripted {
     /// Opens a session with a server that offers these extensions.
     fn open(window: usize, extensions: &str) -> Scripted {
         let mut scripted = Scripted::new(options(window));
-        assert_eq!(scripted.hears("220 mx\r\n"), "EHLO alerts.test\r\n");
-        assert_eq!(scripted.hears(&format!("250-mx{extensions}\r\n250 HELP\r\n")), "");
+        assert_eq!(scripted.receive("220 mx\r\n"), "EHLO alerts.test\r\n");
+        assert_eq!(scripted.receive(&format!("250-mx{extensions}\r\n250 HELP\r\n")), "");
         assert!(matches!(scripted.events.as_slice(), [Event::Ready(_)]), "{:?}", scripted.events);
         scripted.events.clear();
         scripted
     }
 
     /// Gives the client octets of the server; returns what it writes thereupon.
-    fn hears(&mut self, octets: &str) -> String {
+    fn receive(&mut self, octets: &str) -> String {
         self.client.handle_input(self.now, Input::Octets(octets.as_bytes()));
         self.written()
     }
 
     /// Gives the client octets and then, before anything is written, a transaction; returns what is written thereupon.
-    fn hears_and_submits(&mut self, octets: &str, transaction: Transaction) -> String {
+    fn receive_and_submit(&mut self, octets: &str, transaction: Transaction) -> String {
         self.client.handle_input(self.now, Input::Octets(octets.as_bytes()));
         assert!(self.client.room() > 0, "no room after {octets:?}");
-        self.submits(transaction)
+        self.submit(transaction)
     }
 
     /// Hands over a transaction; returns what is written thereupon.
-    fn submits(&mut self, transaction: Transaction) -> String {
+    fn submit(&mut self, transaction: Transaction) -> String {
         self.client.submit(self.now, transaction);
         self.written()
     }

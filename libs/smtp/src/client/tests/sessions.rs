@@ -8,25 +8,25 @@ const BODY: &str = "\r\n\r\n..dot\r\nbody\r\n.\r\n";
 fn with_pipelining_a_message_and_the_next_envelope_are_one_write() {
     let mut s = Scripted::open(20, "\r\n250-PIPELINING");
     assert_eq!(s.client.room(), 1);
-    let first = s.submits(transaction(1, "a"));
+    let first = s.submit(transaction(1, "a"));
     assert_eq!(first, "MAIL FROM:<bounces@alerts.test>\r\nRCPT TO:<a@people.test>\r\nDATA\r\n");
     assert_eq!(s.client.room(), 0, "DATA is the last of its group");
-    let content_and_next = s.hears_and_submits("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
+    let content_and_next = s.receive_and_submit("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
     assert_eq!(s.client.room(), 0);
     assert_eq!(
         content_and_next,
         format!("Subject: 1{BODY}MAIL FROM:<bounces@alerts.test>\r\nRCPT TO:<b@people.test>\r\nDATA\r\n")
     );
-    let last = s.hears("250 2.0.0 queued as AA1\r\n250 ok\r\n250 ok\r\n354 go\r\n");
+    let last = s.receive("250 2.0.0 queued as AA1\r\n250 ok\r\n250 ok\r\n354 go\r\n");
     assert_eq!(last, format!("Subject: 2{BODY}"));
     assert_eq!(s.verdicts(), [verdict(1, "accepted AA1")]);
     assert_eq!(s.client.room(), 1);
-    assert_eq!(s.hears("250 2.0.0 queued as AA2\r\n"), "");
+    assert_eq!(s.receive("250 2.0.0 queued as AA2\r\n"), "");
     assert_eq!(s.verdicts(), [verdict(2, "accepted AA2")]);
     assert!(s.client.is_idle() && s.client.poll_timeout().is_none());
     s.client.quit(s.now);
     assert_eq!(s.written(), "QUIT\r\n");
-    s.hears("221 bye\r\n");
+    s.receive("221 bye\r\n");
     assert_eq!(s.end(), Some(Ok(())));
 }
 
@@ -34,11 +34,11 @@ fn with_pipelining_a_message_and_the_next_envelope_are_one_write() {
 fn without_pipelining_one_command_waits_for_the_reply_to_the_one_before() {
     let mut s = Scripted::open(20, "");
     assert_eq!(s.client.room(), 1);
-    assert_eq!(s.submits(transaction(1, "a")), "MAIL FROM:<bounces@alerts.test>\r\n");
-    assert_eq!(s.hears("250 ok\r\n"), "RCPT TO:<a@people.test>\r\n");
-    assert_eq!(s.hears("251 will forward\r\n"), "DATA\r\n");
-    assert_eq!(s.hears("354 go\r\n"), format!("Subject: 1{BODY}"));
-    assert_eq!(s.hears("250 id=x-1\r\n"), "");
+    assert_eq!(s.submit(transaction(1, "a")), "MAIL FROM:<bounces@alerts.test>\r\n");
+    assert_eq!(s.receive("250 ok\r\n"), "RCPT TO:<a@people.test>\r\n");
+    assert_eq!(s.receive("251 will forward\r\n"), "DATA\r\n");
+    assert_eq!(s.receive("354 go\r\n"), format!("Subject: 1{BODY}"));
+    assert_eq!(s.receive("250 id=x-1\r\n"), "");
     assert_eq!(s.verdicts(), [verdict(1, "accepted x-1")]);
 }
 
@@ -48,16 +48,16 @@ fn with_chunking_the_whole_window_is_under_way() {
     assert_eq!(s.client.room(), 3);
     for (id, to) in [(1, "a"), (2, "b"), (3, "c")] {
         assert_eq!(
-            s.submits(transaction(id, to)),
+            s.submit(transaction(id, to)),
             format!(
                 "MAIL FROM:<bounces@alerts.test>\r\nRCPT TO:<{to}@people.test>\r\nBDAT 26 LAST\r\nSubject: {id}\r\n\r\n.dot\r\nbody\r\nRSET\r\n"
             )
         );
     }
     assert_eq!(s.client.room(), 0);
-    s.hears("250 ok\r\n550 5.1.1 no a\r\n503 no recipients\r\n250 reset\r\n");
+    s.receive("250 ok\r\n550 5.1.1 no a\r\n503 no recipients\r\n250 reset\r\n");
     assert_eq!(s.verdicts(), [verdict(1, "permanent smtp:550 5.1.1")]);
-    s.hears("250 ok\r\n250 ok\r\n250 queued as B\r\n250 reset\r\n250 ok\r\n250 ok\r\n452 4.3.1 full\r\n250 reset\r\n");
+    s.receive("250 ok\r\n250 ok\r\n250 queued as B\r\n250 reset\r\n250 ok\r\n250 ok\r\n452 4.3.1 full\r\n250 reset\r\n");
     assert_eq!(s.verdicts(), [verdict(2, "accepted B"), verdict(3, "temporary smtp:452 4.3.1")]);
     assert_eq!((s.client.room(), s.client.is_idle()), (3, true));
 }
@@ -65,38 +65,38 @@ fn with_chunking_the_whole_window_is_under_way() {
 #[test]
 fn a_window_of_one_never_chunks() {
     let mut s = Scripted::open(1, "\r\n250-PIPELINING\r\n250-CHUNKING");
-    assert!(s.submits(transaction(1, "a")).ends_with("DATA\r\n"));
+    assert!(s.submit(transaction(1, "a")).ends_with("DATA\r\n"));
     assert_eq!(s.client.room(), 0);
 }
 
 #[test]
 fn a_server_that_does_not_know_ehlo_is_greeted_the_old_way() {
     let mut s = Scripted::new(options(20));
-    s.hears("220 old\r\n");
-    assert_eq!(s.hears("502 what?\r\n"), "HELO alerts.test\r\n");
-    s.hears("250 hello\r\n");
+    s.receive("220 old\r\n");
+    assert_eq!(s.receive("502 what?\r\n"), "HELO alerts.test\r\n");
+    s.receive("250 hello\r\n");
     assert_eq!(s.client.room(), 1, "it has no extensions");
 }
 
 #[test]
 fn starttls_hands_the_connection_over_and_forgets_what_was_said_before() {
     let mut s = Scripted::new(Options { tls: Tls::StartTls, ..options(20) });
-    s.hears("220 mx\r\n");
-    assert_eq!(s.hears("250-mx\r\n250-PIPELINING\r\n250-SIZE 5\r\n250 STARTTLS\r\n"), "STARTTLS\r\n");
-    assert_eq!(s.hears("220 go\r\n"), "");
+    s.receive("220 mx\r\n");
+    assert_eq!(s.receive("250-mx\r\n250-PIPELINING\r\n250-SIZE 5\r\n250 STARTTLS\r\n"), "STARTTLS\r\n");
+    assert_eq!(s.receive("220 go\r\n"), "");
     assert_eq!(s.events, [Event::StartTls]);
     s.client.handle_input(s.now, Input::Secured);
     assert_eq!(s.written(), "EHLO alerts.test\r\n");
-    s.hears("250 mx\r\n");
+    s.receive("250 mx\r\n");
     assert_eq!(s.events[1], Event::Ready(Extensions::default()));
 }
 
 #[test]
 fn octets_injected_before_the_handshake_end_the_session() {
     let mut s = Scripted::new(Options { tls: Tls::StartTls, ..options(20) });
-    s.hears("220 mx\r\n");
-    s.hears("250-mx\r\n250 STARTTLS\r\n");
-    s.hears("220 go\r\n250 injected\r\n");
+    s.receive("220 mx\r\n");
+    s.receive("250-mx\r\n250 STARTTLS\r\n");
+    s.receive("220 go\r\n250 injected\r\n");
     assert_eq!(s.end(), Some(Err("smtp:protocol".to_owned())));
     assert!(!s.events.contains(&Event::StartTls));
 }
@@ -106,20 +106,20 @@ fn credentials_go_by_plain_or_by_login() {
     let with = |extensions: &str| {
         let credentials = Some(("user".to_owned(), "pässword".to_owned()));
         let mut s = Scripted::new(Options { credentials, ..options(20) });
-        s.hears("220 mx\r\n");
-        let written = s.hears(&format!("250-mx\r\n250 {extensions}\r\n"));
+        s.receive("220 mx\r\n");
+        let written = s.receive(&format!("250-mx\r\n250 {extensions}\r\n"));
         (s, written)
     };
     let (mut s, written) = with("AUTH LOGIN PLAIN");
     assert_eq!(written, "AUTH PLAIN AHVzZXIAcMOkc3N3b3Jk\r\n");
-    s.hears("235 2.7.0 welcome\r\n");
+    s.receive("235 2.7.0 welcome\r\n");
     assert!(matches!(s.events.as_slice(), [Event::Ready(_)]));
 
     let (mut s, written) = with("AUTH LOGIN");
     assert_eq!(written, "AUTH LOGIN\r\n");
-    assert_eq!(s.hears("334 VXNlcm5hbWU6\r\n"), "dXNlcg==\r\n");
-    assert_eq!(s.hears("334 UGFzc3dvcmQ6\r\n"), "cMOkc3N3b3Jk\r\n");
-    s.hears("235 welcome\r\n");
+    assert_eq!(s.receive("334 VXNlcm5hbWU6\r\n"), "dXNlcg==\r\n");
+    assert_eq!(s.receive("334 UGFzc3dvcmQ6\r\n"), "cMOkc3N3b3Jk\r\n");
+    s.receive("235 welcome\r\n");
     assert!(matches!(s.events.as_slice(), [Event::Ready(_)]));
 
     let (s, written) = with("AUTH CRAM-MD5");
@@ -142,30 +142,30 @@ fn silence_ends_the_session_after_the_time_the_standard_gives_each_command() {
     assert_eq!(silent_after(&mut Scripted::new(options(20)), minutes(5)), []);
 
     let mut s = Scripted::open(20, "");
-    s.submits(transaction(1, "a"));
+    s.submit(transaction(1, "a"));
     assert_eq!(silent_after(&mut s, minutes(5)), [verdict(1, "not tried")]);
 
     let mut s = Scripted::open(20, "");
-    s.submits(transaction(1, "a"));
-    s.hears("250 ok\r\n");
-    s.hears("250 ok\r\n");
+    s.submit(transaction(1, "a"));
+    s.receive("250 ok\r\n");
+    s.receive("250 ok\r\n");
     assert_eq!(silent_after(&mut s, minutes(2)), [verdict(1, "not tried")]);
 
     let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-    s.submits(transaction(1, "a"));
+    s.submit(transaction(1, "a"));
     s.now += minutes(1);
-    s.hears_and_submits("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
+    s.receive_and_submit("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
     assert_eq!(silent_after(&mut s, minutes(10)), [verdict(1, "unknown"), verdict(2, "not tried")]);
 }
 
 #[test]
 fn a_session_that_is_told_to_end_finishes_what_it_has() {
     let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-    s.submits(transaction(1, "a"));
+    s.submit(transaction(1, "a"));
     s.client.quit(s.now);
     assert_eq!((s.client.room(), s.written().as_str()), (0, ""));
-    s.hears("250 ok\r\n250 ok\r\n354 go\r\n");
-    assert_eq!(s.hears("250 ok\r\n"), "QUIT\r\n");
+    s.receive("250 ok\r\n250 ok\r\n354 go\r\n");
+    assert_eq!(s.receive("250 ok\r\n"), "QUIT\r\n");
     assert_eq!(s.verdicts(), [verdict(1, "accepted ")]);
     s.client.handle_input(s.now, Input::Lost("closed"));
     s.written();
@@ -175,7 +175,7 @@ fn a_session_that_is_told_to_end_finishes_what_it_has() {
 #[test]
 fn a_transaction_without_room_comes_back() {
     let mut s = Scripted::new(options(20));
-    s.submits(transaction(1, "a"));
+    s.submit(transaction(1, "a"));
     assert_eq!(s.verdicts(), [verdict(1, "not tried")]);
 }
 
@@ -217,10 +217,10 @@ proptest::proptest! {
         let mut submitted = 0;
         for line in lines {
             while s.client.room() > 0 {
-                s.submits(transaction(submitted, "a"));
+                s.submit(transaction(submitted, "a"));
                 submitted += 1;
             }
-            s.hears(LINES[line]);
+            s.receive(LINES[line]);
         }
         s.client.handle_input(s.now, Input::Lost("over"));
         s.written();

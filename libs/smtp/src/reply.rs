@@ -1,11 +1,13 @@
 //! Replies of an SMTP server (RFC 5321 §4.2): read piece by piece, bounded, tolerant where servers are known to stray.
 
-/// A reply line is at most so many octets with its end. RFC 5321 §4.5.3.1.5 says 512; servers that add advice and
+/// Reply code by which a server closes the channel (RFC 5321 §3.8, §4.2.3): it carries out nothing more.
+pub const SERVICE_CLOSING: u16 = 421;
+/// Octets of a reply line at most, its end included. RFC 5321 §4.5.3.1.5 says 512; servers that add advice and
 /// links go beyond, so four times that is taken.
 pub const REPLY_LINE_OCTETS_MAX: usize = 2048;
-/// A reply has at most so many lines; EHLO of the richest servers has about 30.
+/// Lines of a reply at most; EHLO of the richest servers has about 30.
 pub const REPLY_LINES_MAX: usize = 128;
-/// Of a reply's text so many octets are kept: what people read in a report.
+/// Octets kept of a reply's text for a report.
 pub const REPLY_TEXT_OCTETS_MAX: usize = 1000;
 
 /// One whole reply.
@@ -17,30 +19,30 @@ pub struct Reply {
     pub text: String,
 }
 
-/// What the first digit says (RFC 5321 §4.2.1).
+/// Class of a reply by its first digit (RFC 5321 §4.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// 2xx.
-    Done,
-    /// 3xx: the server waits for more.
-    More,
-    /// 4xx: a later try may succeed.
-    Temporary,
-    /// 5xx: the same again would be refused again.
+    /// 2xx, positive completion.
+    Completion,
+    /// 3xx, positive intermediate: the server waits for more.
+    Intermediate,
+    /// 4xx, transient negative completion: a later try may succeed.
+    Transient,
+    /// 5xx, permanent negative completion: the same again would be refused again.
     Permanent,
 }
 
-/// The bytes are not a reply of SMTP.
+/// Octets that are not a reply of SMTP, or are over a limit: in words that quote or name it. The peer is to blame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotAReply(pub String);
+pub struct ReplyError(pub String);
 
 impl Reply {
-    /// What the first digit says.
+    /// Its class, by the first digit.
     pub fn class(&self) -> Class {
         match self.code / 100 {
-            2 => Class::Done,
-            3 => Class::More,
-            4 => Class::Temporary,
+            2 => Class::Completion,
+            3 => Class::Intermediate,
+            4 => Class::Transient,
             _ => Class::Permanent,
         }
     }
@@ -66,14 +68,14 @@ impl Reply {
         }
     }
 
-    /// The server's words on one line, with its code: what a person reads.
+    /// Code and text on one line, for people.
     pub fn words(&self) -> String {
         let mut words = format!("{} {}", self.code, self.text.replace('\n', " "));
         words.truncate(words.trim_end().len());
         words
     }
 
-    /// The server's id of the message it just took, as its log will have it; empty where no known form is found.
+    /// Id of the accepted message as the server logs it; empty where no known form is found.
     pub fn queue_id(&self) -> &str {
         let text = self.text.lines().next().unwrap_or_default();
         let text = self
@@ -113,7 +115,8 @@ pub struct ReplyReader {
 }
 
 impl ReplyReader {
-    /// Takes what the peer sent. Memory is bounded as long as [`ReplyReader::next`] is called until it has nothing more.
+    /// Takes octets of the peer, in the order they came, cut anywhere. Memory is bounded as long as [`ReplyReader::next`]
+    /// is called until it has nothing more.
     pub fn push(&mut self, octets: &[u8]) {
         if self.start == self.buffer.len() {
             self.buffer.clear();
@@ -122,8 +125,12 @@ impl ReplyReader {
         self.buffer.extend_from_slice(octets);
     }
 
-    /// The next whole reply.
-    pub fn next(&mut self) -> Result<Option<Reply>, NotAReply> {
+    /// The next whole reply; `None` if more octets must come first.
+    ///
+    /// # Errors
+    /// A line that is no reply line, one over [`REPLY_LINE_OCTETS_MAX`], a reply over [`REPLY_LINES_MAX`] or with two
+    /// codes. Nothing behind it can be read.
+    pub fn next(&mut self) -> Result<Option<Reply>, ReplyError> {
         while let Some(length) = self.buffer[self.start..].iter().position(|&octet| octet == b'\n') {
             let line = &self.buffer[self.start..self.start + length];
             check_length(line.len() + 1)?;
@@ -147,17 +154,17 @@ impl ReplyReader {
     }
 }
 
-fn check_length(octets: usize) -> Result<(), NotAReply> {
+fn check_length(octets: usize) -> Result<(), ReplyError> {
     if octets > REPLY_LINE_OCTETS_MAX {
-        return Err(NotAReply(format!("a reply line is over the limit of {REPLY_LINE_OCTETS_MAX} octets")));
+        return Err(ReplyError(format!("a reply line is over the limit of {REPLY_LINE_OCTETS_MAX} octets")));
     }
     Ok(())
 }
 
 /// `Reply-line = Reply-code ("-" / SP) [textstring]` (RFC 5321 §4.2); a bare code is a last line without text.
-fn parse_line(line: &[u8]) -> Result<(u16, bool, &[u8]), NotAReply> {
+fn parse_line(line: &[u8]) -> Result<(u16, bool, &[u8]), ReplyError> {
     let bad = || {
-        NotAReply(format!(
+        ReplyError(format!(
             "{:?} is not a reply line of SMTP",
             String::from_utf8_lossy(&line[..line.len().min(80)])
         ))
@@ -180,7 +187,7 @@ fn fold_line(
     code: u16,
     last: bool,
     text: &[u8],
-) -> Result<Option<Reply>, NotAReply> {
+) -> Result<Option<Reply>, ReplyError> {
     let (first_code, lines, so_far) = match partial.as_mut() {
         Some(partial) => {
             partial.2.push(b'\n');
@@ -189,11 +196,11 @@ fn fold_line(
         None => partial.insert((code, 0, Vec::with_capacity(text.len()))),
     };
     if *first_code != code {
-        return Err(NotAReply(format!("one reply has the codes {first_code} and {code}")));
+        return Err(ReplyError(format!("one reply has the codes {first_code} and {code}")));
     }
     *lines += 1;
     if *lines > REPLY_LINES_MAX {
-        return Err(NotAReply(format!("a reply is over the limit of {REPLY_LINES_MAX} lines")));
+        return Err(ReplyError(format!("a reply is over the limit of {REPLY_LINES_MAX} lines")));
     }
     so_far.extend_from_slice(text);
     if !last {
@@ -222,18 +229,30 @@ pub fn cut(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    fn read_all(octets: &[u8], piece: usize) -> Result<Vec<Reply>, NotAReply> {
+    fn read_all(octets: &[u8], piece: usize) -> Result<Vec<Reply>, ReplyError> {
         let mut reader = ReplyReader::default();
+        let (replies, end) = read(&mut reader, octets, piece);
+        end?;
+        assert!(reader.is_empty(), "octets are left");
+        Ok(replies)
+    }
+
+    /// Replies up to the end of the octets or the first error.
+    fn read(reader: &mut ReplyReader, octets: &[u8], piece: usize) -> (Vec<Reply>, Result<(), ReplyError>) {
         let mut replies = Vec::new();
         for piece in octets.chunks(piece) {
             reader.push(piece);
-            while let Some(reply) = reader.next()? {
-                replies.push(reply);
+            loop {
+                match reader.next() {
+                    Ok(Some(reply)) => replies.push(reply),
+                    Ok(None) => break,
+                    Err(error) => return (replies, Err(error)),
+                }
             }
         }
-        assert!(reader.is_empty(), "octets are left");
-        Ok(replies)
+        (replies, Ok(()))
     }
 
     #[test]
@@ -266,7 +285,7 @@ mod tests {
             (b"SSH-2.0-OpenSSH_9.2\r\n", "is not a reply line"),
             (b"250-one\r\n251 other\r\n", "codes 250 and 251"),
         ] {
-            let NotAReply(why) = read_all(octets, octets.len()).unwrap_err();
+            let ReplyError(why) = read_all(octets, octets.len()).unwrap_err();
             assert!(why.contains(reason), "{why:?} for {octets:?}");
         }
     }
@@ -317,5 +336,30 @@ mod tests {
         let text = cut("å".repeat(REPLY_TEXT_OCTETS_MAX));
         assert_eq!(text.len(), REPLY_TEXT_OCTETS_MAX);
         assert_eq!(cut("åx".repeat(400)).len(), 999);
+    }
+    proptest! {
+        /// Any octets: replies and the error are the same however they are cut, within their limits, and their words
+        /// are found without a fault.
+        #[test]
+        fn any_octets_are_read_the_same_in_pieces_of_any_size(
+            lines in prop::collection::vec(
+                prop_oneof![
+                    8 => "[2-5][0-5][0-9][- ][a-z0-9. =<]{0,30}\r?\n".prop_map(String::into_bytes),
+                    1 => prop::collection::vec(any::<u8>(), 0..40),
+                ],
+                0..20,
+            ),
+            piece in 1_usize..50,
+        ) {
+            let octets = lines.concat();
+            let whole = read(&mut ReplyReader::default(), &octets, octets.len().max(1));
+            prop_assert_eq!(&whole, &read(&mut ReplyReader::default(), &octets, piece));
+            for reply in whole.0 {
+                prop_assert!((200..560).contains(&reply.code));
+                prop_assert!(reply.text.contains(reply.queue_id()) && !reply.words().contains('\n'));
+                let code = format!("smtp:{}", reply.code);
+                prop_assert!(reply.stable_code().starts_with(&code));
+            }
+        }
     }
 }

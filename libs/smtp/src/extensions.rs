@@ -1,6 +1,6 @@
-//! What the server offers (RFC 5321 §4.1.1.1).
+//! Service extensions of a reply to EHLO, read and written (RFC 5321 §2.2, §4.1.1.1).
 
-/// The extensions of an EHLO reply that we use.
+/// The extensions that the machines of this crate use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extensions {
     /// RFC 2920: commands may be sent before the replies to earlier ones.
@@ -28,7 +28,8 @@ pub struct Extensions {
 }
 
 impl Extensions {
-    /// Reads the text of an EHLO reply: the first line is the server's name, each other one a keyword with parameters.
+    /// Reads the text of a reply to EHLO, lines parted by line feeds: the first is the server's name, each other one a
+    /// keyword in any case with parameters. Unknown keywords are skipped.
     pub fn parse(text: &str) -> Extensions {
         let mut extensions = Extensions::default();
         for line in text.lines().skip(1) {
@@ -56,11 +57,49 @@ impl Extensions {
         }
         extensions
     }
+
+    /// Appends a reply to EHLO that offers these, with `hostname` as its first line.
+    pub fn push_reply(&self, out: &mut Vec<u8>, hostname: &str) {
+        let size = match self.size_max {
+            0 => "SIZE".to_owned(),
+            octets => format!("SIZE {octets}"),
+        };
+        let auth = match (self.auth_plain, self.auth_login) {
+            (true, true) => "AUTH PLAIN LOGIN",
+            (true, false) => "AUTH PLAIN",
+            (false, _) => "AUTH LOGIN",
+        };
+        let offers = [
+            (self.pipelining, "PIPELINING"),
+            (self.chunking, "CHUNKING"),
+            (self.size, size.as_str()),
+            (self.eight_bit, "8BITMIME"),
+            (self.utf8, "SMTPUTF8"),
+            (self.start_tls, "STARTTLS"),
+            (self.auth_plain || self.auth_login, auth),
+            (self.dsn, "DSN"),
+            (self.enhanced_codes, "ENHANCEDSTATUSCODES"),
+        ];
+        let mut line = hostname;
+        for (_, keyword) in offers.iter().filter(|(is_offered, _)| *is_offered) {
+            push_line(out, b"250-", line);
+            line = keyword;
+        }
+        push_line(out, b"250 ", line);
+    }
+}
+
+fn push_line(out: &mut Vec<u8>, code: &[u8], text: &str) {
+    out.extend_from_slice(code);
+    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::ReplyReader;
+    use proptest::prelude::*;
 
     #[test]
     fn keywords_are_read_in_any_case_and_the_first_line_is_a_name() {
@@ -90,6 +129,30 @@ mod tests {
             ("", none),
         ] {
             assert_eq!(Extensions::parse(text), expected, "{text:?}");
+        }
+    }
+    proptest! {
+        /// Any set of extensions: a client reads what a server wrote.
+        #[test]
+        fn a_reply_that_is_written_offers_the_same_when_it_is_read(flags in any::<[bool; 10]>(), octets in any::<u64>()) {
+            let [pipelining, chunking, size, eight_bit, utf8, start_tls, auth_plain, auth_login, enhanced_codes, dsn] = flags;
+            let extensions = Extensions {
+                pipelining, chunking, size, eight_bit, utf8, start_tls, auth_plain, auth_login, enhanced_codes, dsn,
+                size_max: if size { octets } else { 0 },
+            };
+            let mut reader = ReplyReader::default();
+            let mut wire = Vec::new();
+            extensions.push_reply(&mut wire, "mx.test");
+            reader.push(&wire);
+            let reply = reader.next().unwrap().unwrap();
+            prop_assert_eq!((reply.code, Extensions::parse(&reply.text)), (250, extensions));
+            prop_assert!(reader.is_empty());
+        }
+
+        /// Any text is read without a fault.
+        #[test]
+        fn any_text_is_read_as_some_extensions(text in any::<String>()) {
+            Extensions::parse(&text);
         }
     }
 }

@@ -1,76 +1,71 @@
-//! An SMTP client without sockets or clock (RFC 5321): octets and instants in, octets and deadlines out.
+//! SMTP client machine (RFC 5321): octets and instants in, octets, verdicts and deadlines out.
 //!
 //! Five verbs: [`Client::handle_input`], [`Client::handle_timeout`], [`Client::poll_transmit`],
 //! [`Client::poll_timeout`], [`Client::poll_event`]. After any call that takes `now`, the three polls may answer
-//! differently. The caller reports what it wrote ([`Input::Sent`]), since only what was written can be unknown.
+//! differently. The caller reports the octets it wrote ([`Input::Sent`]), since only a written message can be unknown.
 //!
 //! Invariants worth naming:
 //! - Every transaction taken by [`Client::submit`] gets exactly one verdict, at the latest with [`Event::Closed`].
-//! - `Unknown` is said only of a transaction whose end was written and that got no reply; `NotTried` only of one whose
-//!   end was not, or that the server declared not carried out (421 on an earlier command).
-//! - No octet of a transaction can end a command or a message early: see [`Path`] and `content`.
+//! - `Unknown` is the verdict only of a transaction whose end was written and that got no reply; `NotTried` only of one
+//!   whose end was not, or that the server declared not carried out (421 on an earlier command).
+//! - No octet of a transaction can end a command or a message early: see [`Path`](crate::path::Path) and
+//!   [`content`](crate::content).
 
-mod content;
-mod extensions;
 mod opening;
 mod outbox;
 mod pipeline;
-mod reply;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
 mod transaction;
 
-pub use extensions::Extensions;
-pub use reply::{REPLY_LINE_OCTETS_MAX, REPLY_LINES_MAX, Reply};
-pub use transaction::{NotAPath, Path, Transaction, Verdict};
+pub use outbox::OUTBOX_OCTETS_MAX;
+pub use transaction::{ENVELOPE_ID_OCTETS_MAX, Transaction, Verdict};
 
+use crate::extensions::Extensions;
+use crate::reply::{Reply, ReplyError, ReplyReader, SERVICE_CLOSING, cut};
 use opening::{Next, Opening};
 use outbox::Outbox;
 use pipeline::Pipeline;
-use reply::{NotAReply, ReplyReader, cut};
 use std::time::{Duration, Instant};
 
-/// RFC 5321 §4.2.3: the service closes the transmission channel.
-const NOT_AVAILABLE: u16 = 421;
-
-/// How a session is to be.
+/// Settings of a session.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Our name in EHLO: a domain, or an address in brackets.
+    /// The client's name in EHLO: a domain, or an address in square brackets (RFC 5321 §4.1.1.1).
     pub hello: String,
-    /// Plain, or plain until STARTTLS. A connection that is TLS from its first octet is `Implicit`.
+    /// When the connection is secured.
     pub tls: Tls,
-    /// Name and password, if the server wants them.
+    /// Name and password for AUTH PLAIN or LOGIN (RFC 4954); without them AUTH is not used.
     pub credentials: Option<(String, String)>,
-    /// At most so many transactions under way; see `pipeline` for what the server's extensions make of it.
+    /// Transactions in flight at most: reached with CHUNKING and PIPELINING; 2 with PIPELINING alone, else 1.
     pub window: usize,
-    /// How long replies may take.
+    /// Time limits of replies.
     pub timeouts: Timeouts,
 }
 
-/// When a connection becomes secure.
+/// When a connection is secured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tls {
     /// Never.
     None,
     /// By STARTTLS, or the session fails (RFC 3207).
     StartTls,
-    /// It is from the first octet (RFC 8314 §3.3).
+    /// From the first octet on, before the machine is made (RFC 8314 §3.3).
     Implicit,
 }
 
-/// How long the server may take (RFC 5321 §4.5.3.2).
+/// Time limits of the server's replies; the defaults are RFC 5321 §4.5.3.2's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the greeting.
+    /// For the greeting; 5 minutes.
     pub greeting: Duration,
-    /// For EHLO, STARTTLS, AUTH, MAIL, RCPT and RSET.
+    /// For EHLO, STARTTLS, AUTH, MAIL, RCPT and RSET; 5 minutes.
     pub command: Duration,
-    /// For the reply to DATA.
+    /// For DATA; 2 minutes.
     pub data: Duration,
-    /// For the reply to the end of data.
+    /// For the end of data; 10 minutes.
     pub content: Duration,
-    /// For the reply to QUIT; nothing depends on it.
+    /// For QUIT, on which nothing depends; 5 seconds.
     pub quit: Duration,
 }
 
@@ -87,23 +82,23 @@ impl Default for Timeouts {
     }
 }
 
-/// What the caller tells of the connection.
+/// Input of the connection.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// The peer sent these octets.
+    /// Octets of the server, in the order they came, cut anywhere.
     Octets(&'a [u8]),
-    /// So many octets of [`Client::poll_transmit`] were written.
+    /// So many octets of [`Client::poll_transmit`] were written; more than were pending is a panic.
     Sent(usize),
     /// The handshake asked for by [`Event::StartTls`] is done.
     Secured,
-    /// The connection is gone; why, in words.
+    /// The connection is gone, with the reason.
     Lost(&'a str),
 }
 
-/// What the machine tells its caller.
+/// Event for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Make the connection secure, then say [`Input::Secured`]. Nothing is to be written before.
+    /// The connection is to be secured, followed by [`Input::Secured`]. Nothing may be written before.
     StartTls,
     /// Transactions may be submitted.
     Ready(Extensions),
@@ -111,28 +106,28 @@ pub enum Event {
     Done {
         /// The transaction's own number.
         id: u64,
-        /// What became of it.
+        /// Its result.
         verdict: Verdict,
     },
-    /// Close the connection. Nothing follows.
+    /// The connection is to be closed. Nothing follows.
     Closed(Result<(), Failure>),
 }
 
-/// Why a session ended before it was asked to.
+/// Reason of a session's early end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Stable: `smtp:454 4.7.0`, `smtp:timeout`, `smtp:lost`, `smtp:protocol`.
     pub code: String,
-    /// At which command, and the server's words or ours.
+    /// The command, and the server's words or the client's.
     pub text: String,
-    /// The server said 421: it carries nothing more out.
+    /// The server replied 421: it carries out nothing more.
     closing: bool,
 }
 
 impl Failure {
     fn refused(stage: &str, reply: &Reply) -> Failure {
         let text = format!("the server refused {stage}: {}", reply.words());
-        Failure { code: reply.stable_code(), text: cut(text), closing: reply.code == NOT_AVAILABLE }
+        Failure { code: reply.stable_code(), text: cut(text), closing: reply.code == SERVICE_CLOSING }
     }
     fn unexpected(stage: &str, reply: &Reply) -> Failure {
         Failure::peer(stage, format!("the server's reply does not fit: {}", reply.words()))
@@ -149,7 +144,7 @@ impl Failure {
     }
 }
 
-/// Where a session is.
+/// Phase of a session.
 #[derive(Debug)]
 enum Phase {
     Opening(Opening),
@@ -159,7 +154,7 @@ enum Phase {
     Closed,
 }
 
-/// The machine.
+/// Session of a client with one server.
 #[derive(Debug)]
 pub struct Client {
     options: Options,
@@ -190,8 +185,7 @@ impl Client {
         }
     }
 
-    /// How many transactions may be submitted now; each is begun at once. More after any reply, or when what waits was
-    /// written.
+    /// Number of transactions that may be submitted now; each begins at once. May grow with any input.
     pub fn room(&self) -> usize {
         match &self.phase {
             Phase::Open(pipeline) if !self.quit_wanted => pipeline.room(&self.out),
@@ -239,7 +233,7 @@ impl Client {
         }
     }
 
-    /// Takes what happened on the connection.
+    /// Takes an input; does nothing after [`Event::Closed`].
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
         if matches!(self.phase, Phase::Closed) {
             return;
@@ -256,7 +250,7 @@ impl Client {
         }
     }
 
-    /// Takes the time; does nothing before [`Client::poll_timeout`].
+    /// Ends a session whose reply is late; does nothing before [`Client::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return;
@@ -274,30 +268,30 @@ impl Client {
         self.close(Err(failure));
     }
 
-    /// What is to be written; report what was by [`Input::Sent`].
+    /// Octets to be written, all that wait; their number is to be reported by [`Input::Sent`].
     pub fn poll_transmit(&self) -> &[u8] {
         self.out.pending()
     }
 
-    /// When [`Client::handle_timeout`] wants to be called.
+    /// When to call [`Client::handle_timeout`]; may change with any other call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// The next event.
+    /// The next event; poll until there is none after each call.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     fn handle_replies(&mut self, now: Instant) {
-        let mut heard = false;
+        let mut received = false;
         loop {
             let result = match self.replies.next() {
                 Ok(None) => break,
                 Ok(Some(reply)) => self.handle_reply(&reply),
-                Err(NotAReply(why)) => Err(Failure::peer("a reply", why)),
+                Err(ReplyError(why)) => Err(Failure::peer("a reply", why)),
             };
-            heard = true;
+            received = true;
             self.fetch_verdicts();
             if let Err(failure) = result {
                 self.close(Err(failure));
@@ -306,7 +300,7 @@ impl Client {
                 return;
             }
         }
-        if heard {
+        if received {
             self.restart_timer(now);
             if self.quit_wanted {
                 self.quit_when_idle(now);

@@ -36,11 +36,11 @@ pub struct Model {
 impl Model {
     pub fn new(pipelining: bool, chunking: bool) -> Model {
         let mut model = Model { pipelining, chunking, ..Model::default() };
-        model.say("220 model");
+        model.reply("220 model");
         model
     }
 
-    pub fn hear(&mut self, octets: &[u8]) {
+    pub fn receive(&mut self, octets: &[u8]) {
         self.input.extend_from_slice(octets);
         while !self.closed && !self.securing {
             let taken = if self.in_data { self.content() } else { self.command() };
@@ -50,7 +50,7 @@ impl Model {
         }
     }
 
-    fn say(&mut self, reply: &str) {
+    fn reply(&mut self, reply: &str) {
         self.output.extend_from_slice(reply.as_bytes());
         self.output.extend_from_slice(b"\r\n");
     }
@@ -71,11 +71,11 @@ impl Model {
         match self.recipient.take() {
             Some(name) if name.starts_with("dot") => {
                 self.did.insert(name, Did::Refused);
-                self.say("554 5.6.0 not this");
+                self.reply("554 5.6.0 not this");
             }
             Some(name) if name.starts_with("close") => {
                 self.did.insert(name, Did::Refused);
-                self.say("421 4.3.2 closing");
+                self.reply("421 4.3.2 closing");
                 self.closed = true;
             }
             // It takes the mail, and goes away without a word.
@@ -86,9 +86,9 @@ impl Model {
             Some(name) => {
                 self.did.insert(name.clone(), Did::Took);
                 self.mails.push((self.sender.clone(), name.clone(), std::mem::take(&mut self.data)));
-                self.say(&format!("250 2.0.0 queued as {name}"));
+                self.reply(&format!("250 2.0.0 queued as {name}"));
             }
-            None => self.say("554 5.5.1 no valid recipients"),
+            None => self.reply("554 5.5.1 no valid recipients"),
         }
     }
 
@@ -104,7 +104,7 @@ impl Model {
             self.input.drain(..at + 2 + size);
             match self.recipient.is_some() {
                 true => self.end_of_message(),
-                false => self.say("503 5.5.1 no recipients"),
+                false => self.reply("503 5.5.1 no recipients"),
             }
             return true;
         }
@@ -120,59 +120,59 @@ impl Model {
                 let chunking = if self.chunking { "\r\n250-CHUNKING" } else { "" };
                 let start_tls = if self.start_tls { "\r\n250-STARTTLS" } else { "" };
                 let auth = if self.credentials.is_some() { "\r\n250-AUTH PLAIN" } else { "" };
-                self.say(&format!("250-model{pipelining}{chunking}{start_tls}{auth}\r\n250 HELP"));
+                self.reply(&format!("250-model{pipelining}{chunking}{start_tls}{auth}\r\n250 HELP"));
             }
             "STARTTLS" if self.start_tls => {
                 (self.start_tls, self.securing) = (false, true);
-                self.say("220 go");
+                self.reply("220 go");
             }
             "AUTH" => {
                 let given = line.rsplit(' ').next().unwrap_or_default();
                 let wanted = self.credentials.take().unwrap_or_default();
                 let right =
                     base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &wanted) == given;
-                self.say(if right { "235 welcome" } else { "535 5.7.8 wrong" });
+                self.reply(if right { "235 welcome" } else { "535 5.7.8 wrong" });
             }
-            "MAIL" if self.start_tls || self.credentials.is_some() => self.say("530 5.7.0 not so fast"),
-            "MAIL" if self.in_mail => self.say("503 5.5.1 nested MAIL"),
+            "MAIL" if self.start_tls || self.credentials.is_some() => self.reply("530 5.7.0 not so fast"),
+            "MAIL" if self.in_mail => self.reply("503 5.5.1 nested MAIL"),
             "MAIL" => {
                 self.in_mail = true;
                 self.sender = line.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
-                self.say("250 ok");
+                self.reply("250 ok");
             }
             "RCPT" => {
                 let name = line.split(['<', '@']).nth(1).unwrap().to_owned();
                 if name.starts_with("rcpt") {
                     self.did.insert(name, Did::Refused);
-                    self.say("550 5.1.1 unknown");
+                    self.reply("550 5.1.1 unknown");
                 } else if name.starts_with("grey") {
                     self.did.insert(name, Did::Refused);
-                    self.say("451 4.7.1 greylisted, come again");
+                    self.reply("451 4.7.1 greylisted, come again");
                 } else if name.starts_with("drop") {
                     self.closed = true;
                 } else {
                     self.recipient = Some(name);
-                    self.say("250 ok");
+                    self.reply("250 ok");
                 }
             }
             "DATA" => match self.recipient.as_deref() {
                 // Half of the servers ask for a message that has no recipient.
-                None if self.did.len().is_multiple_of(2) => self.say("503 5.5.1 no recipients"),
+                None if self.did.len().is_multiple_of(2) => self.reply("503 5.5.1 no recipients"),
                 Some(name) if name.starts_with("data") => {
                     self.did.insert(name.to_owned(), Did::Refused);
-                    self.say("451 4.3.0 not now");
+                    self.reply("451 4.3.0 not now");
                 }
                 _ => {
                     self.in_data = true;
-                    self.say("354 go");
+                    self.reply("354 go");
                 }
             },
             "RSET" => {
                 (self.in_mail, self.recipient) = (false, None);
-                self.say("250 ok");
+                self.reply("250 ok");
             }
             "QUIT" => {
-                self.say("221 bye");
+                self.reply("221 bye");
                 self.closed = true;
             }
             other => panic!("the client said {other:?}"),

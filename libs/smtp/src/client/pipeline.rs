@@ -1,4 +1,4 @@
-//! Transactions on an open session, as many under way as the server's extensions allow.
+//! Pipeline of transactions on an open session: as many in flight as the server's extensions allow.
 //!
 //! - Without PIPELINING one command at a time.
 //! - With PIPELINING (RFC 2920) `MAIL`, `RCPT` and `DATA` go in one group, of which `DATA` is the last; the message
@@ -9,18 +9,19 @@
 //!   under way as the window has places.
 
 use super::Failure;
-use super::extensions::Extensions;
+use super::Timeouts;
 use super::outbox::Outbox;
-use super::reply::{Class, Reply};
 use super::transaction::{Transaction, Verdict};
-use super::{NOT_AVAILABLE, Timeouts};
+use crate::content::END_OF_DATA;
+use crate::extensions::Extensions;
+use crate::reply::{Class, Reply, SERVICE_CLOSING};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// With `DATA`: one message whose end is written, and one envelope behind it.
 const DATA_WINDOW: usize = 2;
 
-/// How a server is spoken to.
+/// Order of commands and replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     Lockstep,
@@ -42,7 +43,7 @@ enum Command {
 
 /// A transaction under way.
 #[derive(Debug)]
-struct Flight {
+struct InFlight {
     number: u64,
     transaction: Transaction,
     /// The place behind its end in the octets of the connection, once that is queued.
@@ -58,7 +59,7 @@ pub struct Pipeline {
     window: usize,
     extensions: Extensions,
     awaited: VecDeque<(Command, u64)>,
-    flights: VecDeque<Flight>,
+    flights: VecDeque<InFlight>,
     next_number: u64,
     /// The last transaction was refused half way: the server may still hold its envelope.
     reset_first: bool,
@@ -121,7 +122,7 @@ impl Pipeline {
 
     /// Takes a transaction and writes what may be written of it. There must be room.
     pub fn submit(&mut self, transaction: Transaction, out: &mut Outbox) {
-        match transaction.hopeless(&self.extensions) {
+        match transaction.local_refusal(&self.extensions) {
             Some(verdict) => self.verdicts.push_back((transaction.id, verdict)),
             None => self.begin(transaction, out),
         }
@@ -147,7 +148,7 @@ impl Pipeline {
                 self.awaited.push_back((Command::Rcpt, number));
             }
         });
-        let mut flight = Flight { number, transaction, end: None, settled: false };
+        let mut flight = InFlight { number, transaction, end: None, settled: false };
         match self.style {
             Style::Lockstep => self.envelope_open = true,
             Style::Groups => {
@@ -170,7 +171,7 @@ impl Pipeline {
         let Some((command, number)) = self.awaited.pop_front() else {
             // A server that closes on its own account says so unasked (RFC 5321 §3.8).
             return match reply.code {
-                NOT_AVAILABLE => Err(Failure::refused("an idle connection", reply)),
+                SERVICE_CLOSING => Err(Failure::refused("an idle connection", reply)),
                 _ => Err(Failure::unexpected("nothing that was asked", reply)),
             };
         };
@@ -178,20 +179,20 @@ impl Pipeline {
             // A settled flight's last reply was RSET's or its content's; it left with it.
             return Err(Failure::unexpected(command.name(), reply));
         };
-        if reply.code == NOT_AVAILABLE {
+        if reply.code == SERVICE_CLOSING {
             return self.handle_closing(command, at, reply);
         }
         match (command, reply.class()) {
-            (Command::Rset, Class::Done) => self.handle_reset(at, out),
+            (Command::Rset, Class::Completion) => self.handle_reset(at, out),
             (Command::Rset, _) => return Err(Failure::unexpected("RSET", reply)),
-            (Command::Data, Class::More) => self.write_content(at, out),
-            (Command::Mail, Class::Done) => self.step(at, Command::Rcpt, out),
-            (Command::Rcpt, Class::Done) => self.step(at, Command::Data, out),
-            (Command::Content | Command::Bdat, Class::Done) => {
+            (Command::Data, Class::Intermediate) => self.write_content(at, out),
+            (Command::Mail, Class::Completion) => self.step(at, Command::Rcpt, out),
+            (Command::Rcpt, Class::Completion) => self.step(at, Command::Data, out),
+            (Command::Content | Command::Bdat, Class::Completion) => {
                 self.settle(at, Verdict::accepted(reply));
                 self.finish(command, at);
             }
-            (_, Class::Temporary | Class::Permanent) => {
+            (_, Class::Transient | Class::Permanent) => {
                 self.settle(at, Verdict::refused(reply));
                 self.after_refusal(command, at);
             }
@@ -237,7 +238,7 @@ impl Pipeline {
     fn write_content(&mut self, at: usize, out: &mut Outbox) {
         let flight = &mut self.flights[at];
         if flight.settled {
-            out.push(super::content::END_OF_DATA);
+            out.push(END_OF_DATA);
         } else {
             out.push_with(|octets| flight.transaction.push_content(octets));
             flight.end = Some(out.end());

@@ -1,23 +1,26 @@
-//! Commands of a client (RFC 5321 §4.1).
+//! Commands of a client, read from their lines (RFC 5321 §4.1.1, RFC 1870, RFC 6152, RFC 6531).
 
-/// One command, understood as far as this door needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    /// `EHLO`; nothing of the name is used.
+use super::replies;
+use crate::path::read_bracketed;
+
+/// One command with the parameters that the server offers; points into its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command<'a> {
+    /// `EHLO`; the client's name is not used.
     Ehlo,
     /// `HELO`.
     Helo,
     /// `MAIL FROM`.
     Mail {
-        /// Who wrote; empty for the null sender.
-        from: String,
-        /// The size the client announced; 0 if it did not.
+        /// The reverse-path; empty for the null sender.
+        from: &'a str,
+        /// Octets of the message as announced by SIZE (RFC 1870); 0 without it.
         size: u64,
     },
     /// `RCPT TO`.
     Rcpt {
-        /// For whom.
-        to: String,
+        /// The forward-path; never empty.
+        to: &'a str,
     },
     /// `DATA`.
     Data,
@@ -25,23 +28,26 @@ pub enum Command {
     Rset,
     /// `NOOP`.
     Noop,
-    /// `VRFY`, `EXPN`: answered without an answer.
+    /// `VRFY` or `EXPN`.
     Verify,
     /// `QUIT`.
     Quit,
 }
 
-/// What is wrong with a command: the whole reply.
+/// A line that is no command that can be carried out: the reply to it. The client is to blame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotACommand(pub &'static str);
+pub struct CommandError(pub &'static str);
 
-const UNKNOWN: NotACommand = NotACommand("500 5.5.2 not a command");
-const SYNTAX: NotACommand = NotACommand("501 5.5.4 not an address in angle brackets");
-const PARAMETER: NotACommand = NotACommand("555 5.5.4 unknown parameter");
+const UNKNOWN: CommandError = CommandError(replies::NOT_A_COMMAND);
+const SYNTAX: CommandError = CommandError(replies::NO_ADDRESS);
+const PARAMETER: CommandError = CommandError(replies::UNKNOWN_PARAMETER);
 
-impl Command {
-    /// Reads a line without its end.
-    pub fn parse(line: &[u8]) -> Result<Command, NotACommand> {
+impl<'a> Command<'a> {
+    /// Reads a line without its CRLF: the verb in any case, UTF-8 (RFC 6531 §3.3).
+    ///
+    /// # Errors
+    /// The reply to an unknown verb, a path without brackets, a parameter that was not offered.
+    pub fn parse(line: &'a [u8]) -> Result<Command<'a>, CommandError> {
         let line = std::str::from_utf8(line).map_err(|_| UNKNOWN)?.trim_end();
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         match verb.to_ascii_uppercase().as_str() {
@@ -66,13 +72,13 @@ impl Command {
     }
 }
 
-fn parse_mail(rest: &str) -> Result<Command, NotACommand> {
+fn parse_mail(rest: &str) -> Result<Command<'_>, CommandError> {
     let (from, parameters) = parse_path(rest, "FROM:")?;
     let mut size = 0;
     for parameter in parameters.split_ascii_whitespace() {
         let (keyword, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         match keyword.to_ascii_uppercase().as_str() {
-            "SIZE" => size = value.parse().map_err(|_| NotACommand("501 5.5.4 SIZE is not a number"))?,
+            "SIZE" => size = value.parse().map_err(|_| CommandError(replies::NO_SIZE))?,
             "BODY" if value.eq_ignore_ascii_case("7BIT") || value.eq_ignore_ascii_case("8BITMIME") => {}
             "SMTPUTF8" if value.is_empty() => {}
             _ => return Err(PARAMETER),
@@ -81,33 +87,28 @@ fn parse_mail(rest: &str) -> Result<Command, NotACommand> {
     Ok(Command::Mail { from, size })
 }
 
-/// `FROM:<local@domain>` and what follows. A source route before the address is dropped (RFC 5321 appendix C).
-fn parse_path<'a>(rest: &'a str, keyword: &str) -> Result<(String, &'a str), NotACommand> {
-    let rest = rest.trim_start();
-    let (head, rest) = rest.split_at_checked(keyword.len()).ok_or(SYNTAX)?;
-    let rest =
-        rest.trim_start().strip_prefix('<').filter(|_| head.eq_ignore_ascii_case(keyword)).ok_or(SYNTAX)?;
-    let (path, parameters) = rest.split_once('>').ok_or(SYNTAX)?;
-    let address = match path.strip_prefix('@').and_then(|route| route.split_once(':')) {
-        Some((_, address)) => address,
-        None => path,
-    };
-    if address.chars().any(|c| c.is_control() || c == '<')
-        || !(parameters.is_empty() || parameters.starts_with(' '))
-    {
+/// `FROM:<local@domain>`: the address, and the parameters behind it. Blanks before the bracket are let pass.
+fn parse_path<'a>(rest: &'a str, keyword: &str) -> Result<(&'a str, &'a str), CommandError> {
+    let (head, rest) = rest.trim_start().split_at_checked(keyword.len()).ok_or(SYNTAX)?;
+    if !head.eq_ignore_ascii_case(keyword) {
         return Err(SYNTAX);
     }
-    Ok((address.to_owned(), parameters.trim()))
+    let (address, parameters) = read_bracketed(rest.trim_start()).ok_or(SYNTAX)?;
+    if !(parameters.is_empty() || parameters.starts_with(' ')) {
+        return Err(SYNTAX);
+    }
+    Ok((address, parameters.trim()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn commands_are_read_in_any_case_with_the_parameters_that_were_offered() {
-        let mail = |from: &str, size| Command::Mail { from: from.to_owned(), size };
-        let rcpt = |to: &str| Command::Rcpt { to: to.to_owned() };
+        let mail = |from, size| Command::Mail { from, size };
+        let rcpt = |to| Command::Rcpt { to };
         for (line, expected) in [
             ("ehlo mx.test", Ok(Command::Ehlo)),
             ("HELO", Ok(Command::Helo)),
@@ -128,7 +129,7 @@ mod tests {
             ("RCPT TO:<a@b.se", Err(SYNTAX)),
             ("RCPT TO:<a@b.se>x", Err(SYNTAX)),
             ("RCPT TO:<a@b.se> NOTIFY=NEVER", Err(PARAMETER)),
-            ("MAIL FROM:<a@b.se> SIZE=many", Err(NotACommand("501 5.5.4 SIZE is not a number"))),
+            ("MAIL FROM:<a@b.se> SIZE=many", Err(CommandError(replies::NO_SIZE))),
             ("MAIL FROM:<a@b.se> AUTH=<>", Err(PARAMETER)),
             ("STARTTLS", Err(UNKNOWN)),
             ("GET / HTTP/1.1", Err(UNKNOWN)),
@@ -137,5 +138,24 @@ mod tests {
             assert_eq!(Command::parse(line.as_bytes()), expected, "{line:?}");
         }
         assert_eq!(Command::parse(b"MAIL FROM:<\xff@b.se>"), Err(UNKNOWN));
+    }
+    proptest! {
+        /// Any line: what is read of a path has no control, no bracket, and stands in the line.
+        #[test]
+        fn any_line_is_a_command_or_has_its_reply(
+            line in prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..80),
+                "(?i)(mail from|rcpt to): ?<[a-zå@:, <>.\\x00-\\x1f]{0,20}> ?[a-z0-9=< ]{0,20}".prop_map(String::into_bytes),
+            ],
+        ) {
+            match Command::parse(&line) {
+                Ok(Command::Mail { from: path, .. } | Command::Rcpt { to: path }) => {
+                    prop_assert!(!path.contains(|c: char| c.is_control() || c == '<' || c == '>'));
+                    prop_assert!(String::from_utf8_lossy(&line).contains(path));
+                }
+                Ok(_) => {}
+                Err(CommandError(reply)) => prop_assert!(reply.starts_with('5')),
+            }
+        }
     }
 }

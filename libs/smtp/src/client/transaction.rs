@@ -1,104 +1,60 @@
-//! What is asked of the server, and what it said.
+//! Mail transaction of a client and its verdict: one message for one recipient (RFC 5321 §3.3, RFC 3461, RFC 6531).
 
-use super::content;
-use super::extensions::Extensions;
-use super::reply::{Class, Reply, cut};
+use crate::content;
+use crate::extensions::Extensions;
+use crate::path::Path;
+use crate::reply::{Class, Reply, cut};
 
-/// An address on the wire is at most so many octets (RFC 5321 §4.5.3.1.3, the angle brackets taken off).
-pub const PATH_OCTETS_MAX: usize = 254;
-/// Before the `@` (RFC 5321 §4.5.3.1.1).
-pub const LOCAL_PART_OCTETS_MAX: usize = 64;
-/// An envelope id is at most so many octets (RFC 3461 §4.4).
+/// Octets of an envelope id at most, before it is encoded as xtext (RFC 3461 §4.4).
 pub const ENVELOPE_ID_OCTETS_MAX: usize = 100;
 
-/// An address that can stand between angle brackets: it cannot end a command or begin another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path(String);
-
-/// The text cannot be an address in an envelope.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotAPath(pub &'static str);
-
-impl Path {
-    /// Takes `local@domain` without blanks, controls and angle brackets. Quoted local parts with blanks are refused:
-    /// no mailbox worth warning has one, and every one of them is an attempt at something.
-    pub fn parse(address: &str) -> Result<Path, NotAPath> {
-        let (local, domain) = address.rsplit_once('@').ok_or(NotAPath("the address has no @"))?;
-        if address.len() > PATH_OCTETS_MAX {
-            return Err(NotAPath("the address is over the limit of 254 octets"));
-        }
-        if local.is_empty() || local.len() > LOCAL_PART_OCTETS_MAX {
-            return Err(NotAPath("the part before the @ is empty or over the limit of 64 octets"));
-        }
-        if domain.is_empty() {
-            return Err(NotAPath("the part after the @ is empty"));
-        }
-        let forbidden =
-            |c: char| c.is_control() || c.is_whitespace() || matches!(c, '<' | '>' | '"' | '\\' | ',' | ';');
-        if address.contains(forbidden) {
-            return Err(NotAPath("the address has a character that cannot stand in one"));
-        }
-        Ok(Path(address.to_owned()))
-    }
-
-    /// The address.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// What stands behind the `@`.
-    pub fn domain(&self) -> &str {
-        self.0.rsplit_once('@').map_or("", |(_, domain)| domain)
-    }
-}
-
-/// One mail for one recipient.
+/// One message for one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transaction {
     /// The caller's own number of it, handed back with the verdict.
     pub id: u64,
-    /// Envelope sender; where bounces go.
+    /// Envelope sender, the reverse-path: the address of bounces.
     pub from: Path,
-    /// Envelope recipient.
+    /// Envelope recipient, the forward-path.
     pub to: Path,
-    /// Sent as ENVID where the server has DSN: bounces repeat it.
+    /// Written as ENVID where the server has DSN, up to [`ENVELOPE_ID_OCTETS_MAX`] (RFC 3461 §4.4): bounces repeat it.
     pub envelope_id: String,
-    /// Ask for a notification of success as well, where the server has DSN.
+    /// Requests a notification of success too, where the server has DSN (RFC 3461 §4.1).
     pub notify_success: bool,
-    /// Headers and body. Line ends are made canonical and dots stuffed on the way out.
+    /// Headers and body in octets (RFC 5322). Line ends are made canonical and dots stuffed on the way out.
     pub message: Vec<u8>,
 }
 
-/// What became of a transaction.
+/// Result of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The server took responsibility for it.
+    /// The server took responsibility for it (RFC 5321 §4.2.5).
     Accepted {
-        /// The server's words.
+        /// The server's reply on one line, at most 1,000 octets.
         words: String,
-        /// Its id of the message; empty if none was recognised.
+        /// Id of the message at the server; empty if none was recognised.
         queue_id: String,
     },
-    /// The server, or we in its place, said no.
+    /// The server refused it, or the client did so in its place.
     Refused {
-        /// 5xx.
+        /// 5xx: the same again would be refused again.
         permanent: bool,
-        /// `smtp:550 5.1.1`; `local:…` where we knew without asking.
+        /// `smtp:550 5.1.1`; `local:…` for a refusal without a request.
         code: String,
-        /// The server's words.
+        /// The server's reply on one line, at most 1,000 octets.
         text: String,
     },
     /// Its end was written, and the connection was lost before the reply.
     Unknown {
-        /// How the connection was lost.
+        /// Reason of the loss.
         text: String,
     },
     /// Its end was not written: the server cannot have taken it.
     NotTried {
-        /// How the connection was lost.
+        /// Reason of the loss.
         text: String,
-        /// It was the one the server was at, and the server did not say that it closes for other reasons: it may be
-        /// what the server cannot bear.
+        /// The server was at this transaction, and did not announce by 421 that it closes for other reasons: the
+        /// transaction may be the reason.
         suspect: bool,
     },
 }
@@ -119,8 +75,8 @@ impl Verdict {
 }
 
 impl Transaction {
-    /// Why this server will refuse it, if that is known before asking.
-    pub(super) fn hopeless(&self, extensions: &Extensions) -> Option<Verdict> {
+    /// The refusal of a transaction that this server is known to refuse: too large, or an address beyond ASCII.
+    pub(super) fn local_refusal(&self, extensions: &Extensions) -> Option<Verdict> {
         let refused = |code: &str, text: String| {
             Some(Verdict::Refused { permanent: true, code: code.to_owned(), text })
         };
@@ -143,13 +99,13 @@ impl Transaction {
 
     /// An address of it is beyond ASCII.
     fn is_international(&self) -> bool {
-        !(self.from.0.is_ascii() && self.to.0.is_ascii())
+        !(self.from.as_str().is_ascii() && self.to.as_str().is_ascii())
     }
 
-    /// `MAIL FROM` with what the server understands.
+    /// `MAIL FROM` with the parameters of the server's extensions (RFC 5321 §4.1.1.2).
     pub(super) fn push_mail(&self, out: &mut Vec<u8>, extensions: &Extensions) {
         out.extend_from_slice(b"MAIL FROM:<");
-        out.extend_from_slice(self.from.0.as_bytes());
+        out.extend_from_slice(self.from.as_str().as_bytes());
         out.push(b'>');
         if extensions.size {
             out.extend_from_slice(format!(" SIZE={}", self.message.len()).as_bytes());
@@ -171,10 +127,10 @@ impl Transaction {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// `RCPT TO` with what the server understands.
+    /// `RCPT TO` with the parameters of the server's extensions (RFC 5321 §4.1.1.3).
     pub(super) fn push_rcpt(&self, out: &mut Vec<u8>, extensions: &Extensions) {
         out.extend_from_slice(b"RCPT TO:<");
-        out.extend_from_slice(self.to.0.as_bytes());
+        out.extend_from_slice(self.to.as_str().as_bytes());
         out.push(b'>');
         if extensions.dsn {
             let success: &[u8] = if self.notify_success { b"SUCCESS," } else { b"" };
@@ -221,37 +177,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_could_end_its_command_is_no_path() {
-        for good in
-            ["a@b.se", "bounces+1-2-abc@alerts.example", "åsa@exämple.se", "a@[192.0.2.1]", "o'neil@x.test"]
-        {
-            assert_eq!(Path::parse(good).map(|path| path.as_str().to_owned()), Ok(good.to_owned()));
-        }
-        for bad in [
-            "",
-            "a",
-            "@b",
-            "a@",
-            "a b@c.se",
-            "a@b.se\r\nRCPT TO:<x@y.se",
-            "a@b.se>",
-            "<a@b.se",
-            "a@b\n.se",
-            "\"a b\"@c.se",
-            "a@b.se SIZE=1",
-            "a\u{a0}b@c.se",
-            "a@b\u{2028}c",
-            "a,b@c.se",
-            "a\0@b.se",
-        ] {
-            assert!(Path::parse(bad).is_err(), "{bad:?}");
-        }
-        let long_local = format!("{}@b.se", "a".repeat(LOCAL_PART_OCTETS_MAX + 1));
-        let long = format!("a@{}.se", "b".repeat(PATH_OCTETS_MAX));
-        assert!(Path::parse(&long_local).is_err() && Path::parse(&long).is_err());
-    }
-
-    #[test]
     fn commands_carry_only_what_the_server_offers() {
         let transaction = Transaction {
             id: 1,
@@ -283,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_said_it_cannot_take_is_refused_without_asking() {
+    fn a_transaction_beyond_the_servers_extensions_is_refused_locally() {
         let transaction = |to: &str, octets: usize| Transaction {
             id: 1,
             from: Path::parse("a@x.test").unwrap(),
@@ -298,11 +223,14 @@ mod tests {
             None => None,
             other => panic!("{other:?}"),
         };
-        assert_eq!(code(transaction("b@x.test", 10).hopeless(&small)), None);
-        assert_eq!(code(transaction("b@x.test", 11).hopeless(&small)), Some("local:too-large".to_owned()));
-        assert_eq!(code(transaction("b@å.test", 1).hopeless(&small)), Some("local:smtputf8".to_owned()));
+        assert_eq!(code(transaction("b@x.test", 10).local_refusal(&small)), None);
+        assert_eq!(
+            code(transaction("b@x.test", 11).local_refusal(&small)),
+            Some("local:too-large".to_owned())
+        );
+        assert_eq!(code(transaction("b@å.test", 1).local_refusal(&small)), Some("local:smtputf8".to_owned()));
         let utf8 = Extensions { utf8: true, ..small };
-        assert_eq!(code(transaction("b@å.test", 1).hopeless(&utf8)), None);
-        assert_eq!(code(transaction("b@x.test", 1_000_000).hopeless(&Extensions::default())), None);
+        assert_eq!(code(transaction("b@å.test", 1).local_refusal(&utf8)), None);
+        assert_eq!(code(transaction("b@x.test", 1_000_000).local_refusal(&Extensions::default())), None);
     }
 }

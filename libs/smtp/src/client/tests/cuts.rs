@@ -12,12 +12,12 @@ struct Cut {
     /// So many of those reach the server.
     delivered: u64,
     /// So many octets of the server reach us.
-    heard: usize,
+    received: usize,
     /// Octets written at a time.
     piece: usize,
 }
 
-const NO_CUT: Cut = Cut { written: u64::MAX, delivered: u64::MAX, heard: usize::MAX, piece: usize::MAX };
+const NO_CUT: Cut = Cut { written: u64::MAX, delivered: u64::MAX, received: usize::MAX, piece: usize::MAX };
 
 struct Run {
     verdicts: BTreeMap<u64, Verdict>,
@@ -25,7 +25,7 @@ struct Run {
     /// Places behind each message's end, if it was written.
     ended: BTreeMap<u64, bool>,
     written: u64,
-    heard: usize,
+    received: usize,
 }
 
 /// Runs all transactions over one connection that is lost where `cut` says.
@@ -35,8 +35,13 @@ fn run(names: &[&str], window: usize, (pipelining, chunking): (bool, bool), cut:
     let mut left =
         names.iter().enumerate().map(|(id, name)| transaction(id as u64, name)).collect::<Vec<_>>();
     left.reverse();
-    let mut run =
-        Run { verdicts: BTreeMap::new(), did: BTreeMap::new(), ended: BTreeMap::new(), written: 0, heard: 0 };
+    let mut run = Run {
+        verdicts: BTreeMap::new(),
+        did: BTreeMap::new(),
+        ended: BTreeMap::new(),
+        written: 0,
+        received: 0,
+    };
     let mut wire = Vec::new();
     'connection: loop {
         while let Some(event) = client.poll_event() {
@@ -62,16 +67,16 @@ fn run(names: &[&str], window: usize, (pipelining, chunking): (bool, bool), cut:
         wire.extend_from_slice(&octets);
         run.written += octets.len() as u64;
         client.handle_input(now, Input::Sent(octets.len()));
-        model.hear(
+        model.receive(
             &octets[..octets
                 .len()
                 .min(cut.delivered.saturating_sub(run.written - octets.len() as u64) as usize)],
         );
         // Read, up to the cut.
-        let heard: Vec<u8> = model.output.drain(..).take(cut.heard - run.heard).collect();
-        run.heard += heard.len();
-        let progress = !octets.is_empty() || !heard.is_empty();
-        client.handle_input(now, Input::Octets(&heard));
+        let received: Vec<u8> = model.output.drain(..).take(cut.received - run.received).collect();
+        run.received += received.len();
+        let progress = !octets.is_empty() || !received.is_empty();
+        client.handle_input(now, Input::Octets(&received));
         if stuck || !progress {
             client.handle_input(now, Input::Lost("cut"));
         }
@@ -159,11 +164,11 @@ fn no_cut_of_what_we_write_makes_a_verdict_wrong() {
 }
 
 #[test]
-fn no_cut_of_what_we_hear_makes_a_verdict_wrong() {
+fn no_cut_of_what_we_receive_makes_a_verdict_wrong() {
     for (window, server) in SERVERS {
-        let whole = run(&NAMES, window, server, NO_CUT).heard;
-        for heard in 0..=whole {
-            let cut = Cut { heard, ..NO_CUT };
+        let whole = run(&NAMES, window, server, NO_CUT).received;
+        for received in 0..=whole {
+            let cut = Cut { received, ..NO_CUT };
             check(
                 &NAMES,
                 &run(&NAMES, window, server, cut),
@@ -188,10 +193,10 @@ fn a_server_that_closes_in_the_middle_leaves_no_unknown() {
 #[test]
 fn at_most_the_window_is_unknown() {
     for (window, server, most) in [(20, (false, false), 1), (20, (true, false), 1), (3, (true, true), 3)] {
-        let whole = run(&NAMES, window, server, NO_CUT).heard;
+        let whole = run(&NAMES, window, server, NO_CUT).received;
         let worst = (0..=whole)
-            .map(|heard| {
-                let run = run(&NAMES, window, server, Cut { heard, ..NO_CUT });
+            .map(|received| {
+                let run = run(&NAMES, window, server, Cut { received, ..NO_CUT });
                 run.verdicts.values().filter(|verdict| matches!(verdict, Verdict::Unknown { .. })).count()
             })
             .max();

@@ -1,15 +1,14 @@
-//! From the server's greeting to the first transaction: greeting, EHLO, STARTTLS, EHLO again, AUTH
-//! (RFC 5321 §3.1, RFC 3207, RFC 4954).
+//! Opening of a session: greeting, EHLO, STARTTLS, EHLO again, AUTH (RFC 5321 §3.1, RFC 3207, RFC 4954).
 
-use super::extensions::Extensions;
 use super::outbox::Outbox;
-use super::reply::{Class, Reply};
 use super::{Failure, Options, Timeouts, Tls};
+use crate::extensions::Extensions;
+use crate::reply::{Class, Reply};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::time::Duration;
 
-/// Which reply is awaited.
+/// The awaited reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// The server speaks first.
@@ -32,7 +31,7 @@ pub enum Opening {
     AuthPassword,
 }
 
-/// Where a reply leads.
+/// Consequence of a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another reply is awaited, or the caller's handshake.
@@ -72,8 +71,8 @@ impl Opening {
         out: &mut Outbox,
     ) -> Result<Next, Failure> {
         match (self, reply.class()) {
-            (Opening::Greeting, Class::Done) => Ok(ehlo(options, out)),
-            (Opening::Ehlo, Class::Done) => {
+            (Opening::Greeting, Class::Completion) => Ok(ehlo(options, out)),
+            (Opening::Ehlo, Class::Completion) => {
                 *extensions = Extensions::parse(&reply.text);
                 after_hello(options, encrypted, extensions, out)
             }
@@ -82,21 +81,21 @@ impl Opening {
                 out.push(format!("HELO {}\r\n", options.hello).as_bytes());
                 Ok(Next::Opening(Opening::Helo))
             }
-            (Opening::Helo, Class::Done) => {
+            (Opening::Helo, Class::Completion) => {
                 *extensions = Extensions::default();
                 after_hello(options, encrypted, extensions, out)
             }
-            (Opening::StartTls, Class::Done) => Ok(Next::Opening(Opening::Securing)),
-            (Opening::AuthLogin, Class::More) => {
+            (Opening::StartTls, Class::Completion) => Ok(Next::Opening(Opening::Securing)),
+            (Opening::AuthLogin, Class::Intermediate) => {
                 push_base64(out, options.credentials.as_ref().map_or("", |(name, _)| name));
                 Ok(Next::Opening(Opening::AuthName))
             }
-            (Opening::AuthName, Class::More) => {
+            (Opening::AuthName, Class::Intermediate) => {
                 push_base64(out, options.credentials.as_ref().map_or("", |(_, password)| password));
                 Ok(Next::Opening(Opening::AuthPassword))
             }
-            (Opening::AuthPlain | Opening::AuthPassword, Class::Done) => Ok(Next::Ready),
-            (stage, Class::Temporary | Class::Permanent) => Err(Failure::refused(stage.stage(), reply)),
+            (Opening::AuthPlain | Opening::AuthPassword, Class::Completion) => Ok(Next::Ready),
+            (stage, Class::Transient | Class::Permanent) => Err(Failure::refused(stage.stage(), reply)),
             (stage, _) => Err(Failure::unexpected(stage.stage(), reply)),
         }
     }

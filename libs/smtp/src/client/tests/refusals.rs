@@ -4,10 +4,10 @@ use super::*;
 
 /// How the session goes on: the next transaction must get through after the refusal.
 fn goes_on(s: &mut Scripted, expected_first: &str, replies: &str) {
-    let written = s.submits(transaction(9, "z"));
+    let written = s.submit(transaction(9, "z"));
     assert!(written.starts_with(expected_first), "{written:?}");
-    s.hears(replies);
-    s.hears("250 queued as Z\r\n");
+    s.receive(replies);
+    s.receive("250 queued as Z\r\n");
     assert_eq!(s.verdicts(), [verdict(9, "accepted Z")]);
 }
 
@@ -61,8 +61,8 @@ fn a_refusal_at_any_command_of_a_group_is_that_transactions_verdict() {
         ),
     ] {
         let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-        s.submits(transaction(1, "a"));
-        s.hears(replies);
+        s.submit(transaction(1, "a"));
+        s.receive(replies);
         assert_eq!(s.verdicts(), [verdict(1, expected)], "{name}");
         goes_on(&mut s, first, next);
     }
@@ -76,27 +76,27 @@ fn a_refusal_in_lockstep_skips_the_rest_and_resets() {
         (&["250 ok\r\n", "250 ok\r\n", "554 no\r\n"], "permanent smtp:554"),
     ] {
         let mut s = Scripted::open(20, "");
-        s.submits(transaction(1, "a"));
+        s.submit(transaction(1, "a"));
         for reply in replies {
-            s.hears(reply);
+            s.receive(reply);
         }
         assert_eq!(s.verdicts(), [verdict(1, expected)]);
-        assert_eq!(s.submits(transaction(2, "b")), "RSET\r\n");
-        assert_eq!(s.hears("250 ok\r\n"), "MAIL FROM:<bounces@alerts.test>\r\n");
+        assert_eq!(s.submit(transaction(2, "b")), "RSET\r\n");
+        assert_eq!(s.receive("250 ok\r\n"), "MAIL FROM:<bounces@alerts.test>\r\n");
     }
 }
 
 #[test]
 fn a_server_that_wants_data_for_nobody_gets_an_empty_message() {
     let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-    s.submits(transaction(1, "a"));
-    let written = s.hears_and_submits("250 ok\r\n550 5.1.1 no user\r\n354 go on\r\n", transaction(2, "b"));
+    s.submit(transaction(1, "a"));
+    let written = s.receive_and_submit("250 ok\r\n550 5.1.1 no user\r\n354 go on\r\n", transaction(2, "b"));
     assert!(written.starts_with(".\r\nMAIL FROM"), "{written:?}");
     assert_eq!(s.verdicts(), [verdict(1, "permanent smtp:550 5.1.1")]);
     // Whatever it says to the empty message changes nothing.
-    s.hears("250 queued as NOBODY\r\n250 ok\r\n250 ok\r\n354 go\r\n");
+    s.receive("250 queued as NOBODY\r\n250 ok\r\n250 ok\r\n354 go\r\n");
     assert_eq!(s.verdicts(), []);
-    s.hears("250 queued as B\r\n");
+    s.receive("250 queued as B\r\n");
     assert_eq!(s.verdicts(), [verdict(2, "accepted B")]);
 }
 
@@ -108,15 +108,15 @@ fn a_server_that_closes_refuses_for_now_what_it_was_asked_last() {
         ("DATA", "250 ok\r\n250 ok\r\n421 bye\r\n", "temporary smtp:421"),
     ] {
         let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-        s.submits(transaction(1, "a"));
-        s.hears(replies);
+        s.submit(transaction(1, "a"));
+        s.receive(replies);
         assert_eq!(s.verdicts(), [verdict(1, expected)], "{name}");
         assert!(s.end().is_some_and(|end| end.is_err_and(|code| code.starts_with("smtp:421"))), "{name}");
     }
     let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-    s.submits(transaction(1, "a"));
-    s.hears_and_submits("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
-    s.hears("421 bye\r\n");
+    s.submit(transaction(1, "a"));
+    s.receive_and_submit("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
+    s.receive("421 bye\r\n");
     assert_eq!(s.verdicts(), [verdict(1, "temporary smtp:421"), verdict(2, "not tried")], "end of data");
     assert_eq!(s.client.poll_transmit(), b"");
 }
@@ -125,9 +125,9 @@ fn a_server_that_closes_refuses_for_now_what_it_was_asked_last() {
 fn a_server_that_closes_carries_out_nothing_behind_it_though_it_was_written() {
     let mut s = Scripted::open(3, "\r\n250-PIPELINING\r\n250-CHUNKING");
     for (id, to) in [(1, "a"), (2, "b"), (3, "c")] {
-        s.submits(transaction(id, to));
+        s.submit(transaction(id, to));
     }
-    s.hears("250 ok\r\n250 ok\r\n250 queued as A\r\n250 ok\r\n421 4.3.2 enough\r\n");
+    s.receive("250 ok\r\n250 ok\r\n250 queued as A\r\n250 ok\r\n421 4.3.2 enough\r\n");
     assert_eq!(s.verdicts(), [verdict(1, "accepted A"), verdict(2, "not tried"), verdict(3, "not tried")]);
 }
 
@@ -145,7 +145,7 @@ fn a_refusal_before_the_first_transaction_ends_the_session_with_the_servers_word
     ] {
         let mut s = Scripted::new(Options { tls: Tls::StartTls, ..options(20) });
         for reply in replies {
-            s.hears(reply);
+            s.receive(reply);
         }
         match s.events.last() {
             Some(Event::Closed(Err(failure))) => {
@@ -161,9 +161,9 @@ fn a_refusal_before_the_first_transaction_ends_the_session_with_the_servers_word
 fn a_wrong_password_ends_the_session() {
     let credentials = Some(("user".to_owned(), "wrong".to_owned()));
     let mut s = Scripted::new(Options { credentials, ..options(20) });
-    s.hears("220 mx\r\n");
-    s.hears("250-mx\r\n250 AUTH PLAIN\r\n");
-    s.hears("535 5.7.8 bad credentials\r\n");
+    s.receive("220 mx\r\n");
+    s.receive("250-mx\r\n250 AUTH PLAIN\r\n");
+    s.receive("535 5.7.8 bad credentials\r\n");
     assert_eq!(s.end(), Some(Err("smtp:535 5.7.8".to_owned())));
 }
 
@@ -177,14 +177,14 @@ fn replies_that_do_not_fit_end_the_session_and_what_was_written_is_unknown() {
         ("250 ok\r\n250 ok\r\n354 go\r\n250 done\r\n250 more?\r\n", "accepted "),
     ] {
         let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-        s.submits(transaction(1, "a"));
-        s.hears(replies);
+        s.submit(transaction(1, "a"));
+        s.receive(replies);
         if let Some(rest) = replies.strip_prefix("250 ok\r\n250 ok\r\n354 go\r\n") {
             // What the server says of the end of data must come after it was written.
             s = Scripted::open(20, "\r\n250-PIPELINING");
-            s.submits(transaction(1, "a"));
-            s.hears("250 ok\r\n250 ok\r\n354 go\r\n");
-            s.hears(rest);
+            s.submit(transaction(1, "a"));
+            s.receive("250 ok\r\n250 ok\r\n354 go\r\n");
+            s.receive(rest);
         }
         assert_eq!(s.verdicts(), [verdict(1, expected)], "{replies:?}");
         assert_eq!(s.end(), Some(Err("smtp:protocol".to_owned())), "{replies:?}");
@@ -194,7 +194,7 @@ fn replies_that_do_not_fit_end_the_session_and_what_was_written_is_unknown() {
 #[test]
 fn an_idle_session_that_is_closed_says_so() {
     let mut s = Scripted::open(20, "");
-    s.hears("421 4.4.2 idle too long\r\n");
+    s.receive("421 4.4.2 idle too long\r\n");
     assert_eq!(s.end(), Some(Err("smtp:421 4.4.2".to_owned())));
     let mut s = Scripted::open(20, "");
     s.client.handle_input(s.now, Input::Lost("connection reset by peer"));
@@ -215,16 +215,16 @@ fn only_the_mail_the_server_was_at_is_suspected_when_it_hangs_up() {
         verdicts.collect::<Vec<_>>()
     };
     let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-    s.submits(transaction(1, "a"));
+    s.submit(transaction(1, "a"));
     assert_eq!(suspects(&mut s), [(1, true)]);
 
     let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-    s.submits(transaction(1, "a"));
-    s.hears_and_submits("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
+    s.submit(transaction(1, "a"));
+    s.receive_and_submit("250 ok\r\n250 ok\r\n354 go\r\n", transaction(2, "b"));
     assert_eq!(suspects(&mut s), [(2, false)], "the first is unknown");
 
     let mut s = Scripted::open(20, "\r\n250-PIPELINING");
-    s.submits(transaction(1, "a"));
-    s.hears("421 4.7.0 enough for one connection\r\n");
+    s.submit(transaction(1, "a"));
+    s.receive("421 4.7.0 enough for one connection\r\n");
     assert_eq!(suspects(&mut s), [(1, false)]);
 }

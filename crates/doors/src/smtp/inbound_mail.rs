@@ -1,26 +1,26 @@
-//! What comes of a mail: read, written down, counted.
+//! Handler of inbound mail: reads it, appends its outcomes, counts them.
 
-use super::machine::{Answer, Mail};
 use super::read::{Reading, read};
-use super::{Clock, SmtpDeps};
+use super::{Clock, Mail, SmtpDeps};
 use bus::{BusError, Topic};
 use records::{OUTCOMES, Outcome, encode_outcomes};
+use smtp::server::Disposition;
 use std::sync::Arc;
 
-/// Writes outcomes down.
+/// Appends the outcomes of mails.
 #[derive(Clone)]
-pub(super) struct Desk {
+pub(super) struct InboundMailHandler {
     outcomes: Arc<dyn Topic>,
     clock: Clock,
 }
 
-impl Desk {
-    pub(super) fn open(deps: &SmtpDeps) -> Result<Desk, BusError> {
-        Ok(Desk { outcomes: deps.bus.topic(OUTCOMES)?, clock: Arc::clone(&deps.clock) })
+impl InboundMailHandler {
+    pub(super) fn open(deps: &SmtpDeps) -> Result<InboundMailHandler, BusError> {
+        Ok(InboundMailHandler { outcomes: deps.bus.topic(OUTCOMES)?, clock: Arc::clone(&deps.clock) })
     }
 
-    /// Takes a mail; answers when what it says is on disk.
-    pub(super) async fn take(&self, mail: &Mail) -> Answer {
+    /// Appends the outcomes of a mail; resolves when they are on disk, as `[bus] fsync` promises.
+    pub(super) async fn handle(&self, mail: &Mail) -> Disposition {
         let mut outcomes = Vec::new();
         for reading in read(mail, (self.clock)()) {
             match reading {
@@ -35,15 +35,15 @@ impl Desk {
             }
         }
         if outcomes.is_empty() {
-            return Answer::Taken;
+            return Disposition::Accepted;
         }
         match self.outcomes.append(&[&encode_outcomes(&outcomes)]).await {
-            Ok(_) => Answer::Taken,
+            Ok(_) => Disposition::Accepted,
             Err(error) => {
                 tracing::error!(%error, "a mail's outcome cannot be written down: its sender will try again");
                 match error {
-                    BusError::DiskFull { .. } => Answer::Full,
-                    _ => Answer::TryLater,
+                    BusError::DiskFull { .. } => Disposition::NoStorage,
+                    _ => Disposition::LocalError,
                 }
             }
         }

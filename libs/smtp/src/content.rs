@@ -1,0 +1,241 @@
+//! Message content on the wire: line ends made canonical, leading dots doubled and undoubled, the end of data marked and
+//! found (RFC 5321 §2.3.8, §4.1.1.4, §4.5.2).
+
+/// End of data after `DATA`. The CRLF before the dot is that of the message's last line.
+pub const END_OF_DATA: &[u8] = b".\r\n";
+
+/// Appends `message` to `out` for `DATA`, without [`END_OF_DATA`]: every line ends with CRLF, a lone CR or LF is a line
+/// end (so that no server can see an end of data that the client did not), a line's leading dot is doubled, and the
+/// last line gets its CRLF (RFC 5321 §4.5.2). An empty message stays empty.
+pub fn push_stuffed(out: &mut Vec<u8>, message: &[u8]) {
+    out.reserve(message.len() + message.len() / 64 + END_OF_DATA.len() + 2);
+    each_line(message, |line| {
+        if line.first() == Some(&b'.') {
+            out.push(b'.');
+        }
+        out.extend_from_slice(line);
+        out.extend_from_slice(b"\r\n");
+    });
+}
+
+/// Appends `message` to `out` for `BDAT` (RFC 3030 §2): line ends as in [`push_stuffed`], dots untouched.
+pub fn push_canonical(out: &mut Vec<u8>, message: &[u8]) {
+    out.reserve(message.len() + 2);
+    each_line(message, |line| {
+        out.extend_from_slice(line);
+        out.extend_from_slice(b"\r\n");
+    });
+}
+
+/// Calls `each` for every line without its end. CRLF, LF and CR each end one.
+fn each_line(message: &[u8], mut each: impl FnMut(&[u8])) {
+    let mut rest = message;
+    while !rest.is_empty() {
+        let (line, after) = match rest.iter().position(|&octet| octet == b'\n') {
+            Some(at) => (&rest[..at], &rest[at + 1..]),
+            None => (rest, &rest[rest.len()..]),
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.contains(&b'\r') {
+            line.split(|&octet| octet == b'\r').for_each(&mut each);
+        } else {
+            each(line);
+        }
+        rest = after;
+    }
+}
+
+/// Message after `DATA`, read piece by piece: stuffed dots removed, the end of data found.
+#[derive(Debug)]
+pub struct DataReader {
+    /// Octets read so far, without the stuffed dots; empty once the message is over the limit.
+    pub octets: Vec<u8>,
+    /// The message is over the limit: no octet of it is kept, only its end is searched.
+    pub too_large: bool,
+    octets_max: usize,
+    line_start: bool,
+}
+
+impl DataReader {
+    /// A reader that keeps at most `octets_max` octets of a message, CRLF of its last line included.
+    pub fn new(octets_max: usize) -> DataReader {
+        DataReader { octets: Vec::new(), too_large: false, octets_max, line_start: true }
+    }
+
+    /// Takes octets off the front of `rest`, the input not yet taken: their number, and whether the end of data is the
+    /// last of them. `None`: nothing can be taken before more input is appended to `rest`, of which at most 2 octets
+    /// wait. A line ends with CRLF and nothing else, so that no two servers see different ends of one message
+    /// (RFC 5321 §4.1.1.4).
+    pub fn take(&mut self, rest: &[u8]) -> Option<(usize, bool)> {
+        if self.line_start {
+            match rest {
+                [] | [b'.'] | [b'.', b'\r'] => return None,
+                [b'.', b'\r', b'\n', ..] => return Some((3, true)),
+                _ => self.line_start = false,
+            }
+            if rest[0] == b'.' {
+                return Some((1, false));
+            }
+        }
+        if let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") {
+            self.keep(&rest[..end + 2]);
+            self.line_start = true;
+            return Some((end + 2, false));
+        }
+        // A CR at the end may be half of a line end.
+        let whole = rest.len() - usize::from(rest.ends_with(b"\r"));
+        self.keep(&rest[..whole]);
+        (whole > 0).then_some((whole, false))
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        if self.too_large || self.octets.len() + piece.len() > self.octets_max {
+            self.too_large = true;
+            self.octets = Vec::new();
+        } else {
+            self.octets.extend_from_slice(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_are_made_canonical_and_leading_dots_doubled() {
+        for (message, stuffed, canonical) in [
+            (&b""[..], &b""[..], &b""[..]),
+            (b"a", b"a\r\n", b"a\r\n"),
+            (b"a\r\n", b"a\r\n", b"a\r\n"),
+            (b".\r\n", b"..\r\n", b".\r\n"),
+            (b"a\n.\nb\r\n", b"a\r\n..\r\nb\r\n", b"a\r\n.\r\nb\r\n"),
+            (b"a\r.\rb", b"a\r\n..\r\nb\r\n", b"a\r\n.\r\nb\r\n"),
+            (b"a\r\r\n.b\r\n", b"a\r\n\r\n..b\r\n", b"a\r\n\r\n.b\r\n"),
+            (b"\r\n\r\n", b"\r\n\r\n", b"\r\n\r\n"),
+            (b"..x\r\n", b"...x\r\n", b"..x\r\n"),
+            (b"a.b.\r\n", b"a.b.\r\n", b"a.b.\r\n"),
+        ] {
+            let (mut out, mut plain) = (Vec::new(), Vec::new());
+            push_stuffed(&mut out, message);
+            push_canonical(&mut plain, message);
+            assert_eq!(
+                (out.as_slice(), plain.as_slice()),
+                (stuffed, canonical),
+                "{:?}",
+                String::from_utf8_lossy(message)
+            );
+        }
+    }
+
+    /// What is read when the octets come in pieces of this size, and what is left behind the end.
+    fn read(octets: &[u8], piece: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+        let mut reader = DataReader::new(1_000);
+        let mut waiting = Vec::new();
+        let mut pieces = octets.chunks(piece);
+        loop {
+            match reader.take(&waiting) {
+                Some((taken, over)) => {
+                    waiting.drain(..taken);
+                    if over {
+                        let rest = waiting.into_iter().chain(pieces.flatten().copied()).collect();
+                        return Some((reader.octets, rest));
+                    }
+                }
+                None => waiting.extend_from_slice(pieces.next()?),
+            }
+        }
+    }
+
+    #[test]
+    fn a_mail_is_read_the_same_in_pieces_of_any_size() {
+        for (octets, mail, rest) in [
+            (&b".\r\nQUIT\r\n"[..], &b""[..], &b"QUIT\r\n"[..]),
+            (b"a\r\n.\r\n", b"a\r\n", b""),
+            (b"..\r\n...\r\n.x\r\n.\r\n", b".\r\n..\r\nx\r\n", b""),
+            (b"a\n.\nb\r\n.\r\nx", b"a\n.\nb\r\n", b"x"),
+            (b"a\r.\rb\r\n.\r\n", b"a\r.\rb\r\n", b""),
+            (b"a\n.\r\nb\r\n.\r\n", b"a\n.\r\nb\r\n", b""),
+            (b".\rx\r\n.\r\n", b"\rx\r\n", b""),
+            (b"a\r\r\n.\r\n", b"a\r\r\n", b""),
+            (b"\r\n.\r\n", b"\r\n", b""),
+        ] {
+            for piece in 1..=octets.len() {
+                let read = read(octets, piece);
+                assert_eq!(
+                    read,
+                    Some((mail.to_vec(), rest.to_vec())),
+                    "{:?} in {piece}",
+                    String::from_utf8_lossy(octets)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_over_the_limit_is_not_kept_and_its_end_is_found() {
+        const OCTETS_MAX: usize = 10_000;
+        let mut reader = DataReader::new(OCTETS_MAX);
+        let line = [vec![b'x'; 1000], b"\r\n".to_vec()].concat();
+        for _ in 0..=OCTETS_MAX / line.len() {
+            assert_eq!(reader.take(&line), Some((line.len(), false)));
+        }
+        assert!(reader.too_large && reader.octets.is_empty());
+        assert_eq!(reader.take(b".\r\n"), Some((3, true)));
+    }
+
+    proptest! {
+        /// Any octets at all: the end of data stands nowhere in them, and removing the dots gives the lines back.
+        #[test]
+        fn no_message_can_end_its_transaction_early(message in prop::collection::vec(prop::sample::select(b"a.\r\n".to_vec()), 0..200)) {
+            let (mut stuffed, mut canonical) = (b"\r\n".to_vec(), b"\r\n".to_vec());
+            push_stuffed(&mut stuffed, &message);
+            push_canonical(&mut canonical, &message);
+            for end in [&b"\r\n.\r\n"[..], b"\n.\n", b"\r.\r", b"\n.\r", b"\r.\n"] {
+                prop_assert!(!stuffed.windows(end.len()).any(|window| window == end));
+            }
+            let text = String::from_utf8(stuffed).unwrap().replace("\r\n.", "\r\n");
+            prop_assert_eq!(text.as_bytes(), canonical.as_slice());
+        }
+
+        /// What a client stuffs a server reads back, in pieces of any size, and what follows the end is left alone.
+        #[test]
+        fn a_stuffed_message_is_read_back_as_its_canonical_form(
+            message in prop::collection::vec(prop::sample::select(b"ab.\r\n".to_vec()), 0..200),
+            piece in 1_usize..20,
+        ) {
+            let (mut wire, mut canonical) = (Vec::new(), Vec::new());
+            push_stuffed(&mut wire, &message);
+            push_canonical(&mut canonical, &message);
+            wire.extend_from_slice(END_OF_DATA);
+            wire.extend_from_slice(b"MAIL");
+            prop_assert_eq!(read(&wire, piece), Some((canonical, b"MAIL".to_vec())));
+        }
+
+        /// Any octets: every call takes some or leaves at most the two that may begin an end of data, and the message
+        /// never grows beyond its limit.
+        #[test]
+        fn any_octets_after_data_are_taken_within_the_limit(
+            octets in prop::collection::vec(prop::sample::select(b"ab.\r\n\x00\xff".to_vec()), 0..300),
+            piece in 1_usize..20,
+            octets_max in 0_usize..100,
+        ) {
+            let mut reader = DataReader::new(octets_max);
+            let mut waiting = Vec::new();
+            'pieces: for piece in octets.chunks(piece) {
+                waiting.extend_from_slice(piece);
+                while let Some((taken, over)) = reader.take(&waiting) {
+                    prop_assert!(0 < taken && taken <= waiting.len());
+                    waiting.drain(..taken);
+                    prop_assert!(reader.octets.len() <= octets_max);
+                    prop_assert!(!reader.too_large || reader.octets.is_empty());
+                    if over {
+                        break 'pieces;
+                    }
+                }
+                prop_assert!(waiting.len() <= 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! SMTP server machine (RFC 5321): octets and instants in, octets, whole mails and deadlines out.
+//!
+//! Nothing is relayed and nothing is stored: a [`RecipientPolicy`] decides which addresses are taken, and a whole mail is an
+//! [`Event`]. Its reply waits for [`Server::finish_mail`], and no octet behind it is read before.
+//!
+//! Offered are PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and ENHANCEDSTATUSCODES
+//! (RFC 2034); neither STARTTLS nor AUTH.
+
+mod command;
+mod replies;
+#[cfg(test)]
+mod tests;
+
+pub use command::{Command, CommandError};
+
+use crate::content::DataReader;
+use crate::extensions::Extensions;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Octets of a command line at most, its end included: RFC 5321 §4.5.3.1.4 says 512, extensions add to it.
+pub const COMMAND_OCTETS_MAX: usize = 2048;
+/// Output that waits beyond this stops reading.
+const OUTPUT_OCTETS_MAX: usize = 64 * 1024;
+
+/// Settings of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Its name in the greeting and in the reply to EHLO: a domain (RFC 5321 §4.2).
+    pub hostname: String,
+    /// Product name behind the word ESMTP of the greeting.
+    pub software: &'static str,
+    /// Limits of one session.
+    pub limits: Limits,
+}
+
+/// Limits of one session; what is over one gets its reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of a mail at most, without stuffed dots; offered as SIZE (RFC 1870). 1 MiB by default.
+    pub mail_octets_max: usize,
+    /// Recipients of a mail at most: 100 by default, as RFC 5321 §4.5.3.1.8 asks of a server for everybody.
+    pub recipients_max: usize,
+    /// A session ends with so many errors; 10 by default.
+    pub errors_max: u32,
+    /// A session ends behind so many commands; 10,000 by default.
+    pub commands_max: u32,
+    /// Time until a command is whole (RFC 5321 §4.5.3.2.7); 5 minutes by default.
+    pub command_within: Duration,
+    /// Time until a mail is whole, from DATA on; 10 minutes by default.
+    pub mail_within: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            mail_octets_max: 1024 * 1024,
+            recipients_max: 100,
+            errors_max: 10,
+            commands_max: 10_000,
+            command_within: Duration::from_secs(5 * 60),
+            mail_within: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+/// Decides which recipients a server takes.
+pub trait RecipientPolicy {
+    /// A recipient as the caller knows it; handed back with the mail.
+    type Recipient;
+
+    /// The recipient behind an address of RCPT, which has neither controls nor angle brackets; `None` for an address that
+    /// is unknown here.
+    fn resolve(&self, address: &str) -> Option<Self::Recipient>;
+}
+
+/// A whole mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mail<R> {
+    /// Envelope sender; empty for the null sender.
+    pub from: String,
+    /// At least one.
+    pub recipients: Vec<R>,
+    /// Headers and body, without stuffed dots, at most [`Limits::mail_octets_max`].
+    pub octets: Vec<u8>,
+}
+
+/// Event for the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event<R> {
+    /// A whole mail came; its reply waits for [`Server::finish_mail`].
+    Mail(Mail<R>),
+}
+
+/// Result of a mail, for the reply to its end of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposition {
+    /// 250: the server is responsible for it now.
+    Accepted,
+    /// 451: an error of the server; the client may try again later.
+    LocalError,
+    /// 452: no storage; the client may try again later.
+    NoStorage,
+}
+
+/// Meaning of the next octets.
+#[derive(Debug)]
+enum State {
+    Commands,
+    Data(DataReader),
+    /// None are read: the caller has a mail.
+    Waiting,
+    Finished,
+}
+
+/// Session of a server with one client.
+pub struct Server<P: RecipientPolicy> {
+    options: Options,
+    policy: P,
+    state: State,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    greeted: bool,
+    sender: Option<String>,
+    recipients: Vec<P::Recipient>,
+    errors: u32,
+    commands: u32,
+    deadline: Instant,
+    events: VecDeque<Event<P::Recipient>>,
+}
+
+impl<P: RecipientPolicy> Server<P> {
+    /// A session over a connection just accepted.
+    pub fn new(options: Options, policy: P, now: Instant) -> Server<P> {
+        Server {
+            policy,
+            state: State::Commands,
+            input: Vec::new(),
+            output: format!("220 {} ESMTP {}\r\n", options.hostname, options.software).into_bytes(),
+            greeted: false,
+            sender: None,
+            recipients: Vec::new(),
+            errors: 0,
+            commands: 0,
+            deadline: now + options.limits.command_within,
+            events: VecDeque::new(),
+            options,
+        }
+    }
+
+    /// Replies to the mail of the last event, and reads on. Without such a mail it does nothing.
+    pub fn finish_mail(&mut self, now: Instant, disposition: Disposition) {
+        if !matches!(self.state, State::Waiting) {
+            return;
+        }
+        self.state = State::Commands;
+        self.deadline = now + self.options.limits.command_within;
+        self.reply(match disposition {
+            Disposition::Accepted => replies::ACCEPTED,
+            Disposition::LocalError => replies::LOCAL_ERROR,
+            Disposition::NoStorage => replies::NO_STORAGE,
+        });
+        self.read(now);
+    }
+
+    /// Ends the session with 421: the server is stopping.
+    pub fn stop(&mut self) {
+        self.end(replies::STOPPING);
+    }
+
+    /// Octets of the client, in the order they came, cut anywhere.
+    pub fn handle_input(&mut self, now: Instant, input: &[u8]) {
+        if !matches!(self.state, State::Finished) {
+            self.input.extend_from_slice(input);
+            self.read(now);
+        }
+    }
+
+    /// Ends a session that is silent for too long; does nothing before [`Server::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.deadline && !matches!(self.state, State::Waiting) {
+            self.end(replies::TIMED_OUT);
+        }
+    }
+
+    /// Nothing more will come from the client, and nothing more reaches it.
+    pub fn handle_eof(&mut self) {
+        self.state = State::Finished;
+    }
+
+    /// Appends all octets that wait for the client to `output`.
+    pub fn poll_transmit(&mut self, output: &mut Vec<u8>) {
+        output.append(&mut self.output);
+    }
+
+    /// When to call [`Server::handle_timeout`]; may change with any other call.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Commands | State::Data(_) => Some(self.deadline),
+            State::Waiting | State::Finished => None,
+        }
+    }
+
+    /// The next event; poll until there is none after each input.
+    pub fn poll_event(&mut self) -> Option<Event<P::Recipient>> {
+        self.events.pop_front()
+    }
+
+    /// Whether to read from the client: not while it waits for what becomes of a mail, nor while too much output waits
+    /// for it.
+    pub fn wants_input(&self) -> bool {
+        matches!(self.state, State::Commands | State::Data(_)) && self.output.len() < OUTPUT_OCTETS_MAX
+    }
+
+    /// The session is over: once the output is written, the connection is to be closed.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.state, State::Finished)
+    }
+
+    fn read(&mut self, now: Instant) {
+        let mut input = std::mem::take(&mut self.input);
+        let mut from = 0;
+        while let Some(taken) = self.read_next(&input[from..], now) {
+            from += taken;
+        }
+        input.drain(..from);
+        self.input = input;
+    }
+
+    /// Handles the next command or piece of a message: its octets; `None` if more must come first, or none are read now.
+    fn read_next(&mut self, rest: &[u8], now: Instant) -> Option<usize> {
+        match &mut self.state {
+            State::Waiting | State::Finished => None,
+            State::Commands => match rest.iter().position(|&octet| octet == b'\n') {
+                Some(at) => {
+                    self.handle_line(&rest[..at], now);
+                    Some(at + 1)
+                }
+                None if rest.len() > COMMAND_OCTETS_MAX => {
+                    self.end(replies::LINE_TOO_LONG);
+                    None
+                }
+                None => None,
+            },
+            State::Data(reader) => {
+                let (taken, is_over) = reader.take(rest)?;
+                if is_over {
+                    self.end_of_data(now);
+                }
+                Some(taken)
+            }
+        }
+    }
+
+    fn handle_line(&mut self, line: &[u8], now: Instant) {
+        self.deadline = now + self.options.limits.command_within;
+        self.commands += 1;
+        if line.len() >= COMMAND_OCTETS_MAX {
+            return self.reject(replies::LINE_TOO_LONG);
+        }
+        if self.commands > self.options.limits.commands_max {
+            return self.end(replies::TOO_MANY_COMMANDS);
+        }
+        match Command::parse(line.strip_suffix(b"\r").unwrap_or(line)) {
+            Ok(command) => self.handle_command(command, now),
+            Err(CommandError(reply)) => self.reject(reply),
+        }
+    }
+
+    fn handle_command(&mut self, command: Command<'_>, now: Instant) {
+        match command {
+            Command::Ehlo => {
+                self.reset();
+                self.greeted = true;
+                let extensions = Extensions {
+                    pipelining: true,
+                    size: true,
+                    size_max: self.options.limits.mail_octets_max as u64,
+                    eight_bit: true,
+                    utf8: true,
+                    enhanced_codes: true,
+                    ..Extensions::default()
+                };
+                extensions.push_reply(&mut self.output, &self.options.hostname);
+            }
+            Command::Helo => {
+                self.reset();
+                self.greeted = true;
+                self.reply(&format!("250 {}", self.options.hostname));
+            }
+            Command::Mail { from, size } => self.mail(from, size),
+            Command::Rcpt { to } => self.rcpt(to),
+            Command::Data if self.recipients.is_empty() => self.reject(replies::RECIPIENT_FIRST),
+            Command::Data => {
+                self.state = State::Data(DataReader::new(self.options.limits.mail_octets_max));
+                self.deadline = now + self.options.limits.mail_within;
+                self.reply(replies::START_INPUT);
+            }
+            Command::Rset => {
+                self.reset();
+                self.reply(replies::RESET);
+            }
+            Command::Noop => self.reply(replies::NOOP),
+            Command::Verify => self.reply(replies::CANNOT_VERIFY),
+            Command::Quit => self.end(replies::CLOSING),
+        }
+    }
+
+    fn mail(&mut self, from: &str, size: u64) {
+        if !self.greeted {
+            return self.reject(replies::HELLO_FIRST);
+        }
+        if self.sender.is_some() {
+            return self.reject(replies::NESTED_MAIL);
+        }
+        if size > self.options.limits.mail_octets_max as u64 {
+            return self.reject(replies::TOO_LARGE);
+        }
+        self.sender = Some(from.to_owned());
+        self.reply(replies::SENDER_OK);
+    }
+
+    fn rcpt(&mut self, to: &str) {
+        if self.sender.is_none() {
+            return self.reject(replies::MAIL_FIRST);
+        }
+        if self.recipients.len() >= self.options.limits.recipients_max {
+            return self.reject(replies::TOO_MANY_RECIPIENTS);
+        }
+        match self.policy.resolve(to) {
+            Some(recipient) => {
+                self.recipients.push(recipient);
+                self.reply(replies::RECIPIENT_OK);
+            }
+            None => self.reject(replies::NO_SUCH_ADDRESS),
+        }
+    }
+
+    fn end_of_data(&mut self, now: Instant) {
+        let State::Data(reader) = std::mem::replace(&mut self.state, State::Commands) else { return };
+        self.deadline = now + self.options.limits.command_within;
+        let from = self.sender.take().unwrap_or_default();
+        let recipients = std::mem::take(&mut self.recipients);
+        if reader.too_large {
+            return self.reject(replies::TOO_LARGE);
+        }
+        self.state = State::Waiting;
+        self.events.push_back(Event::Mail(Mail { from, recipients, octets: reader.octets }));
+    }
+
+    fn reset(&mut self) {
+        self.sender = None;
+        self.recipients.clear();
+    }
+
+    fn reply(&mut self, reply: &str) {
+        self.output.extend_from_slice(reply.as_bytes());
+        self.output.extend_from_slice(b"\r\n");
+    }
+
+    fn reject(&mut self, reply: &str) {
+        self.reply(reply);
+        self.errors += 1;
+        if self.errors >= self.options.limits.errors_max {
+            self.end(replies::TOO_MANY_ERRORS);
+        }
+    }
+
+    fn end(&mut self, reply: &str) {
+        if !matches!(self.state, State::Finished) {
+            self.reply(reply);
+            self.state = State::Finished;
+        }
+    }
+}
