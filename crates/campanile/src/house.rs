@@ -1,5 +1,6 @@
 //! The wiring: store, bus, engine, gateways, doors, from the ground floor up; and down again in the opposite order.
 
+use crate::alert_documents::StoredDocuments;
 use crate::keys::Keys;
 use crate::servers::Opened;
 use crate::setup::{NodeSetup, Setup, Way};
@@ -131,13 +132,8 @@ impl House {
         let engine = start(parts, member.clone()).await?;
         let (platforms, clients) = callers(&setup)?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
-        let mut context = GatewayContext::new(bus.clone(), clock.clone(), cores.clone());
+        let mut context = gateway_context(&setup, &keys, &bus, &store, &cores);
         context.outbox = outbox;
-        context.signing_key = Arc::from(&keys.tags[..]);
-        context.documents = Some(Arc::new(crate::alert_documents::StoredDocuments {
-            store: store.clone(),
-            media: setup.media.clone(),
-        }));
         let lead = furnish(&mut context, &engine, member.as_ref())?;
         let among = node.as_ref().zip(lead.as_ref());
         let among =
@@ -396,6 +392,21 @@ fn callers(setup: &Setup) -> Result<(Platforms, Clients), String> {
 fn links(setup: &Setup, keys: &Keys) -> Arc<AnswerLinks> {
     let public_url = setup.http.as_ref().and_then(|http| http.public_url.as_deref());
     Arc::new(AnswerLinks::new(&keys.links, public_url))
+}
+
+/// The handles every gateway is given.
+fn gateway_context(
+    setup: &Setup,
+    keys: &Keys,
+    bus: &Arc<dyn bus::Bus>,
+    store: &SharedStore,
+    cores: &Arc<net::Cores>,
+) -> GatewayContext {
+    let mut context = GatewayContext::new(Arc::clone(bus), Arc::new(wall_clock), Arc::clone(cores));
+    context.signing_key = Arc::from(&keys.tags[..]);
+    let documents = StoredDocuments { store: store.clone(), media: setup.media.clone() };
+    context.documents = Some(Arc::new(documents));
+    context
 }
 
 /// What gateways know beside the bus: how far behind the engine is, and the other processes.

@@ -3,6 +3,7 @@
 //! - [`GatewayContext`], [`Running`]: the handles every gateway is given, and the handle of one at work.
 //! - [`dispatcher`]: from segments on the bus to entries that may be written, and their outcomes.
 //! - [`registry`]: the list of gateways, one a channel.
+//! - [`route_keys`]: keys of a `[[route]]` that all channels have.
 //! - [`route_loop`]: opens, drains and reloads a route, and shares its rate, for every channel.
 //! - [`journal`]: appends outcomes to their topic before anybody acts on them; recovery after a crash.
 //! - [`cluster`]: gateways of several processes: claims of segments, shares of rates.
@@ -19,8 +20,11 @@ pub mod journal;
 pub mod mail;
 pub mod notice;
 pub mod registry;
+pub mod route_keys;
 pub mod route_loop;
 pub mod sms;
+mod surroundings;
+mod tls_words;
 pub mod topic;
 mod worker;
 
@@ -30,3 +34,4 @@ pub use funds::Funds;
 pub use registry::{AnyRoute, Gateway, Simulator, SimulatorOptions};
 pub use route_loop::{Changed, RouteSettings, Step};
 pub use settings::Secret;
+pub use surroundings::Surroundings;

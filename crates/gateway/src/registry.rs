@@ -4,15 +4,18 @@
 //! a list can hold it. A new channel is a folder and a line in [`ALL`].
 
 use std::any::Any;
+use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
 
 use futures_util::future::BoxFuture;
 use records::{Body, Channel};
-use settings::AnySection;
+use settings::{AnySection, Section, SectionType};
 
 use crate::context::{GatewayContext, Problem, Running};
+use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Changed, RouteSessions, RouteSettings};
+use crate::surroundings::Surroundings;
 
 /// All gateways.
 pub static ALL: &[&dyn Gateway] =
@@ -31,8 +34,24 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
     /// The sessions of its routes.
     type Sessions: RouteSessions;
 
+    /// Its own keys of a `[[route]]`, declared in its folder.
+    type Keys: Section + Debug + PartialEq + Send + Sync + 'static;
+
     /// The channel.
     const CHANNEL: Channel;
+
+    /// An example of the address that its routes connect to; nothing: they have neither `address` nor `sim`.
+    const ADDRESS: Option<&'static str> = None;
+
+    /// The settings of a route with these keys.
+    ///
+    /// # Errors
+    /// A fact that is missing in the surroundings.
+    fn settings(
+        common: &RouteKeys,
+        keys: &Self::Keys,
+        around: &Surroundings,
+    ) -> Result<SettingsOf<Self>, Problem>;
 
     /// Starts a simulator of the far end, where there is one.
     fn simulate(_options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
@@ -52,6 +71,23 @@ pub(crate) type SettingsOf<G> = <<G as ChannelGateway>::Sessions as RouteSession
 pub trait Gateway: Send + Sync {
     /// The channel.
     fn channel(&self) -> Channel;
+
+    /// Its own keys of a `[[route]]`, with their documentation.
+    fn keys(&self) -> SectionType;
+
+    /// An example of the address that its routes connect to; nothing: they have neither `address` nor `sim`.
+    fn address(&self) -> Option<&'static str>;
+
+    /// The settings of a route with these keys; `keys` are of the type of [`Gateway::keys`].
+    ///
+    /// # Errors
+    /// A fact that is missing in the surroundings.
+    fn settings(
+        &self,
+        common: &RouteKeys,
+        keys: &AnySection,
+        around: &Surroundings,
+    ) -> Result<AnyRoute, Problem>;
 
     /// Everything that is wrong with a route's settings; empty if it can be started.
     fn problems(&self, route: &AnyRoute) -> Vec<Problem>;
@@ -108,6 +144,24 @@ pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 impl<G: ChannelGateway> Gateway for G {
     fn channel(&self) -> Channel {
         G::CHANNEL
+    }
+
+    fn keys(&self) -> SectionType {
+        SectionType::of::<G::Keys>()
+    }
+
+    fn address(&self) -> Option<&'static str> {
+        G::ADDRESS
+    }
+
+    fn settings(
+        &self,
+        common: &RouteKeys,
+        keys: &AnySection,
+        around: &Surroundings,
+    ) -> Result<AnyRoute, Problem> {
+        let keys = keys.get::<G::Keys>().ok_or_else(other_channel::<G>)?;
+        G::settings(common, keys, around).map(AnyRoute::new)
     }
 
     fn problems(&self, route: &AnyRoute) -> Vec<Problem> {

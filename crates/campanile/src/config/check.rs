@@ -2,7 +2,7 @@
 
 use super::route::{Route, SIMULATED_ADDRESS};
 use super::sections::{CapSender, Config, Http};
-use gateway::RouteSettings;
+use gateway::registry;
 use net::{TlsServer, TlsServerSettings};
 use records::Channel;
 use settings::{Place, Problems};
@@ -172,14 +172,16 @@ impl Check<'_> {
         self.check(&at("name"), wrong_name(&common.name));
         // A channel or mode that is wrong was a problem when it was read.
         if common.channel.is_none() && !self.places.contains_key(&at("channel")) {
-            self.add(&at("channel"), "is needed: sms, mail, topic or edge");
+            let names: Vec<&str> = registry::ALL.iter().map(|gateway| gateway.channel().name()).collect();
+            self.add(&at("channel"), format!("is needed: one of {}", names.join(", ")));
         }
         if common.mode.is_none() && !self.places.contains_key(&at("mode")) {
             self.add(&at("mode"), "is needed: live or drill");
         }
         let has_address = self.places.contains_key(&at("address"));
-        // These have no address, or one for each site.
-        let is_here = matches!(common.channel, Some(Channel::Topic | Channel::Edge));
+        // Some have no address, or one for each site.
+        let is_here =
+            common.channel.and_then(registry::of).is_some_and(|gateway| gateway.address().is_none());
         match (has_address || is_here, common.sim && !is_here) {
             (true, true) => self.add(&at("sim"), "excludes address: the simulator has its own"),
             (false, false) => self.add(&at("address"), "is needed, or sim = true"),
@@ -199,31 +201,24 @@ impl Check<'_> {
         self.gateway(route, path);
     }
 
-    /// What the route's gateway finds.
+    /// The problems that the gateway of the route's channel finds.
     fn gateway(&mut self, route: &Route, path: &str) {
-        let simulator = (route.common.sim || route.common.address.is_none()).then_some(SIMULATED_ADDRESS);
-        let door = self.config.smtp.as_ref().and_then(|smtp| smtp.domain.as_deref());
-        let mut found: Vec<(&'static str, String)> = Vec::new();
-        if let Some(sms) = route.sms(self.data, simulator) {
-            found.extend(sms.problems().into_iter().map(|problem| (problem.field, problem.reason)));
+        let Some(gateway) = route.common.channel.and_then(registry::of) else { return };
+        // A key of an edge site that cannot be read was a problem of its own.
+        let Ok(around) = self.config.surroundings(self.data) else { return };
+        let mut looked_at = route.clone();
+        if gateway.address().is_some() && (route.common.sim || route.common.address.is_none()) {
+            looked_at.common.address = Some(SIMULATED_ADDRESS.to_owned());
         }
-        if let Some(mail) = route.mail(self.data, simulator, door) {
-            found.extend(mail.problems().into_iter().map(|problem| (problem.field, problem.reason)));
-        }
-        if self.config.topics.is_none() && route.common.channel == Some(Channel::Topic) {
-            found.push(("channel", "topic needs a section [topics]: nobody could read them".to_owned()));
-        }
-        if let Some(edge) = &self.config.edge
-            && let Some(edge) = route.edge(self.data, edge, Vec::new())
-        {
-            found.extend(edge.problems().into_iter().map(|problem| (problem.field, problem.reason)));
-        }
-        for (field, reason) in found {
+        let found = match looked_at.settings(&around) {
+            None => return,
+            Some(Ok(settings)) => gateway.problems(&settings),
+            Some(Err(problem)) => vec![problem],
+        };
+        for problem in found {
             // Said already, in the words of the config.
-            if !matches!(field, "name" | "rate" | "domain") {
-                let is_absent = field == "from" && !self.places.contains_key(&format!("{path}.from"));
-                let reason = if is_absent { "is needed".to_owned() } else { reason };
-                self.add(&format!("{path}.{field}"), reason);
+            if !matches!(problem.field, "name" | "rate" | "domain") {
+                self.add(&format!("{path}.{}", problem.field), problem.reason);
             }
         }
     }

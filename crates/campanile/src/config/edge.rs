@@ -3,12 +3,8 @@
 use super::check::Check;
 use gateway::Secret;
 use gateway::edge::site_problems;
-use records::Channel;
 use settings::section;
 use std::path::{Path, PathBuf};
-
-/// Archives are made below it, in the data folder.
-pub(super) const WORK: &str = "edge";
 
 section! {
     /// Edge sites: alerts to `edge:NAME` are pushed there by routes of channel edge. At the site
@@ -67,14 +63,8 @@ impl Check<'_> {
     /// What `[edge]` means must make sense.
     pub(super) fn edge(&mut self) {
         let config = self.config;
-        let routes =
-            config.route.iter().enumerate().filter(|(_, route)| route.common.channel == Some(Channel::Edge));
-        let Some(edge) = &config.edge else {
-            for (n, _) in routes {
-                self.add(&format!("route[{n}].channel"), "edge needs at least one [[edge.site]]");
-            }
-            return;
-        };
+        // A route without the section was told so.
+        let Some(edge) = &config.edge else { return };
         self.check("edge", edge.site.is_empty().then_some("needs at least one [[edge.site]]"));
         let signing_key = self.data.join(&edge.signing_key);
         if signing_key.exists() {

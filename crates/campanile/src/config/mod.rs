@@ -22,7 +22,7 @@ pub use charging::{Charging, ChargingMode, ChargingTariff, DefaultAccount, Price
 pub use diameter::{Diameter, DiameterPeer};
 pub use edge::{Edge, EdgeSite};
 pub use platforms::{Keyword, Platform, Smpp, SmppClient};
-pub use route::{EdgeKeys, MailKeys, Route, RouteKeys, SmsKeys, TopicKeys};
+pub use route::Route;
 pub use sections::*;
 pub use settings::{Place, Problem, Problems};
 pub use topics::Topics;

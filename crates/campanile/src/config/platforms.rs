@@ -1,13 +1,13 @@
 //! `[smpp]`, `[[platform]]`, `[[keyword]]`: who hands messages in, and the words people say to them.
 
 use super::Config;
-use super::route::{CharsetWords, VersionWords};
 use super::sections::loopback;
-use super::values::ModeWords;
 use doors::http::PlatformSettings;
 use doors::smpp::{AllowedIp, Long, SmppClient as ClientSettings, SmppConfig};
 use engine::{KeywordAction, Keywords, PartySettings};
 use gateway::Secret;
+use gateway::route_keys::ModeWords;
+use gateway::sms::{CharsetWords, VersionWords};
 use net::TlsServerSettings;
 use records::{Lane, Mode, Party};
 use settings::{section, words};

@@ -7,7 +7,10 @@ use crate::setup::{
 };
 use bus::nats::Credentials;
 use doors::http::HttpConfig;
-use gateway::AnyRoute;
+use gateway::Surroundings;
+use gateway::edge::EdgeSites;
+use gateway::mail::ReplyDomain;
+use gateway::topic::TextTopics;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -137,25 +140,39 @@ impl Config {
     }
 
     fn ways(&self, data: &Path) -> Result<Vec<Way>, String> {
-        let sites = self.edge.as_ref().map(|edge| edge.sites(data)).transpose();
-        let sites = sites.map_err(|(at, why)| format!("{at}: {why}"))?.unwrap_or_default();
-        Ok(self.route.iter().filter_map(|route| self.way(route, data, &sites)).collect())
+        let around = self.surroundings(data).map_err(|(at, why)| format!("{at}: {why}"))?;
+        self.route.iter().filter_map(|route| way(route, &around)).collect()
     }
 
-    fn way(&self, route: &Route, data: &Path, sites: &[gateway::edge::EdgeSite]) -> Option<Way> {
-        let door = self.smtp.as_ref().and_then(|smtp| smtp.domain.as_deref());
-        let sms = route.sms(data, None).map(AnyRoute::new);
-        let mail = || route.mail(data, None, door).map(AnyRoute::new);
-        let simulator = route.common.sim.then(Simulator::default);
-        let kept = self.topics.clone().unwrap_or_default().door(data, false);
-        let topic = || route.topic(&kept).map(AnyRoute::new);
-        let edge = || {
-            let edge = route.edge(data, self.edge.as_ref()?, sites.to_vec())?;
-            Some(AnyRoute::new(edge))
-        };
-        let settings = sms.or_else(mail).or_else(topic).or_else(edge)?;
-        Some(Way { route: route.record()?, settings, simulator })
+    /// Facts of other sections that routes are made of.
+    ///
+    /// # Errors
+    /// A key of an edge site that cannot be read: its place in the config, and why.
+    pub(super) fn surroundings(&self, data: &Path) -> Result<Surroundings, (String, String)> {
+        let mut around = Surroundings::new(data);
+        if let Some(domain) = self.smtp.as_ref().and_then(|smtp| smtp.domain.clone()) {
+            around = around.with(ReplyDomain(domain));
+        }
+        if let Some(topics) = &self.topics {
+            let kept = topics.door(data, false);
+            let (topic_octets_max, message_octets_max) = (kept.topic_octets_max, kept.message_octets_max);
+            around =
+                around.with(TextTopics { settings: kept.settings(), topic_octets_max, message_octets_max });
+        }
+        if let Some(edge) = &self.edge {
+            let signing_key = edge.signing_key.clone();
+            around = around.with(EdgeSites { sites: edge.sites(data)?, signing_key });
+        }
+        Ok(around)
     }
+}
+
+/// A route as the house needs it; nothing without a channel and a mode: such a config has problems.
+fn way(route: &Route, around: &Surroundings) -> Option<Result<Way, String>> {
+    let (record, settings) = (route.record()?, route.settings(around)?);
+    let simulator = route.common.sim.then(Simulator::default);
+    let refused = |problem| format!("route {}: {problem}", record.name);
+    Some(settings.map_err(refused).map(|settings| Way { route: record.clone(), settings, simulator }))
 }
 
 /// The machine's name, in the letters a node's name may have.

@@ -456,7 +456,7 @@ fn the_environment_goes_over_the_file_also_into_lists() {
     assert_eq!(config.http.listen.to_string(), "0.0.0.0:80");
     let [sms, mail] = &config.route[..] else { panic!("two routes") };
     assert_eq!((sms.common.rate, sms.common.name.as_str(), sms.common.prefixes.len()), (5.0, "c", 2));
-    let keys = sms.own.as_ref().unwrap().get::<SmsKeys>().unwrap();
+    let keys = sms.own.as_ref().unwrap().get::<gateway::sms::SmsKeys>().unwrap();
     assert_eq!(keys.password.reveal(), "12345");
     assert_eq!(keys.source.addr, "CITY");
     assert!(mail.common.sim && mail.record().unwrap().simulated);
@@ -523,16 +523,14 @@ fn a_route_tells_its_gateway_and_the_engine_what_they_need() {
          [smtp]\ndomain = \"reply.b.se\"\n"
     ))
     .unwrap();
-    let sms = config.route[0].sms(Path::new("/data"), None).unwrap();
+    let around = config.surroundings(Path::new("/data")).unwrap();
+    let settings = |place: usize| config.route[place].settings(&around).unwrap().unwrap();
+    let sms = settings(0).get::<gateway::sms::SmsRoute>().cloned().unwrap();
     assert_eq!((sms.rate, sms.window, sms.validity_s), (5.0, 7, Some(3600)));
     assert_eq!(sms.languages, [Language::Spanish, Language::Urdu]);
     assert_eq!(sms.tls.unwrap().server_name.as_deref(), Some("smsc"));
-    assert!(config.route[0].mail(Path::new("/data"), None, None).is_none());
-    let mail = config.route[1].mail(Path::new("/data"), Some("127.0.0.1:9"), Some("reply.b.se")).unwrap();
-    assert_eq!(
-        (mail.address.as_str(), mail.drill, mail.tls),
-        ("127.0.0.1:9", true, gateway::mail::Tls::StartTls)
-    );
+    let mail = settings(1).get::<gateway::mail::MailRoute>().cloned().unwrap();
+    assert_eq!((mail.address.as_str(), mail.drill, mail.tls), ("r:25", true, gateway::mail::Tls::StartTls));
     assert_eq!(mail.domain.as_deref(), Some("reply.b.se"));
     let records: Vec<_> = config.route.iter().filter_map(Route::record).collect();
     assert!(records[0].receipts && !records[1].receipts);

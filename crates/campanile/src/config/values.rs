@@ -1,28 +1,7 @@
-//! Formats of values whose types are our own crates'.
+//! Formats of values whose types are those of crates that know no configuration.
 
-use gateway::mail::Tls;
-use records::{Channel, Mode};
-use settings::{
-    Format, Kind, Node, Problems, Schema, Word, format_duration, format_one_of, parse_duration, read_one_of,
-    text_format, words,
-};
-use std::path::{Path, PathBuf};
+use settings::{format_duration, parse_duration, text_format};
 use std::time::Duration;
-
-text_format! {
-    /// A channel by its name.
-    ChannelName for Channel: "name of a channel", str::parse, Channel::to_string
-}
-
-words! {
-    /// The mode of a route or a client.
-    ModeWords for Mode {
-        /// Live alerts.
-        Live = "live",
-        /// Drills.
-        Drill = "drill",
-    }
-}
 
 text_format! {
     /// When an append to a log is acknowledged.
@@ -32,39 +11,6 @@ text_format! {
         bus::embedded::Fsync::Always => "always".to_owned(),
         bus::embedded::Fsync::Os => "os".to_owned(),
         bus::embedded::Fsync::Interval(interval) => format!("interval:{}", format_duration(*interval)),
-    }
-}
-
-/// When a connection becomes secure. `true` and `false` are read too: TLS from the first octet, and none.
-#[derive(Debug)]
-pub enum TlsWords {}
-
-/// As they are written.
-const TLS: [(&str, Tls); 5] = [
-    ("none", Tls::None),
-    ("starttls", Tls::StartTls),
-    ("tls", Tls::Implicit),
-    ("true", Tls::Implicit),
-    ("false", Tls::None),
-];
-
-impl Format for TlsWords {
-    type Value = Tls;
-
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Tls> {
-        match &node.kind {
-            Kind::Bool(true) => Some(Tls::Implicit),
-            Kind::Bool(false) => Some(Tls::None),
-            _ => read_one_of(node, path, &TLS, problems),
-        }
-    }
-
-    fn write(value: &Tls) -> Option<String> {
-        format_one_of(value, &TLS)
-    }
-
-    fn schema() -> Schema {
-        Schema::Words(TLS[..3].iter().map(|(word, _)| Word { word, doc: "" }).collect())
     }
 }
 
@@ -80,11 +26,6 @@ fn parse_fsync(text: &str) -> Result<bus::embedded::Fsync, String> {
         },
         _ => Err(format!("{text:?} is none of always, interval:5ms, os")),
     }
-}
-
-/// A file of the configuration, below the data folder.
-pub(super) fn below(data: &Path, file: Option<&PathBuf>) -> Option<PathBuf> {
-    file.map(|file| data.join(file))
 }
 
 #[cfg(test)]

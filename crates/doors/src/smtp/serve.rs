@@ -3,7 +3,7 @@
 use super::inbound_mail::InboundMailHandler;
 use super::tag::TaggedAddresses;
 use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
-use net::{Link, Listener, Machine, Stream};
+use net::{Link, Listener, Stream};
 use smtp::server::{Event, Limits, Options, Server};
 use std::io;
 use std::net::SocketAddr;

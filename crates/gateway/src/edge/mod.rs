@@ -1,6 +1,7 @@
 //! Edge sites: an alert's text, CAP and attachments, as one bundle, pushed to sirens, signs and studios by paced UDP.
 //!
 //! ```text
+//! keys      keys of a `[[route]]` of this channel
 //! config    what a route is told, and where its sites are
 //! bundle    one archive of it, and back
 //! push      to all sites of a segment at once, by cast's push
@@ -12,6 +13,7 @@
 
 pub mod bundle;
 mod config;
+mod keys;
 mod outcome;
 mod push;
 mod signing;
@@ -19,12 +21,15 @@ mod signing;
 mod tests;
 
 pub use config::{EdgeRoute, EdgeSite, PUSHES_MAX, site_problems};
+pub use keys::{EdgeKeys, EdgeSites};
 pub use signing::read_signing_key;
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::ChannelGateway;
+use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::surroundings::Surroundings;
 use crate::worker::Worker;
 use bus::BusError;
 use push::Push;
@@ -86,7 +91,12 @@ pub struct Edge;
 
 impl ChannelGateway for Edge {
     type Sessions = EdgeSessions;
+    type Keys = EdgeKeys;
     const CHANNEL: Channel = Channel::Edge;
+
+    fn settings(common: &RouteKeys, keys: &EdgeKeys, around: &Surroundings) -> Result<EdgeRoute, Problem> {
+        keys.route(common, around)
+    }
 }
 
 /// The one session of a route: a task that begins pushes.

@@ -124,7 +124,10 @@ impl RouteSettings for MailRoute {
         let mut check =
             |field, wrong: Option<String>| problems.extend(wrong.map(|reason| Problem { field, reason }));
         check("address", wrong_address(&self.address));
-        check("from", parse_author(&self.from).err());
+        match self.from.is_empty() {
+            true => check("from", Some("is needed".to_owned())),
+            false => check("from", parse_author(&self.from).err()),
+        }
         check("sessions", outside(self.sessions, SESSIONS_MAX));
         check("window", outside(self.window, WINDOW_MAX));
         let rate = !self.rate.is_finite() || self.rate < 0.0;

@@ -1,6 +1,7 @@
 //! Mail, by SMTP: a client of a relay.
 //!
 //! ```text
+//! keys      keys of a `[[route]]` of this channel
 //! config    what a route is told
 //! tag       signed addresses by which replies and bounces find their delivery
 //! encode    segments to messages, once for a body
@@ -11,6 +12,7 @@
 
 pub mod config;
 pub mod encode;
+mod keys;
 mod outcome;
 mod relay;
 mod session;
@@ -19,13 +21,16 @@ pub mod tag;
 mod tests;
 
 pub use config::MailRoute;
+pub use keys::{MailKeys, ReplyDomain};
 pub use smtp::client::{Timeouts, Tls};
 pub use tag::{Purpose, Tags};
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
 use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
+use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::surroundings::Surroundings;
 use ::pace::Backoff;
 use bus::BusError;
 use encode::Letterhead;
@@ -66,7 +71,13 @@ pub struct Mail;
 
 impl ChannelGateway for Mail {
     type Sessions = MailSessions;
+    type Keys = MailKeys;
     const CHANNEL: Channel = Channel::Mail;
+    const ADDRESS: Option<&'static str> = Some("relay.example:25");
+
+    fn settings(common: &RouteKeys, keys: &MailKeys, around: &Surroundings) -> Result<MailRoute, Problem> {
+        Ok(keys.route(common, around))
+    }
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
         let options = sim::mailbox::Options {

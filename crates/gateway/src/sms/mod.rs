@@ -1,6 +1,7 @@
 //! Short messages, by SMPP: a client of the carriers.
 //!
 //! ```text
+//! keys      keys of a `[[route]]` of this channel
 //! config    what a route is told
 //! encode    text to parts, once for a body
 //! fleet     the sessions of a route: how many, bound when; driven by the route loop
@@ -17,6 +18,7 @@ mod encode;
 mod fleet;
 mod flight;
 mod inbound;
+mod keys;
 mod outcome;
 mod pace;
 mod session;
@@ -37,11 +39,14 @@ use tokio::task::JoinHandle;
 
 pub use config::SmsRoute;
 pub use encode::{Prepared, SmsEncoder, parts, parts_of_short};
+pub use keys::{CharsetWords, SmsKeys, VersionWords};
 
 use crate::context::{GatewayContext, Problem, Running};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
 use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
+use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::surroundings::Surroundings;
 use carrier::Carrier;
 use fleet::Fleet;
 
@@ -58,7 +63,13 @@ pub struct Sms;
 
 impl ChannelGateway for Sms {
     type Sessions = SmsSessions;
+    type Keys = SmsKeys;
     const CHANNEL: Channel = Channel::Sms;
+    const ADDRESS: Option<&'static str> = Some("smsc.example:2775");
+
+    fn settings(common: &RouteKeys, keys: &SmsKeys, around: &Surroundings) -> Result<SmsRoute, Problem> {
+        Ok(keys.route(common, around))
+    }
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
         let options = sim::smsc::Options {

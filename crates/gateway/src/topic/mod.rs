@@ -1,6 +1,7 @@
 //! Text topics: an alert's text is published where displays and scripts read it by the topic protocol.
 //!
 //! ```text
+//! keys      keys of a `[[route]]` of this channel
 //! config    what a route is told
 //! encode    from a text to messages
 //! publish   onto a topic, once
@@ -8,16 +9,20 @@
 
 mod config;
 mod encode;
+mod keys;
 mod publish;
 #[cfg(test)]
 mod tests;
 
 pub use config::TopicRoute;
+pub use keys::{TextTopics, TopicKeys};
 
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::ChannelGateway;
+use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::surroundings::Surroundings;
 use crate::worker::Worker;
 use bus::BusError;
 use futures_util::future::join_all;
@@ -60,7 +65,12 @@ pub struct Text;
 
 impl ChannelGateway for Text {
     type Sessions = TopicSessions;
+    type Keys = TopicKeys;
     const CHANNEL: Channel = Channel::Topic;
+
+    fn settings(common: &RouteKeys, keys: &TopicKeys, around: &Surroundings) -> Result<TopicRoute, Problem> {
+        keys.route(common, around)
+    }
 }
 
 /// The one session of a route: a task that publishes.

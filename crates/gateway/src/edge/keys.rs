@@ -1,12 +1,13 @@
 //! Keys of a route of channel `edge`, and its settings made of them.
 
-use super::Route;
-use crate::config::edge::{Edge, WORK};
+use super::config::{EdgeRoute, EdgeSite};
+use crate::context::Problem;
+use crate::route_keys::RouteKeys;
+use crate::surroundings::Surroundings;
 use cast::push::Interface;
-use gateway::edge::EdgeRoute;
 use settings::{section, text_format};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 section! {
     /// Edge sites ([edge](#edge)), to which an alert goes as an archive of its text, CAP and attachments.
@@ -46,22 +47,37 @@ fn format_bit_rate(rate: f64) -> String {
     unit.map_or_else(|| rate.to_string(), |(name, unit)| format!("{}{name}", rate / unit))
 }
 
-impl Route {
-    /// Settings of the edge gateway; nothing for another channel.
-    pub fn edge(&self, data: &Path, edge: &Edge, sites: Vec<gateway::edge::EdgeSite>) -> Option<EdgeRoute> {
-        let common = &self.common;
-        self.keys::<EdgeKeys>().map(|keys| EdgeRoute {
+/// Sites, and the key that signs their archives: `[edge]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EdgeSites {
+    /// The sites.
+    pub sites: Vec<EdgeSite>,
+    /// File of the signing key.
+    pub signing_key: PathBuf,
+}
+
+/// Archives are made below it, in the data folder.
+const WORK: &str = "edge";
+
+impl EdgeKeys {
+    /// Settings of a route with these keys.
+    pub(super) fn route(&self, common: &RouteKeys, around: &Surroundings) -> Result<EdgeRoute, Problem> {
+        let Some(EdgeSites { sites, signing_key }) = around.get() else {
+            let reason = "edge needs at least one [[edge.site]]".to_owned();
+            return Err(Problem { field: "channel", reason });
+        };
+        Ok(EdgeRoute {
             name: common.name.clone(),
             rate: common.rate,
-            bandwidth: keys.bandwidth,
-            group: keys.group,
-            interface: keys.interface.clone(),
-            hops: keys.hops,
-            pushes: keys.sessions,
+            bandwidth: self.bandwidth,
+            group: self.group,
+            interface: self.interface.clone(),
+            hops: self.hops,
+            pushes: self.sessions,
             validity: common.validity.unwrap_or(EdgeRoute::default().validity),
-            signing_key: data.join(&edge.signing_key),
-            sites,
-            work: data.join(WORK),
+            signing_key: around.below(signing_key),
+            sites: sites.clone(),
+            work: around.below(Path::new(WORK)),
         })
     }
 }

@@ -1,12 +1,16 @@
 //! Keys of a route of channel `mail`, and its settings made of them.
 
-use super::{Route, RouteKeys};
-use crate::config::values::{TlsWords, below};
-use gateway::Secret;
-use gateway::mail::{MailRoute, Tls};
+use super::{MailRoute, Tls};
+use crate::route_keys::RouteKeys;
+use crate::surroundings::Surroundings;
+use crate::tls_words::TlsWords;
 use records::Mode;
-use settings::section;
-use std::path::{Path, PathBuf};
+use settings::{Secret, section};
+use std::path::PathBuf;
+
+/// The domain of the SMTP door, to whose addresses people reply and mails bounce: `[smtp] domain`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplyDomain(pub String);
 
 section! {
     /// A mail relay, by SMTP.
@@ -39,27 +43,14 @@ section! {
     }
 }
 
-impl Route {
-    /// Settings of the mail gateway; nothing for another channel. `address` is the simulator's, where the route has one,
-    /// and `domain` that of the SMTP server for replies and bounces.
-    pub fn mail(&self, data: &Path, address: Option<&str>, domain: Option<&str>) -> Option<MailRoute> {
-        self.keys::<MailKeys>().map(|keys| keys.route(&self.common, data, address, domain))
-    }
-}
-
 impl MailKeys {
-    fn route(
-        &self,
-        common: &RouteKeys,
-        data: &Path,
-        address: Option<&str>,
-        domain: Option<&str>,
-    ) -> MailRoute {
+    /// Settings of a route with these keys.
+    pub(super) fn route(&self, common: &RouteKeys, around: &Surroundings) -> MailRoute {
         MailRoute {
             name: common.name.clone(),
-            address: common.peer(address),
+            address: common.peer(),
             tls: self.tls,
-            ca_file: below(data, self.ca_file.as_ref()),
+            ca_file: self.ca_file.as_ref().map(|file| around.below(file)),
             server_name: self.server_name.clone(),
             username: self.username.clone(),
             password: self.password.clone(),
@@ -67,7 +58,7 @@ impl MailKeys {
             sessions: self.sessions,
             window: self.window,
             rate: common.rate,
-            domain: domain.map(str::to_owned),
+            domain: around.get::<ReplyDomain>().map(|domain| domain.0.clone()),
             hello: self.hello.clone(),
             drill: common.mode == Some(Mode::Drill),
             timeouts: MailRoute::default().timeouts,

@@ -1,18 +1,18 @@
 //! Keys of a route of channel `sms`, and its settings made of them.
 
-use super::{Route, RouteKeys};
-use crate::config::values::{TlsWords, below};
-use gateway::Secret;
-use gateway::mail::Tls;
-use gateway::sms::SmsRoute;
-use gateway::sms::config::{Binding, Numbering, Source as SmsSource, Standing};
+use super::SmsRoute;
+use super::config::{Binding, Numbering, Source as SmsSource, Standing};
+use crate::mail::Tls;
+use crate::route_keys::RouteKeys;
+use crate::surroundings::Surroundings;
+use crate::tls_words::TlsWords;
 use net::TlsClientSettings;
-use settings::{Format, Node, Problems, Schema, section, words};
+use settings::{Format, Node, Problems, Schema, Secret, section, words};
 use smpp::pdu::Version;
 use smpp::receipt::IdForm;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 section! {
@@ -207,18 +207,12 @@ impl Format for TlsSwitch {
     }
 }
 
-impl Route {
-    /// Settings of the SMS gateway; nothing for another channel. `address` is the simulator's, where the route has one.
-    pub fn sms(&self, data: &Path, address: Option<&str>) -> Option<SmsRoute> {
-        self.keys::<SmsKeys>().map(|keys| keys.route(&self.common, data, address))
-    }
-}
-
 impl SmsKeys {
-    fn route(&self, common: &RouteKeys, data: &Path, address: Option<&str>) -> SmsRoute {
+    /// Settings of a route with these keys.
+    pub(super) fn route(&self, common: &RouteKeys, around: &Surroundings) -> SmsRoute {
         SmsRoute {
             name: common.name.clone(),
-            address: common.peer(address),
+            address: common.peer(),
             system_id: self.system_id.clone(),
             password: self.password.clone(),
             system_type: self.system_type.clone(),
@@ -246,7 +240,7 @@ impl SmsKeys {
             connect_timeout: self.connect_timeout,
             drain: self.drain,
             tls: self.tls.then(|| TlsClientSettings {
-                ca_file: below(data, self.ca_file.as_ref()),
+                ca_file: self.ca_file.as_ref().map(|file| around.below(file)),
                 server_name: self.server_name.clone(),
             }),
         }

@@ -1,0 +1,107 @@
+//! `[[route]]`: the keys of all routes, and a section for those of each channel.
+
+use gateway::route_keys::RouteKeys;
+use gateway::{AnyRoute, Gateway, Surroundings, registry};
+use records::Channel;
+use settings::{AnySection, Format, Node, Outline, Problems, Schema, Section, Table, Variant};
+
+/// One `[[route]]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Route {
+    /// Keys of all routes.
+    pub common: RouteKeys,
+    /// Keys of its channel; nothing where the channel is missing or wrong.
+    pub own: Option<AnySection>,
+}
+
+/// Keys of all routes that those without an address do not have.
+const PEER_KEYS: [&str; 2] = ["address", "sim"];
+
+/// Whether a route of this channel has the key.
+fn has(gateway: &dyn Gateway, key: &str) -> bool {
+    let is_common =
+        RouteKeys::KEYS.contains(&key) && (gateway.address().is_some() || !PEER_KEYS.contains(&key));
+    is_common || gateway.keys().keys.contains(&key)
+}
+
+fn variant(gateway: &&dyn Gateway) -> Variant {
+    let name = gateway.channel().name();
+    let mut shared = vec![
+        ("name", format!("\"{name}-1\"")),
+        ("channel", format!("\"{name}\"")),
+        ("mode", "\"live\"".to_owned()),
+    ];
+    shared.extend(gateway.address().map(|address| ("address", settings::format_text(address))));
+    Variant { tag: ("channel", name), shared, outline: gateway.keys().outline() }
+}
+
+impl Format for Route {
+    type Value = Route;
+
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Route> {
+        let table = Table::open(node, path, problems)?;
+        let channels = registry::ALL.iter().flat_map(|gateway| gateway.keys().keys);
+        let mut known: Vec<&'static str> = RouteKeys::KEYS.to_vec();
+        for key in channels {
+            if !known.contains(key) {
+                known.push(key);
+            }
+        }
+        table.refuse_unknown(&known, problems);
+        let common = RouteKeys::read_keys(&table, problems);
+        let Some(gateway) = common.channel.and_then(registry::of) else {
+            return Some(Route { common, own: None });
+        };
+        for key in table.keys().filter(|key| known.contains(key) && !has(gateway, key)) {
+            table.refuse(key, format!("is no key of channel {}", gateway.channel()), problems);
+        }
+        let own = gateway.keys().read_keys(&table, problems);
+        Some(Route { common, own: Some(own) })
+    }
+
+    fn write(_route: &Route) -> Option<String> {
+        None
+    }
+
+    fn schema() -> Schema {
+        Schema::Table(|| {
+            let variants = registry::ALL.iter().map(variant).collect();
+            Outline { variants, ..RouteKeys::outline() }
+        })
+    }
+}
+
+/// Stands for the address of a route whose simulator has none yet.
+pub(super) const SIMULATED_ADDRESS: &str = "127.0.0.1:1";
+
+impl Route {
+    /// What the engine must know of it. Nothing without a channel and a mode: such a config has problems.
+    pub fn record(&self) -> Option<records::Route> {
+        let common = &self.common;
+        let channel = common.channel?;
+        Some(records::Route {
+            name: common.name.clone(),
+            channel,
+            mode: common.mode?,
+            rate: common.rate,
+            simulated: common.sim,
+            prefixes: common.prefixes.clone(),
+            senders: common.senders.clone(),
+            accounts: common.accounts.clone(),
+            weight: common.weight,
+            cost: common.cost,
+            priority: common.priority,
+            validity_s: common.validity_s().unwrap_or(0),
+            receipts: common.receipts.unwrap_or(matches!(channel, Channel::Sms | Channel::Edge)),
+        })
+    }
+
+    /// The settings of its gateway. Nothing without a channel: such a config has problems.
+    ///
+    /// # Errors
+    /// A section that is missing beside it.
+    pub fn settings(&self, around: &Surroundings) -> Option<Result<AnyRoute, gateway::Problem>> {
+        let (gateway, own) = (registry::of(self.common.channel?)?, self.own.as_ref()?);
+        Some(gateway.settings(&self.common, own, around))
+    }
+}
