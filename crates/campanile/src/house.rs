@@ -51,7 +51,7 @@ pub struct House {
     tags: gateway::mail::tag::Tags,
     pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     pub(crate) platforms: Arc<ArcSwap<Platforms>>,
-    pub(crate) defaults: Arc<ArcSwap<store::import::Defaults>>,
+    pub(crate) defaults: Arc<ArcSwap<channels::Defaults>>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) parts_estimator: Arc<PartsEstimator>,
     /// As it was built.
@@ -118,6 +118,7 @@ impl House {
         let cores = cores()?;
         let parts_estimator = Arc::new(PartsEstimator::new(&setup.routes));
         let parts = Parts {
+            texts: engine::TextCache::default(),
             bus: bus.clone(),
             store: store.clone(),
             routes: setup.routes.iter().map(|way| way.route.clone()).collect(),

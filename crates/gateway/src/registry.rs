@@ -8,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use futures_util::future::BoxFuture;
-use records::{Body, Channel};
+use records::{Body, ChannelNumber};
 use settings::AnySection;
 
 use crate::context::{GatewayContext, Problem, Running};
@@ -19,7 +19,7 @@ pub static ALL: &[&dyn Gateway] =
     &[&crate::sms::Sms, &crate::mail::Mail, &crate::topic::Text, &crate::edge::Edge];
 
 /// The gateway of a channel; nothing for a channel that is not built.
-pub fn of(channel: Channel) -> Option<&'static dyn Gateway> {
+pub fn of(channel: ChannelNumber) -> Option<&'static dyn Gateway> {
     ALL.iter().copied().find(|gateway| gateway.channel() == channel)
 }
 
@@ -32,7 +32,7 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
     type Sessions: RouteSessions;
 
     /// The channel.
-    const CHANNEL: Channel;
+    const CHANNEL: ChannelNumber;
 
     /// Starts a simulator of the far end, where there is one.
     fn simulate(_options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
@@ -51,7 +51,7 @@ pub(crate) type SettingsOf<G> = <<G as ChannelGateway>::Sessions as RouteSession
 /// A gateway, whatever its channel.
 pub trait Gateway: Send + Sync {
     /// The channel.
-    fn channel(&self) -> Channel;
+    fn channel(&self) -> ChannelNumber;
 
     /// Everything that is wrong with a route's settings; empty if it can be started.
     fn problems(&self, route: &AnyRoute) -> Vec<Problem>;
@@ -106,7 +106,7 @@ pub trait Simulator: Send + Sync {
 pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 
 impl<G: ChannelGateway> Gateway for G {
-    fn channel(&self) -> Channel {
+    fn channel(&self) -> ChannelNumber {
         G::CHANNEL
     }
 
@@ -163,5 +163,5 @@ fn settings_of<G: ChannelGateway>(
 }
 
 fn other_channel<G: ChannelGateway>() -> Problem {
-    Problem { field: "channel", reason: format!("the settings are not those of channel {}", G::CHANNEL) }
+    Problem { field: "channel", reason: format!("the settings are not those of channel {}", channels::name(G::CHANNEL)) }
 }

@@ -68,7 +68,7 @@ impl Check<'_> {
     pub(super) fn edge(&mut self) {
         let config = self.config;
         let routes =
-            config.route.iter().enumerate().filter(|(_, route)| route.common.channel == Some(Channel::Edge));
+            config.route.iter().enumerate().filter(|(_, route)| route.common.channel == Some(channels::EDGE));
         let Some(edge) = &config.edge else {
             for (n, _) in routes {
                 self.add(&format!("route[{n}].channel"), "edge needs at least one [[edge.site]]");

@@ -1,7 +1,7 @@
 //! Formats of values whose types are our own crates'.
 
 use gateway::mail::Tls;
-use records::{Channel, Mode};
+use records::{ChannelNumber, Mode};
 use settings::{
     Format, Kind, Node, Problems, Schema, Word, format_duration, format_one_of, parse_duration, read_one_of,
     text_format, words,
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 text_format! {
     /// A channel by its name.
-    ChannelName for Channel: "name of a channel", str::parse, Channel::to_string
+    ChannelName for ChannelNumber: "name of a channel", channels::number, |channel| channels::name(*channel).to_owned()
 }
 
 words! {

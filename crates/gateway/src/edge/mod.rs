@@ -28,7 +28,7 @@ use crate::route_loop::{self, Checked, RouteSessions, Step};
 use crate::worker::Worker;
 use bus::BusError;
 use push::Push;
-use records::{AttemptResult, Channel, Entry, Lane, NotTried, Segment, Timestamp};
+use records::{AttemptResult, ChannelNumber, Entry, Lane, NotTried, Segment, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ pub struct Edge;
 
 impl ChannelGateway for Edge {
     type Sessions = EdgeSessions;
-    const CHANNEL: Channel = Channel::Edge;
+    const CHANNEL: ChannelNumber = channels::EDGE;
 }
 
 /// The one session of a route: a task that begins pushes.

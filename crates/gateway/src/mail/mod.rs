@@ -68,7 +68,7 @@ pub struct Mail;
 
 impl ChannelGateway for Mail {
     type Sessions = MailSessions;
-    const CHANNEL: Channel = Channel::Mail;
+    const CHANNEL: ChannelNumber = channels::MAIL;
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
         let options = sim::mailbox::Options {

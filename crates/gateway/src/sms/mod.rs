@@ -32,7 +32,7 @@ use std::sync::Arc;
 use bus::BusError;
 use futures_util::future::BoxFuture;
 use net::TlsClient;
-use records::{Body, Channel, NotTried};
+use records::{Body, ChannelNumber, NotTried};
 use tokio::task::JoinHandle;
 
 pub use config::SmsRoute;
@@ -58,7 +58,7 @@ pub struct Sms;
 
 impl ChannelGateway for Sms {
     type Sessions = SmsSessions;
-    const CHANNEL: Channel = Channel::Sms;
+    const CHANNEL: ChannelNumber = channels::SMS;
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
         let options = sim::smsc::Options {
@@ -72,9 +72,8 @@ impl ChannelGateway for Sms {
     /// A short message costs its parts in the route's alphabet.
     fn units(settings: &SmsRoute, body: &Body) -> u32 {
         match body {
-            Body::Sms { text } => parts(settings, text),
+            Body::Content(content) => parts(settings, &content.text),
             Body::Short(short) => parts_of_short(settings, short),
-            _ => 1,
         }
     }
 }

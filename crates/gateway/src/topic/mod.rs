@@ -22,7 +22,7 @@ use crate::worker::Worker;
 use bus::BusError;
 use futures_util::future::join_all;
 use publish::Topics;
-use records::{AttemptResult, Channel, Entry, Segment};
+use records::{AttemptResult, ChannelNumber, Entry, Segment};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -60,7 +60,7 @@ pub struct Text;
 
 impl ChannelGateway for Text {
     type Sessions = TopicSessions;
-    const CHANNEL: Channel = Channel::Topic;
+    const CHANNEL: ChannelNumber = channels::TOPIC;
 }
 
 /// The one session of a route: a task that publishes.

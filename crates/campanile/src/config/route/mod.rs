@@ -11,7 +11,7 @@ pub use sms::{CharsetWords, SmsKeys, VersionWords};
 pub use topic::TopicKeys;
 
 use super::values::{ChannelName, ModeWords};
-use records::{Channel, Mode};
+use records::{ChannelNumber, Mode};
 use settings::{
     AnySection, Format, Node, Outline, Problems, Schema, Section, SectionType, Table, Variant, section,
 };
@@ -27,7 +27,7 @@ section! {
         name: String = String::new(),
         /// Its channel: `"sms"`, `"mail"`, `"topic"` or `"edge"`.
         #[manual(required, example = "sms")]
-        channel: Option<Channel> as Option<ChannelName> = None,
+        channel: Option<ChannelNumber> as Option<ChannelName> = None,
         /// Live alerts use live routes only, drills drill routes only.
         #[manual(required, example = "live")]
         mode: Option<Mode> as Option<ModeWords> = None,
@@ -76,7 +76,7 @@ pub struct Route {
 
 /// A channel with the section of its own keys.
 struct ChannelSection {
-    channel: Channel,
+    channel: ChannelNumber,
     section: SectionType,
     /// An example of the address that its routes connect to; nothing: they have neither `address` nor `sim`.
     address: Option<&'static str>,
@@ -85,17 +85,17 @@ struct ChannelSection {
 /// One entry for each channel.
 const CHANNELS: &[ChannelSection] = &[
     ChannelSection {
-        channel: Channel::Sms,
+        channel: channels::SMS,
         section: SectionType::of::<SmsKeys>(),
         address: Some("smsc.example:2775"),
     },
     ChannelSection {
-        channel: Channel::Mail,
+        channel: channels::MAIL,
         section: SectionType::of::<MailKeys>(),
         address: Some("relay.example:25"),
     },
-    ChannelSection { channel: Channel::Edge, section: SectionType::of::<EdgeKeys>(), address: None },
-    ChannelSection { channel: Channel::Topic, section: SectionType::of::<TopicKeys>(), address: None },
+    ChannelSection { channel: channels::EDGE, section: SectionType::of::<EdgeKeys>(), address: None },
+    ChannelSection { channel: channels::TOPIC, section: SectionType::of::<TopicKeys>(), address: None },
 ];
 
 /// Keys of all routes that those without an address do not have.
@@ -109,7 +109,7 @@ impl ChannelSection {
     }
 
     fn variant(&self) -> Variant {
-        let name = self.channel.name();
+        let name = channels::name(self.channel);
         let mut shared = vec![
             ("name", format!("\"{name}-1\"")),
             ("channel", format!("\"{name}\"")),
@@ -138,7 +138,7 @@ impl Format for Route {
             return Some(Route { common, own: None });
         };
         for key in table.keys().filter(|key| known.contains(key) && !channel.has(key)) {
-            table.refuse(key, format!("is no key of channel {}", channel.channel), problems);
+            table.refuse(key, format!("is no key of channel {}", channels::name(channel.channel)), problems);
         }
         let own = channel.section.read_keys(&table, problems);
         Some(Route { common, own: Some(own) })
@@ -177,7 +177,7 @@ impl Route {
             cost: common.cost,
             priority: common.priority,
             validity_s: common.validity_s().unwrap_or(0),
-            receipts: common.receipts.unwrap_or(matches!(channel, Channel::Sms | Channel::Edge)),
+            receipts: common.receipts.unwrap_or(channels::traits(channel).receipts),
         })
     }
 
