@@ -381,8 +381,9 @@ impl House {
 /// The gateway of a route's channel.
 pub(crate) fn gateway_of(way: &Way) -> Result<&'static dyn gateway::Gateway, String> {
     let channel = way.route.channel;
-    gateway::registry::of(channel)
-        .ok_or_else(|| format!("route {}: channel {channel} has no gateway", way.route.name))
+    gateway::registry::of(channel).ok_or_else(|| {
+        format!("route {}: channel {} has no gateway", way.route.name, channels::name(channel))
+    })
 }
 
 /// Platforms and clients, and what they may.

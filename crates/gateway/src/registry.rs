@@ -163,5 +163,8 @@ fn settings_of<G: ChannelGateway>(
 }
 
 fn other_channel<G: ChannelGateway>() -> Problem {
-    Problem { field: "channel", reason: format!("the settings are not those of channel {}", channels::name(G::CHANNEL)) }
+    Problem {
+        field: "channel",
+        reason: format!("the settings are not those of channel {}", channels::name(G::CHANNEL)),
+    }
 }

@@ -21,28 +21,31 @@ pub const EDGES: &[Edge] = &[
     ("charging", &["records", "channels", "settings", "bus", "store", "net", "diameter"]),
     (
         "gateway",
-        &["records", "channels", "settings", "bus", "net", "smpp", "diameter", "cap", "pace", "cast", "charging", "sim"],
+        &[
+            "records", "channels", "settings", "bus", "net", "smpp", "diameter", "cap", "pace", "cast",
+            "charging", "sim",
+        ],
     ),
     (
         "doors",
         &[
-            "records", "channels", "settings", "bus", "store", "net", "smpp", "diameter", "cap", "pace", "engine",
-            "charging",
+            "records", "channels", "settings", "bus", "store", "net", "smpp", "diameter", "cap", "pace",
+            "engine", "charging",
         ],
     ),
     ("sim", &["smpp", "diameter", "cap", "pace", "net", "records", "channels"]),
     (
         "campanile",
         &[
-            "smpp", "diameter", "cap", "pace", "records", "channels", "settings", "net", "bus", "store", "cast",
-            "engine", "charging", "gateway", "doors", "sim", "bench",
+            "smpp", "diameter", "cap", "pace", "records", "channels", "settings", "net", "bus", "store",
+            "cast", "engine", "charging", "gateway", "doors", "sim", "bench",
         ],
     ),
     (
         "bench",
         &[
-            "smpp", "diameter", "cap", "pace", "records", "channels", "settings", "net", "bus", "store", "cast",
-            "engine", "charging", "gateway", "doors", "sim",
+            "smpp", "diameter", "cap", "pace", "records", "channels", "settings", "net", "bus", "store",
+            "cast", "engine", "charging", "gateway", "doors", "sim",
         ],
     ),
     (

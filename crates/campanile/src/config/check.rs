@@ -4,7 +4,7 @@ use super::route::{Route, SIMULATED_ADDRESS};
 use super::sections::{CapSender, Config, Http};
 use gateway::RouteSettings;
 use net::{TlsServer, TlsServerSettings};
-use records::Channel;
+use records::ChannelNumber;
 use settings::{Place, Problems};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -3,7 +3,6 @@
 use super::check::Check;
 use gateway::Secret;
 use gateway::edge::site_problems;
-use records::Channel;
 use settings::section;
 use std::path::{Path, PathBuf};
 

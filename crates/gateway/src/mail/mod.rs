@@ -33,7 +33,7 @@ use bus::BusError;
 use encode::Letterhead;
 use futures_util::future::BoxFuture;
 use net::{TlsClient, connect};
-use records::Channel;
+use records::ChannelNumber;
 use relay::{MailEncoder, MailJob, Relay};
 use session::{Ending, Talk};
 use std::any::Any;
