@@ -22,6 +22,7 @@ bench:
 
 fmt:
 	cargo fmt --all
+	rustfmt --edition 2024 crates/channels/src/*.rs # declared by a macro, which cargo fmt does not open
 
 lint:
 	cargo clippy --workspace --all-targets -- -D warnings

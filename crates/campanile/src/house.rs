@@ -52,7 +52,7 @@ pub struct House {
     tags: gateway::mail::tag::Tags,
     pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     pub(crate) platforms: Arc<ArcSwap<Platforms>>,
-    pub(crate) defaults: Arc<ArcSwap<store::import::Defaults>>,
+    pub(crate) defaults: Arc<ArcSwap<channels::Defaults>>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) parts_estimator: Arc<PartsEstimator>,
     /// As it was built.
@@ -119,6 +119,7 @@ impl House {
         let cores = cores()?;
         let parts_estimator = Arc::new(PartsEstimator::new(&setup.routes));
         let parts = Parts {
+            texts: engine::TextCache::default(),
             bus: bus.clone(),
             store: store.clone(),
             routes: setup.routes.iter().map(|way| way.route.clone()).collect(),
@@ -376,8 +377,9 @@ impl House {
 /// The gateway of a route's channel.
 pub(crate) fn gateway_of(way: &Way) -> Result<&'static dyn gateway::Gateway, String> {
     let channel = way.route.channel;
-    gateway::registry::of(channel)
-        .ok_or_else(|| format!("route {}: channel {channel} has no gateway", way.route.name))
+    gateway::registry::of(channel).ok_or_else(|| {
+        format!("route {}: channel {} has no gateway", way.route.name, channels::name(channel))
+    })
 }
 
 /// Platforms and clients, and what they may.

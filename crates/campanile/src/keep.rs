@@ -102,7 +102,7 @@ mod tests {
     use crate::setup::{Simulator, Way};
     use gateway::Secret;
     use gateway::sms::SmsRoute;
-    use records::{AlertState, AudienceEntry, Channel, Mode, Route};
+    use records::{AlertState, AudienceEntry, Mode, Route};
 
     /// Longer than the test's one message takes.
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -116,7 +116,7 @@ mod tests {
         };
         let route = Route {
             name: "sim".to_owned(),
-            channel: Channel::Sms,
+            channel: channels::SMS,
             mode: Mode::Live,
             rate: 0.0,
             simulated: true,
@@ -152,7 +152,7 @@ mod tests {
                 simulator: Some(Simulator::default()),
             }],
             cap_senders: Vec::new(),
-            defaults: store::import::Defaults::default(),
+            defaults: channels::Defaults::default(),
             engine: engine::Settings::default(),
             webhook_secret: None,
             retention: Retention::default(),

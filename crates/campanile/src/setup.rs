@@ -41,7 +41,7 @@ pub struct Setup {
     /// Whom CAP messages reach.
     pub cap_senders: Vec<CapSender>,
     /// What is known of addresses.
-    pub defaults: store::import::Defaults,
+    pub defaults: channels::Defaults,
     /// Rules with numbers.
     pub engine: engine::Settings,
     /// Signs callbacks; nothing: a secret of its own, kept in the data folder.

@@ -46,6 +46,9 @@ async fn start(way: &Way, setup: &Setup) -> std::io::Result<Box<dyn Simulator>> 
     let channel = way.route.channel;
     match registry::of(channel).and_then(|gateway| gateway.simulate(options)) {
         Some(starting) => starting.await,
-        None => Err(std::io::Error::other(format!("channel {channel} has no simulator: remove sim = true"))),
+        None => Err(std::io::Error::other(format!(
+            "channel {} has no simulator: remove sim = true",
+            channels::name(channel)
+        ))),
     }
 }

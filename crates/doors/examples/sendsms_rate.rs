@@ -11,7 +11,7 @@ use bus::embedded::Fsync;
 use doors::http::{self, AnswerLinks, Deps, HttpConfig, Limits, MessageIntake, PlatformSettings, Platforms};
 use engine::{EngineError, Unroutable};
 use futures_util::future::BoxFuture;
-use records::{Channel, MessageId, Mode, Route, Timestamp};
+use records::{MessageId, Mode, Route, Timestamp};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,6 +42,7 @@ async fn measure(seconds: u64, connections: usize, through_engine: bool, fsync: 
     let links = Arc::new(AnswerLinks::new(&[9; http::LINK_KEY_OCTETS], None));
     let clock: engine::Clock = Arc::new(now);
     let engine = engine::Engine::start(engine::Parts {
+        texts: engine::TextCache::default(),
         bus: bus.clone(),
         store: store.clone(),
         routes: vec![route()],
@@ -188,7 +189,7 @@ impl engine::Weigher for One {
 fn route() -> Route {
     Route {
         name: "carrier".into(),
-        channel: Channel::Sms,
+        channel: channels::SMS,
         mode: Mode::Live,
         rate: 0.0,
         simulated: false,

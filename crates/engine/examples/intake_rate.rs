@@ -9,8 +9,8 @@
 
 use engine::{Engine, Links, Parts, Settings, Weigher};
 use records::{
-    AlertNo, AttemptRef, AttemptResult, Body, Channel, EndpointNo, Intake, Intent, Lane, Message, Mode,
-    Outcome, Party, Receipt, ReceiptState, Route, RouteHealth, Segment, Short, ShortAddress, ShortText, Tell,
+    AlertNo, AttemptRef, AttemptResult, Body, EndpointNo, Intake, Intent, Lane, Message, Mode, Outcome,
+    Party, Receipt, ReceiptState, Route, RouteHealth, Segment, Short, ShortAddress, ShortText, Tell,
     Timestamp, encode_outcomes, segment_topic,
 };
 use std::collections::BTreeMap;
@@ -59,6 +59,7 @@ fn main() -> Result<(), Failure> {
     };
     let (doors, carrier) = (runtime("doors")?, runtime("carrier")?);
     let parts = Parts {
+        texts: engine::TextCache::default(),
         bus: bus.clone(),
         store: store.clone(),
         routes: vec![route()],
@@ -141,7 +142,7 @@ fn now() -> Timestamp {
 fn route() -> Route {
     Route {
         name: "sms".into(),
-        channel: Channel::Sms,
+        channel: channels::SMS,
         mode: Mode::Live,
         rate: 0.0,
         simulated: false,

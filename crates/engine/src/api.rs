@@ -1,8 +1,8 @@
 //! What doors and the attic may ask of the engine.
 
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, Channel, DeliveryState, EndpointNo, Mode, Origin,
-    Party, Reason, Route, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, DeliveryState, EndpointNo, Mode, Origin, Party,
+    Reason, Route, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,6 +27,8 @@ pub struct Parts {
     pub settings: Settings,
     /// Who hands in messages, and hears what people say to its numbers.
     pub parties: Vec<PartySettings>,
+    /// Compiled texts of alerts: empty at a start.
+    pub texts: crate::dispatch::TextCache,
 }
 
 /// A platform that hands in messages, by SMPP or the old HTTP way, and what it hears.
@@ -360,7 +362,7 @@ pub struct DeliveryView {
     /// Its number in the alert.
     pub endpoint: u32,
     /// How.
-    pub channel: Option<Channel>,
+    pub channel: Option<&'static str>,
     /// Where.
     pub address: String,
     /// Who is behind the address.

@@ -23,7 +23,7 @@ mod solve;
 mod testing;
 
 pub use api::*;
+pub use dispatch::TextCache;
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use run::{Engine, GATEWAYS, Health, Question};
 pub use shared::{Leader, Node};
-pub use solve::audience::checked_address;

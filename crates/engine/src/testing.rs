@@ -1,8 +1,8 @@
 //! Nouns for tests, each with everything filled in that the test does not speak of.
 
 use records::{
-    AlertRequest, AudienceEntry, Channel, Mode, OnUnknown, Priority, RosterEntry, Route, Strategy, Terminal,
-    Texts, Timestamp,
+    AlertRequest, AudienceEntry, ChannelNumber, Mode, OnUnknown, Priority, RosterEntry, Route, Strategy,
+    Terminal, Texts, Timestamp,
 };
 
 /// A request that says `text` to all.
@@ -34,7 +34,7 @@ pub fn request(text: &str) -> AlertRequest {
 }
 
 /// An unlimited live route.
-pub fn route(name: &str, channel: Channel, change: impl FnOnce(&mut Route)) -> Route {
+pub fn route(name: &str, channel: ChannelNumber, change: impl FnOnce(&mut Route)) -> Route {
     let mut route = Route {
         name: name.into(),
         channel,
@@ -55,7 +55,7 @@ pub fn route(name: &str, channel: Channel, change: impl FnOnce(&mut Route)) -> R
 }
 
 /// An endpoint with nobody special behind it.
-pub fn entry(channel: Channel, address: &str) -> RosterEntry {
+pub fn entry(channel: ChannelNumber, address: &str) -> RosterEntry {
     RosterEntry {
         channel: Some(channel),
         address: address.into(),

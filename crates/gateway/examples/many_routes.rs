@@ -194,7 +194,7 @@ fn segment(route: &str, first: u32, count: u32) -> Segment {
         answer: false,
         choices: Vec::new(),
         emergency: false,
-        bodies: vec![Arc::new(Body::Sms { text: "Sirens test at noon.".to_owned() })],
+        bodies: vec![Arc::new(Body::of_text("Sirens test at noon."))],
         entries: (first..first + count)
             .map(|endpoint| Entry {
                 expires: None,

@@ -115,9 +115,7 @@ fn segment(first: u32, count: u32, now: Timestamp) -> Segment {
         answer: false,
         choices: Vec::new(),
         emergency: false,
-        bodies: vec![Arc::new(Body::Sms {
-            text: "Sirens test at noon. Nothing needs to be done.".to_owned(),
-        })],
+        bodies: vec![Arc::new(Body::of_text("Sirens test at noon. Nothing needs to be done."))],
         entries: (first..first + count)
             .map(|endpoint| Entry {
                 expires: None,
@@ -125,9 +123,8 @@ fn segment(first: u32, count: u32, now: Timestamp) -> Segment {
                 attempt: 1,
                 address: format!("+46{endpoint:09}"),
                 body: 0,
-                own: (endpoint % 100 == 0).then(|| {
-                    Box::new(Body::Sms { text: format!("Number {endpoint}: sirens test at noon.") })
-                }),
+                own: (endpoint % 100 == 0)
+                    .then(|| Box::new(Body::of_text(format!("Number {endpoint}: sirens test at noon.")))),
                 link: None,
             })
             .collect(),

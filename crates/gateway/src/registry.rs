@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use futures_util::future::BoxFuture;
-use records::{Body, Channel};
+use records::{Body, ChannelNumber};
 use settings::{AnySection, Section, SectionType};
 
 use crate::context::{GatewayContext, Problem, Running};
@@ -22,7 +22,7 @@ pub static ALL: &[&dyn Gateway] =
     &[&crate::sms::Sms, &crate::mail::Mail, &crate::topic::Text, &crate::edge::Edge];
 
 /// The gateway of a channel; nothing for a channel that is not built.
-pub fn of(channel: Channel) -> Option<&'static dyn Gateway> {
+pub fn of(channel: ChannelNumber) -> Option<&'static dyn Gateway> {
     ALL.iter().copied().find(|gateway| gateway.channel() == channel)
 }
 
@@ -38,7 +38,7 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
     type Keys: Section + Debug + PartialEq + Send + Sync + 'static;
 
     /// The channel.
-    const CHANNEL: Channel;
+    const CHANNEL: ChannelNumber;
 
     /// An example of the address that its routes connect to; nothing: they have neither `address` nor `sim`.
     const ADDRESS: Option<&'static str> = None;
@@ -70,7 +70,7 @@ pub(crate) type SettingsOf<G> = <<G as ChannelGateway>::Sessions as RouteSession
 /// A gateway, whatever its channel.
 pub trait Gateway: Send + Sync {
     /// The channel.
-    fn channel(&self) -> Channel;
+    fn channel(&self) -> ChannelNumber;
 
     /// Its own keys of a `[[route]]`, with their documentation.
     fn keys(&self) -> SectionType;
@@ -142,7 +142,7 @@ pub trait Simulator: Send + Sync {
 pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 
 impl<G: ChannelGateway> Gateway for G {
-    fn channel(&self) -> Channel {
+    fn channel(&self) -> ChannelNumber {
         G::CHANNEL
     }
 
@@ -217,5 +217,8 @@ fn settings_of<G: ChannelGateway>(
 }
 
 fn other_channel<G: ChannelGateway>() -> Problem {
-    Problem { field: "channel", reason: format!("the settings are not those of channel {}", G::CHANNEL) }
+    Problem {
+        field: "channel",
+        reason: format!("the settings are not those of channel {}", channels::name(G::CHANNEL)),
+    }
 }

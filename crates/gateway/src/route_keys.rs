@@ -1,6 +1,6 @@
 //! Keys of a `[[route]]` that all channels have. The keys of one channel stand in its folder.
 
-use records::{Channel, Mode};
+use records::{ChannelNumber, Mode};
 use settings::{Format, Node, Problems, Schema, Word, read_parsed, section, words};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ section! {
         name: String = String::new(),
         /// Its channel: what it carries, and by which protocol. Each channel has keys of its own.
         #[manual(required, example = "sms")]
-        channel: Option<Channel> as Option<ChannelName> = None,
+        channel: Option<ChannelNumber> as Option<ChannelName> = None,
         /// Live alerts use live routes only, drills drill routes only.
         #[manual(required, example = "live")]
         mode: Option<Mode> as Option<ModeWords> = None,
@@ -57,18 +57,18 @@ section! {
 pub enum ChannelName {}
 
 impl Format for ChannelName {
-    type Value = Channel;
+    type Value = ChannelNumber;
 
-    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Channel> {
-        read_parsed(node, path, problems, str::parse)
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<ChannelNumber> {
+        read_parsed(node, path, problems, channels::number)
     }
 
-    fn write(value: &Channel) -> Option<String> {
-        Some(settings::format_text(value.name()))
+    fn write(value: &ChannelNumber) -> Option<String> {
+        Some(settings::format_text(channels::name(*value)))
     }
 
     fn schema() -> Schema {
-        let word = |gateway: &&dyn crate::Gateway| Word { word: gateway.channel().name(), doc: "" };
+        let word = |gateway: &&dyn crate::Gateway| Word { word: channels::name(gateway.channel()), doc: "" };
         Schema::Words(crate::registry::ALL.iter().map(word).collect())
     }
 }

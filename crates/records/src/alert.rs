@@ -1,4 +1,4 @@
-use crate::{AlertId, AlertNo, Channel, Timestamp};
+use crate::{AlertId, AlertNo, ChannelNumber, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ pub struct AlertRequest {
     /// Whom it leaves out: entries of the same form, without constraints.
     pub exclude: Vec<String>,
     /// Channels it may use; empty: all of the recipient's.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<ChannelNumber>,
     /// Which of a recipient's devices, in what order.
     pub strategy: Strategy,
     /// Ask for an answer.
@@ -196,27 +196,48 @@ pub struct Texts {
     pub languages: BTreeMap<String, ChannelTexts>,
 }
 
-/// What each channel says.
+/// The texts of one language.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct ChannelTexts {
     /// For channels without a text of their own.
     pub text: Option<String>,
     /// Subject line for those that have one.
     pub headline: Option<String>,
-    /// Short message.
-    pub sms: Option<String>,
-    /// Mail.
-    pub mail: Option<MailText>,
+    /// Texts of channels' own.
+    pub own: BTreeMap<ChannelNumber, OwnText>,
 }
-/// A mail's parts. What is absent is made from the text.
+
+impl ChannelTexts {
+    /// A channel's own text, if it has one.
+    pub fn own(&self, channel: ChannelNumber) -> Option<&OwnText> {
+        self.own.get(&channel)
+    }
+
+    /// The first words there are: for lists.
+    pub fn first(&self) -> Option<&str> {
+        let own = || self.own.values().find_map(|own| own.subject.as_deref().or(own.text.as_deref()));
+        self.headline.as_deref().or(self.text.as_deref()).or_else(own)
+    }
+}
+
+/// A channel's own text, in the parts that the channel has. An absent part is made from the general text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct MailText {
+pub struct OwnText {
     /// Subject.
     pub subject: Option<String>,
     /// Plain text.
     pub text: Option<String>,
     /// HTML.
     pub html: Option<String>,
+    /// As it is read out.
+    pub spoken: Option<String>,
+}
+
+impl OwnText {
+    /// A text alone.
+    pub fn of_text(text: impl Into<String>) -> OwnText {
+        OwnText { text: Some(text.into()), ..OwnText::default() }
+    }
 }
 
 /// Which of a recipient's devices are used.

@@ -12,7 +12,6 @@ mod batch;
 mod bill;
 mod channel;
 mod delivery;
-mod edge;
 mod group;
 mod ids;
 mod message;
@@ -30,13 +29,12 @@ mod topics;
 pub use account::{Account, Role, Token};
 pub use alert::{
     Alert, AlertRequest, AlertState, AreaRequest, Attachment, AudienceEntry, CallbackEvent, CallbackRequest,
-    ChannelTexts, Choice, MailText, Mode, OnUnknown, Origin, Priority, Strategy, Terminal, Texts,
+    ChannelTexts, Choice, Mode, OnUnknown, Origin, OwnText, Priority, Strategy, Terminal, Texts,
 };
 pub use batch::{AttemptResultRef, OutcomeBatch};
 pub use bill::{Bill, BillItem, Funding, Unpaid};
-pub use channel::Channel;
+pub use channel::ChannelNumber;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
-pub use edge::{EDGE_SITE_OCTETS_MAX, checked_edge_site};
 pub use group::{Group, Rule, Test};
 pub use ids::{AlertId, AlertNo, EndpointNo};
 pub use message::{
@@ -51,11 +49,9 @@ pub use outcome::{
 pub use recipient::{Device, Position, QuietHours, Recipient};
 pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage, RosterSheet};
 pub use route::{Lane, NodeHealth, Route, RouteHealth};
-pub use segment::{Body, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
+pub use segment::{Body, Content, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
 pub use share::{RateAsk, RateAsks, RateGrant, RateGrants};
-pub use text_topic::{
-    TEXT_TOPIC_OCTETS_MAX, TEXT_TOPICS, checked_text_topic, text_topic_of_bus, text_topic_on_bus,
-};
+pub use text_topic::{TEXT_TOPIC_OCTETS_MAX, TEXT_TOPICS, text_topic_of_bus, text_topic_on_bus};
 pub use time::Timestamp;
 pub use topics::{
     ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, RATES_ASKED,

@@ -1,4 +1,4 @@
-use crate::{AlertNo, Channel, DecodeError, EndpointNo, Lane, Timestamp};
+use crate::{AlertNo, ChannelNumber, DecodeError, EndpointNo, Lane, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened, as appended to the topic [`crate::OUTCOMES`]. A record on the topic is a batch
@@ -178,7 +178,7 @@ pub enum ReceiptState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbound {
     /// By which channel.
-    pub channel: Channel,
+    pub channel: ChannelNumber,
     /// By which route, if by one.
     pub route: String,
     /// Theirs.

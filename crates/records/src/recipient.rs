@@ -1,4 +1,4 @@
-use crate::{Channel, DecodeError};
+use crate::{ChannelNumber, DecodeError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl Recipient {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// How it is reached.
-    pub channel: Channel,
+    pub channel: ChannelNumber,
     /// Where: E.164 with `+` for a phone, an addr-spec for mail.
     pub address: String,
     /// Switched off by the operator.

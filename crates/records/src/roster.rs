@@ -1,4 +1,4 @@
-use crate::{Channel, DecodeError, EndpointNo, Timestamp};
+use crate::{ChannelNumber, DecodeError, EndpointNo, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A roster is stored in blocks of so many endpoints (the last may be shorter).
@@ -17,12 +17,13 @@ pub struct RosterBlock {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RosterEntry {
     /// How; nothing for a person without any device.
-    pub channel: Option<Channel>,
+    pub channel: Option<ChannelNumber>,
     /// Where; empty for a person without any device.
     pub address: String,
     /// Everyone behind the address who is in the audience.
     pub persons: Vec<Person>,
-    /// Which text: a language of the alert's texts, or nothing for the default.
+    /// Which text: a language of the alert's texts, or nothing for the default. In a drill also a language that has no text, for the
+    /// mark on the default one.
     pub language: Option<String>,
     /// Values for the placeholders of a personal text, in the template's order of first use; empty where the text is not personal.
     pub values: Vec<(String, String)>,
@@ -172,7 +173,7 @@ mod tests {
 
     fn entry(address: &str) -> RosterEntry {
         RosterEntry {
-            channel: Some(Channel::Sms),
+            channel: Some(ChannelNumber(0)),
             address: address.into(),
             persons: Vec::new(),
             language: None,

@@ -1,4 +1,4 @@
-use crate::{Channel, Mode, Priority, Timestamp};
+use crate::{ChannelNumber, Mode, Priority, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One configured way out: a carrier account, a relay. What the engine must know of it to plan;
@@ -8,7 +8,7 @@ pub struct Route {
     /// The name in the config.
     pub name: String,
     /// What it carries.
-    pub channel: Channel,
+    pub channel: ChannelNumber,
     /// What may use it.
     pub mode: Mode,
     /// Messages (for SMS: parts) per second over all sessions; 0 is unlimited.

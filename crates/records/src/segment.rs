@@ -61,35 +61,54 @@ pub struct Entry {
     pub link: Option<String>,
 }
 
-/// What is said, in the form its channel needs.
+/// The message of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
-    /// Short message text; the gateway encodes and splits it.
-    Sms {
-        /// Text.
-        text: String,
-    },
-    /// Mail; the gateway writes headers and MIME.
-    Mail {
-        /// Subject.
-        subject: String,
-        /// Plain text. The answer link, if any, is added by the gateway.
-        text: String,
-        /// HTML, or the gateway sends plain text alone.
-        html: Option<String>,
-    },
-    /// A platform's own short message, with what it said of sender, coding and headers.
+    /// Rendered for the route's channel, whose gateway encodes it.
+    Content(Content),
+    /// A platform's own short message, with its sender, coding and headers.
     Short(Box<Short>),
-    /// Text for a text topic; the gateway makes messages of it.
-    Topic {
-        /// Text.
-        text: String,
-    },
-    /// Text for an edge site; the gateway puts it into a bundle with the alert's papers.
-    Edge {
-        /// Text.
-        text: String,
-    },
+}
+
+/// A rendered text in the parts that a channel may have. The gateway of the channel writes headers, splits, adds the answer link.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Content {
+    /// A line above the text, where the channel has one.
+    pub subject: Option<String>,
+    /// Plain text.
+    pub text: String,
+    /// HTML; nothing: plain text alone.
+    pub html: Option<String>,
+    /// The text as it is read out; nothing: the plain text is.
+    pub spoken: Option<String>,
+}
+
+impl Content {
+    /// A text alone.
+    pub fn of_text(text: impl Into<String>) -> Content {
+        Content { text: text.into(), ..Content::default() }
+    }
+
+    /// Octets of all parts.
+    pub fn octets(&self) -> usize {
+        let others = [&self.subject, &self.html, &self.spoken];
+        self.text.len() + others.into_iter().flatten().map(String::len).sum::<usize>()
+    }
+}
+
+impl Body {
+    /// A text alone.
+    pub fn of_text(text: impl Into<String>) -> Body {
+        Body::Content(Content::of_text(text))
+    }
+
+    /// The rendered text; nothing for a platform's own message.
+    pub fn content(&self) -> Option<&Content> {
+        match self {
+            Body::Content(content) => Some(content),
+            Body::Short(_) => None,
+        }
+    }
 }
 
 impl Segment {

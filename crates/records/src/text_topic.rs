@@ -54,24 +54,6 @@ pub fn text_topic_of_bus(name: &str) -> Option<Vec<u8>> {
     Some(topic)
 }
 
-/// A topic's name as an address, without its `@`: whoever reads it by the topic protocol must be able to say it.
-///
-/// # Errors
-/// What is wrong with it, in words.
-pub fn checked_text_topic(name: &str) -> Result<String, String> {
-    let word = name.strip_prefix('@').unwrap_or(name);
-    if word.is_empty() {
-        return Err("a topic has a name, such as topic:lobby".to_owned());
-    }
-    if word.len() >= TEXT_TOPIC_OCTETS_MAX {
-        return Err(format!("{word:?} is no topic: it has at most {} octets", TEXT_TOPIC_OCTETS_MAX - 1));
-    }
-    if let Some(odd) = word.chars().find(|c| matches!(c, '@' | '#') || c.is_control()) {
-        return Err(format!("{word:?} is no topic: it may not hold {odd:?}"));
-    }
-    Ok(word.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,18 +72,6 @@ mod tests {
         }
         for name in ["text/news", "outcomes", "text/n-%4", "text/n-%zz", "text/b-!"] {
             assert_eq!(text_topic_of_bus(name), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn an_address_is_a_topic_that_can_be_asked_for() {
-        for (name, expected) in
-            [("lobby", Some("lobby")), ("@lobby", Some("lobby")), ("two words", Some("two words"))]
-        {
-            assert_eq!(checked_text_topic(name).ok().as_deref(), expected, "{name}");
-        }
-        for name in ["", "@", "a@b", "@@a", "a#b", "a\nb", "a\0", &"x".repeat(150)] {
-            assert!(checked_text_topic(name).is_err(), "{name:?}");
         }
     }
 

@@ -4,6 +4,7 @@
 //!
 //! With `postgres` it is the store on a PostgreSQL of its own, which syncs as a server does; its folder is in TMPDIR.
 
+use channels::Defaults;
 use records::{
     Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Delivery, DeliveryState, EndpointNo,
     Mode, OnUnknown, Origin, Priority, Reason, Strategy, Terminal, Texts, Timestamp,
@@ -12,7 +13,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use store::import::{Defaults, Format, Reader};
+use store::import::{Format, Reader};
 use store::{Accepted, SharedStore, postgres, sqlite};
 
 const ACCOUNT: &str = "default";

@@ -1,6 +1,6 @@
 use crate::StoreError;
 use futures_util::future::BoxFuture;
-use records::{Channel, Timestamp};
+use records::{ChannelNumber, Timestamp};
 
 /// Addresses whose owners said stop, whoever they belong to.
 pub trait OptOuts {
@@ -8,7 +8,7 @@ pub trait OptOuts {
     fn set_opt_out<'a>(
         &'a self,
         account: &'a str,
-        channel: Channel,
+        channel: ChannelNumber,
         address: &'a str,
         out: bool,
         now: Timestamp,
@@ -17,7 +17,7 @@ pub trait OptOuts {
     fn set_sender_opt_out<'a>(
         &'a self,
         account: &'a str,
-        channel: Channel,
+        channel: ChannelNumber,
         address: &'a str,
         sender: &'a str,
         out: bool,
@@ -26,14 +26,17 @@ pub trait OptOuts {
     /// All of the account's, with what they hold for and since when.
     fn all_opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<OptOut>, StoreError>>;
     /// All of the account's that hold for whatever we send.
-    fn opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<(Channel, String)>, StoreError>>;
+    fn opt_outs<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(ChannelNumber, String)>, StoreError>>;
 }
 
 /// Somebody said stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptOut {
     /// By which channel.
-    pub channel: Channel,
+    pub channel: ChannelNumber,
     /// Theirs.
     pub address: String,
     /// Our number or name it holds for; nothing: all.

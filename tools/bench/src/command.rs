@@ -13,7 +13,7 @@ use crate::plot::{self, Curve, Scale};
 use crate::smpp::{self, Amount as Messages, CarriersOptions, PartArgs, Peer, Side, SmppOptions};
 use crate::topics::{self, TopicsOptions};
 use clap::{Args, Subcommand, ValueEnum};
-use records::Channel;
+use records::ChannelNumber;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -138,8 +138,8 @@ pub struct AlertArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100000")]
     recipients: Vec<u64>,
     /// Each has an address on each of these
-    #[arg(long, value_name = "CHANNELS", value_delimiter = ',', default_value = "sms")]
-    channels: Vec<Channel>,
+    #[arg(long, value_name = "CHANNELS", value_delimiter = ',', default_value = "sms", value_parser = channels::number)]
+    channels: Vec<ChannelNumber>,
     /// Everybody answers; the run ends with the last answer
     #[arg(long)]
     ack: bool,
@@ -169,8 +169,8 @@ pub struct HttpArgs {
     #[arg(long, value_name = "N", default_value_t = 16)]
     endpoints: u64,
     /// On which channel they are
-    #[arg(long, value_name = "CHANNEL", default_value = "mail")]
-    channel: Channel,
+    #[arg(long, value_name = "CHANNEL", default_value = "mail", value_parser = channels::number)]
+    channel: ChannelNumber,
     /// Clients, each with one request in flight
     #[arg(long, value_name = "T", default_value_t = 40)]
     threads: u64,

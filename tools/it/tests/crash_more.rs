@@ -4,7 +4,6 @@ use crate::world::{LATER, SOON, assert_counts_add_up, carrier, count, mail_serve
 use it::{Server, eventually, mail_route, sms_route};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use records::Channel;
 use serde_json::{Value, json};
 use sim::town::Town;
 use std::time::Duration;
@@ -28,7 +27,7 @@ async fn kills_over_a_mail_relay_leave_nobody_out_and_no_second_copy_but_of_the_
         let mut server = Server::start(&mail_route("relay", mails.address(), keys)).await;
         let api = server.api();
         let mut csv = Vec::new();
-        sim::town::write_csv(&Town::plain(3, PEOPLE, &[Channel::Mail]), &mut csv).unwrap();
+        sim::town::write_csv(&Town::plain(3, PEOPLE, &[channels::MAIL]), &mut csv).unwrap();
         api.import_csv(csv).await;
         let alert =
             json!({"headline": "Dam", "text": "It has burst", "audience": ["all"], "on_unknown": on_unknown});

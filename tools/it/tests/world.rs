@@ -1,6 +1,5 @@
 //! The world outside that most tests share: carriers and mailboxes of the simulator, people in them.
 
-use records::Channel;
 use serde_json::{Value, json};
 use sim::town::{Habits, Town};
 use sim::{mailbox, smsc};
@@ -69,7 +68,7 @@ pub fn phones_csv(people: u64) -> Vec<u8> {
 
 /// The same as a town.
 pub fn phones(people: u64) -> Town {
-    Town::plain(1, people, &[Channel::Sms])
+    Town::plain(1, people, &[channels::SMS])
 }
 
 /// A count of a report.

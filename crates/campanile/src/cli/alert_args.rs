@@ -11,10 +11,20 @@ use std::time::SystemTime;
 /// A body is at most so many octets, as the server takes them.
 const BODY_OCTETS_MAX: u64 = 64 << 20;
 
+/// The forms of an entry, with an address of every channel.
+fn audience_help() -> String {
+    let address = |channel: &&dyn channels::Channel| format!("{}:{}", channel.name(), channel.example());
+    let addresses: Vec<String> = channels::ALL.iter().map(address).collect();
+    format!("Whom: all, group:G, group:G/CHANNEL, recipient:R, {}; again for more", addresses.join(", "))
+}
+
+fn channel_help() -> String {
+    format!("Only by these channels: {}", channels::names().collect::<Vec<_>>().join(", "))
+}
+
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AlertArgs {
-    /// Whom: all, group:G, group:G/CHANNEL, recipient:R, sms:+46…, mail:a@b.se; again for more
-    #[arg(long, value_name = "ENTRY", required_unless_present = "body")]
+    #[arg(long, value_name = "ENTRY", required_unless_present = "body", help = audience_help())]
     pub audience: Vec<String>,
     /// Whom not; again for more
     #[arg(long, value_name = "ENTRY")]
@@ -25,8 +35,7 @@ pub(crate) struct AlertArgs {
     /// The subject, where there is one
     #[arg(long, value_name = "TEXT")]
     pub headline: Option<String>,
-    /// Only by these channels
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help = channel_help())]
     pub channel: Vec<String>,
     /// Ask for an answer
     #[arg(long)]

@@ -231,14 +231,7 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Recipients {
     /// Import a CSV or NDJSON file of any size: all of it, or nothing
-    #[command(after_help = "Examples:
-  campanile recipients import people.csv
-  campanile recipients import people.csv --on-problem skip
-  campanile recipients import people.ndjson.gz
-  zcat people.csv.gz | campanile recipients import - --type csv
-
-CSV has a header row: id, name, language, time_zone, groups (several with ;), a column for each channel (sms, mail, topic;
-several addresses with ;), lat, lon; any other column is an attribute. An id that is there already is replaced.")]
+    #[command(after_help = import_help())]
     Import(Import),
     /// Write all recipients to a file or standard output
     #[command(after_help = "Examples:
@@ -250,6 +243,21 @@ several addresses with ;), lat, lon; any other column is an attribute. An id tha
   campanile recipients list
   campanile recipients list --filter group:staff --limit 1000 --format json")]
     List(ListRecipients),
+}
+
+/// Examples of an import, and the columns of its file.
+fn import_help() -> String {
+    let channels = channels::names().collect::<Vec<_>>().join(", ");
+    format!(
+        "Examples:
+  campanile recipients import people.csv
+  campanile recipients import people.csv --on-problem skip
+  campanile recipients import people.ndjson.gz
+  zcat people.csv.gz | campanile recipients import - --type csv
+
+CSV has a header row: id, name, language, time_zone, groups (several with ;), a column for each channel ({channels};
+several addresses with ;), lat, lon; any other column is an attribute. An id that is there already is replaced."
+    )
 }
 
 #[derive(Debug, Args)]

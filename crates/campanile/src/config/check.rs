@@ -4,7 +4,7 @@ use super::route::{Route, SIMULATED_ADDRESS};
 use super::sections::{CapSender, Config, Http};
 use gateway::registry;
 use net::{TlsServer, TlsServerSettings};
-use records::Channel;
+use records::ChannelNumber;
 use settings::{Place, Problems};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -141,7 +141,7 @@ impl Check<'_> {
         let region = self.config.recipients.region.as_deref();
         self.check(
             "recipients.region",
-            region.and_then(|region| store::import::Defaults::in_region(region).err()),
+            region.and_then(|region| channels::Defaults::in_region(region).err()),
         );
         let filter = &self.config.log.filter;
         let wrong = filter.parse::<tracing_subscriber::EnvFilter>().err();
@@ -172,8 +172,7 @@ impl Check<'_> {
         self.check(&at("name"), wrong_name(&common.name));
         // A channel or mode that is wrong was a problem when it was read.
         if common.channel.is_none() && !self.places.contains_key(&at("channel")) {
-            let names: Vec<&str> = registry::ALL.iter().map(|gateway| gateway.channel().name()).collect();
-            self.add(&at("channel"), format!("is needed: one of {}", names.join(", ")));
+            self.add(&at("channel"), channel_needed());
         }
         if common.mode.is_none() && !self.places.contains_key(&at("mode")) {
             self.add(&at("mode"), "is needed: live or drill");
@@ -236,7 +235,7 @@ impl Check<'_> {
                 self.add(&format!("{path}.audience"), "is needed: such as [\"area\"] or [\"group:staff\"]");
             }
             for (m, entry) in sender.audience.iter().enumerate() {
-                let wrong = wrong_audience(entry);
+                let wrong = doors::http::check_audience(entry, &self.config.address_defaults()).err();
                 self.check(&format!("{path}.audience[{m}]"), wrong);
             }
         }
@@ -255,21 +254,17 @@ fn wrong_name(name: &str) -> Option<String> {
         .then(|| format!("{name:?} may have letters, digits, -, _ and . (not first) only"))
 }
 
-fn wrong_prefix(channel: Option<Channel>, prefix: &str) -> Option<String> {
-    let is_number =
-        prefix.strip_prefix('+').is_some_and(|digits| digits.bytes().all(|octet| octet.is_ascii_digit()));
-    match channel {
-        Some(Channel::Sms) => {
-            (!is_number).then(|| format!("{prefix:?} is no begin of a number, such as \"+46\""))
-        }
-        _ => prefix.is_empty().then(|| "is empty".to_owned()),
+fn channel_needed() -> String {
+    let names: Vec<&str> = channels::names().collect();
+    match names.split_last() {
+        Some((last, others)) => format!("is needed: {} or {last}", others.join(", ")),
+        None => "is needed".to_owned(),
     }
 }
 
-fn wrong_audience(entry: &str) -> Option<String> {
-    let named = entry.split_once(':').is_some_and(|(kind, rest)| {
-        !rest.is_empty() && (matches!(kind, "group" | "recipient") || kind.parse::<Channel>().is_ok())
-    });
-    let good = matches!(entry, "all" | "area") || named;
-    (!good).then(|| format!("{entry:?} is none of all, area, group:NAME, recipient:ID, CHANNEL:ADDRESS"))
+fn wrong_prefix(channel: Option<ChannelNumber>, prefix: &str) -> Option<String> {
+    match channel.and_then(channels::of) {
+        Some(channel) => channel.check_prefix(prefix).err(),
+        None => prefix.is_empty().then(|| "is empty".to_owned()),
+    }
 }

@@ -128,10 +128,10 @@ impl Config {
     }
 
     /// What is known of addresses.
-    pub fn address_defaults(&self) -> store::import::Defaults {
+    pub fn address_defaults(&self) -> channels::Defaults {
         let region = self.recipients.region.as_deref();
-        let defaults = region.and_then(|region| store::import::Defaults::in_region(region).ok());
+        let defaults = region.and_then(|region| channels::Defaults::in_region(region).ok());
         let sites = self.edge.iter().flat_map(|edge| &edge.site).map(|site| site.name.clone());
-        defaults.unwrap_or_default().with_edge_sites(sites)
+        defaults.unwrap_or_default().with_names(channels::EDGE, sites)
     }
 }

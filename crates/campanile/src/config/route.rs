@@ -2,7 +2,6 @@
 
 use gateway::route_keys::RouteKeys;
 use gateway::{AnyRoute, Gateway, Surroundings, registry};
-use records::Channel;
 use settings::{AnySection, Format, Node, Outline, Problems, Schema, Section, Table, Variant};
 
 /// One `[[route]]`.
@@ -25,7 +24,7 @@ fn has(gateway: &dyn Gateway, key: &str) -> bool {
 }
 
 fn variant(gateway: &&dyn Gateway) -> Variant {
-    let name = gateway.channel().name();
+    let name = channels::name(gateway.channel());
     let mut shared = vec![
         ("name", format!("\"{name}-1\"")),
         ("channel", format!("\"{name}\"")),
@@ -53,7 +52,11 @@ impl Format for Route {
             return Some(Route { common, own: None });
         };
         for key in table.keys().filter(|key| known.contains(key) && !has(gateway, key)) {
-            table.refuse(key, format!("is no key of channel {}", gateway.channel()), problems);
+            table.refuse(
+                key,
+                format!("is no key of channel {}", channels::name(gateway.channel())),
+                problems,
+            );
         }
         let own = gateway.keys().read_keys(&table, problems);
         Some(Route { common, own: Some(own) })
@@ -92,7 +95,7 @@ impl Route {
             cost: common.cost,
             priority: common.priority,
             validity_s: common.validity_s().unwrap_or(0),
-            receipts: common.receipts.unwrap_or(matches!(channel, Channel::Sms | Channel::Edge)),
+            receipts: common.receipts.unwrap_or(channels::traits(channel).receipts),
         })
     }
 

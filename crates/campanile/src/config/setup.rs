@@ -73,7 +73,7 @@ impl Config {
 
     /// Not only the topic door makes text topics: other processes do, or routes of channel topic.
     fn shares_topics(&self) -> bool {
-        let publishes = |route: &Route| route.common.channel == Some(records::Channel::Topic);
+        let publishes = |route: &Route| route.common.channel == Some(channels::TOPIC);
         bus_kept(&self.bus.url) == Some(Where::Shared) || self.route.iter().any(publishes)
     }
 

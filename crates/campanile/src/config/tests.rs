@@ -195,7 +195,7 @@ fn rules_that_a_key_alone_cannot_tell() {
         ),
         (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"areas\"]".into(),
-            "cap.sender[0].audience[0]: \"areas\" is none of all, area, group:NAME, recipient:ID, CHANNEL:ADDRESS",
+            "cap.sender[0].audience[0]: \"areas\" is not an audience; write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS",
         ),
         (
             "banana = 1".into(),
@@ -550,7 +550,7 @@ fn edge_sites_are_known_where_the_config_has_some_and_a_reload_applies_them() {
     let site = |name: &str| format!("[[edge.site]]\nname = \"{name}\"\naddress = \"127.0.0.1:4810\"\n");
     let west = |text: &str| {
         let known = parsed(text).unwrap().address_defaults();
-        store::import::address(records::Channel::Edge, "west", &known)
+        channels::address(channels::EDGE, "west", &known)
     };
     assert!(west(&format!("{ROUTE}{}", site("north"))).unwrap_err().contains("which has north:"));
     assert!(west(&format!("{ROUTE}{}{}", site("north"), site("west"))).is_ok());

@@ -2,13 +2,11 @@
 
 use crate::setup::{Retention, Setup, Simulator, SmtpDoor, Way};
 use doors::http::{HttpConfig, Limits};
-use gateway::edge::EdgeRoute;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
 use gateway::sms::config::Source;
-use gateway::topic::TopicRoute;
 use gateway::{AnyRoute, Secret};
-use records::{Channel, Mode, Route};
+use records::{ChannelNumber, Mode, Route};
 use serde_json::{Value, json};
 use sim::town::{Expected, Town};
 use std::collections::BTreeMap;
@@ -25,12 +23,9 @@ const SHORT_CODE: &str = "71700";
 /// Waits between tries, in seconds: shorter than anybody would configure, so that the demo ends soon.
 const RETRY_AFTER_S: [u32; 2] = [1, 2];
 /// Carriers with their limits in messages a second; 0 is unlimited.
-const CARRIERS: [(&str, Channel, f64); 4] = [
-    ("carrier-a", Channel::Sms, 120.0),
-    ("carrier-b", Channel::Sms, 60.0),
-    ("carrier-c", Channel::Sms, 20.0),
-    ("relay", Channel::Mail, 150.0),
-];
+const CARRIERS: [(&str, f64); 3] = [("carrier-a", 120.0), ("carrier-b", 60.0), ("carrier-c", 20.0)];
+/// The relay's limit.
+const RELAY: (&str, f64) = ("relay", 150.0);
 
 /// The house.
 pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, String> {
@@ -55,36 +50,43 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         media: store::media::Media::at(&folder.join("media")),
         http: Some(HttpConfig { listen, tls: None, public_url, limits: Limits::default() }),
         smtp: Some(SmtpDoor { listen: door, domain: DOMAIN.to_owned() }),
-        routes: CARRIERS.iter().map(|(name, channel, rate)| way(name, *channel, *rate, town)).collect(),
+        routes: routes(town),
         cap_senders: Vec::new(),
-        defaults: store::import::Defaults::default(),
+        defaults: channels::Defaults::default(),
         engine: engine::Settings { retry_after_s: RETRY_AFTER_S.to_vec(), ..engine::Settings::default() },
         webhook_secret: None,
         retention: Retention::default(),
     })
 }
 
-fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
-    let settings = match channel {
-        Channel::Sms => AnyRoute::new(SmsRoute {
-            name: name.to_owned(),
-            system_id: "campanile".to_owned(),
-            password: Secret::from("demo"),
-            // People can only answer to a number.
-            source: Source { ton: 3, npi: 0, addr: SHORT_CODE.to_owned() },
-            rate,
-            ..SmsRoute::default()
-        }),
-        Channel::Mail => AnyRoute::new(MailRoute {
-            name: name.to_owned(),
-            from: "Town of Harbourside <alerts@alerts.example>".to_owned(),
-            domain: Some(DOMAIN.to_owned()),
-            rate,
-            ..MailRoute::default()
-        }),
-        Channel::Topic => AnyRoute::new(TopicRoute { name: name.to_owned(), rate, ..TopicRoute::default() }),
-        Channel::Edge => AnyRoute::new(EdgeRoute { name: name.to_owned(), rate, ..EdgeRoute::default() }),
-    };
+fn routes(town: &Town) -> Vec<Way> {
+    let carriers = CARRIERS.into_iter().map(|one| way(one, channels::SMS, carrier(one), town));
+    carriers.chain([way(RELAY, channels::MAIL, relay(RELAY), town)]).collect()
+}
+
+fn carrier((name, rate): (&str, f64)) -> AnyRoute {
+    AnyRoute::new(SmsRoute {
+        name: name.to_owned(),
+        system_id: "campanile".to_owned(),
+        password: Secret::from("demo"),
+        // People can only answer to a number.
+        source: Source { ton: 3, npi: 0, addr: SHORT_CODE.to_owned() },
+        rate,
+        ..SmsRoute::default()
+    })
+}
+
+fn relay((name, rate): (&str, f64)) -> AnyRoute {
+    AnyRoute::new(MailRoute {
+        name: name.to_owned(),
+        from: "Town of Harbourside <alerts@alerts.example>".to_owned(),
+        domain: Some(DOMAIN.to_owned()),
+        rate,
+        ..MailRoute::default()
+    })
+}
+
+fn way((name, rate): (&str, f64), channel: ChannelNumber, settings: AnyRoute, town: &Town) -> Way {
     let route = Route {
         name: name.to_owned(),
         channel,
@@ -98,7 +100,7 @@ fn way(name: &str, channel: Channel, rate: f64, town: &Town) -> Way {
         cost: 0,
         priority: 0,
         validity_s: 0,
-        receipts: channel == Channel::Sms,
+        receipts: channels::traits(channel).receipts,
     };
     Way { route, settings, simulator: Some(Simulator { habits: Some(town.habits()) }) }
 }
@@ -124,9 +126,9 @@ pub fn counts(expected: &Expected) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::from([("excluded", expected.left_out()), ("endpoints", expected.endpoints())]);
     for (channel, fates) in &expected.channels {
         // A mailbox that takes a mail says nothing more of it: no receipt means accepted, not delivered.
-        let (arrived, unheard) = match channel {
-            Channel::Sms => (fates.silent, fates.unheard),
-            Channel::Mail | Channel::Topic | Channel::Edge => (0, fates.unheard + fates.silent),
+        let (arrived, unheard) = match channels::traits(*channel).receipts {
+            true => (fates.silent, fates.unheard),
+            false => (0, fates.unheard + fates.silent),
         };
         *counts.entry("failed").or_default() += fates.refused + fates.lost;
         *counts.entry("accepted").or_default() += unheard;

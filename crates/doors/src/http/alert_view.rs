@@ -1,9 +1,10 @@
 //! An alert as clients read it. The request's members are those that [`super::alert_body`] reads.
 
 use super::time_text::{duration_text, rfc3339};
+use channels::Part;
 use records::{
-    Alert, AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelTexts, MailText,
-    Mode, OnUnknown, Origin, Priority, Strategy, Terminal, Texts,
+    Alert, AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelTexts, Mode,
+    OnUnknown, Origin, OwnText, Priority, Strategy, Terminal, Texts,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,15 +36,9 @@ pub(crate) fn headline(request: &AlertRequest) -> String {
         .headline
         .as_deref()
         .or(request.text.as_deref())
-        .or_else(|| texts.into_iter().find_map(first_text))
+        .or_else(|| texts.into_iter().find_map(ChannelTexts::first))
         .unwrap_or_default();
     found.chars().take(SUMMARY_CHARS).collect()
-}
-
-fn first_text(texts: &ChannelTexts) -> Option<&str> {
-    let mail = texts.mail.as_ref();
-    let mail = mail.and_then(|mail| mail.subject.as_deref().or(mail.text.as_deref()));
-    texts.headline.as_deref().or(texts.text.as_deref()).or(texts.sms.as_deref()).or(mail)
 }
 
 fn head(alert: &Alert) -> Map<String, Value> {
@@ -76,7 +71,7 @@ pub(crate) fn request(request: &AlertRequest) -> Value {
     }
     out.insert("audience".into(), request.audience.iter().map(entry).collect());
     out.insert("exclude".into(), request.exclude.iter().map(String::as_str).collect());
-    out.insert("channels".into(), request.channels.iter().map(|channel| channel.name()).collect());
+    out.insert("channels".into(), request.channels.iter().map(|channel| channels::name(*channel)).collect());
     out.insert("strategy".into(), strategy(request.strategy));
     out.insert("require_answer".into(), request.require_answer.into());
     let choices = request.choices.iter().map(|choice| json!({"key": choice.key, "label": choice.label}));
@@ -114,18 +109,22 @@ fn channel_texts(texts: &ChannelTexts) -> Map<String, Value> {
     let mut out = Map::new();
     put_text(&mut out, "text", texts.text.as_deref());
     put_text(&mut out, "headline", texts.headline.as_deref());
-    put_text(&mut out, "sms", texts.sms.as_deref());
-    if let Some(wanted) = &texts.mail {
-        out.insert("mail".into(), mail(wanted));
+    for (number, own) in &texts.own {
+        let Some(channel) = channels::of(*number) else { continue };
+        out.insert(channel.name().into(), own_text(own, channel.parts()));
     }
     out
 }
 
-fn mail(mail: &MailText) -> Value {
+/// A channel's own text, as it is read: a string where the channel has nothing but the text.
+fn own_text(own: &OwnText, parts: &[Part]) -> Value {
+    if parts == [Part::Text] {
+        return own.text.as_deref().into();
+    }
     let mut out = Map::new();
-    put_text(&mut out, "subject", mail.subject.as_deref());
-    put_text(&mut out, "text", mail.text.as_deref());
-    put_text(&mut out, "html", mail.html.as_deref());
+    for part in parts {
+        put_text(&mut out, part.name(), part.of(own));
+    }
     Value::Object(out)
 }
 

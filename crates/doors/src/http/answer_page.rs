@@ -91,7 +91,7 @@ struct Page<'a> {
     language: &'a str,
     direction: &'static str,
     title: &'a str,
-    drill: bool,
+    drill: Option<&'static str>,
     headline: &'a str,
     text: &'a str,
     notice: &'a str,
@@ -149,7 +149,7 @@ fn plain(status: StatusCode, title: &str, text: &str) -> Response {
         language: "en",
         direction: "ltr",
         title,
-        drill: false,
+        drill: None,
         headline: title,
         text,
         notice: "",
@@ -177,7 +177,6 @@ fn html(status: StatusCode, rendered: askama::Result<String>) -> Response {
 
 /// The page's own words; what the alert says is in the alert's.
 struct Words {
-    drill: &'static str,
     answer: &'static str,
     send: &'static str,
     thanks: &'static str,
@@ -205,7 +204,6 @@ const WORDS: [(&str, Words); 5] = [
     (
         "en",
         Words {
-            drill: "EXERCISE",
             answer: "Your answer",
             send: "Send",
             thanks: "Thank you. Your answer was received.",
@@ -219,7 +217,6 @@ const WORDS: [(&str, Words); 5] = [
     (
         "sv",
         Words {
-            drill: "ÖVNING",
             answer: "Ditt svar",
             send: "Skicka",
             thanks: "Tack. Ditt svar är mottaget.",
@@ -233,7 +230,6 @@ const WORDS: [(&str, Words); 5] = [
     (
         "de",
         Words {
-            drill: "ÜBUNG",
             answer: "Ihre Antwort",
             send: "Senden",
             thanks: "Danke. Ihre Antwort ist angekommen.",
@@ -247,7 +243,6 @@ const WORDS: [(&str, Words); 5] = [
     (
         "fr",
         Words {
-            drill: "EXERCICE",
             answer: "Votre réponse",
             send: "Envoyer",
             thanks: "Merci. Votre réponse est enregistrée.",
@@ -261,7 +256,6 @@ const WORDS: [(&str, Words); 5] = [
     (
         "es",
         Words {
-            drill: "SIMULACRO",
             answer: "Su respuesta",
             send: "Enviar",
             thanks: "Gracias. Su respuesta se ha recibido.",

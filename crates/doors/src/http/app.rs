@@ -10,6 +10,7 @@ use super::sendsms::SendSms;
 use super::sessions::Sessions;
 use super::{Deps, Forwarding, HttpConfig, Limits, Reload};
 use arc_swap::ArcSwap;
+use channels::Defaults;
 use engine::{Clock, Engine};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -19,7 +20,6 @@ use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
-use store::import::Defaults;
 use store::{Act, SharedStore};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, watch};
 

@@ -78,10 +78,12 @@ fn time(at: Timestamp) -> Option<cap::Timestamp> {
 fn info(alert: &Alert, language: Option<&str>, said: &ChannelTexts) -> Info {
     let request = &alert.request;
     let fallback = headline(request);
-    let mail = said.mail.as_ref();
-    let line = said.headline.as_deref().or(mail.and_then(|mail| mail.subject.as_deref()));
+    let own_subject = || said.own.values().find_map(|own| own.subject.as_deref());
+    // The text of short messages, the first channel, only where no other channel has one.
+    let own_text = || said.own.values().rev().find_map(|own| own.text.as_deref());
+    let line = said.headline.as_deref().or_else(own_subject);
     let line = line.or(request.headline.as_deref()).unwrap_or(&fallback);
-    let own = said.text.as_deref().or(mail.and_then(|mail| mail.text.as_deref())).or(said.sms.as_deref());
+    let own = said.text.as_deref().or_else(own_text);
     let (urgency, severity, certainty) = match request.priority {
         Priority::Emergency => (Urgency::Immediate, Severity::Severe, Certainty::Observed),
         Priority::Urgent => (Urgency::Expected, Severity::Moderate, Certainty::Likely),

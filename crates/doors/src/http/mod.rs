@@ -45,6 +45,7 @@ mod texts_body;
 mod time_text;
 mod tokens;
 
+pub use alert_body::check_audience;
 pub use auth::ensure_admin_token;
 pub(crate) use auth::hash as token_hash;
 pub use cap_in::CapSender;
@@ -121,7 +122,7 @@ pub struct Deps {
     /// Who may send by the old way; a reload may store another table here.
     pub platforms: Arc<ArcSwap<Platforms>>,
     /// What is known of addresses; a reload may store something else here.
-    pub defaults: Arc<ArcSwap<store::import::Defaults>>,
+    pub defaults: Arc<ArcSwap<channels::Defaults>>,
     /// Reads the config again; tells what changed.
     pub reload: Option<Reload>,
     /// Accounts, where there is a ledger.

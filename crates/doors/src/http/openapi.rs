@@ -1,4 +1,4 @@
-//! `/openapi.json`: made from the table of routes and the schemas beside this file.
+//! `/openapi.json`: made from the table of routes, the schemas beside this file, and the list of channels.
 
 use super::routes::{Gives, Need, ROWS, Row, Takes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// Schemas of bodies, written by hand.
+/// Schemas of bodies, written by hand but for what the list of channels adds.
 const SCHEMAS: &str = include_str!("openapi_schemas.json");
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| build().to_string());
@@ -22,7 +22,8 @@ fn build() -> Value {
         let path = paths.entry(row.path).or_insert_with(|| json!({}));
         path[row.method.to_lowercase()] = operation(row);
     }
-    let schemas: Value = serde_json::from_str(SCHEMAS).unwrap_or_default();
+    let mut schemas: Value = serde_json::from_str(SCHEMAS).unwrap_or_default();
+    add_channels(&mut schemas);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -41,6 +42,26 @@ fn build() -> Value {
             }},
         },
     })
+}
+
+/// The name of each channel, the form of its addresses, and its own member wherever one may write it.
+fn add_channels(schemas: &mut Value) {
+    schemas["ChannelName"] = json!({"enum": channels::names().collect::<Vec<_>>()});
+    let forms = channels::ALL.iter().map(|channel| format!("{}: {}", channel.name(), channel.form()));
+    let forms = format!("In its channel's form: {}.", forms.collect::<Vec<_>>().join("; "));
+    schemas["Device"]["properties"]["address"]["description"] = forms.into();
+    for channel in channels::ALL {
+        let (name, example) = (channel.name(), channel.example());
+        let one = json!({"type": "string", "examples": [example]});
+        let many = json!({"type": "array", "items": {"type": "string"}});
+        schemas["Recipient"]["properties"][name] =
+            json!({"oneOf": [one, many], "description": "Short for devices."});
+        schemas["ChannelTexts"]["oneOf"][1]["properties"][name] = channel.schema();
+        schemas["AlertRequest"]["properties"]["texts"]["properties"][name] = channel.schema();
+        if let Some(examples) = schemas["AudienceEntry"]["oneOf"][0]["examples"].as_array_mut() {
+            examples.push(format!("{name}:{example}").into());
+        }
+    }
 }
 
 fn operation(row: &Row) -> Value {
@@ -154,6 +175,28 @@ mod tests {
         for name in schemas.keys() {
             assert!(text.contains(&format!("#/components/schemas/{name}\"")), "{name} is used nowhere");
         }
+    }
+
+    #[test]
+    fn every_channel_is_named_wherever_one_may_be_written() {
+        let schemas = &build()["components"]["schemas"];
+        let in_devices = &schemas["Device"]["properties"]["channel"];
+        assert_eq!(in_devices["$ref"], "#/components/schemas/ChannelName");
+        assert_eq!(schemas["AlertRequest"]["properties"]["channels"]["items"], *in_devices);
+        let address = schemas["Device"]["properties"]["address"]["description"].as_str().unwrap();
+        for channel in channels::ALL {
+            let name = channel.name();
+            assert!(schemas["ChannelName"]["enum"].as_array().unwrap().contains(&name.into()), "{name}");
+            assert!(address.contains(&format!("{name}: {}", channel.form())), "{name}");
+            assert!(schemas["Recipient"]["properties"][name]["oneOf"].is_array(), "{name}");
+            let texts = &schemas["AlertRequest"]["properties"]["texts"]["properties"][name];
+            assert_eq!(*texts, channel.schema(), "{name}");
+            assert_eq!(schemas["ChannelTexts"]["oneOf"][1]["properties"][name], channel.schema(), "{name}");
+            let examples = schemas["AudienceEntry"]["oneOf"][0]["examples"].as_array().unwrap();
+            assert!(examples.contains(&format!("{name}:{}", channel.example()).into()), "{name}");
+        }
+        let shown = schemas["Recipient"]["additionalProperties"] == false;
+        assert!(shown && schemas["Device"]["properties"]["address"]["type"] == "string");
     }
 
     #[test]

@@ -12,11 +12,12 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use channels::Defaults;
 use records::Recipient;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
-use store::import::{Defaults, from_json, to_json};
+use store::import::{from_json, to_json};
 
 /// Recipients in one body; `:import` takes any number.
 const MANY_MAX: usize = 10_000;
@@ -181,7 +182,7 @@ pub(crate) async fn change(
     // Devices that stay as they are were right when they came.
     let defaults = match members.iter().any(|(name, _)| name == "devices") {
         true => app.defaults.load_full(),
-        false => Arc::new(app.defaults.load().with_any_edge_site()),
+        false => Arc::new(app.defaults.load().with_any_name()),
     };
     let _held = app.hold(caller.account(), &id).await;
     let (recipient, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
@@ -263,13 +264,17 @@ impl Filter {
             "id" => recipient.id == value,
             "name" => recipient.name == value,
             "group" => recipient.groups.iter().any(|group| group == value),
-            "channel" => recipient.devices.iter().any(|device| device.channel.name() == value),
-            "address" | "sms" | "mail" => recipient.devices.iter().any(|device| {
-                device.address == value && (field == "address" || device.channel.name() == field)
-            }),
+            "channel" => recipient.devices.iter().any(|device| channels::name(device.channel) == value),
+            "address" => recipient.devices.iter().any(|device| device.address == value),
             "language" => recipient.language.as_deref().is_some_and(|tag| tag.eq_ignore_ascii_case(value)),
             "time_zone" => recipient.time_zone.as_deref() == Some(value),
-            attribute => recipient.attributes.get(attribute).is_some_and(|own| own == value),
+            other => match channels::named(other) {
+                Ok(channel) => recipient
+                    .devices
+                    .iter()
+                    .any(|device| device.channel == channel.number() && device.address == value),
+                Err(_) => recipient.attributes.get(other).is_some_and(|own| own == value),
+            },
         }
     }
 }

@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use records::{Channel, Recipient};
+use records::{ChannelNumber, Recipient};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
@@ -313,13 +313,13 @@ async fn columns(app: &App, caller: &Caller) -> Outcome<Columns> {
 impl Columns {
     fn header(&self) -> String {
         let fixed = ["id", "name", "language", "time_zone", "groups"].into_iter();
-        let channels = Channel::ALL.iter().map(|channel| channel.name());
         let attributes = self.attributes.iter().map(String::as_str);
-        line(fixed.chain(channels).chain(["lat", "lon"]).chain(attributes))
+        let fixed = fixed.chain(channels::names()).chain(["lat", "lon"]);
+        line(fixed.map(|name: &str| name).chain(attributes))
     }
 
     fn row(&self, recipient: &Recipient) -> String {
-        let of = |channel: Channel| {
+        let of = |channel: ChannelNumber| {
             let devices = recipient.devices.iter().filter(|device| device.channel == channel);
             devices.map(|device| device.address.as_str()).collect::<Vec<_>>().join(";")
         };
@@ -330,7 +330,7 @@ impl Columns {
             recipient.time_zone.clone().unwrap_or_default(),
             recipient.groups.join(";"),
         ];
-        cells.extend(Channel::ALL.map(of));
+        cells.extend(channels::numbers().map(of));
         let place = recipient.position;
         cells.push(place.map(|place| place.lat.to_string()).unwrap_or_default());
         cells.push(place.map(|place| place.lon.to_string()).unwrap_or_default());

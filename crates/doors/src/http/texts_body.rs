@@ -4,14 +4,13 @@ use super::alert_body::{HEADLINE_CHARS_MAX, TEXT_CHARS_MAX};
 use super::fields::{Object, text};
 use super::json::Node;
 use super::problem::Fields;
-use records::{Channel, ChannelTexts, MailText, Texts};
-use std::str::FromStr;
+use channels::{Channel, NoChannel, Part};
+use records::{ChannelTexts, OwnText, Texts};
 
 /// Languages of one alert.
 pub(crate) const LANGUAGES_MAX: usize = 200;
 /// What stands beside channels.
 const PLAIN: [&str; 2] = ["text", "headline"];
-const CHANNEL_MEMBERS: [&str; 4] = ["text", "headline", "sms", "mail"];
 
 /// Reads `texts`.
 pub(crate) fn parse(node: Node, fields: &mut Fields) -> Option<Texts> {
@@ -57,14 +56,14 @@ fn meaning(name: &str) -> Meaning {
     if PLAIN.contains(&name) {
         return Meaning::Default;
     }
-    match Channel::from_str(name) {
+    match channels::named(name) {
         Ok(_) => Meaning::Default,
-        Err(reason) if reason.ends_with("is not built yet") => Meaning::Wrong(reason),
+        Err(reason @ NoChannel::NotBuilt(_)) => Meaning::Wrong(reason.to_string()),
         Err(_) if is_language(name) => Meaning::Language(name.to_lowercase()),
-        Err(_) => Meaning::Wrong(
-            "is neither a channel with texts of its own (sms, mail) nor a language tag such as sv or zh-Hant"
-                .to_owned(),
-        ),
+        Err(_) => Meaning::Wrong(format!(
+            "is neither a channel ({}) nor a language tag such as sv or zh-Hant",
+            channels::names().collect::<Vec<_>>().join(", ")
+        )),
     }
 }
 
@@ -94,31 +93,44 @@ fn language_texts(node: Node, at: &str, fields: &mut Fields) -> Option<ChannelTe
 }
 
 fn channel_texts(node: Node, at: &str, fields: &mut Fields) -> Option<ChannelTexts> {
-    let mut object = Object::open(node, at, &CHANNEL_MEMBERS, fields)?;
-    Some(ChannelTexts {
+    let known: Vec<&str> = PLAIN.into_iter().chain(channels::names()).collect();
+    let mut object = Object::open(node, at, &known, fields)?;
+    let mut texts = ChannelTexts {
         text: object.text("text", TEXT_CHARS_MAX, fields),
         headline: object.text("headline", HEADLINE_CHARS_MAX, fields),
-        sms: object.text("sms", TEXT_CHARS_MAX, fields),
-        mail: {
-            let path = object.path("mail");
-            object.take("mail").and_then(|node| mail_text(node, &path, fields))
-        },
-    })
+        ..ChannelTexts::default()
+    };
+    for channel in channels::ALL {
+        let Some(node) = object.take(channel.name()) else { continue };
+        let own = own_text(*channel, node, &object.path(channel.name()), fields);
+        texts.own.extend(own.map(|own| (channel.number(), own)));
+    }
+    Some(texts)
 }
 
-fn mail_text(node: Node, at: &str, fields: &mut Fields) -> Option<MailText> {
-    if matches!(node, Node::Text(_)) {
-        let text = text(node, at, TEXT_CHARS_MAX, fields)?;
-        return Some(MailText { text: Some(text), ..MailText::default() });
+/// A string is the text; an object has the channel's parts, where it has others than the text.
+fn own_text(channel: &dyn Channel, node: Node, at: &str, fields: &mut Fields) -> Option<OwnText> {
+    let parts = channel.parts();
+    if matches!(node, Node::Text(_)) || parts == [Part::Text] {
+        return text(node, at, TEXT_CHARS_MAX, fields).map(OwnText::of_text);
     }
-    let mut object = Object::open(node, at, &["subject", "text", "html"], fields)?;
-    let mail = MailText {
-        subject: object.text("subject", HEADLINE_CHARS_MAX, fields),
-        text: object.text("text", TEXT_CHARS_MAX, fields),
-        html: object.text("html", TEXT_CHARS_MAX, fields),
-    };
-    if mail == MailText::default() && fields.is_empty() {
-        fields.push(at, "has no subject, text or html");
+    let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+    let mut object = Object::open(node, at, &names, fields)?;
+    let mut own = OwnText::default();
+    for part in parts {
+        let chars_max = if *part == Part::Subject { HEADLINE_CHARS_MAX } else { TEXT_CHARS_MAX };
+        part.set(&mut own, object.text(part.name(), chars_max, fields));
     }
-    Some(mail)
+    if own == OwnText::default() && fields.is_empty() {
+        fields.push(at, format!("has no {}", one_of(&names)));
+    }
+    Some(own)
+}
+
+/// `a, b or c`.
+fn one_of(names: &[&str]) -> String {
+    match names {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }

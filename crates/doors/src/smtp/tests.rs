@@ -1,6 +1,6 @@
 use super::*;
 use bus::embedded::{Fsync, Options};
-use records::{AlertNo, Channel, EndpointNo, OUTCOMES, Outcome, ReceiptState, decode_outcomes, mail_key};
+use records::{AlertNo, EndpointNo, OUTCOMES, Outcome, ReceiptState, decode_outcomes, mail_key};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -90,7 +90,7 @@ async fn what_a_mail_says_is_on_the_bus_when_its_sender_hears_that_it_was_taken(
     assert_eq!(caller.send("anna@people.test", "answers+7.42@in.test", reply).await, "250 2.0.0 taken");
     let outcomes = door.outcomes();
     let [Outcome::Inbound(inbound)] = outcomes.as_slice() else { panic!("{outcomes:?}") };
-    assert_eq!((inbound.channel, inbound.text.as_str(), inbound.at), (Channel::Mail, "1", Timestamp(5)));
+    assert_eq!((inbound.channel, inbound.text.as_str(), inbound.at), (channels::MAIL, "1", Timestamp(5)));
     assert_eq!(inbound.of, Some((AlertNo(7), EndpointNo(42))));
     assert_eq!(caller.send("", "bounces+7.42@in.test", BOUNCE).await, "250 2.0.0 taken");
     let outcomes = door.outcomes();

@@ -6,7 +6,7 @@ use crate::plan::Cut;
 use crate::record::Live;
 use crate::solve::expires_of;
 use records::{
-    Body, Channel, DeliveryState, EndpointNo, Entry, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
+    Body, Content, DeliveryState, EndpointNo, Entry, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
     RosterEntry, Route, Segment, Timestamp,
 };
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Builder<'_> {
                 return None;
             }
         };
-        let wants_link = live.alert.request.require_answer && self.route.channel == Channel::Mail;
+        let wants_link = live.alert.request.require_answer && channels::traits(self.route.channel).reply_link;
         let link = if wants_link { self.links.link(live.alert.no, endpoint) } else { None };
         Some(Entry { endpoint, attempt: 0, address: known.address.clone(), body, own, expires: None, link })
     }
@@ -159,14 +159,8 @@ fn entry_of(block: &RosterBlock, endpoint: EndpointNo) -> Option<&RosterEntry> {
 }
 
 fn own_octets(entry: &Entry) -> usize {
-    let own = entry.own.as_deref().map_or(0, |body| match body {
-        Body::Sms { text } | Body::Topic { text } | Body::Edge { text } => text.len(),
-        // Platforms' messages are never rendered here.
-        Body::Short(_) => 0,
-        Body::Mail { subject, text, html } => {
-            subject.len() + text.len() + html.as_ref().map_or(0, String::len)
-        }
-    });
+    // Platforms' messages are never rendered here.
+    let own = entry.own.as_deref().and_then(Body::content).map_or(0, Content::octets);
     own + entry.link.as_ref().map_or(0, String::len)
 }
 

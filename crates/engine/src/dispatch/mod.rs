@@ -2,8 +2,10 @@
 
 mod build;
 mod short;
+mod text_cache;
 mod wording;
 
 pub use build::Builder;
 pub use short::ShortBuilder;
+pub use text_cache::TextCache;
 pub use wording::Wording;

@@ -1,28 +1,31 @@
-//! What is said, by channel and language: rendered once where nothing is personal, per person where it is.
+//! Texts of an alert by channel and language: rendered once where nothing is personal, per person where it is.
 
 use crate::api::Problem;
+use channels::drill::Mark;
 use minijinja::{Environment, UndefinedBehavior};
-use records::{AlertRequest, Body, Channel, ChannelTexts, Choice, Mode, Recipient};
+use records::{AlertRequest, Body, ChannelNumber, Choice, Content, Mode, Recipient};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A template may use so much fuel (about one unit an instruction): enough for a long text, too little to hold a core.
 const TEMPLATE_FUEL: u64 = 50_000;
 /// A text may name so many different placeholders.
 pub const PLACEHOLDERS_MAX: usize = 32;
-/// Put before every text of a drill (CAP: "marked as an exercise in every text").
-const DRILL_MARK: &str = "[EXERCISE] ";
 
 /// All texts of one alert, compiled.
 pub struct Wording {
     templates: Environment<'static>,
-    variants: BTreeMap<(Channel, Option<String>), Variant>,
+    /// By channel, and in that by language: the default, then those of `languages`.
+    variants: Vec<Vec<Option<Variant>>>,
+    /// In order.
     languages: Vec<String>,
+    drill: bool,
+    octets: usize,
 }
 
 enum Variant {
-    /// The same for everyone.
-    Shared(Arc<Body>),
+    /// The same for everyone: the text, and its renderings by the mark of a drill. Of a live alert there is one.
+    Shared(Content, Box<[OnceLock<Arc<Body>>]>),
     /// Rendered for each.
     Personal(Parts),
 }
@@ -32,14 +35,8 @@ struct Parts {
     text: String,
     subject: Option<String>,
     html: Option<String>,
+    spoken: Option<String>,
     placeholders: Vec<String>,
-}
-
-/// The texts of one variant before they are compiled.
-struct Source {
-    text: String,
-    subject: Option<String>,
-    html: Option<String>,
 }
 
 /// A rendering for one endpoint.
@@ -50,31 +47,72 @@ pub enum Rendering {
     Own(Box<Body>),
 }
 
+impl Rendering {
+    /// The message.
+    pub fn body(&self) -> &Body {
+        match self {
+            Rendering::Shared(body) => body,
+            Rendering::Own(body) => body,
+        }
+    }
+}
+
 impl Wording {
     /// Compiles an alert's texts; a problem names the text that is wrong.
     pub fn new(request: &AlertRequest) -> Result<Wording, Vec<Problem>> {
         let mut wording = Wording {
             templates: environment(),
-            variants: BTreeMap::new(),
+            variants: Vec::with_capacity(channels::COUNT),
             languages: request.texts.languages.keys().cloned().collect(),
+            drill: request.mode == Mode::Drill,
+            octets: 0,
         };
         let mut problems = Vec::new();
-        let languages = std::iter::once(None).chain(request.texts.languages.keys().cloned().map(Some));
-        for language in languages {
-            for channel in Channel::ALL {
-                let Some(source) = source(request, channel, language.as_deref()) else { continue };
-                if let Err(problem) = wording.add(channel, language.clone(), source) {
+        for channel in channels::ALL {
+            let languages = std::iter::once(None).chain(request.texts.languages.keys().map(Some));
+            let mut row = Vec::with_capacity(wording.languages.len() + 1);
+            for language in languages.map(|language| language.map(String::as_str)) {
+                let content = channel.content(request, language).map(|mut content| {
+                    if channel.traits().choices_line {
+                        content.text.push_str(&choices_line(request));
+                    }
+                    content
+                });
+                let variant = content.map(|content| wording.variant_of(*channel, language, content));
+                row.push(variant.transpose().unwrap_or_else(|problem| {
                     problems.push(problem);
-                }
+                    None
+                }));
             }
+            wording.variants.push(row);
         }
         if problems.is_empty() { Ok(wording) } else { Err(problems) }
     }
 
+    /// There is no text for any channel.
+    pub fn is_empty(&self) -> bool {
+        self.variants.iter().flatten().all(Option::is_none)
+    }
+
+    /// Octets of the texts as they were given.
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
     /// The language of this alert's texts that suits somebody who prefers `preferred`: RFC 4647, 3.4 lookup, and where that finds nothing the
-    /// first text in the same language for another region, which is better understood than the default. Nothing is the default.
+    /// first text in the same language for another region, which is better understood than the default. Nothing is the default. In a drill
+    /// who gets the default text is also told the language of their mark, if there is a mark in it.
     pub fn language_for(&self, preferred: Option<&str>) -> Option<&str> {
-        let mut range = preferred?.to_ascii_lowercase();
+        let preferred = preferred?;
+        let own_mark = || Mark::of(preferred).filter(|_| self.drill).map(Mark::language);
+        self.text_language_for(preferred).or_else(own_mark)
+    }
+
+    fn text_language_for(&self, preferred: &str) -> Option<&str> {
+        if self.languages.is_empty() {
+            return None;
+        }
+        let mut range = preferred.to_ascii_lowercase();
         loop {
             if let Some(found) = self.languages.iter().find(|language| **language == range) {
                 return Some(found);
@@ -93,88 +131,94 @@ impl Wording {
     /// Values a personal text needs of this person; empty where the text is shared.
     pub fn values_for(
         &self,
-        channel: Channel,
+        channel: ChannelNumber,
         language: Option<&str>,
         person: &Recipient,
     ) -> Vec<(String, String)> {
         match self.variant(channel, language) {
-            Some(Variant::Personal(parts)) => {
+            Some((Variant::Personal(parts), _)) => {
                 parts.placeholders.iter().map(|name| (name.clone(), value(person, name))).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    /// What an endpoint is told; nothing if there is no text for its channel.
+    /// The message of an endpoint; fails if there is no text for its channel. `language` is one that
+    /// [`Wording::language_for`] gave.
     pub fn render(
         &self,
-        channel: Channel,
+        channel: ChannelNumber,
         language: Option<&str>,
         values: &[(String, String)],
     ) -> Result<Rendering, String> {
-        match self.variant(channel, language) {
-            Some(Variant::Shared(body)) => Ok(Rendering::Shared(body.clone())),
-            Some(Variant::Personal(parts)) => {
-                self.personal(channel, parts, values).map(|body| Rendering::Own(Box::new(body)))
+        let Some((variant, mark)) = self.variant(channel, language) else {
+            return Err(format!("there is no text for channel {}", channels::name(channel)));
+        };
+        match variant {
+            Variant::Shared(content, rendered) => {
+                let rendered = &rendered[mark.map_or(0, Mark::place)];
+                let body = rendered.get_or_init(|| Arc::new(finished(channel, content.clone(), mark)));
+                Ok(Rendering::Shared(body.clone()))
             }
-            None => Err(format!("there is no text for channel {channel}")),
+            Variant::Personal(parts) => {
+                let content = self.personal(parts, values)?;
+                Ok(Rendering::Own(Box::new(finished(channel, content, mark))))
+            }
         }
     }
 
-    /// What an endpoint was told, for a page that asks in its own way: without the line that says how to answer.
-    pub fn told(
+    /// The text of an endpoint for a page that asks in its own way: without the line that says how to answer.
+    pub fn shown(
         &self,
         request: &AlertRequest,
-        channel: Channel,
+        channel: ChannelNumber,
         language: Option<&str>,
         values: &[(String, String)],
     ) -> Option<String> {
-        let body = match self.render(channel, language, values).ok()? {
-            Rendering::Shared(body) => (*body).clone(),
-            Rendering::Own(body) => *body,
-        };
-        // Nothing is rendered to a platform's own message.
-        let (Body::Sms { text } | Body::Mail { text, .. } | Body::Topic { text } | Body::Edge { text }) =
-            body
-        else {
-            return None;
-        };
+        let rendering = self.render(channel, language, values).ok()?;
+        let text = &rendering.body().content()?.text;
         let how = choices_line(request);
-        Some(text.strip_suffix(&how).map(str::to_owned).unwrap_or(text))
+        Some(text.strip_suffix(&how).unwrap_or(text).to_owned())
     }
 
     /// One of the renderings for a channel, to weigh it; personal ones with empty values.
-    pub fn sample(&self, channel: Channel) -> Option<Body> {
-        match self.render(channel, None, &[]) {
-            Ok(Rendering::Shared(body)) => Some((*body).clone()),
-            Ok(Rendering::Own(body)) => Some(*body),
-            Err(_) => None,
-        }
+    pub fn sample(&self, channel: ChannelNumber) -> Option<Body> {
+        self.render(channel, None, &[]).ok().map(|rendering| rendering.body().clone())
     }
 
-    fn variant(&self, channel: Channel, language: Option<&str>) -> Option<&Variant> {
-        let own = language.and_then(|language| self.variants.get(&(channel, Some(language.to_owned()))));
-        own.or_else(|| self.variants.get(&(channel, None))).or_else(|| {
-            // An alert may have texts in some languages and no default: the first one is better than silence.
-            self.languages.iter().find_map(|language| self.variants.get(&(channel, Some(language.clone()))))
-        })
+    /// The text for a channel in a language, and the mark it gets in a drill.
+    fn variant(&self, channel: ChannelNumber, language: Option<&str>) -> Option<(&Variant, Option<Mark>)> {
+        let row = self.variants.get(usize::from(channel.0))?;
+        let place = |language: &str| {
+            let at = self.languages.binary_search_by(|one| one.as_str().cmp(language)).ok()?;
+            Some(at + 1)
+        };
+        let at = |place: usize| row.get(place)?.as_ref().map(|variant| (variant, place));
+        // An alert may have texts in some languages and no default: the first one is better than silence.
+        let found = language.and_then(place).and_then(at).or_else(|| at(0));
+        let (variant, place) = found.or_else(|| (1..row.len()).find_map(at))?;
+        let of_text = || place.checked_sub(1).and_then(|place| Mark::of(&self.languages[place]));
+        let mark = || language.and_then(Mark::of).or_else(of_text).unwrap_or_default();
+        Some((variant, self.drill.then(mark)))
     }
 
-    fn add(&mut self, channel: Channel, language: Option<String>, source: Source) -> Result<(), Problem> {
-        let field = field_name(channel, language.as_deref());
+    fn variant_of(
+        &mut self,
+        channel: &dyn channels::Channel,
+        language: Option<&str>,
+        content: Content,
+    ) -> Result<Variant, Problem> {
+        self.octets += content.octets();
         let is_template = |text: &str| text.contains("{{") || text.contains("{%") || text.contains("{#");
-        let texts = [Some(&source.text), source.subject.as_ref(), source.html.as_ref()];
-        if !texts.into_iter().flatten().any(|text| is_template(text)) {
-            let body = body(channel, source.text, source.subject, source.html);
-            self.variants.insert((channel, language), Variant::Shared(Arc::new(body)));
-            return Ok(());
+        let others = [&content.subject, &content.html, &content.spoken];
+        if is_template(&content.text) || others.into_iter().flatten().any(|text| is_template(text)) {
+            return self.compile(&field_name(channel.name(), language), content).map(Variant::Personal);
         }
-        let parts = self.compile(&field, source)?;
-        self.variants.insert((channel, language), Variant::Personal(parts));
-        Ok(())
+        let marks = if self.drill { Mark::COUNT } else { 1 };
+        Ok(Variant::Shared(content, (0..marks).map(|_| OnceLock::new()).collect()))
     }
 
-    fn compile(&mut self, field: &str, source: Source) -> Result<Parts, Problem> {
+    fn compile(&mut self, field: &str, content: Content) -> Result<Parts, Problem> {
         let problem = |error: minijinja::Error| Problem {
             field: field.to_owned(),
             reason: format!("the template cannot be read: {error}; placeholders look like {{{{name}}}}"),
@@ -185,10 +229,11 @@ impl Wording {
             self.templates.add_template_owned(name.clone(), text)?;
             Ok(name)
         };
-        let text = add("text", source.text).map_err(problem)?;
-        let subject = source.subject.map(|text| add("subject", text)).transpose().map_err(problem)?;
-        let html = source.html.map(|text| add("html", text)).transpose().map_err(problem)?;
-        let names = [Some(&text), subject.as_ref(), html.as_ref()];
+        let text = add("text", content.text).map_err(problem)?;
+        let subject = content.subject.map(|text| add("subject", text)).transpose().map_err(problem)?;
+        let html = content.html.map(|text| add("html", text)).transpose().map_err(problem)?;
+        let spoken = content.spoken.map(|text| add("spoken", text)).transpose().map_err(problem)?;
+        let names = [Some(&text), subject.as_ref(), html.as_ref(), spoken.as_ref()];
         let mut placeholders: Vec<String> = Vec::new();
         for name in names.into_iter().flatten() {
             let template = self.templates.get_template(name).map_err(problem)?;
@@ -201,10 +246,10 @@ impl Wording {
                 format!("names {} placeholders, over the limit of {PLACEHOLDERS_MAX}", placeholders.len());
             return Err(Problem { field: field.to_owned(), reason });
         }
-        Ok(Parts { text, subject, html, placeholders })
+        Ok(Parts { text, subject, html, spoken, placeholders })
     }
 
-    fn personal(&self, channel: Channel, parts: &Parts, values: &[(String, String)]) -> Result<Body, String> {
+    fn personal(&self, parts: &Parts, values: &[(String, String)]) -> Result<Content, String> {
         let context: BTreeMap<String, minijinja::Value> =
             values.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
         let context = minijinja::Value::from(context);
@@ -212,10 +257,12 @@ impl Wording {
             let template = self.templates.get_template(name).map_err(|error| error.to_string())?;
             template.render(context.clone()).map_err(|error| error.to_string())
         };
-        let text = render(&parts.text)?;
-        let subject = parts.subject.as_ref().map(render).transpose()?;
-        let html = parts.html.as_ref().map(render).transpose()?;
-        Ok(body(channel, text, subject, html))
+        Ok(Content {
+            text: render(&parts.text)?,
+            subject: parts.subject.as_ref().map(render).transpose()?,
+            html: parts.html.as_ref().map(render).transpose()?,
+            spoken: parts.spoken.as_ref().map(render).transpose()?,
+        })
     }
 }
 
@@ -226,16 +273,18 @@ fn environment() -> Environment<'static> {
     templates
 }
 
-fn body(channel: Channel, text: String, subject: Option<String>, html: Option<String>) -> Body {
-    match channel {
-        Channel::Sms => Body::Sms { text },
-        Channel::Mail => Body::Mail { subject: subject.unwrap_or_else(|| first_words(&text)), text, html },
-        Channel::Topic => Body::Topic { text },
-        Channel::Edge => Body::Edge { text },
+/// A rendered text with the mark of a drill, and what follows from it.
+fn finished(channel: ChannelNumber, mut content: Content, mark: Option<Mark>) -> Body {
+    if let Some(mark) = mark {
+        mark.put_on(&mut content, channels::traits(channel).mark_last);
     }
+    if let Some(channel) = channels::of(channel) {
+        channel.complete(&mut content);
+    }
+    Body::Content(content)
 }
 
-fn field_name(channel: Channel, language: Option<&str>) -> String {
+fn field_name(channel: &str, language: Option<&str>) -> String {
     match language {
         Some(language) => format!("texts.{language}.{channel}"),
         None => format!("texts.{channel}"),
@@ -253,36 +302,7 @@ fn value(person: &Recipient, name: &str) -> String {
     }
 }
 
-fn source(request: &AlertRequest, channel: Channel, language: Option<&str>) -> Option<Source> {
-    let own: &ChannelTexts = match language {
-        Some(language) => request.texts.languages.get(language)?,
-        None => &request.texts.default,
-    };
-    // Within a language only that language's words: the alert's general text is in the default one.
-    let general = if language.is_none() { request.text.as_ref() } else { None };
-    let mark = if request.mode == Mode::Drill { DRILL_MARK } else { "" };
-    match channel {
-        Channel::Sms => {
-            let text = own.sms.as_ref().or(own.text.as_ref()).or(general)?;
-            Some(Source { text: format!("{mark}{text}{}", choices_line(request)), subject: None, html: None })
-        }
-        Channel::Mail => {
-            let mail = own.mail.clone().unwrap_or_default();
-            let text = mail.text.as_ref().or(own.text.as_ref()).or(general).or(own.sms.as_ref())?;
-            let headline = own.headline.as_ref().or(request.headline.as_ref());
-            let subject = mail.subject.as_ref().or(headline).map(|subject| format!("{mark}{subject}"));
-            let html = mail.html.map(|html| format!("{mark}{html}"));
-            let resources: String = request.resources.iter().map(|link| format!("\n{link}")).collect();
-            Some(Source { text: format!("{mark}{text}{resources}"), subject, html })
-        }
-        Channel::Topic | Channel::Edge => {
-            let text = own.text.as_ref().or(general).or(own.sms.as_ref())?;
-            Some(Source { text: format!("{mark}{text}"), subject: None, html: None })
-        }
-    }
-}
-
-/// How to answer a short message: it has no link to press.
+/// The line of a text that says how to answer it: it has no link to press.
 fn choices_line(request: &AlertRequest) -> String {
     if !request.require_answer || request.choices.is_empty() {
         return String::new();
@@ -292,15 +312,11 @@ fn choices_line(request: &AlertRequest) -> String {
     format!("\nReply {}", list.join(", "))
 }
 
-/// A subject for a text that has none: its first line, at most 78 characters (RFC 5322, 2.1.1).
-fn first_words(text: &str) -> String {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim().chars().take(78).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::request;
+    use records::{ChannelTexts, OwnText};
 
     fn person(language: Option<&str>) -> Recipient {
         let mut person =
@@ -310,20 +326,13 @@ mod tests {
     }
 
     fn text(rendering: Rendering) -> String {
-        let body = match rendering {
-            Rendering::Shared(body) => (*body).clone(),
-            Rendering::Own(body) => *body,
-        };
-        match body {
-            Body::Sms { text } | Body::Mail { text, .. } | Body::Topic { text } | Body::Edge { text } => text,
-            Body::Short(_) => panic!("nothing is rendered to it"),
-        }
+        rendering.body().content().expect("it is rendered").text.clone()
     }
 
     #[test]
     fn a_text_without_placeholders_is_rendered_once_for_all() {
         let wording = Wording::new(&request("All out now")).unwrap();
-        let (a, b) = (wording.render(Channel::Sms, None, &[]), wording.render(Channel::Sms, None, &[]));
+        let (a, b) = (wording.render(channels::SMS, None, &[]), wording.render(channels::SMS, None, &[]));
         let (Ok(Rendering::Shared(a)), Ok(Rendering::Shared(b))) = (a, b) else { panic!("not shared") };
         assert!(Arc::ptr_eq(&a, &b));
     }
@@ -331,8 +340,8 @@ mod tests {
     #[test]
     fn a_placeholder_is_filled_from_the_person() {
         let wording = Wording::new(&request("{{name}}, leave ward {{ward}}{{nothing}}.")).unwrap();
-        let values = wording.values_for(Channel::Sms, None, &person(None));
-        assert_eq!(text(wording.render(Channel::Sms, None, &values).unwrap()), "Anna, leave ward 7.");
+        let values = wording.values_for(channels::SMS, None, &person(None));
+        assert_eq!(text(wording.render(channels::SMS, None, &values).unwrap()), "Anna, leave ward 7.");
     }
 
     #[test]
@@ -347,20 +356,20 @@ mod tests {
             "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}",
         ))
         .unwrap();
-        assert!(wording.render(Channel::Sms, None, &[]).is_err());
+        assert!(wording.render(channels::SMS, None, &[]).is_err());
     }
 
     #[test]
     fn html_is_escaped_for_the_person_and_plain_text_is_not() {
         let mut request = request("Hi {{name}}");
-        request.texts.default.mail =
-            Some(records::MailText { subject: None, text: None, html: Some("<p>Hi {{name}}</p>".into()) });
+        let own = OwnText { html: Some("<p>Hi {{name}}</p>".into()), ..OwnText::default() };
+        request.texts.default.own.insert(channels::MAIL, own);
         let wording = Wording::new(&request).unwrap();
         let values = vec![("name".to_owned(), "<b>".to_owned())];
-        let Ok(Rendering::Own(body)) = wording.render(Channel::Mail, None, &values) else {
+        let Ok(Rendering::Own(body)) = wording.render(channels::MAIL, None, &values) else {
             panic!("not personal")
         };
-        let Body::Mail { text, html, .. } = *body else { panic!("no mail") };
+        let Content { text, html, .. } = body.content().unwrap();
         assert_eq!((text.as_str(), html.as_deref()), ("Hi <b>", Some("<p>Hi &lt;b&gt;</p>")));
     }
 
@@ -395,12 +404,71 @@ mod tests {
         request.require_answer = true;
         request.choices = vec![Choice { key: "1".into(), label: "I am safe".into() }];
         let wording = Wording::new(&request).unwrap();
-        let sms = text(wording.render(Channel::Sms, None, &[]).unwrap());
+        let sms = text(wording.render(channels::SMS, None, &[]).unwrap());
         assert_eq!(sms, "[EXERCISE] Test of the sirens\nReply 1 = I am safe");
-        let Ok(Rendering::Shared(body)) = wording.render(Channel::Mail, None, &[]) else {
-            panic!("not shared")
-        };
-        let Body::Mail { subject, .. } = &*body else { panic!("no mail") };
-        assert_eq!(subject, "[EXERCISE] Test of the sirens");
+        let mail = wording.render(channels::MAIL, None, &[]).unwrap();
+        let mail = mail.body().content().unwrap();
+        assert_eq!(mail.subject.as_deref(), Some("[EXERCISE] Test of the sirens"));
+        assert_eq!(mail.text, "[EXERCISE] Test of the sirens\n[EXERCISE]");
+    }
+
+    #[test]
+    fn every_text_of_a_drill_is_marked_in_the_persons_language() {
+        let mut request = request("Test of the sirens");
+        request.mode = Mode::Drill;
+        for (language, text) in [("sv", "Prov"), ("rm", "Emprova")] {
+            let texts = ChannelTexts { text: Some(text.into()), ..ChannelTexts::default() };
+            request.texts.languages.insert(language.into(), texts);
+        }
+        let wording = Wording::new(&request).unwrap();
+        for channel in channels::numbers() {
+            for (preferred, expected) in [
+                (None, "[EXERCISE] Test of the sirens"),
+                (Some("sv-FI"), "[ÖVNING] Prov"),
+                // The default text, in whichever language it is: the person understands the mark.
+                (Some("de-CH"), "[ÜBUNG] Test of the sirens"),
+                (Some("rm"), "[EXERCISE] Emprova"),
+                (Some("tlh"), "[EXERCISE] Test of the sirens"),
+            ] {
+                let language = wording.language_for(preferred);
+                let text = text(wording.render(channel, language, &[]).unwrap());
+                assert!(text.starts_with(expected), "{} {preferred:?}: {text}", channels::name(channel));
+            }
+        }
+        let (a, b) =
+            (wording.render(channels::SMS, Some("de"), &[]), wording.render(channels::SMS, Some("de"), &[]));
+        let (Ok(Rendering::Shared(a)), Ok(Rendering::Shared(b))) = (a, b) else { panic!("not shared") };
+        assert!(Arc::ptr_eq(&a, &b), "a marked text is made once");
+    }
+
+    #[test]
+    fn a_personal_text_of_a_drill_is_marked_and_who_has_no_language_gets_the_mark_of_the_text() {
+        let mut request = request("Hi {{name}}");
+        request.mode = Mode::Drill;
+        request.text = None;
+        let texts = ChannelTexts { text: Some("Hej {{name}}".into()), ..ChannelTexts::default() };
+        request.texts.languages.insert("sv".into(), texts);
+        let wording = Wording::new(&request).unwrap();
+        let values = [("name".to_owned(), "Anna".to_owned())];
+        assert_eq!(text(wording.render(channels::SMS, None, &values).unwrap()), "[ÖVNING] Hej Anna");
+        let mail = text(wording.render(channels::MAIL, wording.language_for(Some("de")), &values).unwrap());
+        assert_eq!(mail, "[ÜBUNG] Hej Anna\n[ÜBUNG]");
+    }
+
+    #[test]
+    fn every_channel_may_have_a_text_of_its_own() {
+        let mut request = request("for all");
+        for channel in channels::numbers() {
+            request
+                .texts
+                .default
+                .own
+                .insert(channel, OwnText::of_text(format!("for {}", channels::name(channel))));
+        }
+        let wording = Wording::new(&request).unwrap();
+        for channel in channels::numbers() {
+            let text = text(wording.render(channel, None, &[]).unwrap());
+            assert_eq!(text, format!("for {}", channels::name(channel)));
+        }
     }
 }

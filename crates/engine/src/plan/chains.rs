@@ -154,12 +154,12 @@ fn push(moves: &mut Vec<Move>, a: Move) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::{Channel, Person, RosterEntry};
+    use records::{Person, RosterEntry};
 
     fn entry(people: &[(&str, u8)]) -> RosterEntry {
         let person = |&(id, step): &(&str, u8)| Person { recipient: id.into(), name: String::new(), step };
         RosterEntry {
-            channel: Some(Channel::Sms),
+            channel: Some(channels::SMS),
             address: "+1".into(),
             persons: people.iter().map(person).collect(),
             language: None,

@@ -2,7 +2,7 @@
 //! alike, so that a slow route holds up nobody who could go another way.
 
 use super::takers::takes;
-use records::{Channel, Mode, RosterMessage, Route};
+use records::{ChannelNumber, Mode, RosterMessage, Route};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub type Tiers = Vec<Vec<usize>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sought<'a> {
     /// By which channel.
-    pub channel: Channel,
+    pub channel: ChannelNumber,
     /// Live or drill.
     pub mode: Mode,
     /// Where to.
@@ -36,7 +36,7 @@ pub struct Sought<'a> {
 
 impl<'a> Sought<'a> {
     /// One endpoint of an alert.
-    pub fn of(alert: &'a records::Alert, channel: Channel, address: &'a str) -> Sought<'a> {
+    pub fn of(alert: &'a records::Alert, channel: ChannelNumber, address: &'a str) -> Sought<'a> {
         let sender = alert.request.sender.as_deref().unwrap_or_default();
         Sought { channel, mode: alert.request.mode, address, sender, account: &alert.account, route: None }
     }
@@ -44,7 +44,7 @@ impl<'a> Sought<'a> {
     /// A platform's message.
     pub fn of_message(alert: &'a records::Alert, address: &'a str, message: &'a RosterMessage) -> Sought<'a> {
         let (sender, route) = (&*message.short.source.addr, message.route.as_deref());
-        Sought { sender, route, ..Sought::of(alert, Channel::Sms, address) }
+        Sought { sender, route, ..Sought::of(alert, channels::SMS, address) }
     }
 }
 
@@ -65,7 +65,7 @@ struct Seen {
 
 /// What was asked, with what is of no account for these routes left out, and the answer.
 struct Answered {
-    channel: Channel,
+    channel: ChannelNumber,
     mode: Mode,
     beginning: Box<str>,
     sender: Box<str>,
@@ -157,7 +157,7 @@ impl Classifier {
     }
 
     /// Is there any route for a channel in a mode?
-    pub fn any(&self, channel: Channel, mode: Mode) -> bool {
+    pub fn any(&self, channel: ChannelNumber, mode: Mode) -> bool {
         self.routes.iter().any(|route| route.channel == channel && route.mode == mode)
     }
 
@@ -207,7 +207,7 @@ mod tests {
     use crate::testing::route;
 
     fn sms(address: &str) -> Sought<'_> {
-        Sought { channel: Channel::Sms, mode: Mode::Live, address, sender: "", account: "a", route: None }
+        Sought { channel: channels::SMS, mode: Mode::Live, address, sender: "", account: "a", route: None }
     }
 
     fn named(classifier: &Classifier, address: &str) -> Vec<Vec<String>> {
@@ -219,11 +219,11 @@ mod tests {
     #[test]
     fn the_longer_prefix_goes_first_and_the_general_route_is_its_reserve() {
         let classifier = Classifier::new(vec![
-            route("any", Channel::Sms, |_| {}),
-            route("sweden", Channel::Sms, |r| r.prefixes = vec!["+46".into()]),
-            route("telia", Channel::Sms, |r| r.prefixes = vec!["+4670".into(), "+4673".into()]),
-            route("mail", Channel::Mail, |_| {}),
-            route("drill", Channel::Sms, |r| r.mode = Mode::Drill),
+            route("any", channels::SMS, |_| {}),
+            route("sweden", channels::SMS, |r| r.prefixes = vec!["+46".into()]),
+            route("telia", channels::SMS, |r| r.prefixes = vec!["+4670".into(), "+4673".into()]),
+            route("mail", channels::MAIL, |_| {}),
+            route("drill", channels::SMS, |r| r.mode = Mode::Drill),
         ]);
         assert_eq!(named(&classifier, "+46701234567"), [["telia"], ["sweden"], ["any"]]);
         assert_eq!(named(&classifier, "+46101234567"), [vec!["sweden"], vec!["any"]]);
@@ -234,10 +234,10 @@ mod tests {
     #[test]
     fn equals_share_and_the_dearer_waits() {
         let classifier = Classifier::new(vec![
-            route("dear", Channel::Sms, |r| r.cost = 9),
-            route("a", Channel::Sms, |r| r.cost = 5),
-            route("b", Channel::Sms, |r| r.cost = 5),
-            route("reserve", Channel::Sms, |r| r.priority = 1),
+            route("dear", channels::SMS, |r| r.cost = 9),
+            route("a", channels::SMS, |r| r.cost = 5),
+            route("b", channels::SMS, |r| r.cost = 5),
+            route("reserve", channels::SMS, |r| r.priority = 1),
         ]);
         assert_eq!(named(&classifier, "+46"), [vec!["a", "b"], vec!["dear"], vec!["reserve"]]);
     }
@@ -245,17 +245,17 @@ mod tests {
     #[test]
     fn an_address_no_route_takes_has_the_class_nowhere() {
         let classifier =
-            Classifier::new(vec![route("no", Channel::Sms, |r| r.prefixes = vec!["+47".into()])]);
+            Classifier::new(vec![route("no", channels::SMS, |r| r.prefixes = vec!["+47".into()])]);
         assert_eq!(classifier.class(&sms("+46701234567")), NOWHERE);
     }
 
     #[test]
     fn senders_accounts_and_a_named_route_limit_who_takes_a_message() {
         let classifier = Classifier::new(vec![
-            route("any", Channel::Sms, |_| {}),
-            route("brand", Channel::Sms, |r| (r.senders, r.priority) = (vec!["BRAND".into()], -1)),
-            route("own", Channel::Sms, |r| (r.accounts, r.priority) = (vec!["b".into()], -2)),
-            route("far", Channel::Sms, |r| r.prefixes = vec!["+1".into()]),
+            route("any", channels::SMS, |_| {}),
+            route("brand", channels::SMS, |r| (r.senders, r.priority) = (vec!["BRAND".into()], -1)),
+            route("own", channels::SMS, |r| (r.accounts, r.priority) = (vec!["b".into()], -2)),
+            route("far", channels::SMS, |r| r.prefixes = vec!["+1".into()]),
         ]);
         let cases: [(&str, &str, Option<&str>, &[usize]); 7] = [
             ("x", "a", None, &[0]),

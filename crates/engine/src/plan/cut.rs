@@ -67,21 +67,20 @@ impl Cut {
 mod tests {
     use super::*;
     use crate::testing::route;
-    use records::Channel;
 
     #[test]
     fn a_segment_holds_two_seconds_of_its_routes_rate() {
         for (rate, units, ahead) in
             [(50.0, 100, 200), (0.1, 1, 2), (5.0, 10, 20), (0.0, 4_096, 49_152), (1e9, 4_096, 49_152)]
         {
-            let route = route("r", Channel::Sms, |r| r.rate = rate);
+            let route = route("r", channels::SMS, |r| r.rate = rate);
             assert_eq!((segment_units_max(&route), ahead_units_max(&route)), (units, ahead), "{rate}");
         }
     }
 
     #[test]
     fn a_message_of_many_parts_fits_alone() {
-        let route = route("r", Channel::Sms, |r| r.rate = 1.0);
+        let route = route("r", channels::SMS, |r| r.rate = 1.0);
         let mut cut = Cut::new(&route, 100);
         assert!(cut.takes(6, 100));
         assert!(cut.is_full());
@@ -90,7 +89,7 @@ mod tests {
 
     #[test]
     fn octets_end_a_segment_too() {
-        let route = route("r", Channel::Sms, |_| {});
+        let route = route("r", channels::SMS, |_| {});
         let mut cut = Cut::new(&route, 1_000);
         assert!(cut.takes(1, SEGMENT_OCTETS_MAX - 10));
         assert!(!cut.takes(1, 11));

@@ -2,14 +2,14 @@
 
 use super::classify::{Classifier, Sought};
 use crate::api::{Forecast, RouteForecast};
-use records::{Alert, Channel, RosterBlock};
+use records::{Alert, ChannelNumber, RosterBlock};
 use std::collections::BTreeMap;
 
 /// Counts of a forecast, taken in block by block.
 #[derive(Default)]
 pub struct Tableau {
     by_class: BTreeMap<u16, u64>,
-    channels: BTreeMap<Channel, u64>,
+    channels: BTreeMap<ChannelNumber, u64>,
     excluded: BTreeMap<&'static str, u64>,
     endpoints: u64,
 }
@@ -62,7 +62,11 @@ impl Tableau {
         Forecast {
             endpoints: self.endpoints,
             recipients: 0,
-            channels: self.channels.iter().map(|(channel, n)| (channel.name().to_owned(), *n)).collect(),
+            channels: self
+                .channels
+                .iter()
+                .map(|(channel, n)| (channels::name(*channel).to_owned(), *n))
+                .collect(),
             excluded,
             seconds: routes.values().map(|route| route.seconds).fold(0.0, f64::max),
             cost: routes.values().map(|route| route.cost).sum(),
@@ -109,13 +113,14 @@ mod tests {
     #[test]
     fn equals_share_by_rate_and_the_slowest_tells_the_time() {
         let classifier = Classifier::new(vec![
-            route("slow", Channel::Sms, |r| (r.rate, r.cost) = (10.0, 2)),
-            route("fast", Channel::Sms, |r| (r.rate, r.cost) = (30.0, 2)),
-            route("mail", Channel::Mail, |_| {}),
+            route("slow", channels::SMS, |r| (r.rate, r.cost) = (10.0, 2)),
+            route("fast", channels::SMS, |r| (r.rate, r.cost) = (30.0, 2)),
+            route("mail", channels::MAIL, |_| {}),
         ]);
-        let mut entries: Vec<_> = (0..400).map(|i| entry(Channel::Sms, &format!("+46{i}"))).collect();
-        entries.push(entry(Channel::Mail, "a@b.se"));
-        entries.push(records::RosterEntry { excluded: Some(Reason::OptedOut), ..entry(Channel::Sms, "+47") });
+        let mut entries: Vec<_> = (0..400).map(|i| entry(channels::SMS, &format!("+46{i}"))).collect();
+        entries.push(entry(channels::MAIL, "a@b.se"));
+        entries
+            .push(records::RosterEntry { excluded: Some(Reason::OptedOut), ..entry(channels::SMS, "+47") });
         let mut tableau = Tableau::default();
         tableau.take(&RosterBlock { first: EndpointNo(0), entries }, &classifier, &alert(1, request("x")));
         let forecast = tableau.forecast(&classifier, |_| 2, |_| 0);

@@ -1,6 +1,6 @@
 //! Does any route take such a message? Asked by doors for every message, so it is a look into a table and no scan of routes.
 
-use records::{Channel, Mode, Route};
+use records::{Mode, Route};
 use rustc_hash::FxHashMap;
 
 /// The routes for short messages, by what they take. Immutable: a change of routes makes a new one.
@@ -27,7 +27,7 @@ impl Takers {
     /// For these routes.
     pub fn new(routes: &[Route]) -> Takers {
         let mut takers = Takers::default();
-        for route in routes.iter().filter(|route| route.channel == Channel::Sms) {
+        for route in routes.iter().filter(|route| route.channel == channels::SMS) {
             let place = takers.routes.len();
             takers.routes.push(route.clone());
             takers.by_name.insert(route.name.clone(), place);
@@ -82,13 +82,15 @@ mod tests {
     #[test]
     fn a_message_is_taken_where_prefix_sender_account_mode_and_name_fit() {
         let takers = Takers::new(&[
-            route("sweden", Channel::Sms, |r| r.prefixes = vec!["+46".into(), "+4746".into()]),
-            route("brand", Channel::Sms, |r| {
+            route("sweden", channels::SMS, |r| r.prefixes = vec!["+46".into(), "+4746".into()]),
+            route("brand", channels::SMS, |r| {
                 (r.prefixes, r.senders) = (vec!["+44".into()], vec!["BRAND".into()])
             }),
-            route("own", Channel::Sms, |r| (r.prefixes, r.accounts) = (vec!["+45".into()], vec!["a".into()])),
-            route("exercise", Channel::Sms, |r| r.mode = Mode::Drill),
-            route("mail", Channel::Mail, |_| {}),
+            route("own", channels::SMS, |r| {
+                (r.prefixes, r.accounts) = (vec!["+45".into()], vec!["a".into()])
+            }),
+            route("exercise", channels::SMS, |r| r.mode = Mode::Drill),
+            route("mail", channels::MAIL, |_| {}),
         ]);
         let (no, unknown) = (Err(NotTaken::NoRoute), Err(NotTaken::UnknownRoute));
         for (mode, to, sender, account, route, expected) in [

@@ -1,6 +1,6 @@
 //! Who was asked last by which number: an answer that names no alert belongs to the last one that asked.
 
-use records::{AlertNo, Channel, Choice, EndpointNo};
+use records::{AlertNo, ChannelNumber, Choice, EndpointNo};
 use rustc_hash::FxHashMap;
 
 use crate::solve::address_hash;
@@ -16,7 +16,10 @@ pub struct Asked {
 
 impl Asked {
     /// An alert that wants an answer was sent there, by this route.
-    pub fn note(&mut self, channel: Channel, address: &str, route: u16, of: (AlertNo, EndpointNo)) {
+    pub fn note(&mut self, channel: ChannelNumber, address: &str, route: u16, of: (AlertNo, EndpointNo)) {
+        if !channels::traits(channel).replies {
+            return;
+        }
         let hash = address_hash(channel, address);
         let packed = (of.0.0 as u32, of.1.0);
         // With one route its number says nothing: one entry per address is enough.
@@ -29,7 +32,12 @@ impl Asked {
     }
 
     /// Whose answer it is.
-    pub fn find(&self, channel: Channel, address: &str, route: Option<u16>) -> Option<(AlertNo, EndpointNo)> {
+    pub fn find(
+        &self,
+        channel: ChannelNumber,
+        address: &str,
+        route: Option<u16>,
+    ) -> Option<(AlertNo, EndpointNo)> {
         let hash = address_hash(channel, address);
         let by_route = route.and_then(|route| self.by_route.get(&with_route(hash, route)));
         let (alert, endpoint) = *by_route.or_else(|| self.by_address.get(&hash))?;
@@ -66,22 +74,22 @@ mod tests {
     #[test]
     fn the_last_alert_that_asked_gets_the_answer() {
         let mut asked = Asked::default();
-        asked.note(Channel::Sms, "+461", 0, (AlertNo(1), EndpointNo(5)));
-        asked.note(Channel::Sms, "+461", 0, (AlertNo(2), EndpointNo(6)));
-        assert_eq!(asked.find(Channel::Sms, "+461", Some(0)), Some((AlertNo(2), EndpointNo(6))));
-        assert_eq!(asked.find(Channel::Mail, "+461", None), None);
+        asked.note(channels::SMS, "+461", 0, (AlertNo(1), EndpointNo(5)));
+        asked.note(channels::SMS, "+461", 0, (AlertNo(2), EndpointNo(6)));
+        assert_eq!(asked.find(channels::SMS, "+461", Some(0)), Some((AlertNo(2), EndpointNo(6))));
+        assert_eq!(asked.find(channels::MAIL, "+461", None), None);
     }
 
     #[test]
     fn two_numbers_of_ours_keep_their_conversations_apart() {
         let mut asked = Asked::default();
-        asked.note(Channel::Sms, "+460", 0, (AlertNo(1), EndpointNo(0)));
-        asked.note(Channel::Sms, "+460", 1, (AlertNo(1), EndpointNo(0)));
-        asked.note(Channel::Sms, "+461", 0, (AlertNo(1), EndpointNo(5)));
-        asked.note(Channel::Sms, "+461", 1, (AlertNo(2), EndpointNo(6)));
-        assert_eq!(asked.find(Channel::Sms, "+461", Some(0)), Some((AlertNo(1), EndpointNo(5))));
-        assert_eq!(asked.find(Channel::Sms, "+461", Some(1)), Some((AlertNo(2), EndpointNo(6))));
-        assert_eq!(asked.find(Channel::Sms, "+461", None), Some((AlertNo(2), EndpointNo(6))));
+        asked.note(channels::SMS, "+460", 0, (AlertNo(1), EndpointNo(0)));
+        asked.note(channels::SMS, "+460", 1, (AlertNo(1), EndpointNo(0)));
+        asked.note(channels::SMS, "+461", 0, (AlertNo(1), EndpointNo(5)));
+        asked.note(channels::SMS, "+461", 1, (AlertNo(2), EndpointNo(6)));
+        assert_eq!(asked.find(channels::SMS, "+461", Some(0)), Some((AlertNo(1), EndpointNo(5))));
+        assert_eq!(asked.find(channels::SMS, "+461", Some(1)), Some((AlertNo(2), EndpointNo(6))));
+        assert_eq!(asked.find(channels::SMS, "+461", None), Some((AlertNo(2), EndpointNo(6))));
     }
 
     #[test]

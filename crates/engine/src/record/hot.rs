@@ -1,6 +1,6 @@
 //! One delivery in memory: 44 octets, of which a running alert has one per endpoint.
 
-use records::{Answer, Channel, Delivery, DeliveryState, EndpointNo, Reason, Timestamp};
+use records::{Answer, ChannelNumber, Delivery, DeliveryState, EndpointNo, Reason, Timestamp};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Hot {
     pub state: DeliveryState,
     /// Why it is there.
     pub reason: Reason,
-    /// `Channel as u8`, or [`NO_CHANNEL`].
+    /// The number, or [`NO_CHANNEL`].
     pub channel: u8,
     /// Which routes may take it: a class of the classifier.
     pub class: u16,
@@ -97,8 +97,8 @@ impl Hot {
     }
 
     /// The channel, if there is one.
-    pub fn channel(&self) -> Option<Channel> {
-        Channel::ALL.into_iter().find(|channel| *channel as u8 == self.channel)
+    pub fn channel(&self) -> Option<ChannelNumber> {
+        (self.channel != NO_CHANNEL).then_some(ChannelNumber(self.channel))
     }
 
     /// Every part the attempt had was taken, or delivered, by the mask.

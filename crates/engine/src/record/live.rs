@@ -89,7 +89,7 @@ impl Live {
 
     fn admit_one(&mut self, entry: &RosterEntry, classifier: &Classifier, now: Timestamp) {
         let mut hot = Hot::PLANNED;
-        hot.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel as u8);
+        hot.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel.0);
         if let Some(reason) = entry.excluded {
             hot.state = DeliveryState::Excluded;
             hot.reason = reason;

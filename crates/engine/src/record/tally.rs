@@ -1,11 +1,11 @@
 //! Counts that move with each delivery, so that a report costs nothing however large the alert is.
 
-use super::hot::{Hot, NO_CHANNEL, NO_ROUTE};
+use super::hot::{Hot, NO_ROUTE};
 use crate::api::Counts;
 use records::{DeliveryState, Reason, Terminal};
 
 const STATES: usize = DeliveryState::ALL.len();
-const CHANNELS: usize = records::Channel::ALL.len() + 1;
+const CHANNELS: usize = channels::COUNT + 1;
 const REASONS: usize = Reason::Resent as usize + 1;
 
 /// Deliveries by state.
@@ -160,7 +160,8 @@ fn needed(total: u32) -> impl Iterator<Item = u32> {
 }
 
 fn channel_row(hot: &Hot) -> usize {
-    if hot.channel == NO_CHANNEL { CHANNELS - 1 } else { usize::from(hot.channel) }
+    // Channels that a later version has count with those that have none.
+    usize::from(hot.channel).min(CHANNELS - 1)
 }
 
 /// Counts as told.

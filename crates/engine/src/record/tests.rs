@@ -6,7 +6,7 @@ use crate::dispatch::Wording;
 use crate::plan::Classifier;
 use crate::testing::{alert, entry, request, route};
 use records::{
-    Answer, AttemptRef, AttemptResult, Channel, DeliveryState, EndpointNo, NotTried, OnUnknown, ReceiptState,
+    Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, NotTried, OnUnknown, ReceiptState,
     RosterBlock, Timestamp,
 };
 use std::sync::Arc;
@@ -32,8 +32,8 @@ fn live(on_unknown: OnUnknown) -> Live {
     request.on_unknown = on_unknown;
     let wording = Arc::new(Wording::new(&request).unwrap());
     let mut live = Live::new(alert(1, request), wording);
-    let classifier = Classifier::new(vec![route("sms", Channel::Sms, |_| {})]);
-    let entries = (0..ENDPOINTS).map(|i| entry(Channel::Sms, &format!("+467000000{i:02}"))).collect();
+    let classifier = Classifier::new(vec![route("sms", channels::SMS, |_| {})]);
+    let entries = (0..ENDPOINTS).map(|i| entry(channels::SMS, &format!("+467000000{i:02}"))).collect();
     live.admit(&RosterBlock { first: EndpointNo(0), entries }, &classifier, Timestamp(0));
     live.seal();
     live

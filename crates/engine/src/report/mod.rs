@@ -8,7 +8,7 @@ pub use render::{csv, csv_header, csv_rows, json, xml};
 
 use crate::api::{Counts, Report, RouteReport, Times};
 use crate::record::{Live, Words, counts, hot::moment};
-use records::{Channel, Delivery, DeliveryState, Reason, RouteHealth, Timestamp};
+use records::{Delivery, DeliveryState, Reason, RouteHealth, Timestamp};
 
 /// What is known of a route beside an alert.
 pub struct RouteView {
@@ -81,19 +81,15 @@ pub fn report(
 
 /// First words of an alert, for lists.
 pub fn headline(request: &records::AlertRequest) -> String {
-    let languages = request.texts.languages.values();
-    let text = request
-        .headline
-        .as_ref()
-        .or(request.text.as_ref())
-        .or(request.texts.default.headline.as_ref())
-        .or(request.texts.default.sms.as_ref())
-        .or_else(|| languages.flat_map(|texts| [&texts.headline, &texts.text, &texts.sms]).flatten().next());
+    let texts = &request.texts;
+    let all = std::iter::once(&texts.default).chain(texts.languages.values());
+    let any = || all.clone().find_map(records::ChannelTexts::first);
+    let text = request.headline.as_deref().or(request.text.as_deref()).or_else(any);
     text.map_or_else(String::new, |text| text.lines().next().unwrap_or("").chars().take(80).collect())
 }
 
 fn channels(live: &Live) -> std::collections::BTreeMap<String, Counts> {
-    let name = |row: usize| Channel::ALL.get(row).map_or("none", |channel| channel.name()).to_owned();
+    let name = |row: usize| channels::names().nth(row).unwrap_or("none").to_owned();
     let rows = live.tally.channels.iter().enumerate();
     rows.map(|(row, by_state)| (name(row), counts(by_state)))
         .filter(|(_, counts)| counts.endpoints > 0)

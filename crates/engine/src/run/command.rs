@@ -89,8 +89,8 @@ pub struct Question {
     pub answered: Option<Answer>,
     /// An answer is still taken.
     pub open: bool,
-    /// It is an exercise.
-    pub drill: bool,
+    /// In a drill: the word for it in the person's language.
+    pub drill: Option<&'static str>,
     /// Of the text.
     pub language: Option<String>,
 }

@@ -6,8 +6,8 @@ use crate::api::{EngineError, Keyword, KeywordAction, Keywords, Parts, PartySett
 use crate::report::{Values, expand};
 use crate::solve::address_hash;
 use records::{
-    Account, Channel, Inbound, Intake, Lane, Message, Mode, Party, PartyInbound, Short, ShortAddress,
-    ShortText, Tell, Timestamp, Told,
+    Account, Inbound, Intake, Lane, Message, Mode, Party, PartyInbound, Short, ShortAddress, ShortText, Tell,
+    Timestamp, Told,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl Hearing {
         if self.sent.len() >= SENT_MAX {
             self.sent.clear();
         }
-        self.sent.insert(address_hash(Channel::Sms, &message.to), place);
+        self.sent.insert(address_hash(channels::SMS, &message.to), place);
     }
 
     /// Who hears it: whose numbers fit the most, else who sent to that person last, else the first that names no numbers.
@@ -138,7 +138,7 @@ impl Owner {
         let of = inbound.of.or_else(|| self.asked.find(inbound.channel, &inbound.from, Some(route)));
         let keyword = self.hearing.keyword(&inbound).cloned();
         if let Some((alert, endpoint)) = of {
-            let via = inbound.channel.name().to_owned();
+            let via = channels::name(inbound.channel).to_owned();
             self.take_answer(alert, endpoint, &inbound.text, via, inbound.at);
         }
         match keyword {
@@ -165,11 +165,11 @@ impl Owner {
             KeywordAction::Start => Some(None),
             KeywordAction::Help => None,
         };
-        if let Some(out) = out {
+        if let Some(out) = out.filter(|_| channels::traits(inbound.channel).opt_out) {
             let sender = (!keyword.senders.is_empty()).then(|| inbound.to.clone());
             self.opt(account.clone(), inbound, sender, out);
         }
-        let confirms = inbound.channel == Channel::Sms;
+        let confirms = inbound.channel == channels::SMS;
         if let Some(reply) = keyword.reply.as_ref().filter(|_| confirms) {
             self.confirm(account, mode, keyword.action, reply, inbound);
         }
@@ -178,7 +178,7 @@ impl Owner {
     /// Notes a stop (since when) or a start (nothing).
     fn opt(&mut self, account: String, inbound: &Inbound, sender: Option<String>, out: Option<Timestamp>) {
         let (channel, address, at) = (inbound.channel, inbound.from.clone(), inbound.at);
-        if channel == Channel::Sms {
+        if channel == channels::SMS {
             self.intake.note_stop(&account, &address, sender.as_deref(), out);
         }
         let store = self.parts.store.clone();
@@ -258,7 +258,7 @@ impl Owner {
     }
 
     fn give_to_party(&mut self, inbound: &Inbound) {
-        let party = self.hearing.party_for(inbound).filter(|_| inbound.channel == Channel::Sms).cloned();
+        let party = self.hearing.party_for(inbound).filter(|_| inbound.channel == channels::SMS).cloned();
         let Some(party) = party else { return self.keep_inbound(inbound) };
         match (&party.party, &party.callback) {
             (Party::Smpp(system_id), _) => {

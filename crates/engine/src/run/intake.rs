@@ -8,9 +8,8 @@ use crate::api::{EngineError, Parts};
 use crate::dispatch::Wording;
 use crate::record::Live;
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, AlertState, Channel, Intake, Lane, Message, MessageId, Mode,
-    OnUnknown, Origin, Party, Priority, Reason, RosterEntry, RosterMessage, Strategy, Tell, Terminal, Texts,
-    Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, AlertState, Intake, Lane, Message, MessageId, Mode, OnUnknown,
+    Origin, Party, Priority, Reason, RosterEntry, RosterMessage, Strategy, Tell, Terminal, Texts, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -162,7 +161,7 @@ impl IntakeState {
 impl Stops {
     fn new(all: Vec<store::OptOut>) -> Stops {
         let mut stops = Stops::default();
-        for one in all.into_iter().filter(|one| one.channel == Channel::Sms) {
+        for one in all.into_iter().filter(|one| one.channel == channels::SMS) {
             stops.by_address.entry(one.address).or_default().push((one.sender, one.at));
         }
         stops
@@ -451,7 +450,7 @@ fn standing_request(mode: Mode, lane: Lane, now: Timestamp) -> AlertRequest {
         texts: Texts::default(),
         audience: Vec::new(),
         exclude: Vec::new(),
-        channels: vec![Channel::Sms],
+        channels: vec![channels::SMS],
         strategy: Strategy::All,
         require_answer: false,
         choices: Vec::new(),
@@ -475,7 +474,7 @@ fn entry(id: MessageId, message: Message) -> RosterEntry {
     let Message { party, at, to, mut short, not_before, expires, route, tell, .. } = message;
     short.registered_delivery.get_or_insert(registered_delivery(tell.mask));
     RosterEntry {
-        channel: Some(Channel::Sms),
+        channel: Some(channels::SMS),
         address: to,
         persons: Vec::new(),
         language: None,

@@ -4,8 +4,8 @@ use super::owner::Owner;
 use crate::plan::Move;
 use crate::record::{Effect, Folding, Live, choice_of};
 use records::{
-    AlertNo, Answer, AttemptRef, AttemptResult, Channel, DeliveryState, EndpointNo, Inbound, Intent, Outcome,
-    Reason, Receipt, Timestamp, decode_outcomes, mail_key,
+    AlertNo, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, Inbound, Intent, Outcome, Reason,
+    Receipt, Timestamp, decode_outcomes,
 };
 use rustc_hash::FxHashSet;
 
@@ -117,8 +117,10 @@ impl Owner {
         match result {
             AttemptResult::Accepted { keys, .. } => self.learn_keys(keys, of, at),
             // A relay that has it says by a bounce what became of it.
-            AttemptResult::Unknown { .. } if self.goes_by_mail(way) => {
-                self.learn_keys(&[mail_key(of.alert, of.endpoint)], of, at);
+            AttemptResult::Unknown { .. } => {
+                if let Some(key) = self.own_key(way, of) {
+                    self.learn_keys(&[key], of, at);
+                }
             }
             _ => {}
         }
@@ -135,9 +137,10 @@ impl Owner {
         }
     }
 
-    fn goes_by_mail(&self, route: &str) -> bool {
-        let mut routes = self.ways.classifier.routes().iter();
-        routes.any(|known| known.name == route && known.channel == Channel::Mail)
+    /// The key of an attempt that its channel knows without the network's answer.
+    fn own_key(&self, route: &str, of: AttemptRef) -> Option<u64> {
+        let known = self.ways.classifier.routes().iter().find(|known| known.name == route)?;
+        channels::of(known.channel)?.own_key(of.alert, of.endpoint)
     }
 
     /// An attempt whose route is gone.

@@ -196,7 +196,7 @@ fn solve(
     alert: Alert,
     runtime: &Handle,
 ) -> Result<(Box<Live>, u64), EngineError> {
-    let wording = Arc::new(Wording::new(&alert.request).map_err(EngineError::Unprocessable)?);
+    let wording = parts.texts.of(&alert).map_err(EngineError::Unprocessable)?;
     let now = (parts.clock)();
     let roster = roster(parts, &alert, &wording, now, runtime)?;
     store_roster(parts, classifier, alert, wording, &roster, now, runtime)

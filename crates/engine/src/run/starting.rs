@@ -4,7 +4,6 @@ use super::command::Command;
 use super::owner::{Owner, bus_error, store_error};
 use super::solving::{has_order, is_unsolved};
 use crate::api::{EngineError, Parts};
-use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
 use crate::record::CarrierIds;
 use crate::record::hot::{BEGUN, IN_SEGMENT, NO_ROUTE};
@@ -151,9 +150,9 @@ fn load_to(
     now: Timestamp,
     intake_to: u64,
 ) -> Result<Live, EngineError> {
-    let wording = Wording::new(&alert.request).map_err(EngineError::Unprocessable)?;
+    let wording = parts.texts.of(&alert).map_err(EngineError::Unprocessable)?;
     let no = alert.no;
-    let mut live = Live::new(alert, Arc::new(wording));
+    let mut live = Live::new(alert, wording);
     let ordered = has_order(&live);
     let mut kept: Vec<RosterBlock> = Vec::new();
     let mut at = EndpointNo(0);

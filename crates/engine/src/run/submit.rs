@@ -6,8 +6,9 @@ use crate::api::{Draft, EngineError, Forecast, Problem, Submitted};
 use crate::dispatch::Wording;
 use crate::plan::{Classifier, Tableau};
 use crate::solve::audience::{To, parsed};
-use records::{Alert, AlertId, AlertNo, AlertRequest, AlertState, Channel, Origin, Timestamp};
+use records::{Alert, AlertId, AlertNo, AlertRequest, AlertState, ChannelNumber, Origin, Timestamp};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use tokio::runtime::Handle;
 
 /// An alert may end at most so long after it is accepted: offsets in memory are 32 bits of milliseconds.
@@ -17,7 +18,7 @@ impl Engine {
     /// Accepts an alert: on disk when this resolves. With `wait_solved` also solved.
     pub async fn submit(&self, draft: Draft) -> Result<Submitted, EngineError> {
         let now = (self.inner.parts.clock)();
-        self.check(&draft.account, &draft.request, now).await?;
+        let wording = self.check(&draft.account, &draft.request, now).await?;
         let alert = Alert {
             no: AlertNo(0),
             id: AlertId(uuid::Uuid::now_v7()),
@@ -36,6 +37,7 @@ impl Engine {
             store::Accepted::Before(alert) => return self.before(alert).await,
             store::Accepted::KeyTaken => return Err(EngineError::KeyTaken),
         };
+        self.inner.parts.texts.keep(alert.no, &wording);
         if !draft.wait_solved {
             self.tell(Command::Accepted { alert: Box::new(alert.clone()), solved: None }).await?;
             return Ok(Submitted { alert, fresh: true, endpoints: None, problems: Vec::new() });
@@ -62,14 +64,13 @@ impl Engine {
     /// What would happen; nothing is stored or sent.
     pub async fn forecast(&self, account: &str, request: AlertRequest) -> Result<Forecast, EngineError> {
         let now = (self.inner.parts.clock)();
-        self.check(account, &request, now).await?;
+        let wording = self.check(account, &request, now).await?;
         let health = self.health().await?;
         let parts = self.inner.parts.clone();
         let routes = self.inner.routes.load_full();
         let alert = draft_alert(account, request, now);
         let runtime = Handle::current();
         let work = move || -> Result<Forecast, EngineError> {
-            let wording = Wording::new(&alert.request).map_err(EngineError::Unprocessable)?;
             let roster = solving::roster(&parts, &alert, &wording, now, &runtime)?;
             let classifier = Classifier::new(routes.to_vec());
             let mut tableau = Tableau::default();
@@ -102,7 +103,12 @@ impl Engine {
     }
 
     /// Everything that can be said of a request before anybody is looked up.
-    async fn check(&self, account: &str, request: &AlertRequest, now: Timestamp) -> Result<(), EngineError> {
+    async fn check(
+        &self,
+        account: &str,
+        request: &AlertRequest,
+        now: Timestamp,
+    ) -> Result<Arc<Wording>, EngineError> {
         let mut problems = Vec::new();
         match parsed(request) {
             Ok((wanted, unwanted)) => {
@@ -114,16 +120,17 @@ impl Engine {
             }
             Err(found) => problems.extend(found),
         }
-        match Wording::new(request) {
-            Ok(wording) if Channel::ALL.iter().all(|channel| wording.sample(*channel).is_none()) => {
-                problems.push(problem("text", "is missing: an alert says something, by text or texts"));
-            }
-            Ok(_) => {}
-            Err(found) => problems.extend(found),
+        let wording = self.inner.parts.texts.compile(request);
+        if wording.as_ref().is_ok_and(|wording| wording.is_empty()) {
+            problems.push(problem("text", "is missing: an alert says something, by text or texts"));
         }
+        let wording = wording.map_err(|found| problems.extend(found)).ok();
         check_times(request, now, &mut problems);
         self.check_routes(request, &mut problems);
-        if problems.is_empty() { Ok(()) } else { Err(EngineError::Unprocessable(problems)) }
+        match wording {
+            Some(wording) if problems.is_empty() => Ok(wording),
+            _ => Err(EngineError::Unprocessable(problems)),
+        }
     }
 
     async fn check_groups(
@@ -143,14 +150,15 @@ impl Engine {
     }
 
     fn check_routes(&self, request: &AlertRequest, problems: &mut Vec<Problem>) {
-        let wanted: &[Channel] = if request.channels.is_empty() { &Channel::ALL } else { &request.channels };
+        let all: Vec<ChannelNumber> = channels::numbers().collect();
+        let wanted: &[ChannelNumber] = if request.channels.is_empty() { &all } else { &request.channels };
         let routes = self.inner.routes.load();
-        let fits = |channel: &Channel| {
+        let fits = |channel: &ChannelNumber| {
             routes.iter().any(|route| route.channel == *channel && route.mode == request.mode)
         };
         if !wanted.iter().any(fits) {
             let mode = if request.mode == records::Mode::Drill { "drill" } else { "live" };
-            let names: Vec<&str> = wanted.iter().map(|channel| channel.name()).collect();
+            let names: Vec<&str> = wanted.iter().map(|channel| channels::name(*channel)).collect();
             let reason = format!(
                 "no route of mode {mode} carries {}: add a [[route]] to the config",
                 names.join(" or ")

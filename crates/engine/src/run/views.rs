@@ -4,12 +4,14 @@ use super::command::{Command, Look, Question, Wanted};
 use super::owner::store_error;
 use super::{Engine, starting};
 use crate::api::{AnswerGiven, AnswerView, DeliveryView, EngineError, Problem, RecipientView, Report};
+use crate::dispatch::TextCache;
 use crate::plan::Classifier;
 use crate::record::Words;
 use crate::report::{self, reason_in_words, rfc3339};
+use channels::drill::Mark;
 use records::{
-    Alert, AlertId, AlertNo, Channel, ChannelTexts, Delivery, DeliveryState, EndpointNo, Mode,
-    ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry,
+    Alert, AlertId, AlertNo, Delivery, DeliveryState, EndpointNo, Mode, ROSTER_BLOCK_ENDPOINTS, RosterBlock,
+    RosterEntry,
 };
 use std::sync::Arc;
 
@@ -135,7 +137,7 @@ impl Engine {
         let open = stored.request.require_answer
             && now < stored.request.expires
             && stored.state != records::AlertState::Cancelled;
-        Ok(question(&stored, entry, answered, open))
+        Ok(question(&self.inner.parts.texts, &stored, entry, answered, open))
     }
 
     /// An answer by API: whose it is stands in the body, as a recipient's id or an address.
@@ -169,7 +171,9 @@ fn find_endpoint(
     let mut at = EndpointNo(0);
     while let Some(block) = store.roster_block(no, at).map_err(store_error)? {
         let is_theirs = |entry: &RosterEntry| {
-            let named = entry.channel.is_some_and(|channel| who == format!("{channel}:{}", entry.address));
+            let named = entry
+                .channel
+                .is_some_and(|channel| who == format!("{}:{}", channels::name(channel), entry.address));
             entry.excluded.is_none()
                 && (named
                     || entry.address == who
@@ -206,7 +210,7 @@ fn view(row: &Delivery, entry: &RosterEntry) -> DeliveryView {
         |person: &records::Person| RecipientView { id: person.recipient.clone(), name: person.name.clone() };
     DeliveryView {
         endpoint: row.endpoint.0,
-        channel: entry.channel,
+        channel: entry.channel.map(channels::name),
         address: entry.address.clone(),
         recipients: entry.persons.iter().map(person).filter(|person| !person.id.is_empty()).collect(),
         state: row.state,
@@ -226,27 +230,32 @@ fn view(row: &Delivery, entry: &RosterEntry) -> DeliveryView {
     }
 }
 
-fn question(alert: &Alert, entry: &RosterEntry, answered: Option<records::Answer>, open: bool) -> Question {
+fn question(
+    texts: &TextCache,
+    alert: &Alert,
+    entry: &RosterEntry,
+    answered: Option<records::Answer>,
+    open: bool,
+) -> Question {
     let request = &alert.request;
-    let texts: &ChannelTexts = entry
-        .language
-        .as_ref()
-        .and_then(|language| request.texts.languages.get(language))
-        .unwrap_or(&request.texts.default);
-    let text = rendered(alert, entry).unwrap_or_default();
+    let own = entry.language.as_ref().and_then(|language| request.texts.languages.get_key_value(language));
+    let said = own.map_or(&request.texts.default, |(_, texts)| texts);
+    let mark = || entry.language.as_deref().and_then(Mark::of).unwrap_or_default();
     Question {
-        headline: texts.headline.clone().or_else(|| request.headline.clone()).unwrap_or_default(),
-        text,
+        headline: said.headline.clone().or_else(|| request.headline.clone()).unwrap_or_default(),
+        text: rendered(texts, alert, entry).unwrap_or_default(),
         choices: request.choices.clone(),
         answered,
         open,
-        drill: request.mode == Mode::Drill,
-        language: entry.language.clone(),
+        drill: (request.mode == Mode::Drill).then(|| mark().word()),
+        language: own.map(|(language, _)| language.clone()),
     }
 }
 
-fn rendered(alert: &Alert, entry: &RosterEntry) -> Option<String> {
-    let wording = crate::dispatch::Wording::new(&alert.request).ok()?;
-    let channel = entry.channel.unwrap_or(Channel::Mail);
-    wording.told(&alert.request, channel, entry.language.as_deref(), &entry.values)
+fn rendered(texts: &TextCache, alert: &Alert, entry: &RosterEntry) -> Option<String> {
+    let wording = texts.of(alert).ok()?;
+    // A person without any device is shown the alert as by the first channel that has a text.
+    let all = channels::numbers();
+    let channel = entry.channel.or_else(|| all.into_iter().find(|one| wording.sample(*one).is_some()))?;
+    wording.shown(&alert.request, channel, entry.language.as_deref(), &entry.values)
 }

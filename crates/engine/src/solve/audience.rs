@@ -1,7 +1,8 @@
 //! What an audience's entries mean, before anybody is looked up.
 
 use crate::api::Problem;
-use records::{AlertRequest, Channel};
+use channels::{Defaults, NoChannel};
+use records::{AlertRequest, ChannelNumber};
 
 /// One entry of an audience or of its exclusions, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,11 +12,11 @@ pub enum To {
     /// Whoever is in the alert's area.
     Area,
     /// A group, perhaps limited to one channel.
-    Group(String, Option<Channel>),
+    Group(String, Option<ChannelNumber>),
     /// One person.
     Recipient(String),
     /// One device address.
-    Address(Channel, String),
+    Address(ChannelNumber, String),
 }
 
 impl std::str::FromStr for To {
@@ -25,81 +26,41 @@ impl std::str::FromStr for To {
             None if text == "all" => Ok(To::All),
             None if text == "area" => Ok(To::Area),
             Some(("group", rest)) => group(rest),
-            Some(("recipient", "")) | None => Err(format!("{text:?} names nobody: write {FORMS}")),
+            Some(("recipient", "")) | None => Err(format!("{text:?} names nobody: write {}", forms())),
             Some(("recipient", id)) => Ok(To::Recipient(id.to_owned())),
             Some((channel, address)) => {
-                let channel: Channel = channel.parse().map_err(|why| format!("{why}; write {FORMS}"))?;
-                Ok(To::Address(channel, checked_address(channel, address)?))
+                // A door has completed the address; by now its site may be gone, or its region another.
+                let endpoint = channels::endpoint(channel, address, &Defaults::default());
+                let (channel, address) = endpoint.map_err(|why| format!("{why}; write {}", forms()))?;
+                Ok(To::Address(channel, address))
             }
         }
     }
 }
 
-const FORMS: &str = "all, area, group:NAME, group:NAME/CHANNEL, recipient:ID, sms:+NUMBER or mail:ADDRESS";
+fn forms() -> String {
+    let addresses: Vec<String> =
+        channels::ALL.iter().map(|channel| format!("{}:{}", channel.name(), channel.example())).collect();
+    format!(
+        "all, area, group:NAME, group:NAME/CHANNEL, recipient:ID, or an address such as {}",
+        addresses.join(", ")
+    )
+}
 
 fn group(rest: &str) -> Result<To, String> {
     let (name, channel) = match rest.rsplit_once('/') {
-        Some((name, channel)) => match channel.parse::<Channel>() {
-            Ok(channel) => (name, Some(channel)),
-            Err(why) if why.contains("not built") => return Err(why),
+        Some((name, channel)) => match channels::named(channel) {
+            Ok(channel) => (name, Some(channel.number())),
+            Err(NoChannel::NotBuilt(_)) => return Err(NoChannel::NotBuilt(channel).to_string()),
             // A group's name may hold a slash of its own.
-            Err(_) => (rest, None),
+            Err(NoChannel::Unknown(_)) => (rest, None),
         },
         None => (rest, None),
     };
     if name.is_empty() {
-        return Err(format!("a group has a name: write {FORMS}"));
+        return Err(format!("a group has a name: write {}", forms()));
     }
     Ok(To::Group(name.to_owned(), channel))
-}
-
-/// E.164 allows 15 digits; no country's numbers are shorter than 7 with its prefix.
-const E164_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
-/// RFC 5321, 4.5.3.1.3: a path has at most 256 octets with its brackets.
-const MAIL_OCTETS_MAX: usize = 254;
-
-/// The address in the form it is stored and compared in, or why it cannot be one.
-pub fn checked_address(channel: Channel, address: &str) -> Result<String, String> {
-    match channel {
-        Channel::Sms => {
-            let clean: String =
-                address.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')' | '.')).collect();
-            let digits = clean.strip_prefix('+').unwrap_or("");
-            let right = E164_DIGITS.contains(&digits.len())
-                && digits.bytes().all(|b| b.is_ascii_digit())
-                && !digits.starts_with('0');
-            if right {
-                Ok(clean)
-            } else {
-                Err(format!(
-                    "{address:?} is not a number in E.164 form: + and 7 to 15 digits, such as +46701234567"
-                ))
-            }
-        }
-        Channel::Mail => checked_mail(address),
-        Channel::Topic => records::checked_text_topic(address),
-        Channel::Edge => records::checked_edge_site(address),
-    }
-}
-
-fn checked_mail(address: &str) -> Result<String, String> {
-    let wrong = || {
-        format!(
-            "{address:?} is not a mail address of at most {MAIL_OCTETS_MAX} octets, such as name@example.org"
-        )
-    };
-    let (local, domain) = address.rsplit_once('@').ok_or_else(wrong)?;
-    let odd =
-        |c: char| c.is_control() || c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';' | '"' | '\\');
-    if local.is_empty()
-        || domain.is_empty()
-        || address.len() > MAIL_OCTETS_MAX
-        || address.chars().any(odd)
-        || local.contains('@')
-    {
-        return Err(wrong());
-    }
-    Ok(format!("{local}@{}", domain.to_ascii_lowercase()))
 }
 
 /// Every entry and exclusion of a request, parsed; problems name the field.
@@ -143,11 +104,12 @@ mod tests {
             ("all", To::All),
             ("area", To::Area),
             ("group:staff", To::Group("staff".into(), None)),
-            ("group:fire/sms", To::Group("fire".into(), Some(Channel::Sms))),
+            ("group:fire/sms", To::Group("fire".into(), Some(channels::SMS))),
             ("group:ward/7", To::Group("ward/7".into(), None)),
             ("recipient:ext-77", To::Recipient("ext-77".into())),
-            ("sms:+46 70-123 45 67", To::Address(Channel::Sms, "+46701234567".into())),
-            ("mail:a@B.SE", To::Address(Channel::Mail, "a@b.se".into())),
+            ("sms:+46 70-123 45 67", To::Address(channels::SMS, "+46701234567".into())),
+            ("mail:a@B.SE", To::Address(channels::MAIL, "a@b.se".into())),
+            ("edge:north", To::Address(channels::EDGE, "north".into())),
         ];
         for (text, to) in table {
             assert_eq!(text.parse::<To>(), Ok(to), "{text}");

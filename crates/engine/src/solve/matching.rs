@@ -2,7 +2,7 @@
 
 use super::area::Area;
 use super::audience::To;
-use records::{AlertRequest, Channel, Group, Recipient, Rule};
+use records::{AlertRequest, ChannelNumber, Group, Recipient, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Groups nest at most so deep.
@@ -37,16 +37,18 @@ impl GroupSet {
 
 /// Which channels, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Channels(u8);
+pub struct Channels(u64);
+
+const _: () = assert!(channels::COUNT <= 64);
 
 impl Channels {
     /// Every channel there is.
-    pub const ALL: Channels = Channels(0xff);
+    pub const ALL: Channels = Channels(u64::MAX);
     /// None.
     pub const NONE: Channels = Channels(0);
 
     /// Those in the list; every one if it is empty.
-    pub fn of(list: &[Channel]) -> Channels {
+    pub fn of(list: &[ChannelNumber]) -> Channels {
         if list.is_empty() {
             Channels::ALL
         } else {
@@ -54,8 +56,8 @@ impl Channels {
         }
     }
     /// With one more.
-    pub fn with(self, channel: Channel) -> Channels {
-        Channels(self.0 | 1 << channel as u8)
+    pub fn with(self, channel: ChannelNumber) -> Channels {
+        Channels(self.0 | Channels::bit(channel))
     }
     /// Those in either.
     pub fn or(self, other: Channels) -> Channels {
@@ -66,8 +68,12 @@ impl Channels {
         Channels(self.0 & other.0)
     }
     /// Is it one of them?
-    pub fn has(self, channel: Channel) -> bool {
-        self.0 & 1 << channel as u8 != 0
+    pub fn has(self, channel: ChannelNumber) -> bool {
+        self.0 & Channels::bit(channel) != 0
+    }
+
+    fn bit(channel: ChannelNumber) -> u64 {
+        1_u64.checked_shl(u32::from(channel.0)).unwrap_or(0)
     }
 }
 
@@ -96,7 +102,7 @@ pub struct Matcher {
 struct Names {
     sets: Vec<(Wanted, Channels, u32)>,
     ids: FxHashMap<String, u32>,
-    addresses: FxHashMap<(Channel, String), u32>,
+    addresses: FxHashMap<(ChannelNumber, String), u32>,
 }
 
 enum Wanted {
@@ -144,12 +150,12 @@ impl Matcher {
     }
 
     /// The bare addresses that are named, with their rules.
-    pub fn addresses(&self) -> impl Iterator<Item = (Channel, &str, u32)> {
+    pub fn addresses(&self) -> impl Iterator<Item = (ChannelNumber, &str, u32)> {
         self.wanted.addresses.iter().map(|((channel, address), rule)| (*channel, address.as_str(), *rule))
     }
 
     /// Is this address on the list of exclusions?
-    pub fn excludes_address(&self, channel: Channel, address: &str) -> bool {
+    pub fn excludes_address(&self, channel: ChannelNumber, address: &str) -> bool {
         !self.unwanted.addresses.is_empty()
             && self.unwanted.addresses.contains_key(&(channel, address.to_owned()))
     }

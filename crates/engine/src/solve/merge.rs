@@ -4,7 +4,7 @@
 //! flat lists that point into it.
 
 use records::{
-    Channel, EndpointNo, Person, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock, RosterEntry, Timestamp,
+    ChannelNumber, EndpointNo, Person, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock, RosterEntry, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
@@ -32,7 +32,7 @@ struct Span {
 
 struct Slot {
     address: Span,
-    channel: Option<Channel>,
+    channel: Option<ChannelNumber>,
     excluded: Option<Reason>,
     language: u16,
     values: u32,
@@ -52,7 +52,7 @@ struct Credit {
 /// What is known of an endpoint when it is added.
 pub struct Found<'a> {
     /// How; nothing for a person without any device.
-    pub channel: Option<Channel>,
+    pub channel: Option<ChannelNumber>,
     /// Where.
     pub address: &'a str,
     /// Who.
@@ -128,7 +128,7 @@ impl Roster {
     }
 
     /// The endpoint that has this address, or the free place for its hash.
-    fn place(&self, channel: Channel, address: &str) -> Result<u32, u64> {
+    fn place(&self, channel: ChannelNumber, address: &str) -> Result<u32, u64> {
         let mut hash = address_hash(channel, address);
         while let Some(&there) = self.by_address.get(&hash) {
             let slot = &self.endpoints[there as usize];
@@ -205,9 +205,9 @@ impl Roster {
 }
 
 /// The hash by which addresses are compared here and in the record of who was asked.
-pub fn address_hash(channel: Channel, address: &str) -> u64 {
+pub fn address_hash(channel: ChannelNumber, address: &str) -> u64 {
     let mut hasher = FxHasher::default();
-    hasher.write_u8(channel as u8);
+    hasher.write_u8(channel.0);
     hasher.write(address.as_bytes());
     // FxHash leaves its entropy in the high bits; a finishing multiplication and fold spreads it.
     let hash = hasher.finish();
@@ -218,7 +218,7 @@ pub fn address_hash(channel: Channel, address: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn found<'a>(channel: Channel, address: &'a str, recipient: &'a str) -> Found<'a> {
+    fn found<'a>(channel: ChannelNumber, address: &'a str, recipient: &'a str) -> Found<'a> {
         Found {
             channel: Some(channel),
             address,
@@ -236,10 +236,10 @@ mod tests {
     #[test]
     fn one_address_is_one_endpoint_and_all_its_persons_are_credited() {
         let mut roster = Roster::default();
-        let anna = roster.add(found(Channel::Sms, "+46701", "anna"));
-        let mail = roster.add(found(Channel::Mail, "+46701", "anna"));
-        let bo = roster.add(found(Channel::Sms, "+46701", "bo"));
-        let cia = roster.add(found(Channel::Sms, "+46701", "cia"));
+        let anna = roster.add(found(channels::SMS, "+46701", "anna"));
+        let mail = roster.add(found(channels::MAIL, "+46701", "anna"));
+        let bo = roster.add(found(channels::SMS, "+46701", "bo"));
+        let cia = roster.add(found(channels::SMS, "+46701", "cia"));
         assert_eq!((anna, bo, cia), (EndpointNo(0), EndpointNo(0), EndpointNo(0)));
         assert_eq!(mail, EndpointNo(1));
         let blocks: Vec<_> = roster.blocks().collect();
@@ -252,9 +252,9 @@ mod tests {
     fn exclusions_are_kept_one_by_one() {
         let mut roster = Roster::default();
         for who in ["anna", "bo"] {
-            roster.add(Found { excluded: Some(Reason::OptedOut), ..found(Channel::Sms, "+46701", who) });
+            roster.add(Found { excluded: Some(Reason::OptedOut), ..found(channels::SMS, "+46701", who) });
         }
-        let reached = roster.add(found(Channel::Sms, "+46701", "cia"));
+        let reached = roster.add(found(channels::SMS, "+46701", "cia"));
         assert_eq!(reached, EndpointNo(2));
         assert_eq!(roster.len(), 3);
     }
@@ -262,9 +262,9 @@ mod tests {
     #[test]
     fn the_latest_end_of_quiet_hours_behind_an_address_holds() {
         let mut roster = Roster::default();
-        roster.add(Found { not_before: Some(Timestamp(5)), ..found(Channel::Sms, "+46701", "anna") });
-        roster.add(found(Channel::Sms, "+46701", "bo"));
-        roster.add(Found { not_before: Some(Timestamp(9)), ..found(Channel::Sms, "+46701", "cia") });
+        roster.add(Found { not_before: Some(Timestamp(5)), ..found(channels::SMS, "+46701", "anna") });
+        roster.add(found(channels::SMS, "+46701", "bo"));
+        roster.add(Found { not_before: Some(Timestamp(9)), ..found(channels::SMS, "+46701", "cia") });
         let entry = roster.blocks().next().unwrap().entries.remove(0);
         assert_eq!(entry.not_before, Some(Timestamp(9)));
     }
@@ -274,7 +274,7 @@ mod tests {
         let mut roster = Roster::default();
         let total = ROSTER_BLOCK_ENDPOINTS * 2 + 7;
         for i in 0..total {
-            roster.add(found(Channel::Sms, &format!("+{i}"), &format!("r{i}")));
+            roster.add(found(channels::SMS, &format!("+{i}"), &format!("r{i}")));
         }
         let blocks: Vec<_> = roster.blocks().collect();
         assert_eq!(blocks.len(), 3);

@@ -14,7 +14,7 @@ pub use quiet::quiet_until;
 
 use crate::dispatch::Wording;
 use jiff::tz::TimeZone;
-use records::{AlertRequest, Channel, Priority, Reason, Recipient, Strategy, Timestamp};
+use records::{AlertRequest, ChannelNumber, Priority, Reason, Recipient, Strategy, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What solving needs to know beside the people.
@@ -22,7 +22,7 @@ pub struct Solver<'a> {
     request: &'a AlertRequest,
     matcher: Matcher,
     area: Option<Area>,
-    opted_out: FxHashSet<(Channel, String)>,
+    opted_out: FxHashSet<(ChannelNumber, String)>,
     wording: &'a Wording,
     now: Timestamp,
     zones: FxHashMap<String, Option<TimeZone>>,
@@ -37,7 +37,7 @@ impl<'a> Solver<'a> {
     pub fn new(
         request: &'a AlertRequest,
         matcher: Matcher,
-        opted_out: FxHashSet<(Channel, String)>,
+        opted_out: FxHashSet<(ChannelNumber, String)>,
         wording: &'a Wording,
         now: Timestamp,
         endpoints_max: u32,
@@ -77,7 +77,7 @@ impl<'a> Solver<'a> {
 
     /// Adds what no recipient stands for: bare addresses, and names nobody has.
     pub fn finish(&mut self) {
-        let mut addresses: Vec<(Channel, String, u32)> = self
+        let mut addresses: Vec<(ChannelNumber, String, u32)> = self
             .matcher
             .addresses()
             .map(|(channel, address, rule)| (channel, address.to_owned(), rule))
@@ -160,11 +160,11 @@ impl<'a> Solver<'a> {
         }
     }
 
-    fn is_opted_out(&self, channel: Channel, address: &str) -> bool {
+    fn is_opted_out(&self, channel: ChannelNumber, address: &str) -> bool {
         !self.opted_out.is_empty() && self.opted_out.contains(&(channel, address.to_owned()))
     }
 
-    fn bare_address(&mut self, channel: Channel, address: &str, rule: u32) {
+    fn bare_address(&mut self, channel: ChannelNumber, address: &str, rule: u32) {
         self.roster.count_person();
         let stopped = self.is_opted_out(channel, address);
         let unwanted = self.matcher.excludes_address(channel, address);
@@ -190,7 +190,7 @@ impl<'a> Solver<'a> {
 
     fn exclude(
         &mut self,
-        channel: Option<Channel>,
+        channel: Option<ChannelNumber>,
         address: &str,
         recipient: &str,
         name: &str,

@@ -3,7 +3,7 @@
 use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
 use cast::push::{Interface, RATE_MIN, SITES_MAX};
-use records::checked_edge_site;
+use channels::Defaults;
 use settings::Secret;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -132,8 +132,12 @@ pub fn site_problems(sites: &[EdgeSite]) -> Vec<(usize, &'static str, String)> {
     let mut problems = Vec::new();
     let mut names = BTreeSet::new();
     for (place, site) in sites.iter().enumerate() {
-        match checked_edge_site(&site.name) {
+        match channels::address(channels::EDGE, &site.name, &Defaults::default()) {
             Err(reason) => problems.push((place, "name", reason)),
+            Ok(name) if name != site.name => {
+                let reason = format!("{:?} has spaces around it: write {name:?}", site.name);
+                problems.push((place, "name", reason));
+            }
             Ok(_) if !names.insert(&site.name) => {
                 problems.push((place, "name", format!("{:?} is the name of another site", site.name)));
             }

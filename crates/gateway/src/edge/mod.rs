@@ -33,7 +33,7 @@ use crate::surroundings::Surroundings;
 use crate::worker::Worker;
 use bus::BusError;
 use push::Push;
-use records::{AttemptResult, Channel, Entry, Lane, NotTried, Segment, Timestamp};
+use records::{AttemptResult, ChannelNumber, Entry, Lane, NotTried, Segment, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,7 +92,7 @@ pub struct Edge;
 impl ChannelGateway for Edge {
     type Sessions = EdgeSessions;
     type Keys = EdgeKeys;
-    const CHANNEL: Channel = Channel::Edge;
+    const CHANNEL: ChannelNumber = channels::EDGE;
 
     fn settings(common: &RouteKeys, keys: &EdgeKeys, around: &Surroundings) -> Result<EdgeRoute, Problem> {
         keys.route(common, around)

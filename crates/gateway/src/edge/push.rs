@@ -7,7 +7,7 @@ use crate::context::Stop;
 use crate::edge::EdgeEncoder;
 use cast::push::{Outcome as End, Progress, SendOptions, Site, SiteKey};
 use cast::wire::Key;
-use records::{AttemptResult, Body, NotTried, Outcome, Receipt, ReceiptState, Timestamp, edge_key};
+use records::{AttemptResult, Body, Content, NotTried, Outcome, Receipt, ReceiptState, Timestamp, edge_key};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Push {
     /// Makes the bundle.
     async fn bundle(&self) -> Result<Packed, AttemptResult> {
         let segment = &self.jobs[0].leased.segment;
-        let Some(Body::Edge { text }) = segment.body(self.jobs[0].entry()) else {
+        let Some(Body::Content(Content { text, .. })) = segment.body(self.jobs[0].entry()) else {
             return Err(outcome::refused(true, "edge:body", "the body is not for an edge site"));
         };
         let Some(documents) = &self.context.documents else {

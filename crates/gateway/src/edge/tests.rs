@@ -195,7 +195,7 @@ fn segment(alert: u64, entries: &[(u32, &str)], lasts: Duration) -> Segment {
         answer: false,
         choices: Vec::new(),
         emergency: false,
-        bodies: vec![Arc::new(Body::Edge { text: "Leave by the north gate.".to_owned() })],
+        bodies: vec![Arc::new(Body::of_text("Leave by the north gate."))],
         entries: entries.iter().map(entry).collect(),
     }
 }

@@ -36,7 +36,7 @@ use bus::BusError;
 use encode::Letterhead;
 use futures_util::future::BoxFuture;
 use net::{TlsClient, connect};
-use records::Channel;
+use records::ChannelNumber;
 use relay::{MailEncoder, MailJob, Relay};
 use session::{Ending, Talk};
 use std::any::Any;
@@ -72,7 +72,7 @@ pub struct Mail;
 impl ChannelGateway for Mail {
     type Sessions = MailSessions;
     type Keys = MailKeys;
-    const CHANNEL: Channel = Channel::Mail;
+    const CHANNEL: ChannelNumber = channels::MAIL;
     const ADDRESS: Option<&'static str> = Some("relay.example:25");
 
     fn settings(common: &RouteKeys, keys: &MailKeys, around: &Surroundings) -> Result<MailRoute, Problem> {

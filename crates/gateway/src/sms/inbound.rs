@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use bus::{Bus, BusError, Retained};
-use records::{Channel, Inbound, InboundOctets, Outcome, Timestamp};
+use records::{Inbound, InboundOctets, Outcome, Timestamp};
 use smpp::pdu::Address;
 use smpp::text::join::{Joined, Joiner};
 use smpp::text::national::Shift;
@@ -331,7 +331,7 @@ impl Inbox {
     fn outcome(&self, from: String, to: String, pieces: &[Option<&Piece>], at: Timestamp) -> Outcome {
         let (text, octets) = (self.text(pieces), self.octets(pieces));
         let route = self.route.clone();
-        Outcome::Inbound(Inbound { channel: Channel::Sms, route, from, to, text, octets, of: None, at })
+        Outcome::Inbound(Inbound { channel: channels::SMS, route, from, to, text, octets, of: None, at })
     }
 }
 

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use bus::BusError;
 use futures_util::future::BoxFuture;
 use net::TlsClient;
-use records::{Body, Channel, NotTried};
+use records::{Body, ChannelNumber, NotTried};
 use tokio::task::JoinHandle;
 
 pub use config::SmsRoute;
@@ -64,7 +64,7 @@ pub struct Sms;
 impl ChannelGateway for Sms {
     type Sessions = SmsSessions;
     type Keys = SmsKeys;
-    const CHANNEL: Channel = Channel::Sms;
+    const CHANNEL: ChannelNumber = channels::SMS;
     const ADDRESS: Option<&'static str> = Some("smsc.example:2775");
 
     fn settings(common: &RouteKeys, keys: &SmsKeys, around: &Surroundings) -> Result<SmsRoute, Problem> {
@@ -83,9 +83,8 @@ impl ChannelGateway for Sms {
     /// A short message costs its parts in the route's alphabet.
     fn units(settings: &SmsRoute, body: &Body) -> u32 {
         match body {
-            Body::Sms { text } => parts(settings, text),
+            Body::Content(content) => parts(settings, &content.text),
             Body::Short(short) => parts_of_short(settings, short),
-            _ => 1,
         }
     }
 }

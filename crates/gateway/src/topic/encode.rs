@@ -32,7 +32,7 @@ pub(super) fn messages(text: &str, octets_max: usize) -> Vec<String> {
 /// What an entry says; nothing where it is made for another channel.
 pub(super) fn text<'a>(segment: &'a Segment, entry: &'a Entry) -> Option<&'a str> {
     match segment.body(entry) {
-        Some(Body::Topic { text }) => Some(text),
+        Some(Body::Content(content)) => Some(&content.text),
         _ => None,
     }
 }

@@ -27,7 +27,7 @@ use crate::worker::Worker;
 use bus::BusError;
 use futures_util::future::join_all;
 use publish::Topics;
-use records::{AttemptResult, Channel, Entry, Segment};
+use records::{AttemptResult, ChannelNumber, Entry, Segment};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -66,7 +66,7 @@ pub struct Text;
 impl ChannelGateway for Text {
     type Sessions = TopicSessions;
     type Keys = TopicKeys;
-    const CHANNEL: Channel = Channel::Topic;
+    const CHANNEL: ChannelNumber = channels::TOPIC;
 
     fn settings(common: &RouteKeys, keys: &TopicKeys, around: &Surroundings) -> Result<TopicRoute, Problem> {
         keys.route(common, around)

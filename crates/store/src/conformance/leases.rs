@@ -140,7 +140,7 @@ async fn refused_all(
         fenced.put_recipients(ACCOUNT, vec![person("1", "")]).await.map(|_| ()),
         fenced.put_recipients(ACCOUNT, many).await.map(|_| ()),
         fenced.put_group(ACCOUNT, Group { id: "g".to_owned(), ..Group::default() }).await.map(|_| ()),
-        fenced.set_opt_out(ACCOUNT, records::Channel::Sms, "+461", true, now).await,
+        fenced.set_opt_out(ACCOUNT, channels::SMS, "+461", true, now).await,
         fenced.publish_import(import).await.map(|_| ()),
         fenced.begin_import(ACCOUNT, now).await.map(|_| ()),
     ];

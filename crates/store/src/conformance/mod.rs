@@ -10,8 +10,8 @@ pub(crate) mod rosters;
 pub(crate) mod standing;
 
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Channel, Device, Mode, OnUnknown,
-    Origin, Priority, Recipient, Strategy, Terminal, Texts, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Device, Mode, OnUnknown, Origin,
+    Priority, Recipient, Strategy, Terminal, Texts, Timestamp,
 };
 
 /// Hands every case but the one that needs the store for itself to a macro: `$cases! { MODULE: CASE, CASE, ... }`.
@@ -112,7 +112,7 @@ pub(crate) fn person(id: &str, name: &str) -> Recipient {
         name: name.to_owned(),
         language: Some("sv".to_owned()),
         devices: vec![Device {
-            channel: Channel::Sms,
+            channel: channels::SMS,
             address: "+46701234567".to_owned(),
             enabled: true,
             verified: false,
@@ -154,7 +154,7 @@ fn request(expires: Timestamp) -> AlertRequest {
             expires: None,
         }],
         exclude: Vec::new(),
-        channels: vec![Channel::Sms],
+        channels: vec![channels::SMS],
         strategy: Strategy::All,
         require_answer: false,
         choices: Vec::new(),

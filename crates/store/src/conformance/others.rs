@@ -1,7 +1,7 @@
 use super::ACCOUNT;
 use super::alerts::accept;
 use crate::{Act, Store, StoreError};
-use records::{AlertNo, CallbackEvent, CallbackRequest, Channel, Group, Role, Rule, Test, Timestamp, Token};
+use records::{AlertNo, CallbackEvent, CallbackRequest, Group, Role, Rule, Test, Timestamp, Token};
 
 pub(crate) async fn a_token_is_found_by_its_hash_until_revoked(store: &dyn Store) {
     let (ann, bo) = (token("1", 1, "a"), token("2", 2, "b"));
@@ -59,13 +59,13 @@ pub(crate) async fn a_group_exists_when_a_recipient_names_it(store: &dyn Store) 
 
 pub(crate) async fn an_opt_out_stands_until_it_is_taken_back(store: &dyn Store) {
     let now = Timestamp(5);
-    for (channel, address) in [(Channel::Mail, "b@x.se"), (Channel::Sms, "+461"), (Channel::Sms, "+461")] {
+    for (channel, address) in [(channels::MAIL, "b@x.se"), (channels::SMS, "+461"), (channels::SMS, "+461")] {
         store.set_opt_out(ACCOUNT, channel, address, true, now).await.unwrap();
     }
-    let both = vec![(Channel::Sms, "+461".to_owned()), (Channel::Mail, "b@x.se".to_owned())];
+    let both = vec![(channels::SMS, "+461".to_owned()), (channels::MAIL, "b@x.se".to_owned())];
     assert_eq!(store.opt_outs(ACCOUNT).await.unwrap(), both);
     assert_eq!(store.opt_outs("b").await.unwrap(), []);
-    store.set_opt_out(ACCOUNT, Channel::Sms, "+461", false, now).await.unwrap();
+    store.set_opt_out(ACCOUNT, channels::SMS, "+461", false, now).await.unwrap();
     assert_eq!(store.opt_outs(ACCOUNT).await.unwrap(), both[1..]);
 }
 

@@ -1,8 +1,7 @@
 use super::{ACCOUNT, solving};
 use crate::{Store, StoreError};
 use records::{
-    AlertNo, AlertState, Channel, EndpointNo, Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry,
-    Timestamp,
+    AlertNo, AlertState, EndpointNo, Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, Timestamp,
 };
 
 pub(crate) async fn a_roster_is_read_by_block(store: &dyn Store) {
@@ -67,7 +66,7 @@ fn shifted(from: usize, endpoints: usize) -> Vec<RosterBlock> {
 
 fn entry(n: usize) -> RosterEntry {
     RosterEntry {
-        channel: Some(Channel::Sms),
+        channel: Some(channels::SMS),
         address: format!("+4670{n:07}"),
         persons: vec![Person { recipient: format!("p{n}"), name: "Ann".to_owned(), step: 0 }],
         language: None,

@@ -2,7 +2,7 @@ use super::alerts::accept;
 use super::{ACCOUNT, alert};
 use crate::{Accepted, Fold, FoldedBlock, OptOut, Store};
 use records::{
-    Alert, AlertNo, AlertState, Channel, EndpointNo, Origin, Priority, ROSTER_BLOCK_ENDPOINTS, RosterBlock,
+    Alert, AlertNo, AlertState, EndpointNo, Origin, Priority, ROSTER_BLOCK_ENDPOINTS, RosterBlock,
     RosterEntry, Timestamp,
 };
 
@@ -82,7 +82,7 @@ pub(crate) async fn a_standing_alert_goes_with_its_roster_and_nothing_is_folded_
 }
 
 pub(crate) async fn an_opt_out_of_one_sender_leaves_the_others(store: &dyn Store) {
-    let (sms, at) = (Channel::Sms, Timestamp(5));
+    let (sms, at) = (channels::SMS, Timestamp(5));
     let address = "+461";
     let out = |sender: Option<&str>, at| OptOut {
         channel: sms,
@@ -113,7 +113,7 @@ async fn standing(store: &dyn Store, n: u128, intake_from: u64, priority: Priori
 
 fn block(alert: AlertNo, first: u32, entries: u32) -> FoldedBlock {
     let entry = |n: u32| RosterEntry {
-        channel: Some(Channel::Sms),
+        channel: Some(channels::SMS),
         address: format!("+46{n}"),
         persons: Vec::new(),
         language: None,

@@ -1,8 +1,9 @@
 //! What a recipient and a group may be.
 
-use super::{Defaults, Fault, address as forms};
+use super::Fault;
 use crate::rule;
-use records::{Channel, Device, Group, Recipient};
+use channels::Defaults;
+use records::{Device, Group, Recipient};
 
 /// Octets of an id: of a recipient, of a group.
 pub const ID_OCTETS_MAX: usize = 128;
@@ -69,16 +70,6 @@ pub(super) fn normalise_from(
     if faults.is_empty() { Ok(recipient) } else { Err(faults) }
 }
 
-/// An address of a channel in the form that is kept.
-pub fn address(channel: Channel, text: &str, defaults: &Defaults) -> Result<String, String> {
-    match channel {
-        Channel::Sms => forms::phone(text, defaults),
-        Channel::Mail => forms::mail(text),
-        Channel::Topic => records::checked_text_topic(text.trim()),
-        Channel::Edge => forms::edge_site(text, defaults),
-    }
-}
-
 /// An id of a recipient or a group: 1 to [`ID_OCTETS_MAX`] printable octets.
 pub fn check_id(id: &str) -> Result<(), String> {
     if id.is_empty() {
@@ -119,7 +110,7 @@ fn check_list(list: &[String], most: usize, check: fn(&str) -> Result<(), String
 fn check_group_id(id: &str) -> Result<(), String> {
     check_id(id)?;
     match id.rsplit_once('/') {
-        Some((_, channel)) if channel.parse::<Channel>().is_ok() => {
+        Some((_, channel)) if channels::named(channel).is_ok() => {
             Err(format!("cannot end in /{channel}: that names the channel"))
         }
         _ => Ok(()),
@@ -248,7 +239,7 @@ fn devices(
         return;
     }
     for (place, device) in devices.iter_mut().enumerate() {
-        match address(device.channel, &device.address, defaults) {
+        match channels::address(device.channel, &device.address, defaults) {
             Ok(normal) => device.address = normal,
             Err(reason) => faults.push(Fault::new(field(place), reason)),
         }

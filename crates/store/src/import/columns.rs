@@ -1,10 +1,10 @@
 //! What the columns of a CSV file mean.
 
+use super::Fault;
 use super::check::normalise_from;
 use super::csv::Row;
-use super::json::planned_channel;
-use super::{Defaults, Fault};
-use records::{Channel, Device, Position, Recipient};
+use channels::{Defaults, NoChannel};
+use records::{ChannelNumber, Device, Position, Recipient};
 
 /// Columns of a file.
 const COLUMNS_MAX: usize = 128;
@@ -17,7 +17,7 @@ pub(super) enum Column {
     Language,
     TimeZone,
     Groups,
-    Channel(Channel),
+    Channel(ChannelNumber),
     Lat,
     Lon,
     Attribute(String),
@@ -31,7 +31,7 @@ impl Column {
             Column::Language => "language",
             Column::TimeZone => "time_zone",
             Column::Groups => "groups",
-            Column::Channel(channel) => channel.name(),
+            Column::Channel(channel) => channels::name(*channel),
             Column::Lat => "lat",
             Column::Lon => "lon",
             Column::Attribute(name) => name,
@@ -83,10 +83,10 @@ fn column(name: &str) -> Result<Column, String> {
         "groups" => Column::Groups,
         "lat" => Column::Lat,
         "lon" => Column::Lon,
-        channel => match (channel.parse(), planned_channel(channel)) {
-            (Ok(channel), _) => Column::Channel(channel),
-            (Err(_), Some(why)) => return Err(why),
-            (Err(_), None) => Column::Attribute(name.to_owned()),
+        channel => match channels::named(channel) {
+            Ok(channel) => Column::Channel(channel.number()),
+            Err(NoChannel::Unknown(_)) => Column::Attribute(name.to_owned()),
+            Err(why) => return Err(why.to_string()),
         },
     })
 }
@@ -113,8 +113,8 @@ pub(super) fn person(columns: &[Column], row: &Row, defaults: &Defaults) -> Resu
         }
         _ => {}
     }
-    let channels: Vec<Channel> = read.person.devices.iter().map(|device| device.channel).collect();
-    let of_device = |place: usize| channels[place].name().to_owned();
+    let of: Vec<ChannelNumber> = read.person.devices.iter().map(|device| device.channel).collect();
+    let of_device = |place: usize| channels::name(of[place]).to_owned();
     match normalise_from(read.person, defaults, &of_device) {
         Ok(person) if read.faults.is_empty() => Ok(person),
         Ok(_) => Err(read.faults),

@@ -1,33 +1,23 @@
 //! A recipient as the API takes and gives it.
 
 use super::check::normalise_from;
-use super::{Defaults, Fault, nearest};
-use records::{Channel, Device, Position, QuietHours, Recipient};
+use super::{Fault, nearest};
+use channels::Defaults;
+use records::{Device, Position, QuietHours, Recipient};
 use serde_json::{Map, Value, json};
 
-/// What a recipient may say of itself.
-const MEMBERS: [&str; 13] = [
-    "id",
-    "name",
-    "language",
-    "time_zone",
-    "groups",
-    "devices",
-    "sms",
-    "mail",
-    "lat",
-    "lon",
-    "quiet_hours",
-    "participant",
-    "attributes",
+/// Members of a recipient before those of the channels, and behind them.
+const MEMBERS: [&[&str]; 2] = [
+    &["id", "name", "language", "time_zone", "groups", "devices"],
+    &["lat", "lon", "quiet_hours", "participant", "attributes"],
 ];
 const DEVICE_MEMBERS: [&str; 5] = ["channel", "address", "enabled", "verified", "opted_out"];
 const POSITION_MEMBERS: [&str; 2] = ["lat", "lon"];
 
 /// Reads and checks one recipient: `{"id", "name", "language", "time_zone", "groups": [], "devices": [{"channel",
 /// "address", "enabled", "verified", "opted_out"}], "lat", "lon", "quiet_hours": "22:00-07:00", "participant",
-/// "attributes": {}}`. Instead of `devices`, or behind them, `"sms": "+46…"` or a list, likewise `mail`. `null` is as good as
-/// absent.
+/// "attributes": {}}`. Instead of `devices`, or behind them, `"sms": "+46…"` or a list, likewise each other channel. `null` is
+/// as good as absent.
 pub fn from_json(value: &Value, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
     let Value::Object(members) = value else {
         return Err(vec![Fault::new("", format!("a recipient is an object, not {}", kind(value)))]);
@@ -61,7 +51,7 @@ pub fn to_json(recipient: &Recipient) -> Value {
         }
     }
     members.insert("groups".to_owned(), json!(recipient.groups));
-    members.insert("devices".to_owned(), json!(recipient.devices));
+    members.insert("devices".to_owned(), recipient.devices.iter().map(device_to_json).collect());
     if let Some(Position { lat, lon }) = recipient.position {
         members.insert("lat".to_owned(), json!(lat));
         members.insert("lon".to_owned(), json!(lon));
@@ -77,6 +67,16 @@ pub fn to_json(recipient: &Recipient) -> Value {
         members.insert("attributes".to_owned(), json!(recipient.attributes));
     }
     Value::Object(members)
+}
+
+fn device_to_json(device: &Device) -> Value {
+    json!({
+        "channel": channels::name(device.channel),
+        "address": device.address,
+        "enabled": device.enabled,
+        "verified": device.verified,
+        "opted_out": device.opted_out,
+    })
 }
 
 #[derive(Default)]
@@ -98,14 +98,19 @@ impl Read {
             "time_zone" => self.recipient.time_zone = Some(self.text(name, value)),
             "groups" => self.recipient.groups = self.texts(name, value),
             "devices" => self.devices(value),
-            "sms" | "mail" => {} // read behind the devices
             "lat" => self.lat = self.number(name, value),
             "lon" => self.lon = self.number(name, value),
             "position" => self.position_object(value),
             "quiet_hours" => self.recipient.quiet_hours = self.quiet_hours(value),
             "participant" => self.recipient.participant = self.flag(name, value),
             "attributes" => self.attributes(value),
-            other => self.fault(other, unknown(other, &MEMBERS)),
+            channel if channels::named(channel).is_ok() => {} // read behind the devices
+            other => {
+                let [before, behind] = MEMBERS;
+                let known: Vec<&str> =
+                    before.iter().copied().chain(channels::names()).chain(behind.iter().copied()).collect();
+                self.fault(other, unknown(other, &known));
+            }
         }
     }
 
@@ -168,7 +173,7 @@ impl Read {
 
     fn device(&mut self, path: &str, members: &Map<String, Value>) {
         let mut device = Device {
-            channel: Channel::Sms,
+            channel: channels::SMS,
             address: String::new(),
             enabled: true,
             verified: false,
@@ -182,7 +187,7 @@ impl Read {
         for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
             let field = format!("{path}.{name}");
             match name.as_str() {
-                "channel" => match self.text(&field, value).parse() {
+                "channel" => match channels::number(&self.text(&field, value)) {
                     Ok(channel) => device.channel = channel,
                     Err(why) => self.fault(&field, why),
                 },
@@ -198,12 +203,13 @@ impl Read {
     }
 
     fn shorthand(&mut self, members: &Map<String, Value>) {
-        for channel in Channel::ALL {
-            let Some(value) = members.get(channel.name()).filter(|value| !value.is_null()) else { continue };
-            for address in self.texts(channel.name(), value) {
+        for channel in channels::ALL {
+            let (channel, name) = (channel.number(), channel.name());
+            let Some(value) = members.get(name).filter(|value| !value.is_null()) else { continue };
+            for address in self.texts(name, value) {
                 let device = Device { channel, address, enabled: true, verified: false, opted_out: false };
                 self.recipient.devices.push(device);
-                self.device_fields.push(channel.name().to_owned());
+                self.device_fields.push(name.to_owned());
             }
         }
     }
@@ -285,18 +291,13 @@ fn minute(text: &str) -> Option<u16> {
 
 /// Says that a member is unknown, and what was perhaps meant.
 fn unknown(name: &str, known: &[&str]) -> String {
-    if let Some(why) = planned_channel(name) {
+    if let Some(why) = channels::not_built(name) {
         return why;
     }
     match nearest(name, known) {
         Some(near) => format!("is unknown; did you mean {near}?"),
         None => format!("is unknown; there are {}", known.join(", ")),
     }
-}
-
-/// The words for a channel that the design names and nobody built yet.
-pub(super) fn planned_channel(name: &str) -> Option<String> {
-    name.parse::<Channel>().err().filter(|why| why.ends_with("is not built yet"))
 }
 
 fn kind(value: &Value) -> &'static str {

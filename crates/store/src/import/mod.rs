@@ -2,17 +2,15 @@
 //!
 //! One place checks ([`normalise`]), whichever way a recipient comes in.
 
-mod address;
 mod check;
 mod columns;
 mod csv;
 mod json;
 mod reader;
 
-pub use address::{Defaults, mail, phone};
 pub use check::{
     ATTRIBUTE_NAME_OCTETS_MAX, ATTRIBUTE_OCTETS_MAX, ATTRIBUTES_MAX, DEVICES_MAX, GROUPS_MAX, ID_OCTETS_MAX,
-    NAME_OCTETS_MAX, address, check_group, check_id, normalise,
+    NAME_OCTETS_MAX, check_group, check_id, normalise,
 };
 pub use json::{from_json, to_json};
 pub use reader::{Format, ROW_OCTETS_MAX, ROWS_MAX, Reader};

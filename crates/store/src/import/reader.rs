@@ -2,7 +2,8 @@
 
 use super::columns::{Column, columns, person};
 use super::csv::{Row, Rows};
-use super::{Defaults, Fault, Problem, from_json};
+use super::{Fault, Problem, from_json};
+use channels::Defaults;
 use records::Recipient;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};

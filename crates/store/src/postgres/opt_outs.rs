@@ -3,7 +3,7 @@ use super::link::{Link, get};
 use super::{Postgres, Work, account, account_no, kept};
 use crate::{OptOut, OptOuts, StoreError};
 use futures_util::future::BoxFuture;
-use records::{Channel, Timestamp};
+use records::{ChannelNumber, Timestamp};
 
 /// Stops that hold for whatever we send, first; then those of one number or name of ours.
 const ALL: &str =
@@ -27,7 +27,7 @@ impl OptOuts for Postgres {
     fn set_opt_out<'a>(
         &'a self,
         account: &'a str,
-        channel: Channel,
+        channel: ChannelNumber,
         address: &'a str,
         out: bool,
         now: Timestamp,
@@ -38,7 +38,7 @@ impl OptOuts for Postgres {
     fn set_sender_opt_out<'a>(
         &'a self,
         account: &'a str,
-        channel: Channel,
+        channel: ChannelNumber,
         address: &'a str,
         sender: &'a str,
         out: bool,
@@ -46,7 +46,7 @@ impl OptOuts for Postgres {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let args = Set {
             account: account.to_owned(),
-            channel: i16::from(channel as u8),
+            channel: i16::from(channel.0),
             address: kept(address),
             sender: kept(sender),
             out,
@@ -59,7 +59,10 @@ impl OptOuts for Postgres {
         Box::pin(self.read(Work::new(account.to_owned(), |link, account| Box::pin(all(link, account)))))
     }
 
-    fn opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<(Channel, String)>, StoreError>> {
+    fn opt_outs<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(ChannelNumber, String)>, StoreError>> {
         Box::pin(async move {
             let all = self.all_opt_outs(account).await?;
             let of_all = all.into_iter().filter(|out| out.sender.is_none());
@@ -84,11 +87,12 @@ async fn all(link: &Link, account: &str) -> Result<Vec<OptOut>, Trouble> {
     let rows = link.all(ALL, &[&no]).await?;
     let out = |row| -> Result<OptOut, Trouble> {
         let number: i16 = get(row, 0)?;
-        let channel = Channel::ALL.into_iter().find(|channel| i16::from(*channel as u8) == number);
-        let damaged = || StoreError::Damaged { what: format!("opt-out: channel {number} is unknown") };
+        let channel = u8::try_from(number).map(ChannelNumber);
+        let damaged =
+            || StoreError::Damaged { what: format!("opt-out: channel {number} is no number of one") };
         let sender: String = get(row, 2)?;
         Ok(OptOut {
-            channel: channel.ok_or_else(damaged)?,
+            channel: channel.map_err(|_| damaged())?,
             address: get(row, 1)?,
             sender: (!sender.is_empty()).then_some(sender),
             at: Timestamp(get(row, 3)?),

@@ -1,14 +1,14 @@
 use super::{Sqlite, Tx, account_no};
 use crate::{OptOut, OptOuts, StoreError};
 use futures_util::future::BoxFuture;
-use records::{Channel, Timestamp};
+use records::{ChannelNumber, Timestamp};
 use rusqlite::Connection;
 
 impl OptOuts for Sqlite {
     fn set_opt_out<'a>(
         &'a self,
         account: &'a str,
-        channel: Channel,
+        channel: ChannelNumber,
         address: &'a str,
         out: bool,
         now: Timestamp,
@@ -21,12 +21,12 @@ impl OptOuts for Sqlite {
                     tx.prepare_cached(
                         "INSERT OR IGNORE INTO opt_outs (account, channel, address, at) VALUES (?1, ?2, ?3, ?4)",
                     )?
-                    .execute((account, channel as u8, &address, now.0))?;
+                    .execute((account, channel.0, &address, now.0))?;
                 } else {
                     tx.prepare_cached(
                         "DELETE FROM opt_outs WHERE account = ?1 AND channel = ?2 AND address = ?3",
                     )?
-                    .execute((account, channel as u8, &address))?;
+                    .execute((account, channel.0, &address))?;
                 }
                 Ok(())
             };
@@ -37,7 +37,7 @@ impl OptOuts for Sqlite {
     fn set_sender_opt_out<'a>(
         &'a self,
         account: &'a str,
-        channel: Channel,
+        channel: ChannelNumber,
         address: &'a str,
         sender: &'a str,
         out: bool,
@@ -52,13 +52,13 @@ impl OptOuts for Sqlite {
                         "INSERT OR IGNORE INTO sender_opt_outs (account, channel, address, sender, at) \
                          VALUES (?1, ?2, ?3, ?4, ?5)",
                     )?
-                    .execute((account, channel as u8, &address, &sender, now.0))?;
+                    .execute((account, channel.0, &address, &sender, now.0))?;
                 } else {
                     tx.prepare_cached(
                         "DELETE FROM sender_opt_outs \
                          WHERE account = ?1 AND channel = ?2 AND address = ?3 AND sender = ?4",
                     )?
-                    .execute((account, channel as u8, &address, &sender))?;
+                    .execute((account, channel.0, &address, &sender))?;
                 }
                 Ok(())
             };
@@ -79,7 +79,7 @@ impl OptOuts for Sqlite {
                 let mut found = Vec::new();
                 while let Some(row) = rows.next()? {
                     found.push(OptOut {
-                        channel: channel_numbered(row.get(0)?)?,
+                        channel: ChannelNumber(row.get(0)?),
                         address: row.get(1)?,
                         sender: row.get(2)?,
                         at: Timestamp(row.get(3)?),
@@ -91,7 +91,10 @@ impl OptOuts for Sqlite {
         })
     }
 
-    fn opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<(Channel, String)>, StoreError>> {
+    fn opt_outs<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(ChannelNumber, String)>, StoreError>> {
         Box::pin(async move {
             let account = account.to_owned();
             let list = move |connection: &Connection| {
@@ -102,16 +105,11 @@ impl OptOuts for Sqlite {
                 let rows = select.query_map([account], |row| Ok((row.get::<_, u8>(0)?, row.get(1)?)))?;
                 rows.map(|row| {
                     let (channel, address) = row?;
-                    Ok((channel_numbered(channel)?, address))
+                    Ok((ChannelNumber(channel), address))
                 })
                 .collect()
             };
             self.read(list).await
         })
     }
-}
-
-fn channel_numbered(number: u8) -> Result<Channel, StoreError> {
-    let found = Channel::ALL.into_iter().find(|channel| *channel as u8 == number);
-    found.ok_or_else(|| StoreError::Damaged { what: format!("opt-out: channel {number} is unknown") })
 }

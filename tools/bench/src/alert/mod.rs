@@ -7,7 +7,7 @@ pub(crate) use paper::{curves as paper_curves, rows as paper_rows, run as run_pa
 use crate::measured::Measured;
 use crate::world::{Api, House, Plan, fdatasync_p50_us, now_us};
 use futures_util::stream;
-use records::{Channel, Recipient};
+use records::{ChannelNumber, Recipient};
 use serde_json::{Value, json};
 use sim::smsc::{Counting, ReceiptOn, Receipts};
 use sim::town::{Habits, Town, ndjson_line};
@@ -33,7 +33,7 @@ pub struct AlertOptions {
     /// People.
     pub recipients: u64,
     /// Each has one address on each of these.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<ChannelNumber>,
     /// Everybody answers, and the run ends with the last answer.
     pub ack: bool,
     /// Share of the people whose text has their name in it.
@@ -60,7 +60,7 @@ impl AlertOptions {
             folder: None,
             server: None,
             recipients,
-            channels: vec![Channel::Sms],
+            channels: vec![channels::SMS],
             ack: false,
             personal: 0.01,
             receipts: true,
@@ -87,8 +87,8 @@ impl AlertOptions {
         Plan {
             program: self.program.clone(),
             folder: self.folder.clone(),
-            sms: has(Channel::Sms).then_some(sms),
-            mail: has(Channel::Mail).then_some(mail),
+            sms: has(channels::SMS).then_some(sms),
+            mail: has(channels::MAIL).then_some(mail),
             has_answers: self.ack,
             fsync: self.fsync.clone(),
             sessions: self.sessions,
@@ -101,7 +101,7 @@ impl AlertOptions {
     }
 
     fn measured(&self) -> Measured {
-        let channels: Vec<&str> = self.channels.iter().map(|channel| channel.name()).collect();
+        let channels: Vec<&str> = self.channels.iter().map(|channel| channels::name(*channel)).collect();
         Measured::new("alert")
             .with("recipients", self.recipients)
             .with("endpoints", self.endpoints())
@@ -225,7 +225,7 @@ async fn finished(options: &AlertOptions, api: &Api, id: &str) -> Result<Value, 
 /// The alert: one text for all, but for the share that is addressed by name.
 fn body(options: &AlertOptions) -> Value {
     let text = "Almvik: fire at the harbour. Close doors and windows, stay inside, follow the radio.";
-    let channels: Vec<&str> = options.channels.iter().map(|channel| channel.name()).collect();
+    let channels: Vec<&str> = options.channels.iter().map(|channel| channels::name(*channel)).collect();
     let mut body = json!({
         "headline": "Fire at the harbour",
         "text": text,
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_report_is_counted() {
         let options = AlertOptions {
-            channels: vec![Channel::Sms, Channel::Mail],
+            channels: vec![channels::SMS, channels::MAIL],
             ..AlertOptions::new("x".into(), 100)
         };
         let report = json!({

@@ -6,7 +6,7 @@ pub(crate) use paper::{curves, rows as paper_rows, run as run_paper};
 
 use crate::measured::{Measured, percentile, shown};
 use crate::world::{Api, House, Plan, fdatasync_p50_us};
-use records::Channel;
+use records::ChannelNumber;
 use serde_json::json;
 use sim::chance::Chance;
 use sim::town::phone_number;
@@ -35,7 +35,7 @@ pub struct HttpOptions {
     /// Endpoints that each alert lists.
     pub endpoints: u64,
     /// On which channel they are.
-    pub channel: Channel,
+    pub channel: ChannelNumber,
     /// Clients, each with one request in flight.
     pub threads: u64,
     /// How much is submitted.
@@ -82,8 +82,8 @@ async fn open(options: &HttpOptions) -> Result<House, String> {
     House::open(&Plan {
         program: options.program.clone(),
         folder: options.folder.clone(),
-        sms: (options.channel == Channel::Sms).then(smsc::Options::sink),
-        mail: (options.channel == Channel::Mail).then(mailbox::Options::sink),
+        sms: (options.channel == channels::SMS).then(smsc::Options::sink),
+        mail: (options.channel == channels::MAIL).then(mailbox::Options::sink),
         has_answers: false,
         fsync: options.fsync.clone(),
         sessions: 2,
@@ -140,7 +140,7 @@ async fn load(options: &HttpOptions, api: &Api, round: u64) -> Result<(Measured,
     let mean_us = seen.times.iter().sum::<u64>() as f64 / seen.times.len().max(1) as f64;
     let mut measured = Measured::new("http")
         .with("endpoints", options.endpoints)
-        .with("channel", options.channel.name())
+        .with("channel", channels::name(options.channel))
         .with("threads", options.threads)
         .with("gap_ms", options.gap.as_secs_f64() * 1e3)
         .with("fsync", options.fsync.as_str())
@@ -196,16 +196,15 @@ impl Client {
 
     fn body(&self, number: u64) -> String {
         let (round, endpoints, channel) = (self.round, self.options.endpoints, self.options.channel);
-        let address = |place: u64| match channel {
-            Channel::Mail => format!("mail:r{round}.{number}.{place}@town.example"),
-            Channel::Sms => format!("sms:{}", phone_number(number * endpoints + place)),
-            Channel::Topic => format!("topic:r{round}.{number}.{place}"),
-            Channel::Edge => format!("edge:r{round}.{number}.{place}"),
+        let name = channels::name(channel);
+        let domain = if channel == channels::MAIL { "@town.example" } else { "" };
+        let address = |place: u64| match channel == channels::SMS {
+            true => format!("{name}:{}", phone_number(number * endpoints + place)),
+            false => format!("{name}:r{round}.{number}.{place}{domain}"),
         };
         let audience: Vec<String> = (0..endpoints).map(address).collect();
         let text = "Water is off until noon.";
-        json!({"headline": "Water", "text": text, "audience": audience, "channels": [channel.name()]})
-            .to_string()
+        json!({"headline": "Water", "text": text, "audience": audience, "channels": [name]}).to_string()
     }
 }
 

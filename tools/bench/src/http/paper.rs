@@ -4,7 +4,6 @@ use super::{Amount, HttpOptions, open, run_in};
 use crate::measured::{Measured, shown};
 use crate::plot::Curve;
 use crate::published;
-use records::Channel;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ pub(crate) async fn run(
         folder,
         server: None,
         endpoints: 0,
-        channel: Channel::Mail,
+        channel: channels::MAIL,
         threads: 0,
         amount: Amount::Each(0),
         gap: GAP.div_f64(time_scale),

@@ -136,7 +136,7 @@ fn entry(number: u64) -> Entry {
         attempt: 1,
         address: words.phone_number(),
         body: 0,
-        own: Some(Box::new(Body::Sms { text: words.text() })),
+        own: Some(Box::new(Body::of_text(words.text()))),
         expires: None,
         link: None,
     }

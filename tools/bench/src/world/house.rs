@@ -1,5 +1,4 @@
 use super::{Carrier, CarrierStats, Server, Usage, free_port};
-use records::Channel;
 use sim::{mailbox, smsc};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -83,10 +82,10 @@ impl House {
     /// What the carriers counted so far.
     pub(crate) async fn taken(&self) -> Result<Taken, String> {
         let mut taken = Taken::default();
-        for (channel, carrier) in [(Channel::Sms, &self.sms), (Channel::Mail, &self.mail)] {
+        for (channel, carrier) in [(channels::SMS, &self.sms), (channels::MAIL, &self.mail)] {
             let Some(carrier) = carrier else { continue };
             let CarrierStats { accepted, messages, repeats, last_accepted_us, .. } = carrier.stats().await?;
-            taken.endpoints += if channel == Channel::Sms { messages } else { accepted };
+            taken.endpoints += if channel == channels::SMS { messages } else { accepted };
             taken.repeats += repeats;
             taken.last_us = taken.last_us.max(last_accepted_us);
         }

@@ -1,8 +1,8 @@
 //! What an alert to the town must come to, counted from the town alone.
 
 use super::{Conduct, Form, OFFICE, Town};
-use records::{Channel, Recipient};
-use serde::Serialize;
+use records::{ChannelNumber, Recipient};
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Counts by outcome of an alert with strategy `all`, once nothing will change any more.
@@ -15,7 +15,12 @@ pub struct Expected {
     /// Left out, by reason.
     pub excluded: Excluded,
     /// Addresses a message is tried at, each once however many share it.
-    pub channels: BTreeMap<Channel, Fates>,
+    #[serde(serialize_with = "by_name")]
+    pub channels: BTreeMap<ChannelNumber, Fates>,
+}
+
+fn by_name<S: Serializer>(channels: &BTreeMap<ChannelNumber, Fates>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(channels.iter().map(|(channel, fates)| (channels::name(*channel), fates)))
 }
 
 /// Left out.
@@ -78,14 +83,15 @@ impl Expected {
 impl Town {
     /// What an alert to everyone over all channels must come to, when the town was imported in this form.
     pub fn expected(&self, form: Form) -> Expected {
-        self.expected_of(form, &Channel::ALL, |_| true)
+        let all: Vec<ChannelNumber> = channels::numbers().collect();
+        self.expected_of(form, &all, |_| true)
     }
 
     /// The same for a part of the people and of the channels.
     pub fn expected_of(
         &self,
         form: Form,
-        channels: &[Channel],
+        channels: &[ChannelNumber],
         is_meant: impl Fn(&Recipient) -> bool,
     ) -> Expected {
         let habits = self.habits();
@@ -142,11 +148,11 @@ fn is_valid(address: &str) -> bool {
 }
 
 fn conduct(habits: &super::Habits, device: &records::Device) -> Conduct {
-    match device.channel {
-        Channel::Sms => habits.phone(&device.address),
-        Channel::Mail => habits.mailbox(&device.address),
-        // Nobody answers on a text topic.
-        Channel::Topic | Channel::Edge => Conduct::Silent,
+    // The town's people have phones and mailboxes.
+    if device.channel == channels::SMS {
+        habits.phone(&device.address)
+    } else {
+        habits.mailbox(&device.address)
     }
 }
 

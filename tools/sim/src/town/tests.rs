@@ -32,8 +32,8 @@ fn a_town_has_of_everything_about_as_much_as_asked() {
     let has = |p: &Recipient, channel| p.devices.iter().any(|d| d.channel == channel);
     for (what, found, asked) in [
         ("no device", share(&|p| p.devices.is_empty()), 0.01),
-        ("phone", share(&|p| has(p, Channel::Sms)), 0.94 * 0.99),
-        ("mailbox", share(&|p| has(p, Channel::Mail)), (0.6 + 0.4 * 0.06) * 0.99),
+        ("phone", share(&|p| has(p, channels::SMS)), 0.94 * 0.99),
+        ("mailbox", share(&|p| has(p, channels::MAIL)), (0.6 + 0.4 * 0.06) * 0.99),
         ("quiet", share(&|p| p.quiet_hours.is_some()), 0.05),
         ("outside", share(&|p| p.groups.contains(&"out-of-town".to_owned())), 0.08),
         ("disabled", share(&|p| p.devices.first().is_some_and(|d| !d.enabled)), 0.008),
@@ -98,26 +98,29 @@ fn what_is_expected_is_what_a_count_over_everyone_finds() {
         let opted_out = devices.values().filter(|d| d.opted_out).count() as u64;
         assert_eq!(expected.excluded.opted_out, opted_out);
         assert_eq!(opted_out == 0, form == Form::Csv);
-        let sms = devices.values().filter(|d| d.channel == Channel::Sms && d.enabled && !d.opted_out).count()
+        let sms = devices.values().filter(|d| d.channel == channels::SMS && d.enabled && !d.opted_out).count()
             as u64;
-        assert_eq!(expected.channels[&Channel::Sms].endpoints(), sms);
+        assert_eq!(expected.channels[&channels::SMS].endpoints(), sms);
     }
 }
 
 #[test]
 fn a_plain_town_has_one_endpoint_a_person_and_nothing_goes_wrong() {
-    let town = Town::plain(3, 1_000, &[Channel::Mail]);
+    let town = Town::plain(3, 1_000, &[channels::MAIL]);
     let expected = town.expected(Form::Csv);
     assert_eq!((expected.endpoints(), expected.left_out()), (1_000, 0));
-    assert_eq!(expected.channels[&Channel::Mail], Fates { silent: 1_000, ..Fates::default() });
-    assert_eq!(Town::plain(3, 1_000, &[Channel::Sms, Channel::Mail]).expected(Form::Csv).endpoints(), 2_000);
+    assert_eq!(expected.channels[&channels::MAIL], Fates { silent: 1_000, ..Fates::default() });
+    assert_eq!(
+        Town::plain(3, 1_000, &[channels::SMS, channels::MAIL]).expected(Form::Csv).endpoints(),
+        2_000
+    );
 }
 
 #[test]
 fn behaviour_hangs_on_the_address_in_any_notation() {
     let habits = Habits::default();
     for person in Town::new(1, 300).people() {
-        for device in person.devices.iter().filter(|d| d.channel == Channel::Sms) {
+        for device in person.devices.iter().filter(|d| d.channel == channels::SMS) {
             let digits = &device.address[1..];
             assert_eq!(habits.phone(&device.address), habits.phone(digits));
             assert_eq!(habits.phone(digits), habits.phone(&format!("00{digits}")));

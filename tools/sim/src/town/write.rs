@@ -1,7 +1,9 @@
 //! The town as CSV and as NDJSON, a line at a time.
 
 use super::Town;
-use records::{Channel, Recipient};
+use records::{ChannelNumber, Device, Position, QuietHours, Recipient};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// The header row, in order.
@@ -48,7 +50,7 @@ pub fn write_ndjson(town: &Town, out: &mut impl Write) -> io::Result<u64> {
 
 /// Appends one person's row, with its line end.
 pub fn csv_line(person: &Recipient, line: &mut String) {
-    let addresses = |channel: Channel| {
+    let addresses = |channel: ChannelNumber| {
         let usable = person.devices.iter().filter(|d| d.channel == channel && d.enabled && !d.opted_out);
         usable.map(|device| device.address.as_str()).collect::<Vec<_>>().join(";")
     };
@@ -60,8 +62,8 @@ pub fn csv_line(person: &Recipient, line: &mut String) {
         person.language.as_deref().unwrap_or(""),
         person.time_zone.as_deref().unwrap_or(""),
         &person.groups.join(";"),
-        &addresses(Channel::Sms),
-        &addresses(Channel::Mail),
+        &addresses(channels::SMS),
+        &addresses(channels::MAIL),
         &position.0,
         &position.1,
         attribute("age"),
@@ -87,8 +89,56 @@ fn push_field(field: &str, line: &mut String) {
     line.push('"');
 }
 
+/// A person as the API takes one.
+#[derive(Serialize)]
+struct PersonLine<'a> {
+    id: &'a str,
+    name: &'a str,
+    language: Option<&'a str>,
+    time_zone: Option<&'a str>,
+    groups: &'a [String],
+    devices: Vec<DeviceLine<'a>>,
+    position: Option<Position>,
+    quiet_hours: Option<QuietHours>,
+    participant: bool,
+    attributes: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+struct DeviceLine<'a> {
+    channel: &'static str,
+    address: &'a str,
+    enabled: bool,
+    verified: bool,
+    opted_out: bool,
+}
+
+impl DeviceLine<'_> {
+    fn of(device: &Device) -> DeviceLine<'_> {
+        DeviceLine {
+            channel: channels::name(device.channel),
+            address: &device.address,
+            enabled: device.enabled,
+            verified: device.verified,
+            opted_out: device.opted_out,
+        }
+    }
+}
+
 /// Appends one person's line, with its line end.
 pub fn ndjson_line(person: &Recipient, line: &mut Vec<u8>) {
-    serde_json::to_writer(&mut *line, person).expect("a recipient has string keys, and a vector takes all");
+    let person = PersonLine {
+        id: &person.id,
+        name: &person.name,
+        language: person.language.as_deref(),
+        time_zone: person.time_zone.as_deref(),
+        groups: &person.groups,
+        devices: person.devices.iter().map(DeviceLine::of).collect(),
+        position: person.position,
+        quiet_hours: person.quiet_hours,
+        participant: person.participant,
+        attributes: &person.attributes,
+    };
+    serde_json::to_writer(&mut *line, &person).expect("a recipient has string keys, and a vector takes all");
     line.push(b'\n');
 }

@@ -3,6 +3,7 @@
 mod bans;
 mod docs;
 mod edges;
+mod format;
 mod names;
 mod sizes;
 
@@ -69,6 +70,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>, String> {
     let files = read_all(root)?;
     let mut findings = edges::check(root)?;
     findings.extend(generated(root)?);
+    findings.extend(format::check(root)?);
     for file in &files {
         findings.extend(check(file));
     }

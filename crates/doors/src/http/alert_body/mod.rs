@@ -5,12 +5,11 @@ use super::fields::{Object, list, noted, number, text};
 use super::json::Node;
 use super::problem::{Fields, Kind, Problem};
 use super::texts_body;
+use channels::{Defaults, NoChannel};
 use records::{
-    AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, Channel, Choice, Mode,
+    AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelNumber, Choice, Mode,
     OnUnknown, Priority, Strategy, Terminal, Timestamp,
 };
-use std::str::FromStr;
-use store::import::{Defaults, address};
 
 /// Entries of an audience, and of an exclusion list.
 pub(crate) const AUDIENCE_MAX: usize = 100_000;
@@ -238,6 +237,14 @@ fn constrained_entry(node: Node, at: &str, now: Timestamp, fields: &mut Fields) 
     Some(AudienceEntry { to: to?, strategy, expires })
 }
 
+/// The check of an audience's entry, for who keeps audiences: an area is one that an alert brings.
+///
+/// # Errors
+/// What is wrong with it, in the words that a client would get.
+pub fn check_audience(entry: &str, defaults: &Defaults) -> Result<(), String> {
+    whom(entry, true, defaults).map(|_| ())
+}
+
 /// Looks at the form of an entry; whether its group or person exists is for the engine to say. Gives the form in which an
 /// address is kept, if that is another one.
 pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Option<String>, String> {
@@ -249,7 +256,7 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
     }
     let Some((kind, rest)) = to.split_once(':') else {
         return Err(format!(
-            "{to:?} is not an audience; write all, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS"
+            "{to:?} is not an audience; write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS"
         ));
     };
     if rest.is_empty() {
@@ -258,19 +265,12 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
     match kind {
         "recipient" => Ok(None),
         // A group's name may hold a slash of its own: only a channel that is not built yet is refused here.
-        "group" => match rest.rsplit_once('/').map(|(_, channel)| Channel::from_str(channel)) {
-            Some(Err(reason)) if reason.ends_with("not built yet") => Err(reason),
+        "group" => match rest.rsplit_once('/').map(|(_, channel)| channels::named(channel)) {
+            Some(Err(not_built @ NoChannel::NotBuilt(_))) => Err(not_built.to_string()),
             _ => Ok(None),
         },
         channel => {
-            let channel = Channel::from_str(channel)?;
-            // A country code that is newer than our list of them is not the sender's mistake: the engine's looser form will do. It
-            // knows no edge sites.
-            let looser = |reason: String| match channel {
-                Channel::Edge => Err(reason),
-                _ => engine::checked_address(channel, rest).map_err(|_| reason),
-            };
-            let kept = address(channel, rest, defaults).or_else(looser)?;
+            let (_, kept) = channels::endpoint(channel, rest, defaults)?;
             Ok((kept != rest).then(|| format!("{channel}:{kept}")))
         }
     }
@@ -279,7 +279,7 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
 fn exclude(object: &mut Object, has_area: bool, defaults: &Defaults, fields: &mut Fields) -> Vec<String> {
     let mut entries = object.texts("exclude", AUDIENCE_MAX, ENTRY_CHARS_MAX, fields);
     // To exclude a site that is gone is no mistake that should hold an alert up.
-    let defaults = &defaults.with_any_edge_site();
+    let defaults = &defaults.with_any_name();
     for (index, entry) in entries.iter_mut().enumerate() {
         if let Some(Some(kept)) =
             noted(whom(entry, has_area, defaults), || format!("exclude[{index}]"), fields)
@@ -290,17 +290,17 @@ fn exclude(object: &mut Object, has_area: bool, defaults: &Defaults, fields: &mu
     entries
 }
 
-fn channels(object: &mut Object, fields: &mut Fields) -> Vec<Channel> {
-    let mut channels = Vec::new();
+fn channels(object: &mut Object, fields: &mut Fields) -> Vec<ChannelNumber> {
+    let mut wanted = Vec::new();
     // More names than this cannot be channels that exist, each once.
-    let names = object.texts("channels", 16, 64, fields);
+    let names = object.texts("channels", channels::COUNT.max(16), 64, fields);
     for (index, name) in names.iter().enumerate() {
-        match noted(Channel::from_str(name), || format!("channels[{index}]"), fields) {
-            Some(channel) if !channels.contains(&channel) => channels.push(channel),
+        match noted(channels::number(name), || format!("channels[{index}]"), fields) {
+            Some(channel) if !wanted.contains(&channel) => wanted.push(channel),
             _ => {}
         }
     }
-    channels
+    wanted
 }
 
 fn strategy(node: Node, at: &str, fields: &mut Fields) -> Option<Strategy> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::http::{alert_view, json};
 use proptest::prelude::{Just, prop_assert, prop_assert_eq, prop_oneof, proptest};
-use records::{ChannelTexts, MailText};
+use records::{ChannelTexts, OwnText};
 
 const NOW: Timestamp = Timestamp(1_794_983_200_000_000); // 2026-11-18T06:26:40Z
 
@@ -46,10 +46,10 @@ fn the_example_of_the_contract_is_read_whole() {
     assert_eq!(request.audience[6].strategy, Some(Strategy::FirstReachable));
     assert_eq!(
         request.texts.languages["sv"],
-        ChannelTexts { sms: Some("Brand!".into()), ..ChannelTexts::default() }
+        ChannelTexts { own: [(channels::SMS, OwnText::of_text("Brand!"))].into(), ..ChannelTexts::default() }
     );
-    let mail = MailText { subject: Some("Fire".into()), text: None, html: Some("<p>Fire".into()) };
-    assert_eq!(request.texts.default.mail, Some(mail));
+    let mail = OwnText { subject: Some("Fire".into()), html: Some("<p>Fire".into()), ..OwnText::default() };
+    assert_eq!(request.texts.default.own(channels::MAIL), Some(&mail));
     assert_eq!(request.choices.len(), 2);
     assert!(request.callback.unwrap().xml);
 }
@@ -83,6 +83,7 @@ const WRONG_BODIES: &[(&str, &str, &str)] = &[
     (r#"{"text": "x", "audience": ["group:a/fax"]}"#, "audience[0]", "channel fax is not built yet"),
     (r#"{"text": "x", "audience": ["carrier:123"]}"#, "audience[0]", "\"carrier\" is unknown"),
     (r#"{"text": "x", "audience": ["sms:0701234567"]}"#, "audience[0]", "has no country code"),
+    (r#"{"text": "x", "audience": ["sms:+999123456789"]}"#, "audience[0]", "+999123456789 does not begin with a country code"),
     (r#"{"text": "x", "audience": ["all", "mail:nobody"]}"#, "audience[1]", "is not a mail address"),
     (r#"{"text": "x", "audience": ["area"]}"#, "audience[0]", "has no area"),
     (r#"{"text": "x", "audience": ["all", {"too": "all"}]}"#, "audience[1].too", "did you mean \"to\"?"),
@@ -157,6 +158,54 @@ fn addresses_are_kept_in_one_form() {
 }
 
 #[test]
+fn an_address_gets_the_verdict_that_a_file_of_people_gets() {
+    for (channel, address) in [
+        ("sms", "+999123456789"),
+        ("sms", "+1415555267"),
+        ("sms", "0701234567"),
+        ("sms", "+46 70-123 45 67"),
+        ("mail", "a..b@x.se"),
+        ("mail", "\"a\"@x.se"),
+        ("topic", "@@a"),
+        ("topic", "@lobby"),
+        ("edge", "-a"),
+    ] {
+        let body = serde_json::json!({"text": "x", "audience": [format!("{channel}:{address}")]});
+        let by_alert = read(&body.to_string()).map(|request| request.audience[0].to.clone());
+        let by_alert = by_alert.map_err(|problems| problems[0].1.clone());
+        let person = serde_json::json!({"id": "1", channel: address});
+        let by_json = store::import::from_json(&person, &Defaults::default());
+        let by_json = by_json.map(|person| format!("{channel}:{}", person.devices[0].address));
+        assert_eq!(by_alert, by_json.map_err(|faults| faults[0].reason.clone()), "{channel}:{address}");
+    }
+}
+
+#[test]
+fn texts_take_a_text_for_every_channel_in_every_language() {
+    for channel in channels::ALL {
+        let name = channel.name();
+        let own = [(channel.number(), OwnText::of_text("Out!"))];
+        let body = serde_json::json!({"texts": {name: "Out!", "sv": {name: "Ut!"}}, "audience": ["all"]});
+        let texts = read(&body.to_string()).unwrap().texts;
+        assert_eq!(texts.default.own, own.into(), "{name}");
+        assert_eq!(texts.languages["sv"].own(channel.number()), Some(&OwnText::of_text("Ut!")), "{name}");
+        for (texts, field) in [
+            (serde_json::json!({"swedish!": "x"}), "texts.swedish!"),
+            (serde_json::json!({"sv": {"a_word_like_no_other": "x"}}), "texts.sv.a_word_like_no_other"),
+        ] {
+            let problems =
+                read(&serde_json::json!({"texts": texts, "audience": ["all"]}).to_string()).unwrap_err();
+            assert_eq!(problems[0].0, field);
+            assert!(problems[0].1.contains(name), "{problems:?}");
+        }
+        // What the description of the API says of it is what is read.
+        let takes_objects = channel.schema()["oneOf"].is_array();
+        let body = serde_json::json!({"texts": {name: {"text": "Out!"}}, "audience": ["all"]});
+        assert_eq!(read(&body.to_string()).is_ok(), takes_objects, "{name}");
+    }
+}
+
+#[test]
 fn limits_hold_to_the_entry() {
     let body = |entries: usize| {
         format!(r#"{{"text": "x", "audience": [{}"all"]}}"#, r#""all","#.repeat(entries - 1))
@@ -197,8 +246,9 @@ proptest! {
         let mut request = read(r#"{"text": "x", "audience": ["all"]}"#).unwrap();
         request.headline = headline;
         request.text = Some(text);
-        request.texts.default.sms = sms.clone();
-        request.texts.languages.insert("sv".into(), ChannelTexts { text: Some("hej".into()), mail: Some(MailText { html: sms, subject: Some("s".into()), text: None }), ..ChannelTexts::default() });
+        request.texts.default.own = channels::numbers().filter_map(|channel| Some((channel, OwnText::of_text(sms.clone()?)))).collect();
+        let mail = OwnText { html: sms, subject: Some("s".into()), ..OwnText::default() };
+        request.texts.languages.insert("sv".into(), ChannelTexts { text: Some("hej".into()), own: [(channels::MAIL, mail)].into(), ..ChannelTexts::default() });
         request.audience = audience;
         request.flash = flash;
         request.mode = if drill { Mode::Drill } else { Mode::Live };
@@ -262,7 +312,7 @@ fn an_edge_site_that_is_not_in_the_config_is_told_where_it_is_named() {
     let read = |body: &str, defaults: &Defaults| {
         parse(json::parse(body.as_bytes()).unwrap(), NOW, defaults).map_err(|problem| problem.listed())
     };
-    let known = Defaults::default().with_edge_sites(["north".to_owned(), "east".to_owned()]);
+    let known = Defaults::default().with_names(channels::EDGE, ["north".to_owned(), "east".to_owned()]);
     let body = r#"{"text": "x", "audience": ["edge:north", "edge:west", {"to": "edge:south"}]}"#;
     let problems = read(body, &known).unwrap_err();
     let names: Vec<&str> = problems.iter().map(|(field, _)| field.as_str()).collect();

@@ -281,7 +281,7 @@ fn add_info(said: &mut ChannelTexts, info: &Info) {
     let short = named("CMAMtext").or_else(|| named("CMAMlongtext")).map(|one| one.value.as_str());
     join(&mut said.headline, headline, " / ");
     join(&mut said.text, Some(&body), "\n\n");
-    join(&mut said.sms, short.or(headline), "\n");
+    join(&mut said.own.entry(channels::SMS).or_default().text, short.or(headline), "\n");
 }
 
 /// Adds a part that is not there yet.
@@ -299,13 +299,10 @@ fn join(text: &mut Option<String>, part: Option<&str>, between: &str) {
 
 /// Cuts to what an alert may say; true if something was lost.
 fn cut(said: &mut ChannelTexts) -> bool {
-    let limits = [
-        (&mut said.headline, HEADLINE_CHARS_MAX),
-        (&mut said.text, TEXT_CHARS_MAX),
-        (&mut said.sms, TEXT_CHARS_MAX),
-    ];
+    let general = [(&mut said.headline, HEADLINE_CHARS_MAX), (&mut said.text, TEXT_CHARS_MAX)];
+    let own = said.own.values_mut().map(|own| (&mut own.text, TEXT_CHARS_MAX));
     let mut lost = false;
-    for (text, limit) in limits {
+    for (text, limit) in general.into_iter().chain(own) {
         if let Some(text) = text
             && let Some((at, _)) = text.char_indices().nth(limit)
         {

@@ -91,8 +91,11 @@ fn each_language_has_its_text_and_the_first_is_for_the_rest() {
     let english = &request.texts.languages["en-gb"];
     assert_eq!(english.headline.as_deref(), Some("Flood in the north / Flood in the south"));
     assert_eq!(english.text.as_deref(), Some("The river rises.\n\nGo uphill."), "what both say is said once");
-    assert_eq!(english.sms.as_deref(), Some("Flood. Go uphill now.\nFlood in the south"));
-    assert_eq!(request.texts.languages["zh-hant"].sms.as_deref(), Some("洪水"));
+    assert_eq!(
+        english.own[&channels::SMS].text.as_deref(),
+        Some("Flood. Go uphill now.\nFlood in the south")
+    );
+    assert_eq!(request.texts.languages["zh-hant"].own[&channels::SMS].text.as_deref(), Some("洪水"));
     assert_eq!(request.texts.languages["en"], *english, "who reads en reads en-GB");
     assert_eq!(request.texts.default, request.texts.languages["zh-hant"]);
     assert_eq!(request.headline.as_deref(), Some("洪水"));

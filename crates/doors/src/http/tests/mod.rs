@@ -11,7 +11,7 @@ mod tokens;
 mod web;
 
 use super::*;
-use records::{Channel, Mode, Role, Route, Timestamp};
+use records::{Mode, Role, Route, Timestamp};
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -28,7 +28,7 @@ struct House {
     links: Arc<AnswerLinks>,
     cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     platforms: Arc<ArcSwap<Platforms>>,
-    defaults: Arc<ArcSwap<store::import::Defaults>>,
+    defaults: Arc<ArcSwap<channels::Defaults>>,
     clock: Arc<AtomicI64>,
     admin: String,
     client: Client,
@@ -66,6 +66,7 @@ impl House {
         let ticking = now.clone();
         let clock: Clock = Arc::new(move || Timestamp(ticking.load(Ordering::Relaxed)));
         let parts = engine::Parts {
+            texts: engine::TextCache::default(),
             bus,
             store: store.clone(),
             routes: vec![route("carrier", Mode::Live), route("range", Mode::Drill)],
@@ -79,7 +80,7 @@ impl House {
         let admin = ensure_admin_token(&store, NOW).await.unwrap().unwrap();
         let cap_senders = Arc::new(ArcSwap::from_pointee(Vec::new()));
         let platforms: Arc<ArcSwap<Platforms>> = Arc::default();
-        let defaults: Arc<ArcSwap<store::import::Defaults>> = Arc::default();
+        let defaults: Arc<ArcSwap<channels::Defaults>> = Arc::default();
         let deps = Deps {
             engine: engine.clone(),
             store: store.clone(),
@@ -161,7 +162,7 @@ impl engine::Weigher for One {
 fn route(name: &str, mode: Mode) -> Route {
     Route {
         name: name.to_owned(),
-        channel: Channel::Sms,
+        channel: channels::SMS,
         mode,
         rate: 0.0,
         simulated: mode == Mode::Drill,

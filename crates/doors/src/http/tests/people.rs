@@ -252,7 +252,7 @@ async fn unknown_edge_sites_are_refused_at_the_door_until_a_reload_has_them() {
     let house = House::open().await;
     let knows = |sites: &[&str]| {
         let sites = sites.iter().map(|name| (*name).to_owned());
-        house.defaults.store(Arc::new(store::import::Defaults::default().with_edge_sites(sites)));
+        house.defaults.store(Arc::new(channels::Defaults::default().with_names(channels::EDGE, sites)));
     };
     let device = |site: &str| json!({"devices": [{"channel": "edge", "address": site}]});
     let path = format!("{PEOPLE}/siren");

@@ -8,7 +8,7 @@ use ::smpp::pdu::{Bind, Body, CancelSm, Command, QuerySm, QuerySmResp, ReplaceSm
 use ::smpp::session::Config;
 use bus::embedded::{Fsync, Options};
 use engine::{Engine, Parts, PartySettings, Weigher};
-use records::{Channel, Mode, Party, Route};
+use records::{Mode, Party, Route};
 
 /// Everything is one part.
 struct Plain;
@@ -22,7 +22,7 @@ impl Weigher for Plain {
 fn route() -> Route {
     Route {
         name: "carrier".into(),
-        channel: Channel::Sms,
+        channel: channels::SMS,
         mode: Mode::Live,
         rate: 100.0,
         simulated: false,
@@ -54,6 +54,7 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
     };
     let clock: Clock = Arc::new(|| AT);
     let parts = Parts {
+        texts: engine::TextCache::default(),
         bus: Arc::clone(&bus),
         store,
         routes: vec![route()],

@@ -10,7 +10,7 @@ mod tests;
 use super::Mail;
 use super::tag::{Recipient, TagKind};
 use mail_parser::{Message, MessageParser, MimeHeaders};
-use records::{Channel, Inbound, Outcome, Receipt, ReceiptState, Timestamp, mail_key};
+use records::{Inbound, Outcome, Receipt, ReceiptState, Timestamp, mail_key};
 
 /// Of what a mail system says so many octets are kept.
 pub const REASON_OCTETS_MAX: usize = 500;
@@ -47,7 +47,7 @@ fn read_for(message: &Message<'_>, mail: &Mail, recipient: &Recipient, at: Times
             Some(why) => Reading::Ignored(why),
             None => Reading::Outcome(Outcome::Inbound(Inbound {
                 octets: None,
-                channel: Channel::Mail,
+                channel: channels::MAIL,
                 route: String::new(),
                 from: author(message, &mail.from),
                 to: recipient.address.clone(),

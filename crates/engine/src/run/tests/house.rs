@@ -5,8 +5,8 @@ use crate::run::{Engine, GATEWAYS};
 use crate::shared::Node;
 use crate::testing::{request, route};
 use records::{
-    Account, Alert, AlertNo, AlertRequest, AttemptRef, AttemptResult, Body, Channel, Device, EndpointNo,
-    Entry, Intent, Lane, NodeHealth, NotTried, Origin, Outcome, Receipt, ReceiptState, Recipient, Route,
+    Account, Alert, AlertNo, AlertRequest, AttemptRef, AttemptResult, Body, Device, EndpointNo, Entry,
+    Intent, Lane, NodeHealth, NotTried, Origin, Outcome, Receipt, ReceiptState, Recipient, Route,
     RouteHealth, Segment, Timestamp, encode_outcomes, health_key, segment_topic,
 };
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ pub struct House {
     pub bus: Arc<dyn bus::Bus>,
     pub store: store::SharedStore,
     pub clock: Arc<AtomicI64>,
-    routes: Vec<Route>,
+    pub routes: Vec<Route>,
 }
 
 struct OneUnit;
@@ -47,8 +47,9 @@ pub fn parts(
     clock: Arc<AtomicI64>,
 ) -> (Parts, Vec<Route>) {
     let routes =
-        vec![route("sms", Channel::Sms, |_| {}), route("mail", Channel::Mail, |r| r.receipts = false)];
+        vec![route("sms", channels::SMS, |_| {}), route("mail", channels::MAIL, |r| r.receipts = false)];
     let parts = Parts {
+        texts: crate::TextCache::default(),
         bus,
         store,
         routes: routes.clone(),
@@ -208,10 +209,7 @@ async fn serve(
             for entry in &segment.entries {
                 let text = match segment.body(entry).unwrap() {
                     Body::Short(short) => format!("{:?}", short.text),
-                    Body::Sms { text }
-                    | Body::Mail { text, .. }
-                    | Body::Topic { text }
-                    | Body::Edge { text } => text.clone(),
+                    Body::Content(content) => content.text.clone(),
                 };
                 sent.lock().unwrap().push((entry.address.clone(), text));
                 batch.extend(answer(&segment, entry));
@@ -291,7 +289,7 @@ pub fn draft(request: AlertRequest) -> Draft {
 pub fn person(id: &str, addresses: &[&str]) -> Recipient {
     let device = |text: &&str| {
         let (channel, address) = text.split_once(':').unwrap();
-        let channel = channel.parse().unwrap();
+        let channel = channels::number(channel).unwrap();
         Device { channel, address: address.to_owned(), enabled: true, verified: true, opted_out: false }
     };
     Recipient {

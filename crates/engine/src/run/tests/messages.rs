@@ -147,7 +147,7 @@ async fn what_nobody_takes_and_what_comes_too_late_is_refused(ground: Ground) {
     let named = Message { route: Some("none".into()), ..message("+461") };
     let late = Message { expires: START, ..message("+462") };
     let out = message("+463");
-    let sms = records::Channel::Sms;
+    let sms = channels::SMS;
     house.store.set_opt_out(Account::DEFAULT, sms, "+463", true, START).await.unwrap();
     let ids = accept(&house, &[named, late, out]).await;
     until(&house, ids[0], FateState::Rejected).await;

@@ -46,7 +46,7 @@ async fn duplicates_are_merged_and_every_exclusion_keeps_its_reason(ground: Grou
         off,
     ];
     house.people(people).await;
-    let stopped = records::Channel::Sms;
+    let stopped = channels::SMS;
     house.store.set_opt_out(Account::DEFAULT, stopped, "+46700000002", true, house.now()).await.unwrap();
     let _carrier = house.carrier(accepted);
     let submitted = house.submit(|_| {}).await;
@@ -105,7 +105,7 @@ async fn receipts_and_answers_find_their_delivery(ground: Ground) {
             1 => out.push(receipt(segment, entry, ReceiptState::Failed)),
             _ => out.push(Outcome::Inbound(Inbound {
                 octets: None,
-                channel: records::Channel::Sms,
+                channel: channels::SMS,
                 route: segment.route.clone(),
                 from: entry.address.clone(),
                 to: "12345".into(),
@@ -289,6 +289,51 @@ async fn who_does_not_answer_in_time_is_called_on_the_next_device(ground: Ground
     assert_eq!((report.counts.answered, report.counts.excluded), (1, 1));
     assert!(carrier.addresses().contains(&"a@b.se".to_owned()));
     assert!(!carrier.addresses().contains(&"b@b.se".to_owned()));
+}
+
+async fn the_texts_of_an_alert_are_compiled_once(ground: Ground) {
+    let house = ground.house().await;
+    let mut anna = person("anna", &["sms:+46700000001", "mail:a@b.se"]);
+    anna.name = "Anna".into();
+    house.people(vec![anna]).await;
+    let _carrier = house.carrier(accepted);
+    let submitted = house
+        .submit(|request| {
+            request.text = Some("Hi {{name}}".into());
+            request.require_answer = true;
+        })
+        .await;
+    house.until(&submitted.alert, |report| report.counts.accepted == 2).await;
+    for _ in 0..3 {
+        let question = house.engine.question(submitted.alert.no, EndpointNo(0)).await.unwrap();
+        assert_eq!(question.text, "Hi Anna");
+    }
+    assert_eq!(house.engine.inner.parts.texts.compiled(), 1, "checked, solved, dispatched and shown");
+}
+
+async fn a_drill_is_marked_in_the_language_of_the_person(ground: Ground) {
+    let house = ground.house().await;
+    let mut anna = person("anna", &["sms:+46700000001"]);
+    anna.language = Some("de-AT".into());
+    house.people(vec![anna]).await;
+    let mut routes = house.routes.clone();
+    routes.iter_mut().for_each(|route| route.mode = records::Mode::Drill);
+    house.engine.change_routes(routes).await.unwrap();
+    let carrier = house.carrier(accepted);
+    let submitted = house
+        .submit(|request| {
+            request.mode = records::Mode::Drill;
+            request.text = Some("Probe".into());
+        })
+        .await;
+    house.until(&submitted.alert, |report| report.counts.accepted == 1).await;
+    let texts: Vec<String> = carrier.sent.lock().unwrap().iter().map(|(_, text)| text.clone()).collect();
+    assert_eq!(texts, ["[ÜBUNG] Probe"]);
+    let question = house.engine.question(submitted.alert.no, EndpointNo(0)).await.unwrap();
+    assert_eq!(
+        (question.drill, question.language, question.text.as_str()),
+        (Some("ÜBUNG"), None, "[ÜBUNG] Probe")
+    );
 }
 
 async fn a_request_that_cannot_be_carried_out_is_refused_field_by_field(ground: Ground) {
@@ -477,6 +522,8 @@ over_both!(
     what_a_process_says_of_an_attempt_that_another_had_begun_is_void,
     the_next_device_is_tried_when_the_first_fails_and_spared_when_it_delivers,
     who_does_not_answer_in_time_is_called_on_the_next_device,
+    the_texts_of_an_alert_are_compiled_once,
+    a_drill_is_marked_in_the_language_of_the_person,
     a_request_that_cannot_be_carried_out_is_refused_field_by_field,
     what_could_not_be_solved_is_tried_again_after_a_minute,
     what_could_not_be_solved_expires,

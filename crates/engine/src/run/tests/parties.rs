@@ -40,7 +40,7 @@ fn keywords() -> Keywords {
 
 async fn says(house: &House, from: &str, to: &str, text: &str) {
     let inbound = Inbound {
-        channel: records::Channel::Sms,
+        channel: channels::SMS,
         route: "sms".into(),
         from: from.into(),
         to: to.into(),

@@ -2,7 +2,7 @@
 
 use super::ground::{Ground, over_both};
 use super::house::{House, START, accepted, all_of, crowd, receipt};
-use records::{Channel, Inbound, Outcome, ReceiptState, Segment};
+use records::{Inbound, Outcome, ReceiptState, Segment};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ async fn the_report_after_a_start_is_the_one_before(ground: Ground) {
 fn reply(from: &str) -> Outcome {
     Outcome::Inbound(Inbound {
         octets: None,
-        channel: Channel::Sms,
+        channel: channels::SMS,
         route: "sms".into(),
         from: from.into(),
         to: "71700".into(),

@@ -53,7 +53,7 @@ pub(crate) fn segment(alert: u64, lane: Lane, first: u32, units: &[u8]) -> Segme
         answer: false,
         choices: Vec::new(),
         emergency: false,
-        bodies: vec![Arc::new(Body::Sms { text: String::new() })],
+        bodies: vec![Arc::new(Body::of_text(""))],
         entries: entries.collect(),
     }
 }

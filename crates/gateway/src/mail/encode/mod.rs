@@ -9,7 +9,7 @@ mod tests;
 use super::tag::{Purpose, Tags};
 use answering::Ways;
 use mail_builder::headers::date::Date;
-use records::{Body, Entry, Segment, Timestamp};
+use records::{Body, Content, Entry, Segment, Timestamp};
 use rustc_hash::FxHashMap;
 use smtp::client::Transaction;
 use smtp::path::Path;
@@ -102,14 +102,14 @@ impl Letterhead {
     }
 
     fn template(&self, segment: &Segment, entry: &Entry, link: bool) -> Result<Template, CannotCompose> {
-        let Some(Body::Mail { subject, text, html }) = segment.body(entry) else {
+        let Some(Body::Content(Content { subject, text, html, .. })) = segment.body(entry) else {
             let text = format!("entry {} of the segment has no mail to send", entry.endpoint.0);
             return Err(CannotCompose { code: "local:body", text });
         };
         let reply = segment.answer && self.door_domain.is_some();
         Ok(Template::new(&Source {
             from: (segment.sender.as_deref().or(self.from_name.as_deref()), self.from.as_str()),
-            subject,
+            subject: subject.as_deref().unwrap_or_default(),
             text,
             html: html.as_deref(),
             ways: Ways { link, reply },

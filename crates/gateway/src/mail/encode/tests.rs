@@ -48,7 +48,8 @@ fn entry(endpoint: u32, address: &str) -> Entry {
 }
 
 fn mail(subject: &str, text: &str, html: Option<&str>) -> Body {
-    Body::Mail { subject: subject.to_owned(), text: text.to_owned(), html: html.map(str::to_owned) }
+    let html = html.map(str::to_owned);
+    Body::Content(Content { subject: Some(subject.to_owned()), html, ..Content::of_text(text) })
 }
 
 /// 2026-11-21T20:31:00Z.
@@ -230,7 +231,7 @@ fn an_entry_that_cannot_be_a_mail_is_refused_with_its_reason() {
         Err("local:address")
     );
     assert_eq!(with(&|s| s.entries[0].body = 9), Err("local:body"));
-    assert_eq!(code(segment(Body::Sms { text: "short".to_owned() })), Err("local:body"));
+    assert_eq!(code(segment(Body::Short(Box::default()))), Err("local:body"));
     assert_eq!(
         code(segment(mail("s", &"å".repeat(800_000), Some(&"å".repeat(800_000))))),
         Err("local:too-large")

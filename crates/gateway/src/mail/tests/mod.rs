@@ -12,8 +12,8 @@ use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use net::Cores;
 use records::{
-    AlertId, AlertNo, AttemptResult, Body, EndpointNo, Entry, Lane, NotTried, OUTCOMES, Outcome, ROUTES,
-    RouteHealth, Segment, Timestamp, decode_outcomes, mail_key, segment_topic,
+    AlertId, AlertNo, AttemptResult, Body, Content, EndpointNo, Entry, Lane, NotTried, OUTCOMES, Outcome,
+    ROUTES, RouteHealth, Segment, Timestamp, decode_outcomes, mail_key, segment_topic,
 };
 use server::{Manners, Server, certificate};
 
@@ -145,11 +145,10 @@ fn segment(names: &[String]) -> Segment {
         answer: true,
         choices: Vec::new(),
         emergency: false,
-        bodies: vec![Arc::new(Body::Mail {
-            subject: "Storm".to_owned(),
-            text: ".Stay in".to_owned(),
-            html: None,
-        })],
+        bodies: vec![Arc::new(Body::Content(Content {
+            subject: Some("Storm".to_owned()),
+            ..Content::of_text(".Stay in")
+        }))],
         entries: names.iter().enumerate().map(entry).collect(),
     }
 }

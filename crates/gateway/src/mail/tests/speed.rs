@@ -96,11 +96,10 @@ async fn a_route_against_a_bare_sink() {
             for entry in &mut segment.entries {
                 entry.endpoint.0 += (number * SEGMENT) as u32;
             }
-            segment.bodies = vec![Arc::new(Body::Mail {
-                subject: "Storm".into(),
-                text: "Stay in. ".repeat(50),
-                html: None,
-            })];
+            segment.bodies = vec![Arc::new(Body::Content(Content {
+                subject: Some("Storm".into()),
+                ..Content::of_text("Stay in. ".repeat(50))
+            }))];
             house.append(&segment).await;
         }
         let begun = Instant::now();

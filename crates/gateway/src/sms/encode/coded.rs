@@ -64,14 +64,11 @@ impl<'a> Coded<'a> {
         buffer: &'a mut Vec<u8>,
     ) -> Result<Coded<'a>, Unsendable> {
         match body {
-            Body::Sms { text } => {
-                let (coding, shift) = encode_text(text, flash.then_some(0), script, buffer);
+            Body::Content(content) => {
+                let (coding, shift) = encode_text(&content.text, flash.then_some(0), script, buffer);
                 Ok(Coded { octets: buffer, coding, shift, cut: Cut::By(script.concat), udh: &[] })
             }
             Body::Short(short) => Ok(Coded::of_short(short, flash, script, buffer)),
-            Body::Mail { .. } | Body::Topic { .. } | Body::Edge { .. } => {
-                Err(Unsendable { code: "sms:body", text: "the body is not a short message".to_owned() })
-            }
         }
     }
 

@@ -169,9 +169,10 @@ impl ChannelEncoder for SmsEncoder {
                 Some(Ok(encoded)) => encoded.ends.len(),
                 _ => 1,
             },
-            Some(Body::Sms { text }) => coded::parts_of_text(text, segment.flash.then_some(0), self.script()),
+            Some(Body::Content(content)) => {
+                coded::parts_of_text(&content.text, segment.flash.then_some(0), self.script())
+            }
             Some(Body::Short(short)) => coded::parts_of_short(short, segment.flash, self.script()),
-            Some(Body::Mail { .. } | Body::Topic { .. } | Body::Edge { .. }) => 1,
         };
         // What has more cannot be sent, and is refused as a whole.
         u8::try_from(parts).ok().filter(|&parts| usize::from(parts) <= PARTS_MAX).unwrap_or(1)

@@ -2,7 +2,7 @@
 
 use super::smsc::Delivery;
 use super::*;
-use records::{Channel, Inbound, InboundOctets};
+use records::{Inbound, InboundOctets};
 use smpp::pdu::esm_class::UDHI;
 use smpp::text::Charset;
 use smpp::text::udh::concat8;
@@ -48,7 +48,7 @@ async fn a_message_from_a_person_is_on_record_before_it_is_answered() {
         .map(|inbound| (inbound.from.as_str(), inbound.to.as_str(), inbound.text.as_str()))
         .collect();
     assert_eq!(said, ["1", "2", "I am safe"].map(|text| ("+46701234567", "72456", text)));
-    assert!(inbound.iter().all(|inbound| inbound.channel == Channel::Sms && inbound.route == ROUTE));
+    assert!(inbound.iter().all(|inbound| inbound.channel == channels::SMS && inbound.route == ROUTE));
     wait_for("answered", || smsc.delivered().len() == 3).await;
     running.stop().await;
 }

@@ -161,7 +161,7 @@ fn segment(alert: u64, lane: Lane, first: u32, count: u32, text: &str) -> Segmen
         receipt: true,
         answer: false,
         emergency: lane == Lane::Emergency,
-        bodies: vec![Arc::new(Body::Sms { text: text.to_owned() })],
+        bodies: vec![Arc::new(Body::of_text(text))],
         choices: Vec::new(),
         entries: (first..first + count).map(entry).collect(),
     }

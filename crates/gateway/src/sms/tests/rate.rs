@@ -34,7 +34,7 @@ async fn the_rate_holds_over_sessions_long_messages_and_a_restart_and_is_reached
     let writes = witnessed(&mut house);
     let mut segment = segment(1, Lane::Routine, 0, 250, "hello");
     for entry in segment.entries.iter_mut().step_by(10) {
-        entry.own = Some(Box::new(Body::Sms { text: "long ".repeat(50) }));
+        entry.own = Some(Box::new(Body::of_text("long ".repeat(50))));
     }
     house.append(&segment).await;
     let route = || SmsRoute { sessions: 3, rate: RATE as f64, ..route(&smsc) };

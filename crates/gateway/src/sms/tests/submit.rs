@@ -68,7 +68,7 @@ async fn what_cannot_be_sent_is_refused_without_troubling_the_carrier() {
     let mut segment = segment(1, Lane::Routine, 0, 4, "hello");
     segment.entries[0].address = "anna@example.org".to_owned();
     segment.entries[1].body = 7;
-    segment.entries[2].own = Some(Box::new(Body::Sms { text: "x".repeat(50_000) }));
+    segment.entries[2].own = Some(Box::new(Body::of_text("x".repeat(50_000))));
     house.append(&segment).await;
     let running = run(route(&smsc), &house);
     let ended = house.until_ended(4).await;
@@ -92,7 +92,7 @@ async fn long_messages_arrive_whole_in_every_alphabet_and_way_of_cutting() {
         let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
         let mut segment = segment(1, Lane::Emergency, 0, 3, "hello");
         for (entry, text) in segment.entries.iter_mut().zip(&texts) {
-            entry.own = Some(Box::new(Body::Sms { text: text.clone() }));
+            entry.own = Some(Box::new(Body::of_text(text.clone())));
         }
         house.append(&segment).await;
         // A window narrower than a message.

@@ -111,7 +111,7 @@ async fn an_alert_is_published_to_each_topic_once_however_often_it_is_tried() {
     let house = House::new();
     let running = start(route(), &house.context).unwrap();
     let text = "The dam has burst.\nGo up the hill at once!";
-    let body = Body::Topic { text: text.to_owned() };
+    let body = Body::of_text(text);
     house.append(&segment(&[(1, 1, "lobby"), (2, 1, "gate \u{e5}")], body.clone())).await;
     let ended = house.until_ended(2).await;
     assert_eq!(ended, BTreeMap::from([((1, 1), accepted("0")), ((2, 1), accepted("0"))]));
@@ -129,8 +129,8 @@ async fn an_alert_is_published_to_each_topic_once_however_often_it_is_tried() {
 async fn what_cannot_be_published_is_refused_for_good() {
     let house = House::new();
     let running = start(route(), &house.context).unwrap();
-    house.append(&segment(&[(1, 1, "lobby")], Body::Sms { text: "for phones".to_owned() })).await;
-    house.append(&segment(&[(2, 1, "lobby")], Body::Topic { text: " \n ".to_owned() })).await;
+    house.append(&segment(&[(1, 1, "lobby")], Body::Short(Box::default()))).await;
+    house.append(&segment(&[(2, 1, "lobby")], Body::of_text(" \n "))).await;
     for result in house.until_ended(2).await.values() {
         assert!(matches!(result, AttemptResult::Refused { permanent: true, .. }), "{result:?}");
     }

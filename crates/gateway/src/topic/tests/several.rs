@@ -29,7 +29,7 @@ async fn append_all(house: &House) {
         let entries: Vec<(u32, u8, &str)> = (first..first + TOGETHER)
             .map(|entry| (entry, 1, names[entry as usize % names.len()].as_str()))
             .collect();
-        house.append(&segment(&entries, Body::Topic { text: "Go up the hill".to_owned() })).await;
+        house.append(&segment(&entries, Body::of_text("Go up the hill"))).await;
     }
 }
 

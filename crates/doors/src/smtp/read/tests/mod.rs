@@ -156,7 +156,7 @@ fn a_reply_is_the_answer_of_its_delivery() {
         read_one(TagKind::Answers, "anna@people.test", text),
         Reading::Outcome(Outcome::Inbound(Inbound {
             octets: None,
-            channel: Channel::Mail,
+            channel: channels::MAIL,
             route: String::new(),
             from: "Anna@People.test".to_owned(),
             to: "answers+7.42@in.test".to_owned(),

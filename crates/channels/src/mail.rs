@@ -1,0 +1,59 @@
+//! Mail, by SMTP.
+
+use crate::content::{self, Part};
+use crate::{Address, Channel, Defaults, MAIL, Traits, addr_spec};
+use records::{AlertNo, AlertRequest, ChannelNumber, Content, EndpointNo, mail_key};
+
+/// Characters of a subject that is made from a text (RFC 5322, 2.1.1).
+const SUBJECT_CHARS_MAX: usize = 78;
+
+/// Mail.
+pub(crate) struct Mail;
+
+impl Channel for Mail {
+    fn number(&self) -> ChannelNumber {
+        MAIL
+    }
+    fn name(&self) -> &'static str {
+        "mail"
+    }
+    fn example(&self) -> &'static str {
+        "name@example.org"
+    }
+    fn form(&self) -> &'static str {
+        "a mail address"
+    }
+    fn address(&self, text: &str, _: &Defaults) -> Result<Address, String> {
+        addr_spec::mail(text)
+    }
+    fn content(&self, request: &AlertRequest, language: Option<&str>) -> Option<Content> {
+        let text = content::text(request, language, MAIL)?;
+        let texts = content::texts(request, language)?;
+        let own = texts.own(MAIL);
+        let headline = texts.headline.as_ref().or(request.headline.as_ref());
+        let links: String = request.resources.iter().map(|link| format!("\n{link}")).collect();
+        Some(Content {
+            subject: own.and_then(|own| own.subject.as_ref()).or(headline).cloned(),
+            text: format!("{text}{links}"),
+            html: own.and_then(|own| own.html.clone()),
+            spoken: None,
+        })
+    }
+    /// A mail without a subject has the first line of its text.
+    fn complete(&self, content: &mut Content) {
+        if content.subject.is_none() {
+            let line = content.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            content.subject = Some(line.trim().chars().take(SUBJECT_CHARS_MAX).collect());
+        }
+    }
+    fn traits(&self) -> Traits {
+        Traits { replies: true, reply_link: true, opt_out: true, mark_last: true, ..Traits::default() }
+    }
+    fn parts(&self) -> &'static [Part] {
+        &[Part::Subject, Part::Text, Part::Html]
+    }
+    /// A mail has no id that a bounce would repeat: its envelope sender names the delivery.
+    fn own_key(&self, alert: AlertNo, endpoint: EndpointNo) -> Option<u64> {
+        Some(mail_key(alert, endpoint))
+    }
+}

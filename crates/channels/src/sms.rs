@@ -1,0 +1,31 @@
+//! Short messages, by SMPP.
+
+use crate::{Address, Channel, Defaults, SMS, Traits, phone};
+use records::ChannelNumber;
+
+/// Short messages.
+pub(crate) struct Sms;
+
+impl Channel for Sms {
+    fn number(&self) -> ChannelNumber {
+        SMS
+    }
+    fn name(&self) -> &'static str {
+        "sms"
+    }
+    fn example(&self) -> &'static str {
+        "+46701234567"
+    }
+    fn form(&self) -> &'static str {
+        "a number in E.164 form"
+    }
+    fn address(&self, text: &str, defaults: &Defaults) -> Result<Address, String> {
+        phone::phone(text, defaults)
+    }
+    fn check_prefix(&self, prefix: &str) -> Result<(), String> {
+        phone::check_prefix(prefix)
+    }
+    fn traits(&self) -> Traits {
+        Traits { receipts: true, replies: true, choices_line: true, opt_out: true, ..Traits::default() }
+    }
+}
