@@ -11,6 +11,8 @@
 //! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`edge`]: files for sites, by paced UDP. [`notice`]: callbacks, by HTTP.
 
 pub mod cluster;
+#[cfg(test)]
+mod conformance;
 pub mod context;
 pub mod dispatcher;
 pub mod documents;

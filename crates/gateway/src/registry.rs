@@ -12,6 +12,8 @@ use futures_util::future::BoxFuture;
 use records::{Body, ChannelNumber};
 use settings::{AnySection, Section, SectionType};
 
+#[cfg(test)]
+use crate::conformance::FarEnd;
 use crate::context::{GatewayContext, Problem, Running};
 use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Changed, RouteSessions, RouteSettings};
@@ -57,6 +59,10 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
     fn simulate(_options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
         None
     }
+
+    /// Starts the far end of the conformance checks.
+    #[cfg(test)]
+    fn far_end() -> BoxFuture<'static, Box<dyn FarEnd>>;
 
     /// The cost of one message of the route's rate, at least 1: its parts.
     fn units(_settings: &SettingsOf<Self>, _body: &Body) -> u32 {
@@ -119,6 +125,10 @@ pub trait Gateway: Send + Sync {
         &self,
         options: SimulatorOptions,
     ) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>>;
+
+    /// Starts the far end of the conformance checks.
+    #[cfg(test)]
+    fn far_end(&self) -> BoxFuture<'static, Box<dyn FarEnd>>;
 }
 
 /// The people and the way back of a simulator.
@@ -202,6 +212,11 @@ impl<G: ChannelGateway> Gateway for G {
         options: SimulatorOptions,
     ) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
         G::simulate(options)
+    }
+
+    #[cfg(test)]
+    fn far_end(&self) -> BoxFuture<'static, Box<dyn FarEnd>> {
+        G::far_end()
     }
 }
 

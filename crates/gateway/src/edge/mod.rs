@@ -13,6 +13,8 @@
 
 pub mod bundle;
 mod config;
+#[cfg(test)]
+mod conformance;
 mod keys;
 mod outcome;
 mod push;
@@ -24,6 +26,8 @@ pub use config::{EdgeRoute, EdgeSite, PUSHES_MAX, site_problems};
 pub use keys::{EdgeKeys, EdgeSites};
 pub use signing::read_signing_key;
 
+#[cfg(test)]
+use crate::conformance::FarEnd;
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::ChannelGateway;
@@ -32,6 +36,8 @@ use crate::route_loop::{self, Checked, RouteSessions, Step};
 use crate::surroundings::Surroundings;
 use crate::worker::Worker;
 use bus::BusError;
+#[cfg(test)]
+use futures_util::future::BoxFuture;
 use push::Push;
 use records::{AttemptResult, ChannelNumber, Entry, Lane, NotTried, Segment, Timestamp};
 use std::path::PathBuf;
@@ -96,6 +102,11 @@ impl ChannelGateway for Edge {
 
     fn settings(common: &RouteKeys, keys: &EdgeKeys, around: &Surroundings) -> Result<EdgeRoute, Problem> {
         keys.route(common, around)
+    }
+
+    #[cfg(test)]
+    fn far_end() -> BoxFuture<'static, Box<dyn FarEnd>> {
+        Box::pin(async { Box::new(conformance::Sites::start()) as Box<dyn FarEnd> })
     }
 }
 
@@ -213,8 +224,8 @@ impl Depot {
                 () = stop.wait() => {}
             }
         }
-        for job in self.waiting.drain(..).flatten() {
-            self.dispatcher.whole(&job, &AttemptResult::NotTried { why: NotTried::Closing });
+        for job in std::mem::take(&mut self.waiting).into_iter().flatten() {
+            self.end_unbegun(&job, NotTried::Closing);
         }
         // They see the stop as well.
         while self.pushes.join_next().await.is_some() {}
@@ -251,14 +262,18 @@ impl Depot {
 
     /// Puts together what gets the same bundle.
     fn sort(&mut self, jobs: Vec<EdgeJob>) {
-        let now = Instant::now();
-        self.limit.wrote(jobs.len(), now, now);
         for job in jobs {
             match self.waiting.iter_mut().find(|others| is_same(&others[0], &job)) {
                 Some(others) => others.push(job),
                 None => self.waiting.push(vec![job]),
             }
         }
+    }
+
+    /// Nothing of it was pushed, and nothing will be.
+    fn end_unbegun(&self, job: &EdgeJob, why: NotTried) {
+        self.limit.unused();
+        self.dispatcher.whole(job, &AttemptResult::NotTried { why });
     }
 
     /// Begins as many pushes as may be under way, emergencies first.
@@ -269,9 +284,12 @@ impl Depot {
         {
             let jobs = self.waiting.remove(0);
             if let Some(why) = self.dispatcher.refusal(&jobs[0]) {
-                jobs.iter().for_each(|job| self.dispatcher.whole(job, &AttemptResult::NotTried { why }));
+                jobs.iter().for_each(|job| self.end_unbegun(job, why));
                 continue;
             }
+            // The limit counts copies by the moment in which their push begins, however long they waited for it.
+            let now = Instant::now();
+            self.limit.wrote(jobs.len(), now, now);
             self.begun += 1;
             let signing = Arc::clone(&self.config.borrow());
             let push = Push {

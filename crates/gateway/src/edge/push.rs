@@ -167,10 +167,6 @@ impl Push {
             "a bundle is pushed"
         );
         let (tell, mut told) = unbounded_channel();
-        let before = Instant::now();
-        if let Some(write_observer) = &self.context.write_observer {
-            write_observer(&self.signing.route.name, options.sites.len(), before, Instant::now());
-        }
         let mut sending = std::pin::pin!(cast::push::send(options, tell));
         let mut stop = self.stop.clone();
         let failed = loop {

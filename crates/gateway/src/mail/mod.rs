@@ -11,6 +11,8 @@
 //! ```
 
 pub mod config;
+#[cfg(test)]
+mod conformance;
 pub mod encode;
 mod keys;
 mod outcome;
@@ -25,6 +27,8 @@ pub use keys::{MailKeys, ReplyDomain};
 pub use smtp::client::{Timeouts, Tls};
 pub use tag::{Purpose, Tags};
 
+#[cfg(test)]
+use crate::conformance::FarEnd;
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
 use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
@@ -89,6 +93,11 @@ impl ChannelGateway for Mail {
         Some(Box::pin(async {
             Ok(Box::new(sim::mailbox::Mailbox::start(options).await?) as Box<dyn Simulator>)
         }))
+    }
+
+    #[cfg(test)]
+    fn far_end() -> BoxFuture<'static, Box<dyn FarEnd>> {
+        Box::pin(async { Box::new(conformance::Relay::start().await) as Box<dyn FarEnd> })
     }
 }
 

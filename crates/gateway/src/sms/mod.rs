@@ -14,6 +14,8 @@
 
 mod carrier;
 pub mod config;
+#[cfg(test)]
+mod conformance;
 mod encode;
 mod fleet;
 mod flight;
@@ -41,6 +43,8 @@ pub use config::SmsRoute;
 pub use encode::{Prepared, SmsEncoder, parts, parts_of_short};
 pub use keys::{CharsetWords, SmsKeys, VersionWords};
 
+#[cfg(test)]
+use crate::conformance::FarEnd;
 use crate::context::{GatewayContext, Problem, Running};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
 use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
@@ -86,6 +90,11 @@ impl ChannelGateway for Sms {
             Body::Content(content) => parts(settings, &content.text),
             Body::Short(short) => parts_of_short(settings, short),
         }
+    }
+
+    #[cfg(test)]
+    fn far_end() -> BoxFuture<'static, Box<dyn FarEnd>> {
+        Box::pin(async { Box::new(conformance::Carrier::start().await) as Box<dyn FarEnd> })
     }
 }
 

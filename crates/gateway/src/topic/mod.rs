@@ -8,6 +8,8 @@
 //! ```
 
 mod config;
+#[cfg(test)]
+mod conformance;
 mod encode;
 mod keys;
 mod publish;
@@ -17,6 +19,8 @@ mod tests;
 pub use config::TopicRoute;
 pub use keys::{TextTopics, TopicKeys};
 
+#[cfg(test)]
+use crate::conformance::FarEnd;
 use crate::context::{GatewayContext, Problem, Running, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::ChannelGateway;
@@ -25,6 +29,8 @@ use crate::route_loop::{self, Checked, RouteSessions, Step};
 use crate::surroundings::Surroundings;
 use crate::worker::Worker;
 use bus::BusError;
+#[cfg(test)]
+use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
 use publish::Topics;
 use records::{AttemptResult, ChannelNumber, Entry, Segment};
@@ -70,6 +76,11 @@ impl ChannelGateway for Text {
 
     fn settings(common: &RouteKeys, keys: &TopicKeys, around: &Surroundings) -> Result<TopicRoute, Problem> {
         keys.route(common, around)
+    }
+
+    #[cfg(test)]
+    fn far_end() -> BoxFuture<'static, Box<dyn FarEnd>> {
+        Box::pin(async { Box::new(conformance::Readers::default()) as Box<dyn FarEnd> })
     }
 }
 

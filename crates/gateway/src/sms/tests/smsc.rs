@@ -58,7 +58,7 @@ pub struct Delivery {
 
 type Script = Box<dyn FnMut(usize, &Submitted) -> Reply + Send>;
 
-struct Cluster {
+struct State {
     script: Script,
     submitted: Vec<Submitted>,
     deliveries: VecDeque<Delivery>,
@@ -77,7 +77,7 @@ struct Cluster {
 /// A handle on it.
 #[derive(Clone)]
 pub struct Smsc {
-    shared: Arc<Mutex<Cluster>>,
+    shared: Arc<Mutex<State>>,
     pub changed: Arc<Notify>,
     cut: watch::Sender<u32>,
     release: watch::Sender<bool>,
@@ -97,7 +97,7 @@ impl Smsc {
     ) -> Smsc {
         let listener = Listener::bind("127.0.0.1:0", 100).await.unwrap();
         let address = listener.address().unwrap().to_string();
-        let shared = Cluster {
+        let shared = State {
             script: Box::new(script),
             submitted: Vec::new(),
             deliveries: VecDeque::new(),
