@@ -14,6 +14,7 @@ use records::{AttemptRef, AttemptResult, Entry, Lane, Outcome, Segment, Timestam
 use settings::section;
 
 use super::{FarEnd, Manner, Message, checks};
+use crate::cluster::{RateShareView, Share};
 use crate::context::{GatewayContext, Problem, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::{AnyRoute, ChannelGateway};
@@ -150,7 +151,30 @@ impl ChannelEncoder for MemoryEncoder {
     }
 }
 
+/// Takes no share: each process has the whole rate.
+struct Unshared {
+    dispatcher: Arc<RouteDispatcher<MemoryEncoder>>,
+    rate: f64,
+}
+
+impl RateHolder for Unshared {
+    fn share(&self, _: Arc<Share>, _: Instant) {}
+
+    fn view(&self, now: Instant) -> RateShareView {
+        RateShareView { rate: self.rate, begins: Some(now) }
+    }
+
+    fn set_rate(&self, agreed: f64) -> f64 {
+        agreed
+    }
+
+    fn has_work(&self) -> bool {
+        self.dispatcher.has_work()
+    }
+}
+
 struct MemorySessions<const FAULT: u8> {
+    unshared: Arc<Unshared>,
     limit: Arc<RouteLimit<MemoryEncoder>>,
     writer: Option<Writer<FAULT>>,
     worker: Worker,
@@ -183,13 +207,13 @@ impl<const FAULT: u8> RouteSessions for MemorySessions<FAULT> {
             dispatcher: Arc::clone(dispatcher),
             context: context.clone(),
         };
-        Ok(MemorySessions { limit, writer: Some(writer), worker: Worker::default() })
+        let unshared = Arc::new(Unshared { dispatcher: Arc::clone(dispatcher), rate: route.settings.rate });
+        Ok(MemorySessions { unshared, limit, writer: Some(writer), worker: Worker::default() })
     }
 
     fn limit(&self) -> Arc<dyn RateHolder> {
         match FAULT {
-            // The route loop tells the share to nobody.
-            RATE_NOT_SHARED => RouteLimit::new(&self.writer.as_ref().unwrap().dispatcher, 0.0),
+            RATE_NOT_SHARED => Arc::clone(&self.unshared) as Arc<dyn RateHolder>,
             _ => Arc::clone(&self.limit) as Arc<dyn RateHolder>,
         }
     }

@@ -11,7 +11,7 @@ use records::{AttemptResult, Body, Content, NotTried, Outcome, Receipt, ReceiptS
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::lookup_host;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
