@@ -43,6 +43,24 @@ fn every_command_has_help_with_examples() {
 }
 
 #[test]
+fn help_names_every_channel_where_it_names_channels() {
+    let help = |path: &[&str]| {
+        let mut command = Cli::command();
+        let found = path.iter().fold(&mut command, |command, name| {
+            command.find_subcommand_mut(name).unwrap_or_else(|| panic!("no command {name}"))
+        });
+        found.render_long_help().to_string()
+    };
+    let (import, send) = (help(&["recipients", "import"]), help(&["alert", "send"]));
+    for channel in channels::ALL {
+        let name = channel.name();
+        assert!(import.split([',', '(', ';']).any(|word| word.trim() == name), "{name}: {import}");
+        assert!(send.contains(&format!("{name}:{}", channel.example())), "{name}: {send}");
+        assert!(send.contains("Only by these channels"), "{send}");
+    }
+}
+
+#[test]
 fn exit_codes_are_0_for_success_1_for_failure_2_for_wrong_usage() {
     let folder = tempfile::tempdir().unwrap();
     let bad = folder.path().join("bad.toml");

@@ -198,6 +198,14 @@ fn rules_that_a_key_alone_cannot_tell() {
             "cap.sender[0].audience[0]: \"areas\" is not an audience; write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS",
         ),
         (
+            "[[cap.sender]]\nsender = \"s\"\naudience = [\"sms:+999123456789\"]".into(),
+            "cap.sender[0].audience[0]: +999123456789 does not begin with a country code",
+        ),
+        (
+            "[[cap.sender]]\nsender = \"s\"\naudience = [\"group:g/pager\"]".into(),
+            "cap.sender[0].audience[0]: channel pager is not built yet",
+        ),
+        (
             "banana = 1".into(),
             "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, log, cap, smpp, platform, keyword, topics, edge, diameter, charging",
         ),
