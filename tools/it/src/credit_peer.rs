@@ -70,7 +70,7 @@ fn free_diameter(own: &Path, port: u16, more: &str) -> Peer {
         .arg(own.join("credit_client.fdx"))
         .arg(sources.join("credit_client.c"))
         .output()
-        .unwrap_or_else(|error| panic!("cannot start gcc (run scripts/install-test-peers): {error}"));
+        .unwrap_or_else(|error| panic!("cannot start gcc (run scripts/install-foreign): {error}"));
     assert!(built.status.success(), "gcc: {}", String::from_utf8_lossy(&built.stderr));
     // It does not start without, though it speaks in the clear here.
     let made = rcgen::generate_simple_self_signed(vec!["freediameter.client.test".to_owned()]).unwrap();

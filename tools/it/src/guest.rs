@@ -1,5 +1,5 @@
 //! A small machine under software emulation: Debian's cloud kernel, which has SCTP and more than one device, and a folder in memory
-//! with the programs under test. What `scripts/install-test-peers` unpacked is in `tools/it/peers/debian/guest`.
+//! with the programs under test. What `scripts/install-foreign` unpacked is in `tools/it/foreign/debian/guest`.
 
 use crate::peer::folder;
 use std::fs::{self, File};
@@ -137,7 +137,7 @@ fn boot(image: &Path, console: &Path) -> Child {
         .stdin(Stdio::null())
         .spawn()
         .unwrap_or_else(|error| {
-            panic!("cannot start qemu-system-x86_64 (run scripts/install-test-peers): {error}")
+            panic!("cannot start qemu-system-x86_64 (run scripts/install-foreign): {error}")
         })
 }
 

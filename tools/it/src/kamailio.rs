@@ -48,7 +48,7 @@ impl Kamailio {
         Kamailio { child, folder: own, sip, callee }
     }
 
-    /// A call of `sip:ann@charging.test` as a scene of `peers/kamailio` says, to somebody who answers at once. It has gone as the scene says,
+    /// A call of `sip:ann@charging.test` as a scene of `foreign/kamailio` says, to somebody who answers at once. It has gone as the scene says,
     /// or this panics.
     pub async fn call(&self, scene: &str, is_answered: bool) {
         let callee = is_answered.then(|| Sipp::start(self.folder.path(), "callee", self.callee, None));
@@ -108,7 +108,7 @@ impl Sipp {
             .stderr(Stdio::piped())
             .current_dir(folder)
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot start sipp (run scripts/install-test-peers): {error}"));
+            .unwrap_or_else(|error| panic!("cannot start sipp (run scripts/install-foreign): {error}"));
         Sipp { child, errors }
     }
 

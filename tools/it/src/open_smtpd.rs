@@ -23,7 +23,7 @@ pub struct OpenSmtpd {
 impl OpenSmtpd {
     /// Starts one with mailboxes `USER@town.test`.
     pub async fn start(users: &[&str]) -> OpenSmtpd {
-        assert!(Path::new(PROGRAM).exists(), "run scripts/install-test-peers first");
+        assert!(Path::new(PROGRAM).exists(), "run scripts/install-foreign first");
         let folder = tempfile::Builder::new().prefix("campanile-it-smtpd-").tempdir().unwrap();
         let root = folder.path();
         // Its processes are other users, who must get through.

@@ -21,10 +21,11 @@ pub struct Peer {
 impl Peer {
     /// Starts one.
     pub fn start(name: &'static str, mut command: Command) -> Peer {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
-                panic!("cannot start {name} (run scripts/install-test-peers): {error}")
-            });
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {name} (run scripts/install-foreign): {error}"));
         let events: Arc<Mutex<Vec<Value>>> = Arc::default();
         let (output, kept) = (BufReader::new(child.stdout.take().unwrap()), events.clone());
         std::thread::spawn(move || {
@@ -83,23 +84,20 @@ impl Drop for Peer {
     }
 }
 
-/// A folder of `peers`, in which something was installed.
+/// A folder of `foreign`, in which something was installed.
 pub(crate) fn folder(name: &str, installed: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
-    assert!(
-        folder.join(installed).exists(),
-        "run scripts/install-test-peers first: no {installed} in {name}"
-    );
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign").join(name);
+    assert!(folder.join(installed).exists(), "run scripts/install-foreign first: no {installed} in {name}");
     folder
 }
 
-/// Java with the classes of `peers/java`: quick to start, as little as possible is compiled.
+/// Java with the classes of `foreign/java`: quick to start, as little as possible is compiled.
 pub(crate) fn java(main: &str) -> Command {
     let target = folder("java", "target/built").join("target");
     let mut command = Command::new("java");
     command
         .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx128m", "-cp"])
         .arg(format!("{0}/classes:{0}/lib/*", target.display()))
-        .args(["peers.Main", main]);
+        .args(["foreign.Main", main]);
     command
 }

@@ -30,7 +30,7 @@ impl Witness {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot start strace (run scripts/install-test-peers): {error}"));
+            .unwrap_or_else(|error| panic!("cannot start strace (run scripts/install-foreign): {error}"));
         Witness { child, folder }
     }
 

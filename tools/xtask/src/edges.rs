@@ -68,11 +68,11 @@ pub const EDGES: &[Edge] = &[
             "doors",
             "sim",
             "bench",
-            "peers",
+            "servers",
             "campanile",
         ],
     ),
-    ("peers", &[]),
+    ("servers", &[]),
     ("xtask", &[]),
 ];
 

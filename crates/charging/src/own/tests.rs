@@ -67,7 +67,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 impl House {
     /// One with a ledger of its own, one with a ledger that it could share.
     async fn with(balance: i64) -> [House; 2] {
-        let url = peers::postgres::Server::shared().create_database();
+        let url = servers::postgres::Server::shared().create_database();
         let store = store::postgres::open(&url, &store::postgres::Options::default()).unwrap();
         let shared = Kept::Shared(store.ledger_log().unwrap());
         let folder = tempfile::tempdir().unwrap();

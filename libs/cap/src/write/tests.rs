@@ -165,7 +165,7 @@ fn judge(documents: &[Vec<u8>], folder: &Path) -> String {
         command.arg(file);
     }
     let output =
-        command.output().expect("xmllint (Debian: libxml2-utils) is installed by scripts/install-test-peers");
+        command.output().expect("xmllint (Debian: libxml2-utils) is installed by scripts/install-foreign");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let judged = said
         .lines()

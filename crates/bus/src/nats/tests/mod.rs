@@ -1,6 +1,6 @@
 use super::*;
 use crate::conformance::{Ground, PATIENCE};
-use peers::nats::{Cluster, Server};
+use servers::nats::{Cluster, Server};
 
 mod cluster;
 mod credentials;

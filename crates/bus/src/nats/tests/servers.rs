@@ -17,7 +17,7 @@ fn quick(credentials: Credentials) -> Options {
 
 #[test]
 fn a_server_that_is_too_old_is_refused_with_its_version_and_what_is_needed() {
-    let old = Server::start_with(&peers::nats::old_program(), "");
+    let old = Server::start_with(&servers::nats::old_program(), "");
     let error = refused(&old.url(), options(1));
     assert!(matches!(error, BusError::Unfit { .. }), "{error:?}");
     let words = error.to_string();
@@ -26,7 +26,7 @@ fn a_server_that_is_too_old_is_refused_with_its_version_and_what_is_needed() {
 
 #[test]
 fn a_server_without_jetstream_is_refused() {
-    let program = peers::nats::program();
+    let program = servers::nats::program();
     let off = Server::start_with(&program, "jetstream: disabled\n");
     let error = refused(&off.url(), options(1));
     assert!(matches!(&error, BusError::Unfit { why } if why.contains("JetStream")), "{error:?}");
@@ -58,7 +58,7 @@ fn a_stream_that_somebody_else_made_otherwise_is_refused_with_the_field() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_who_has_the_secret_is_let_in_and_no_error_tells_it() {
     let rules = "authorization { user: campanile, password: \"bell tower\" }\n";
-    let server = Server::start_with(&peers::nats::program(), rules);
+    let server = Server::start_with(&servers::nats::program(), rules);
     let user = |password: &str| Credentials::User { name: "campanile".into(), password: password.into() };
     let url = server.url();
     let bus = tokio::task::spawn_blocking(move || {
@@ -85,7 +85,7 @@ async fn over_tls_only_a_server_that_a_trusted_authority_vouches_for_is_taken() 
     std::fs::write(&certificate, made.cert.pem()).expect("written");
     std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
     let rules = format!("tls {{ cert_file: {:?}, key_file: {:?} }}\n", certificate, key);
-    let server = Server::start_with(&peers::nats::program(), &rules);
+    let server = Server::start_with(&servers::nats::program(), &rules);
     let url = server.url();
     let opened = tokio::task::spawn_blocking(move || {
         let tls = |roots| Tls { required: true, roots, identity: None };

@@ -151,7 +151,7 @@ impl LedgerLog for Memory {
 
 /// A log in a database of its own, and as another process sees it.
 fn in_postgres() -> [Arc<dyn LedgerLog>; 2] {
-    let url = peers::postgres::Server::shared().create_database();
+    let url = servers::postgres::Server::shared().create_database();
     let open = || postgres::open(&url, &postgres::Options::default()).unwrap().ledger_log().unwrap();
     [open(), open()]
 }

@@ -51,7 +51,7 @@ fn root() -> PathBuf {
     // SAFETY: geteuid takes nothing, touches no memory and cannot fail.
     #[allow(unsafe_code)]
     let user = unsafe { libc::geteuid() };
-    std::env::temp_dir().join(format!("campanile-peers-{user}"))
+    std::env::temp_dir().join(format!("campanile-servers-{user}"))
 }
 
 fn make(root: &Path, name: &str) -> io::Result<Folder> {

@@ -251,7 +251,7 @@ fn program(name: &str) -> PathBuf {
 }
 
 fn absent(what: &str, error: &std::io::Error) -> ! {
-    panic!("{what} cannot be started ({error}): run scripts/install-test-peers")
+    panic!("{what} cannot be started ({error}): run scripts/install-foreign")
 }
 
 fn run(mut command: Command, what: &str) -> String {

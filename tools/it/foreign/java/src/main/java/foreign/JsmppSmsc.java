@@ -1,4 +1,4 @@
-package peers;
+package foreign;
 
 import java.io.IOException;
 import java.net.InetAddress;

@@ -1,4 +1,4 @@
-package peers;
+package foreign;
 
 import com.cloudhopper.commons.gsm.GsmUtil;
 import com.cloudhopper.smpp.SmppConstants;

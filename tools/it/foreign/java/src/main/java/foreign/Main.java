@@ -1,9 +1,9 @@
-package peers;
+package foreign;
 
 import java.util.Map;
 
 /**
- * SMPP peers made of jsmpp and Cloudhopper. The first argument names one, the others are its options, {@code name=value}.
+ * SMPP clients and servers made of jsmpp and Cloudhopper. The first argument names one, the others are its options, {@code name=value}.
  *
  * <p>What happens is said on standard output, one JSON object a line. An ESME does what it reads on standard input, one
  * command a line: a verb and {@code name=value}, with tabs between. Every one ends with its standard input.

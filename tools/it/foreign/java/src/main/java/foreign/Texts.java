@@ -1,4 +1,4 @@
-package peers;
+package foreign;
 
 import com.cloudhopper.commons.charset.CharsetUtil;
 import java.io.ByteArrayOutputStream;

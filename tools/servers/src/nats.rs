@@ -19,9 +19,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// An answer is at most so many octets.
 const ANSWER_OCTETS_MAX: usize = 4 * 1024 * 1024;
 
-/// Where the program is: as `scripts/install-test-peers` puts it, else in PATH.
+/// Where the program is: as `scripts/install-foreign` puts it, else in PATH.
 pub fn program() -> PathBuf {
-    let ours = peers_folder().join("go/bin/nats-server");
+    let ours = foreign_folder().join("go/bin/nats-server");
     if ours.is_file() { ours } else { PathBuf::from("nats-server") }
 }
 
@@ -30,13 +30,13 @@ pub fn program() -> PathBuf {
 /// # Panics
 /// If it is not there.
 pub fn old_program() -> PathBuf {
-    let program = peers_folder().join("debian/nats-server/usr/sbin/nats-server");
-    assert!(program.is_file(), "{} is not there: run scripts/install-test-peers", program.display());
+    let program = foreign_folder().join("debian/nats-server/usr/sbin/nats-server");
+    assert!(program.is_file(), "{} is not there: run scripts/install-foreign", program.display());
     program
 }
 
-fn peers_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../it/peers")
+fn foreign_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../it/foreign")
 }
 
 /// One server, on its own.
@@ -198,7 +198,7 @@ impl Cluster {
         let mut command = Command::new(&self.program);
         command.arg("-c").arg(&config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = Child::spawn(command).unwrap_or_else(|error| {
-            panic!("{} cannot be started ({error}): run scripts/install-test-peers", self.program.display())
+            panic!("{} cannot be started ({error}): run scripts/install-foreign", self.program.display())
         });
         self.nodes[node].child = Some(child);
     }
@@ -316,7 +316,7 @@ fn ask(port: u16, subject: &str, payload: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
     stream.set_nodelay(true)?;
-    let inbox = "_INBOX.peers";
+    let inbox = "_INBOX.servers";
     write!(
         stream,
         "CONNECT {{\"verbose\":false,\"headers\":true,\"no_responders\":true}}\r\nSUB {inbox} 1\r\nPUB {subject} {inbox} \

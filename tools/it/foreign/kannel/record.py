@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts the requests of cases.py to Debian's Kannel, and writes down what it answers and what reaches the SMSC behind it.
 
-    tools/it/peers/kannel/record.py        needs bearerbox and smsbox (Debian's package kannel)
+    tools/it/foreign/kannel/record.py        needs bearerbox and smsbox (Debian's package kannel)
 
 Writes tools/it/tests/data/kannel_sendsms.json and kannel_callbacks.json. Everything listens on loopback, on free ports.
 """

@@ -1,4 +1,4 @@
-package peers;
+package foreign;
 
 import java.util.List;
 import java.util.Map;
