@@ -1,5 +1,5 @@
-use crate::peer::{folder, java};
-use crate::{Peer, eventually};
+use crate::foreign::{folder, java};
+use crate::{ForeignProgram, eventually};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,7 +87,7 @@ impl Login {
 
 /// An ESME made of somebody else's library, bound to a server.
 pub struct Esme {
-    peer: Peer,
+    peer: ForeignProgram,
     tags: AtomicU64,
 }
 
@@ -106,7 +106,7 @@ impl Esme {
             .arg(format!("password={}", login.password))
             .arg(format!("mode={}", login.mode))
             .arg(format!("version={}", login.version));
-        let peer = Peer::start(by.name(), command);
+        let peer = ForeignProgram::start(by.name(), command);
         let event = peer.first(&["bound", "refused"]).await;
         if event["event"] == "bound" { Ok(Esme { peer, tags: AtomicU64::default() }) } else { Err(event) }
     }

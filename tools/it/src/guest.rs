@@ -1,7 +1,7 @@
 //! A small machine under software emulation: Debian's cloud kernel, which has SCTP and more than one device, and a folder in memory
 //! with the programs under test. What `scripts/install-foreign` unpacked is in `tools/it/foreign/debian/guest`.
 
-use crate::peer::folder;
+use crate::foreign::folder;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,6 @@
 use crate::credit::SERVER_HOST;
+use crate::foreign::folder;
 use crate::free_port;
-use crate::peer::folder;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

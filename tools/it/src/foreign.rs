@@ -11,16 +11,16 @@ const START_MAX: Duration = Duration::from_secs(30);
 
 /// A program that nobody here wrote the core of: it says what happens, one JSON object a line with its kind in `event`, and
 /// ends with its standard input. Dropping it kills it.
-pub struct Peer {
+pub struct ForeignProgram {
     name: &'static str,
     child: Child,
     input: Mutex<ChildStdin>,
     events: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Peer {
+impl ForeignProgram {
     /// Starts one.
-    pub fn start(name: &'static str, mut command: Command) -> Peer {
+    pub fn start(name: &'static str, mut command: Command) -> ForeignProgram {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -35,7 +35,7 @@ impl Peer {
             }
         });
         let input = Mutex::new(child.stdin.take().unwrap());
-        Peer { name, child, input, events }
+        ForeignProgram { name, child, input, events }
     }
 
     /// Tells it something: a verb and `name=value`, with tabs between.
@@ -72,7 +72,7 @@ impl Peer {
     }
 }
 
-impl Drop for Peer {
+impl Drop for ForeignProgram {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let events = self.events.lock().unwrap();
