@@ -1,5 +1,5 @@
 use crate::credit::SERVER_HOST;
-use crate::foreign::{ForeignProgram, folder};
+use crate::foreign::{ForeignProgram, folder, needs};
 use crate::free_port;
 use std::fs;
 use std::path::Path;
@@ -52,6 +52,7 @@ impl CreditPeer {
 }
 
 fn erlang(folder_for_output: &Path, port: u16) -> ForeignProgram {
+    needs("erlang");
     let mut command = Command::new("escript");
     command
         .arg(folder("erlang", "credit.escript").join("credit.escript"))
@@ -64,6 +65,7 @@ fn erlang(folder_for_output: &Path, port: u16) -> ForeignProgram {
 
 /// One that listens on this port, with a line more in its configuration: whom it connects to, or whom it lets in.
 fn free_diameter(own: &Path, port: u16, more: &str) -> ForeignProgram {
+    needs("freediameter");
     let sources = folder("freediameter", "credit_client.c");
     let built = Command::new("gcc")
         .args(["-Wall", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o"])

@@ -1,4 +1,4 @@
-use crate::foreign::{folder, java};
+use crate::foreign::{folder, java, needs};
 use crate::{ForeignProgram, eventually};
 use serde_json::Value;
 use std::process::Command;
@@ -41,10 +41,14 @@ impl EsmeBy {
             command
         };
         match self {
-            EsmeBy::Npm => script("node".to_owned(), folder("npm", "node_modules/smpp").join("esme.js")),
+            EsmeBy::Npm => {
+                needs("npm");
+                script("node".to_owned(), folder("npm", "node_modules/smpp").join("esme.js"))
+            }
             EsmeBy::Jsmpp => java("jsmpp-esme"),
             EsmeBy::Cloudhopper => java("cloudhopper-esme"),
             EsmeBy::Smpplib => {
+                needs("python");
                 let folder = folder("python", "venv/installed");
                 script(folder.join("venv/bin/python").display().to_string(), folder.join("esme.py"))
             }

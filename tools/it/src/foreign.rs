@@ -1,5 +1,6 @@
 use crate::eventually;
 use serde_json::Value;
+pub(crate) use servers::foreign::needs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -93,6 +94,7 @@ pub(crate) fn folder(name: &str, installed: &str) -> PathBuf {
 
 /// Java with the classes of `foreign/java`: quick to start, as little as possible is compiled.
 pub(crate) fn java(main: &str) -> Command {
+    needs("java");
     let target = folder("java", "target/built").join("target");
     let mut command = Command::new("java");
     command

@@ -1,4 +1,4 @@
-use crate::foreign::{folder, java};
+use crate::foreign::{folder, java, needs};
 use crate::{ForeignProgram, free_port};
 use serde_json::{Value, json};
 use std::process::Command;
@@ -72,6 +72,7 @@ impl ForeignSmsc {
 }
 
 fn node(options: &ForeignSmscOptions) -> Command {
+    needs("npm");
     let script = folder("npm", "node_modules/smpp").join("smsc.js");
     let options = json!({
         "receipt_after_ms": options.receipt_after.as_millis() as u64,

@@ -1,5 +1,5 @@
 use crate::credit::SERVER_HOST;
-use crate::foreign::folder;
+use crate::foreign::{folder, needs};
 use crate::free_port;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ pub struct Kamailio {
 impl Kamailio {
     /// Starts it; it connects to the credit-control server on this port of loopback.
     pub fn start(server_port: u16) -> Kamailio {
+        needs("kamailio");
         let own = tempfile::Builder::new().prefix("campanile-it-kamailio-").tempdir().unwrap();
         let (sip, callee) = (free_port(), free_port());
         for name in ["cdp.xml", "kamailio.cfg"] {

@@ -1,3 +1,4 @@
+use crate::foreign::needs;
 use crate::{eventually, free_port};
 use std::fs::{self, File};
 use std::path::Path;
@@ -25,6 +26,7 @@ pub struct Kannel {
 impl Kannel {
     /// Starts it before an SMSC on this port. What people say is fetched from `callback`, with its escapes.
     pub async fn start(smsc_port: u16, callback: &str) -> Kannel {
+        needs("kannel");
         assert!(Path::new(BEARERBOX).exists(), "run scripts/install-foreign first: no {BEARERBOX}");
         let folder = tempfile::Builder::new().prefix("campanile-it-kannel-").tempdir().unwrap();
         let (admin, inner, sendsms) = (free_port(), free_port(), free_port());

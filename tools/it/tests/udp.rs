@@ -225,6 +225,7 @@ fn a_receiver_that_loses_packets_adds_a_socket_or_says_what_is_in_the_way_and_co
 
 #[test]
 fn iperf3_is_measured_beside_ours() {
+    servers::foreign::needs("iperf3");
     let output = Command::new(program())
         .args([
             "bench",

@@ -6,6 +6,7 @@
 
 pub mod child;
 pub mod folder;
+pub mod foreign;
 pub mod nats;
 pub mod ports;
 pub mod postgres;

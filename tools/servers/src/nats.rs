@@ -2,6 +2,7 @@
 
 use crate::child::Child;
 use crate::folder::Folder;
+use crate::foreign::needs;
 use crate::ports::Port;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,6 +22,7 @@ const ANSWER_OCTETS_MAX: usize = 4 * 1024 * 1024;
 
 /// Where the program is: as `scripts/install-foreign` puts it, else in PATH.
 pub fn program() -> PathBuf {
+    needs("nats");
     let ours = foreign_folder().join("go/bin/nats-server");
     if ours.is_file() { ours } else { PathBuf::from("nats-server") }
 }
@@ -135,6 +137,7 @@ impl Cluster {
     }
 
     fn start_nodes(count: usize, program: &Path, config: &str, advertises: bool) -> Cluster {
+        needs("nats");
         assert!((1..=5).contains(&count), "a cluster of 1 to 5 nodes");
         let nodes = (0..count)
             .map(|i| Node { name: format!("n{i}"), client: Port::take(), route: Port::take(), child: None })

@@ -2,6 +2,7 @@
 
 use crate::child::Child;
 use crate::folder::Folder;
+use crate::foreign::needs;
 use crate::ports::Port;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -63,6 +64,7 @@ impl Server {
     /// # Panics
     /// If it does not start: says what to install.
     pub fn start_with(settings: &[&str]) -> Server {
+        needs("postgresql");
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let folder = Folder::new("postgres");
         let server = Server {
