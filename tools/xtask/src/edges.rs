@@ -73,6 +73,7 @@ pub const EDGES: &[Edge] = &[
         ],
     ),
     ("servers", &[]),
+    ("cases", &[]),
     ("xtask", &[]),
 ];
 
