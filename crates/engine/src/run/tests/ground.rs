@@ -24,7 +24,7 @@ macro_rules! over_both {
                 }
             )*
         }
-        mod shared {
+        mod over_servers {
             $(
                 #[tokio::test]
                 async fn $name() {
