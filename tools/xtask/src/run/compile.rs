@@ -19,9 +19,18 @@ pub struct Binary {
     pub folder: PathBuf,
 }
 
+/// Variables that cargo sets for the program it runs, which is this one. Build scripts look at them (ring's does): left
+/// as they are, a build from here and one from a shell would each undo the other.
+const OF_THIS_PROGRAM: [&str; 3] = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_NAME"];
+
 /// A cargo command in the profile `ci`.
 pub fn cargo(verb: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if OF_THIS_PROGRAM.iter().any(|of| name.to_string_lossy().starts_with(of)) {
+            command.env_remove(name);
+        }
+    }
     command.arg(verb).args(["--profile", PROFILE]).args(arguments);
     command
 }
@@ -39,12 +48,13 @@ pub fn succeeds(mut command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Builds tests, and nothing runs: `--workspace`, or some packages.
+/// Builds tests, and nothing runs: `--workspace`, and what of it. A package by itself would have its dependencies built
+/// once more, with fewer features.
 ///
 /// # Errors
 /// Something does not compile: cargo has printed it.
-pub fn tests(packages: &[&str]) -> Result<Vec<Binary>, Failure> {
-    let mut command = cargo("test", packages);
+pub fn tests(of: &[&str]) -> Result<Vec<Binary>, Failure> {
+    let mut command = cargo("test", of);
     command.args(["--no-run", "--message-format", "json-render-diagnostics"]);
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| format!("cargo test: {error}"))?;
     let mut binaries = Vec::new();

@@ -20,7 +20,7 @@ use std::process::Command;
 use stories::Stories;
 use units::Part;
 
-/// The package of the stories.
+/// The package of the stories, and its test target.
 const STORIES: &str = "it";
 /// Building all tests takes about so much; with less, rustc ends in the middle of a file.
 const DISK_GIB_MIN: u64 = 5;
@@ -83,7 +83,7 @@ pub fn story(pattern: &str) -> bool {
 
 fn build_stories() -> Result<Binary, Failure> {
     build_program()?;
-    let binaries = compile::tests(&["-p", STORIES])?;
+    let binaries = compile::tests(&["--workspace", "--test", STORIES])?;
     binaries.into_iter().find(is_of_stories).ok_or_else(|| format!("cargo built no test of {STORIES}"))
 }
 
