@@ -1,21 +1,30 @@
-# What people type. ARGS reaches the program: make demo ARGS="--recipients 200 --exit"
+# Commands of a day's work. ARGS reaches the program: make demo ARGS="--recipients 200 --exit"
 
 ARGS ?=
 
-.PHONY: help demo test bench fmt lint
+.PHONY: help demo check test test-all bench fmt lint
 
 help:
-	@echo 'make demo    a simulated town, one alert, its report; stays up to be looked at (ARGS="--exit" ends it)'
-	@echo 'make test    everything CI checks: format, lints, tidy, all tests, with real peers'
-	@echo 'make bench   measures: ARGS="alert --recipients 100000 --channels sms,mail" and others, see ARGS="--help"'
-	@echo 'make fmt     formats the code'
-	@echo 'make lint    clippy with warnings as errors, and tidy'
+	@echo 'make demo      a simulated town, one alert, its report; stays up to be looked at (ARGS="--exit" ends it)'
+	@echo 'make check     format, tidy, clippy and all tests that need no foreign software: the quick loop'
+	@echo 'make test      the same and all other tests; installs foreign software as late as it can'
+	@echo 'make test-all  everything, whatever has changed, with all seeds; writes tools/it/full-run, to be committed'
+	@echo 'make bench     measures: ARGS="alert --recipients 100000 --channels sms,mail" and others, see ARGS="--help"'
+	@echo 'make fmt       formats the code'
+	@echo 'make lint      clippy with warnings as errors, and tidy'
+	@echo 'One story, one group of stories, more seeds: docs/dev/testing.md'
 
 demo:
-	cargo run --profile perf -p campanile -- demo $(ARGS)
+	cargo run --profile ci -p campanile -- demo $(ARGS)
+
+check:
+	cargo xtask check
 
 test:
-	scripts/test
+	cargo xtask test
+
+test-all:
+	cargo xtask test --all
 
 bench:
 	cargo run --profile perf -p campanile -- bench $(ARGS)
@@ -25,5 +34,5 @@ fmt:
 	rustfmt --edition 2024 crates/channels/src/*.rs # declared by a macro, which cargo fmt does not open
 
 lint:
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --profile ci --workspace --all-targets -- -D warnings
 	cargo xtask tidy

@@ -37,7 +37,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let folder = tempfile::tempdir_in(std::env::var("TMPDIR").unwrap_or_else(|_| ".".to_owned()))?;
     let file = folder.path().join("bench.db");
-    let server = on_server.then(|| peers::postgres::Server::start_with(&["fsync=on", "full_page_writes=on"]));
+    let server =
+        on_server.then(|| servers::postgres::Server::start_with(&["fsync=on", "full_page_writes=on"]));
     let store = match &server {
         Some(server) => postgres::open(&server.create_database(), &postgres::Options::default())?,
         None => sqlite::open(&file, &sqlite::Options::default())?,

@@ -1,7 +1,7 @@
 use crate::credit::diameter_door;
 use crate::{Api, Relay, Reply, Server, Setup, eventually, free_port};
-use peers::{nats, postgres};
 use serde_json::Value;
+use servers::{nats, postgres};
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

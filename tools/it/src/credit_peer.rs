@@ -1,6 +1,6 @@
 use crate::credit::SERVER_HOST;
+use crate::foreign::{ForeignProgram, folder, needs};
 use crate::free_port;
-use crate::peer::{Peer, folder};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ pub enum CreditPeerBy {
 /// `session`, `goodbye`. It asks for the accounts of 46701740601, 46701740602 and, in vain, 46701740699.
 pub struct CreditPeer {
     /// Says what happens. It ends before its folder goes.
-    pub peer: Peer,
+    pub peer: ForeignProgram,
     _folder: TempDir,
 }
 
@@ -51,7 +51,8 @@ impl CreditPeer {
     }
 }
 
-fn erlang(folder_for_output: &Path, port: u16) -> Peer {
+fn erlang(folder_for_output: &Path, port: u16) -> ForeignProgram {
+    needs("erlang");
     let mut command = Command::new("escript");
     command
         .arg(folder("erlang", "credit.escript").join("credit.escript"))
@@ -59,18 +60,19 @@ fn erlang(folder_for_output: &Path, port: u16) -> Peer {
         .arg(folder_for_output)
         .env("HOME", folder_for_output)
         .env("ERL_CRASH_DUMP_SECONDS", "0");
-    Peer::start("Erlang/OTP diameter", command)
+    ForeignProgram::start("Erlang/OTP diameter", command)
 }
 
 /// One that listens on this port, with a line more in its configuration: whom it connects to, or whom it lets in.
-fn free_diameter(own: &Path, port: u16, more: &str) -> Peer {
+fn free_diameter(own: &Path, port: u16, more: &str) -> ForeignProgram {
+    needs("freediameter");
     let sources = folder("freediameter", "credit_client.c");
     let built = Command::new("gcc")
         .args(["-Wall", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o"])
         .arg(own.join("credit_client.fdx"))
         .arg(sources.join("credit_client.c"))
         .output()
-        .unwrap_or_else(|error| panic!("cannot start gcc (run scripts/install-test-peers): {error}"));
+        .unwrap_or_else(|error| panic!("cannot start gcc (run scripts/install-foreign): {error}"));
     assert!(built.status.success(), "gcc: {}", String::from_utf8_lossy(&built.stderr));
     // It does not start without, though it speaks in the clear here.
     let made = rcgen::generate_simple_self_signed(vec!["freediameter.client.test".to_owned()]).unwrap();
@@ -88,5 +90,5 @@ fn free_diameter(own: &Path, port: u16, more: &str) -> Peer {
     let mut command = Command::new("sh");
     // What its extension says goes to descriptor 3, its log to a file.
     command.args(["-c", "exec 3>&1 1>log 2>&1; exec freeDiameterd -c freediameter.conf"]).current_dir(own);
-    Peer::start("freeDiameter", command)
+    ForeignProgram::start("freeDiameter", command)
 }

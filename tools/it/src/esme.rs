@@ -1,5 +1,5 @@
-use crate::peer::{folder, java};
-use crate::{Peer, eventually};
+use crate::foreign::{folder, java, needs};
+use crate::{ForeignProgram, eventually};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,10 +41,14 @@ impl EsmeBy {
             command
         };
         match self {
-            EsmeBy::Npm => script("node".to_owned(), folder("npm", "node_modules/smpp").join("esme.js")),
+            EsmeBy::Npm => {
+                needs("npm");
+                script("node".to_owned(), folder("npm", "node_modules/smpp").join("esme.js"))
+            }
             EsmeBy::Jsmpp => java("jsmpp-esme"),
             EsmeBy::Cloudhopper => java("cloudhopper-esme"),
             EsmeBy::Smpplib => {
+                needs("python");
                 let folder = folder("python", "venv/installed");
                 script(folder.join("venv/bin/python").display().to_string(), folder.join("esme.py"))
             }
@@ -87,7 +91,7 @@ impl Login {
 
 /// An ESME made of somebody else's library, bound to a server.
 pub struct Esme {
-    peer: Peer,
+    peer: ForeignProgram,
     tags: AtomicU64,
 }
 
@@ -106,7 +110,7 @@ impl Esme {
             .arg(format!("password={}", login.password))
             .arg(format!("mode={}", login.mode))
             .arg(format!("version={}", login.version));
-        let peer = Peer::start(by.name(), command);
+        let peer = ForeignProgram::start(by.name(), command);
         let event = peer.first(&["bound", "refused"]).await;
         if event["event"] == "bound" { Ok(Esme { peer, tags: AtomicU64::default() }) } else { Err(event) }
     }

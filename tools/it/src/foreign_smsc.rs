@@ -1,5 +1,5 @@
-use crate::peer::{folder, java};
-use crate::{Peer, free_port};
+use crate::foreign::{folder, java, needs};
+use crate::{ForeignProgram, free_port};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Default for ForeignSmscOptions {
 
 /// An SMSC made of somebody else's library: it answers submissions, sends receipts and replies.
 pub struct ForeignSmsc {
-    peer: Peer,
+    peer: ForeignProgram,
     port: u16,
 }
 
@@ -49,9 +49,11 @@ impl ForeignSmsc {
     /// Starts one on a free port.
     pub async fn start(by: SmscBy, options: ForeignSmscOptions) -> ForeignSmsc {
         let peer = match by {
-            SmscBy::Npm => Peer::start("npm's SMSC", node(&options)),
-            SmscBy::Jsmpp => Peer::start("jsmpp's SMSC", jvm("jsmpp-smsc", &options)),
-            SmscBy::Cloudhopper => Peer::start("Cloudhopper's SMSC", jvm("cloudhopper-smsc", &options)),
+            SmscBy::Npm => ForeignProgram::start("npm's SMSC", node(&options)),
+            SmscBy::Jsmpp => ForeignProgram::start("jsmpp's SMSC", jvm("jsmpp-smsc", &options)),
+            SmscBy::Cloudhopper => {
+                ForeignProgram::start("Cloudhopper's SMSC", jvm("cloudhopper-smsc", &options))
+            }
         };
         let port = peer.first(&["listening"]).await["port"].as_u64().unwrap() as u16;
         ForeignSmsc { peer, port }
@@ -70,6 +72,7 @@ impl ForeignSmsc {
 }
 
 fn node(options: &ForeignSmscOptions) -> Command {
+    needs("npm");
     let script = folder("npm", "node_modules/smpp").join("smsc.js");
     let options = json!({
         "receipt_after_ms": options.receipt_after.as_millis() as u64,

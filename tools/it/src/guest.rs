@@ -1,7 +1,7 @@
 //! A small machine under software emulation: Debian's cloud kernel, which has SCTP and more than one device, and a folder in memory
-//! with the programs under test. What `scripts/install-test-peers` unpacked is in `tools/it/peers/debian/guest`.
+//! with the programs under test. What `scripts/install-foreign` unpacked is in `tools/it/foreign/debian/guest`.
 
-use crate::peer::folder;
+use crate::foreign::{folder, needs};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -25,6 +25,7 @@ pub struct Guest {
 impl Guest {
     /// A machine whose first process is this script, run by busybox.
     pub fn new(init: &str) -> Guest {
+        needs("guest");
         let folder = tempfile::Builder::new().prefix("campanile-it-guest-").tempdir().unwrap();
         let script = folder.path().join("init");
         fs::write(&script, init).unwrap();
@@ -137,7 +138,7 @@ fn boot(image: &Path, console: &Path) -> Child {
         .stdin(Stdio::null())
         .spawn()
         .unwrap_or_else(|error| {
-            panic!("cannot start qemu-system-x86_64 (run scripts/install-test-peers): {error}")
+            panic!("cannot start qemu-system-x86_64 (run scripts/install-foreign): {error}")
         })
 }
 

@@ -1,6 +1,6 @@
 use crate::credit::SERVER_HOST;
+use crate::foreign::{folder, needs};
 use crate::free_port;
-use crate::peer::folder;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -22,6 +22,7 @@ pub struct Kamailio {
 impl Kamailio {
     /// Starts it; it connects to the credit-control server on this port of loopback.
     pub fn start(server_port: u16) -> Kamailio {
+        needs("kamailio");
         let own = tempfile::Builder::new().prefix("campanile-it-kamailio-").tempdir().unwrap();
         let (sip, callee) = (free_port(), free_port());
         for name in ["cdp.xml", "kamailio.cfg"] {
@@ -48,7 +49,7 @@ impl Kamailio {
         Kamailio { child, folder: own, sip, callee }
     }
 
-    /// A call of `sip:ann@charging.test` as a scene of `peers/kamailio` says, to somebody who answers at once. It has gone as the scene says,
+    /// A call of `sip:ann@charging.test` as a scene of `foreign/kamailio` says, to somebody who answers at once. It has gone as the scene says,
     /// or this panics.
     pub async fn call(&self, scene: &str, is_answered: bool) {
         let callee = is_answered.then(|| Sipp::start(self.folder.path(), "callee", self.callee, None));
@@ -108,7 +109,7 @@ impl Sipp {
             .stderr(Stdio::piped())
             .current_dir(folder)
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot start sipp (run scripts/install-test-peers): {error}"));
+            .unwrap_or_else(|error| panic!("cannot start sipp (run scripts/install-foreign): {error}"));
         Sipp { child, errors }
     }
 

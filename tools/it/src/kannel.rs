@@ -1,3 +1,4 @@
+use crate::foreign::needs;
 use crate::{eventually, free_port};
 use std::fs::{self, File};
 use std::path::Path;
@@ -11,7 +12,7 @@ const START_MAX: Duration = Duration::from_secs(20);
 const BEARERBOX: &str = "/usr/sbin/bearerbox";
 const SMSBOX: &str = "/usr/sbin/smsbox";
 /// The setup that `record.py` uses too: a platform `tester`, an SMSC that it binds to as `kannel`.
-const CONFIG: &str = include_str!("../peers/kannel/kannel.conf");
+const CONFIG: &str = include_str!("../foreign/kannel/kannel.conf");
 /// Runs a program until nobody holds the other end of its standard input any more.
 const UNTIL_ALONE: &str = "\"$0\" \"$1\" </dev/null & read _; kill -9 $!";
 
@@ -25,7 +26,8 @@ pub struct Kannel {
 impl Kannel {
     /// Starts it before an SMSC on this port. What people say is fetched from `callback`, with its escapes.
     pub async fn start(smsc_port: u16, callback: &str) -> Kannel {
-        assert!(Path::new(BEARERBOX).exists(), "run scripts/install-test-peers first: no {BEARERBOX}");
+        needs("kannel");
+        assert!(Path::new(BEARERBOX).exists(), "run scripts/install-foreign first: no {BEARERBOX}");
         let folder = tempfile::Builder::new().prefix("campanile-it-kannel-").tempdir().unwrap();
         let (admin, inner, sendsms) = (free_port(), free_port(), free_port());
         let config = CONFIG

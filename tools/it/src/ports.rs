@@ -1,4 +1,4 @@
-use peers::ports::Port;
+use servers::ports::Port;
 use std::sync::Mutex;
 
 /// A free loopback port that no other test has, in this process or another, until this process ends: also not while the

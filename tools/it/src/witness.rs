@@ -1,4 +1,5 @@
 use crate::eventually;
+use crate::foreign::needs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub struct Witness {
 impl Witness {
     /// Attaches to all threads of a process, and those to come. Ends with the process.
     pub fn attach(pid: u32) -> Witness {
+        needs("strace");
         let folder = tempfile::Builder::new().prefix("campanile-it-strace-").tempdir().unwrap();
         let child = Command::new("strace")
             .args(["-ff", "-ttt", "-xx", "-s", "65536", "-e", "trace=write,writev,sendto,sendmsg", "-p"])
@@ -30,7 +32,7 @@ impl Witness {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot start strace (run scripts/install-test-peers): {error}"));
+            .unwrap_or_else(|error| panic!("cannot start strace (run scripts/install-foreign): {error}"));
         Witness { child, folder }
     }
 

@@ -35,9 +35,9 @@ fn the_examples_of_one_machine_of_three_and_of_compose_are_configs_without_a_pro
 #[test]
 fn the_servers_configs_are_good_for_nats_server() {
     for name in ["three-nodes", "compose"] {
-        let mut test = Command::new(peers::nats::program());
+        let mut test = Command::new(servers::nats::program());
         test.env("NATS_NAME", "a").arg("-t").arg("-c").arg(deploy().join(name).join("nats.conf"));
-        let output = test.output().unwrap_or_else(|error| panic!("run scripts/install-test-peers: {error}"));
+        let output = test.output().unwrap_or_else(|error| panic!("run scripts/install-foreign: {error}"));
         let why = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && why.contains("is valid"), "{name}: {why}");
     }

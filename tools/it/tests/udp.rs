@@ -225,6 +225,7 @@ fn a_receiver_that_loses_packets_adds_a_socket_or_says_what_is_in_the_way_and_co
 
 #[test]
 fn iperf3_is_measured_beside_ours() {
+    servers::foreign::needs("iperf3");
     let output = Command::new(program())
         .args([
             "bench",
@@ -243,7 +244,7 @@ fn iperf3_is_measured_beside_ours() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "if iperf3 cannot be started run scripts/install-test-peers: {said}");
+    assert!(output.status.success(), "if iperf3 cannot be started run scripts/install-foreign: {said}");
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [ours, theirs] = &lines[..] else { panic!("a line for each: {text}") };

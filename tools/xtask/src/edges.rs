@@ -70,11 +70,12 @@ pub const EDGES: &[Edge] = &[
             "doors",
             "sim",
             "bench",
-            "peers",
+            "servers",
             "campanile",
         ],
     ),
-    ("peers", &[]),
+    ("servers", &[]),
+    ("cases", &[]),
     ("xtask", &[]),
 ];
 

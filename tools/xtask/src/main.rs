@@ -1,9 +1,10 @@
-//! What a program can check of the house: `cargo xtask tidy` its rules, `cargo xtask test` its tests. And what it can write:
-//! `cargo xtask dictionary` the tables of Diameter.
+//! Program of the workspace checks its rules (`tidy`), runs its tests (`check`, `test`, `story`) and writes the tables of
+//! Diameter (`dictionary`).
 
-mod again;
 mod dictionary;
 mod edges;
+mod groups;
+mod run;
 mod scan;
 mod tidy;
 
@@ -12,12 +13,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask tidy
-       cargo xtask test [ARGUMENTS]
+usage: cargo xtask check
+       cargo xtask test [--all | GROUP...]
+       cargo xtask story PATTERN
+       cargo xtask tidy
        cargo xtask dictionary
 
+  check   format, tidy, clippy, and all tests that need no foreign software
+  test    the same and all other tests; dear groups of stories only after changes of what they depend on, or with
+          --all. With names of groups: those alone
+  story   builds the program and runs the stories whose path contains the pattern, with all they print
   tidy    compares the crates' dependencies with the allowed edges, and checks lengths, bans, names and docstrings
-  test    cargo test with these arguments; of the tests that fail, a few are run once more, alone, and named
   dictionary  compiles libs/diameter/dictionary into the library's tables
 ";
 
@@ -26,7 +32,13 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
         ["dictionary"] => run_dictionary(),
-        ["test", ref arguments @ ..] => run_test(arguments),
+        ["check"] => code(run::check()),
+        ["test"] => code(run::test(false)),
+        ["test", "--all"] => code(run::test(true)),
+        ["test", ref groups @ ..] if groups.iter().all(|name| !name.starts_with('-')) => {
+            code(run::groups(groups))
+        }
+        ["story", pattern] => code(run::story(pattern)),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");
             ExitCode::SUCCESS
@@ -38,15 +50,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_test(arguments: &[&str]) -> ExitCode {
-    match again::run(arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("test: {error}");
-            ExitCode::FAILURE
-        }
-    }
+fn code(is_good: bool) -> ExitCode {
+    if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Two floors above tools/xtask.

@@ -2,7 +2,7 @@
 //! to another record.
 
 use super::recorded::{Op, RecordedDisk, Replay};
-use super::simulated::{Dice, Moved, SimulatedDisk, root, seeds};
+use super::simulated::{Dice, Moved, SimulatedDisk, root};
 use super::{Embedded, Monotonic, Options};
 use crate::{Bus, Durability, Group, Topic, TopicSettings};
 use std::collections::{BTreeMap, BTreeSet};
@@ -250,7 +250,7 @@ impl Expected {
 #[test]
 fn at_every_moment_of_a_real_run_a_power_cut_takes_nothing_that_was_acknowledged() {
     let ops = run();
-    for seed in seeds(1) {
+    for seed in cases::seeds(1) {
         let mut dice = Dice(seed);
         let mut replay = Replay::new();
         let mut book = Book::default();

@@ -28,11 +28,6 @@ impl Dice {
     }
 }
 
-/// Seeds to try: more where `BUS_SEEDS` says so.
-pub(super) fn seeds(count: u64) -> std::ops::Range<u64> {
-    0..std::env::var("BUS_SEEDS").map_or(count, |seeds| seeds.parse().unwrap())
-}
-
 #[derive(Default)]
 pub(super) struct SimulatedDisk {
     state: Mutex<State>,

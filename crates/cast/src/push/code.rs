@@ -219,7 +219,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(cases::times(64)))]
 
         #[test]
         fn any_missing_symbols_come_back_from_a_few_repairs_more(

@@ -335,7 +335,7 @@ fn a_block_of_repairs_alone_that_do_not_say_enough_takes_more_of_them() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(cases::times(64)))]
 
     #[test]
     fn whatever_the_wire_does_every_site_gets_the_file(

@@ -101,7 +101,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
+        #![proptest_config(ProptestConfig::with_cases(cases::times(32)))]
         #[test]
         fn what_is_appended_piece_by_piece_stands_in_the_file_as_one(
             before in 0_usize..9_000,

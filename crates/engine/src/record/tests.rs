@@ -97,7 +97,7 @@ fn is_consistent(live: &Live) -> bool {
 
 #[test]
 fn whatever_comes_in_whatever_order_nothing_goes_back_and_every_count_is_right() {
-    for seed in 1..=SEEDS {
+    for seed in cases::seeds(SEEDS).map(|seed| seed + 1) {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut live = live(if seed % 2 == 0 { OnUnknown::Resend } else { OnUnknown::Hold });
         let (mut words, mut effects) = (Words::default(), Vec::new());
@@ -168,7 +168,7 @@ fn an_attempt_made_after_a_late_yes_to_the_one_before_is_counted_though_nothing_
 
 #[test]
 fn what_sql_lacks_is_given_once_and_read_back_the_same() {
-    for seed in 1..=SEEDS {
+    for seed in cases::seeds(SEEDS).map(|seed| seed + 1) {
         let mut dice = Dice(seed);
         let mut live = live(OnUnknown::Hold);
         let (mut words, mut effects) = (Words::default(), Vec::new());

@@ -62,6 +62,9 @@ pub(super) struct Talk {
     interrupted: bool,
     /// When there was work last.
     busy: Instant,
+    /// The first mail after idleness was begun, and no mail has a verdict since: the relay may have closed the session
+    /// before it came.
+    roused: bool,
     /// Since when nothing could be written.
     stuck: Option<Instant>,
     drain: Option<Instant>,
@@ -93,6 +96,7 @@ impl Talk {
             completed: 0,
             interrupted: false,
             busy: now,
+            roused: false,
             stuck: None,
             drain: None,
             on_open,
@@ -133,8 +137,16 @@ impl Talk {
                     self.busy = Instant::now();
                     (self.on_open)(&self.relay);
                 }
+                // Nothing of it was accepted, so a session of its own can take it: an idle one that was closed does not
+                // cost it an attempt.
+                Event::Done { id, verdict: Verdict::NotTried { .. } } if self.roused => {
+                    if let Some(job) = self.flights.remove(&id) {
+                        self.relay.dispatcher.put_back(job);
+                    }
+                }
                 Event::Done { id, verdict } => {
                     self.busy = Instant::now();
+                    self.roused = false;
                     match verdict {
                         Verdict::Accepted { .. } | Verdict::Refused { .. } => self.completed += 1,
                         Verdict::Unknown { .. } | Verdict::NotTried { .. } => self.interrupted = true,
@@ -152,7 +164,8 @@ impl Talk {
 
     /// A relay that ends a session in which nothing was to do is no trouble.
     fn trouble(&self, failure: Failure) -> Option<String> {
-        let idle = self.open && !self.interrupted && self.busy.elapsed() >= IDLE_MIN;
+        let was_idle = self.roused || self.busy.elapsed() >= IDLE_MIN;
+        let idle = self.open && !self.interrupted && was_idle;
         let ended = failure.code == "smtp:lost" || failure.code.starts_with("smtp:421");
         (!(idle && ended)).then_some(failure.text)
     }
@@ -216,6 +229,7 @@ impl Talk {
         match letterhead.compose(segment, &job.leased.prepared, job.entry(), id, self.relay.context.now()) {
             Ok(transaction) => {
                 self.next_id += 1;
+                self.roused |= self.flights.is_empty() && now >= self.busy + IDLE_MIN;
                 self.flights.insert(id, job);
                 self.client.submit(now, transaction);
                 self.unwritten += 1;

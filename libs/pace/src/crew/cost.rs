@@ -16,6 +16,10 @@ const BUSY_PART: f64 = 0.1;
 const SHORT_PERIODS: u32 = 3;
 /// A thread that cannot keep up though it seems to have time costs more than it tells: that is believed for about this long.
 const DOUBT_KEEP: Duration = Duration::from_secs(10);
+/// The same once a rate that is lower by [`LOWER`] is sent whole: what could not be done at the higher one says little of it.
+const DOUBT_KEEP_LOWER: Duration = Duration::from_secs(1);
+/// A rate below this part of another is another matter.
+const LOWER: f64 = 0.5;
 /// It never is believed to cost more than so many times what it tells.
 const DOUBT_MOST: f64 = 8.0;
 
@@ -28,13 +32,24 @@ pub(super) struct Costs {
     /// Seconds lost per second that no cost explains: a factor that fades.
     doubt: f64,
     doubted: Option<Instant>,
+    /// Packets per second asked of all threads in the last period, and when doubt arose last.
+    asked_per_s: f64,
+    doubted_per_s: f64,
     short: u32,
 }
 
 impl Costs {
     pub(super) fn new() -> Costs {
         let learned = [(); 3].map(|()| Ewma::new(TIME_CONSTANT));
-        Costs { learned, last: 1.0, doubt: 1.0, doubted: None, short: 0 }
+        Costs {
+            learned,
+            last: 1.0,
+            doubt: 1.0,
+            doubted: None,
+            asked_per_s: 0.0,
+            doubted_per_s: 0.0,
+            short: 0,
+        }
     }
 
     /// Learns from a period; `settled` if neither rate nor setting changed in it.
@@ -60,7 +75,12 @@ impl Costs {
     /// What was sent while it was short is what the threads can do, whatever they say of their waits.
     fn doubt(&mut self, now: Instant, threads: &[Report], sum: &Sum, settled: bool) {
         let passed = self.doubted.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
-        let kept = (-passed.as_secs_f64() / DOUBT_KEEP.as_secs_f64()).exp();
+        if sum.wall_s > 0.0 {
+            self.asked_per_s = sum.asked / sum.wall_s;
+        }
+        let is_lower = !sum.is_short() && self.asked_per_s < self.doubted_per_s * LOWER;
+        let keep = if is_lower { DOUBT_KEEP_LOWER } else { DOUBT_KEEP };
+        let kept = (-passed.as_secs_f64() / keep.as_secs_f64()).exp();
         self.doubt = 1.0 + (self.doubt - 1.0) * kept;
         self.doubted = Some(now);
         self.short = if settled && sum.is_short() && !sum.is_refused() { self.short + 1 } else { 0 };
@@ -68,12 +88,14 @@ impl Costs {
         if self.short >= SHORT_PERIODS && running_s > 0.0 {
             let wall_s: f64 = threads.iter().map(|report| report.wall.as_secs_f64()).sum();
             self.doubt = self.doubt.max((wall_s / running_s).min(DOUBT_MOST));
+            self.doubted_per_s = self.asked_per_s;
         }
     }
 
     /// Something else tells that a packet costs `factor` times what it seems.
     pub(super) fn doubt_more(&mut self, factor: f64) {
         self.doubt = (self.doubt * factor).min(DOUBT_MOST);
+        self.doubted_per_s = self.asked_per_s;
     }
 
     /// Packets that one thread can send in a second.

@@ -394,3 +394,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn doubt_from_a_rate_that_no_thread_could_do_is_not_kept_at_one_that_each_can() {
+    // Two CPUs, much else to do, and code that takes its time: at the high rate threads seem to have time, and are short.
+    for (slower, stress) in [(1.0, 0), (1.0, 8), (3.0, 4)] {
+        for seed in 0..10 {
+            let (rate, stress) = (|at_s: f64| if at_s < 5.0 { 20e9 } else { 230e6 }, move |_: f64| stress);
+            let (rate, stress): (&dyn Fn(f64) -> f64, &dyn Fn(f64) -> u32) = (&rate, &stress);
+            let world = World {
+                seed,
+                cpus: 2,
+                best: Rung::Send,
+                slower,
+                rate,
+                tells: true,
+                stress,
+                ..World::default()
+            };
+            let told = run(&world, &mut Crew::new(), 12.0);
+            assert_eq!(told.threads_most, 2, "{slower} {seed}");
+            let parked = told.first(5.0, |moment| moment.setting.threads == 1);
+            assert!(parked.is_some_and(|at_s| at_s < 7.5), "{slower} {seed}: {:?}", changes(&told, 0.0));
+        }
+    }
+}

@@ -139,7 +139,7 @@ fn what_the_user_fixed_stays() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(cases::times(64)))]
     /// Rates that step each second, others that come and go: bounds hold, a change has a reason, and nothing flaps.
     #[test]
     fn whatever_comes_bounds_hold_and_sockets_do_not_flap(

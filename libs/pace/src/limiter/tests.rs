@@ -299,7 +299,7 @@ fn a_grant_costs_the_same_at_any_rate() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases::times(150)))]
 
     /// Several writers, work that comes and goes, stale clocks, slow writes, grants given back, rates that change.
     #[test]

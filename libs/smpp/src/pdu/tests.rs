@@ -53,7 +53,7 @@ fn pool() -> impl Strategy<Value = Pool> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(cases::times(64)))]
 
     #[test]
     fn every_pdu_reads_back_as_it_was_written(pool in pool(), status: u32, sequence: u32) {

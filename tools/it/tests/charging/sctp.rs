@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The guest is done within this also on a busy machine; alone on one, in a fraction of it.
 const GUEST_MAX: Duration = Duration::from_secs(900);
-const INIT: &str = include_str!("../../peers/guest/init");
+const INIT: &str = include_str!("../../foreign/guest/init");
 /// Stories that are told again by SCTP. Few: each starts a server, which takes the emulated machine seconds.
 const STORIES: &[&str] = &[
     "charging::conformance::what_is_not_for_us",

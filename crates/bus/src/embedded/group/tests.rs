@@ -1,4 +1,4 @@
-use super::super::simulated::{Dice, Moved, SimulatedDisk, root, seeds};
+use super::super::simulated::{Dice, Moved, SimulatedDisk, root};
 use super::super::{Embedded, Fsync, Options};
 use super::*;
 use crate::{Bus, DeadLetter, GroupSettings, Topic};
@@ -269,7 +269,7 @@ fn dead_letters_that_find_no_room_are_tried_again_and_stand_there_once() {
 
 #[test]
 fn random_members_restarts_and_power_cuts_agree_with_a_model() {
-    for seed in seeds(60) {
+    for seed in cases::seeds(60) {
         Model::run(seed);
     }
 }

@@ -1,4 +1,4 @@
-use super::super::simulated::{Dice, Moved, SimulatedDisk, root, seeds};
+use super::super::simulated::{Dice, Moved, SimulatedDisk, root};
 use super::super::sync::THREADS;
 use super::super::{Embedded, Options};
 use super::write::APPEND_OCTETS_MAX;
@@ -615,7 +615,7 @@ fn too_much_is_refused_with_its_limit() {
 
 #[test]
 fn after_any_power_cut_every_acknowledged_append_is_there_whole() {
-    for seed in seeds(200) {
+    for seed in cases::seeds(200) {
         power_cuts(seed);
     }
 }

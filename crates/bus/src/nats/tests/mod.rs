@@ -1,10 +1,10 @@
 use super::*;
 use crate::conformance::{Ground, PATIENCE};
-use peers::nats::{Cluster, Server};
+use servers::nats::{Cluster, Server};
 
 mod cluster;
 mod credentials;
-mod servers;
+mod old_servers;
 
 mod conformance {
     crate::conformance::conform!(super::OneServer::new());

@@ -149,9 +149,36 @@ impl LedgerLog for Memory {
     }
 }
 
+/// Runs each test over a log in memory, and over one in a database.
+macro_rules! over_both {
+    ($($name:ident),* $(,)?) => {
+        mod in_memory {
+            $(
+                #[test]
+                fn $name() {
+                    super::$name(super::in_memory(None));
+                }
+            )*
+        }
+        mod over_postgresql {
+            $(
+                #[test]
+                fn $name() {
+                    super::$name(super::in_postgres());
+                }
+            )*
+
+            #[test]
+            fn two_processes_with_one_log_take_each_debit_once_and_never_more_than_there_is() {
+                super::hammer(&super::in_postgres(), 60);
+            }
+        }
+    };
+}
+
 /// A log in a database of its own, and as another process sees it.
 fn in_postgres() -> [Arc<dyn LedgerLog>; 2] {
-    let url = peers::postgres::Server::shared().create_database();
+    let url = servers::postgres::Server::shared().create_database();
     let open = || postgres::open(&url, &postgres::Options::default()).unwrap().ledger_log().unwrap();
     [open(), open()]
 }
@@ -228,61 +255,54 @@ fn waits<T>(asks: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(asks)
 }
 
-#[test]
-fn a_duplicate_gets_the_first_answer_by_whichever_process_and_after_all_of_them_began_again() {
-    for logs in [in_memory(None), in_postgres()] {
-        let both = [open(&logs[0]), open(&logs[1])];
-        for turn in 0..6_u64 {
-            let first = debit(&both[turn as usize % 2], "467001", turn, turn + 1);
-            assert_eq!((first.result, first.is_duplicate, first.cost), (2001, false, turn as i64 + 1));
-            let again = debit(&both[(turn as usize + 1) % 2], "467001", turn, turn + 1);
-            assert_eq!(again, Answer { is_duplicate: true, services_from: again.services_from, ..first });
-        }
-        both.iter().for_each(Ledger::stop);
-        let anew = open(&logs[1]);
-        let again = debit(&anew, "467001", 3, 4);
-        assert_eq!((again.is_duplicate, again.cost), (true, 4));
-        anew.stop();
-        assert_eq!(exact(&logs[0]).charged, 21);
+fn a_duplicate_gets_the_first_answer_by_whichever_process_and_after_all_of_them_began_again(
+    logs: [Arc<dyn LedgerLog>; 2],
+) {
+    let both = [open(&logs[0]), open(&logs[1])];
+    for turn in 0..6_u64 {
+        let first = debit(&both[turn as usize % 2], "467001", turn, turn + 1);
+        assert_eq!((first.result, first.is_duplicate, first.cost), (2001, false, turn as i64 + 1));
+        let again = debit(&both[(turn as usize + 1) % 2], "467001", turn, turn + 1);
+        assert_eq!(again, Answer { is_duplicate: true, services_from: again.services_from, ..first });
     }
+    both.iter().for_each(Ledger::stop);
+    let anew = open(&logs[1]);
+    let again = debit(&anew, "467001", 3, 4);
+    assert_eq!((again.is_duplicate, again.cost), (true, 4));
+    anew.stop();
+    assert_eq!(exact(&logs[0]).charged, 21);
 }
 
-#[test]
-fn a_session_goes_on_at_another_process_than_where_it_began() {
-    for logs in [in_memory(None), in_postgres()] {
-        let both = [open(&logs[0]), open(&logs[1])];
-        for session in 100..110 {
-            let say = |place: usize, kind, number, units| {
-                ask(&both[place], &Asked { kind, account: "467002", session, number, units }).result
-            };
-            assert_eq!(say(0, Kind::Initial, 0, 5), 2001);
-            assert_eq!(say(1, Kind::Update, 1, 3), 2001);
-            assert_eq!(say(0, Kind::Terminate, 2, 1), 2001);
-            assert_eq!(say(1, Kind::Update, 3, 1), 5002);
-        }
-        both.iter().for_each(Ledger::stop);
-        let report = exact(&logs[0]);
-        assert_eq!((report.charged, report.pending), (40, 0));
+fn a_session_goes_on_at_another_process_than_where_it_began(logs: [Arc<dyn LedgerLog>; 2]) {
+    let both = [open(&logs[0]), open(&logs[1])];
+    for session in 100..110 {
+        let say = |place: usize, kind, number, units| {
+            ask(&both[place], &Asked { kind, account: "467002", session, number, units }).result
+        };
+        assert_eq!(say(0, Kind::Initial, 0, 5), 2001);
+        assert_eq!(say(1, Kind::Update, 1, 3), 2001);
+        assert_eq!(say(0, Kind::Terminate, 2, 1), 2001);
+        assert_eq!(say(1, Kind::Update, 3, 1), 5002);
     }
+    both.iter().for_each(Ledger::stop);
+    let report = exact(&logs[0]);
+    assert_eq!((report.charged, report.pending), (40, 0));
 }
 
-#[test]
-fn what_one_process_did_to_an_account_the_other_tells_at_once() {
-    for logs in [in_memory(None), in_postgres()] {
-        let both = [open(&logs[0]), open(&logs[1])];
-        let books = [0, 1].map(|place| Books::kept(both[place].clone(), Kept::Shared(logs[place].clone())));
-        let id = AccountId::parse("e164:467003").unwrap();
-        assert_eq!(waits(books[0].open(&id, 10, 0)).unwrap().balance, 10);
-        assert_eq!(waits(books[1].top_up(&id, 5)).unwrap().balance, 15);
-        assert!(waits(books[0].block(&id, true)).unwrap().is_blocked);
-        assert!(waits(books[1].account(&id)).unwrap().is_blocked);
-        assert_eq!(debit(&both[1], "467003", 1, 1).result, 4010);
-        let page = waits(books[0].records(&id, Search::default(), 0, 2)).unwrap();
-        assert_eq!(page.records.len(), 2);
-        let rest = waits(books[1].records(&id, Search::default(), page.next.unwrap(), 100)).unwrap();
-        assert_eq!((rest.records.len(), rest.next), (2, None), "{rest:?}");
-        both.iter().for_each(Ledger::stop);
-    }
+fn what_one_process_did_to_an_account_the_other_tells_at_once(logs: [Arc<dyn LedgerLog>; 2]) {
+    let both = [open(&logs[0]), open(&logs[1])];
+    let books = [0, 1].map(|place| Books::kept(both[place].clone(), Kept::Shared(logs[place].clone())));
+    let id = AccountId::parse("e164:467003").unwrap();
+    assert_eq!(waits(books[0].open(&id, 10, 0)).unwrap().balance, 10);
+    assert_eq!(waits(books[1].top_up(&id, 5)).unwrap().balance, 15);
+    assert!(waits(books[0].block(&id, true)).unwrap().is_blocked);
+    assert!(waits(books[1].account(&id)).unwrap().is_blocked);
+    assert_eq!(debit(&both[1], "467003", 1, 1).result, 4010);
+    let page = waits(books[0].records(&id, Search::default(), 0, 2)).unwrap();
+    assert_eq!(page.records.len(), 2);
+    let rest = waits(books[1].records(&id, Search::default(), page.next.unwrap(), 100)).unwrap();
+    assert_eq!((rest.records.len(), rest.next), (2, None), "{rest:?}");
+    both.iter().for_each(Ledger::stop);
 }
 
 /// Threads ask both processes for the same debits, each sent to both, of accounts that cannot pay all of them.
@@ -323,7 +343,6 @@ fn hammer(logs: &[Arc<dyn LedgerLog>; 2], debits: u64) {
 #[test]
 fn two_processes_with_one_log_take_each_debit_once_and_never_more_than_there_is() {
     hammer(&in_memory(None), 300);
-    hammer(&in_postgres(), 60);
 }
 
 #[test]
@@ -333,34 +352,28 @@ fn answers_of_the_database_that_get_lost_lose_no_debit_and_repeat_none() {
     }
 }
 
-#[test]
-fn a_start_reads_the_newest_snapshot_and_what_came_after() {
-    for logs in [in_memory(None), in_postgres()] {
-        let ledger = Ledger::open_shared(&Options {
-            shards: 1,
-            snapshot_octets: 2_000,
-            config: Config {
-                default_account: Some(DefaultAccount { balance: OPENING, limit: 0 }),
-                ..Config::default()
-            },
-            ..Options::new(logs[0].clone())
-        })
-        .unwrap();
-        for session in 0..120 {
-            debit(&ledger, &format!("4690{}", session % 7), session, 1);
-        }
-        ledger.stop();
-        assert!(logs[1].snapshot_position(0).unwrap().is_some(), "one was written");
-        let anew = open(&logs[1]);
-        assert!(
-            debit(&anew, "46900", 0, 1).is_duplicate,
-            "also what came before the snapshot is known again"
-        );
-        assert!(debit(&anew, "46901", 8, 1).is_duplicate);
-        assert_eq!(debit(&anew, "46901", 1_000, 1).result, 2001);
-        anew.stop();
-        assert_eq!(exact(&logs[0]).charged, 121);
+fn a_start_reads_the_newest_snapshot_and_what_came_after(logs: [Arc<dyn LedgerLog>; 2]) {
+    let ledger = Ledger::open_shared(&Options {
+        shards: 1,
+        snapshot_octets: 2_000,
+        config: Config {
+            default_account: Some(DefaultAccount { balance: OPENING, limit: 0 }),
+            ..Config::default()
+        },
+        ..Options::new(logs[0].clone())
+    })
+    .unwrap();
+    for session in 0..120 {
+        debit(&ledger, &format!("4690{}", session % 7), session, 1);
     }
+    ledger.stop();
+    assert!(logs[1].snapshot_position(0).unwrap().is_some(), "one was written");
+    let anew = open(&logs[1]);
+    assert!(debit(&anew, "46900", 0, 1).is_duplicate, "also what came before the snapshot is known again");
+    assert!(debit(&anew, "46901", 8, 1).is_duplicate);
+    assert_eq!(debit(&anew, "46901", 1_000, 1).result, 2001);
+    anew.stop();
+    assert_eq!(exact(&logs[0]).charged, 121);
 }
 
 #[test]
@@ -383,3 +396,10 @@ fn an_entry_that_memory_has_no_more_is_read_from_the_log() {
         }
     }
 }
+
+over_both!(
+    a_duplicate_gets_the_first_answer_by_whichever_process_and_after_all_of_them_began_again,
+    a_session_goes_on_at_another_process_than_where_it_began,
+    what_one_process_did_to_an_account_the_other_tells_at_once,
+    a_start_reads_the_newest_snapshot_and_what_came_after,
+);

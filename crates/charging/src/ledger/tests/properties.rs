@@ -142,7 +142,7 @@ impl Step {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases::times(100)))]
 
     #[test]
     fn whatever_was_decided_and_is_taken_back_was_never_there(
@@ -176,7 +176,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases::times(300)))]
 
     #[test]
     fn whatever_is_asked_money_adds_up_is_never_below_zero_and_the_log_makes_the_same_state(

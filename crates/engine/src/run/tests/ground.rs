@@ -24,7 +24,7 @@ macro_rules! over_both {
                 }
             )*
         }
-        mod shared {
+        mod over_servers {
             $(
                 #[tokio::test]
                 async fn $name() {
@@ -70,7 +70,7 @@ impl Ground {
     pub async fn shared() -> Ground {
         static GROUNDS: AtomicU64 = AtomicU64::new(0);
         let prefix = format!("ground-{}", GROUNDS.fetch_add(1, Ordering::Relaxed));
-        let make = || peers::postgres::Server::shared().create_database();
+        let make = || servers::postgres::Server::shared().create_database();
         let database = tokio::task::spawn_blocking(make).await.unwrap();
         Ground::Shared(Servers { prefix, database })
     }
@@ -149,10 +149,10 @@ async fn postgres(database: &str) -> SharedStore {
 
 /// The one server of this test process; it ends with it.
 async fn nats(prefix: &str) -> Arc<dyn bus::Bus> {
-    static SERVER: OnceLock<peers::nats::Server> = OnceLock::new();
+    static SERVER: OnceLock<servers::nats::Server> = OnceLock::new();
     let prefix = prefix.to_owned();
     let open = move || {
-        let server = SERVER.get_or_init(peers::nats::Server::start);
+        let server = SERVER.get_or_init(servers::nats::Server::start);
         let options = bus::nats::Options { prefix, lease: Duration::from_secs(10), ..Default::default() };
         bus::nats::open(&server.url(), options).unwrap()
     };

@@ -189,9 +189,7 @@ async fn act(house: &House, dice: &mut Dice, done: &mut Done, serial: &mut u64) 
 }
 
 async fn whatever_is_done_and_killed_every_message_ends_in_its_one_state(ground: Ground) {
-    // `SEEDS=100` looks longer.
-    let seeds = std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ground.seeds());
-    for seed in 0..seeds {
+    for seed in cases::seeds(ground.seeds()) {
         let dice = &mut Dice(seed);
         let mut ground = ground.another().await;
         let (mut done, mut serial) = (Done::default(), 0);

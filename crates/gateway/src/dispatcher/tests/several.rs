@@ -60,13 +60,13 @@ impl Ground for OnDisk {
 
 /// A real nats-server, of a test's own; each process has a connection.
 struct OverNats {
-    server: Mutex<peers::nats::Server>,
+    server: Mutex<servers::nats::Server>,
     lease: Duration,
 }
 
 impl OverNats {
     fn ground(lease: Duration) -> Arc<dyn Ground> {
-        Arc::new(OverNats { server: Mutex::new(peers::nats::Server::start()), lease })
+        Arc::new(OverNats { server: Mutex::new(servers::nats::Server::start()), lease })
     }
 }
 
@@ -495,6 +495,39 @@ mod over_nats {
     async fn whatever_happens_to_processes_everybody_is_accounted_for_and_nobody_is_written_to_twice() {
         story(OverNats::ground(SHORT), 3, 12).await;
     }
+
+    #[tokio::test]
+    async fn what_a_carrier_answered_while_no_server_did_is_told_by_the_next_process_of_the_machine() {
+        let lease = Duration::from_secs(5);
+        let server = Mutex::new(servers::nats::Server::start());
+        let own = OnDisk::with(LONG);
+        let ground = Arc::new(WithOutbox { over: OverNats { server, lease }, own });
+        let (as_ground, written): (Arc<dyn Ground>, _) = (ground.clone(), Written::default());
+        let bus = ground.bus();
+        append(&bus, &segment(1, Lane::Routine, 0, &[1; 5])).await;
+        let one = Process::start("one", &as_ground, &written, 0);
+        wait_for("all are ready to be written", || one.dispatcher.has_work()).await;
+        ground.over.server.lock().unwrap().pause();
+        one.allow(u32::MAX);
+        let kept = ground.own.bus().topic(&format!("outbox/{ROUTE}")).unwrap();
+        let facts = || {
+            let records = kept.read(0, 10, usize::MAX).unwrap();
+            records.last().map_or(0, |record| decode_outcomes(&record.octets).unwrap().len())
+        };
+        wait_for("what the carrier said is kept", || facts() == 5).await;
+        one.kill();
+        ground.over.server.lock().unwrap().resume();
+        let _two = Process::start("two", &as_ground, &written, u32::MAX);
+        // Some of it may stand there twice, as the server may have heard the first process too: that changes nothing.
+        let accepted = |result: &AttemptResult| matches!(result, AttemptResult::Accepted { .. });
+        wait_for("all of it is told", || Account::read(&bus).count(accepted) == 5).await;
+        wait_for("nothing is left to tell", || facts() == 0).await;
+        let topic = bus.topic(&segment_topic(ROUTE, Lane::Routine)).unwrap();
+        let group = bus.group(&segment_topic(ROUTE, Lane::Routine), crate::context::SEGMENT_GROUP).unwrap();
+        wait_for("the segment is over", || group.low_water() == topic.head()).await;
+        assert_eq!(Account::read(&bus).unknown(), 0);
+        assert_eq!(written.lock().unwrap().len(), 5);
+    }
 }
 
 /// Servers, and a disk of the machine's own.
@@ -513,39 +546,6 @@ impl Ground for WithOutbox {
     fn outbox(&self) -> Option<Arc<dyn Bus>> {
         Some(self.own.bus())
     }
-}
-
-#[tokio::test]
-async fn what_a_carrier_answered_while_no_server_did_is_told_by_the_next_process_of_the_machine() {
-    let lease = Duration::from_secs(5);
-    let server = Mutex::new(peers::nats::Server::start());
-    let own = OnDisk::with(LONG);
-    let ground = Arc::new(WithOutbox { over: OverNats { server, lease }, own });
-    let (as_ground, written): (Arc<dyn Ground>, _) = (ground.clone(), Written::default());
-    let bus = ground.bus();
-    append(&bus, &segment(1, Lane::Routine, 0, &[1; 5])).await;
-    let one = Process::start("one", &as_ground, &written, 0);
-    wait_for("all are ready to be written", || one.dispatcher.has_work()).await;
-    ground.over.server.lock().unwrap().pause();
-    one.allow(u32::MAX);
-    let kept = ground.own.bus().topic(&format!("outbox/{ROUTE}")).unwrap();
-    let facts = || {
-        let records = kept.read(0, 10, usize::MAX).unwrap();
-        records.last().map_or(0, |record| decode_outcomes(&record.octets).unwrap().len())
-    };
-    wait_for("what the carrier said is kept", || facts() == 5).await;
-    one.kill();
-    ground.over.server.lock().unwrap().resume();
-    let _two = Process::start("two", &as_ground, &written, u32::MAX);
-    // Some of it may stand there twice, as the server may have heard the first process too: that changes nothing.
-    let accepted = |result: &AttemptResult| matches!(result, AttemptResult::Accepted { .. });
-    wait_for("all of it is told", || Account::read(&bus).count(accepted) == 5).await;
-    wait_for("nothing is left to tell", || facts() == 0).await;
-    let topic = bus.topic(&segment_topic(ROUTE, Lane::Routine)).unwrap();
-    let group = bus.group(&segment_topic(ROUTE, Lane::Routine), crate::context::SEGMENT_GROUP).unwrap();
-    wait_for("the segment is over", || group.low_water() == topic.head()).await;
-    assert_eq!(Account::read(&bus).unknown(), 0);
-    assert_eq!(written.lock().unwrap().len(), 5);
 }
 
 #[tokio::test]

@@ -399,6 +399,22 @@ async fn more_sessions_are_opened_only_while_one_is_not_enough() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_that_comes_as_the_relay_ends_an_idle_session_goes_by_the_next_one() {
+    let (house, server) = (House::new(), Server::start(Manners::default()).await);
+    let running = house.start(route(&server));
+    house.until_health("up", |health| health.up).await;
+    tokio::time::sleep(super::session::IDLE_MIN + Duration::from_millis(50)).await;
+    server.cut_at_next_octets();
+    house.append(&segment(&people(1))).await;
+    let ended = house.until_ended(1).await;
+    assert!(matches!(ended[&0], AttemptResult::Accepted { .. }), "{:?}", ended[&0]);
+    assert_eq!((server.connections(), server.mails().len()), (2, 1));
+    let routes = house.bus.retained(ROUTES).unwrap();
+    assert!(RouteHealth::decode(&routes.value(ROUTE).unwrap()).unwrap().up);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_that_ends_an_idle_session_is_no_trouble() {
     let (house, server) = (House::new(), Server::start(Manners::default()).await);
     let running = house.start(route(&server));

@@ -1,5 +1,6 @@
 //! The model server behind a real socket.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ struct State {
     mails: Mutex<Vec<(String, String, Vec<u8>)>>,
     /// All that there were.
     connections: Mutex<Vec<JoinHandle<()>>>,
+    /// The next octets that come to an open session end it unread.
+    ends_at_next: AtomicBool,
 }
 
 impl Server {
@@ -80,6 +83,11 @@ impl Server {
         }
     }
 
+    /// Ends the session to which the next octets come, once, as if it had ended a moment before them.
+    pub fn cut_at_next_octets(&self) {
+        self.state.ends_at_next.store(true, Ordering::SeqCst);
+    }
+
     fn abort(&self) -> usize {
         let connections = self.state.connections.lock().unwrap();
         connections.iter().for_each(JoinHandle::abort);
@@ -118,6 +126,7 @@ async fn talk(mut stream: Stream, manners: Manners, state: &State) {
             stream = secured;
         }
         match stream.read(&mut buffer).await {
+            Ok(_) if state.ends_at_next.swap(false, Ordering::SeqCst) => return,
             Ok(read) if read > 0 => model.receive(&buffer[..read]),
             _ => return,
         }

@@ -2,7 +2,7 @@
 
 use super::{Options, open};
 use crate::{SharedStore, conformance};
-use peers::postgres::Server;
+use servers::postgres::Server;
 
 mod away;
 mod ledger;

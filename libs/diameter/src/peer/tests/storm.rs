@@ -319,7 +319,7 @@ fn play(seed: u64) -> (u64, u64) {
 #[test]
 fn when_the_weather_clears_both_nodes_are_open_on_one_connection_and_every_request_has_one_fate() {
     let (mut links, mut tokens) = (0, 0);
-    for seed in 0..200 {
+    for seed in cases::seeds(200) {
         let (more_links, more_tokens) = play(seed);
         links += more_links;
         tokens += more_tokens;

@@ -371,7 +371,7 @@ fn a_caller_that_never_takes_events_is_stopped() {
 #[test]
 fn sessions_survive_random_and_mutated_input() {
     let frames = Pool::default().frames();
-    for seed in 0..300u64 {
+    for seed in cases::seeds(300) {
         let mut random = Random(0x5EED_1000 + seed);
         let pair = Pair::trx();
         let (mut session, now) = (if seed % 2 == 0 { pair.smsc } else { pair.esme }, pair.now);

@@ -291,7 +291,7 @@ fn in_fair_weather_every_message_is_answered() {
 #[test]
 fn lost_and_repeated_answers_leave_every_message_one_fate() {
     let (mut unknown, mut late) = (0, 0);
-    for seed in 0..40 {
+    for seed in cases::seeds(40) {
         let ledger = play(Weather { seed, lost: 10, repeated: 30, reset: 0, reset_at_pdu: None });
         unknown += ledger.fates.values().filter(|fate| fate.is_err()).count();
         late += ledger.late.len();

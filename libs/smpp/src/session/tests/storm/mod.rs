@@ -223,7 +223,7 @@ fn in_fair_weather_every_message_is_carried_and_every_receipt_finds_it() {
 #[test]
 fn answers_lost_late_and_repeated_leave_no_message_without_its_fate() {
     let (mut unknown, mut late, mut copies) = (0, 0, 0);
-    for seed in 0..20 {
+    for seed in cases::seeds(20) {
         let weather = Weather { seed, lost: 8, late: 8, repeated: 25, form: IdForm::HexToDecimal, ..FAIR };
         let outcome = play(weather);
         (unknown, late) = (unknown + outcome.unknown, late + outcome.late);

@@ -1,0 +1,204 @@
+//! Table of the groups of stories: which stories, side by side how many, with which foreign software, after changes where.
+//!
+//! A story is a test of `tools/it`. It belongs to the first group one of whose patterns its path contains, so the last
+//! group takes the rest. docs/dev/testing.md tells more.
+
+/// Stories that run together.
+#[derive(Debug)]
+pub struct Group {
+    /// As `cargo xtask test NAME` takes it.
+    pub name: &'static str,
+    /// Patterns of test paths.
+    pub stories: &'static [&'static str],
+    /// At most so many stories at a time.
+    pub width: usize,
+    /// Sets of `scripts/install-foreign`.
+    pub foreign: &'static [&'static str],
+    /// Folders and files; the group runs only when one of them differs from `tools/it/full-run`. Without any it runs
+    /// always.
+    pub only_after: &'static [&'static str],
+}
+
+/// Stories wait for most of their time: so many at a time keep two processors busy.
+const WIDTH: usize = 8;
+
+/// Harness and manifests, which every group depends on.
+pub const OF_ALL: &[&str] =
+    &["Cargo.lock", "tools/it/src", "tools/sim", "tools/servers", "scripts/install-foreign"];
+
+/// All groups, in the order they run.
+pub const GROUPS: &[Group] = &[
+    Group {
+        name: "guest",
+        stories: &["charging::sctp::what_holds_by_tcp"],
+        width: 1,
+        foreign: &["guest"],
+        only_after: &[
+            "libs/diameter",
+            "crates/net",
+            "crates/charging/src/server",
+            "tools/it/foreign/guest",
+            "tools/it/tests/charging",
+        ],
+    },
+    Group {
+        name: "kamailio",
+        stories: &["charging::calls::"],
+        width: 4,
+        foreign: &["kamailio"],
+        only_after: &[
+            "libs/diameter",
+            "crates/charging",
+            "tools/it/foreign/kamailio",
+            "tools/it/tests/charging/calls.rs",
+        ],
+    },
+    Group {
+        name: "diameter",
+        stories: &["charging::foreign::", "charging::connecting::freediameter"],
+        width: 3,
+        foreign: &["freediameter", "erlang"],
+        only_after: &[
+            "libs/diameter",
+            "crates/net",
+            "crates/charging/src/server",
+            "tools/it/foreign/erlang",
+            "tools/it/foreign/freediameter",
+            "tools/it/tests/charging",
+        ],
+    },
+    Group {
+        name: "java",
+        stories: &[
+            "jsmpp",
+            "cloudhopper",
+            "platforms::a_message_to_several",
+            "platforms::every_library",
+            "platforms::long_messages",
+            "platforms::receipts_and_words",
+            "platforms::what_the_carrier_refuses",
+            "platforms::what_waits",
+            "foreign_smsc::a_long_reply",
+            "gateway::a_reload",
+            "foreign::every_foreign",
+        ],
+        width: 4,
+        foreign: &["java", "npm", "python"],
+        only_after: &[
+            "libs/smpp",
+            "crates/net",
+            "crates/doors/src/smpp",
+            "crates/gateway/src/sms",
+            "tools/it/foreign",
+            "tools/it/tests/foreign_smsc.rs",
+            "tools/it/tests/gateway.rs",
+            "tools/it/tests/foreign.rs",
+            "tools/it/tests/platforms.rs",
+        ],
+    },
+    Group {
+        name: "one of several processes",
+        stories: &["several::sharing::any_process"],
+        width: 1,
+        foreign: &["nats", "postgresql"],
+        only_after: &[],
+    },
+    Group {
+        name: "several",
+        stories: &[
+            "several::cuts::",
+            "several::elsewhere::",
+            "several::kills::",
+            "several::ledger::",
+            "several::pauses::",
+            "several::sharing::",
+        ],
+        width: 2,
+        foreign: &["nats", "postgresql"],
+        only_after: &[
+            "crates/bus/src/nats",
+            "crates/charging",
+            "crates/engine/src/shared",
+            "crates/gateway",
+            "crates/store/src/postgres",
+            "tools/it/tests/several",
+        ],
+    },
+    Group {
+        name: "foreign",
+        stories: &[
+            "cap_messages::",
+            "deploy::",
+            "foreign_mail::",
+            "foreign_smsc::",
+            "gateway::an_emergency",
+            "kannel::",
+            "foreign::",
+            "platforms::",
+        ],
+        width: WIDTH,
+        foreign: &["kannel", "nats", "npm", "opensmtpd", "python", "xmllint"],
+        only_after: &[],
+    },
+    Group {
+        name: "loaded",
+        stories: &["gateway::fifty_routes", "rate::", "udp::"],
+        width: 1,
+        foreign: &["iperf3", "strace"],
+        only_after: &[],
+    },
+    Group { name: "plain", stories: &[""], width: WIDTH, foreign: &[], only_after: &[] },
+];
+
+/// Patterns of unit tests that need foreign software, with its sets.
+pub const FOREIGN_TESTS: &[(&str, &[&str])] = &[
+    ("nats::tests::", &["nats"]),
+    ("over_nats", &["nats"]),
+    ("postgres::tests::", &["postgresql"]),
+    ("over_postgresql", &["postgresql"]),
+    ("over_servers", &["nats", "postgresql"]),
+    ("by_xmllint", &["xmllint"]),
+    ("by_openssl", &["openssl"]),
+];
+
+/// Tests of seeds and properties that run with more of them after changes of their crate, and in `make test-all`.
+#[derive(Debug)]
+pub struct Seeds {
+    /// The crate.
+    pub package: &'static str,
+    /// Patterns of its tests.
+    pub tests: &'static [&'static str],
+    /// So many times the usual number.
+    pub times: u32,
+    /// As of a group.
+    pub only_after: &'static [&'static str],
+}
+
+/// So many times the usual number, where all seeds run.
+const ALL_SEEDS: u32 = 10;
+
+/// Seeds and properties by crate.
+pub const SEEDS: &[Seeds] = &[
+    Seeds {
+        package: "bus",
+        tests: &["embedded::"],
+        times: ALL_SEEDS,
+        only_after: &["crates/bus/src/embedded"],
+    },
+    Seeds {
+        package: "charging",
+        tests: &["properties::", "direct::"],
+        times: ALL_SEEDS,
+        only_after: &["crates/charging/src/ledger"],
+    },
+    Seeds { package: "cap", tests: &[""], times: ALL_SEEDS, only_after: &["libs/cap"] },
+    Seeds { package: "diameter", tests: &[""], times: ALL_SEEDS, only_after: &["libs/diameter"] },
+    Seeds {
+        package: "engine",
+        tests: &["record::tests::", "replay::files::"],
+        times: ALL_SEEDS,
+        only_after: &["crates/engine/src"],
+    },
+    Seeds { package: "pace", tests: &[""], times: ALL_SEEDS, only_after: &["libs/pace"] },
+    Seeds { package: "smpp", tests: &[""], times: ALL_SEEDS, only_after: &["libs/smpp"] },
+];
