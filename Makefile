@@ -31,7 +31,7 @@ bench:
 
 fmt:
 	cargo fmt --all
-	rustfmt --edition 2024 crates/channels/src/*.rs # declared by a macro, which cargo fmt does not open
+	rustfmt --edition 2024 crates/channels/src/*.rs crates/gateway/src/*/mod.rs # declared by macros, which cargo fmt does not open
 
 lint:
 	cargo clippy --profile ci --workspace --all-targets -- -D warnings

@@ -16,19 +16,32 @@ mod conformance;
 pub mod context;
 pub mod dispatcher;
 pub mod documents;
-pub mod edge;
 pub mod funds;
 pub mod journal;
-pub mod mail;
 pub mod notice;
 pub mod registry;
 pub mod route_keys;
 pub mod route_loop;
-pub mod sms;
 mod surroundings;
 mod tls_words;
-pub mod topic;
 mod worker;
+
+/// Declares a channel a line: `folder::Gateway`. A new channel is its folder, its file in the crate `channels`, and a line
+/// in the list of each.
+macro_rules! gateways {
+    ($($folder:ident :: $gateway:ident),* $(,)?) => {
+        $(pub mod $folder;)*
+        /// The gateways of all channels.
+        pub static GATEWAYS: &[&dyn Gateway] = &[$(&$folder::$gateway),*];
+    };
+}
+
+gateways! {
+    sms::Sms,
+    mail::Mail,
+    topic::Text,
+    edge::Edge,
+}
 
 pub use context::{Behind, Clock, GatewayContext, Problem, Running, Stop, WriteObserver};
 pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};

@@ -1,7 +1,7 @@
 //! Registry: the list of gateways, one a channel, and the trait by which the composition root drives any of them.
 //!
 //! A channel's folder implements [`ChannelGateway`] in its own types; [`Gateway`] is the same with the types erased, so that
-//! a list can hold it. A new channel is a folder and a line in [`ALL`].
+//! a list can hold it. The list stands in the root of the crate, where a line declares a folder and enters its gateway.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -19,9 +19,7 @@ use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Changed, RouteSessions, RouteSettings};
 use crate::surroundings::Surroundings;
 
-/// All gateways.
-pub static ALL: &[&dyn Gateway] =
-    &[&crate::sms::Sms, &crate::mail::Mail, &crate::topic::Text, &crate::edge::Edge];
+pub use crate::GATEWAYS as ALL;
 
 /// The gateway of a channel; nothing for a channel that is not built.
 pub fn of(channel: ChannelNumber) -> Option<&'static dyn Gateway> {
