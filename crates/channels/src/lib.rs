@@ -47,6 +47,7 @@ channels! {
     MAIL = mail::Mail,
     TOPIC = topic::Topic,
     EDGE = edge::Edge,
+    FILE = file::File,
 }
 
 /// A way of reaching a device, as far as it must be known without speaking its protocol.

@@ -41,6 +41,7 @@ gateways! {
     mail::Mail,
     topic::Text,
     edge::Edge,
+    file::File,
 }
 
 pub use context::{Behind, Clock, GatewayContext, Problem, Running, Stop, WriteObserver};

@@ -14,6 +14,7 @@ mod deploy;
 mod disk_full;
 mod drills;
 mod edge;
+mod file;
 mod following;
 mod foreign;
 mod foreign_mail;
