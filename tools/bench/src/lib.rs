@@ -16,7 +16,6 @@ mod command;
 mod diameter;
 pub mod http;
 mod measured;
-pub mod plot;
 mod published;
 pub mod smpp;
 mod statistics;

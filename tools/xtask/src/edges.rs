@@ -34,19 +34,20 @@ pub const EDGES: &[Edge] = &[
             "pace", "engine", "charging",
         ],
     ),
+    ("plot", &[]),
     ("sim", &["smpp", "smtp", "diameter", "cap", "pace", "net", "records", "channels"]),
     (
         "campanile",
         &[
             "smpp", "smtp", "diameter", "cap", "pace", "records", "channels", "settings", "net", "bus",
-            "store", "cast", "engine", "charging", "gateway", "doors", "sim", "bench",
+            "store", "cast", "engine", "charging", "gateway", "doors", "sim", "plot", "bench",
         ],
     ),
     (
         "bench",
         &[
             "smpp", "smtp", "diameter", "cap", "pace", "records", "channels", "settings", "net", "bus",
-            "store", "cast", "engine", "charging", "gateway", "doors", "sim",
+            "store", "cast", "engine", "charging", "gateway", "doors", "sim", "plot",
         ],
     ),
     (

@@ -2,10 +2,10 @@
 
 use super::{Common, Figure, Format, judged};
 use crate::measured::{csv, table};
-use crate::plot::{self, Scale};
 use crate::udp::{self, Call, Late, PaperOptions, Section, Threads, UdpOptions};
 use clap::Args;
 use pace::Profile;
+use plot::{self, Scale};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 

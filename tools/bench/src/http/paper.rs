@@ -2,8 +2,8 @@
 
 use super::{Amount, HttpOptions, open, run_in};
 use crate::measured::{Measured, shown};
-use crate::plot::Curve;
 use crate::published;
+use plot::Curve;
 use std::path::PathBuf;
 use std::time::Duration;
 

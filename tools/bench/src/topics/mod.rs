@@ -9,10 +9,10 @@ pub(crate) use floor::start as start_floor;
 pub(crate) use paper::run as run_paper;
 
 use crate::measured::{Cpu, Measured, shown};
-use crate::plot::Curve;
 use crate::statistics::Summary;
 use crate::world::{Part, Probe, Server, Usage, free_port};
 use load::{Done, Load};
+use plot::Curve;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;

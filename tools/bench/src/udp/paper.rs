@@ -7,7 +7,7 @@ mod threads;
 
 use super::{UdpOptions, iperf};
 use crate::measured::Measured;
-use crate::plot::{Curve, Scale};
+use plot::{Curve, Scale};
 use std::path::PathBuf;
 
 /// A published run is taken to last so long, seconds: no length is told.
