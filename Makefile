@@ -18,7 +18,7 @@ test:
 	scripts/test
 
 bench:
-	cargo run --profile perf -p campanile -- bench $(ARGS)
+	cargo build --profile perf -p campanile -p bench && "$${CARGO_TARGET_DIR:-target}/perf/campanile" bench $(ARGS)
 
 fmt:
 	cargo fmt --all

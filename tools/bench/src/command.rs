@@ -2,6 +2,8 @@
 
 mod credit;
 mod http;
+#[cfg(test)]
+mod tests;
 mod udp;
 
 pub use credit::DiameterArgs;
@@ -245,6 +247,19 @@ pub struct TopicsArgs {
 }
 
 impl Command {
+    /// Whether it starts campanile's server or simulators.
+    pub fn needs_campanile(&self) -> bool {
+        let common = match self {
+            Command::Alert(args) => &args.common,
+            Command::Http(args) => &args.common,
+            Command::Smpp(args) => &args.common,
+            Command::Topics(args) => &args.common,
+            Command::Diameter(args) => &args.common,
+            Command::Udp(_) | Command::Part(_) => return false,
+        };
+        common.server.is_none()
+    }
+
     /// Runs the bench; `program` is the campanile whose server and simulators run.
     ///
     /// # Errors
@@ -262,7 +277,7 @@ impl Command {
                 Command::Smpp(args) => args.run(program).await,
                 Command::Topics(args) => args.run(program).await,
                 Command::Diameter(args) => args.run(program).await,
-                Command::Udp(args) => args.run(program).await,
+                Command::Udp(args) => args.run().await,
                 // Above.
                 Command::Part(_) => Ok(()),
             }

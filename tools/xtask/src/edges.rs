@@ -40,7 +40,7 @@ pub const EDGES: &[Edge] = &[
         "campanile",
         &[
             "smpp", "smtp", "diameter", "cap", "pace", "records", "channels", "settings", "net", "bus",
-            "store", "cast", "engine", "charging", "gateway", "doors", "sim", "plot", "bench",
+            "store", "cast", "engine", "charging", "gateway", "doors", "sim", "plot",
         ],
     ),
     (
@@ -70,7 +70,6 @@ pub const EDGES: &[Edge] = &[
             "gateway",
             "doors",
             "sim",
-            "bench",
             "peers",
             "campanile",
         ],
@@ -79,5 +78,5 @@ pub const EDGES: &[Edge] = &[
     ("xtask", &[]),
 ];
 
-/// Above all tests: nobody may use these, not even for tests of their own.
-pub const NOBODY_USES: &[&str] = &["it", "xtask"];
+/// Programs and tests: nobody may use these, not even for tests of their own.
+pub const NOBODY_USES: &[&str] = &["bench", "it", "xtask"];

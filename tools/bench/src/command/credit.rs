@@ -65,7 +65,7 @@ pub struct DiameterArgs {
     #[arg(long, value_name = "DIR", requires = "experiment")]
     libraries: Option<PathBuf>,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -33,7 +33,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "paper")]
     time_scale: f64,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 impl HttpArgs {
