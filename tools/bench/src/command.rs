@@ -32,6 +32,7 @@ pub enum Command {
     /// Submission alone: alerts a second over HTTP, each listing its endpoints.
     #[command(after_help = "Examples:
   campanile bench http --endpoints 16 --threads 40 --seconds 10
+  campanile bench http --sizes
   campanile bench http --paper --time-scale 10 --out figures")]
     Http(HttpArgs),
     /// SMPP client, server and gateway: messages a second, and what each costs.

@@ -1,6 +1,7 @@
-//! `campanile bench`: the program that it runs.
+//! `campanile bench`: the program that it runs, and the table of message sizes measured by it.
 
 use it::program;
+use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -101,7 +102,7 @@ fn the_bench_without_a_campanile_says_how_to_get_it() {
         let mut bench = Command::new(&alone);
         bench.args(arguments).env("PATH", folder.path()).env_remove("CAMPANILE_BIN").output().unwrap()
     };
-    let output = run(&["http", "--count", "1"]);
+    let output = run(&["http", "--sizes"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("cargo build -p campanile"), "{said}");
@@ -124,5 +125,32 @@ fn help_and_wrong_usage_are_the_bench_s_own() {
     }
     for wrong in [&["bananas"][..], &["smpp"], &["udp", "--mss", "63"], &[]] {
         assert_eq!(said(wrong).0, Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn the_server_takes_an_audience_of_the_published_sizes_in_each_form() {
+    let figures = tempfile::tempdir().unwrap();
+    let output = Command::new(program())
+        .args(["bench", "http", "--sizes", "--format", "json", "--out"])
+        .arg(figures.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let published = [(32, 49_362), (128, 191_281), (512, 764_920), (2_048, 3_071_499)];
+    assert_eq!(lines.len(), published.len());
+    for (line, (endpoints, octets)) in lines.iter().zip(published) {
+        let of = |name: &str| line[name].as_u64().unwrap();
+        assert_eq!((&line["scenario"], &line["errors"]), (&Value::from("http-paper-sizes"), &Value::from(0)));
+        assert_eq!((&line["params"]["endpoints"], of("octets_published")), (&Value::from(endpoints), octets));
+        let (listed, gzip, zstd) = (of("octets_listed"), of("octets_gzip"), of("octets_zstd"));
+        assert!(gzip < listed && zstd < listed && listed < octets, "{line}");
+        assert!(of("octets_group") < 200, "{line}");
+        assert!(line["rate_per_s"].as_f64().unwrap() > 0.0 && line["fdatasync_p50_us"].is_u64(), "{line}");
+    }
+    for file in ["http-paper-sizes.csv", "http-paper-sizes.svg"] {
+        assert!(figures.path().join(file).exists(), "{file}");
     }
 }

@@ -35,6 +35,9 @@ fn wrong_usage_ends_with_2_and_help_and_what_makes_sense_with_0() {
         ("udp --mss 63", 2),
         ("udp --threads 0", 2),
         ("udp --paper --server 127.0.0.1:4810", 2),
+        ("http --sizes", 0),
+        ("http --sizes --paper", 2),
+        ("http --sizes --seconds 1", 2),
         ("http --paper --time-scale 10", 0),
         ("bananas", 2),
         ("", 2),
@@ -65,7 +68,7 @@ fn every_scenario_has_help_with_examples_as_campanile_runs_them() {
 fn a_scenario_needs_campanile_unless_a_server_is_named_or_all_is_the_bench_s_own() {
     for (line, expected) in [
         ("alert", true),
-        ("http --paper", true),
+        ("http --sizes", true),
         ("smpp --side client", true),
         ("topics", true),
         ("diameter --paper", true),
