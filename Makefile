@@ -27,7 +27,7 @@ test-all:
 	cargo xtask test --all
 
 bench:
-	cargo run --profile perf -p campanile -- bench $(ARGS)
+	cargo build --profile perf -p campanile -p bench && "$${CARGO_TARGET_DIR:-target}/perf/campanile" bench $(ARGS)
 
 fmt:
 	cargo fmt --all

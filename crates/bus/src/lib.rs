@@ -179,23 +179,33 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
-    /// As a record: index and deliveries (little-endian, 8 and 4 octets), then the octets.
+    /// First octet of the record: its form.
+    const FORM: u8 = 1;
+    /// Octets before the record that it holds: form, index, deliveries.
+    const HEAD_OCTETS: usize = 13;
+
+    /// As a record: form, index and deliveries (little-endian, 1, 8 and 4 octets), then the octets.
     pub fn encode(&self) -> Vec<u8> {
-        let mut record = Vec::with_capacity(12 + self.octets.len());
+        let mut record = Vec::with_capacity(DeadLetter::HEAD_OCTETS + self.octets.len());
+        record.push(DeadLetter::FORM);
         record.extend_from_slice(&self.index.to_le_bytes());
         record.extend_from_slice(&self.deliveries.to_le_bytes());
         record.extend_from_slice(&self.octets);
         record
     }
 
-    /// From a record; nothing if it is too short to be one.
+    /// From a record; nothing if it is too short to be one, or was written by a newer version.
     pub fn decode(record: &bytes::Bytes) -> Option<DeadLetter> {
-        let (index, rest) = record.split_first_chunk::<8>()?;
+        let (form, rest) = record.split_first()?;
+        if *form != DeadLetter::FORM {
+            return None;
+        }
+        let (index, rest) = rest.split_first_chunk::<8>()?;
         let (deliveries, _) = rest.split_first_chunk::<4>()?;
         Some(DeadLetter {
             index: u64::from_le_bytes(*index),
             deliveries: u32::from_le_bytes(*deliveries),
-            octets: record.slice(12..),
+            octets: record.slice(DeadLetter::HEAD_OCTETS..),
         })
     }
 }

@@ -4,6 +4,7 @@ mod alert_documents;
 mod apply;
 pub mod cli;
 pub mod config;
+mod data_form;
 pub mod demo;
 pub mod house;
 mod keep;

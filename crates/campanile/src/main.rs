@@ -12,7 +12,7 @@ const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
     house::choose_cryptography();
-    cli::main(&Rooms { serve: serve_house, demo: show_demo, bench: measure })
+    cli::main(&Rooms { serve: serve_house, demo: show_demo })
 }
 
 fn serve_house(serve: Serve) -> Result<(), String> {
@@ -37,12 +37,6 @@ fn show_demo(demo: Demo) -> Result<bool, String> {
     }
     let options = demo::Options { recipients: demo.recipients, exit: demo.exit, listen: demo.listen };
     runtime()?.block_on(demo::run(options))
-}
-
-fn measure(bench: bench::Command) -> Result<(), String> {
-    let program =
-        std::env::current_exe().map_err(|error| format!("this program's own path is not known: {error}"))?;
-    bench.run(&program)
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, String> {

@@ -1,5 +1,6 @@
 //! Where what outlives the process is kept: opened, and held against each other.
 
+use crate::data_form;
 use crate::keys::Keys;
 use crate::setup::{Kept, NodeSetup, Setup, SharedServers};
 use bus::embedded::Fsync;
@@ -7,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use store::SharedStore;
 
-/// The topic whose one record says which database the bus belongs to, and holds the secrets that all processes share.
+/// The topic whose first record says which database the bus belongs to, and holds the secrets that all processes share; those
+/// behind it are [`data_form`]'s.
 const HOUSE: &str = "house";
 /// A database's id in front of the secrets.
 const ID_OCTETS: usize = 16;
@@ -31,6 +33,7 @@ pub struct Opened {
 /// # Errors
 /// In words, with what to do.
 pub async fn open(setup: &Setup) -> Result<Opened, String> {
+    data_form::note_in_folder(&setup.data)?;
     match &setup.kept {
         Kept::Here { database, bus, fsync } => {
             let keys = Keys::open(&setup.data)?;
@@ -77,7 +80,7 @@ async fn belonging(store: &SharedStore, bus: &Arc<dyn bus::Bus>) -> Result<Keys,
     let opened = bus.clone();
     let topic = aside(move || opened.topic(HOUSE).map_err(|error| error.to_string())).await?;
     if topic.latest().await.map_err(said)? == 0 {
-        let record = [id.as_bytes().as_slice(), &Keys::random()?].concat();
+        let record = [&[records::FORM][..], id.as_bytes(), &Keys::random()?].concat();
         match topic.append_at(0, &[&record]).await {
             // Another process was first: its secrets hold for all.
             Ok(_) | Err(bus::BusError::Moved { .. }) => {}
@@ -86,7 +89,9 @@ async fn belonging(store: &SharedStore, bus: &Arc<dyn bus::Bus>) -> Result<Keys,
     }
     let records = topic.fetch(0, 1, usize::MAX).await.map_err(said)?;
     let first = records.first().filter(|record| record.index == 0);
-    let octets = first.and_then(|record| record.octets.split_at_checked(ID_OCTETS));
+    let first = first.map(|record| records::behind_form("record of the topic house", &record.octets));
+    let octets = first.transpose().map_err(|error| format!("[bus]: {error}"))?;
+    let octets = octets.and_then(|octets| octets.split_at_checked(ID_OCTETS));
     let (of, secrets) = octets.ok_or("[bus]: the topic \"house\" is damaged: use another bus.prefix")?;
     if of != id.as_bytes() {
         return Err(format!(
@@ -94,6 +99,7 @@ async fn belonging(store: &SharedStore, bus: &Arc<dyn bus::Bus>) -> Result<Keys,
              or the database they were made with"
         ));
     }
+    data_form::note_on_bus(&*topic, HOUSE).await?;
     Keys::of(secrets)
         .ok_or_else(|| "[bus]: the topic \"house\" holds no secrets: use another bus.prefix".to_owned())
 }

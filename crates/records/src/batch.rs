@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Octets of a length at most, as postcard writes it: 64 bits, seven in each.
 const LENGTH_OCTETS_MAX: usize = 10;
-/// Room in front for the format's octet and the number of outcomes, which is known last.
+/// Room in front for the form's octet and the number of outcomes, which is known last.
 const HEAD_OCTETS: usize = 1 + LENGTH_OCTETS_MAX;
 
 /// What became of an attempt, of borrowed pieces: read back as an [`AttemptResult`].
@@ -125,7 +125,7 @@ impl OutcomeBatch {
         let used = postcard::to_slice(&self.count, &mut length).map_or(0, |used| used.len());
         let start = HEAD_OCTETS - used;
         self.octets[start..HEAD_OCTETS].copy_from_slice(&length[..used]);
-        self.octets[start - 1] = crate::FORMAT;
+        self.octets[start - 1] = crate::FORM;
         &self.octets[start - 1..]
     }
 

@@ -12,6 +12,7 @@ mod batch;
 mod bill;
 mod channel;
 mod delivery;
+mod form;
 mod group;
 mod ids;
 mod message;
@@ -35,6 +36,7 @@ pub use batch::{AttemptResultRef, OutcomeBatch};
 pub use bill::{Bill, BillItem, Funding, Unpaid};
 pub use channel::ChannelNumber;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
+pub use form::{DATA_FORM, FORM, behind_form, with_form};
 pub use group::{Group, Rule, Test};
 pub use ids::{AlertId, AlertNo, EndpointNo};
 pub use message::{
@@ -55,7 +57,8 @@ pub use text_topic::{TEXT_TOPIC_OCTETS_MAX, TEXT_TOPICS, text_topic_of_bus, text
 pub use time::Timestamp;
 pub use topics::{
     ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, RATES_ASKED,
-    RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, health_key, health_of, segment_topic, told_topic,
+    RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, decode_accepted, encode_accepted, health_key, health_of,
+    segment_topic, told_topic,
 };
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage
@@ -70,18 +73,15 @@ pub struct DecodeError {
 
 impl std::fmt::Display for DecodeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot read a {} from the log: {}", self.noun, self.why)
+        write!(f, "cannot read a {}: {}", self.noun, self.why)
     }
 }
 impl std::error::Error for DecodeError {}
 
-/// First octet of everything stored in binary: readers refuse what they do not know.
-pub(crate) const FORMAT: u8 = 1;
-
-/// A vector with the format's octet, and room for most records.
+/// A vector with the form's octet, and room for most records.
 fn started() -> Vec<u8> {
     let mut out = Vec::with_capacity(RECORD_OCTETS);
-    out.push(FORMAT);
+    out.push(FORM);
     out
 }
 
@@ -94,13 +94,13 @@ pub(crate) fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
 }
 
 pub(crate) fn extend_with<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
-    out.push(FORMAT);
+    out.push(FORM);
     // As in `to_bytes`; the vector is moved through, not copied.
     let behind = postcard::to_extend(value, std::mem::take(out)).expect("a noun has a known length");
     *out = behind;
 }
 
-/// The same without the format's octet: a piece of something that has it in front.
+/// The same without the form's octet: a piece of something that has it in front.
 pub(crate) fn write_behind<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
     let behind = postcard::to_extend(value, std::mem::take(out)).expect("a noun has a known length");
     *out = behind;
@@ -118,13 +118,6 @@ pub(crate) fn from_bytes<'a, T: serde::Deserialize<'a>>(
     noun: &'static str,
     bytes: &'a [u8],
 ) -> Result<T, DecodeError> {
-    match bytes.split_first() {
-        Some((&FORMAT, rest)) => {
-            postcard::from_bytes(rest).map_err(|error| DecodeError { noun, why: error.to_string() })
-        }
-        Some((version, _)) => {
-            Err(DecodeError { noun, why: format!("format {version} is newer than this program") })
-        }
-        None => Err(DecodeError { noun, why: "no octets".to_owned() }),
-    }
+    let rest = behind_form(noun, bytes)?;
+    postcard::from_bytes(rest).map_err(|error| DecodeError { noun, why: error.to_string() })
 }

@@ -16,7 +16,7 @@ pub const CONTROL: &str = "control";
 /// Retained: key is the route's name, value a [`crate::RouteHealth`]; where several processes serve a route, key is its
 /// [`health_key`] and value a [`crate::NodeHealth`].
 pub const ROUTES: &str = "routes";
-/// Numbers of alerts that doors have stored, for who leads, in decimal. A hint: the store is asked too.
+/// Numbers of alerts that doors have stored, for the leader, in decimal behind the form's octet. A hint: the store is asked too.
 pub const ACCEPTED: &str = "accepted";
 /// What processes that do not lead ask the one that does.
 pub const ASKS: &str = "asks";
@@ -24,6 +24,22 @@ pub const ASKS: &str = "asks";
 pub const RATES_ASKED: &str = "rates/asked";
 /// What they are granted, each time all of it: records are [`crate::RateGrants`].
 pub const RATES_GRANTED: &str = "rates/granted";
+
+/// A record of [`ACCEPTED`].
+pub fn encode_accepted(alert: AlertNo) -> Vec<u8> {
+    crate::with_form(alert.0.to_string().as_bytes())
+}
+
+/// Reads a record of [`ACCEPTED`].
+///
+/// # Errors
+/// A newer form; text that is no number.
+pub fn decode_accepted(record: &[u8]) -> Result<AlertNo, DecodeError> {
+    const NOUN: &str = "record of the topic accepted";
+    let text = crate::behind_form(NOUN, record)?;
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    number.map(AlertNo).ok_or_else(|| DecodeError { noun: NOUN, why: "not a number".to_owned() })
+}
 
 /// The topic on which the process with this name hears answers to what it asked.
 pub fn answers_topic(node: &str) -> String {

@@ -1,18 +1,21 @@
 //! The benches on the command line: `campanile bench …`.
 
 mod credit;
+mod http;
+#[cfg(test)]
+mod tests;
 mod udp;
 
 pub use credit::DiameterArgs;
+pub use http::HttpArgs;
 pub use udp::UdpArgs;
 
 use crate::alert::{self, AlertOptions};
-use crate::http::{self, Amount, HttpOptions};
 use crate::measured::{Measured, csv, table};
-use crate::plot::{self, Curve, Scale};
 use crate::smpp::{self, Amount as Messages, CarriersOptions, PartArgs, Peer, Side, SmppOptions};
 use crate::topics::{self, TopicsOptions};
 use clap::{Args, Subcommand, ValueEnum};
+use plot::{self, Curve, Scale};
 use records::ChannelNumber;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +32,7 @@ pub enum Command {
     /// Submission alone: alerts a second over HTTP, each listing its endpoints.
     #[command(after_help = "Examples:
   campanile bench http --endpoints 16 --threads 40 --seconds 10
+  campanile bench http --sizes
   campanile bench http --paper --time-scale 10 --out figures")]
     Http(HttpArgs),
     /// SMPP client, server and gateway: messages a second, and what each costs.
@@ -162,34 +166,6 @@ pub struct AlertArgs {
     common: Common,
 }
 
-/// `bench http`.
-#[derive(Debug, Args)]
-pub struct HttpArgs {
-    /// Endpoints that each alert lists
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    endpoints: u64,
-    /// On which channel they are
-    #[arg(long, value_name = "CHANNEL", default_value = "mail", value_parser = channels::number)]
-    channel: ChannelNumber,
-    /// Clients, each with one request in flight
-    #[arg(long, value_name = "T", default_value_t = 40)]
-    threads: u64,
-    /// Requests of each client
-    #[arg(long, value_name = "N", conflicts_with = "seconds")]
-    count: Option<u64>,
-    /// How long [default: 10]
-    #[arg(long, value_name = "S")]
-    seconds: Option<f64>,
-    /// Mean of the exponential gaps before a client's requests, ms
-    #[arg(long, value_name = "MS", default_value_t = 0.0)]
-    gap_ms: f64,
-    /// Divides the published gaps
-    #[arg(long, value_name = "X", default_value_t = 1.0, requires = "paper")]
-    time_scale: f64,
-    #[command(flatten)]
-    common: Common,
-}
-
 /// `bench smpp`.
 #[derive(Debug, Args)]
 pub struct SmppArgs {
@@ -272,6 +248,19 @@ pub struct TopicsArgs {
 }
 
 impl Command {
+    /// Whether it starts campanile's server or simulators.
+    pub fn needs_campanile(&self) -> bool {
+        let common = match self {
+            Command::Alert(args) => &args.common,
+            Command::Http(args) => &args.common,
+            Command::Smpp(args) => &args.common,
+            Command::Topics(args) => &args.common,
+            Command::Diameter(args) => &args.common,
+            Command::Udp(_) | Command::Part(_) => return false,
+        };
+        common.server.is_none()
+    }
+
     /// Runs the bench; `program` is the campanile whose server and simulators run.
     ///
     /// # Errors
@@ -289,7 +278,7 @@ impl Command {
                 Command::Smpp(args) => args.run(program).await,
                 Command::Topics(args) => args.run(program).await,
                 Command::Diameter(args) => args.run(program).await,
-                Command::Udp(args) => args.run(program).await,
+                Command::Udp(args) => args.run().await,
                 // Above.
                 Command::Part(_) => Ok(()),
             }
@@ -337,52 +326,6 @@ impl AlertArgs {
             alert::rows(&measured),
             Figure { title: "One alert", axes, scale: Scale::Logarithmic, curves },
         )
-    }
-}
-
-impl HttpArgs {
-    async fn run(self, program: &Path) -> Result<(), String> {
-        let common = &self.common;
-        if common.paper {
-            if !(self.time_scale >= 1.0 && self.time_scale.is_finite()) {
-                return Err("--time-scale: a number from 1 on".to_owned());
-            }
-            let folder = common.folder.clone();
-            let measured =
-                http::run_paper(program.to_owned(), folder, &common.fsync, self.time_scale).await?;
-            if self.time_scale > 1.0 && common.format == Format::Table {
-                println!("The published gaps (mean 150 ms) are divided by {}.", self.time_scale);
-            }
-            let (title, curves) = ("Submission over HTTP, ours and published", http::curves(&measured));
-            let figure = Figure { title, axes: ["threads", "requests/s"], scale: Scale::Logarithmic, curves };
-            return common.show("http-paper", &measured, http::paper_rows(&measured), figure);
-        }
-        let seconds = self.seconds.unwrap_or(10.0);
-        if !(seconds.is_finite() && seconds > 0.0 && self.gap_ms.is_finite() && self.gap_ms >= 0.0) {
-            return Err("--seconds and --gap-ms: positive numbers".to_owned());
-        }
-        let options = HttpOptions {
-            program: program.to_owned(),
-            folder: common.folder.clone(),
-            server: common.server.clone().map(|server| (server, common.token.clone())),
-            endpoints: self.endpoints,
-            channel: self.channel,
-            threads: self.threads,
-            amount: self.count.map_or(Amount::For(Duration::from_secs_f64(seconds)), Amount::Each),
-            gap: Duration::from_secs_f64(self.gap_ms / 1e3),
-            fsync: common.fsync.clone(),
-            seed: 1,
-        };
-        let measured = vec![http::run(&options).await?];
-        let points = measured.iter().filter_map(|m| Some((m.number("threads")?, m.rate_per_s))).collect();
-        let curves = vec![Curve { name: format!("{} endpoints", self.endpoints), points }];
-        let figure = Figure {
-            title: "Submission over HTTP",
-            axes: ["threads", "requests/s"],
-            scale: Scale::Logarithmic,
-            curves,
-        };
-        common.show("http", &measured, http::rows(&measured), figure)
     }
 }
 

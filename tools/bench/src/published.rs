@@ -1,5 +1,13 @@
 //! The published figures of M1, M4 and M5, as data.
 
+/// A row of table 1: a submission over HTTP that lists its endpoints.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct MessageSize {
+    pub(crate) endpoints: u64,
+    /// Of the SOAP message.
+    pub(crate) octets: u64,
+}
+
 /// A row of table 2: submission alone over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Submission {
@@ -69,6 +77,14 @@ pub(crate) struct TopicStatistics {
 pub(crate) const UNSPLIT_8192_S: f64 = 1_000.0;
 /// And almost 2,000 s with them.
 pub(crate) const UNSPLIT_8192_ACKNOWLEDGED_S: f64 = 2_000.0;
+
+/// Table 1.
+pub(crate) fn message_sizes() -> Vec<MessageSize> {
+    rows(include_str!("../published/m5_table_1_message_size.csv"), |row| MessageSize {
+        endpoints: row[0] as u64,
+        octets: row[1] as u64,
+    })
+}
 
 /// Table 2.
 pub(crate) fn submissions() -> Vec<Submission> {
@@ -188,6 +204,11 @@ mod tests {
 
     #[test]
     fn the_tables_are_whole() {
+        let table = message_sizes();
+        let last = MessageSize { endpoints: 2_048, octets: 3_071_499 };
+        assert_eq!((table.len(), table[3]), (4, last));
+        // About 1,500 octets an endpoint.
+        assert!(table.iter().all(|row| (1_490..1_550).contains(&(row.octets / row.endpoints))));
         let table = submissions();
         assert_eq!((table.len(), table[2].threads, table[2].requests_per_s), (10, 40, 57.010));
         assert!(table.iter().all(|row| row.requests_per_thread == 100 && row.mean_response_ms > 0.0));

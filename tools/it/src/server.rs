@@ -272,7 +272,7 @@ pub fn program() -> PathBuf {
     };
     assert!(
         path.exists(),
-        "{} is not there: build it first with `cargo build --profile {name} -p campanile`",
+        "{} is not there: build it first with `cargo build --profile {name} -p campanile -p bench`",
         path.display()
     );
     path

@@ -4,6 +4,7 @@
 mod accounts;
 mod answers;
 mod bad_input;
+mod bench;
 mod cap_messages;
 mod carriers;
 mod charging;

@@ -1,4 +1,4 @@
-//! How records stand in a file, little endian throughout.
+//! Form of a log's file, little endian throughout. docs/dev/compatibility.md says how it may change.
 //!
 //! ```text
 //! file   = file header, batch*, then the end of the file or zeros

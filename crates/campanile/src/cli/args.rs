@@ -3,6 +3,7 @@
 use super::alert_args::AlertArgs;
 use super::udp::Udp;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -71,9 +72,12 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// The world outside, for drills and development
     #[command(subcommand)]
     Sim(Sim),
-    /// Load and measure
-    #[command(subcommand)]
-    Bench(bench::Command),
+    /// Load and measure, by the program campanile-bench
+    #[command(after_help = "Examples:
+  campanile bench --help
+  campanile bench alert --recipients 100000
+  campanile bench smpp --side gateway --connections 20")]
+    Bench(Bench),
     /// The books
     #[command(subcommand)]
     Ledger(Ledger),
@@ -83,6 +87,15 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Print the version
     #[command(after_help = "Examples:\n  campanile version\n  campanile version --format json")]
     Version(Version),
+}
+
+/// `campanile bench`: all arguments are the other program's.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Bench {
+    /// A scenario and its options
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<OsString>,
 }
 
 /// Arguments of what is refused anyway.

@@ -1,12 +1,13 @@
 //! The command line: what can be asked, and what is said. Exit codes: 0 success, 1 failed, 2 wrong usage.
 //!
 //! Commands that need a running server speak its HTTP API and nothing else. What runs inside this process (the server,
-//! the demo, benches) is handed in by [`Rooms`], so that the command line can be tested without a house.
+//! the demo) is handed in by [`Rooms`], so that the command line can be tested without a house.
 
 mod alert_args;
 mod alerts;
 mod args;
 mod attach;
+mod bench;
 mod client;
 mod ledger;
 mod people;
@@ -34,8 +35,6 @@ pub struct Rooms {
     pub serve: fn(Serve) -> Result<(), String>,
     /// `campanile demo`; false if not everybody is accounted for.
     pub demo: fn(Demo) -> Result<bool, String>,
-    /// `campanile bench …`.
-    pub bench: fn(bench::Command) -> Result<(), String>,
 }
 
 /// Why a command ended badly.
@@ -125,7 +124,7 @@ fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
             args::Sim::Built(command) => Ok(command.run()?),
             args::Sim::Pager(_) => Err(unbuilt::refused("this simulator")),
         },
-        Command::Bench(bench) => Ok((rooms.bench)(bench)?),
+        Command::Bench(bench) => bench::run(&bench),
         Command::Ledger(args::Ledger::Audit(audit)) => ledger::audit(&audit),
         Command::Ledger(args::Ledger::Export(export)) => ledger::export(&export),
         Command::Udp(udp) => udp::run(udp),

@@ -46,6 +46,8 @@ pub struct Kept {
 
 /// The file's name in the ledger's folder.
 const FILE: &str = "settings.json";
+/// Form of the file. Raised with the first release that writes what an earlier one cannot read.
+const SETTINGS_FORM: u64 = 1;
 const NOWHERE: &str =
     "processes that share PostgreSQL take prices and peers from their configs: change those, and reload";
 
@@ -57,12 +59,8 @@ impl Kept {
     pub fn open(folder: &Path) -> io::Result<Kept> {
         let path = folder.join(FILE);
         let settings = match fs::read(&path) {
-            Ok(octets) => serde_json::from_slice(&octets).map_err(|error| {
-                let why = format!(
-                    "{}: {error}; restore it from a copy, or remove it to begin anew",
-                    path.display()
-                );
-                io::Error::new(io::ErrorKind::InvalidData, why)
+            Ok(octets) => read(&octets).map_err(|why| {
+                io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Settings::default(),
             Err(error) => return Err(error),
@@ -106,10 +104,33 @@ impl Kept {
     }
 }
 
+/// The file: its form beside the settings.
+#[derive(Serialize)]
+struct Form<'a> {
+    form: u64,
+    #[serde(flatten)]
+    settings: &'a Settings,
+}
+
+/// Reads the file's octets. One without a form is of the first.
+fn read(octets: &[u8]) -> Result<Settings, String> {
+    let damaged =
+        |error: serde_json::Error| format!("{error}; restore it from a copy, or remove it to begin anew");
+    let mut value: serde_json::Value = serde_json::from_slice(octets).map_err(damaged)?;
+    let form = value.as_object_mut().and_then(|object| object.remove("form"));
+    match form.as_ref().and_then(serde_json::Value::as_u64) {
+        Some(form) if form > SETTINGS_FORM => Err(format!(
+            "its form is {form}, which was written by a newer version of campanile: this one reads forms up to {SETTINGS_FORM}; \
+             use the newer one"
+        )),
+        _ => serde_json::from_value(value).map_err(damaged),
+    }
+}
+
 fn write(path: &Path, settings: &Settings) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = fs::File::create(&new)?;
-    file.write_all(&serde_json::to_vec_pretty(settings)?)?;
+    file.write_all(&serde_json::to_vec_pretty(&Form { form: SETTINGS_FORM, settings })?)?;
     file.sync_all()?;
     fs::rename(&new, path)?;
     path.parent().map_or(Ok(()), super::log::sync_folder)
@@ -137,6 +158,11 @@ mod tests {
         kept.change(refused).unwrap_err();
         assert_eq!(Kept::open(folder.path()).unwrap().get(), kept.get());
         assert_eq!(kept.get().peers, [peer]);
+        let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
+        assert!(text.starts_with("{\n  \"form\": 1,"), "{text}");
+        fs::write(folder.path().join(FILE), text.replace("\"form\": 1", "\"form\": 2, \"new\": 7")).unwrap();
+        let why = Kept::open(folder.path()).unwrap_err().to_string();
+        assert!(why.contains("settings.json") && why.contains("newer version"), "{why}");
         fs::write(folder.path().join(FILE), "{\"peer\": []}").unwrap();
         let why = Kept::open(folder.path()).unwrap_err().to_string();
         assert!(why.contains("settings.json") && why.contains("peer"), "{why}");

@@ -385,6 +385,12 @@ pub fn shard_folder(folder: &Path, shard: usize) -> PathBuf {
     folder.join(format!("shard-{shard:03}"))
 }
 
+/// First words of the identity's file, before the form.
+const IDENTITY: &str = "campanile ledger ";
+/// Form of the ledger's folder as a whole: blocks, entries, snapshots, the table of shards. Raised with the first release that writes
+/// one that an earlier release cannot read: that one refuses the ledger by this number, before it takes a block for torn.
+pub const LEDGER_FORM: u32 = 1;
+
 /// The hash key and the number of shards of a ledger; drawn and written when it is new.
 ///
 /// # Errors
@@ -396,8 +402,10 @@ pub fn identity(folder: &Path, shards: usize) -> Result<(HashKey, usize), Refusa
     match identity_of(folder) {
         Err(Refusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
             let (key, shards) = (HashKey::draw(), shards.max(1));
-            let text =
-                format!("campanile ledger 1\nshards {shards}\nkey {:016x} {:016x}\n", key.0[0], key.0[1]);
+            let text = format!(
+                "{IDENTITY}{LEDGER_FORM}\nshards {shards}\nkey {:016x} {:016x}\n",
+                key.0[0], key.0[1]
+            );
             let new = folder.join("ledger.new");
             std::fs::write(&new, text)?;
             std::fs::File::open(&new)?.sync_all()?;
@@ -417,6 +425,15 @@ pub fn identity(folder: &Path, shards: usize) -> Result<(HashKey, usize), Refusa
 pub fn identity_of(folder: &Path) -> Result<(HashKey, usize), Refusal> {
     let path = folder.join("ledger");
     let text = std::fs::read_to_string(&path)?;
+    if let Some(form) = text.strip_prefix(IDENTITY).and_then(|rest| rest.lines().next()?.parse::<u32>().ok())
+        && form > LEDGER_FORM
+    {
+        return Err(Refusal::Damaged(format!(
+            "{}: the ledger's form is {form}, which was written by a newer version of campanile: this one reads forms up to \
+             {LEDGER_FORM}; use the newer one",
+            path.display()
+        )));
+    }
     parse_identity(&text).ok_or_else(|| {
         Refusal::Damaged(format!("{}: not a ledger's identity; restore it from a copy", path.display()))
     })
@@ -424,7 +441,8 @@ pub fn identity_of(folder: &Path) -> Result<(HashKey, usize), Refusal> {
 
 fn parse_identity(text: &str) -> Option<(HashKey, usize)> {
     let mut lines = text.lines();
-    if lines.next()? != "campanile ledger 1" {
+    let form: u32 = lines.next()?.strip_prefix(IDENTITY)?.parse().ok()?;
+    if form != LEDGER_FORM {
         return None;
     }
     let shards =

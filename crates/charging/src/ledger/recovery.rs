@@ -186,7 +186,7 @@ pub fn recover(folder: &Path, key: HashKey, config: Arc<Config>) -> Result<Recov
             from = thawed.floor.max(first);
             break;
         }
-        tracing::warn!(path = %path.display(), "a snapshot of the ledger is damaged; the one before it is taken");
+        tracing::warn!(path = %path.display(), "a snapshot of the ledger is damaged or of another version; the one before it is taken");
     }
     let (end, torn) = read_log(folder, from, &mut replay)?;
     if end < replay.position {

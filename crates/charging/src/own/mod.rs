@@ -20,6 +20,7 @@
 //! The settler ([`settle`]) is a consumer group of the topic of outcomes, and acknowledges a record when the ledger has answered; the engine
 //! keeps the topic until then. A crash between answer and acknowledgement tells the ledger again what it knows.
 
+mod changes;
 mod early;
 pub mod external;
 pub mod settle;

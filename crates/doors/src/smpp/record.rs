@@ -3,11 +3,8 @@
 //! The structs here have the same form on disk as [`records::Intake::Message`]; a test holds them together.
 
 use postcard::ser_flavors::Flavor;
-use records::{Lane, Mode, Timestamp};
+use records::{FORM, Lane, Mode, Timestamp};
 use serde::{Serialize, Serializer};
-
-/// The format octet in front of every noun.
-const FORMAT: u8 = 1;
 
 #[derive(Serialize)]
 enum IntakeForm<'a> {
@@ -110,7 +107,7 @@ impl Flavor for Behind<'_> {
 impl MessageForm<'_> {
     /// Appends the record.
     pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
-        out.push(FORMAT);
+        out.push(FORM);
         // A vector takes everything, and every length is known.
         postcard::serialize_with_flavor(&IntakeForm::Message(self), Behind(out))
             .expect("a message has a known length");

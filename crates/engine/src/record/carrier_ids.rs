@@ -1,7 +1,10 @@
 //! Which delivery a carrier's id belongs to: a map in memory, backed by a topic, forgotten by age. Never in SQL:
 //! an index on random keys costs ten times the row.
 
-use records::{AlertNo, EndpointNo, Outcome, Receipt, Timestamp, decode_outcomes, encode_outcomes};
+use records::{
+    AlertNo, DecodeError, EndpointNo, FORM, Outcome, Receipt, Timestamp, behind_form, decode_outcomes,
+    encode_outcomes,
+};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -15,6 +18,8 @@ pub const EARLY_MAX: usize = 100_000;
 const PART_SHIFT: u32 = 24;
 /// One id on the topic: key, alert, endpoint and part.
 const OCTETS: usize = 16;
+/// A record, for errors.
+const NOUN: &str = "record of the topic carrier-ids";
 /// Ids in one record: far from the largest that any bus takes.
 const RECORD_IDS_MAX: usize = 16_384;
 /// Early receipts in one record.
@@ -85,35 +90,42 @@ impl CarrierIds {
         }
     }
 
-    /// What the topic lacks, as records: the moment, then ids; or the moment's complement, then receipts that wait for theirs.
+    /// What the topic lacks, as records: behind the form's octet the moment, then ids; or the moment's complement, then receipts that
+    /// wait for theirs.
     pub fn take_unsaved(&mut self, now: Timestamp) -> Vec<Vec<u8>> {
         let unsaved = std::mem::take(&mut self.unsaved);
         let slices = unsaved.chunks(RECORD_IDS_MAX * OCTETS);
-        let ids = slices.map(|ids| [&now.0.to_le_bytes()[..], ids].concat());
+        let ids = slices.map(|ids| [&[FORM][..], &now.0.to_le_bytes(), ids].concat());
         let mut early = std::mem::take(&mut self.early_unsaved);
         early.retain(|(receipt, _)| receipt.keys.iter().any(|key| self.early.contains_key(key)));
         let early = early.chunks(RECORD_EARLY_MAX).map(|early| {
             let receipts: Vec<Outcome> =
                 early.iter().map(|(receipt, _)| Outcome::Receipt(receipt.clone())).collect();
-            [&(!early[0].1.0).to_le_bytes()[..], &encode_outcomes(&receipts)].concat()
+            [&[FORM][..], &(!early[0].1.0).to_le_bytes(), &encode_outcomes(&receipts)].concat()
         });
         ids.chain(early).collect()
     }
 
-    /// When a record of the topic was made.
-    pub fn moment(record: &[u8]) -> Option<Timestamp> {
-        let at = record.first_chunk::<8>().map(|at| i64::from_le_bytes(*at))?;
-        Some(Timestamp(if at < 0 { !at } else { at }))
+    /// When a record of the topic was made; nothing if it is too short to say so.
+    ///
+    /// # Errors
+    /// A record of a newer version.
+    pub fn moment(record: &[u8]) -> Result<Option<Timestamp>, DecodeError> {
+        Ok(CarrierIds::parts(record)?.map(|(at, ..)| at))
+    }
+
+    /// The moment, whether ids follow (else receipts), and these.
+    fn parts(record: &[u8]) -> Result<Option<(Timestamp, bool, &[u8])>, DecodeError> {
+        let Some((at, rest)) = behind_form(NOUN, record)?.split_first_chunk::<8>() else { return Ok(None) };
+        let at = i64::from_le_bytes(*at);
+        Ok(Some((Timestamp(if at < 0 { !at } else { at }), at >= 0, rest)))
     }
 
     /// Reads a record of the topic back. Receipts wait on, whether their id is known or not: if what told the id was not
     /// folded, it is read again.
     pub fn load(&mut self, record: &[u8], now: Timestamp) {
-        let (Some(at), Some((sign, rest))) = (CarrierIds::moment(record), record.split_first_chunk::<8>())
-        else {
-            return;
-        };
-        if i64::from_le_bytes(*sign) >= 0 {
+        let Ok(Some((at, has_ids, rest))) = CarrierIds::parts(record) else { return };
+        if has_ids {
             self.load_ids(at, rest);
         } else if now.us_since(at) <= EARLY_S * 1_000_000 {
             for outcome in decode_outcomes(rest).unwrap_or_default() {
@@ -195,7 +207,10 @@ mod tests {
         let records = ids.take_unsaved(Timestamp(6));
         assert!(ids.take_unsaved(Timestamp(6)).is_empty());
         let mut again = CarrierIds::default();
-        assert_eq!(CarrierIds::moment(&records[0]), Some(Timestamp(6)));
+        assert_eq!(CarrierIds::moment(&records[0]), Ok(Some(Timestamp(6))));
+        let newer = [&[FORM + 1][..], &records[0][1..]].concat();
+        let refused = CarrierIds::moment(&newer).unwrap_err().to_string();
+        assert!(refused.contains("carrier-ids") && refused.contains("newer version"), "{refused}");
         again.load(&records[0], Timestamp(6));
         for ids in [ids, again] {
             assert_eq!(ids.find(&[99, 12]), Some(OF));

@@ -113,8 +113,7 @@ impl Hearing {
     }
 
     fn may_confirm(&self, key: &str, at: Timestamp) -> bool {
-        let kept = self.confirmed.value(key);
-        let kept = kept.and_then(|octets| Some(Timestamp(i64::from_le_bytes(octets[..].try_into().ok()?))));
+        let kept = self.confirmed.value(key).and_then(|octets| confirmed_at(&octets));
         let last = kept.max(self.confirming.get(key).copied());
         last.is_none_or(|last| last.plus_s(i64::from(self.keywords.confirm_every_s)) <= at)
     }
@@ -229,7 +228,7 @@ impl Owner {
         self.send_out(async move {
             let words = |error: bus::BusError| format!("a confirmation could not be sent: {error}");
             topic.append(&[&record]).await.map_err(words)?;
-            confirmed.set(&key, &at.0.to_le_bytes()).await.map_err(words)
+            confirmed.set(&key, &records::with_form(&at.0.to_le_bytes())).await.map_err(words)
         });
     }
 
@@ -241,9 +240,7 @@ impl Owner {
         self.hearing.forgot_at = now;
         let kept_us = i64::from(self.hearing.keywords.confirm_every_s) * 1_000_000;
         self.hearing.confirming.retain(|_, at| now.us_since(*at) <= kept_us);
-        let is_old = |octets: &[u8]| {
-            octets.try_into().is_ok_and(|at| now.us_since(Timestamp(i64::from_le_bytes(at))) > kept_us)
-        };
+        let is_old = |octets: &[u8]| confirmed_at(octets).is_some_and(|at| now.us_since(at) > kept_us);
         let all = self.hearing.confirmed.all().into_iter();
         let old: Vec<String> = all.filter(|(_, octets)| is_old(octets)).map(|(key, _)| key).collect();
         let confirmed = self.hearing.confirmed.clone();
@@ -281,6 +278,12 @@ impl Owner {
             _ => self.keep_inbound(inbound),
         }
     }
+}
+
+/// When a confirmation was sent, by a value of [`CONFIRMED`].
+fn confirmed_at(value: &[u8]) -> Option<Timestamp> {
+    let at = records::behind_form("value of the topic confirmed", value).ok()?;
+    Some(Timestamp(i64::from_le_bytes(at.try_into().ok()?)))
 }
 
 fn heard<'a>(inbound: &'a Inbound, username: &'a str, id: &'a str, callback: &'a str) -> Values<'a> {

@@ -215,10 +215,12 @@ impl Owner {
 
     fn take_accepted(&mut self, records: &[bus::Record]) {
         for record in records {
-            let number = std::str::from_utf8(&record.octets).ok().and_then(|text| text.parse().ok());
-            match number {
-                Some(no) => self.look_up(AlertNo(no), None),
-                None => tracing::error!(index = record.index, "a word of an accepted alert is skipped"),
+            // A hint alone: the store is asked too.
+            match records::decode_accepted(&record.octets) {
+                Ok(no) => self.look_up(no, None),
+                Err(error) => tracing::error!(
+                    topic = records::ACCEPTED, index = record.index, %error, "an accepted alert's number is skipped"
+                ),
             }
         }
     }

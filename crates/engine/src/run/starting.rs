@@ -201,7 +201,9 @@ fn load_carrier_ids(owner: &mut Owner, to: u64) -> Result<(), EngineError> {
         let Some(last) = records.last() else { break };
         from = last.index + 1;
         for record in &records {
-            let moment = CarrierIds::moment(&record.octets).unwrap_or_default();
+            let moment = CarrierIds::moment(&record.octets)
+                .map_err(|error| EngineError::Internal(format!("record {}: {error}", record.index)))?
+                .unwrap_or_default();
             if moment >= oldest {
                 needed.get_or_insert(record.index);
                 owner.ids.load(&record.octets, owner.now());

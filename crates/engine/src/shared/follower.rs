@@ -146,7 +146,7 @@ impl Follower {
     fn tell_accepted(&mut self, no: records::AlertNo) {
         let topic = self.accepted.clone();
         self.errands.push(Box::pin(async move {
-            if let Err(error) = topic.append(&[no.to_string().as_bytes()]).await {
+            if let Err(error) = topic.append(&[&records::encode_accepted(no)]).await {
                 tracing::warn!(alert = no.0, %error, "that an alert was accepted could not be told; it is found in the store");
             }
             Errand::Done

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use bus::{Bus, BusError, Retained};
-use records::{Inbound, InboundOctets, Outcome, Timestamp};
+use records::{FORM, Inbound, InboundOctets, Outcome, Timestamp, behind_form};
 use smpp::pdu::Address;
 use smpp::text::join::{Joined, Joiner};
 use smpp::text::national::Shift;
@@ -25,8 +25,6 @@ const CONCATENATION: [u8; 2] = [0x00, 0x08];
 const SHIFTS: [u8; 2] = [0x24, 0x25];
 /// Who has the first part of a message may be so slow to put it together; then another does.
 pub(super) const ELSEWHERE_MAX: Duration = Duration::from_secs(5);
-/// Before the keys of parts that are kept with their header.
-const WITH_HEADER: &str = "h/";
 
 /// A message, or a part of a long one, and under which key that is kept on disk.
 #[derive(Debug, Clone)]
@@ -48,22 +46,20 @@ impl Piece {
         Piece { octets: message.data.text.to_vec(), data_coding: message.data_coding, udh, key }
     }
 
-    /// As kept on disk: coding, length of the header, header, octets.
+    /// As kept on disk: form, coding, length of the header, header, octets.
     fn value(&self) -> Vec<u8> {
-        let head = [self.data_coding, self.udh.len() as u8]; // a header has at most 255 octets
+        let head = [FORM, self.data_coding, self.udh.len() as u8]; // a header has at most 255 octets
         [&head[..], &self.udh, &self.octets].concat()
     }
 
-    /// From disk. Parts of before had no header.
+    /// From disk.
     fn read(key: &str, value: &[u8]) -> Option<Piece> {
+        let value = behind_form("part of a message", value)
+            .inspect_err(|error| tracing::error!(key, %error, "a part on the topic joins is left alone"))
+            .ok()?;
         let (&data_coding, rest) = value.split_first()?;
-        let (udh, octets) = match key.starts_with(WITH_HEADER) {
-            true => {
-                let (&length, rest) = rest.split_first()?;
-                rest.split_at_checked(usize::from(length))?
-            }
-            false => (&[][..], rest),
-        };
+        let (&length, rest) = rest.split_first()?;
+        let (udh, octets) = rest.split_at_checked(usize::from(length))?;
         Some(Piece { octets: octets.to_vec(), data_coding, udh: udh.to_vec(), key: key.to_owned() })
     }
 
@@ -366,11 +362,11 @@ fn written(address: Address<'_>) -> String {
 
 fn write_key(from: &str, to: &str, place: Concatenation) -> String {
     let Concatenation { reference, total, number, wide } = place;
-    format!("{WITH_HEADER}{reference}/{}/{total}/{number}/{}/{from}{to}", u8::from(wide), from.len())
+    format!("{reference}/{}/{total}/{number}/{}/{from}{to}", u8::from(wide), from.len())
 }
 
 fn read_key(key: &str) -> Option<(&str, &str, Concatenation)> {
-    let mut fields = key.strip_prefix(WITH_HEADER).unwrap_or(key).splitn(6, '/');
+    let mut fields = key.splitn(6, '/');
     let reference = fields.next()?.parse().ok()?;
     let wide = fields.next()? == "1";
     let total = fields.next()?.parse().ok()?;
@@ -383,6 +379,16 @@ fn read_key(key: &str) -> Option<(&str, &str, Concatenation)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_is_read_from_disk_as_it_was_and_left_alone_if_a_newer_version_wrote_it() {
+        let piece =
+            Piece { octets: b"text".to_vec(), data_coding: 8, udh: vec![5, 1, 7], key: "key".to_owned() };
+        let value = piece.value();
+        let again = Piece::read("key", &value).unwrap();
+        assert_eq!((again.octets, again.data_coding, again.udh), (piece.octets, 8, vec![5, 1, 7]));
+        assert!(Piece::read("key", &[&[FORM + 1][..], &value[1..]].concat()).is_none());
+    }
 
     #[test]
     fn numbers_are_written_as_people_write_them() {

@@ -26,7 +26,8 @@ pub(super) async fn migrate(link: &Link) -> Result<(), Trouble> {
     let newest = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
     if had > newest {
         let why = format!(
-            "the database has form {had}, this program knows forms up to {newest}: use a newer campanile"
+            "the database was written by a newer version of campanile: its form is {had}, this one reads forms up to {newest}; \
+             use the newer one"
         );
         return Err(StoreError::Conflict { why }.into());
     }

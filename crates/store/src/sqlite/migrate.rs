@@ -23,7 +23,9 @@ pub(super) fn migrate(connection: &Connection) -> Result<(), StoreError> {
     }
     if had > newest {
         let why = format!(
-            "the database has form {had}, this program knows forms up to {newest}: use a newer campanile"
+            "the database {} was written by a newer version of campanile: its form is {had}, this one reads forms up to {newest}; \
+             use the newer one",
+            connection.path().unwrap_or_default()
         );
         return Err(StoreError::Conflict { why });
     }

@@ -31,9 +31,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut out = Vec::new();
     for piece in rest.chunks(1 + usize::from(cut)) {
+        let was_finished = server.is_finished();
         now += Duration::from_secs(u64::from(choices >> 4));
         server.handle_timeout(now);
-        let was_finished = server.is_finished();
         if server.wants_input() || was_finished {
             server.handle_input(now, piece);
         }

@@ -3,9 +3,9 @@
 
 use super::answering;
 use crate::measured::{Measured, shown};
-use crate::plot::Curve;
 use crate::published::{self, EndToEnd, MailSequence};
 use crate::world::{Api, Callbacks, House, Plan, Taken, fdatasync_p50_us, now_us};
+use plot::Curve;
 use serde_json::{Value, json};
 use sim::mailbox;
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 use super::{Common, Figure, Format, judged};
 use crate::diameter::{self, DiameterOptions, Experiment, StudyOptions};
 use crate::measured::{csv, table};
-use crate::plot::{self, Scale};
 use crate::world::Placement;
 use clap::{Args, ValueEnum};
+use plot::{self, Scale};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub struct DiameterArgs {
     #[arg(long, value_name = "DIR", requires = "experiment")]
     libraries: Option<PathBuf>,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,12 +2,12 @@
 
 use super::{Common, Figure, Format, judged};
 use crate::measured::{csv, table};
-use crate::plot::{self, Scale};
 use crate::udp::{self, Call, Late, PaperOptions, Section, Threads, UdpOptions};
 use clap::Args;
 use pace::Profile;
+use plot::{self, Scale};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Threads that can be asked for.
 const THREADS_MAX: i64 = cast::sender::THREADS_MAX as i64;
@@ -67,7 +67,7 @@ pub struct UdpArgs {
 }
 
 impl UdpArgs {
-    pub(super) async fn run(self, program: &Path) -> Result<(), String> {
+    pub(super) async fn run(self) -> Result<(), String> {
         if !(self.seconds.is_finite() && self.seconds > 0.0) {
             return Err("--seconds: a positive number".to_owned());
         }
@@ -75,10 +75,10 @@ impl UdpArgs {
             return Err("--time-scale: a number from 1 on".to_owned());
         }
         if self.paper {
-            return self.run_paper(program).await;
+            return self.run_paper().await;
         }
         let mut measured = Vec::new();
-        for options in self.options(program)? {
+        for options in self.options()? {
             measured.extend(udp::run(&options).await?);
         }
         let axes = ["threads", "Gbit/s received"];
@@ -114,7 +114,7 @@ impl UdpArgs {
     }
 
     /// A run for each combination.
-    fn options(&self, program: &Path) -> Result<Vec<UdpOptions>, String> {
+    fn options(&self) -> Result<Vec<UdpOptions>, String> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = [Threads::Managed(1, processors)];
         let fixed: Vec<Threads> =
@@ -125,7 +125,6 @@ impl UdpArgs {
             for &mss in &self.mss {
                 for &threads in threads {
                     all.push(UdpOptions {
-                        program: program.to_owned(),
                         server: self.server,
                         rate: rate.clone(),
                         mss,
@@ -144,10 +143,9 @@ impl UdpArgs {
         Ok(all)
     }
 
-    async fn run_paper(&self, program: &Path) -> Result<(), String> {
+    async fn run_paper(&self) -> Result<(), String> {
         let common = self.common();
         let options = PaperOptions {
-            program: program.to_owned(),
             sockets: self.sockets.into(),
             time_scale: self.time_scale,
             rounds: self.rounds.into(),
@@ -195,7 +193,7 @@ mod tests {
             ("udp --rate trace:there.csv", Err(())),
         ] {
             let args = Line::try_parse_from(line.split(' ')).unwrap().udp;
-            assert_eq!(args.options(Path::new("x")).map(|all| all.len()).map_err(drop), expected, "{line}");
+            assert_eq!(args.options().map(|all| all.len()).map_err(drop), expected, "{line}");
         }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) async fn run(options: &DiameterOptions) -> Result<Vec<Measured>, Stri
         touch_memory();
     }
     let ours = Subject::open(options).await?;
-    let floor = if options.floor { Some(Subject::floor(options).await?) } else { None };
+    let floor = if options.floor { Some(Subject::floor().await?) } else { None };
     let mut lines = Vec::new();
     let mut charged = vec![0_u64; options.accounts as usize];
     for round in 0..options.rounds {

@@ -2,9 +2,9 @@
 
 use super::{Amount, DiameterOptions, run as run_one};
 use crate::measured::{Measured, shown};
-use crate::plot::Curve;
 use crate::statistics::Summary;
 use crate::world::{Placement, own_cpus};
+use plot::Curve;
 
 /// Requests of the published run.
 const REQUESTS: f64 = 3_000_000.0;

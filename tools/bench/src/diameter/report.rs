@@ -1,7 +1,7 @@
 //! What was measured, for people.
 
 use crate::measured::{Measured, shown};
-use crate::plot::Curve;
+use plot::Curve;
 use serde_json::Value;
 
 /// For people.

@@ -63,8 +63,8 @@ impl Subject {
         Ok(Subject::Ours { server: Box::new(server), address, folder, tls })
     }
 
-    pub(super) async fn floor(options: &DiameterOptions) -> Result<Subject, String> {
-        Ok(Subject::Floor(Box::new(Part::start(&options.program, &["credit-floor"]).await?)))
+    pub(super) async fn floor() -> Result<Subject, String> {
+        Ok(Subject::Floor(Box::new(Part::start(&["credit-floor"]).await?)))
     }
 
     pub(super) fn name(&self) -> &'static str {

@@ -1,8 +1,10 @@
 //! Submission alone: alerts a second over HTTP, each listing its endpoints.
 
 mod paper;
+mod sizes;
 
 pub(crate) use paper::{curves, rows as paper_rows, run as run_paper};
+pub(crate) use sizes::{curves as sizes_curves, rows as sizes_rows, run as run_sizes};
 
 use crate::measured::{Measured, percentile, shown};
 use crate::world::{Api, House, Plan, fdatasync_p50_us};
@@ -203,9 +205,14 @@ impl Client {
             false => format!("{name}:r{round}.{number}.{place}{domain}"),
         };
         let audience: Vec<String> = (0..endpoints).map(address).collect();
-        let text = "Water is off until noon.";
-        json!({"headline": "Water", "text": text, "audience": audience, "channels": [name]}).to_string()
+        submission(&audience, channel)
     }
+}
+
+/// The body of an alert to this audience.
+fn submission(audience: &[String], channel: ChannelNumber) -> String {
+    let (text, name) = ("Water is off until noon.", channels::name(channel));
+    json!({"headline": "Water", "text": text, "audience": audience, "channels": [name]}).to_string()
 }
 
 /// How many endpoints the reports do not account for once the alerts are done.

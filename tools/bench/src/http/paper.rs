@@ -1,39 +1,31 @@
-//! The published submission table beside ours.
+//! The published tables of submission over HTTP beside ours.
 
-use super::{Amount, HttpOptions, open, run_in};
+use super::{Amount, HttpOptions, open, run_in, sizes};
 use crate::measured::{Measured, shown};
-use crate::plot::Curve;
 use crate::published;
-use std::path::PathBuf;
+use plot::Curve;
 use std::time::Duration;
 
 /// Mean gap before a request.
 const GAP: Duration = Duration::from_millis(150);
 
-/// Reruns each row of table 2. The published gaps are divided by `time_scale`.
+/// Both tables, a measurement for each row.
+pub(crate) struct Paper {
+    /// Table 2: submission alone.
+    pub(crate) submissions: Vec<Measured>,
+    /// Table 1: sizes of submissions.
+    pub(crate) sizes: Vec<Measured>,
+}
+
+/// Reruns each row of both tables on one server. The published gaps are divided by `time_scale`. Of `options`
+/// the program, the folder and when an append is done are taken; all else is as published.
 ///
 /// # Errors
 /// What did not work, in words.
-pub(crate) async fn run(
-    program: PathBuf,
-    folder: Option<PathBuf>,
-    fsync: &str,
-    time_scale: f64,
-) -> Result<Vec<Measured>, String> {
-    let base = HttpOptions {
-        program,
-        folder,
-        server: None,
-        endpoints: 0,
-        channel: channels::MAIL,
-        threads: 0,
-        amount: Amount::Each(0),
-        gap: GAP.div_f64(time_scale),
-        fsync: fsync.to_owned(),
-        seed: 1,
-    };
+pub(crate) async fn run(options: &HttpOptions, time_scale: f64) -> Result<Paper, String> {
+    let base = HttpOptions { channel: channels::MAIL, gap: GAP.div_f64(time_scale), ..options.clone() };
     let house = open(&base).await?;
-    let mut measured = Vec::new();
+    let mut submissions = Vec::new();
     for (round, row) in (0..).zip(published::submissions()) {
         let options = HttpOptions {
             endpoints: row.endpoints,
@@ -49,9 +41,10 @@ pub(crate) async fn run(
             .and("published_per_s", row.requests_per_s)
             .and("times_faster", row.mean_response_ms / mean_ms);
         ours.scenario = "http-paper";
-        measured.push(ours);
+        submissions.push(ours);
     }
-    Ok(measured)
+    let sizes = sizes::run_in(&house, &base.fsync).await?;
+    Ok(Paper { submissions, sizes })
 }
 
 /// The rows of a table for people.

@@ -3,7 +3,7 @@
 use super::fleet::{Fleet, FleetPlan, MESSAGES_MAX, ROUTES_MAX, phone_number, total};
 use super::windows::{SECOND_NS, Stamp, Windows, between};
 use crate::measured::{Measured, shown};
-use crate::plot::Curve;
+use plot::Curve;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -13,7 +13,7 @@ use crate::world::{Part, Usage};
 pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
     let mut sink = match &options.server {
         Some(_) => None,
-        None => Some(Part::start(&options.program, &["sink"]).await?),
+        None => Some(Part::start(&["sink"]).await?),
     };
     let load = load(options, sink.as_ref().map_or("", Part::address));
     let usage = || {

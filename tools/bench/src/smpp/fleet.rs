@@ -52,7 +52,7 @@ impl Fleet {
         let folder = new_folder(plan.folder.as_ref())?;
         let (count, keep) = (plan.routes.to_string(), plan.keep.to_string());
         let arguments = ["carriers", "--count", &count, "--keep", &keep];
-        let carriers = Part::start(&plan.program, &arguments).await?;
+        let carriers = Part::start(&arguments).await?;
         let stamps = folder.path().join("stamps");
         let config = config(plan, carriers.addresses());
         let server = Server::start(&plan.program, folder.path(), &config, Some(&stamps)).await?;

@@ -39,8 +39,8 @@ pub(crate) use paper::run as run_paper;
 pub use part::PartArgs;
 
 use crate::measured::{Measured, shown};
-use crate::plot::Curve;
 use clap::ValueEnum;
+use plot::Curve;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -32,7 +32,7 @@ impl Rig {
     /// What does not come up, in words.
     pub(super) async fn open(options: &SmppOptions) -> Result<Rig, String> {
         let folder = options.folder()?;
-        let sink = Part::start(&options.program, &["sink"]).await?;
+        let sink = Part::start(&["sink"]).await?;
         let door = format!("127.0.0.1:{}", free_port()?);
         let config = config(options, &door, sink.address());
         let server = Server::start(&options.program, folder.path(), &config, None).await?;

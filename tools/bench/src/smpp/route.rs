@@ -43,7 +43,7 @@ pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
         Options { fsync: fsync(&options.fsync)?, ..Options::default() },
     )
     .map_err(|error| error.to_string())?;
-    let mut sink = Part::start(&options.program, &["sink"]).await?;
+    let mut sink = Part::start(&["sink"]).await?;
     let count = ready(options);
     append(&*bus, count).await?;
     let fdatasync_us = fdatasync_p50_us(folder.path()).map_err(|error| format!("fdatasync: {error}"))?;

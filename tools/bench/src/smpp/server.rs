@@ -15,7 +15,7 @@ const ACKNOWLEDGED: &str = "when it is on the bus, as durable as fsync says";
 /// # Errors
 /// What did not work, in words.
 pub(super) async fn front(options: &SmppOptions) -> Result<Measured, String> {
-    let front = Part::start(&options.program, &["front"]).await?;
+    let front = Part::start(&["front"]).await?;
     let usage = || (front.usage(), Usage::of(std::process::id()).unwrap_or_default());
     let (mut seen, before) = feed(&load(options, front.address()), usage)?;
     let after = usage();
@@ -33,7 +33,7 @@ pub(super) async fn door(options: &SmppOptions) -> Result<Measured, String> {
     let place = folder.path().join("bus").to_string_lossy().into_owned();
     let fdatasync_us = fdatasync_p50_us(folder.path()).map_err(|error| format!("fdatasync: {error}"))?;
     let arguments = ["door", "--folder", &place, "--fsync", &options.fsync];
-    let mut door = Part::start(&options.program, &arguments).await?;
+    let mut door = Part::start(&arguments).await?;
     let usage = || (door.usage(), Usage::of(std::process::id()).unwrap_or_default());
     let (mut seen, before) = feed(&load(options, door.address()), usage)?;
     let after = usage();

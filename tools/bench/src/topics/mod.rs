@@ -9,10 +9,10 @@ pub(crate) use floor::start as start_floor;
 pub(crate) use paper::run as run_paper;
 
 use crate::measured::{Cpu, Measured, shown};
-use crate::plot::Curve;
 use crate::statistics::Summary;
 use crate::world::{Part, Probe, Server, Usage, free_port};
 use load::{Done, Load};
+use plot::Curve;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -81,8 +81,8 @@ impl Subject {
         Ok(Subject::Ours { server: Box::new(server), address, folder })
     }
 
-    async fn floor(options: &TopicsOptions) -> Result<Subject, String> {
-        Ok(Subject::Floor(Box::new(Part::start(&options.program, &["floor"]).await?)))
+    async fn floor() -> Result<Subject, String> {
+        Ok(Subject::Floor(Box::new(Part::start(&["floor"]).await?)))
     }
 
     fn name(&self) -> &'static str {
@@ -116,7 +116,7 @@ impl Subject {
 /// What does not come up or breaks, in words.
 pub(crate) async fn run(options: &TopicsOptions) -> Result<Vec<Measured>, String> {
     let ours = Subject::open(options).await?;
-    let floor = if options.floor { Some(Subject::floor(options).await?) } else { None };
+    let floor = if options.floor { Some(Subject::floor().await?) } else { None };
     let (mut lines, mut floors, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         let one = measure(&ours, options).await?;

@@ -2,9 +2,9 @@
 
 use super::{Subject, TopicsOptions, measure};
 use crate::measured::{Measured, shown};
-use crate::plot::Bars;
 use crate::published::{self, TopicAttempts, TopicStatistics};
 use crate::statistics::Summary;
+use plot::Bars;
 use std::time::Duration;
 
 /// An attempt of the published experiments took so long.

@@ -170,7 +170,7 @@ mod tests {
     fn what_it_prints_becomes_a_line_like_ours() {
         let printed = r#"{"start": {}, "end": {"sum": {"seconds": 2.0, "bytes": 1, "packets": 2000000, "lost_packets": 500000,
             "jitter_ms": 0.5}, "cpu_utilization_percent": {"host_total": 50.0, "remote_total": 75.0, "host_user": 1}}}"#;
-        let options = UdpOptions { mss: 1_000, seconds: 1.2, ..UdpOptions::new("campanile".into()) };
+        let options = UdpOptions { mss: 1_000, seconds: 1.2, ..UdpOptions::default() };
         let tapped = Tapped { packets: 1_000, stamped_s: 0.01, gaps_near: 0.5, ..Tapped::default() };
         let line = line(&options, "3.12", &serde_json::from_str(printed).unwrap(), &tapped);
         assert_eq!((line.rate_per_s, line.number("lost")), (750_000.0, Some(500_000.0)));

@@ -12,11 +12,11 @@ pub(crate) use part::{Call, Late, run_receiver, run_sender};
 pub(crate) use report::{curves, rows};
 
 use crate::measured::{Cpu, Measured};
-use crate::world::Part;
+use crate::world::{Part, this_program};
 use part::{Came, Crew, SendJob, Sent};
 use series::{Point, gbit, points};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -26,7 +26,6 @@ const LATE_MAX: Duration = Duration::from_secs(30);
 /// One run.
 #[derive(Debug, Clone)]
 pub(crate) struct UdpOptions {
-    pub(crate) program: PathBuf,
     /// A receiver that runs already.
     pub(crate) server: Option<SocketAddr>,
     /// Over time, in its text form.
@@ -45,11 +44,10 @@ pub(crate) struct UdpOptions {
     pub(crate) iperf: bool,
 }
 
-impl UdpOptions {
+impl Default for UdpOptions {
     /// One thread, ten seconds, 10 Gbit/s in packets that fit into an Ethernet frame of 1,500 octets.
-    pub(crate) fn new(program: PathBuf) -> UdpOptions {
+    fn default() -> UdpOptions {
         UdpOptions {
-            program,
             server: None,
             rate: "10G".to_owned(),
             mss: 1472,
@@ -144,7 +142,7 @@ async fn once(options: &UdpOptions) -> Result<Run, String> {
         return Ok(Run { sent: send(options, server).await?, came: None });
     }
     let sockets = options.sockets.to_string();
-    let mut receiver = Part::start(&options.program, &["udp-receiver", "--count", &sockets]).await?;
+    let mut receiver = Part::start(&["udp-receiver", "--count", &sockets]).await?;
     let to = receiver.address().parse().map_err(|error| format!("the receiver's address: {error}"))?;
     let sent = send(options, to).await?;
     Ok(Run { sent, came: Some(receiver.ask().await?) })
@@ -164,7 +162,7 @@ async fn send(options: &UdpOptions, to: SocketAddr) -> Result<Sent, String> {
     };
     let job = serde_json::to_string(&job).map_err(|error| error.to_string())?;
     let most = Duration::from_secs_f64(options.seconds) + LATE_MAX;
-    let told = output(&options.program, &["bench", "part", "udp-sender", "--job", &job], most).await?;
+    let told = output(&this_program()?, &["part", "udp-sender", "--job", &job], most).await?;
     serde_json::from_str(&told).map_err(|error| format!("the sender told {told:?}: {error}"))
 }
 
@@ -305,7 +303,7 @@ mod tests {
                 threads: Threads::Fixed(threads),
                 late,
                 seconds: job.seconds,
-                ..UdpOptions::new("campanile".into())
+                ..UdpOptions::default()
             };
             let line = line(&options, &run);
             let came = run.came.as_ref().unwrap();

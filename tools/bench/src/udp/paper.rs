@@ -7,8 +7,7 @@ mod threads;
 
 use super::{UdpOptions, iperf};
 use crate::measured::Measured;
-use crate::plot::{Curve, Scale};
-use std::path::PathBuf;
+use plot::{Curve, Scale};
 
 /// A published run is taken to last so long, seconds: no length is told.
 const LASTS_S: f64 = 10.0;
@@ -20,7 +19,6 @@ const MSS: u16 = 1472;
 /// How they are run.
 #[derive(Debug, Clone)]
 pub(crate) struct PaperOptions {
-    pub(crate) program: PathBuf,
     /// Sockets of the receiver.
     pub(crate) sockets: usize,
     pub(crate) time_scale: f64,
@@ -41,7 +39,7 @@ impl PaperOptions {
             mss: MSS,
             sockets: self.sockets,
             seconds,
-            ..UdpOptions::new(self.program.clone())
+            ..UdpOptions::default()
         }
     }
 }

@@ -40,7 +40,7 @@ impl Api {
 
     /// `GET path`.
     pub(crate) async fn get(&self, path: &str) -> Result<Value, String> {
-        self.ask(Method::GET, path, None, 200).await
+        self.ask(Method::GET, path, None, None, 200).await
     }
 
     /// `POST path` with a body that is JSON already, or another kind.
@@ -51,12 +51,22 @@ impl Api {
         body: impl Into<reqwest::Body>,
         status: u16,
     ) -> Result<Value, String> {
-        self.ask(Method::POST, path, Some((kind, body.into())), status).await
+        self.ask(Method::POST, path, Some((kind, body.into())), None, status).await
     }
 
     /// Submits an alert that is JSON already; returns its id.
     pub(crate) async fn submit(&self, alert: impl Into<reqwest::Body>) -> Result<String, String> {
-        let answer = self.post("/api/v1/alerts", "application/json", alert, 202).await?;
+        self.submit_encoded(alert, None).await
+    }
+
+    /// Submits an alert that is JSON, compressed by this content coding if one is named; returns its id.
+    pub(crate) async fn submit_encoded(
+        &self,
+        alert: impl Into<reqwest::Body>,
+        encoding: Option<&str>,
+    ) -> Result<String, String> {
+        let body = Some(("application/json", alert.into()));
+        let answer = self.ask(Method::POST, "/api/v1/alerts", body, encoding, 202).await?;
         let id = answer["id"].as_str().ok_or_else(|| format!("an accepted alert has no id: {answer}"))?;
         Ok(id.to_owned())
     }
@@ -71,6 +81,7 @@ impl Api {
         method: Method,
         path: &str,
         body: Option<(&str, reqwest::Body)>,
+        encoding: Option<&str>,
         status: u16,
     ) -> Result<Value, String> {
         let asked = format!("{method} {path}");
@@ -78,6 +89,9 @@ impl Api {
             self.client.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token);
         if let Some((kind, body)) = body {
             request = request.header("content-type", kind).body(body);
+        }
+        if let Some(encoding) = encoding {
+            request = request.header("content-encoding", encoding);
         }
         let reply = request.send().await.map_err(|error| format!("{asked}: {error:?}"))?;
         let got = reply.status().as_u16();

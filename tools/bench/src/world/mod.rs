@@ -3,6 +3,7 @@
 
 mod api;
 mod callbacks;
+mod campanile;
 mod carrier;
 mod disk;
 mod house;
@@ -14,11 +15,12 @@ mod server;
 
 pub(crate) use api::{Api, http_client};
 pub(crate) use callbacks::Callbacks;
+pub(crate) use campanile::campanile;
 pub(crate) use carrier::{Carrier, CarrierStats};
 pub(crate) use disk::{Probe, fdatasync_p50_us};
 pub(crate) use house::{House, Plan, Taken};
 pub(crate) use memory::touch_memory;
-pub(crate) use part::Part;
+pub(crate) use part::{Part, this_program};
 pub(crate) use placement::{Placement, bind_this_thread, is_mapped, own_cpus};
 pub(crate) use process::Usage;
 pub(crate) use server::{Server, free_port};

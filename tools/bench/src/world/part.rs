@@ -1,7 +1,7 @@
 use super::Usage;
 use super::carrier::said_behind;
 use serde::de::DeserializeOwned;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
@@ -10,8 +10,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 /// It listens, and answers, after so long.
 const READY_MAX: Duration = Duration::from_secs(30);
 
-/// `campanile bench part …` as a child process: what a measurement is made against, with CPU time of its own. For each line it is
-/// given it prints one line of JSON; it ends with its input. Dropping it kills it.
+/// `campanile-bench part …` as a child process: the other side of a measurement, with CPU time of its own.
+/// For each line of input it prints one line of JSON; it ends with its input. Dropping it kills it.
 pub(crate) struct Part {
     child: Child,
     input: ChildStdin,
@@ -19,13 +19,21 @@ pub(crate) struct Part {
     addresses: Vec<String>,
 }
 
+/// The bench's own executable, whose parts run as processes of their own.
+///
+/// # Errors
+/// The system does not tell its path.
+pub(crate) fn this_program() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| format!("the bench's own path is not known: {error}"))
+}
+
 impl Part {
     /// # Errors
     /// It does not come up.
-    pub(crate) async fn start(program: &Path, arguments: &[&str]) -> Result<Part, String> {
+    pub(crate) async fn start(arguments: &[&str]) -> Result<Part, String> {
         let what = arguments.first().copied().unwrap_or_default();
-        let mut child = Command::new(program)
-            .args(["bench", "part"])
+        let mut child = Command::new(this_program()?)
+            .arg("part")
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -27,6 +27,7 @@ const BENCH_REQUESTS: u32 = 500;
 fn what_holds_by_tcp_holds_by_sctp_and_an_association_outlives_a_device() {
     let mut guest = Guest::new(INIT);
     guest.program("campanile", &program());
+    guest.program("campanile-bench", &program().with_file_name("campanile-bench"));
     guest.program("it", &std::env::current_exe().unwrap());
     guest.text("order", &format!("STORIES=\"{}\"\nCOUNT={BENCH_REQUESTS}\n", STORIES.join(" ")));
     let said = guest.run(GUEST_MAX);

@@ -4,6 +4,7 @@ mod bans;
 mod docs;
 mod edges;
 mod format;
+mod lock;
 mod names;
 mod sizes;
 
@@ -71,6 +72,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>, String> {
     let mut findings = edges::check(root)?;
     findings.extend(generated(root)?);
     findings.extend(format::check(root)?);
+    findings.extend(lock::check(root)?);
     for file in &files {
         findings.extend(check(file));
     }

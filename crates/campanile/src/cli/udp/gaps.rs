@@ -2,8 +2,8 @@
 
 use super::page::html;
 use super::shown;
-use bench::plot::{self, Curve, Scale};
 use cast::receiver::{GapBin, StreamReport};
+use plot::{self, Curve, Scale};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! A sender's run as CSV, as a picture, and as a page for the browser with both.
 
-use bench::plot::{self, Curve, Scale};
 use cast::sender::View;
+use plot::{self, Curve, Scale};
 use std::path::Path;
 
 /// What is written.

@@ -206,3 +206,15 @@ fn a_folder_belongs_to_one_ledger_at_a_time() {
     ledger.stop();
     Ledger::open(&options(folder.path())).unwrap().stop();
 }
+
+#[test]
+fn a_ledger_of_a_newer_version_is_refused_by_name_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    crate::ledger::owner::identity(folder.path(), 1).unwrap();
+    let path = folder.path().join("ledger");
+    let newer = std::fs::read_to_string(&path).unwrap().replace("ledger 1", "ledger 2");
+    std::fs::write(&path, &newer).unwrap();
+    let refused = crate::ledger::owner::identity(folder.path(), 1).err().unwrap().to_string();
+    assert!(refused.contains("newer version") && refused.contains(&path.display().to_string()), "{refused}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
+}

@@ -3,12 +3,14 @@
 //! what became of a message does the ledger no harm.
 
 use super::{Change, Clock, Early, WAITS};
+use crate::own::changes;
 use bus::{Bus, BusError, Retention, Topic, TopicSettings};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The topic: each record is a list of [`Change`]s.
 const TOPIC: &str = "charging-early";
+const NOUN: &str = "record of the topic charging-early";
 /// What was noted before is over.
 const KEPT: Duration = WAITS.saturating_mul(2);
 /// What others noted is read so often.
@@ -71,9 +73,9 @@ impl Noted {
             self.next = last.index + 1;
             let clock = Clock::now();
             for record in &records {
-                match serde_json::from_slice::<Vec<Change>>(&record.octets) {
+                match changes::decode(NOUN, &record.octets) {
                     Ok(changes) => {
-                        changes.into_iter().for_each(|change| early.hear(change, clock, first_look))
+                        changes.into_iter().for_each(|change: Change| early.hear(change, clock, first_look));
                     }
                     Err(error) => {
                         tracing::warn!(index = record.index, %error, "receipts that wait for word of their message cannot be read");
@@ -90,7 +92,7 @@ impl Noted {
         if changes.is_empty() {
             return true;
         }
-        let record = match serde_json::to_vec(&changes) {
+        let record = match changes::encode(&changes) {
             Ok(record) => record,
             Err(error) => {
                 tracing::error!(%error, "receipts that wait for word of their message cannot be written");

@@ -236,23 +236,26 @@ impl External {
 /// What tells a house from others that has one process, as its first start left it.
 async fn house_alone(bus: &dyn Bus) -> Result<u64, BusError> {
     let kept = bus.retained(IDENTITY)?;
-    let known =
-        kept.value(HOUSE).and_then(|octets| Some(u64::from_be_bytes(octets.as_ref().try_into().ok()?)));
-    if let Some(house) = known {
-        return Ok(house);
+    if let Some(value) = kept.value(HOUSE) {
+        let octets = records::behind_form("value of the topic charging", &value)
+            .map_err(|error| BusError::Damaged { what: error.to_string() })?;
+        if let Ok(octets) = octets.try_into() {
+            return Ok(u64::from_be_bytes(octets));
+        }
     }
     let house = chance();
-    kept.set(HOUSE, &house.to_be_bytes()).await?;
+    kept.set(HOUSE, &records::with_form(&house.to_be_bytes())).await?;
     Ok(house)
 }
 
 /// The place of a process's name among those of all that ever were: the same at every start.
 async fn slot(bus: &dyn Bus, name: &str) -> Result<u32, BusError> {
     let topic = bus.topic(NODES)?;
+    let record = records::with_form(name.as_bytes());
     let mut tried = 0;
     loop {
         let names = topic.fetch(0, NAMES_MAX, usize::MAX).await?;
-        if let Some(known) = names.iter().find(|record| *record.octets == *name.as_bytes()) {
+        if let Some(known) = names.iter().find(|known| *known.octets == *record) {
             if known.index >= EndToEnd::SLOTS.into() {
                 tracing::warn!(
                     name,
@@ -263,7 +266,7 @@ async fn slot(bus: &dyn Bus, name: &str) -> Result<u32, BusError> {
             return Ok((known.index % u64::from(EndToEnd::SLOTS)) as u32);
         }
         let head = names.last().map_or(0, |last| last.index + 1);
-        match topic.append_at(head, &[name.as_bytes()]).await {
+        match topic.append_at(head, &[&record]).await {
             // Read again: it is ours only if it stands there first.
             Ok(_) | Err(BusError::Moved { .. }) if tried < TRIES_MAX => tried += 1,
             Ok(_) => return Ok((head % u64::from(EndToEnd::SLOTS)) as u32),

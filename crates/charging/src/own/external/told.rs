@@ -131,7 +131,8 @@ impl External {
 
     /// Tells all processes, this one too, what a server asks; it is told when this resolves, and is not if that fails.
     pub(super) fn tell(&self, (id, wish): (MessageId, Wish), server: &str) -> oneshot::Receiver<()> {
-        let record = format!("{} {server} {}", word(wish), self.session_id(id)).into_bytes();
+        let text = format!("{} {server} {}", word(wish), self.session_id(id));
+        let record = records::with_form(text.as_bytes());
         let (to, told) = oneshot::channel();
         // Where there is no room any more the server asks again.
         let _ = self.0.telling.to.try_send((record, to));
@@ -154,7 +155,8 @@ impl External {
     }
 
     fn read<'a>(&self, record: &'a [u8]) -> Option<(MessageId, Wish, &'a str)> {
-        let mut words = std::str::from_utf8(record).ok()?.splitn(3, ' ');
+        let text = records::behind_form("record of the topic charging-asked", record).ok()?;
+        let mut words = std::str::from_utf8(text).ok()?.splitn(3, ' ');
         let said = words.next()?;
         let wish = [Wish::ReAuthorize, Wish::Abort].into_iter().find(|wish| word(*wish) == said)?;
         let server = words.next()?;

@@ -5,12 +5,14 @@
 //! before it ended, so that who leads no more is told so by the bus.
 
 use super::words::{Change, Words};
+use crate::own::changes;
 use crate::own::early::Clock;
 use bus::{Bus, BusError, Topic};
 use std::sync::Arc;
 
 /// The topic.
 const TOPIC: &str = "charging-unsettled";
+const NOUN: &str = "record of the topic charging-unsettled";
 /// Changes in one record.
 const CHANGES_MAX: usize = 1_000;
 /// All is written anew, and what was before let go of, when so many changes were noted, and more than twice as many as there is to know.
@@ -45,10 +47,10 @@ impl Unsettled {
             let Some(last) = records.last() else { break };
             self.head = last.index + 1;
             for record in &records {
-                match serde_json::from_slice::<Vec<Change>>(&record.octets) {
+                match changes::decode(NOUN, &record.octets) {
                     Ok(changes) => {
                         self.noted += changes.len();
-                        changes.into_iter().for_each(|change| words.hear(change, clock));
+                        changes.into_iter().for_each(|change: Change| words.hear(change, clock));
                     }
                     Err(error) => {
                         tracing::error!(index = record.index, %error, "what is known of unsettled messages cannot be read: what it says is free when the session ends");
@@ -90,7 +92,7 @@ impl Unsettled {
 
 fn record(changes: &[Change]) -> Vec<u8> {
     // Numbers and names only: it cannot fail.
-    serde_json::to_vec(changes).unwrap_or_default()
+    changes::encode(changes).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -82,7 +82,10 @@ async fn a_database_that_is_not_ours_is_refused_in_words() {
     server.sql("postgres", "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0");
     let cases = [
         (other, "the database belongs to another program"),
-        (newer, "the database has form 4711, this program knows forms up to"),
+        (
+            newer,
+            "the database was written by a newer version of campanile: its form is 4711, this one reads forms up to",
+        ),
         (server.url("ascii"), "the database's encoding is SQL_ASCII"),
     ];
     for (url, expected) in cases {

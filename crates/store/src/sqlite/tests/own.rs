@@ -283,14 +283,19 @@ fn a_database_that_is_not_ours_is_refused_in_words() {
     let ours = folder.path().join("ours.db");
     drop(open(&ours, &Options::default()).unwrap());
     Connection::open(&ours).unwrap().pragma_update(None, "user_version", 4_711).unwrap();
+    let newer = format!(
+        "the database {} was written by a newer version of campanile: its form is 4711, this one reads forms up to",
+        ours.display()
+    );
+    let another = || "the database belongs to another program".to_owned();
     let cases = [
-        (ours, "the database has form 4711, this program knows forms up to"),
-        (file("other.db", "PRAGMA application_id = 7"), "the database belongs to another program"),
-        (file("plain.db", "CREATE TABLE recipients (id TEXT)"), "the database belongs to another program"),
+        (ours, newer),
+        (file("other.db", "PRAGMA application_id = 7"), another()),
+        (file("plain.db", "CREATE TABLE recipients (id TEXT)"), another()),
     ];
     for (path, expected) in cases {
         match open(&path, &Options::default()).err() {
-            Some(StoreError::Conflict { why }) => assert!(why.starts_with(expected), "{why}"),
+            Some(StoreError::Conflict { why }) => assert!(why.starts_with(&expected), "{why}"),
             other => panic!("{other:?}"),
         }
     }

@@ -15,11 +15,11 @@ pub(crate) use job::run as run_job;
 
 use super::{DiameterOptions, run as run_server};
 use crate::measured::{Cpu, Measured};
-use crate::world::{Placement, is_mapped};
+use crate::world::{Placement, is_mapped, this_program};
 use allocators::Allocator;
 use clap::ValueEnum;
 use job::{Job, Outcome};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 use table::{Line, Report};
@@ -114,7 +114,7 @@ async fn measure(trial: &Trial, options: &StudyOptions, round: usize) -> Result<
     let line = match &trial.how {
         How::Gap(_) => return Ok(None),
         How::Alone(job, placement) => {
-            let outcome = alone(&options.server.program, job, placement).await?;
+            let outcome = alone(job, placement).await?;
             line_of(job, &outcome)
         }
         How::Server(server) => {
@@ -140,10 +140,10 @@ fn line_of(job: &Job, outcome: &Outcome) -> Measured {
 }
 
 /// Runs a job in a process of its own, and looks whether it had the allocator that was asked for.
-async fn alone(program: &Path, job: &Job, placement: &Placement) -> Result<Outcome, String> {
+async fn alone(job: &Job, placement: &Placement) -> Result<Outcome, String> {
     let text = serde_json::to_string(job).map_err(|error| error.to_string())?;
-    let mut command = tokio::process::Command::new(program);
-    command.args(["bench", "part", "study", "--job", &text]).envs(placement.environment());
+    let mut command = tokio::process::Command::new(this_program()?);
+    command.args(["part", "study", "--job", &text]).envs(placement.environment());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
     let child =
         placement.spawn(|| command.spawn()).map_err(|error| format!("cannot start a job: {error}"))?;

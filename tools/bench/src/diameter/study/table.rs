@@ -1,8 +1,8 @@
 //! What came of an experiment: a table, and bars.
 
 use crate::measured::{Measured, shown};
-use crate::plot::Bars;
 use crate::statistics::Summary;
+use plot::Bars;
 
 /// One variant, all its rounds.
 pub(super) struct Line {

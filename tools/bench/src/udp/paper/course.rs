@@ -4,7 +4,7 @@ use super::super::report::{gbit, maybe};
 use super::super::series::{Point, fallen, mean, reached};
 use super::super::{Run, Threads, UdpOptions, line, once, over_time};
 use super::{ASKED, Paper, PaperOptions, Section, processors};
-use crate::plot::Curve;
+use plot::Curve;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -3,8 +3,8 @@
 use super::super::{Late, UdpOptions, report, run as run_one};
 use super::{MSS, Paper, PaperOptions, Section};
 use crate::measured::Measured;
-use crate::plot::Curve;
 use pace::parse_bit_rate;
+use plot::Curve;
 
 /// What is asked for.
 const RATES: [&str; 3] = ["100M", "1G", "10G"];

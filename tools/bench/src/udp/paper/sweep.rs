@@ -5,7 +5,7 @@ use super::super::report::{gbit, maybe};
 use super::super::series::mean;
 use super::super::{Late, Threads, UdpOptions, line, once, over_time};
 use super::{ASKED, Paper, PaperOptions, Section, processors};
-use crate::plot::Curve;
+use plot::Curve;
 
 /// Limits of the accumulated lag, microseconds: it fluctuates by 3.5.
 const LIMITS_US: [u64; 4] = [5, 50, 500, 5_000];

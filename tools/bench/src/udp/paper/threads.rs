@@ -4,7 +4,7 @@ use super::super::report::{gbit, maybe};
 use super::super::{Call, Late, Threads, UdpOptions, line, once};
 use super::{ASKED, Paper, PaperOptions, Section};
 use crate::measured::Measured;
-use crate::plot::Curve;
+use plot::Curve;
 
 /// The published sizes, with the names of their tables.
 const SIZES: [(u16, &str); 3] =

@@ -28,11 +28,13 @@ pub struct Curve {
 }
 
 /// Bars of one colour: their name, where each stands, and how high it is.
-pub(crate) struct Bars {
-    pub(crate) name: String,
-    pub(crate) bars: Vec<(f64, f64)>,
+pub struct Bars {
+    /// What they show.
+    pub name: String,
+    /// Along, and up.
+    pub bars: Vec<(f64, f64)>,
     /// How far each reaches up and down from its height; those that are missing are not drawn.
-    pub(crate) deviations: Vec<f64>,
+    pub deviations: Vec<f64>,
 }
 
 /// How an axis is divided.
@@ -120,7 +122,7 @@ where
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn draw_bars(path: &Path, title: &str, axes: [&str; 2], bars: &[Bars]) -> Result<(), String> {
+pub fn draw_bars(path: &Path, title: &str, axes: [&str; 2], bars: &[Bars]) -> Result<(), String> {
     let said = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let mut svg = String::new();
     draw_bars_into(&mut svg, title, axes, bars).map_err(|error| said(&error))?;

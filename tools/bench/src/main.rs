@@ -1,0 +1,59 @@
+//! The program campanile-bench: loads and measures, and prints and draws each table beside the published one.
+//!
+//! A scenario starts the production server and the simulated carriers as processes of their own, speaks to
+//! the server over its API as any client does, checks every answer and every report against the carriers'
+//! counts, and measures.
+//!
+//! - [`alert`]: one alert to many.
+//! - [`http`]: submission alone.
+//! - [`smpp`]: client, server and gateway, and many carriers.
+//! - [`diameter`]: credit control, beside a bare server that keeps nothing.
+//! - [`topics`]: the topic protocol, beside a bare blocking server.
+//! - [`udp`]: paced UDP from one process to another, beside iperf3.
+//! - [`command`]: all of it on the command line.
+
+mod alert;
+mod command;
+mod diameter;
+mod http;
+mod measured;
+mod published;
+mod smpp;
+mod statistics;
+mod topics;
+mod udp;
+mod world;
+
+use clap::Parser;
+use command::Command;
+use std::process::ExitCode;
+
+/// Load and measure
+///
+/// `campanile bench` runs this program with the same arguments, and the campanile that was called is
+/// measured. Called by its own name it measures the campanile that CAMPANILE_BIN names, else the one beside
+/// it, else the first on PATH.
+#[derive(Debug, Parser)]
+#[command(name = "campanile bench", bin_name = "campanile bench", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    // Clap prints help and wrong usage, each with its stream and exit code.
+    let command = Cli::parse().command;
+    let program = match command.needs_campanile().then(world::campanile).transpose() {
+        Ok(program) => program.unwrap_or_default(),
+        Err(why) => return failed(&why, 2),
+    };
+    match command.run(&program) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => failed(&why, 1),
+    }
+}
+
+fn failed(why: &str, code: u8) -> ExitCode {
+    eprintln!("campanile: {why}");
+    ExitCode::from(code)
+}
