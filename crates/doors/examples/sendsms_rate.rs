@@ -77,13 +77,7 @@ async fn measure(seconds: u64, connections: usize, through_engine: bool, fsync: 
         metrics: None,
         forwarding: None,
     };
-    let config = HttpConfig {
-        listen: ([127, 0, 0, 1], 0).into(),
-        tls: None,
-        public_url: None,
-        limits: Limits::default(),
-    };
-    let door = http::serve(config, deps).await?;
+    let door = http::serve(anywhere(), deps).await?;
     let load = tokio::process::Command::new(std::env::current_exe()?)
         .args(["load", &door.address().to_string(), &connections.to_string(), &seconds.to_string()])
         .stdout(std::process::Stdio::piped())
@@ -104,6 +98,11 @@ async fn measure(seconds: u64, connections: usize, through_engine: bool, fsync: 
     );
     door.stop().await;
     Ok(())
+}
+
+/// A free port of this machine.
+fn anywhere() -> HttpConfig {
+    HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls: None, public_url: None, limits: Limits::default() }
 }
 
 /// CPU of this process, all its threads, in seconds.
