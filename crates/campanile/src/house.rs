@@ -107,6 +107,28 @@ async fn start(parts: Parts, member: Option<engine::Node>) -> Result<Engine, Str
     engine.map_err(|error| error.to_string())
 }
 
+/// Everything the engine needs.
+fn engine_parts(
+    setup: &Setup,
+    bus: &Arc<dyn bus::Bus>,
+    store: &store::SharedStore,
+    weigher: Arc<dyn engine::Weigher>,
+    links: Arc<dyn engine::Links>,
+    clock: Clock,
+) -> Parts {
+    Parts {
+        bus: bus.clone(),
+        store: store.clone(),
+        routes: setup.routes.iter().map(|way| way.route.clone()).collect(),
+        weigher,
+        links,
+        clock,
+        settings: setup.engine.clone(),
+        parties: setup.parties.clone(),
+        texts: engine::TextCache::default(),
+    }
+}
+
 impl House {
     /// Builds the house. What fails is told in words; nothing is left running.
     pub async fn open(setup: Setup, reload: Option<doors::http::Reload>) -> Result<House, String> {
@@ -118,17 +140,8 @@ impl House {
         let links = links(&setup, &keys);
         let cores = cores()?;
         let parts_estimator = Arc::new(PartsEstimator::new(&setup.routes));
-        let parts = Parts {
-            texts: engine::TextCache::default(),
-            bus: bus.clone(),
-            store: store.clone(),
-            routes: setup.routes.iter().map(|way| way.route.clone()).collect(),
-            weigher: parts_estimator.clone(),
-            links: links.clone(),
-            clock: clock.clone(),
-            settings: setup.engine.clone(),
-            parties: setup.parties.clone(),
-        };
+        let (weigher, answer_links) = (parts_estimator.clone(), links.clone());
+        let parts = engine_parts(&setup, &bus, &store, weigher, answer_links, clock.clone());
         let member = member(node.as_ref(), &setup);
         let engine = start(parts, member.clone()).await?;
         let (platforms, clients) = callers(&setup)?;

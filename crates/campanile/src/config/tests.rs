@@ -194,6 +194,17 @@ fn rules_that_a_key_alone_cannot_tell() {
             "recipients.region: region \"XX\" is unknown: two letters of ISO 3166-1, such as SE",
         ),
         (
+            "banana = 1".into(),
+            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, log, cap, smpp, platform, keyword, topics, edge, diameter, charging",
+        ),
+    ];
+    each_alone(cases);
+}
+
+#[test]
+fn an_audience_gets_the_verdict_that_an_alert_gets() {
+    let cases: Vec<(String, &str)> = vec![
+        (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"areas\"]".into(),
             "cap.sender[0].audience[0]: \"areas\" is not an audience; write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS",
         ),
@@ -204,10 +215,6 @@ fn rules_that_a_key_alone_cannot_tell() {
         (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"group:g/pager\"]".into(),
             "cap.sender[0].audience[0]: channel pager is not built yet",
-        ),
-        (
-            "banana = 1".into(),
-            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, log, cap, smpp, platform, keyword, topics, edge, diameter, charging",
         ),
     ];
     each_alone(cases);

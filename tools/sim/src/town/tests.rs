@@ -157,7 +157,17 @@ fn a_row_reads_back_as_it_was_written() {
     assert!(line.starts_with("p0000004,\"O\"\"Neill, the elder\","), "{line}");
     let mut json = Vec::new();
     ndjson_line(&person, &mut json);
-    assert_eq!(serde_json::from_slice::<Recipient>(&json).unwrap(), person);
+    assert_eq!(read_line(&json), person);
+}
+
+/// A line as the API reads it: channels by their names.
+fn read_line(line: &[u8]) -> Recipient {
+    let mut person: serde_json::Value = serde_json::from_slice(line).unwrap();
+    for device in person["devices"].as_array_mut().unwrap() {
+        let channel = channels::number(device["channel"].as_str().unwrap()).unwrap();
+        device["channel"] = channel.0.into();
+    }
+    serde_json::from_value(person).unwrap()
 }
 
 #[test]
@@ -170,11 +180,8 @@ fn files_have_a_line_for_everyone() {
     assert!(csv.starts_with("id,name,language,time_zone,groups,sms,mail,lat,lon,age,street\n"));
     let mut ndjson = Vec::new();
     assert_eq!(write_ndjson(&town, &mut ndjson).unwrap(), 700);
-    let read: Vec<Recipient> = ndjson
-        .split(|&b| b == b'\n')
-        .filter(|l| !l.is_empty())
-        .map(|l| serde_json::from_slice(l).unwrap())
-        .collect();
+    let read: Vec<Recipient> =
+        ndjson.split(|&b| b == b'\n').filter(|l| !l.is_empty()).map(read_line).collect();
     assert_eq!(read, town.people().collect::<Vec<_>>());
 }
 
