@@ -144,7 +144,7 @@ mod tests {
             let mut wire = Vec::new();
             extensions.push_reply(&mut wire, "mx.test");
             reader.push(&wire);
-            let reply = reader.next().unwrap().unwrap();
+            let reply = reader.next_reply().unwrap().unwrap();
             prop_assert_eq!((reply.code, Extensions::parse(&reply.text)), (250, extensions));
             prop_assert!(reader.is_empty());
         }

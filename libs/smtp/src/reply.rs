@@ -115,7 +115,7 @@ pub struct ReplyReader {
 }
 
 impl ReplyReader {
-    /// Takes octets of the peer, in the order they came, cut anywhere. Memory is bounded as long as [`ReplyReader::next`]
+    /// Takes octets of the peer, in the order they came, cut anywhere. Memory is bounded as long as [`ReplyReader::next_reply`]
     /// is called until it has nothing more.
     pub fn push(&mut self, octets: &[u8]) {
         if self.start == self.buffer.len() {
@@ -130,7 +130,7 @@ impl ReplyReader {
     /// # Errors
     /// A line that is no reply line, one over [`REPLY_LINE_OCTETS_MAX`], a reply over [`REPLY_LINES_MAX`] or with two
     /// codes. Nothing behind it can be read.
-    pub fn next(&mut self) -> Result<Option<Reply>, ReplyError> {
+    pub fn next_reply(&mut self) -> Result<Option<Reply>, ReplyError> {
         while let Some(length) = self.buffer[self.start..].iter().position(|&octet| octet == b'\n') {
             let line = &self.buffer[self.start..self.start + length];
             check_length(line.len() + 1)?;
@@ -245,7 +245,7 @@ mod tests {
         for piece in octets.chunks(piece) {
             reader.push(piece);
             loop {
-                match reader.next() {
+                match reader.next_reply() {
                     Ok(Some(reply)) => replies.push(reply),
                     Ok(None) => break,
                     Err(error) => return (replies, Err(error)),
@@ -294,7 +294,7 @@ mod tests {
     fn limits_hold_for_a_line_without_end_and_for_a_reply_without_end() {
         let mut reader = ReplyReader::default();
         reader.push(&vec![b'2'; REPLY_LINE_OCTETS_MAX + 1]);
-        assert!(reader.next().unwrap_err().0.contains("2048 octets"));
+        assert!(reader.next_reply().unwrap_err().0.contains("2048 octets"));
 
         let mut long = b"250 ".to_vec();
         long.resize(REPLY_LINE_OCTETS_MAX - 2, b'x');

@@ -41,6 +41,24 @@ pub struct CarrierIds {
 /// The ids noted in one span of time: key to packed delivery.
 type Span = FxHashMap<u64, (u32, u32)>;
 
+/// A record of the topic.
+struct Saved<'a> {
+    /// When it was made.
+    at: Timestamp,
+    /// Ids follow; else receipts that waited for theirs.
+    has_ids: bool,
+    rest: &'a [u8],
+}
+
+impl<'a> Saved<'a> {
+    /// Nothing: it is too short.
+    fn read(record: &'a [u8]) -> Result<Option<Saved<'a>>, DecodeError> {
+        let Some((at, rest)) = behind_form(NOUN, record)?.split_first_chunk::<8>() else { return Ok(None) };
+        let at = i64::from_le_bytes(*at);
+        Ok(Some(Saved { at: Timestamp(if at < 0 { !at } else { at }), has_ids: at >= 0, rest }))
+    }
+}
+
 /// A part of a delivery.
 pub type PartOf = (AlertNo, EndpointNo, u8);
 
@@ -111,20 +129,13 @@ impl CarrierIds {
     /// # Errors
     /// A record of a newer version.
     pub fn moment(record: &[u8]) -> Result<Option<Timestamp>, DecodeError> {
-        Ok(CarrierIds::parts(record)?.map(|(at, ..)| at))
-    }
-
-    /// The moment, whether ids follow (else receipts), and these.
-    fn parts(record: &[u8]) -> Result<Option<(Timestamp, bool, &[u8])>, DecodeError> {
-        let Some((at, rest)) = behind_form(NOUN, record)?.split_first_chunk::<8>() else { return Ok(None) };
-        let at = i64::from_le_bytes(*at);
-        Ok(Some((Timestamp(if at < 0 { !at } else { at }), at >= 0, rest)))
+        Ok(Saved::read(record)?.map(|saved| saved.at))
     }
 
     /// Reads a record of the topic back. Receipts wait on, whether their id is known or not: if what told the id was not
     /// folded, it is read again.
     pub fn load(&mut self, record: &[u8], now: Timestamp) {
-        let Ok(Some((at, has_ids, rest))) = CarrierIds::parts(record) else { return };
+        let Ok(Some(Saved { at, has_ids, rest })) = Saved::read(record) else { return };
         if has_ids {
             self.load_ids(at, rest);
         } else if now.us_since(at) <= EARLY_S * 1_000_000 {

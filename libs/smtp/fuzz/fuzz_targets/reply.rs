@@ -29,7 +29,7 @@ fn read(octets: &[u8], piece: usize) -> (Vec<Reply>, Option<ReplyError>) {
     for piece in octets.chunks(piece) {
         reader.push(piece);
         loop {
-            match reader.next() {
+            match reader.next_reply() {
                 Ok(Some(reply)) => replies.push(reply),
                 Ok(None) => break,
                 Err(error) => return (replies, Some(error)),

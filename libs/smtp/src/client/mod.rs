@@ -286,7 +286,7 @@ impl Client {
     fn handle_replies(&mut self, now: Instant) {
         let mut received = false;
         loop {
-            let result = match self.replies.next() {
+            let result = match self.replies.next_reply() {
                 Ok(None) => break,
                 Ok(Some(reply)) => self.handle_reply(&reply),
                 Err(ReplyError(why)) => Err(Failure::peer("a reply", why)),

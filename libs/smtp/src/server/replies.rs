@@ -92,7 +92,7 @@ mod tests {
         ] {
             let mut reader = ReplyReader::default();
             reader.push(format!("{text}\r\n").as_bytes());
-            let reply = reader.next().unwrap().unwrap();
+            let reply = reader.next_reply().unwrap().unwrap();
             assert!(reply.enhanced().is_some(), "{text}");
             assert!(reader.is_empty(), "{text}");
         }
