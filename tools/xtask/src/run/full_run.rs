@@ -23,6 +23,11 @@ impl FullRun {
         FullRun { lines: text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect() }
     }
 
+    /// There is no record: `make test-all` has never run.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// The first of these paths that is not as it was when the group last ran in full.
     pub fn changed<'a>(&self, root: &Path, group: &str, paths: &[&'a str]) -> Option<&'a str> {
         let differs = |path: &&&str| {
