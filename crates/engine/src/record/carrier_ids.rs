@@ -238,7 +238,7 @@ mod tests {
         let records = ids.take_unsaved(Timestamp(6));
         assert_eq!(
             records.iter().map(Vec::len).collect::<Vec<_>>(),
-            [8 + RECORD_IDS_MAX * OCTETS, 8 + OCTETS]
+            [1 + 8 + RECORD_IDS_MAX * OCTETS, 1 + 8 + OCTETS]
         );
         let mut again = CarrierIds::default();
         records.iter().for_each(|record| again.load(record, Timestamp(6)));

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use records::AlertNo;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinHandle;
 
@@ -61,8 +61,15 @@ fn receiver(into: &Path) -> ReceiveOptions {
         overwrite: false,
         sync: true,
         once: false,
-        arrived: Some(Arrived(Arc::new(|path| bundle::unpack(path).map(|_| ())))),
+        arrived: Some(Arrived(Arc::new(unpack))),
     }
+}
+
+/// Two processes may bring the same bundle at once, since persons of the checks share sites: it is unpacked once.
+fn unpack(path: &Path) -> Result<(), String> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap();
+    bundle::unpack(path).map(|_| ())
 }
 
 /// The alert of the checks, without attachments.
