@@ -16,7 +16,7 @@ const BUSY_PART: f64 = 0.1;
 const SHORT_PERIODS: u32 = 3;
 /// A thread that cannot keep up though it seems to have time costs more than it tells: that is believed for about this long.
 const DOUBT_KEEP: Duration = Duration::from_secs(10);
-/// The same once a rate that is lower by [`LOWER`] is sent whole: what could not be done at the higher one says little of it.
+/// The same at a rate below [`LOWER`] of the one at which it arose: what could not be done there says little of this one.
 const DOUBT_KEEP_LOWER: Duration = Duration::from_secs(1);
 /// A rate below this part of another is another matter.
 const LOWER: f64 = 0.5;
@@ -78,7 +78,7 @@ impl Costs {
         if sum.wall_s > 0.0 {
             self.asked_per_s = sum.asked / sum.wall_s;
         }
-        let is_lower = !sum.is_short() && self.asked_per_s < self.doubted_per_s * LOWER;
+        let is_lower = self.asked_per_s < self.doubted_per_s * LOWER;
         let keep = if is_lower { DOUBT_KEEP_LOWER } else { DOUBT_KEEP };
         let kept = (-passed.as_secs_f64() / keep.as_secs_f64()).exp();
         self.doubt = 1.0 + (self.doubt - 1.0) * kept;
@@ -86,9 +86,11 @@ impl Costs {
         self.short = if settled && sum.is_short() && !sum.is_refused() { self.short + 1 } else { 0 };
         let running_s: f64 = threads.iter().map(|report| running(report).as_secs_f64()).sum();
         if self.short >= SHORT_PERIODS && running_s > 0.0 {
-            let wall_s: f64 = threads.iter().map(|report| report.wall.as_secs_f64()).sum();
-            self.doubt = self.doubt.max((wall_s / running_s).min(DOUBT_MOST));
-            self.doubted_per_s = self.asked_per_s;
+            let lost = (lost_s(threads, sum, running_s) / running_s).min(DOUBT_MOST - 1.0);
+            if 1.0 + lost > self.doubt {
+                self.doubt = 1.0 + lost;
+                self.doubted_per_s = self.asked_per_s;
+            }
         }
     }
 
@@ -103,6 +105,15 @@ impl Costs {
         let factor = self.learned[rung as usize].mean().unwrap_or(self.last);
         1.0 / (assumed(rung, burst) * factor * self.doubt)
     }
+}
+
+/// Seconds in which threads that are short did nothing for it. Where they had no CPU for at least as much of the time as
+/// is missing of the packets, that is all there is to explain; otherwise they are not believed that they waited.
+fn lost_s(threads: &[Report], sum: &Sum, running_s: f64) -> f64 {
+    let seconds = |of: fn(&Report) -> Duration| threads.iter().map(|one| of(one).as_secs_f64()).sum::<f64>();
+    let (wall_s, ready_s) = (seconds(|report| report.wall), seconds(|report| report.ready));
+    let missing = 1.0 - sum.sent / sum.asked;
+    if ready_s >= wall_s * missing { ready_s } else { wall_s - running_s }
 }
 
 /// Of a thread's time, what it sent in and had a CPU for: it spins while it waits, so it may have had more of that.
@@ -194,6 +205,24 @@ mod tests {
         }
         let trusted = costs.capacity(Rung::Send, 1);
         assert!((trusted - 285_720.0).abs() < 3_000.0, "{trusted}");
+    }
+
+    #[test]
+    fn who_is_short_by_what_it_had_no_cpu_for_is_believed_that_it_waited_for_the_rest() {
+        let (mut costs, t) = (Costs::new(), Instant::now());
+        // A tenth of the time it sends, and of 3,000 asked for 6 percent are missing: it stood still for a tenth.
+        let short = Report { asked: 3_000.0, ..report(Rung::Send, 1, 0.1, 2_820) };
+        let kept = Report { ready: short.wall / 10, ..short };
+        for period in 0..10 {
+            costs.learn(t + PERIOD * period, &[kept], &Sum::of(&[kept]), true);
+        }
+        let capacity = costs.capacity(Rung::Send, 1);
+        assert!((130_000.0..150_000.0).contains(&capacity), "{capacity}");
+        for period in 10..13 {
+            costs.learn(t + PERIOD * period, &[short], &Sum::of(&[short]), true);
+        }
+        let doubted = costs.capacity(Rung::Send, 1);
+        assert!(doubted < capacity / 3.0, "a thread that nothing kept from its CPU: {doubted}");
     }
 
     #[test]
