@@ -15,6 +15,7 @@ use settings::{AnySection, Section, SectionType};
 #[cfg(test)]
 use crate::conformance::FarEnd;
 use crate::context::{GatewayContext, Problem, Running};
+use crate::dispatcher::ChannelEncoder;
 use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Changed, RouteSessions, RouteSettings};
 use crate::surroundings::Surroundings;
@@ -185,6 +186,9 @@ impl<G: ChannelGateway> Gateway for G {
         simulator: Option<&str>,
         context: &GatewayContext,
     ) -> Result<Running, Vec<Problem>> {
+        // What recovery does, and what the channel says of itself.
+        let repeatable = channels::traits(G::CHANNEL).repeatable;
+        debug_assert_eq!(repeatable, <<G::Sessions as RouteSessions>::Encoder as ChannelEncoder>::REPEATABLE);
         let settings = settings_of::<G>(route, simulator)?;
         route_loop::start::<G::Sessions>(settings, context)
     }

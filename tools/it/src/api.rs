@@ -77,6 +77,11 @@ impl Api {
         Api { token: token.to_owned(), ..self.clone() }
     }
 
+    /// Its token.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     /// A request with the token, to be finished and handed to [`Api::send`].
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.base) };

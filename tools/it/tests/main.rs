@@ -23,6 +23,7 @@ mod foreign_smsc;
 mod gateway;
 mod hostile_platforms;
 mod kannel;
+mod kept_data;
 mod orders_of_devices;
 mod own_money;
 mod people;

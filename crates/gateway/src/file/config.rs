@@ -1,8 +1,8 @@
 //! Settings of a file route: its folder, and its rate.
 
-use super::AT_ONCE;
 use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
+use crate::worker::TURN_MAX;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl RouteSettings for FileRoute {
     }
 
     fn slots(&self) -> u32 {
-        AT_ONCE as u32
+        TURN_MAX as u32
     }
 
     fn down_after(&self) -> Duration {

@@ -28,7 +28,7 @@ use crate::registry::ChannelGateway;
 use crate::route_keys::RouteKeys;
 use crate::route_loop::{Checked, RouteSessions, Step};
 use crate::surroundings::Surroundings;
-use crate::worker::Worker;
+use crate::worker::{Turns, Worker};
 use append::Appender;
 use bus::BusError;
 #[cfg(test)]
@@ -38,15 +38,11 @@ use rustc_hash::FxHashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::watch;
 
-/// Entries written at a time.
-const AT_ONCE: usize = 64;
 /// Files kept open at most.
 const FILES_MAX: usize = 100;
-/// It is looked for work at least so often.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// The gateway of files.
 pub struct File;
@@ -154,38 +150,19 @@ struct Writer {
 impl Writer {
     /// Until it is time to stop.
     async fn write(mut self, mut stop: Stop) {
-        let work = self.dispatcher.listen();
-        self.dispatcher.session_up();
+        let turns = Turns::begin(&self.dispatcher, &self.limit);
         while !stop.is_set() {
-            let jobs = self.take();
+            let jobs = turns.take();
             if !jobs.is_empty() {
                 self.carry_out(jobs).await;
                 continue;
             }
-            let now = Instant::now();
-            let credit = self.limit.next(now).filter(|_| self.dispatcher.has_work());
             tokio::select! {
-                () = work.notified() => {}
-                () = tokio::time::sleep_until(credit.unwrap_or(now + LOOK_EVERY).into()) => {}
+                () = turns.wait() => {}
                 Ok(()) = self.config.changed() => {}
                 () = stop.wait() => {}
             }
         }
-    }
-
-    /// The entries that may be written now.
-    fn take(&mut self) -> Vec<FileJob> {
-        let mut jobs = Vec::new();
-        while jobs.len() < AT_ONCE && self.limit.grant(Instant::now()) {
-            match self.dispatcher.next() {
-                Some(job) => jobs.push(job),
-                None => {
-                    self.limit.unused();
-                    break;
-                }
-            }
-        }
-        jobs
     }
 
     /// Writes entries, those of one file together.

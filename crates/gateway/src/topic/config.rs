@@ -1,8 +1,8 @@
 //! A topic route: how messages are kept that it publishes.
 
-use super::AT_ONCE;
 use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
+use crate::worker::TURN_MAX;
 use bus::TopicSettings;
 use records::TEXT_TOPIC_OCTETS_MAX;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl RouteSettings for TopicRoute {
     }
 
     fn slots(&self) -> u32 {
-        AT_ONCE as u32
+        TURN_MAX as u32
     }
 
     fn down_after(&self) -> Duration {

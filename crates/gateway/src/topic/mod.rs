@@ -27,7 +27,7 @@ use crate::registry::ChannelGateway;
 use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Checked, RouteSessions, Step};
 use crate::surroundings::Surroundings;
-use crate::worker::Worker;
+use crate::worker::{Turns, Worker};
 use bus::BusError;
 #[cfg(test)]
 use futures_util::future::BoxFuture;
@@ -35,13 +35,8 @@ use futures_util::future::join_all;
 use publish::Topics;
 use records::{AttemptResult, ChannelNumber, Entry, Segment};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::watch;
-
-/// Entries published at a time.
-const AT_ONCE: usize = 64;
-/// It is looked for work at least so often.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// There is nothing to make of a segment once.
 pub(crate) struct TopicEncoder;
@@ -153,38 +148,19 @@ struct Board {
 impl Board {
     /// Until it is time to stop.
     async fn publish(mut self, mut stop: Stop) {
-        let work = self.dispatcher.listen();
-        self.dispatcher.session_up();
+        let turns = Turns::begin(&self.dispatcher, &self.limit);
         while !stop.is_set() {
-            let jobs = self.take();
+            let jobs = turns.take();
             if !jobs.is_empty() {
                 self.carry_out(jobs).await;
                 continue;
             }
-            let now = Instant::now();
-            let credit = self.limit.next(now).filter(|_| self.dispatcher.has_work());
             tokio::select! {
-                () = work.notified() => {}
-                () = tokio::time::sleep_until(credit.unwrap_or(now + LOOK_EVERY).into()) => {}
+                () = turns.wait() => {}
                 Ok(()) = self.config.changed() => self.topics = Topics::default(),
                 () = stop.wait() => {}
             }
         }
-    }
-
-    /// What may be published now.
-    fn take(&mut self) -> Vec<TopicJob> {
-        let mut jobs = Vec::new();
-        while jobs.len() < AT_ONCE && self.limit.grant(Instant::now()) {
-            match self.dispatcher.next() {
-                Some(job) => jobs.push(job),
-                None => {
-                    self.limit.unused();
-                    break;
-                }
-            }
-        }
-        jobs
     }
 
     async fn carry_out(&mut self, jobs: Vec<TopicJob>) {

@@ -11,6 +11,7 @@ use records::{
     text_topic_on_bus,
 };
 use std::collections::BTreeMap;
+use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const ROUTE: &str = "boards";
