@@ -82,7 +82,7 @@ pub fn choose_cryptography() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// The wall clock. The only place that reads it for the house.
+/// The wall clock. The only place that reads it for the server.
 pub fn wall_clock() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
@@ -112,7 +112,7 @@ fn engine_parts(
     setup: &Setup,
     bus: &Arc<dyn bus::Bus>,
     store: &store::SharedStore,
-    weigher: Arc<dyn engine::Weigher>,
+    weigher: Arc<dyn engine::UnitsEstimator>,
     links: Arc<dyn engine::Links>,
     clock: Clock,
 ) -> Parts {
@@ -130,7 +130,7 @@ fn engine_parts(
 }
 
 impl House {
-    /// Builds the house. What fails is told in words; nothing is left running.
+    /// Builds the server. What fails is told in words; nothing is left running.
     pub async fn open(setup: Setup, reload: Option<doors::http::Reload>) -> Result<House, String> {
         choose_cryptography();
         std::fs::create_dir_all(&setup.data)

@@ -61,7 +61,7 @@ impl Signals {
     }
 }
 
-/// The HTTP door asks by a channel: the house is owned by the loop.
+/// The HTTP door asks by a channel: the server is owned by the loop.
 fn by_channel(asking: mpsc::Sender<oneshot::Sender<Answer>>) -> doors::http::Reload {
     Arc::new(move || -> BoxFuture<'static, Answer> {
         let asking = asking.clone();

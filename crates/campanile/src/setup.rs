@@ -3,7 +3,7 @@
 use doors::http::{CapSender, HttpConfig, PlatformSettings};
 use doors::smpp::{SmppClient, SmppConfig};
 use doors::topic::TopicsConfig;
-use engine::PartySettings;
+use engine::MessageClientSettings;
 use gateway::AnyRoute;
 use records::Route;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ pub struct Setup {
     /// Who may call the platform's old way.
     pub platforms: Vec<PlatformSettings>,
     /// Whom messages from people are for.
-    pub parties: Vec<PartySettings>,
+    pub parties: Vec<MessageClientSettings>,
     /// Whom CAP messages reach.
     pub cap_senders: Vec<CapSender>,
     /// What is known of addresses.

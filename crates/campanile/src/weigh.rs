@@ -2,7 +2,7 @@
 
 use crate::setup::Way;
 use arc_swap::ArcSwap;
-use engine::Weigher;
+use engine::UnitsEstimator;
 use gateway::{AnyRoute, registry};
 use records::{AlertNo, Body, EndpointNo, Route};
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ impl PartsEstimator {
     }
 }
 
-impl Weigher for PartsEstimator {
+impl UnitsEstimator for PartsEstimator {
     fn units(&self, route: &Route, body: &Body) -> u32 {
         let routes = self.routes.load();
         let Some(settings) = routes.get(&route.name) else { return 1 };

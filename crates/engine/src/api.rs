@@ -1,8 +1,8 @@
-//! What doors and the attic may ask of the engine.
+//! What doors and the composition root may ask of the engine.
 
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, DeliveryState, EndpointNo, Mode, Origin, Party,
-    Reason, Route, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, DeliveryState, EndpointNo, MessageClient, Mode,
+    Origin, Reason, Route, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub struct Parts {
     /// Ways out, as configured.
     pub routes: Vec<Route>,
     /// How many units of a route's rate a rendering costs.
-    pub weigher: Arc<dyn Weigher>,
+    pub weigher: Arc<dyn UnitsEstimator>,
     /// Answer links.
     pub links: Arc<dyn Links>,
     /// The wall clock, injected.
@@ -26,21 +26,21 @@ pub struct Parts {
     /// Rules with numbers.
     pub settings: Settings,
     /// Who hands in messages, and hears what people say to its numbers.
-    pub parties: Vec<PartySettings>,
+    pub parties: Vec<MessageClientSettings>,
     /// Compiled texts of alerts: empty at a start.
     pub texts: crate::dispatch::TextCache,
 }
 
 /// A platform that hands in messages, by SMPP or the old HTTP way, and what it hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartySettings {
+pub struct MessageClientSettings {
     /// Who.
-    pub party: Party,
+    pub party: MessageClient,
     /// Whose messages they are.
     pub account: String,
     /// Live or drill.
     pub mode: Mode,
-    /// Our numbers, or beginnings of them, that it hears; empty: any that no other party names.
+    /// Our numbers, or beginnings of them, that it hears; empty: any that no other client names.
     pub numbers: Vec<String>,
     /// Routes it hears; empty: all.
     pub routes: Vec<String>,
@@ -108,7 +108,7 @@ impl Default for Keywords {
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Knows how many units of its route's rate (for SMS: parts) a rendering costs. Gateways know; the engine does not.
-pub trait Weigher: Send + Sync {
+pub trait UnitsEstimator: Send + Sync {
     /// At least 1.
     fn units(&self, route: &Route, body: &Body) -> u32;
 }

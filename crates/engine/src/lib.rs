@@ -7,7 +7,7 @@
 //! Invariants worth naming:
 //! - SQL is the snapshot: each fold writes what changed together with how far the topic of outcomes is folded,
 //!   so a start is rows, plus the outcomes after that index, plus the segments nobody acknowledged.
-//! - A delivery changes in one place, `Live::edit`, and counts, dispatch and the list of what SQL lacks move with it.
+//! - A delivery changes in one place, `LiveAlert::edit`, and counts, dispatch and the list of what SQL lacks move with it.
 //! - An attempt's number is never used twice for one delivery.
 
 mod api;

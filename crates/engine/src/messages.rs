@@ -1,12 +1,12 @@
 //! What the doors of platforms hold: messages in, how they stand, and the hand on those that have not left yet.
 
 use crate::api::{EngineError, Parts};
-use crate::plan::{NotTaken, Takers};
+use crate::plan::{AcceptingRoutes, NoRouteAccepts};
 use crate::record::fate;
 use crate::run::{Command, MessageLook};
 use records::{
-    AlertNo, Delivery, DeliveryState, EndpointNo, FateState, MessageId, Mode, Party, Reason, RosterEntry,
-    RosterMessage, Short, Timestamp,
+    AlertNo, Delivery, DeliveryState, DlrState, EndpointNo, MessageClient, MessageId, Mode, Reason,
+    RosterEntry, RosterMessage, Short, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Messages {
 struct Inner {
     parts: Arc<Parts>,
     intake: Arc<dyn bus::Topic>,
-    takers: Arc<arc_swap::ArcSwap<Takers>>,
+    takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
     taken: Arc<AtomicU64>,
     commands: mpsc::Sender<Command>,
 }
@@ -53,7 +53,7 @@ impl std::error::Error for Unroutable {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageView {
     /// Its state in the words of SMPP.
-    pub state: FateState,
+    pub state: DlrState,
     /// It will not change any more, as far as we know.
     pub is_final: bool,
     /// When it got there, where that is known.
@@ -81,7 +81,7 @@ pub enum Steered {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Who handed them in.
-    pub party: Party,
+    pub party: MessageClient,
     /// SMPP `service_type`; empty: any.
     pub service_type: String,
     /// The sender shown, as it was given.
@@ -94,7 +94,7 @@ impl Messages {
     pub(crate) fn new(
         parts: Arc<Parts>,
         intake: Arc<dyn bus::Topic>,
-        takers: Arc<arc_swap::ArcSwap<Takers>>,
+        takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
         taken: Arc<AtomicU64>,
         commands: mpsc::Sender<Command>,
     ) -> Messages {
@@ -111,8 +111,8 @@ impl Messages {
         route: Option<&str>,
     ) -> Result<(), Unroutable> {
         self.inner.takers.load().look(mode, to, sender, account, route).map_err(|why| match why {
-            NotTaken::NoRoute => Unroutable::NoRoute,
-            NotTaken::UnknownRoute => Unroutable::UnknownRoute(route.unwrap_or_default().to_owned()),
+            NoRouteAccepts::NoRoute => Unroutable::NoRoute,
+            NoRouteAccepts::UnknownRoute => Unroutable::UnknownRoute(route.unwrap_or_default().to_owned()),
         })
     }
 
@@ -197,12 +197,12 @@ impl Messages {
         })
     }
 
-    /// Takes back every message of a party to one address that has not left us (SMPP 3.4, 4.9: `cancel_sm` without a message id);
+    /// Takes back every message of a client to one address that has not left us (SMPP 3.4, 4.9: `cancel_sm` without a message id);
     /// an empty service type means any. Resolves to how many.
     pub async fn cancel_all(
         &self,
         account: &str,
-        party: &Party,
+        party: &MessageClient,
         service_type: &str,
         source: &str,
         to: &str,
@@ -309,17 +309,17 @@ fn untouched(alert: AlertNo, endpoint: EndpointNo, entry: &RosterEntry) -> Deliv
 
 fn view(delivery: &Delivery, lapsed: bool, entry: RosterEntry) -> Option<MessageView> {
     let state = match fate(delivery.state, delivery.reason) {
-        FateState::Undeliverable if lapsed => FateState::Expired,
+        DlrState::Undeliverable if lapsed => DlrState::Expired,
         state => state,
     };
     let at = match state {
-        FateState::Delivered => delivery.delivered.or(delivery.accepted),
-        FateState::Accepted => delivery.accepted,
+        DlrState::Delivered => delivery.delivered.or(delivery.accepted),
+        DlrState::Accepted => delivery.accepted,
         _ => None,
     };
     Some(MessageView {
         state,
-        is_final: !matches!(state, FateState::Enroute | FateState::Accepted | FateState::Unknown),
+        is_final: !matches!(state, DlrState::Enroute | DlrState::Accepted | DlrState::Unknown),
         at,
         error: 0,
         message: *entry.message?,

@@ -1,4 +1,4 @@
-//! The nouns that cross a floor of the house, and nothing else.
+//! The nouns that cross a floor of the server, and nothing else.
 //!
 //! A noun lives here when two crates that may not know each other speak of it: a door hands an
 //! [`Alert`] to the engine, the engine a [`Segment`] to a gateway, a gateway an [`Outcome`] back.
@@ -40,8 +40,8 @@ pub use form::{DATA_FORM, FORM, behind_form, with_form};
 pub use group::{Group, Rule, Test};
 pub use ids::{AlertId, AlertNo, EndpointNo};
 pub use message::{
-    Fate, FateState, Intake, Message, MessageId, Party, PartyInbound, Short, ShortAddress, ShortText, Tell,
-    Told,
+    ClientEvent, ClientInbound, DlrRequest, DlrState, Intake, Message, MessageClient, MessageId,
+    MessageStatus, Short, ShortAddress, ShortText,
 };
 pub use notice::{Notice, NoticeVerb};
 pub use outcome::{
@@ -57,8 +57,8 @@ pub use text_topic::{TEXT_TOPIC_OCTETS_MAX, TEXT_TOPICS, text_topic_of_bus, text
 pub use time::Timestamp;
 pub use topics::{
     ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, RATES_ASKED,
-    RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, decode_accepted, encode_accepted, health_key, health_of,
-    segment_topic, told_topic,
+    RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, client_topic, decode_accepted, encode_accepted,
+    health_key, health_of, segment_topic,
 };
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage

@@ -9,7 +9,7 @@ pub struct Message {
     /// Whose it is.
     pub account: String,
     /// Who handed it in, and is told what becomes of it.
-    pub party: Party,
+    pub party: MessageClient,
     /// When it was taken.
     pub at: Timestamp,
     /// Which lane.
@@ -26,8 +26,8 @@ pub struct Message {
     pub expires: Timestamp,
     /// By this route alone, where the platform names one.
     pub route: Option<String>,
-    /// What its party wants to hear of it.
-    pub tell: Tell,
+    /// What its client wants to hear of it.
+    pub tell: DlrRequest,
 }
 
 /// A message's id: its index on the topic of intake. Never used twice. Told outside as 16 hexadecimal digits, 8 to a peer of SMPP 3.3.
@@ -36,7 +36,7 @@ pub struct MessageId(pub u64);
 
 /// Who hands messages in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Party {
+pub enum MessageClient {
     /// A client of our SMPP server, by its `system_id`.
     Smpp(String),
     /// A platform of the old HTTP way, by its `username`.
@@ -45,10 +45,10 @@ pub enum Party {
     House,
 }
 
-/// What a message's party wants to hear of it.
+/// What a message's client wants to hear of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Tell {
-    /// Bits [`Tell::DELIVERED`] and so on, numbered as in Kannel's `dlr-mask`.
+pub struct DlrRequest {
+    /// Bits [`DlrRequest::DELIVERED`] and so on, numbered as in Kannel's `dlr-mask`.
     pub mask: u8,
     /// Where to, for a platform: its `dlr-url`, with its escapes.
     pub url: Option<Box<str>>,
@@ -56,7 +56,7 @@ pub struct Tell {
     pub values: Vec<(char, Box<str>)>,
 }
 
-impl Tell {
+impl DlrRequest {
     /// The device has it.
     pub const DELIVERED: u8 = 1;
     /// It will not arrive.
@@ -173,29 +173,29 @@ impl Intake {
     }
 }
 
-/// What a party is told: a record on the party's topic ([`crate::told_topic`]), kept until it has it.
+/// Event of a client: a record on the client's topic ([`crate::client_topic`]), kept until it has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Told {
+pub enum ClientEvent {
     /// What became of a message of its own.
-    Fate(Box<Fate>),
+    Status(Box<MessageStatus>),
     /// A message from a person.
-    Inbound(Box<PartyInbound>),
+    Inbound(Box<ClientInbound>),
 }
 
 /// What became of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fate {
+pub struct MessageStatus {
     /// Which.
     pub id: MessageId,
-    /// One of the bits of [`Tell`].
+    /// One of the bits of [`DlrRequest`].
     pub event: u8,
     /// How it stands, in words that both doors translate.
-    pub state: FateState,
-    /// The sender shown, as the party gave it.
+    pub state: DlrState,
+    /// The sender shown, as the client gave it.
     pub source: ShortAddress,
-    /// The address, as the party gave it.
+    /// The address, as the client gave it.
     pub to: String,
-    /// How the party announced the address.
+    /// How the client announced the address.
     pub dest: Option<(u8, u8)>,
     /// The network's code and words.
     pub text: String,
@@ -209,13 +209,13 @@ pub struct Fate {
     pub submitted: Timestamp,
     /// When this came about.
     pub at: Timestamp,
-    /// What the party asked for.
-    pub tell: Tell,
+    /// What the client asked for.
+    pub tell: DlrRequest,
 }
 
 /// States of a message as SMPP 3.4, 5.2.28 has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FateState {
+pub enum DlrState {
     /// 1: on its way.
     Enroute,
     /// 2: the device has it.
@@ -234,9 +234,9 @@ pub enum FateState {
     Rejected,
 }
 
-/// A message from a person, for a party.
+/// A message from a person, for a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartyInbound {
+pub struct ClientInbound {
     /// Theirs.
     pub from: String,
     /// Ours, as they wrote to it.
@@ -251,14 +251,14 @@ pub struct PartyInbound {
     pub at: Timestamp,
 }
 
-impl Told {
+impl ClientEvent {
     /// As stored on the bus.
     pub fn encode(&self) -> Vec<u8> {
         crate::to_bytes(self)
     }
-    /// Reads what [`Told::encode`] wrote.
+    /// Reads what [`ClientEvent::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        crate::from_bytes("word to a party", bytes)
+        crate::from_bytes("event for a client", bytes)
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
     fn a_record_of_intake_is_read_as_it_was_written() {
         let message = Message {
             account: "a".into(),
-            party: Party::Smpp("platform-a".into()),
+            party: MessageClient::Smpp("platform-a".into()),
             at: Timestamp(5),
             lane: Lane::Routine,
             mode: Mode::Live,
@@ -283,7 +283,7 @@ mod tests {
             not_before: None,
             expires: Timestamp(9),
             route: None,
-            tell: Tell { mask: Tell::DELIVERED | Tell::FAILED, ..Tell::default() },
+            tell: DlrRequest { mask: DlrRequest::DELIVERED | DlrRequest::FAILED, ..DlrRequest::default() },
         };
         for record in [
             Intake::Message(Box::new(message)),

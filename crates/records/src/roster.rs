@@ -45,15 +45,15 @@ pub struct RosterMessage {
     /// Its id.
     pub id: crate::MessageId,
     /// Who is told.
-    pub party: crate::Party,
+    pub party: crate::MessageClient,
     /// When it was taken.
     pub at: Timestamp,
     /// What is sent.
     pub short: crate::Short,
     /// By this route alone.
     pub route: Option<String>,
-    /// What the party wants to hear.
-    pub tell: crate::Tell,
+    /// What the client wants to hear.
+    pub tell: crate::DlrRequest,
 }
 
 /// A person credited with an endpoint.

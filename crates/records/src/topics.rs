@@ -63,13 +63,13 @@ pub fn segment_topic(route: &str, lane: Lane) -> String {
     format!("segments/{route}/{}", lane.name())
 }
 
-/// So many records that a party has heard stay on its topic (and on [`NOTICES`]): a start after a crash sees from them what was said
+/// So many records that a client has heard stay on its topic (and on [`NOTICES`]): a start after a crash sees from them what was said
 /// already. More than a second's worth, which is how far SQL is behind.
 pub const TOLD_TAIL: u64 = 65_536;
 
-/// The topic of what a client of our SMPP server is told ([`crate::Told`]), kept until a session of its takes it. The name is
+/// The topic of what a client of our SMPP server is told ([`crate::ClientEvent`]), kept until a session of its takes it. The name is
 /// percent-escaped, since a `system_id` may hold anything.
-pub fn told_topic(system_id: &str) -> String {
+pub fn client_topic(system_id: &str) -> String {
     let mut name = String::from("told/");
     escape_into(&mut name, system_id);
     name

@@ -199,10 +199,16 @@ async fn exit_stops_the_server_where_it_is_configured_to() {
 }
 
 /// What one poster was told: index and text, by topic.
-type Told = Vec<(usize, u64, String)>;
+type ClientEvent = Vec<(usize, u64, String)>;
 
 /// Posts until the server is gone, and counts what was acknowledged.
-fn post(mut client: Client, poster: usize, round: usize, pipelined: bool, acknowledged: &AtomicU64) -> Told {
+fn post(
+    mut client: Client,
+    poster: usize,
+    round: usize,
+    pipelined: bool,
+    acknowledged: &AtomicU64,
+) -> ClientEvent {
     let mut told = Vec::new();
     for number in 0.. {
         let depth = if pipelined { DEPTH } else { 1 };

@@ -1,6 +1,6 @@
 //! The config: a file in TOML, the environment over it, and every problem with its line.
 //!
-//! [`load`] reads, [`Config`] is what it gives, [`Config::setup`] is what the house is built from. Nothing is looked up
+//! [`load`] reads, [`Config`] is what it gives, [`Config::setup`] is what the server is built from. Nothing is looked up
 //! later: what a room needs is handed to it as its own settings.
 
 mod charging;

@@ -4,12 +4,12 @@ use super::Config;
 use super::sections::loopback;
 use doors::http::PlatformSettings;
 use doors::smpp::{AllowedIp, Long, SmppClient as ClientSettings, SmppConfig};
-use engine::{KeywordAction, Keywords, PartySettings};
+use engine::{KeywordAction, Keywords, MessageClientSettings};
 use gateway::Secret;
 use gateway::route_keys::ModeWords;
 use gateway::sms::{CharsetWords, VersionWords};
 use net::TlsServerSettings;
-use records::{Lane, Mode, Party};
+use records::{Lane, MessageClient, Mode};
 use settings::{section, words};
 use smpp::pdu::Version;
 use smpp::text::Charset;
@@ -288,17 +288,17 @@ impl Config {
     }
 
     /// Whom messages from people are for, as the engine wants it.
-    pub fn parties(&self) -> Vec<PartySettings> {
-        let clients = self.smpp.iter().flat_map(|smpp| &smpp.client).map(|client| PartySettings {
-            party: Party::Smpp(client.system_id.clone()),
+    pub fn parties(&self) -> Vec<MessageClientSettings> {
+        let clients = self.smpp.iter().flat_map(|smpp| &smpp.client).map(|client| MessageClientSettings {
+            party: MessageClient::Smpp(client.system_id.clone()),
             account: client.account.clone(),
             mode: client.mode,
             numbers: client.numbers.clone(),
             routes: client.routes.clone(),
             callback: None,
         });
-        let platforms = self.platform.iter().map(|platform| PartySettings {
-            party: Party::Platform(platform.username.clone()),
+        let platforms = self.platform.iter().map(|platform| MessageClientSettings {
+            party: MessageClient::Platform(platform.username.clone()),
             account: platform.account.clone(),
             mode: platform.mode,
             numbers: platform.numbers.clone(),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Config {
-    /// As the house is built from it. `data` is the folder that relative paths are below.
+    /// As the server is built from it. `data` is the folder that relative paths are below.
     ///
     /// # Errors
     /// A file that cannot be read any more, in words.
@@ -167,7 +167,7 @@ impl Config {
     }
 }
 
-/// A route as the house needs it; nothing without a channel and a mode: such a config has problems.
+/// A route as the server needs it; nothing without a channel and a mode: such a config has problems.
 fn way(route: &Route, around: &Surroundings) -> Option<Result<Way, String>> {
     let (record, settings) = (route.record()?, route.settings(around)?);
     let simulator = route.common.sim.then(Simulator::default);

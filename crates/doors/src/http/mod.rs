@@ -103,7 +103,7 @@ impl Default for Limits {
     }
 }
 
-/// What the door needs from the house.
+/// What the door needs from the server.
 pub struct Deps {
     /// The engine.
     pub engine: Engine,

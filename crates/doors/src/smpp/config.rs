@@ -95,7 +95,7 @@ pub struct SmppClient {
     pub allowed_ips: Vec<AllowedIp>,
     /// What it takes `data_coding` 0 to be.
     pub charset: Charset,
-    /// Our numbers that it hears: the engine's concern, who finds the party of a message from a person.
+    /// Our numbers that it hears: the engine's concern, who finds the client of a message from a person.
     pub numbers: Vec<String>,
     /// Senders it may show, a last `*` stands for anything; empty: any.
     pub senders: Vec<String>,

@@ -3,14 +3,14 @@
 use super::address::{Number, sender};
 use super::config::{SmppClient, VALIDITY_S_MAX};
 use super::intake::Intake;
-use super::record::{MessageForm, Octets, PartyForm, ShortAddressForm, ShortForm, TellForm};
+use super::record::{DlrRequestForm, MessageClientForm, MessageForm, Octets, ShortAddressForm, ShortForm};
 use super::said::said;
 use super::times::moment;
-use records::{Lane, Tell, Timestamp};
+use records::{DlrRequest, Lane, Timestamp};
 use smpp::pdu::{Address, DataSm, SubmitMulti, SubmitSm, esm_class, registered_delivery};
 use smpp::{Status, Tag, Tlvs};
 
-/// Of [`Tell::values`]: the address as the platform wrote it, where the number does not say that.
+/// Of [`DlrRequest::values`]: the address as the platform wrote it, where the number does not say that.
 pub(super) const AS_WRITTEN: char = 'd';
 /// The platform's `user_message_reference`, which the receipt repeats (SMPP 3.4, 5.3.2.17).
 pub(super) const USER_REFERENCE: char = 'u';
@@ -138,7 +138,7 @@ impl Desk<'_> {
         let mask = mask(draft.registered_delivery);
         let form = MessageForm {
             account: &client.account,
-            party: PartyForm::Smpp(&client.system_id),
+            party: MessageClientForm::Smpp(&client.system_id),
             at,
             lane: lane(client, draft.priority_flag),
             mode: client.mode,
@@ -159,7 +159,7 @@ impl Desk<'_> {
             not_before,
             expires,
             route: None,
-            tell: TellForm { mask, url: None, values: &values.list() },
+            tell: DlrRequestForm { mask, url: None, values: &values.list() },
         };
         form.encode_into(out);
         Ok(())
@@ -236,12 +236,12 @@ fn said_numbering(address: Address<'_>) -> Option<(u8, u8)> {
 /// What the platform hears of it (SMPP 3.4, 5.2.17; 5.0, 4.7.21).
 fn mask(flag: u8) -> u8 {
     let last = match flag & registered_delivery::RECEIPT_MASK {
-        registered_delivery::FINAL => Tell::DELIVERED | Tell::FAILED | Tell::REFUSED,
-        registered_delivery::FAILURE => Tell::FAILED | Tell::REFUSED,
-        registered_delivery::SUCCESS => Tell::DELIVERED,
+        registered_delivery::FINAL => DlrRequest::DELIVERED | DlrRequest::FAILED | DlrRequest::REFUSED,
+        registered_delivery::FAILURE => DlrRequest::FAILED | DlrRequest::REFUSED,
+        registered_delivery::SUCCESS => DlrRequest::DELIVERED,
         _ => 0,
     };
-    let between = if flag & registered_delivery::INTERMEDIATE != 0 { Tell::BUFFERED } else { 0 };
+    let between = if flag & registered_delivery::INTERMEDIATE != 0 { DlrRequest::BUFFERED } else { 0 };
     last | between
 }
 

@@ -2,7 +2,7 @@
 
 use engine::{EngineError, MessageView, Messages, Steered};
 use futures_util::future::BoxFuture;
-use records::{MessageId, Mode, Party, Short, Timestamp};
+use records::{MessageClient, MessageId, Mode, Short, Timestamp};
 
 /// Takes messages, and knows how they stand. [`engine::Messages`] is one.
 pub trait Intake: Send + Sync {
@@ -20,11 +20,11 @@ pub trait Intake: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<MessageView>, EngineError>>;
     /// Takes a message back.
     fn cancel<'a>(&'a self, account: &'a str, id: MessageId) -> BoxFuture<'a, Result<Steered, EngineError>>;
-    /// Takes back all of a party's to an address; how many.
+    /// Takes back all of a client's to an address; how many.
     fn cancel_all<'a>(
         &'a self,
         account: &'a str,
-        party: &'a Party,
+        party: &'a MessageClient,
         service_type: &'a str,
         source: &'a str,
         to: &'a str,
@@ -63,7 +63,7 @@ impl Intake for Messages {
     fn cancel_all<'a>(
         &'a self,
         account: &'a str,
-        party: &'a Party,
+        party: &'a MessageClient,
         service_type: &'a str,
         source: &'a str,
         to: &'a str,

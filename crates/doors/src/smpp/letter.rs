@@ -5,7 +5,9 @@ use super::config::Long;
 use super::draft::{AS_WRITTEN, PLACE, USER_REFERENCE};
 use super::ids::IdText;
 use super::times::receipt_date;
-use records::{Fate, FateState, InboundOctets, MessageId, PartyInbound, ShortAddress, Tell, Told};
+use records::{
+    ClientEvent, ClientInbound, DlrRequest, DlrState, InboundOctets, MessageId, MessageStatus, ShortAddress,
+};
 use smpp::pdu::{Address, DeliverSm, esm_class};
 use smpp::receipt::{MessageState, NetworkError, Receipt};
 use smpp::text::{Charset, Coding, Concat, choose, split};
@@ -29,14 +31,14 @@ pub(super) struct Style {
 
 /// One or several deliver_sm.
 pub(super) struct Letter {
-    source: Party,
-    destination: Party,
+    source: MessageClient,
+    destination: MessageClient,
     esm_class: u8,
     data_coding: u8,
     parts: Vec<Part>,
 }
 
-struct Party {
+struct MessageClient {
     ton: u8,
     npi: u8,
     addr: String,
@@ -54,10 +56,10 @@ impl Letter {
     ///
     /// # Errors
     /// It cannot be said at all.
-    pub(super) fn of(told: &Told, style: Style, reference: u16) -> Result<Letter, EncodeError> {
+    pub(super) fn of(told: &ClientEvent, style: Style, reference: u16) -> Result<Letter, EncodeError> {
         match told {
-            Told::Fate(fate) => receipt(fate, style),
-            Told::Inbound(inbound) => message(inbound, style, reference),
+            ClientEvent::Status(fate) => receipt(fate, style),
+            ClientEvent::Inbound(inbound) => message(inbound, style, reference),
         }
     }
 
@@ -80,20 +82,20 @@ impl Letter {
     }
 }
 
-impl Party {
-    fn new((ton, npi): (u8, u8), addr: &str) -> Party {
+impl MessageClient {
+    fn new((ton, npi): (u8, u8), addr: &str) -> MessageClient {
         let addr: String = addr.chars().filter(char::is_ascii).take(ADDRESS_OCTETS_MAX).collect();
-        Party { ton, npi, addr }
+        MessageClient { ton, npi, addr }
     }
 
-    fn of(address: &str) -> Party {
+    fn of(address: &str) -> MessageClient {
         let (ton, npi, addr) = announced(address);
-        Party::new((ton, npi), addr)
+        MessageClient::new((ton, npi), addr)
     }
 
     /// As the client gave it.
-    fn given(address: &ShortAddress) -> Party {
-        Party::new(address.ton_npi.unwrap_or((0, 0)), &address.addr)
+    fn given(address: &ShortAddress) -> MessageClient {
+        MessageClient::new(address.ton_npi.unwrap_or((0, 0)), &address.addr)
     }
 
     fn address(&self) -> Address<'_> {
@@ -101,40 +103,40 @@ impl Party {
     }
 }
 
-fn value(tell: &Tell, letter: char) -> Option<&str> {
+fn value(tell: &DlrRequest, letter: char) -> Option<&str> {
     tell.values.iter().find(|(of, _)| *of == letter).map(|(_, value)| &**value)
 }
 
 /// The phone, as the client gave it.
-fn phone(fate: &Fate) -> Party {
+fn phone(fate: &MessageStatus) -> MessageClient {
     let written = value(&fate.tell, AS_WRITTEN);
     let addr = written.unwrap_or_else(|| fate.to.strip_prefix('+').unwrap_or(&fate.to));
     match fate.dest {
-        Some(numbering) => Party::new(numbering, addr),
-        None => Party::of(&fate.to),
+        Some(numbering) => MessageClient::new(numbering, addr),
+        None => MessageClient::of(&fate.to),
     }
 }
 
-pub(super) fn state(state: FateState) -> MessageState {
+pub(super) fn state(state: DlrState) -> MessageState {
     match state {
-        FateState::Enroute => MessageState::Enroute,
-        FateState::Delivered => MessageState::Delivered,
-        FateState::Expired => MessageState::Expired,
-        FateState::Deleted => MessageState::Deleted,
-        FateState::Undeliverable => MessageState::Undeliverable,
-        FateState::Accepted => MessageState::Accepted,
-        FateState::Unknown => MessageState::Unknown,
-        FateState::Rejected => MessageState::Rejected,
+        DlrState::Enroute => MessageState::Enroute,
+        DlrState::Delivered => MessageState::Delivered,
+        DlrState::Expired => MessageState::Expired,
+        DlrState::Deleted => MessageState::Deleted,
+        DlrState::Undeliverable => MessageState::Undeliverable,
+        DlrState::Accepted => MessageState::Accepted,
+        DlrState::Unknown => MessageState::Unknown,
+        DlrState::Rejected => MessageState::Rejected,
     }
 }
 
 /// A receipt (SMPP 3.4, appendix B), or an intermediate notification.
-fn receipt(fate: &Fate, style: Style) -> Result<Letter, EncodeError> {
+fn receipt(fate: &MessageStatus, style: Style) -> Result<Letter, EncodeError> {
     let place: u64 = value(&fate.tell, PLACE).and_then(|place| place.parse().ok()).unwrap_or(0);
     let id = IdText::new(MessageId(fate.id.0.saturating_sub(place)), !style.tlvs);
     let (submitted, done) = (receipt_date(fate.submitted), receipt_date(fate.at));
-    let final_state = fate.event & (Tell::BUFFERED | Tell::ACCEPTED) == 0;
-    let code = if fate.state == FateState::Delivered { 0 } else { network_code(&fate.text) };
+    let final_state = fate.event & (DlrRequest::BUFFERED | DlrRequest::ACCEPTED) == 0;
+    let code = if fate.state == DlrState::Delivered { 0 } else { network_code(&fate.text) };
     let error = [b'0' + (code / 100 % 10) as u8, b'0' + (code / 10 % 10) as u8, b'0' + (code % 10) as u8];
     let mut beginning = Vec::new();
     style.charset.encode_lossy(&fate.beginning, &mut beginning);
@@ -160,7 +162,7 @@ fn receipt(fate: &Fate, style: Style) -> Result<Letter, EncodeError> {
     }
     Ok(Letter {
         source: phone(fate),
-        destination: Party::given(&fate.source),
+        destination: MessageClient::given(&fate.source),
         esm_class: if final_state { esm_class::RECEIPT } else { esm_class::INTERMEDIATE },
         data_coding: 0,
         parts: vec![part],
@@ -174,14 +176,14 @@ fn network_code(words: &str) -> u16 {
     numbers.into_iter().find(is_code).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-fn message(inbound: &PartyInbound, style: Style, reference: u16) -> Result<Letter, EncodeError> {
+fn message(inbound: &ClientInbound, style: Style, reference: u16) -> Result<Letter, EncodeError> {
     let (data_coding, parts) = match &inbound.octets {
         Some(octets) => (octets.data_coding, vec![raw(octets, style)?]),
         None => text(&inbound.text, style, reference)?,
     };
     Ok(Letter {
-        source: Party::of(&inbound.from),
-        destination: Party::of(&inbound.to),
+        source: MessageClient::of(&inbound.from),
+        destination: MessageClient::of(&inbound.to),
         esm_class: 0,
         data_coding,
         parts,
@@ -241,11 +243,11 @@ mod tests {
 
     const STYLE: Style = Style { charset: Charset::Gsm7, tlvs: true, long: Long::Payload };
 
-    fn fate() -> Fate {
-        Fate {
+    fn fate() -> MessageStatus {
+        MessageStatus {
             id: MessageId(0x1234_5678_9ABC_DEF2),
-            event: Tell::DELIVERED,
-            state: FateState::Delivered,
+            event: DlrRequest::DELIVERED,
+            state: DlrState::Delivered,
             source: ShortAddress { ton_npi: Some((5, 0)), addr: "Town".into() },
             to: "+46701234567".into(),
             dest: Some((1, 1)),
@@ -255,7 +257,7 @@ mod tests {
             beginning: "Räk vid kajen".into(),
             submitted: Timestamp(1_795_304_976_500_000),
             at: Timestamp(1_795_305_036_500_000),
-            tell: Tell::default(),
+            tell: DlrRequest::default(),
         }
     }
 
@@ -266,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_receipt_says_what_appendix_b_wants_and_the_parameters() {
-        let letter = Letter::of(&Told::Fate(Box::new(fate())), STYLE, 0).unwrap();
+        let letter = Letter::of(&ClientEvent::Status(Box::new(fate())), STYLE, 0).unwrap();
         let text = said(&letter);
         let expected = "id:123456789abcdef2 sub:001 dlvrd:001 submit date:2611212349 done date:2611212350 stat:DELIVRD err:000 text:R\u{7b}k vid kajen";
         assert_eq!(text, expected);
@@ -281,7 +283,8 @@ mod tests {
 
     #[test]
     fn a_receipt_to_3_3_has_a_short_id_and_no_parameters() {
-        let letter = Letter::of(&Told::Fate(Box::new(fate())), Style { tlvs: false, ..STYLE }, 0).unwrap();
+        let letter =
+            Letter::of(&ClientEvent::Status(Box::new(fate())), Style { tlvs: false, ..STYLE }, 0).unwrap();
         assert!(said(&letter).starts_with("id:9abcdef2 sub:001"), "{}", said(&letter));
         assert!(letter.pdu(0).unwrap().tlvs.is_empty());
     }
@@ -290,9 +293,9 @@ mod tests {
     fn a_receipt_gives_back_what_only_the_request_knew() {
         let values = [(AS_WRITTEN, "0046701234567"), (USER_REFERENCE, "513"), (PLACE, "2")];
         let values = values.map(|(letter, value)| (letter, value.into())).to_vec();
-        let tell = Tell { values, ..Tell::default() };
-        let fate = Fate { dest: Some((0, 0)), tell, ..fate() };
-        let letter = Letter::of(&Told::Fate(Box::new(fate)), STYLE, 0).unwrap();
+        let tell = DlrRequest { values, ..DlrRequest::default() };
+        let fate = MessageStatus { dest: Some((0, 0)), tell, ..fate() };
+        let letter = Letter::of(&ClientEvent::Status(Box::new(fate)), STYLE, 0).unwrap();
         let pdu = letter.pdu(0).unwrap();
         assert_eq!(pdu.source, Address::new(0, 0, b"0046701234567"));
         assert_eq!(pdu.tlvs.find_u16(Tag::USER_MESSAGE_REFERENCE), Some(513));
@@ -302,15 +305,15 @@ mod tests {
     #[test]
     fn states_have_their_words_and_the_networks_code() {
         let cases = [
-            (FateState::Undeliverable, Tell::FAILED, "UNDELIV err:011", esm_class::RECEIPT, Some(11)),
-            (FateState::Expired, Tell::FAILED, "EXPIRED err:011", esm_class::RECEIPT, Some(11)),
-            (FateState::Rejected, Tell::REFUSED, "REJECTD err:011", esm_class::RECEIPT, Some(11)),
-            (FateState::Delivered, Tell::DELIVERED, "DELIVRD err:000", esm_class::RECEIPT, None),
-            (FateState::Enroute, Tell::BUFFERED, "ENROUTE err:011", esm_class::INTERMEDIATE, Some(11)),
+            (DlrState::Undeliverable, DlrRequest::FAILED, "UNDELIV err:011", esm_class::RECEIPT, Some(11)),
+            (DlrState::Expired, DlrRequest::FAILED, "EXPIRED err:011", esm_class::RECEIPT, Some(11)),
+            (DlrState::Rejected, DlrRequest::REFUSED, "REJECTD err:011", esm_class::RECEIPT, Some(11)),
+            (DlrState::Delivered, DlrRequest::DELIVERED, "DELIVRD err:000", esm_class::RECEIPT, None),
+            (DlrState::Enroute, DlrRequest::BUFFERED, "ENROUTE err:011", esm_class::INTERMEDIATE, Some(11)),
         ];
         for (state, event, words, class, code) in cases {
-            let fate = Fate { state, event, text: "UNDELIV err:011 0x0000000B".into(), ..fate() };
-            let letter = Letter::of(&Told::Fate(Box::new(fate)), STYLE, 0).unwrap();
+            let fate = MessageStatus { state, event, text: "UNDELIV err:011 0x0000000B".into(), ..fate() };
+            let letter = Letter::of(&ClientEvent::Status(Box::new(fate)), STYLE, 0).unwrap();
             assert!(said(&letter).contains(&format!("stat:{words} text:")), "{}", said(&letter));
             let pdu = letter.pdu(0).unwrap();
             assert_eq!(pdu.esm_class, class);
@@ -318,8 +321,8 @@ mod tests {
         }
     }
 
-    fn inbound(text: &str) -> Told {
-        Told::Inbound(Box::new(PartyInbound {
+    fn inbound(text: &str) -> ClientEvent {
+        ClientEvent::Inbound(Box::new(ClientInbound {
             from: "+46701234567".into(),
             to: "71456".into(),
             route: "carrier".into(),
@@ -368,9 +371,9 @@ mod tests {
     #[test]
     fn octets_go_through_as_they_came() {
         let octets = InboundOctets { data_coding: 4, udh: vec![5, 4, 0, 1, 0, 2], octets: vec![0, 255] };
-        let Told::Inbound(mut said) = inbound("") else { panic!() };
+        let ClientEvent::Inbound(mut said) = inbound("") else { panic!() };
         said.octets = Some(Box::new(octets));
-        let letter = Letter::of(&Told::Inbound(said), STYLE, 0).unwrap();
+        let letter = Letter::of(&ClientEvent::Inbound(said), STYLE, 0).unwrap();
         let pdu = letter.pdu(0).unwrap();
         assert_eq!((pdu.data_coding, pdu.esm_class), (4, esm_class::UDHI));
         assert_eq!(pdu.short_message, [6, 5, 4, 0, 1, 0, 2, 0, 255]);

@@ -2,7 +2,7 @@
 
 use bus::{Bus, BusError, Group, Topic};
 use futures_util::future::BoxFuture;
-use records::{TOLD_TAIL, told_topic};
+use records::{TOLD_TAIL, client_topic};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,7 @@ pub(super) struct Taken {
 
 impl Outlet {
     pub(super) fn open(bus: &dyn Bus, system_id: &str) -> Result<Outlet, BusError> {
-        let name = told_topic(system_id);
+        let name = client_topic(system_id);
         let (topic, group) = (bus.topic(&name)?, bus.group(&name, GROUP)?);
         let ahead = Ahead { records: VecDeque::new(), good_until: Instant::now(), sessions: 0 };
         let (ahead, left_over) = (Mutex::new(ahead), watch::Sender::new(0));

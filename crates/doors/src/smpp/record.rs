@@ -15,7 +15,7 @@ enum IntakeForm<'a> {
 #[derive(Serialize)]
 pub(super) struct MessageForm<'a> {
     pub account: &'a str,
-    pub party: PartyForm<'a>,
+    pub party: MessageClientForm<'a>,
     pub at: Timestamp,
     pub lane: Lane,
     pub mode: Mode,
@@ -24,12 +24,12 @@ pub(super) struct MessageForm<'a> {
     pub not_before: Option<Timestamp>,
     pub expires: Timestamp,
     pub route: Option<&'a str>,
-    pub tell: TellForm<'a>,
+    pub tell: DlrRequestForm<'a>,
 }
 
-/// [`records::Party`], of which this door knows one kind.
+/// [`records::MessageClient`], of which this door knows one kind.
 #[derive(Serialize)]
-pub(super) enum PartyForm<'a> {
+pub(super) enum MessageClientForm<'a> {
     Smpp(&'a str),
 }
 
@@ -63,9 +63,9 @@ pub(super) enum ShortTextForm<'a> {
     Octets { data_coding: u8, octets: Octets<'a> },
 }
 
-/// [`records::Tell`].
+/// [`records::DlrRequest`].
 #[derive(Serialize)]
-pub(super) struct TellForm<'a> {
+pub(super) struct DlrRequestForm<'a> {
     pub mask: u8,
     pub url: Option<&'a str>,
     pub values: &'a [(char, &'a str)],
@@ -118,15 +118,17 @@ impl MessageForm<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use records::{Intake, Message, Party, Short, ShortAddress, ShortText, Tell};
+    use records::{DlrRequest, Intake, Message, MessageClient, Short, ShortAddress, ShortText};
 
     fn written(message: &Message) -> Vec<u8> {
-        let (Party::Smpp(system_id), short) = (&message.party, &message.short) else { panic!("{message:?}") };
+        let (MessageClient::Smpp(system_id), short) = (&message.party, &message.short) else {
+            panic!("{message:?}")
+        };
         let values: Vec<(char, &str)> =
             message.tell.values.iter().map(|(letter, value)| (*letter, &**value)).collect();
         let form = MessageForm {
             account: &message.account,
-            party: PartyForm::Smpp(system_id),
+            party: MessageClientForm::Smpp(system_id),
             at: message.at,
             lane: message.lane,
             mode: message.mode,
@@ -152,7 +154,11 @@ mod tests {
             not_before: message.not_before,
             expires: message.expires,
             route: message.route.as_deref(),
-            tell: TellForm { mask: message.tell.mask, url: message.tell.url.as_deref(), values: &values },
+            tell: DlrRequestForm {
+                mask: message.tell.mask,
+                url: message.tell.url.as_deref(),
+                values: &values,
+            },
         };
         let mut octets = b"front".to_vec();
         form.encode_into(&mut octets);
@@ -198,17 +204,18 @@ mod tests {
         let lane = prop_oneof![Just(Lane::Emergency), Just(Lane::Urgent), Just(Lane::Routine)];
         let mode = prop_oneof![Just(Mode::Live), Just(Mode::Drill)];
         let values = prop::collection::vec((any::<char>(), words()), 0..4);
-        let tell = (any::<u8>(), prop::option::of(words()), values).prop_map(|(mask, url, values)| Tell {
-            mask,
-            url: url.map(Into::into),
-            values: values.into_iter().map(|(letter, value)| (letter, value.into())).collect(),
-        });
+        let tell =
+            (any::<u8>(), prop::option::of(words()), values).prop_map(|(mask, url, values)| DlrRequest {
+                mask,
+                url: url.map(Into::into),
+                values: values.into_iter().map(|(letter, value)| (letter, value.into())).collect(),
+            });
         let times = any::<(i64, Option<i64>, i64)>();
         let names = (words(), words(), words(), prop::option::of(words()));
         (names, lane, mode, shorts(), times, tell).prop_map(|(names, lane, mode, short, times, tell)| {
             Message {
                 account: names.0,
-                party: Party::Smpp(names.1),
+                party: MessageClient::Smpp(names.1),
                 at: Timestamp(times.0),
                 lane,
                 mode,

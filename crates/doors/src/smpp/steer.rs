@@ -10,7 +10,7 @@ use super::record::{Octets, ShortTextForm};
 use super::said::said;
 use super::times::{absolute, moment};
 use engine::{MessageView, Steered};
-use records::{MessageId, Party, Short, ShortText, Timestamp};
+use records::{MessageClient, MessageId, Short, ShortText, Timestamp};
 use smpp::pdu::{CancelSm, QuerySm, QuerySmResp, ReplaceSm};
 use smpp::receipt::MessageState;
 use smpp::text::Charset;
@@ -101,7 +101,7 @@ impl Asker {
         let source = String::from_utf8(asked.source).map_err(|_| Status::RINVSRCADR)?;
         let service_type = String::from_utf8(asked.service_type).map_err(|_| Status::RINVSERTYP)?;
         let to = asked.to?;
-        let party = Party::Smpp(self.system_id);
+        let party = MessageClient::Smpp(self.system_id);
         let count = self.intake.cancel_all(&self.account, &party, &service_type, &source, &to).await;
         match count.map_err(|error| status_of(&error))? {
             0 => Err(Status::RCANCELFAIL),

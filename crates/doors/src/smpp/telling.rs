@@ -5,7 +5,7 @@ use super::meter::Meter;
 use super::outlet::{Outlet, Taken};
 use futures_util::future::BoxFuture;
 use pace::Backoff;
-use records::{Timestamp, Told};
+use records::{ClientEvent, Timestamp};
 use smpp::Status;
 use smpp::session::{SendError, Session};
 use std::collections::{HashMap, VecDeque};
@@ -161,10 +161,10 @@ impl Telling {
     /// The next record as a letter; what cannot be one is ticked off.
     fn open(&mut self, meter: &Meter, at: Timestamp) -> Option<Sending> {
         let Taken { index, redelivered, octets } = self.taken.pop_front()?;
-        let told = Told::decode(&octets);
+        let told = ClientEvent::decode(&octets);
         let since = match &told {
-            Ok(Told::Fate(fate)) => fate.at,
-            Ok(Told::Inbound(inbound)) => inbound.at,
+            Ok(ClientEvent::Status(fate)) => fate.at,
+            Ok(ClientEvent::Inbound(inbound)) => inbound.at,
             Err(_) => at,
         };
         let word = if at.us_since(since) > KEPT_S * 1_000_000 { "old" } else { "unreadable" };

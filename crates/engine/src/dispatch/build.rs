@@ -1,9 +1,9 @@
 //! One segment: the next ready endpoints of a class, rendered, as many as fit.
 
 use super::wording::Rendering;
-use crate::api::{Links, Weigher};
+use crate::api::{Links, UnitsEstimator};
 use crate::plan::Cut;
-use crate::record::Live;
+use crate::record::LiveAlert;
 use crate::solve::expires_of;
 use records::{
     Body, Content, DeliveryState, EndpointNo, Entry, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
@@ -23,7 +23,7 @@ pub struct Builder<'a> {
     /// Units the route and lane have room for.
     pub room: u64,
     /// Knows what a rendering costs.
-    pub weigher: &'a dyn Weigher,
+    pub weigher: &'a dyn UnitsEstimator,
     /// Makes answer links.
     pub links: &'a dyn Links,
     /// Where the topic of outcomes ends.
@@ -42,7 +42,7 @@ struct Bodies {
 
 impl Builder<'_> {
     /// Takes ready endpoints of `class` out of the alert; nothing if there is none that can be sent.
-    pub fn build(mut self, live: &mut Live, class: u16) -> Option<Segment> {
+    pub fn build(mut self, live: &mut LiveAlert, class: u16) -> Option<Segment> {
         let mut cut = Cut::new(self.route, self.room);
         let mut bodies = Bodies { list: Vec::new(), units: Vec::new() };
         let mut entries: Vec<Entry> = Vec::new();
@@ -90,7 +90,7 @@ impl Builder<'_> {
     /// The entry, with its body chosen; nothing if it cannot be said to this endpoint.
     fn entry(
         &self,
-        live: &mut Live,
+        live: &mut LiveAlert,
         endpoint: EndpointNo,
         known: &RosterEntry,
         bodies: &mut Bodies,
@@ -128,7 +128,7 @@ impl Builder<'_> {
 
     fn segment(
         &self,
-        live: &Live,
+        live: &LiveAlert,
         entries: Vec<Entry>,
         bodies: Vec<Arc<Body>>,
         expires: Timestamp,
@@ -164,7 +164,7 @@ fn own_octets(entry: &Entry) -> usize {
     own + entry.link.as_ref().map_or(0, String::len)
 }
 
-fn give_up(live: &mut Live, endpoint: EndpointNo, reason: Reason, now: Timestamp) {
+fn give_up(live: &mut LiveAlert, endpoint: EndpointNo, reason: Reason, now: Timestamp) {
     live.edit(endpoint, now, |hot| {
         hot.state = DeliveryState::Failed;
         hot.reason = reason;

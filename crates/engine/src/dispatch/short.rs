@@ -1,8 +1,8 @@
 //! One segment of platforms' messages: each says its own, and each has its own end.
 
-use crate::api::Weigher;
+use crate::api::UnitsEstimator;
 use crate::plan::Cut;
-use crate::record::Live;
+use crate::record::LiveAlert;
 use records::{
     Body, DeliveryState, EndpointNo, Entry, Reason, RosterEntry, Route, Segment, Short, ShortText, Timestamp,
 };
@@ -21,7 +21,7 @@ pub struct ShortBuilder<'a> {
     /// Units the route and lane have room for.
     pub room: u64,
     /// Knows what a message costs.
-    pub weigher: &'a dyn Weigher,
+    pub weigher: &'a dyn UnitsEstimator,
     /// Where the topic of outcomes ends.
     pub outcomes_from: u64,
     /// The moment.
@@ -32,7 +32,7 @@ pub struct ShortBuilder<'a> {
 
 impl ShortBuilder<'_> {
     /// Takes ready messages of `class` out of the alert; nothing if there is none that can be sent. Answers with the units they cost.
-    pub fn build(self, live: &mut Live, class: u16) -> Option<(Segment, u64)> {
+    pub fn build(self, live: &mut LiveAlert, class: u16) -> Option<(Segment, u64)> {
         let mut cut = Cut::new(self.route, self.room);
         let mut entries: Vec<Entry> = Vec::new();
         let mut latest = self.now;
@@ -82,7 +82,7 @@ impl ShortBuilder<'_> {
         u64::from(self.weigher.units(self.route, body).max(1))
     }
 
-    fn segment(&self, live: &Live, entries: Vec<Entry>, expires: Timestamp) -> Segment {
+    fn segment(&self, live: &LiveAlert, entries: Vec<Entry>, expires: Timestamp) -> Segment {
         Segment {
             alert: live.alert.no,
             alert_id: live.alert.id,

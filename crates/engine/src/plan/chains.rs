@@ -14,7 +14,7 @@ pub enum Move {
 
 /// Where an endpoint stands, as far as an order is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct DeviceState {
     /// Its state.
     pub state: DeliveryState,
     /// Why.
@@ -85,7 +85,7 @@ impl Chains {
     }
 
     /// An endpoint failed, or its time to be heard of ran out: who is next, for each person behind it?
-    pub fn next(&self, endpoint: EndpointNo, standing: impl Fn(EndpointNo) -> Standing) -> Vec<Move> {
+    pub fn next(&self, endpoint: EndpointNo, standing: impl Fn(EndpointNo) -> DeviceState) -> Vec<Move> {
         let mut moves = Vec::new();
         for chain in self.people(endpoint) {
             if chain.satisfied(&standing) {
@@ -105,7 +105,7 @@ impl Chains {
     }
 
     /// An endpoint reached its person: which later ones does nobody need any more?
-    pub fn spared(&self, endpoint: EndpointNo, standing: impl Fn(EndpointNo) -> Standing) -> Vec<Move> {
+    pub fn spared(&self, endpoint: EndpointNo, standing: impl Fn(EndpointNo) -> DeviceState) -> Vec<Move> {
         let mut moves = Vec::new();
         for chain in self.people(endpoint).filter(|chain| chain.satisfied(&standing)) {
             for later in chain.endpoints.iter().map(|&at| EndpointNo(at)).filter(|&at| waiting(standing(at)))
@@ -125,13 +125,13 @@ impl Chains {
 }
 
 impl Chain {
-    fn satisfied(&self, standing: &impl Fn(EndpointNo) -> Standing) -> bool {
+    fn satisfied(&self, standing: &impl Fn(EndpointNo) -> DeviceState) -> bool {
         self.endpoints.iter().any(|&at| satisfies(self.strategy, standing(EndpointNo(at))))
     }
 }
 
 /// Is a person of this strategy reached by an endpoint that stands so?
-pub fn satisfies(strategy: Strategy, at: Standing) -> bool {
+pub fn satisfies(strategy: Strategy, at: DeviceState) -> bool {
     match (strategy, at.state) {
         (_, DeliveryState::Answered) => true,
         (Strategy::FirstReachable, DeliveryState::Delivered) => true,
@@ -141,7 +141,7 @@ pub fn satisfies(strategy: Strategy, at: Standing) -> bool {
     }
 }
 
-fn waiting(at: Standing) -> bool {
+fn waiting(at: DeviceState) -> bool {
     at.state == DeliveryState::Held && at.reason == Reason::EarlierDevice
 }
 
@@ -179,11 +179,11 @@ mod tests {
         Chains::new(std::iter::once(&block), |_| strategy)
     }
 
-    fn standing(states: [DeliveryState; 3]) -> impl Fn(EndpointNo) -> Standing {
+    fn standing(states: [DeliveryState; 3]) -> impl Fn(EndpointNo) -> DeviceState {
         move |at| {
             let state = states[at.0 as usize];
             let reason = if state == DeliveryState::Held { Reason::EarlierDevice } else { Reason::None };
-            Standing { state, reason, receipts: true }
+            DeviceState { state, reason, receipts: true }
         }
     }
 
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn without_receipts_acceptance_is_all_that_will_be_known() {
-        let at = Standing { state: Accepted, reason: Reason::None, receipts: false };
+        let at = DeviceState { state: Accepted, reason: Reason::None, receipts: false };
         assert!(satisfies(Strategy::FirstReachable, at));
-        assert!(!satisfies(Strategy::FirstReachable, Standing { receipts: true, ..at }));
+        assert!(!satisfies(Strategy::FirstReachable, DeviceState { receipts: true, ..at }));
     }
 }

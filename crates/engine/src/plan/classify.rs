@@ -1,7 +1,7 @@
 //! Which routes may take an address, and in what order of preference: a class. Endpoints of one class are dispatched
 //! alike, so that a slow route holds up nobody who could go another way.
 
-use super::takers::takes;
+use super::accepting_routes::takes;
 use records::{ChannelNumber, Mode, RosterMessage, Route};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -19,7 +19,7 @@ pub type Tiers = Vec<Vec<usize>>;
 
 /// What decides who may take a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Sought<'a> {
+pub struct RouteCriteria<'a> {
     /// By which channel.
     pub channel: ChannelNumber,
     /// Live or drill.
@@ -34,17 +34,28 @@ pub struct Sought<'a> {
     pub route: Option<&'a str>,
 }
 
-impl<'a> Sought<'a> {
+impl<'a> RouteCriteria<'a> {
     /// One endpoint of an alert.
-    pub fn of(alert: &'a records::Alert, channel: ChannelNumber, address: &'a str) -> Sought<'a> {
+    pub fn of(alert: &'a records::Alert, channel: ChannelNumber, address: &'a str) -> RouteCriteria<'a> {
         let sender = alert.request.sender.as_deref().unwrap_or_default();
-        Sought { channel, mode: alert.request.mode, address, sender, account: &alert.account, route: None }
+        RouteCriteria {
+            channel,
+            mode: alert.request.mode,
+            address,
+            sender,
+            account: &alert.account,
+            route: None,
+        }
     }
 
     /// A platform's message.
-    pub fn of_message(alert: &'a records::Alert, address: &'a str, message: &'a RosterMessage) -> Sought<'a> {
+    pub fn of_message(
+        alert: &'a records::Alert,
+        address: &'a str,
+        message: &'a RosterMessage,
+    ) -> RouteCriteria<'a> {
         let (sender, route) = (&*message.short.source.addr, message.route.as_deref());
-        Sought { sender, route, ..Sought::of(alert, channels::SMS, address) }
+        RouteCriteria { sender, route, ..RouteCriteria::of(alert, channels::SMS, address) }
     }
 }
 
@@ -54,17 +65,17 @@ pub struct Classifier {
     prefix_octets_max: usize,
     by_sender: bool,
     by_account: bool,
-    seen: Mutex<Seen>,
+    seen: Mutex<ClassCache>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct ClassCache {
     classes: Vec<Arc<Tiers>>,
-    answers: FxHashMap<u64, Answered>,
+    answers: FxHashMap<u64, CachedClass>,
 }
 
 /// What was asked, with what is of no account for these routes left out, and the answer.
-struct Answered {
+struct CachedClass {
     channel: ChannelNumber,
     mode: Mode,
     beginning: Box<str>,
@@ -74,8 +85,8 @@ struct Answered {
     class: u16,
 }
 
-impl Answered {
-    fn is_to(&self, sought: &Sought<'_>) -> bool {
+impl CachedClass {
+    fn is_to(&self, sought: &RouteCriteria<'_>) -> bool {
         self.channel == sought.channel
             && self.mode == sought.mode
             && same(&self.beginning, sought.address)
@@ -98,7 +109,7 @@ impl Classifier {
             routes.iter().flat_map(|route| &route.prefixes).map(String::len).max().unwrap_or(0);
         let by_sender = routes.iter().any(|route| !route.senders.is_empty());
         let by_account = routes.iter().any(|route| !route.accounts.is_empty());
-        let seen = Seen { classes: vec![Arc::default()], ..Seen::default() };
+        let seen = ClassCache { classes: vec![Arc::default()], ..ClassCache::default() };
         Classifier { routes, prefix_octets_max, by_sender, by_account, seen: Mutex::new(seen) }
     }
 
@@ -108,7 +119,7 @@ impl Classifier {
     }
 
     /// The class of a message. Nothing is allocated for what was asked before.
-    pub fn class(&self, sought: &Sought<'_>) -> u16 {
+    pub fn class(&self, sought: &RouteCriteria<'_>) -> u16 {
         let sought = self.relevant(sought);
         let mut hasher = FxHasher::default();
         sought.hash(&mut hasher);
@@ -129,21 +140,21 @@ impl Classifier {
             None => seen.classes.iter().position(|known| !known.is_empty()).unwrap_or(0) as u16,
         };
         if seen.answers.len() < REMEMBERED_MAX {
-            let Sought { channel, mode, address, sender, account, route } = sought;
+            let RouteCriteria { channel, mode, address, sender, account, route } = sought;
             let (beginning, sender, account) = (address.into(), sender.into(), account.into());
             let route = route.map(Into::into);
-            seen.answers.insert(key, Answered { channel, mode, beginning, sender, account, route, class });
+            seen.answers.insert(key, CachedClass { channel, mode, beginning, sender, account, route, class });
         }
         class
     }
 
     /// Without what no route looks at.
-    fn relevant<'a>(&self, sought: &Sought<'a>) -> Sought<'a> {
+    fn relevant<'a>(&self, sought: &RouteCriteria<'a>) -> RouteCriteria<'a> {
         let mut end = self.prefix_octets_max.min(sought.address.len());
         while !sought.address.is_char_boundary(end) {
             end -= 1;
         }
-        Sought {
+        RouteCriteria {
             address: &sought.address[..end],
             sender: if self.by_sender { sought.sender } else { "" },
             account: if self.by_account { sought.account } else { "" },
@@ -161,14 +172,14 @@ impl Classifier {
         self.routes.iter().any(|route| route.channel == channel && route.mode == mode)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, ClassCache> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Lower priority number first, then the longer prefix, then the lower cost.
-fn tiers(routes: &[Route], sought: &Sought<'_>) -> Tiers {
-    let Sought { channel, mode, address, sender, account, route: named } = *sought;
+fn tiers(routes: &[Route], sought: &RouteCriteria<'_>) -> Tiers {
+    let RouteCriteria { channel, mode, address, sender, account, route: named } = *sought;
     let mut fitting: Vec<((i32, usize, i64), usize)> = routes
         .iter()
         .enumerate()
@@ -206,8 +217,15 @@ mod tests {
     use super::*;
     use crate::testing::route;
 
-    fn sms(address: &str) -> Sought<'_> {
-        Sought { channel: channels::SMS, mode: Mode::Live, address, sender: "", account: "a", route: None }
+    fn sms(address: &str) -> RouteCriteria<'_> {
+        RouteCriteria {
+            channel: channels::SMS,
+            mode: Mode::Live,
+            address,
+            sender: "",
+            account: "a",
+            route: None,
+        }
     }
 
     fn named(classifier: &Classifier, address: &str) -> Vec<Vec<String>> {
@@ -268,7 +286,7 @@ mod tests {
         ];
         // Twice: the second time from memory.
         for (sender, account, route, expected) in cases.iter().chain(&cases) {
-            let class = classifier.class(&Sought { sender, account, route: *route, ..sms("+46701") });
+            let class = classifier.class(&RouteCriteria { sender, account, route: *route, ..sms("+46701") });
             let flat: Vec<usize> = classifier.tiers(class).iter().flatten().copied().collect();
             assert_eq!(flat, *expected, "{sender} {account} {route:?}");
         }

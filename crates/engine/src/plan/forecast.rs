@@ -1,20 +1,20 @@
 //! What would happen, from a roster and the routes: the same rules that dispatch follows, without sending.
 
-use super::classify::{Classifier, Sought};
+use super::classify::{Classifier, RouteCriteria};
 use crate::api::{Forecast, RouteForecast};
 use records::{Alert, ChannelNumber, RosterBlock};
 use std::collections::BTreeMap;
 
 /// Counts of a forecast, taken in block by block.
 #[derive(Default)]
-pub struct Tableau {
+pub struct ForecastTable {
     by_class: BTreeMap<u16, u64>,
     channels: BTreeMap<ChannelNumber, u64>,
     excluded: BTreeMap<&'static str, u64>,
     endpoints: u64,
 }
 
-impl Tableau {
+impl ForecastTable {
     /// Takes a block in.
     pub fn take(&mut self, block: &RosterBlock, classifier: &Classifier, alert: &Alert) {
         for entry in &block.entries {
@@ -27,7 +27,7 @@ impl Tableau {
             *self.channels.entry(channel).or_default() += 1;
             *self
                 .by_class
-                .entry(classifier.class(&Sought::of(alert, channel, &entry.address)))
+                .entry(classifier.class(&RouteCriteria::of(alert, channel, &entry.address)))
                 .or_default() += 1;
         }
     }
@@ -121,7 +121,7 @@ mod tests {
         entries.push(entry(channels::MAIL, "a@b.se"));
         entries
             .push(records::RosterEntry { excluded: Some(Reason::OptedOut), ..entry(channels::SMS, "+47") });
-        let mut tableau = Tableau::default();
+        let mut tableau = ForecastTable::default();
         tableau.take(&RosterBlock { first: EndpointNo(0), entries }, &classifier, &alert(1, request("x")));
         let forecast = tableau.forecast(&classifier, |_| 2, |_| 0);
         assert_eq!(

@@ -1,13 +1,13 @@
 //! Outcomes folded into deliveries. Monotonic: what is known to have arrived never goes back, whatever comes late or twice.
 
-use super::hot::{BEGUN, Hot, IN_SEGMENT, LAPSED, NO_ROUTE, Words, offset};
-use super::live::{Live, answer_key};
+use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, LAPSED, NO_ROUTE, StringTable, offset};
+use super::live_alert::{LiveAlert, answer_key};
 use records::{
     AlertState, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, NotTried, OnUnknown, Reason,
     ReceiptState, Timestamp,
 };
 
-/// What follows from a fold, for the owner to carry out.
+/// What follows from a fold, for the actor to carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// An attempt is no longer under way: the route has room for another.
@@ -28,7 +28,7 @@ pub enum Effect {
 /// What folding needs beside the alert.
 pub struct Folding<'a> {
     /// Numbers of routes and words.
-    pub words: &'a mut Words,
+    pub words: &'a mut StringTable,
     /// Waits before the second, third, … try, seconds.
     pub retry_after_s: &'a [u32],
     /// What follows.
@@ -37,9 +37,16 @@ pub struct Folding<'a> {
 
 impl Folding<'_> {
     /// A gateway is about to write an attempt.
-    pub fn intent(&mut self, live: &mut Live, endpoint: EndpointNo, attempt: u8, route: u16, at: Timestamp) {
+    pub fn intent(
+        &mut self,
+        live: &mut LiveAlert,
+        endpoint: EndpointNo,
+        attempt: u8,
+        route: u16,
+        at: Timestamp,
+    ) {
         let created = live.alert.created;
-        let is_message = live.slips.is_some();
+        let is_message = live.metas.is_some();
         live.edit(endpoint, at, |hot| {
             if hot.has_begun(attempt) {
                 return;
@@ -51,7 +58,7 @@ impl Folding<'_> {
             if has_arrived(hot.state) || hot.state == DeliveryState::Accepted {
                 return;
             }
-            // A start takes in what its party took back before it takes in the attempts that went before.
+            // A start takes in what its client took back before it takes in the attempts that went before.
             if is_message && hot.state == DeliveryState::Failed && hot.reason == Reason::Cancelled {
                 return;
             }
@@ -69,7 +76,7 @@ impl Folding<'_> {
     /// The carrier answered a submission, or did not.
     pub fn attempt(
         &mut self,
-        live: &mut Live,
+        live: &mut LiveAlert,
         of: AttemptRef,
         route: u16,
         at: Timestamp,
@@ -100,7 +107,14 @@ impl Folding<'_> {
     }
 
     /// An attempt is over when all its parts were taken, or when one was not.
-    fn end(&mut self, live: &mut Live, before: &Hot, of: AttemptRef, at: Timestamp, result: &AttemptResult) {
+    fn end(
+        &mut self,
+        live: &mut LiveAlert,
+        before: &DeliveryCell,
+        of: AttemptRef,
+        at: Timestamp,
+        result: &AttemptResult,
+    ) {
         let Some(after) = live.hot(of.endpoint).copied() else { return };
         let whole = !matches!(result, AttemptResult::Accepted { .. }) || after.is_whole(after.parts_accepted);
         if before.flags & IN_SEGMENT == 0 || !whole {
@@ -110,7 +124,7 @@ impl Folding<'_> {
         self.effects.push(Effect::Ended { route: before.route, endpoint: of.endpoint });
     }
 
-    fn accepted(&mut self, live: &mut Live, of: AttemptRef, route: u16, at: Timestamp, older: bool) {
+    fn accepted(&mut self, live: &mut LiveAlert, of: AttemptRef, route: u16, at: Timestamp, older: bool) {
         let created = live.alert.created;
         let mut reached = false;
         live.edit(of.endpoint, at, |hot| {
@@ -143,7 +157,14 @@ impl Folding<'_> {
         }
     }
 
-    fn refused(&mut self, live: &mut Live, endpoint: EndpointNo, permanent: bool, words: u32, at: Timestamp) {
+    fn refused(
+        &mut self,
+        live: &mut LiveAlert,
+        endpoint: EndpointNo,
+        permanent: bool,
+        words: u32,
+        at: Timestamp,
+    ) {
         let created = live.alert.created;
         let waits = self.retry_after_s;
         let mut missed = false;
@@ -172,7 +193,7 @@ impl Folding<'_> {
         }
     }
 
-    fn unknown(&mut self, live: &mut Live, endpoint: EndpointNo, words: u32, at: Timestamp) {
+    fn unknown(&mut self, live: &mut LiveAlert, endpoint: EndpointNo, words: u32, at: Timestamp) {
         let tries_max = self.retry_after_s.len() + 1;
         let resend = live.alert.request.on_unknown == OnUnknown::Resend && !live.alert.state.is_final();
         live.edit(endpoint, at, |hot| {
@@ -193,7 +214,7 @@ impl Folding<'_> {
     /// The network said what became of a message. Answers whether it was news.
     pub fn receipt(
         &mut self,
-        live: &mut Live,
+        live: &mut LiveAlert,
         endpoint: EndpointNo,
         part: u8,
         state: ReceiptState,
@@ -245,7 +266,7 @@ impl Folding<'_> {
     }
 
     /// A person answered. The last word counts.
-    pub fn answer(&mut self, live: &mut Live, endpoint: EndpointNo, answer: Answer) {
+    pub fn answer(&mut self, live: &mut LiveAlert, endpoint: EndpointNo, answer: Answer) {
         let Some(before) = live.hot(endpoint).copied() else { return };
         let at = answer.at;
         let place = match (before.answer as usize).checked_sub(1) {
@@ -280,7 +301,7 @@ impl Folding<'_> {
     }
 }
 
-fn not_tried(live: &mut Live, endpoint: EndpointNo, why: NotTried, at: Timestamp) {
+fn not_tried(live: &mut LiveAlert, endpoint: EndpointNo, why: NotTried, at: Timestamp) {
     // An alert that ends is stopped like one that is cancelled.
     let stopped = match live.alert.state {
         AlertState::Expired => Reason::Expired,
@@ -318,7 +339,7 @@ fn has_arrived(state: DeliveryState) -> bool {
 }
 
 /// Its last attempt was ended before, by another part of it or before a crash.
-fn is_ended(hot: &Hot) -> bool {
+fn is_ended(hot: &DeliveryCell) -> bool {
     matches!(hot.state, DeliveryState::Held | DeliveryState::Failed | DeliveryState::Unknown)
 }
 

@@ -1,19 +1,19 @@
 //! Record: outcomes folded into deliveries, and the memory of whom a carrier's id or a person's number belongs to.
 
-mod asked;
 mod carrier_ids;
+pub mod delivery_cell;
 mod fold;
-pub mod hot;
-mod live;
-mod slips;
+mod live_alert;
+mod message_meta;
+mod reply_correlation;
 mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use asked::{Asked, choice_of};
 pub use carrier_ids::CarrierIds;
+pub use delivery_cell::StringTable;
 pub use fold::{Effect, Folding};
-pub use hot::Words;
-pub use live::Live;
-pub use slips::{Happened, KINDS, RESULTS, fate, kind};
+pub use live_alert::LiveAlert;
+pub use message_meta::{KINDS, MessageEvent, RESULTS, fate, kind};
+pub use reply_correlation::{ReplyCorrelation, choice_of};
 pub use tally::counts;

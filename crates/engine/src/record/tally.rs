@@ -1,6 +1,6 @@
 //! Counts that move with each delivery, so that a report costs nothing however large the alert is.
 
-use super::hot::{Hot, NO_ROUTE};
+use super::delivery_cell::{DeliveryCell, NO_ROUTE};
 use crate::api::Counts;
 use records::{DeliveryState, Reason, Terminal};
 
@@ -43,7 +43,7 @@ impl Tally {
     }
 
     /// One more delivery.
-    pub fn add(&mut self, hot: &Hot) {
+    pub fn add(&mut self, hot: &DeliveryCell) {
         self.channels[channel_row(hot)][hot.state as usize] += 1;
         self.reasons[hot.reason as usize] += 1;
         self.reached += u32::from(self.counts_as_reached(hot.state));
@@ -53,7 +53,7 @@ impl Tally {
     }
 
     /// A delivery moved at `now` (an offset).
-    pub fn moved(&mut self, before: &Hot, after: &Hot, now: u32) {
+    pub fn moved(&mut self, before: &DeliveryCell, after: &DeliveryCell, now: u32) {
         let row = &mut self.channels[channel_row(before)];
         row[before.state as usize] -= 1;
         row[after.state as usize] += 1;
@@ -159,7 +159,7 @@ fn needed(total: u32) -> impl Iterator<Item = u32> {
     SHARES.into_iter().map(move |share| (f64::from(total) * share).ceil() as u32)
 }
 
-fn channel_row(hot: &Hot) -> usize {
+fn channel_row(hot: &DeliveryCell) -> usize {
     // Channels that a later version has count with those that have none.
     usize::from(hot.channel).min(CHANNELS - 1)
 }

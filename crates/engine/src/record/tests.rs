@@ -1,7 +1,7 @@
 //! Outcomes in any order, late, twice, and of attempts long given up: what must hold all the same.
 
-use super::hot::{IN_SEGMENT, Words};
-use super::{Effect, Folding, Live};
+use super::delivery_cell::{IN_SEGMENT, StringTable};
+use super::{Effect, Folding, LiveAlert};
 use crate::dispatch::Wording;
 use crate::plan::Classifier;
 use crate::testing::{alert, entry, request, route};
@@ -27,11 +27,11 @@ impl Dice {
     }
 }
 
-fn live(on_unknown: OnUnknown) -> Live {
+fn live(on_unknown: OnUnknown) -> LiveAlert {
     let mut request = request("x");
     request.on_unknown = on_unknown;
     let wording = Arc::new(Wording::new(&request).unwrap());
-    let mut live = Live::new(alert(1, request), wording);
+    let mut live = LiveAlert::new(alert(1, request), wording);
     let classifier = Classifier::new(vec![route("sms", channels::SMS, |_| {})]);
     let entries = (0..ENDPOINTS).map(|i| entry(channels::SMS, &format!("+467000000{i:02}"))).collect();
     live.admit(&RosterBlock { first: EndpointNo(0), entries }, &classifier, Timestamp(0));
@@ -51,7 +51,7 @@ fn result(dice: &mut Dice) -> AttemptResult {
     }
 }
 
-fn step(live: &mut Live, folding: &mut Folding<'_>, dice: &mut Dice, now: Timestamp) {
+fn step(live: &mut LiveAlert, folding: &mut Folding<'_>, dice: &mut Dice, now: Timestamp) {
     let endpoint = EndpointNo(dice.roll(u64::from(ENDPOINTS)) as u32);
     let last = live.hot(endpoint).unwrap().last;
     match dice.roll(10) {
@@ -87,7 +87,7 @@ fn step(live: &mut Live, folding: &mut Folding<'_>, dice: &mut Dice, now: Timest
 }
 
 /// Counts and what dispatch sees are those of the deliveries themselves.
-fn is_consistent(live: &Live) -> bool {
+fn is_consistent(live: &LiveAlert) -> bool {
     let count = |state: DeliveryState| live.each().filter(|(_, hot)| hot.state == state).count() as u32;
     let states = DeliveryState::ALL.into_iter().all(|state| live.tally.in_state(state) == count(state));
     let ready = live.each().filter(|(_, hot)| hot.is_ready()).count() as u32;
@@ -100,7 +100,7 @@ fn whatever_comes_in_whatever_order_nothing_goes_back_and_every_count_is_right()
     for seed in cases::seeds(SEEDS).map(|seed| seed + 1) {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut live = live(if seed % 2 == 0 { OnUnknown::Resend } else { OnUnknown::Hold });
-        let (mut words, mut effects) = (Words::default(), Vec::new());
+        let (mut words, mut effects) = (StringTable::default(), Vec::new());
         let mut under_way = 0i64;
         for at in 0..STEPS {
             let before: Vec<_> = live.each().map(|(_, hot)| *hot).collect();
@@ -148,7 +148,7 @@ fn an_attempt_made_after_a_late_yes_to_the_one_before_is_counted_though_nothing_
         (AttemptResult::NotTried { why: NotTried::Closing }, 1),
     ] {
         let mut live = live(OnUnknown::Resend);
-        let (mut words, mut effects) = (Words::default(), Vec::new());
+        let (mut words, mut effects) = (StringTable::default(), Vec::new());
         let mut folding = Folding { words: &mut words, retry_after_s: &RETRY_AFTER_S, effects: &mut effects };
         let (endpoint, now, alert) = (EndpointNo(0), Timestamp(0), live.alert.no);
         let of = |attempt| AttemptRef { alert, endpoint, attempt, part: 1, parts: 1 };
@@ -171,7 +171,7 @@ fn what_sql_lacks_is_given_once_and_read_back_the_same() {
     for seed in cases::seeds(SEEDS).map(|seed| seed + 1) {
         let mut dice = Dice(seed);
         let mut live = live(OnUnknown::Hold);
-        let (mut words, mut effects) = (Words::default(), Vec::new());
+        let (mut words, mut effects) = (StringTable::default(), Vec::new());
         let mut rows = std::collections::BTreeMap::new();
         for at in 0..STEPS / 10 {
             let now = Timestamp(i64::from(at) * 100_000);

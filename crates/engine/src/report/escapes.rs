@@ -2,7 +2,7 @@
 //! URLs"): what the escape stands for is percent-encoded, an escape that has nothing to say disappears, and one that nobody
 //! knows stays as it is, so that an address which was percent-encoded already survives.
 
-use records::{Tell, Timestamp};
+use records::{DlrRequest, Timestamp};
 use std::borrow::Cow;
 
 /// What is put into `mclass` and `mwi` where there is none, as Kannel writes it.
@@ -38,7 +38,7 @@ pub struct Values<'a> {
     pub data_coding: u8,
     /// User data header with its length octet: `%u`.
     pub udh: Cow<'a, [u8]>,
-    /// What came about, a bit of [`records::Tell`]: `%d`.
+    /// What came about, a bit of [`records::DlrRequest`]: `%d`.
     pub event: Option<u8>,
     /// When the message was taken, for a report.
     pub submitted: Option<Timestamp>,
@@ -87,8 +87,8 @@ pub fn expand(template: &str, values: &Values<'_>) -> String {
 fn report_text(event: u8, values: &Values<'_>) -> String {
     let said = String::from_utf8_lossy(&values.text);
     match event {
-        Tell::ACCEPTED => return "ACK/".to_owned(),
-        Tell::REFUSED => {
+        DlrRequest::ACCEPTED => return "ACK/".to_owned(),
+        DlrRequest::REFUSED => {
             // On record as `smpp:0000000B words`.
             let coded = said.strip_prefix("smpp:").and_then(|rest| rest.split_once(' '));
             return match coded {
@@ -99,8 +99,8 @@ fn report_text(event: u8, values: &Values<'_>) -> String {
         _ => {}
     }
     let usual = match event {
-        Tell::DELIVERED => "DELIVRD",
-        Tell::BUFFERED => "ENROUTE",
+        DlrRequest::DELIVERED => "DELIVRD",
+        DlrRequest::BUFFERED => "ENROUTE",
         _ => "UNDELIV",
     };
     let mut words = said.split_ascii_whitespace();
@@ -114,7 +114,7 @@ fn report_text(event: u8, values: &Values<'_>) -> String {
     format!(
         "id:{} sub:001 dlvrd:{} submit date:{} done date:{} stat:{} err:{error} text:{}",
         values.carrier_id,
-        if event == Tell::DELIVERED { "001" } else { "000" },
+        if event == DlrRequest::DELIVERED { "001" } else { "000" },
         minute(values.submitted),
         minute(values.at),
         state.unwrap_or(usual),
@@ -363,13 +363,17 @@ mod tests {
     #[test]
     fn a_report_tells_the_networks_words_in_kannels_form() {
         let cases = [
-            (Tell::ACCEPTED, "", "ACK%2F"),
-            (Tell::REFUSED, "smpp:0000000B invalid destination", "NACK%2F0x0000000b%2Finvalid+destination"),
-            (Tell::REFUSED, "", "NACK%2F"),
-            (Tell::DELIVERED, "", "stat%3ADELIVRD+err%3A000+text%3AHi"),
-            (Tell::FAILED, "EXPIRED err:011", "stat%3AEXPIRED+err%3A011+text%3AHi"),
-            (Tell::FAILED, "", "stat%3AUNDELIV+err%3A000+text%3AHi"),
-            (Tell::BUFFERED, "ACCEPTD", "stat%3AACCEPTD+err%3A000+text%3AHi"),
+            (DlrRequest::ACCEPTED, "", "ACK%2F"),
+            (
+                DlrRequest::REFUSED,
+                "smpp:0000000B invalid destination",
+                "NACK%2F0x0000000b%2Finvalid+destination",
+            ),
+            (DlrRequest::REFUSED, "", "NACK%2F"),
+            (DlrRequest::DELIVERED, "", "stat%3ADELIVRD+err%3A000+text%3AHi"),
+            (DlrRequest::FAILED, "EXPIRED err:011", "stat%3AEXPIRED+err%3A011+text%3AHi"),
+            (DlrRequest::FAILED, "", "stat%3AUNDELIV+err%3A000+text%3AHi"),
+            (DlrRequest::BUFFERED, "ACCEPTD", "stat%3AACCEPTD+err%3A000+text%3AHi"),
         ];
         for (event, said, expected) in cases {
             let text = said.as_bytes().into();

@@ -7,7 +7,7 @@ pub use escapes::{Values, expand, percent_encode};
 pub use render::{csv, csv_header, csv_rows, json, xml};
 
 use crate::api::{Counts, Report, RouteReport, Times};
-use crate::record::{Live, Words, counts, hot::moment};
+use crate::record::{LiveAlert, StringTable, counts, delivery_cell::moment};
 use records::{Delivery, DeliveryState, Reason, RouteHealth, Timestamp};
 
 /// What is known of a route beside an alert.
@@ -29,8 +29,8 @@ impl RouteView {
 
 /// How far an alert has got.
 pub fn report(
-    live: &Live,
-    words: &Words,
+    live: &LiveAlert,
+    words: &StringTable,
     now: Timestamp,
     eta: Option<f64>,
     view: impl Fn(&str) -> Option<RouteView>,
@@ -88,7 +88,7 @@ pub fn headline(request: &records::AlertRequest) -> String {
     text.map_or_else(String::new, |text| text.lines().next().unwrap_or("").chars().take(80).collect())
 }
 
-fn channels(live: &Live) -> std::collections::BTreeMap<String, Counts> {
+fn channels(live: &LiveAlert) -> std::collections::BTreeMap<String, Counts> {
     let name = |row: usize| channels::names().nth(row).unwrap_or("none").to_owned();
     let rows = live.tally.channels.iter().enumerate();
     rows.map(|(row, by_state)| (name(row), counts(by_state)))
@@ -96,7 +96,7 @@ fn channels(live: &Live) -> std::collections::BTreeMap<String, Counts> {
         .collect()
 }
 
-fn reasons(live: &Live) -> std::collections::BTreeMap<String, u64> {
+fn reasons(live: &LiveAlert) -> std::collections::BTreeMap<String, u64> {
     let all = live.tally.reasons.iter().enumerate().filter(|(_, n)| **n > 0);
     all.filter_map(|(number, n)| Some((Reason::from_number(number as u8)?, *n)))
         .filter(|(reason, _)| *reason != Reason::None)
@@ -119,12 +119,12 @@ pub fn reason_in_words(delivery: &Delivery) -> String {
 }
 
 /// When an alert's last delivery got to where it is; for one read from rows.
-pub fn last_change(live: &Live) -> Option<Timestamp> {
+pub fn last_change(live: &LiveAlert) -> Option<Timestamp> {
     let latest = live.each().map(|(_, hot)| hot.accepted.max(hot.delivered).max(hot.submitted)).max()?;
     moment(live.alert.created, latest)
 }
 
 /// Nothing of it is on its way any more.
-pub fn is_over(live: &Live) -> bool {
+pub fn is_over(live: &LiveAlert) -> bool {
     live.tally.in_state(DeliveryState::Submitted) == 0 && live.tally.in_state(DeliveryState::Planned) == 0
 }

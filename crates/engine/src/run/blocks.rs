@@ -1,6 +1,6 @@
 //! Blocks of rosters in memory: what SQL lacks is kept until it has it, of the rest what was wanted lately.
 
-use super::owner::Owner;
+use super::actor::EngineActor;
 use records::{AlertNo, EndpointNo, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterSheet};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ pub type Key = (AlertNo, u32);
 #[derive(Default)]
 pub struct Blocks {
     plain: FxHashMap<Key, (Arc<RosterBlock>, usize)>,
-    sheets: FxHashMap<Key, Kept>,
+    sheets: FxHashMap<Key, StreamBlock>,
     /// In the order they came, to go in that order.
     order: VecDeque<Key>,
     octets: usize,
@@ -31,8 +31,8 @@ pub struct Blocks {
     fresh: VecDeque<(AlertNo, EndpointNo, RosterEntry)>,
 }
 
-/// A block of a standing alert.
-struct Kept {
+/// A block of a message stream.
+struct StreamBlock {
     sheet: RosterSheet,
     octets: usize,
     /// SQL lacks some of it.
@@ -56,7 +56,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// One message of a standing alert that is about to be sent.
+    /// One message of a message stream that is about to be sent.
     pub fn entry_to_send(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
         while let Some((alert, endpoint, _)) = self.fresh.front() {
             if (*alert, *endpoint) == (no, of) {
@@ -71,7 +71,7 @@ impl Blocks {
         self.entry(store, no, of)
     }
 
-    /// One message of a standing alert, from memory or SQL.
+    /// One message of a message stream, from memory or SQL.
     pub fn entry(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
         let kept = self.sheet(store, no, of)?;
         kept.sheet.entry(of).unwrap_or_else(|error| {
@@ -92,7 +92,7 @@ impl Blocks {
         if place == 0 {
             let sheet = RosterSheet::new(endpoint);
             self.forget(key);
-            self.sheets.insert(key, Kept { sheet, octets: 0, dirty: false, folding: false });
+            self.sheets.insert(key, StreamBlock { sheet, octets: 0, dirty: false, folding: false });
             self.order.push_back(key);
         }
         let Some(kept) = self.sheet(store, no, EndpointNo(endpoint.0.saturating_sub(u32::from(place > 0))))
@@ -159,7 +159,7 @@ impl Blocks {
         self.dirty.is_empty()
     }
 
-    fn sheet(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<&mut Kept> {
+    fn sheet(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<&mut StreamBlock> {
         let key = key(no, of);
         if !self.sheets.contains_key(&key) {
             self.load(key, from_sql(store, no, of)?);
@@ -170,7 +170,7 @@ impl Blocks {
     fn load(&mut self, key: Key, block: RosterBlock) {
         let sheet = RosterSheet::from(&block);
         let octets = sheet.octets();
-        self.sheets.insert(key, Kept { sheet, octets, dirty: false, folding: false });
+        self.sheets.insert(key, StreamBlock { sheet, octets, dirty: false, folding: false });
         self.added(key, octets);
     }
 
@@ -209,13 +209,13 @@ impl Blocks {
     }
 }
 
-impl Owner {
+impl EngineActor {
     /// A block of a solved alert's roster.
     pub fn block(&mut self, no: AlertNo, of: EndpointNo) -> Option<Arc<RosterBlock>> {
         self.blocks.read(&*self.parts.store, no, of)
     }
 
-    /// A message of a standing alert.
+    /// A message of a message stream.
     pub fn letter(&mut self, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
         self.blocks.entry(&*self.parts.store, no, of)
     }

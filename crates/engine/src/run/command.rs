@@ -1,9 +1,9 @@
-//! What the owner of the hot state can be told.
+//! What the engine's actor can be told.
 
-use super::letters::MessageLook;
-use crate::api::{EngineError, Event, Keywords, PartySettings, Report, Steer};
+use super::message_query::MessageLook;
+use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
 use crate::messages::{Steered, Wanted as WantedMessages};
-use crate::record::Live;
+use crate::record::LiveAlert;
 use records::{
     Alert, AlertNo, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo, MessageId, Route,
 };
@@ -13,13 +13,13 @@ use tokio::sync::{broadcast, oneshot};
 /// Where the answer goes.
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
-/// A message to the owner.
+/// A message to the actor.
 pub enum Command {
     /// A door stored an alert.
     Accepted { alert: Box<Alert>, solved: Option<Reply<Solved>> },
     /// A solve is through, that an owner of this epoch began.
-    Solved { no: AlertNo, epoch: u64, result: Result<(Box<Live>, u64), EngineError> },
-    /// Look at an alert. The owner answers for those in memory.
+    Solved { no: AlertNo, epoch: u64, result: Result<(Box<LiveAlert>, u64), EngineError> },
+    /// Look at an alert. The actor answers for those in memory.
     Look { no: AlertNo, reply: oneshot::Sender<Option<Look>> },
     /// Some of its deliveries.
     Deliveries { no: AlertNo, wanted: Wanted, reply: oneshot::Sender<Option<Vec<Delivery>>> },
@@ -33,9 +33,9 @@ pub enum Command {
     Unobserve { no: AlertNo, observer: u64 },
     /// Routes changed.
     Routes { routes: Vec<Route>, reply: Reply<()> },
-    /// Parties or keywords changed.
-    Parties { parties: Vec<PartySettings>, keywords: Keywords, reply: oneshot::Sender<()> },
-    /// How does a message stand? The owner answers for those in memory.
+    /// Clients or keywords changed.
+    Parties { parties: Vec<MessageClientSettings>, keywords: Keywords, reply: oneshot::Sender<()> },
+    /// How does a message stand? The actor answers for those in memory.
     Message { account: String, id: MessageId, reply: Reply<Option<MessageLook>> },
     /// Take a message back.
     CancelMessage { account: String, id: MessageId, reply: Reply<Steered> },
@@ -102,7 +102,7 @@ pub struct Health {
     pub routes: Vec<(Route, Option<records::RouteHealth>)>,
     /// Records of outcomes that are not folded into memory yet.
     pub backlog: u64,
-    /// Records of intake that are in no standing alert yet.
+    /// Records of intake that are in no message stream yet.
     pub intake: u64,
     /// Alerts in memory.
     pub alerts: usize,

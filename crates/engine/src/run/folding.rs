@@ -1,11 +1,11 @@
 //! The fold into SQL: once a second what changed, in key order, in slices; with the last slice how far the topic of
 //! outcomes is folded. Carrier ids go to their own topic first. Afterwards the topics let go of what nobody needs.
 
+use super::actor::{BackgroundResult, EngineActor, bus_error};
 use super::blocks::Key;
-use super::owner::{Errand, Owner, bus_error};
-use super::sharing::Guard;
+use super::sharing::LeaderGuard;
 use crate::api::{EngineError, Parts};
-use crate::record::Live;
+use crate::record::LiveAlert;
 use records::{AlertNo, AlertState, Delivery, EndpointNo, Timestamp};
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ struct UnderWay {
     position: u64,
     intake_to: u64,
     blocks: Vec<Key>,
-    /// What is ready to be written once parties' words up to this one are on the bus.
+    /// What is ready to be written once clients' words up to this one are on the bus.
     ready: Option<(u64, store::Fold, Ids)>,
     /// The carrier ids that are saved before its first slice.
     ids: Ids,
@@ -87,7 +87,7 @@ impl FoldState {
     }
 }
 
-impl Owner {
+impl EngineActor {
     /// Begins a fold if it is time.
     pub fn fold(&mut self, now: Timestamp) {
         if self.folding.is_under_way() {
@@ -108,7 +108,7 @@ impl Owner {
         let mut alerts: Vec<AlertNo> = self.unfolded.drain().collect();
         alerts.sort_unstable();
         for no in &alerts {
-            if let Some(live) = self.lives.get_mut(no) {
+            if let Some(live) = self.live_alerts.get_mut(no) {
                 live.begin_fold();
             }
         }
@@ -137,7 +137,7 @@ impl Owner {
         let mut rows: Vec<Delivery> = Vec::new();
         let mut more = false;
         for no in &fold.alerts {
-            if let Some(live) = self.lives.get_mut(no) {
+            if let Some(live) = self.live_alerts.get_mut(no) {
                 more = live.take_folding(&self.words, &mut rows, SLICE_ROWS);
                 if more {
                     break;
@@ -149,31 +149,33 @@ impl Owner {
         let (folded_to, intake_to) =
             if more { (self.folding.folded_to, None) } else { (fold.position, Some(fold.intake_to)) };
         let slice = store::Fold { deliveries: rows, blocks, folded_to, intake_to };
-        fold.ready = Some((self.fates.said, slice, ids));
+        fold.ready = Some((self.status_events.said, slice, ids));
         self.write_slice();
     }
 
-    /// Writes the slice that is ready, once parties' words about what is in it are on the bus: SQL would not tell again.
+    /// Writes the slice that is ready, once clients' words about what is in it are on the bus: SQL would not tell again.
     fn write_slice(&mut self) {
         let Some(fold) = &mut self.folding.under_way else { return };
-        if fold.ready.as_ref().is_none_or(|(said, ..)| *said > self.fates.written) {
+        if fold.ready.as_ref().is_none_or(|(said, ..)| *said > self.status_events.written) {
             return;
         }
         let Some((_, slice, ids)) = fold.ready.take() else { return };
         let (store, topic, guard) = (self.parts.store.clone(), self.folding.ids.clone(), self.guard());
-        self.errands.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             // Ids first: a receipt must find its delivery once the outcome that told the id is let go of.
             if !guard.holds() {
-                return Errand::Folded(Err(store::StoreError::Unreachable {
-                    why: Guard::passed().to_string(),
+                return BackgroundResult::Folded(Err(store::StoreError::Unreachable {
+                    why: LeaderGuard::passed().to_string(),
                 }));
             }
             for record in ids.iter() {
                 if let Err(error) = topic.append(&[record]).await {
-                    return Errand::Folded(Err(store::StoreError::Database { why: error.to_string() }));
+                    return BackgroundResult::Folded(Err(store::StoreError::Database {
+                        why: error.to_string(),
+                    }));
                 }
             }
-            Errand::Folded(store.fold_all(slice).await)
+            BackgroundResult::Folded(store.fold_all(slice).await)
         }));
     }
 
@@ -198,7 +200,7 @@ impl Owner {
     fn fold_done(&mut self, fold: UnderWay) {
         self.folding.folded_to = fold.position;
         self.folding.intake_to = fold.intake_to;
-        self.fates.forget();
+        self.status_events.forget();
         self.blocks.folded(&fold.blocks, true);
         for change in fold.changes {
             self.write_change(change);
@@ -222,12 +224,12 @@ impl Owner {
         self.blocks.folded(&fold.blocks, false);
         self.folding.ids_left = Arc::unwrap_or_clone(fold.ids);
         for (no, endpoint) in fold.slice {
-            if let Some(live) = self.lives.get_mut(&no) {
+            if let Some(live) = self.live_alerts.get_mut(&no) {
                 live.redirty(endpoint);
             }
         }
         for no in fold.alerts {
-            if let Some(live) = self.lives.get_mut(&no) {
+            if let Some(live) = self.live_alerts.get_mut(&no) {
                 live.abort_fold();
             }
             self.unfolded.insert(no);
@@ -257,7 +259,7 @@ impl Owner {
             return;
         }
         self.folding.trimmed = now;
-        let needed = self.ways.outcomes_needed_from().unwrap_or(u64::MAX);
+        let needed = self.route_table.outcomes_needed_from().unwrap_or(u64::MAX);
         let below = self.folding.folded_to.min(needed);
         let trimmed = self.taken_by_others().and_then(|taken| self.outcomes.trim(below.min(taken)));
         if let Err(error) = trimmed {
@@ -267,7 +269,7 @@ impl Owner {
             tracing::warn!(%error, "intake could not be trimmed");
         }
         let _ = self.inbound.trim(self.inbound.head().saturating_sub(INBOUND_KEPT));
-        for lane in self.ways.list.iter().flat_map(|way| way.lanes.iter()) {
+        for lane in self.route_table.list.iter().flat_map(|way| way.lanes.iter()) {
             let low = lane.group.low_water();
             if low > lane.topic.low() {
                 let _ = lane.topic.trim(low);
@@ -278,6 +280,6 @@ impl Owner {
 }
 
 /// Everything that is not yet in SQL would be lost with the alert's memory.
-pub fn may_leave(live: &Live) -> bool {
+pub fn may_leave(live: &LiveAlert) -> bool {
     live.alert.state.is_final() && live.dirty_count() == 0
 }

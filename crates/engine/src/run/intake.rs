@@ -1,15 +1,16 @@
-//! Messages as platforms hand them in: each becomes one endpoint of the standing alert of its account and class.
+//! Messages as platforms hand them in: each becomes one endpoint of the message stream of its account and class.
 //!
 //! Which alert and which endpoint follows from the topic of intake alone (the alert of the class with the greatest
 //! `intake_from` up to the message's index, and the messages before it there), so that a start puts each where it was.
 
-use super::owner::{Errand, Owner, bus_error, store_error};
+use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
 use crate::api::{EngineError, Parts};
 use crate::dispatch::Wording;
-use crate::record::Live;
+use crate::record::LiveAlert;
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, AlertState, Intake, Lane, Message, MessageId, Mode, OnUnknown,
-    Origin, Party, Priority, Reason, RosterEntry, RosterMessage, Strategy, Tell, Terminal, Texts, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, AlertState, DlrRequest, Intake, Lane, Message, MessageClient,
+    MessageId, Mode, OnUnknown, Origin, Priority, Reason, RosterEntry, RosterMessage, Strategy, Terminal,
+    Texts, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -18,11 +19,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Records taken in one go, and their octets.
 const RECORDS_AT_ONCE: usize = 512;
 const OCTETS_AT_ONCE: usize = 512 * 1024;
-/// Messages of one standing alert; the next ones go to another.
+/// Messages of one message stream; the next ones go to another.
 const MESSAGES_MAX: usize = 65_536;
-/// A standing alert takes messages for so long, seconds: offsets in memory are 32 bits, and retention works on whole alerts.
+/// A message stream takes messages for so long, seconds: offsets in memory are 32 bits, and retention works on whole alerts.
 const TAKES_FOR_S: i64 = 86_400;
-/// A standing alert ends so long after it was begun, seconds, whatever its messages say (as for other alerts).
+/// A message stream ends so long after it was begun, seconds, whatever its messages say (as for other alerts).
 const ENDS_AFTER_S: i64 = 40 * 86_400;
 /// Messages in memory that are not over; beyond, the topic keeps them until some are.
 const OPEN_MAX: usize = 4_000_000;
@@ -36,10 +37,10 @@ const CLASSES: usize = 2 * Lane::ALL.len();
 /// Where intake stands.
 pub struct IntakeState {
     pub topic: Arc<dyn bus::Topic>,
-    /// Everything below is in standing alerts.
+    /// Everything below is in message streams.
     pub next: u64,
     taken: Arc<AtomicU64>,
-    accounts: FxHashMap<String, Standing>,
+    accounts: FxHashMap<String, MessageStreams>,
     pub opening: usize,
     paused_until: Option<Timestamp>,
     /// What is below was there before the start: it goes where it was.
@@ -50,18 +51,18 @@ pub struct IntakeState {
     pub carried_out: FxHashSet<u64>,
 }
 
-/// The standing alerts of one account in memory, and who wants nothing from it.
+/// The message streams of one account in memory, and who wants nothing from it.
 #[derive(Default)]
-struct Standing {
+struct MessageStreams {
     /// By class: where each begins, in order.
     alerts: [Vec<(u64, AlertNo)>; CLASSES],
     stops: Option<Stops>,
     /// What was said before `stops` was read: SQL may not have had it then.
-    said: Vec<Said>,
+    said: Vec<OptOutSource>,
 }
 
 /// Whose address, our number or name it holds for, and since when; nothing: not any more.
-type Said = (String, Option<String>, Option<Timestamp>);
+type OptOutSource = (String, Option<String>, Option<Timestamp>);
 
 /// Addresses that are to get nothing, with the number or name of ours it holds for (nothing: all), and since when.
 #[derive(Default)]
@@ -69,8 +70,8 @@ pub struct Stops {
     by_address: FxHashMap<String, Vec<(Option<String>, Timestamp)>>,
 }
 
-/// A standing alert was made, or could not be.
-pub struct Opened {
+/// A message stream was made, or could not be.
+pub struct StreamOpened {
     account: String,
     class: usize,
     alert: Result<(Option<Alert>, Stops), store::StoreError>,
@@ -92,7 +93,7 @@ impl IntakeState {
         })
     }
 
-    /// A standing alert came into memory.
+    /// A message stream came into memory.
     pub fn register(&mut self, alert: &Alert) {
         let Origin::Standing { intake_from } = alert.origin else { return };
         let class = class(alert.request.mode, alert.request.priority.into());
@@ -102,7 +103,7 @@ impl IntakeState {
         }
     }
 
-    /// A standing alert left memory.
+    /// A message stream left memory.
     pub fn forget(&mut self, alert: &Alert) {
         let class = class(alert.request.mode, alert.request.priority.into());
         if let Some(standing) = self.accounts.get_mut(&alert.account) {
@@ -110,9 +111,9 @@ impl IntakeState {
         }
     }
 
-    /// Standing alerts of one account, or of all, that may hold the message with this index.
+    /// Message streams of one account, or of all, that may hold the message with this index.
     pub fn candidates(&self, account: Option<&str>, index: u64) -> Vec<AlertNo> {
-        let of = |standing: &Standing| -> Vec<AlertNo> {
+        let of = |standing: &MessageStreams| -> Vec<AlertNo> {
             standing.alerts.iter().filter_map(|list| at(list, index)).collect()
         };
         match account {
@@ -121,13 +122,13 @@ impl IntakeState {
         }
     }
 
-    /// Every standing alert in memory but the last of each class.
+    /// Every message stream in memory but the last of each class.
     pub fn closed(&self) -> Vec<AlertNo> {
         let lists = self.accounts.values().flat_map(|standing| &standing.alerts);
         lists.flat_map(|list| list.iter().rev().skip(1)).map(|(_, no)| *no).collect()
     }
 
-    /// All standing alerts of an account in memory.
+    /// All message streams of an account in memory.
     pub fn alerts_of(&self, account: &str) -> Vec<AlertNo> {
         let all = self.accounts.get(account).map(|standing| standing.alerts.iter().flatten());
         all.map_or_else(Vec::new, |all| all.map(|(_, no)| *no).collect())
@@ -196,7 +197,7 @@ pub fn same_number(a: &str, b: &str) -> bool {
     a.strip_prefix('+').unwrap_or(a) == b.strip_prefix('+').unwrap_or(b)
 }
 
-impl Owner {
+impl EngineActor {
     /// Takes what platforms handed in.
     pub fn take_intake(&mut self) {
         let now = self.now();
@@ -239,34 +240,34 @@ impl Owner {
         self.unpark();
     }
 
-    /// The standing alert a message belongs to; nothing if it has to be made first.
+    /// The message stream a message belongs to; nothing if it has to be made first.
     fn place_of(&self, message: &Message, index: u64, now: Timestamp) -> Option<AlertNo> {
         let standing = self.intake.accounts.get(&message.account)?;
         standing.stops.as_ref()?;
         let list = &standing.alerts[class(message.mode, message.lane)];
         let no = at(list, index)?;
         let is_last = list.last().is_some_and(|(_, last)| *last == no);
-        let live = self.lives.get(&no)?;
+        let live = self.live_alerts.get(&no)?;
         let takes = || {
-            let slips = live.slips.as_ref();
+            let metas = live.metas.as_ref();
             live.len() < MESSAGES_MAX
                 && !live.alert.state.is_final()
                 && live.alert.created.plus_s(TAKES_FOR_S) > now
-                && slips.is_some_and(|slips| !slips.closed && slips.holds(MessageId(index)))
+                && metas.is_some_and(|metas| !metas.closed && metas.holds(MessageId(index)))
         };
         (!is_last || index < self.intake.replayed_to || takes()).then_some(no)
     }
 
     fn take_message(&mut self, no: AlertNo, id: MessageId, message: Message, now: Timestamp) {
-        let is_ours = message.party == Party::House;
+        let is_ours = message.party == MessageClient::House;
         let stops = self.intake.accounts.get(&message.account).and_then(|standing| standing.stops.as_ref());
         let stopped = !is_ours && stops.is_some_and(|stops| stops.stops(&message));
-        self.hearing.note_sent(&message);
+        self.mo_routing.note_sent(&message);
         self.meter.note_taken(&message.party);
         let mut entry = entry(id, message);
         entry.excluded = stopped.then_some(Reason::OptedOut);
-        let Some(live) = self.lives.get_mut(&no) else { return };
-        let endpoint = live.take_message(&entry, &self.ways.classifier, now);
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let endpoint = live.take_message(&entry, &self.route_table.classifier, now);
         if !self.blocks.push(&*self.parts.store, no, endpoint, entry) {
             tracing::error!(
                 alert = no.0,
@@ -276,7 +277,7 @@ impl Owner {
         }
     }
 
-    /// Makes every standing alert that these records need and that is not there, all at once.
+    /// Makes every message stream that these records need and that is not there, all at once.
     fn open_missing(&mut self, records: &[bus::Record], now: Timestamp) {
         let mut begun: Vec<(String, usize)> = Vec::new();
         for record in records {
@@ -300,14 +301,14 @@ impl Owner {
         let alert = (!is_there).then(|| standing_alert(message, index, now));
         let (store, account) = (self.parts.store.clone(), message.account.clone());
         self.intake.opening += 1;
-        self.errands.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             let opened = make(&*store, &account, alert).await;
-            Errand::Opened(Box::new(Opened { account, class, alert: opened }))
+            BackgroundResult::Opened(Box::new(StreamOpened { account, class, alert: opened }))
         }));
     }
 
-    /// A standing alert is there now.
-    pub fn opened(&mut self, opened: Box<Opened>) {
+    /// A message stream is there now.
+    pub fn opened(&mut self, opened: Box<StreamOpened>) {
         self.intake.opening -= 1;
         let now = self.now();
         let (alert, stops) = match opened.alert {
@@ -331,20 +332,20 @@ impl Owner {
             Ok(live) => self.take_in(live),
             Err(error) => tracing::error!(%error, "a standing alert could not be made"),
         }
-        if let Some(live) = before.and_then(|no| self.lives.get_mut(&no)) {
-            live.slips.iter_mut().for_each(|slips| slips.closed = true);
+        if let Some(live) = before.and_then(|no| self.live_alerts.get_mut(&no)) {
+            live.metas.iter_mut().for_each(|metas| metas.closed = true);
             let no = live.alert.no;
             self.touch(no);
         }
     }
 
-    fn standing_live(&mut self, alert: Alert) -> Result<Live, EngineError> {
+    fn standing_live(&mut self, alert: Alert) -> Result<LiveAlert, EngineError> {
         let wording = match &self.intake.wording {
             Some(wording) => wording.clone(),
             None => Arc::new(Wording::new(&alert.request).map_err(EngineError::Unprocessable)?),
         };
         self.intake.wording = Some(wording.clone());
-        let mut live = Live::new(alert, wording);
+        let mut live = LiveAlert::new(alert, wording);
         live.seal();
         Ok(live)
     }
@@ -359,14 +360,14 @@ impl Owner {
             let before = self.intake.next;
             self.take_intake();
             while self.intake.opening > 0 {
-                match self.errands.next().await {
-                    Some(Errand::Opened(opened)) => {
+                match self.background.next().await {
+                    Some(BackgroundResult::Opened(opened)) => {
                         if let Err(error) = &opened.alert {
                             return Err(store_error(error.clone()));
                         }
                         self.opened(opened);
                     }
-                    Some(other) => self.errand(other),
+                    Some(other) => self.background_result(other),
                     None => break,
                 }
             }
@@ -378,18 +379,18 @@ impl Owner {
         Ok(())
     }
 
-    /// What time brings for intake: standing alerts that took messages long enough end when nothing of them waits.
+    /// What time brings for intake: message streams that took messages long enough end when nothing of them waits.
     pub fn look_at_standing(&mut self, now: Timestamp) {
         let mut open = 0;
         let running: Vec<AlertNo> = self.running.iter().copied().collect();
         for no in running {
-            let Some(live) = self.lives.get_mut(&no) else { continue };
+            let Some(live) = self.live_alerts.get_mut(&no) else { continue };
             let expired = live.expire_messages(now);
-            let Some(slips) = &mut live.slips else { continue };
+            let Some(metas) = &mut live.metas else { continue };
             let aged = live.alert.created.plus_s(TAKES_FOR_S) <= now;
-            let closes = aged && !slips.closed;
-            slips.closed |= aged;
-            self.meter.note_results(&std::mem::take(&mut slips.results));
+            let closes = aged && !metas.closed;
+            metas.closed |= aged;
+            self.meter.note_results(&std::mem::take(&mut metas.results));
             open += live.tally.pending(|_| false) as usize;
             if expired || closes {
                 self.touch(no);
@@ -487,12 +488,12 @@ fn entry(id: MessageId, message: Message) -> RosterEntry {
     }
 }
 
-/// What the carrier is asked for (SMPP 3.4, 5.2.17), by what the party wants to hear.
+/// What the carrier is asked for (SMPP 3.4, 5.2.17), by what the client wants to hear.
 fn registered_delivery(mask: u8) -> u8 {
     const RECEIPT: u8 = 0b1;
     const INTERMEDIATE: u8 = 0b1_0000;
-    let receipt = if mask & (Tell::DELIVERED | Tell::FAILED) != 0 { RECEIPT } else { 0 };
-    receipt | if mask & Tell::BUFFERED != 0 { INTERMEDIATE } else { 0 }
+    let receipt = if mask & (DlrRequest::DELIVERED | DlrRequest::FAILED) != 0 { RECEIPT } else { 0 };
+    receipt | if mask & DlrRequest::BUFFERED != 0 { INTERMEDIATE } else { 0 }
 }
 
 fn class(mode: Mode, lane: Lane) -> usize {

@@ -2,10 +2,10 @@
 
 use crate::record::{KINDS, RESULTS, kind};
 use metrics::{Counter, Gauge, counter, gauge};
-use records::Party;
+use records::MessageClient;
 
 const KIND_NAMES: [&str; KINDS] = ["smpp", "platform", "house"];
-/// In the order of the bits of [`records::Tell`].
+/// In the order of the bits of [`records::DlrRequest`].
 const RESULT_NAMES: [&str; RESULTS] = ["delivered", "failed", "buffered", "accepted", "refused"];
 
 /// The counters, looked up once.
@@ -28,7 +28,7 @@ impl Meter {
     }
 
     /// A message was taken from intake.
-    pub fn note_taken(&self, party: &Party) {
+    pub fn note_taken(&self, party: &MessageClient) {
         self.taken[usize::from(kind(party))].increment(1);
     }
 
@@ -41,7 +41,7 @@ impl Meter {
         }
     }
 
-    /// A party is told something: a bit of [`records::Tell`].
+    /// A client is told something: a bit of [`records::DlrRequest`].
     pub fn note_told(&self, event: u8) {
         if let Some(counter) = self.told.get(event.trailing_zeros() as usize) {
             counter.increment(1);

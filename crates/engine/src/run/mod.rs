@@ -1,44 +1,44 @@
-//! The shell of the engine: the handle that others hold, and the owner of the hot state behind it.
+//! The shell of the engine: the handle that others hold, and the engine's actor behind it.
 
+mod actor;
 mod blocks;
 mod command;
-mod fates;
+mod event_publisher;
 mod folding;
-mod hearing;
 mod intake;
-mod letters;
+mod message_query;
 mod meter;
-mod moments;
+mod mo_routing;
 mod outcomes;
-mod owner;
+mod route_table;
 mod sending;
 mod sharing;
 mod solving;
 mod starting;
+mod status_events;
 mod steering;
 mod submit;
-mod telling;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod views;
-mod ways;
 
+pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
 pub use command::{Command, Health, Question, Reply, Solved};
-pub use letters::MessageLook;
-pub use owner::{Lags, Owner, Rest, bus_error, store_error};
+pub use message_query::MessageLook;
+pub use route_table::GATEWAYS;
 pub use starting::start;
-pub use ways::GATEWAYS;
 
-use crate::api::{AnswerGiven, EngineError, Event, Keywords, Parts, PartySettings, Problem, Steer};
+use crate::api::{AnswerGiven, EngineError, Event, Keywords, MessageClientSettings, Parts, Problem, Steer};
 use crate::messages::Messages;
-use crate::plan::Takers;
-use crate::shared::{self, Leader, Node, Seat};
+use crate::plan::AcceptingRoutes;
+use crate::shared::{self, Leader, Node, NodeHandle};
 use records::{Alert, AlertId, CallbackRequest, Outcome, Route};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-/// Commands that may wait for the owner.
+/// Commands that may wait for the actor.
 const COMMANDS_MAX: usize = 16_384;
 /// A free answer has at most so many characters.
 const ANSWER_CHARACTERS_MAX: usize = 1_000;
@@ -54,10 +54,10 @@ struct Inner {
     commands: mpsc::Sender<Command>,
     outcomes: Arc<dyn bus::Topic>,
     routes: arc_swap::ArcSwap<Vec<Route>>,
-    takers: Arc<arc_swap::ArcSwap<Takers>>,
+    takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
     behind: Arc<AtomicBool>,
     messages: Messages,
-    seat: Option<Seat>,
+    seat: Option<NodeHandle>,
 }
 
 impl Engine {
@@ -101,13 +101,13 @@ impl Engine {
         parts: Parts,
         commands: mpsc::Sender<Command>,
         lags: Lags,
-        seat: Option<Seat>,
+        seat: Option<NodeHandle>,
     ) -> Result<Engine, EngineError> {
         let parts = Arc::new(parts);
         let outcomes = parts.bus.topic(records::OUTCOMES).map_err(bus_error)?;
         let intake = parts.bus.topic(records::INTAKE).map_err(bus_error)?;
         let routes = arc_swap::ArcSwap::from_pointee(parts.routes.clone());
-        let takers = Arc::new(arc_swap::ArcSwap::from_pointee(Takers::new(&parts.routes)));
+        let takers = Arc::new(arc_swap::ArcSwap::from_pointee(AcceptingRoutes::new(&parts.routes)));
         let messages = Messages::new(parts.clone(), intake, takers.clone(), lags.taken, commands.clone());
         let behind = lags.behind;
         Ok(Engine {
@@ -220,14 +220,14 @@ impl Engine {
     /// Routes changed in the config.
     pub async fn change_routes(&self, routes: Vec<Route>) -> Result<(), EngineError> {
         self.inner.routes.store(Arc::new(routes.clone()));
-        self.inner.takers.store(Arc::new(Takers::new(&routes)));
+        self.inner.takers.store(Arc::new(AcceptingRoutes::new(&routes)));
         self.ask(|reply| Command::Routes { routes, reply }).await?
     }
 
-    /// Parties or keywords changed in the config.
+    /// Clients or keywords changed in the config.
     pub async fn change_parties(
         &self,
-        parties: Vec<PartySettings>,
+        parties: Vec<MessageClientSettings>,
         keywords: Keywords,
     ) -> Result<(), EngineError> {
         self.ask(|reply| Command::Parties { parties, keywords, reply }).await
@@ -279,14 +279,14 @@ async fn alone(
     mut commands: mpsc::Receiver<Command>,
     up: oneshot::Sender<Result<(), EngineError>>,
 ) {
-    let started = match Owner::new(parts, me, lags, None) {
+    let started = match EngineActor::new(parts, me, lags, None) {
         Ok(mut owner) => starting::start(&mut owner).await.map(|()| owner),
         Err(error) => Err(error),
     };
     match started {
         Ok(mut owner) => {
             let _ = up.send(Ok(()));
-            if let Rest::Stopped(done) = owner.run(&mut commands).await {
+            if let StopReason::Stopped(done) = owner.run(&mut commands).await {
                 let _ = done.send(());
             }
         }

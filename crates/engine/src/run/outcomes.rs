@@ -1,8 +1,8 @@
 //! Outcomes as they come: each finds its delivery and is folded; what follows is carried out.
 
-use super::owner::Owner;
+use super::actor::EngineActor;
 use crate::plan::Move;
-use crate::record::{Effect, Folding, Live, choice_of};
+use crate::record::{Effect, Folding, LiveAlert, choice_of};
 use records::{
     AlertNo, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, Inbound, Intent, Outcome, Reason,
     Receipt, Timestamp, decode_outcomes,
@@ -23,7 +23,7 @@ impl Claims {
     }
 }
 
-impl Owner {
+impl EngineActor {
     /// Folds one record of the topic.
     pub fn take_batch(&mut self, octets: &[u8]) {
         match decode_outcomes(octets) {
@@ -52,7 +52,7 @@ impl Owner {
     }
 
     fn note_asked_before(&mut self, intent: &Intent) {
-        let asks = self.lives.get(&intent.alert).is_some_and(|live| live.alert.request.require_answer);
+        let asks = self.live_alerts.get(&intent.alert).is_some_and(|live| live.alert.request.require_answer);
         if !asks {
             return;
         }
@@ -87,7 +87,7 @@ impl Owner {
     }
 
     fn find_void(&self, intent: &Intent, claims: &mut Claims) {
-        let Some(live) = self.lives.get(&intent.alert).filter(|_| claims.shared) else { return };
+        let Some(live) = self.live_alerts.get(&intent.alert).filter(|_| claims.shared) else { return };
         let begun = intent
             .attempts
             .iter()
@@ -139,7 +139,7 @@ impl Owner {
 
     /// The key of an attempt that its channel knows without the network's answer.
     fn own_key(&self, route: &str, of: AttemptRef) -> Option<u64> {
-        let known = self.ways.classifier.routes().iter().find(|known| known.name == route)?;
+        let known = self.route_table.classifier.routes().iter().find(|known| known.name == route)?;
         channels::of(known.channel)?.own_key(of.alert, of.endpoint)
     }
 
@@ -199,11 +199,11 @@ impl Owner {
     }
 
     /// Folds into an alert; one that left memory is read back first.
-    fn with_live(&mut self, no: AlertNo, fold: impl FnOnce(&mut Live, &mut Folding<'_>)) {
-        if !self.lives.contains_key(&no) && !self.read_back(no) {
+    fn with_live(&mut self, no: AlertNo, fold: impl FnOnce(&mut LiveAlert, &mut Folding<'_>)) {
+        if !self.live_alerts.contains_key(&no) && !self.read_back(no) {
             return;
         }
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         let mut folding = Folding {
             words: &mut self.words,
             retry_after_s: &self.parts.settings.retry_after_s,
@@ -227,33 +227,33 @@ impl Owner {
     }
 
     fn has_news(&self, no: AlertNo) -> bool {
-        let slips = self.lives.get(&no).and_then(|live| live.slips.as_ref());
-        slips.is_some_and(|slips| !slips.happened.is_empty())
+        let metas = self.live_alerts.get(&no).and_then(|live| live.metas.as_ref());
+        metas.is_some_and(|metas| !metas.happened.is_empty())
     }
 
     fn ended(&mut self, no: AlertNo, endpoint: EndpointNo, route: u16) {
-        let Some(live) = self.lives.get(&no) else { return };
+        let Some(live) = self.live_alerts.get(&no) else { return };
         let lane = live.lane() as usize;
-        let Some(place) = self.ways.place(route) else { return };
+        let Some(place) = self.route_table.place(route) else { return };
         let units = match live.slip(endpoint) {
             Some(slip) => u64::from(slip.units),
             None => self.estimate(no, place),
         };
-        let lane = &mut self.ways.list[place].lanes[lane];
+        let lane = &mut self.route_table.list[place].lanes[lane];
         lane.under_way = lane.under_way.saturating_sub(units);
     }
 
     /// Somebody was reached, or missed, by one device: what of the others?
     pub fn move_chain(&mut self, no: AlertNo, endpoint: EndpointNo, at: Timestamp, reached: bool) {
-        let Some(live) = self.lives.get(&no) else { return };
+        let Some(live) = self.live_alerts.get(&no) else { return };
         let Some(chains) = &live.chains else { return };
-        let standing = |at: EndpointNo| live.standing(at, |route| self.ways.has_receipts(route));
+        let standing = |at: EndpointNo| live.standing(at, |route| self.route_table.has_receipts(route));
         let moves = if reached { chains.spared(endpoint, standing) } else { chains.next(endpoint, standing) };
         self.apply_moves(no, &moves, at);
     }
 
     pub fn apply_moves(&mut self, no: AlertNo, moves: &[Move], at: Timestamp) {
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         for moved in moves {
             match *moved {
                 Move::Activate(next) => live.edit(next, at, |hot| {

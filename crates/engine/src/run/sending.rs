@@ -1,12 +1,12 @@
 //! The pass of dispatch: alerts in turn, lane by lane, each class to the way that has room.
 
-use super::owner::{Appended, Owner, bus_error};
+use super::actor::{Appended, EngineActor, bus_error};
+use super::route_table::QueuedSegment;
 use super::sharing::{append_seated, take_seat};
-use super::ways::Queued;
 use crate::api::EngineError;
 use crate::dispatch::{Builder, ShortBuilder};
 use crate::plan::NOWHERE;
-use crate::record::hot::IN_SEGMENT;
+use crate::record::delivery_cell::IN_SEGMENT;
 use futures_util::stream::StreamExt;
 use records::{AlertNo, AlertState, DeliveryState, EndpointNo, Lane, Reason, Segment, Timestamp};
 
@@ -17,7 +17,7 @@ const SEGMENTS_AT_ONCE: usize = 8;
 /// Seats taken side by side.
 const SEATS_AT_ONCE: usize = 16;
 
-impl Owner {
+impl EngineActor {
     /// Makes segments while there is room and somebody is ready.
     pub fn dispatch(&mut self, now: Timestamp) {
         if self.turns.is_empty()
@@ -37,9 +37,9 @@ impl Owner {
                 made += usize::from(sent);
             }
         }
-        let lives = &mut self.lives;
+        let live_alerts = &mut self.live_alerts;
         self.turns.retain(|no| {
-            lives.get_mut(no).is_some_and(|live| {
+            live_alerts.get_mut(no).is_some_and(|live| {
                 live.in_turn = !live.alert.state.is_final() && live.ready_classes().next().is_some();
                 live.in_turn
             })
@@ -47,7 +47,7 @@ impl Owner {
     }
 
     fn is_its_turn(&self, no: AlertNo, lane: Lane, now: Timestamp) -> bool {
-        self.lives.get(&no).is_some_and(|live| {
+        self.live_alerts.get(&no).is_some_and(|live| {
             let started = live.alert.request.not_before.is_none_or(|start| start <= now);
             live.lane() == lane && live.alert.state == AlertState::Running && started
         })
@@ -55,14 +55,14 @@ impl Owner {
 
     /// One segment of an alert; false if none could be made.
     fn dispatch_one(&mut self, no: AlertNo, lane: Lane, now: Timestamp) -> bool {
-        let Some(live) = self.lives.get(&no) else { return false };
+        let Some(live) = self.live_alerts.get(&no) else { return false };
         let classes: Vec<u16> = live.ready_classes().collect();
         for class in classes {
             if class == NOWHERE {
                 self.fail_nowhere(no, now);
                 continue;
             }
-            let Some((way, room)) = self.ways.choose(class, lane) else { continue };
+            let Some((way, room)) = self.route_table.choose(class, lane) else { continue };
             if let Some((segment, units)) = self.build(no, class, way, room, now) {
                 self.append(no, way, lane, segment, units);
                 return true;
@@ -83,10 +83,10 @@ impl Owner {
         // What is read may be ahead of what was heard.
         let outcomes_from = self.outcomes.head().max(self.next_outcome);
         let (blocks, parts) = (&mut self.blocks, &self.parts);
-        let live = self.lives.get_mut(&no)?;
-        let classifier = self.ways.classifier.clone();
-        let (route, route_no) = (&classifier.routes()[way], self.ways.list[way].no);
-        if live.slips.is_some() {
+        let live = self.live_alerts.get_mut(&no)?;
+        let classifier = self.route_table.classifier.clone();
+        let (route, route_no) = (&classifier.routes()[way], self.route_table.list[way].no);
+        if live.metas.is_some() {
             let letters = &mut |endpoint| blocks.entry_to_send(&*parts.store, no, endpoint);
             let weigher = &*parts.weigher;
             return ShortBuilder { route, route_no, room, weigher, outcomes_from, now, letters }
@@ -109,15 +109,15 @@ impl Owner {
 
     fn append(&mut self, no: AlertNo, way: usize, lane: Lane, segment: Segment, units: u64) {
         let endpoints: Vec<EndpointNo> = segment.entries.iter().map(|entry| entry.endpoint).collect();
-        self.ways.gave(way, lane, units);
+        self.route_table.gave(way, lane, units);
         self.note_asked(no, way, &segment);
-        let topic = self.ways.list[way].lanes[lane as usize].topic.clone();
-        let (route, outcomes_from) = (self.ways.list[way].no, segment.outcomes_from);
+        let topic = self.route_table.list[way].lanes[lane as usize].topic.clone();
+        let (route, outcomes_from) = (self.route_table.list[way].no, segment.outcomes_from);
         let octets = segment.encode();
         if self.sharing.is_some() {
             let result = Err(bus::BusError::Closed);
             let of = Appended { alert: no, route, lane, endpoints, units, outcomes_from, result };
-            self.ways.list[way].lanes[lane as usize].queue.push_back(Queued { of, octets });
+            self.route_table.list[way].lanes[lane as usize].queue.push_back(QueuedSegment { of, octets });
             return self.append_next(route, lane);
         }
         self.appends.push(Box::pin(async move {
@@ -126,16 +126,17 @@ impl Owner {
         }));
     }
 
-    /// Appends the next segment of a lane at the head that is known, taking a seat first where none is taken.
+    /// Appends the next segment of a lane at the head that is known, taking a fencing record first where none is taken.
     fn append_next(&mut self, route: u16, lane: Lane) {
-        let (Some(sharing), Some(place)) = (&self.sharing, self.ways.place(route)) else { return };
-        let seat = Segment::seat(&self.ways.classifier.routes()[place].name, lane, sharing.term.epoch());
+        let (Some(sharing), Some(place)) = (&self.sharing, self.route_table.place(route)) else { return };
+        let seat =
+            Segment::seat(&self.route_table.classifier.routes()[place].name, lane, sharing.term.epoch());
         let term = sharing.term.clone();
-        let state = &mut self.ways.list[place].lanes[lane as usize];
+        let state = &mut self.route_table.list[place].lanes[lane as usize];
         if state.appends {
             return;
         }
-        let Some(Queued { of, octets }) = state.queue.pop_front() else { return };
+        let Some(QueuedSegment { of, octets }) = state.queue.pop_front() else { return };
         state.appends = true;
         let (topic, next) = (state.topic.clone(), state.next);
         self.appends.push(Box::pin(async move {
@@ -155,7 +156,7 @@ impl Owner {
     pub async fn take_seats(&mut self) -> Result<(), EngineError> {
         let Some(sharing) = &self.sharing else { return Ok(()) };
         let term = &sharing.term;
-        let routes = self.ways.classifier.routes().iter().zip(&self.ways.list).enumerate();
+        let routes = self.route_table.classifier.routes().iter().zip(&self.route_table.list).enumerate();
         let lanes = routes.flat_map(|(place, (route, way))| {
             Lane::ALL.into_iter().map(move |lane| (place, lane, route, &way.lanes[lane as usize].topic))
         });
@@ -166,7 +167,7 @@ impl Owner {
         let taken: Vec<_> = futures_util::stream::iter(seats).buffer_unordered(SEATS_AT_ONCE).collect().await;
         for seat in taken {
             let (place, lane, next) = seat.map_err(bus_error)?;
-            self.ways.list[place].lanes[lane as usize].next = Some(next);
+            self.route_table.list[place].lanes[lane as usize].next = Some(next);
         }
         Ok(())
     }
@@ -175,8 +176,8 @@ impl Owner {
         if !segment.answer {
             return;
         }
-        let channel = self.ways.classifier.routes()[way].channel;
-        let route = self.ways.list[way].no;
+        let channel = self.route_table.classifier.routes()[way].channel;
+        let route = self.route_table.list[way].no;
         for entry in &segment.entries {
             self.asked.note(channel, &entry.address, route, (no, entry.endpoint));
         }
@@ -184,14 +185,14 @@ impl Owner {
 
     /// Units one endpoint of an alert costs on a way, the same when it is counted in and out.
     pub fn estimate(&mut self, no: AlertNo, way: usize) -> u64 {
-        let route = &self.ways.classifier.routes()[way];
+        let route = &self.route_table.classifier.routes()[way];
         if route.rate <= 0.0 {
             return 1;
         }
         if let Some(&known) = self.estimates.get(&(no, way)) {
             return known;
         }
-        let sample = self.lives.get(&no).and_then(|live| live.wording.sample(route.channel));
+        let sample = self.live_alerts.get(&no).and_then(|live| live.wording.sample(route.channel));
         let units = sample.map_or(1, |body| u64::from(self.parts.weigher.units(route, &body).max(1)));
         self.estimates.insert((no, way), units);
         units
@@ -200,8 +201,8 @@ impl Owner {
     /// A segment is on the bus, or could not be put there.
     pub fn appended(&mut self, appended: Appended) {
         let (route, lane) = (appended.route, appended.lane);
-        let place = self.ways.place(route);
-        let state = place.map(|place| &mut self.ways.list[place].lanes[lane as usize]);
+        let place = self.route_table.place(route);
+        let state = place.map(|place| &mut self.route_table.list[place].lanes[lane as usize]);
         match &appended.result {
             &Ok(index) => {
                 if let Some(state) = state {
@@ -227,11 +228,11 @@ impl Owner {
     pub fn take_back(&mut self, appended: &Appended) {
         let now = self.now();
         let &Appended { alert: no, route, lane, units, ref endpoints, .. } = appended;
-        if let Some(place) = self.ways.place(route) {
-            let lane = &mut self.ways.list[place].lanes[lane as usize];
+        if let Some(place) = self.route_table.place(route) {
+            let lane = &mut self.route_table.list[place].lanes[lane as usize];
             lane.under_way = lane.under_way.saturating_sub(units);
         }
-        if let Some(live) = self.lives.get_mut(&no) {
+        if let Some(live) = self.live_alerts.get_mut(&no) {
             for &endpoint in endpoints {
                 live.edit(endpoint, now, |hot| hot.flags &= !IN_SEGMENT);
             }
@@ -241,7 +242,7 @@ impl Owner {
 
     /// No route takes these addresses: they are not sent, and the next device is called for.
     fn fail_nowhere(&mut self, no: AlertNo, now: Timestamp) {
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         let mut missed = Vec::new();
         while let Some(endpoint) = live.next_ready(NOWHERE) {
             live.edit(endpoint, now, |hot| {
@@ -263,9 +264,10 @@ impl Owner {
             return;
         }
         self.health_seen = version;
-        for (i, route) in self.ways.classifier.routes().iter().enumerate() {
+        for (i, route) in self.route_table.classifier.routes().iter().enumerate() {
             let said = self.health.value(&route.name);
-            self.ways.list[i].health = said.and_then(|octets| records::RouteHealth::decode(&octets).ok());
+            self.route_table.list[i].health =
+                said.and_then(|octets| records::RouteHealth::decode(&octets).ok());
         }
     }
 }

@@ -1,12 +1,12 @@
-//! What the owner of the hot state does only as one of several processes: it looks whether it still leads, reads the bus without
+//! What the engine's actor does only as one of several processes: it looks whether it still leads, reads the bus without
 //! waiting for it, appends segments at a head it knows, hears of accepted alerts, and answers what others ask.
 
+use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
 use super::command::{Command, Reply, Solved};
-use super::owner::{Errand, Owner, bus_error, store_error};
 use super::solving::is_unsolved;
 use crate::api::{EngineError, Parts};
 use crate::messages::Steered;
-use crate::shared::{Answered, Ask, Nodes, Question, Said, Term, kept_briefly, latest};
+use crate::shared::{Nodes, RpcCall, RpcRequest, RpcResponse, RpcResult, Term, kept_briefly, latest};
 use futures_util::future::{BoxFuture, FutureExt};
 use records::{Alert, AlertNo, Segment, Timestamp};
 use rustc_hash::FxHashMap;
@@ -62,9 +62,9 @@ struct Followed {
 
 /// May what only the leader may do be done? One process alone always may.
 #[derive(Clone)]
-pub struct Guard(Option<Term>);
+pub struct LeaderGuard(Option<Term>);
 
-impl Guard {
+impl LeaderGuard {
     pub fn holds(&self) -> bool {
         self.0.as_ref().is_none_or(Term::holds)
     }
@@ -111,7 +111,7 @@ impl Sharing {
     }
 }
 
-impl Owner {
+impl EngineActor {
     /// Of the term this owner has; 0 for a process that is alone.
     pub fn epoch(&self) -> u64 {
         self.sharing.as_ref().map_or(0, |sharing| sharing.term.epoch())
@@ -122,8 +122,8 @@ impl Owner {
         self.sharing.as_ref().is_some_and(|sharing| sharing.lost || !sharing.term.holds())
     }
 
-    pub fn guard(&self) -> Guard {
-        Guard(self.sharing.as_ref().map(|sharing| sharing.term.clone()))
+    pub fn guard(&self) -> LeaderGuard {
+        LeaderGuard(self.sharing.as_ref().map(|sharing| sharing.term.clone()))
     }
 
     /// A read of this source is under way: no use to wait until there is something to read.
@@ -154,7 +154,7 @@ impl Owner {
         let Some(sharing) = &self.sharing else { return };
         let accepted = sharing.accepted.topic.head() > sharing.accepted.next;
         let asks = sharing.asks.topic.head() > sharing.asks.next && sharing.answering < ANSWERING_MAX;
-        let takes = !self.fates.is_full();
+        let takes = !self.status_events.is_full();
         let outcomes = takes && self.outcomes.head() > self.next_outcome;
         let intake = takes && self.intake.waiting() > 0 && self.intake.is_open(self.now());
         let there = [
@@ -176,13 +176,13 @@ impl Owner {
             None if source == Source::Intake => (self.intake.topic.clone(), self.intake.next),
             None => (self.outcomes.clone(), self.next_outcome),
         };
-        self.errands.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             let read = topic.fetch(next, RECORDS_AT_ONCE, OCTETS_AT_ONCE).await;
             if read.as_ref().map_or(true, Vec::is_empty) {
                 // Servers that do not answer, or do not have yet what we have heard of.
                 tokio::time::sleep(PAUSE).await;
             }
-            Errand::Read(source, read)
+            BackgroundResult::Read(source, read)
         }));
     }
 
@@ -227,13 +227,13 @@ impl Owner {
 
     /// Solves an alert of the store, if that was not done.
     fn look_up(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
-        if self.lives.contains_key(&no) || self.solving.holds(no) {
+        if self.live_alerts.contains_key(&no) || self.solving.holds(no) {
             return self.solve_once(no, None, reply);
         }
         let store = self.parts.store.clone();
-        self.errands.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             let found = store.alert_by_no(no).await.map_err(store_error);
-            Errand::Found(no, found.map(|alert| alert.map(Box::new)), reply)
+            BackgroundResult::Found(no, found.map(|alert| alert.map(Box::new)), reply)
         }));
     }
 
@@ -262,7 +262,7 @@ impl Owner {
         if self.solving.holds(no) {
             return self.solving.wait_too(no, reply);
         }
-        if self.lives.contains_key(&no) {
+        if self.live_alerts.contains_key(&no) {
             let solved = self.solved_as_told(no);
             if let Some(reply) = reply {
                 let _ = reply.send(solved.ok_or(EngineError::NotFound));
@@ -294,8 +294,8 @@ impl Owner {
         }
         sharing.unsolved_asked = true;
         let store = self.parts.store.clone();
-        self.errands.push(Box::pin(async move {
-            Errand::Unsolved(store.unfinished_alerts().await.map_err(store_error))
+        self.background.push(Box::pin(async move {
+            BackgroundResult::Unsolved(store.unfinished_alerts().await.map_err(store_error))
         }));
     }
 
@@ -323,8 +323,8 @@ impl Owner {
         let Some(sharing) = &mut self.sharing else { return };
         let now = Instant::now();
         sharing.nodes.hear(&*self.health, now);
-        for (i, route) in self.ways.classifier.routes().iter().enumerate() {
-            self.ways.list[i].health = sharing.nodes.health(&route.name, now);
+        for (i, route) in self.route_table.classifier.routes().iter().enumerate() {
+            self.route_table.list[i].health = sharing.nodes.health(&route.name, now);
         }
         if now.duration_since(sharing.forgot_at) < FORGET_EVERY {
             return;
@@ -344,7 +344,7 @@ impl Owner {
 
     /// Another process asks.
     fn take_ask(&mut self, record: &bus::Record) {
-        let Some(Ask { from, id, question }) = Ask::decode(&record.octets) else {
+        let Some(RpcRequest { from, id, question }) = RpcRequest::decode(&record.octets) else {
             tracing::warn!(index = record.index, "a question of another process cannot be read");
             return;
         };
@@ -352,48 +352,48 @@ impl Owner {
         if let Some(sharing) = &mut self.sharing {
             sharing.answering += 1;
         }
-        self.errands.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             let said = answer.await.map_err(Into::into);
-            Errand::Answered(from, Answered { id, said })
+            BackgroundResult::Answered(from, RpcResponse { id, said })
         }));
     }
 
     /// Puts a question to ourselves.
-    fn put(&mut self, question: Question) -> BoxFuture<'static, Result<Said, EngineError>> {
+    fn put(&mut self, question: RpcCall) -> BoxFuture<'static, Result<RpcResult, EngineError>> {
         match question {
-            Question::Solve { no } => {
+            RpcCall::Solve { no } => {
                 let (reply, answer) = oneshot::channel();
                 self.look_up(no, Some(reply));
-                said(answer, Said::from)
+                said(answer, RpcResult::from)
             }
-            Question::Steer { no, verb } => {
+            RpcCall::Steer { no, verb } => {
                 let (reply, answer) = oneshot::channel();
                 self.obey(Command::Steer { no, verb, reply });
-                said(answer, |alert| Said::Alert(Box::new(alert)))
+                said(answer, |alert| RpcResult::Alert(Box::new(alert)))
             }
-            Question::Observe { no, observer, request } => {
+            RpcCall::Observe { no, observer, request } => {
                 self.obey(Command::Observe { no, observer, request });
                 done()
             }
-            Question::Unobserve { no, observer } => {
+            RpcCall::Unobserve { no, observer } => {
                 self.obey(Command::Unobserve { no, observer });
                 done()
             }
-            Question::Message { account, id } => {
+            RpcCall::Message { account, id } => {
                 let (reply, answer) = oneshot::channel();
                 self.obey(Command::Message { account, id, reply });
-                said(answer, |look| Said::Message(look.map(|look| Box::new(look.into()))))
+                said(answer, |look| RpcResult::Message(look.map(|look| Box::new(look.into()))))
             }
-            Question::CancelMessage { account, id } => {
+            RpcCall::CancelMessage { account, id } => {
                 self.put_change(|reply| Command::CancelMessage { account, id, reply })
             }
-            Question::ReplaceMessage { account, id, change } => {
+            RpcCall::ReplaceMessage { account, id, change } => {
                 self.put_change(|reply| Command::ReplaceMessage { account, id, change, reply })
             }
-            Question::CancelMessages { account, wanted } => {
+            RpcCall::CancelMessages { account, wanted } => {
                 let (reply, answer) = oneshot::channel();
                 self.obey(Command::CancelMessages { account, wanted, reply });
-                said(answer, Said::Count)
+                said(answer, RpcResult::Count)
             }
         }
     }
@@ -401,14 +401,14 @@ impl Owner {
     fn put_change(
         &mut self,
         command: impl FnOnce(Reply<Steered>) -> Command,
-    ) -> BoxFuture<'static, Result<Said, EngineError>> {
+    ) -> BoxFuture<'static, Result<RpcResult, EngineError>> {
         let (reply, answer) = oneshot::channel();
         self.obey(command(reply));
-        said(answer, Said::Steered)
+        said(answer, RpcResult::Steered)
     }
 
     /// An answer is to be told.
-    pub fn answered(&mut self, to: String, answered: &Answered) {
+    pub fn answered(&mut self, to: String, answered: &RpcResponse) {
         let guard = self.guard();
         let Some(sharing) = &mut self.sharing else { return };
         sharing.answering = sharing.answering.saturating_sub(1);
@@ -443,13 +443,13 @@ impl Owner {
 
 fn said<T: Send + 'static>(
     answer: oneshot::Receiver<Result<T, EngineError>>,
-    say: impl FnOnce(T) -> Said + Send + 'static,
-) -> BoxFuture<'static, Result<Said, EngineError>> {
+    say: impl FnOnce(T) -> RpcResult + Send + 'static,
+) -> BoxFuture<'static, Result<RpcResult, EngineError>> {
     answer.map(|answer| answer.unwrap_or_else(|_| Err(super::gone())).map(say)).boxed()
 }
 
-fn done() -> BoxFuture<'static, Result<Said, EngineError>> {
-    futures_util::future::ready(Ok(Said::Done)).boxed()
+fn done() -> BoxFuture<'static, Result<RpcResult, EngineError>> {
+    futures_util::future::ready(Ok(RpcResult::Done)).boxed()
 }
 
 /// Moves the head of a topic of segments: what a process that no longer leads still has on its way to the old one is refused.
@@ -469,7 +469,7 @@ pub async fn take_seat(topic: &dyn bus::Topic, seat: &Segment, term: &Term) -> R
             Err(error) => return Err(error),
         }
     }
-    Err(Guard::passed())
+    Err(LeaderGuard::passed())
 }
 
 /// Appends at a head that we know. Where it is not heard whether it is there, it is tried again at that same place, so that it is
@@ -494,5 +494,5 @@ pub async fn append_seated(
             ended => return ended,
         }
     }
-    Err(Guard::passed())
+    Err(LeaderGuard::passed())
 }

@@ -1,11 +1,11 @@
-//! Solves run on threads of their own, a few at a time; the owner goes on meanwhile.
+//! Solves run on threads of their own, a few at a time; the actor goes on meanwhile.
 
+use super::actor::{EngineActor, store_error};
 use super::command::{Command, Reply, Solved};
-use super::owner::{Owner, store_error};
 use crate::api::{EngineError, Parts, Problem, Steer};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
-use crate::record::Live;
+use crate::record::LiveAlert;
 use crate::solve::audience::{To, parsed};
 use crate::solve::{GROUP_DEPTH_MAX, GroupSet, Matcher, Roster, Solver, strategy_of};
 use records::{Alert, AlertNo, AlertState, DeliveryState, RosterBlock, Strategy, Timestamp};
@@ -80,7 +80,7 @@ fn is_time_again(failed: Timestamp, now: Timestamp) -> bool {
     now < failed || now.us_since(failed) >= AGAIN_AFTER_US
 }
 
-impl Owner {
+impl EngineActor {
     /// An alert has to be solved.
     pub fn solve(&mut self, alert: Box<Alert>, reply: Option<Reply<Solved>>) {
         self.solving.waiters.entry(alert.no).or_default().extend(reply);
@@ -92,7 +92,8 @@ impl Owner {
         while self.solving.running < AT_ONCE {
             let Some(alert) = self.solving.queue.pop_front() else { return };
             self.solving.running += 1;
-            let (parts, classifier, me) = (self.parts.clone(), self.ways.classifier.clone(), self.me.clone());
+            let (parts, classifier, me) =
+                (self.parts.clone(), self.route_table.classifier.clone(), self.me.clone());
             let epoch = self.epoch();
             tokio::task::spawn_blocking(move || {
                 let no = alert.no;
@@ -105,7 +106,7 @@ impl Owner {
     }
 
     /// A solve is through.
-    pub fn solved(&mut self, no: AlertNo, result: Result<(Box<Live>, u64), EngineError>) {
+    pub fn solved(&mut self, no: AlertNo, result: Result<(Box<LiveAlert>, u64), EngineError>) {
         self.solving.running -= 1;
         self.start_solves();
         let waiters = self.solving.waiters.remove(&no).unwrap_or_default();
@@ -147,18 +148,18 @@ impl Owner {
     }
 
     /// An alert comes into memory.
-    pub fn take_in(&mut self, live: Live) {
+    pub fn take_in(&mut self, live: LiveAlert) {
         let no = live.alert.no;
         self.intake.register(&live.alert);
         if !live.alert.state.is_final() {
             self.running.insert(no);
         }
-        self.lives.insert(no, live);
+        self.live_alerts.insert(no, live);
         self.touch(no);
     }
 
     pub fn solved_as_told(&self, no: AlertNo) -> Option<Solved> {
-        let live = self.lives.get(&no)?;
+        let live = self.live_alerts.get(&no)?;
         let left_out = live.tally.in_state(DeliveryState::Excluded);
         let reasons = crate::report::report(live, &self.words, self.now(), None, |_| None).reasons;
         Some(Solved {
@@ -195,7 +196,7 @@ fn solve(
     classifier: &Classifier,
     alert: Alert,
     runtime: &Handle,
-) -> Result<(Box<Live>, u64), EngineError> {
+) -> Result<(Box<LiveAlert>, u64), EngineError> {
     let wording = parts.texts.of(&alert).map_err(EngineError::Unprocessable)?;
     let now = (parts.clock)();
     let roster = roster(parts, &alert, &wording, now, runtime)?;
@@ -298,11 +299,11 @@ fn store_roster(
     roster: &Roster,
     now: Timestamp,
     runtime: &Handle,
-) -> Result<Live, EngineError> {
+) -> Result<LiveAlert, EngineError> {
     alert.state = AlertState::Running;
     alert.version += 1;
     let (no, version) = (alert.no, alert.version);
-    let mut live = Live::new(alert, wording);
+    let mut live = LiveAlert::new(alert, wording);
     let ordered = has_order(&live);
     let mut kept: Vec<RosterBlock> = Vec::new();
     let mut first = true;
@@ -328,7 +329,7 @@ fn store_roster(
 }
 
 /// Does any strategy of this alert put devices in an order?
-pub fn has_order(live: &Live) -> bool {
+pub fn has_order(live: &LiveAlert) -> bool {
     let request = &live.alert.request;
     (0..=request.audience.len() as u32).any(|rule| strategy_of(request, rule) != Strategy::All)
 }

@@ -1,13 +1,13 @@
 //! A start: rows, then the outcomes after them, then the segments that nobody acknowledged. What is left over is planned.
 
+use super::actor::{EngineActor, bus_error, store_error};
 use super::command::Command;
-use super::owner::{Owner, bus_error, store_error};
 use super::solving::{has_order, is_unsolved};
 use crate::api::{EngineError, Parts};
 use crate::plan::{Chains, Classifier};
 use crate::record::CarrierIds;
-use crate::record::hot::{BEGUN, IN_SEGMENT, NO_ROUTE};
-use crate::record::{Live, Words};
+use crate::record::delivery_cell::{BEGUN, IN_SEGMENT, NO_ROUTE};
+use crate::record::{LiveAlert, StringTable};
 use crate::shared::latest;
 use records::{
     Alert, AlertNo, AlertState, DeliveryState, EndpointNo, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
@@ -22,8 +22,8 @@ const OCTETS_AT_ONCE: usize = 4 * 1024 * 1024;
 /// Segments of one lane that can be under way.
 const SEGMENTS_MAX: usize = 100_000;
 
-/// Picks up where the last run ended; the owner is ready to run afterwards.
-pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
+/// Picks up where the last run ended; the actor is ready to run afterwards.
+pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
     let ends = ends(owner).await?;
     let store = owner.parts.store.clone();
     let folded_to = store.folded_to().await.map_err(store_error)?;
@@ -58,7 +58,7 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
     }
     mark_orphans(owner);
     tracing::info!(
-        alerts = owner.lives.len(),
+        alerts = owner.live_alerts.len(),
         unsolved = unsolved.len(),
         segments = lost,
         "the engine is up"
@@ -66,7 +66,7 @@ pub async fn start(owner: &mut Owner) -> Result<(), EngineError> {
     for alert in unsolved {
         owner.solve(Box::new(alert), None);
     }
-    let all: Vec<AlertNo> = owner.lives.keys().copied().collect();
+    let all: Vec<AlertNo> = owner.live_alerts.keys().copied().collect();
     all.into_iter().for_each(|no| owner.touch(no));
     Ok(())
 }
@@ -80,7 +80,7 @@ struct Ends {
 
 /// Where they end now. Of several processes the one that begins to lead first moves the heads of the segments: whatever was
 /// appended by another is below from then on.
-async fn ends(owner: &mut Owner) -> Result<Ends, EngineError> {
+async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
     let ids = owner.folding.ids_topic().clone();
     if owner.sharing.is_none() {
         return Ok(Ends {
@@ -100,32 +100,32 @@ async fn ends(owner: &mut Owner) -> Result<Ends, EngineError> {
     })
 }
 
-async fn remember_told(owner: &mut Owner) -> Result<(), EngineError> {
+async fn remember_told(owner: &mut EngineActor) -> Result<(), EngineError> {
     let bus = owner.parts.bus.clone();
     if owner.sharing.is_some() {
-        for name in super::fates::topics_of_words(&*bus).map_err(bus_error)? {
+        for name in super::status_events::topics_of_words(&*bus).map_err(bus_error)? {
             latest(&*bus.topic(&name).map_err(bus_error)?).await?;
         }
     }
-    owner.fates.remember(&*bus).map_err(bus_error)
+    owner.status_events.remember(&*bus).map_err(bus_error)
 }
 
-async fn take_up(owner: &mut Owner, alert: Alert) -> Result<(), EngineError> {
+async fn take_up(owner: &mut EngineActor, alert: Alert) -> Result<(), EngineError> {
     let no = alert.no;
     let observers = owner.parts.store.observers(no).await.map_err(store_error)?;
     let now = owner.now();
     let intake_to = owner.parts.store.intake_to().await.map_err(store_error)?;
-    let live = load_to(&owner.parts, &owner.ways.classifier, &mut owner.words, alert, now, intake_to)?;
+    let live = load_to(&owner.parts, &owner.route_table.classifier, &mut owner.words, alert, now, intake_to)?;
     owner.observe_all(&live.alert, observers, now);
     owner.take_in(live);
     Ok(())
 }
 
-/// Only the last standing alert of a class takes messages.
-fn close_all_but_the_last(owner: &mut Owner) {
+/// Only the last message stream of a class takes messages.
+fn close_all_but_the_last(owner: &mut EngineActor) {
     for no in owner.intake.closed() {
-        if let Some(slips) = owner.lives.get_mut(&no).and_then(|live| live.slips.as_mut()) {
-            slips.closed = true;
+        if let Some(metas) = owner.live_alerts.get_mut(&no).and_then(|live| live.metas.as_mut()) {
+            metas.closed = true;
         }
     }
 }
@@ -134,25 +134,25 @@ fn close_all_but_the_last(owner: &mut Owner) {
 pub fn load(
     parts: &Parts,
     classifier: &Classifier,
-    words: &mut Words,
+    words: &mut StringTable,
     alert: Alert,
     now: Timestamp,
-) -> Result<Live, EngineError> {
+) -> Result<LiveAlert, EngineError> {
     load_to(parts, classifier, words, alert, now, u64::MAX)
 }
 
-/// The same; messages from `intake_to` on are not taken to be in a standing alert: a fold that was cut short left them.
+/// The same; messages from `intake_to` on are not taken to be in a message stream: a fold that was cut short left them.
 fn load_to(
     parts: &Parts,
     classifier: &Classifier,
-    words: &mut Words,
+    words: &mut StringTable,
     alert: Alert,
     now: Timestamp,
     intake_to: u64,
-) -> Result<Live, EngineError> {
+) -> Result<LiveAlert, EngineError> {
     let wording = parts.texts.of(&alert).map_err(EngineError::Unprocessable)?;
     let no = alert.no;
-    let mut live = Live::new(alert, wording);
+    let mut live = LiveAlert::new(alert, wording);
     let ordered = has_order(&live);
     let mut kept: Vec<RosterBlock> = Vec::new();
     let mut at = EndpointNo(0);
@@ -191,7 +191,7 @@ fn load_to(
     Ok(live)
 }
 
-fn load_carrier_ids(owner: &mut Owner, to: u64) -> Result<(), EngineError> {
+fn load_carrier_ids(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
     let topic = owner.folding.ids_topic().clone();
     let oldest = owner.now().plus_s(-i64::from(owner.parts.settings.carrier_ids_s));
     let mut from = topic.low();
@@ -215,7 +215,7 @@ fn load_carrier_ids(owner: &mut Owner, to: u64) -> Result<(), EngineError> {
 }
 
 /// Folds what stands below `to`, and perhaps some behind it.
-fn replay(owner: &mut Owner, to: u64) -> Result<(), EngineError> {
+fn replay(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
     while owner.next_outcome < to {
         let records =
             owner.outcomes.read(owner.next_outcome, RECORDS_AT_ONCE, OCTETS_AT_ONCE).map_err(bus_error)?;
@@ -235,9 +235,9 @@ fn replay(owner: &mut Owner, to: u64) -> Result<(), EngineError> {
 type Found = (usize, usize, u64, Segment);
 
 /// What stands in segments that no gateway acknowledged is under way, unless an outcome has ended it.
-fn find_segments(owner: &Owner) -> Result<Vec<Found>, EngineError> {
+fn find_segments(owner: &EngineActor) -> Result<Vec<Found>, EngineError> {
     let mut found = Vec::new();
-    for (place, way) in owner.ways.list.iter().enumerate() {
+    for (place, way) in owner.route_table.list.iter().enumerate() {
         for (lane_no, lane) in way.lanes.iter().enumerate() {
             for index in lane.group.unacknowledged(SEGMENTS_MAX) {
                 if let Some(record) = lane.topic.read(index, 1, OCTETS_AT_ONCE).map_err(bus_error)?.pop()
@@ -253,16 +253,16 @@ fn find_segments(owner: &Owner) -> Result<Vec<Found>, EngineError> {
     Ok(found)
 }
 
-fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segment: &Segment) {
+fn mark_segment(owner: &mut EngineActor, place: usize, lane: usize, index: u64, segment: &Segment) {
     let estimate = owner.estimate(segment.alert, place);
-    let (weigher, classifier) = (owner.parts.weigher.clone(), owner.ways.classifier.clone());
+    let (weigher, classifier) = (owner.parts.weigher.clone(), owner.route_table.classifier.clone());
     let route = &classifier.routes()[place];
     let now = owner.now();
-    let way = &mut owner.ways.list[place];
+    let way = &mut owner.route_table.list[place];
     way.lanes[lane].segments.push_back((index, segment.outcomes_from));
     let no = way.no;
-    let channel = owner.ways.classifier.routes()[place].channel;
-    let Some(live) = owner.lives.get_mut(&segment.alert) else { return };
+    let channel = owner.route_table.classifier.routes()[place].channel;
+    let Some(live) = owner.live_alerts.get_mut(&segment.alert) else { return };
     for entry in &segment.entries {
         let Some(hot) = live.hot(entry.endpoint) else { continue };
         let under_way =
@@ -284,22 +284,22 @@ fn mark_segment(owner: &mut Owner, place: usize, lane: usize, index: u64, segmen
             owner.asked.note(channel, &entry.address, no, (segment.alert, entry.endpoint));
         }
         let units = match &entry.own {
-            Some(own) if live.slips.is_some() && route.rate > 0.0 => {
+            Some(own) if live.metas.is_some() && route.rate > 0.0 => {
                 u64::from(weigher.units(route, own).max(1))
             }
             _ => estimate,
         };
         live.set_units(entry.endpoint, units);
-        owner.ways.list[place].lanes[lane].under_way += units;
+        owner.route_table.list[place].lanes[lane].under_way += units;
     }
 }
 
 /// What was about to be written by a route that is no longer configured has nobody left to say what became of it.
-fn mark_orphans(owner: &mut Owner) {
-    let all: Vec<AlertNo> = owner.lives.keys().copied().collect();
+fn mark_orphans(owner: &mut EngineActor) {
+    let all: Vec<AlertNo> = owner.live_alerts.keys().copied().collect();
     for no in all {
-        let Some(live) = owner.lives.get(&no) else { continue };
-        let is_orphan = |hot: &crate::record::hot::Hot| {
+        let Some(live) = owner.live_alerts.get(&no) else { continue };
+        let is_orphan = |hot: &crate::record::delivery_cell::DeliveryCell| {
             hot.state == DeliveryState::Submitted && hot.flags & IN_SEGMENT == 0
         };
         let orphans: Vec<EndpointNo> =
@@ -311,17 +311,17 @@ fn mark_orphans(owner: &mut Owner) {
 }
 
 /// Everybody who was asked and may still answer, the oldest question first. Most alerts are over long before their answers come.
-async fn note_all_asked(owner: &mut Owner) -> Result<(), EngineError> {
+async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
     let now = owner.now();
     for alert in owner.parts.store.asking_alerts(now).await.map_err(store_error)? {
         let no = alert.no;
-        match owner.lives.remove(&no) {
+        match owner.live_alerts.remove(&no) {
             Some(live) => {
                 note_asked(owner, &live);
-                owner.lives.insert(no, live);
+                owner.live_alerts.insert(no, live);
             }
             None if alert.state.is_final() => {
-                let live = load(&owner.parts, &owner.ways.classifier, &mut owner.words, alert, now)?;
+                let live = load(&owner.parts, &owner.route_table.classifier, &mut owner.words, alert, now)?;
                 note_asked(owner, &live);
             }
             None => {}
@@ -331,7 +331,7 @@ async fn note_all_asked(owner: &mut Owner) -> Result<(), EngineError> {
 }
 
 /// Everybody who was sent something that asks for an answer.
-fn note_asked(owner: &mut Owner, live: &Live) {
+fn note_asked(owner: &mut EngineActor, live: &LiveAlert) {
     if !live.alert.request.require_answer {
         return;
     }
@@ -348,7 +348,7 @@ fn note_asked(owner: &mut Owner, live: &Live) {
     }
 }
 
-impl Owner {
+impl EngineActor {
     /// An alert that left memory is needed again: a late receipt, a late answer. On this thread; it is rare.
     pub fn read_back(&mut self, no: AlertNo) -> bool {
         if self.solving.holds(no) {
@@ -365,7 +365,7 @@ impl Owner {
             }
         };
         let now = self.now();
-        match load(&self.parts, &self.ways.classifier, &mut self.words, alert, now) {
+        match load(&self.parts, &self.route_table.classifier, &mut self.words, alert, now) {
             Ok(mut live) => {
                 live.finished = live.finished.map(|_| now);
                 note_asked(self, &live);
@@ -387,28 +387,29 @@ impl Owner {
         now: Timestamp,
     ) {
         if let Some(request) = &alert.request.callback {
-            self.telling.observe(alert.no, 0, request.clone(), now);
+            self.publisher.observe(alert.no, 0, request.clone(), now);
         }
         for (id, request) in later {
-            self.telling.observe(alert.no, id, request, now);
+            self.publisher.observe(alert.no, id, request, now);
         }
     }
 
     /// Routes changed: what may take whom is asked anew.
     pub fn change_routes(&mut self, routes: Vec<records::Route>) -> Result<(), EngineError> {
-        let mut ways = super::ways::Ways::of(&self.parts, routes.clone(), &mut self.words)?;
+        let mut route_table =
+            super::route_table::RouteTable::of(&self.parts, routes.clone(), &mut self.words)?;
         Arc::make_mut(&mut self.parts).routes = routes;
         let mut gone = Vec::new();
-        for old in std::mem::take(&mut self.ways.list) {
-            match ways.place(old.no) {
+        for old in std::mem::take(&mut self.route_table.list) {
+            match route_table.place(old.no) {
                 Some(place) => {
-                    ways.list[place].lanes = old.lanes;
-                    ways.list[place].given = old.given;
+                    route_table.list[place].lanes = old.lanes;
+                    route_table.list[place].given = old.given;
                 }
                 None => gone.extend(old.lanes.into_iter().flat_map(|lane| lane.queue)),
             }
         }
-        self.ways = ways;
+        self.route_table = route_table;
         gone.iter().for_each(|queued| self.take_back(&queued.of));
         self.health_seen = u64::MAX;
         self.estimates.clear();
@@ -421,8 +422,8 @@ impl Owner {
     }
 
     fn reclassify(&mut self, no: AlertNo) {
-        let Some(live) = self.lives.get(&no) else { return };
-        let is_standing = live.slips.is_some();
+        let Some(live) = self.live_alerts.get(&no) else { return };
+        let is_standing = live.metas.is_some();
         for endpoint in live.waiting() {
             let entry = if is_standing {
                 self.letter(no, endpoint)
@@ -430,8 +431,8 @@ impl Owner {
                 let block = self.block(no, endpoint);
                 block.and_then(|block| block.entries.get((endpoint.0 - block.first.0) as usize).cloned())
             };
-            if let (Some(entry), Some(live)) = (entry, self.lives.get_mut(&no)) {
-                live.reclassify(endpoint, &entry, &self.ways.classifier);
+            if let (Some(entry), Some(live)) = (entry, self.live_alerts.get_mut(&no)) {
+                live.reclassify(endpoint, &entry, &self.route_table.classifier);
             }
         }
     }
@@ -456,7 +457,7 @@ pub fn wait_for<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-impl Owner {
+impl EngineActor {
     /// Does what it is told.
     pub fn obey(&mut self, command: Command) {
         match command {
@@ -474,26 +475,26 @@ impl Owner {
             Command::Solved { .. } => {}
             Command::Look { no, reply } => {
                 let now = self.now();
-                let look = self.lives.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
+                let look = self.live_alerts.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
                 let _ = reply.send(look.map(|(alert, report)| super::command::Look { alert, report }));
             }
             Command::Deliveries { no, wanted, reply } => _ = reply.send(self.deliveries(no, wanted)),
             Command::Steer { no, verb, reply } => self.steer(no, verb, reply),
             Command::Watch { no, reply } => {
                 let watch = self.running.contains(&no) || self.solving.holds(no);
-                let _ = reply.send(watch.then(|| self.telling.watch(no)));
+                let _ = reply.send(watch.then(|| self.publisher.watch(no)));
             }
             Command::Observe { no, observer, request } => {
                 let now = self.now();
-                self.telling.observe(no, observer, request, now);
+                self.publisher.observe(no, observer, request, now);
             }
-            Command::Unobserve { no, observer } => self.telling.unobserve(no, observer),
+            Command::Unobserve { no, observer } => self.publisher.unobserve(no, observer),
             Command::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
             Command::Parties { parties, keywords, reply } => {
                 let parts = Arc::make_mut(&mut self.parts);
                 parts.parties.clone_from(&parties);
                 parts.settings.keywords = keywords.clone();
-                self.hearing.change(parties, keywords);
+                self.mo_routing.change(parties, keywords);
                 let _ = reply.send(());
             }
             Command::Message { .. }

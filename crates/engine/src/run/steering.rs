@@ -1,7 +1,7 @@
 //! The sender's hand on a running alert; and looks at it.
 
+use super::actor::{EngineActor, store_error};
 use super::command::{Health, Reply, Wanted};
-use super::owner::{Owner, store_error};
 use super::solving::is_unsolved;
 use crate::api::{EngineError, Steer};
 use records::{Alert, AlertNo, AlertState, Control, ControlState, Delivery, DeliveryState, Reason};
@@ -14,19 +14,19 @@ const ABOVE: u32 = 3;
 /// The note of an alert that was cancelled.
 const CANCELLED: &str = "cancelled by its sender";
 
-impl Owner {
+impl EngineActor {
     /// Changes an alert's course. The reply comes when it is on disk.
     pub fn steer(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
         if self.solving.holds(no) {
             return self.solving.defer(no, verb, reply);
         }
-        if !self.lives.contains_key(&no) && !self.read_back(no) {
+        if !self.live_alerts.contains_key(&no) && !self.read_back(no) {
             return self.steer_unsolved(no, verb, reply);
         }
-        let Some(live) = self.lives.get(&no) else { return };
+        let Some(live) = self.live_alerts.get(&no) else { return };
         let state = live.alert.state;
-        // What stands in it is its parties' to take back; only the flow is ours to hold.
-        if live.slips.is_some() && !matches!(verb, Steer::Pause | Steer::Resume) {
+        // What stands in it is its clients' to take back; only the flow is ours to hold.
+        if live.metas.is_some() && !matches!(verb, Steer::Pause | Steer::Resume) {
             let _ = reply.send(Err(EngineError::WrongState { state: "standing", verb: verb.name() }));
             return;
         }
@@ -72,7 +72,7 @@ impl Owner {
 
     fn carry_out_verb(&mut self, no: AlertNo, verb: Steer, next: AlertState) {
         let now = self.now();
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         live.alert.state = next;
         live.alert.version += 1;
         live.alert.note.clear();
@@ -82,7 +82,7 @@ impl Owner {
                 live.alert.note = CANCELLED.to_owned();
                 live.finished = Some(now);
                 self.running.remove(&no);
-                self.telling.note_end(no);
+                self.publisher.note_end(no);
             }
             Steer::RetryFailed => {
                 live.retry_failed(now);
@@ -96,7 +96,7 @@ impl Owner {
 
     /// Gateways are told first: what SQL says must already hold.
     fn write_and_reply(&mut self, no: AlertNo, state: AlertState, reply: Reply<Alert>) {
-        let Some(live) = self.lives.get(&no) else { return };
+        let Some(live) = self.live_alerts.get(&no) else { return };
         let alert = live.alert.clone();
         let (retained, store, at) = (self.control.clone(), self.parts.store.clone(), self.now());
         let told = match state {
@@ -106,13 +106,13 @@ impl Owner {
         };
         self.send_out(async move {
             let control = Control { alert: no, state: told, version: alert.version }.encode();
-            let set = retained.set(&no.to_string(), &control).await.map_err(super::owner::bus_error);
+            let set = retained.set(&no.to_string(), &control).await.map_err(super::actor::bus_error);
             let written = match set {
                 Ok(()) => {
                     match store.set_alert_state(no, alert.state, alert.version, &alert.note, at).await {
                         // A later state (a retry of nothing is done at once) was written meanwhile: that is the one to keep.
                         Ok(()) | Err(store::StoreError::Conflict { .. }) => Ok(()),
-                        Err(error) => Err(super::owner::store_error(error)),
+                        Err(error) => Err(super::actor::store_error(error)),
                     }
                 }
                 Err(error) => Err(error),
@@ -125,7 +125,7 @@ impl Owner {
 
     /// A page of deliveries of an alert in memory.
     pub fn deliveries(&self, no: AlertNo, wanted: Wanted) -> Option<Vec<Delivery>> {
-        let live = self.lives.get(&no)?;
+        let live = self.live_alerts.get(&no)?;
         let fits = |state: DeliveryState| wanted.state.is_none_or(|wanted| wanted == state);
         let found = live
             .each()
@@ -138,14 +138,14 @@ impl Owner {
 
     /// How things stand.
     pub fn how_it_stands(&self) -> Health {
-        let routes = self.ways.classifier.routes().iter().zip(&self.ways.list);
+        let routes = self.route_table.classifier.routes().iter().zip(&self.route_table.list);
         Health {
             routes: routes.map(|(route, way)| (route.clone(), way.health.clone())).collect(),
             backlog: self.outcomes.head().saturating_sub(self.next_outcome),
             intake: self.intake.waiting(),
-            alerts: self.lives.len(),
+            alerts: self.live_alerts.len(),
             running: self.running.len(),
-            deliveries: self.lives.values().map(crate::record::Live::len).sum(),
+            deliveries: self.live_alerts.values().map(crate::record::LiveAlert::len).sum(),
             carrier_ids: self.ids.len(),
             unmatched_receipts: self.ids.unmatched,
         }

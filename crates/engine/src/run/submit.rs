@@ -1,10 +1,10 @@
-//! An alert comes in: looked at as it stands, stored, and only then told to the owner.
+//! An alert comes in: looked at as it stands, stored, and only then told to the actor.
 
-use super::owner::store_error;
+use super::actor::store_error;
 use super::{Command, Engine, solving};
 use crate::api::{Draft, EngineError, Forecast, Problem, Submitted};
 use crate::dispatch::Wording;
-use crate::plan::{Classifier, Tableau};
+use crate::plan::{Classifier, ForecastTable};
 use crate::solve::audience::{To, parsed};
 use records::{Alert, AlertId, AlertNo, AlertRequest, AlertState, ChannelNumber, Origin, Timestamp};
 use rustc_hash::FxHashMap;
@@ -73,7 +73,7 @@ impl Engine {
         let work = move || -> Result<Forecast, EngineError> {
             let roster = solving::roster(&parts, &alert, &wording, now, &runtime)?;
             let classifier = Classifier::new(routes.to_vec());
-            let mut tableau = Tableau::default();
+            let mut tableau = ForecastTable::default();
             roster.blocks().for_each(|block| tableau.take(&block, &classifier, &alert));
             let mut units: FxHashMap<usize, u64> = FxHashMap::default();
             for (place, route) in classifier.routes().iter().enumerate() {

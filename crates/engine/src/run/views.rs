@@ -1,12 +1,12 @@
-//! Looks at alerts: those in memory through the owner, others read from SQL for the occasion.
+//! Looks at alerts: those in memory through the actor, others read from SQL for the occasion.
 
+use super::actor::store_error;
 use super::command::{Command, Look, Question, Wanted};
-use super::owner::store_error;
 use super::{Engine, starting};
 use crate::api::{AnswerGiven, AnswerView, DeliveryView, EngineError, Problem, RecipientView, Report};
 use crate::dispatch::TextCache;
 use crate::plan::Classifier;
-use crate::record::Words;
+use crate::record::StringTable;
 use crate::report::{self, reason_in_words, rfc3339};
 use channels::drill::Mark;
 use records::{
@@ -43,7 +43,7 @@ impl Engine {
         let routes = self.inner.routes.load_full();
         let read = move || {
             let now = (parts.clock)();
-            let mut words = Words::default();
+            let mut words = StringTable::default();
             let classifier = Classifier::new(routes.to_vec());
             let live = starting::load(&parts, &classifier, &mut words, alert, now)?;
             let view = |name: &str| {
@@ -97,7 +97,7 @@ impl Engine {
         let parts = self.inner.parts.clone();
         let read = move || {
             let now = (parts.clock)();
-            let mut words = Words::default();
+            let mut words = StringTable::default();
             let live = starting::load(&parts, &Classifier::new(Vec::new()), &mut words, alert, now)?;
             let from = live.each().skip(wanted.from.0 as usize);
             let fitting = from
@@ -194,7 +194,7 @@ fn views(store: &dyn store::Store, no: AlertNo, rows: &[Delivery]) -> Result<Vec
         if block.as_ref().and_then(|block| entry_of(block, row.endpoint)).is_none() {
             block = store.roster_block(no, row.endpoint).map_err(store_error)?;
         }
-        // The roster of a standing alert grows in its order: the next may come while this is read, and a page has no gaps.
+        // The roster of a message stream grows in its order: the next may come while this is read, and a page has no gaps.
         let Some(entry) = block.as_ref().and_then(|block| entry_of(block, row.endpoint)) else { break };
         out.push(view(row, entry));
     }

@@ -1,6 +1,6 @@
 //! What a process does while another leads: its doors store alerts and say so, ask the leader what only it knows, and hear how far it is.
 
-use super::asking::Asking;
+use super::leader_client::LeaderClient;
 use super::nodes::Nodes;
 use crate::api::{EngineError, Parts};
 use crate::run::{Command, Health, Lags, bus_error, store_error};
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
-use super::keeper::Turn;
+use super::leader_lease::Turn;
 
 /// Commands taken in one go.
 const COMMANDS_AT_ONCE: usize = 256;
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 const BEHIND_RECORDS_MAX: u64 = 40_000;
 
 /// Why a follower came to its end.
-pub enum End {
+pub enum FollowerEnd {
     /// Whose turn it is has changed.
     Turn,
     /// It was told to stop.
@@ -38,22 +38,22 @@ pub enum End {
 /// See the module.
 pub struct Follower {
     pub parts: Parts,
-    asking: Asking,
+    asking: LeaderClient,
     accepted: Arc<dyn bus::Topic>,
     outcomes: Arc<dyn bus::Topic>,
     health: Arc<dyn bus::Retained>,
     nodes: Nodes,
     lags: Lags,
-    errands: FuturesUnordered<BoxFuture<'static, Errand>>,
+    background: FuturesUnordered<BoxFuture<'static, BackgroundResult>>,
     reading: bool,
     looked: Option<Instant>,
     looking: bool,
 }
 
-/// What an errand came to.
-enum Errand {
+/// What a background task came to.
+enum BackgroundResult {
     /// Questions are on the bus, or could not be put there.
-    Asked(Vec<u64>, Result<(), EngineError>),
+    ReplyCorrelation(Vec<u64>, Result<(), EngineError>),
     Answers(Result<Vec<bus::Record>, bus::BusError>),
     /// How far outcomes and intake are in SQL.
     Progress(Result<(u64, u64), EngineError>),
@@ -65,14 +65,14 @@ impl Follower {
     pub fn open(parts: Parts, node: &str, lags: Lags) -> Result<Follower, EngineError> {
         let topic = |name: &str| parts.bus.topic(name).map_err(bus_error);
         Ok(Follower {
-            asking: Asking::open(&parts, node)?,
+            asking: LeaderClient::open(&parts, node)?,
             accepted: topic(records::ACCEPTED)?,
             outcomes: topic(records::OUTCOMES)?,
             health: parts.bus.retained(records::ROUTES).map_err(bus_error)?,
             nodes: Nodes::default(),
             parts,
             lags,
-            errands: FuturesUnordered::new(),
+            background: FuturesUnordered::new(),
             reading: false,
             looked: None,
             looking: false,
@@ -84,7 +84,7 @@ impl Follower {
         &mut self,
         commands: &mut mpsc::Receiver<Command>,
         turns: &mut watch::Receiver<Turn>,
-    ) -> End {
+    ) -> FollowerEnd {
         let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
         loop {
             self.look();
@@ -93,21 +93,21 @@ impl Follower {
             tokio::select! {
                 count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                     if count == 0 {
-                        return End::Gone;
+                        return FollowerEnd::Gone;
                     }
                     for command in waiting.drain(..) {
                         if let Some(done) = self.obey(command) {
-                            return End::Stopped(done);
+                            return FollowerEnd::Stopped(done);
                         }
                     }
                 }
                 () = readable, if reads => self.read(),
-                Some(errand) = self.errands.next() => self.errand(errand),
+                Some(background_result) = self.background.next() => self.background_result(background_result),
                 changed = turns.changed() => {
                     let is_ours = matches!(&*turns.borrow(), Turn::Ours(_));
                     if changed.is_err() || is_ours {
                         self.asking.give_up_all("the process that leads has changed; try again");
-                        return if changed.is_err() { End::Gone } else { End::Turn };
+                        return if changed.is_err() { FollowerEnd::Gone } else { FollowerEnd::Turn };
                     }
                 }
                 () = tokio::time::sleep(LOOK_EVERY) => {}
@@ -145,21 +145,21 @@ impl Follower {
     /// The alert is safe in the store, which is asked for what is unsolved anyhow: this only makes it fast.
     fn tell_accepted(&mut self, no: records::AlertNo) {
         let topic = self.accepted.clone();
-        self.errands.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             if let Err(error) = topic.append(&[&records::encode_accepted(no)]).await {
                 tracing::warn!(alert = no.0, %error, "that an alert was accepted could not be told; it is found in the store");
             }
-            Errand::Done
+            BackgroundResult::Done
         }));
     }
 
     fn send_asks(&mut self) {
         while let Some((ids, records)) = self.asking.take_ready() {
             let topic = self.asking.asks.clone();
-            self.errands.push(Box::pin(async move {
+            self.background.push(Box::pin(async move {
                 let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
                 let asked = topic.append(&slices).await.map(|_| ()).map_err(bus_error);
-                Errand::Asked(ids, asked)
+                BackgroundResult::ReplyCorrelation(ids, asked)
             }));
         }
     }
@@ -167,27 +167,27 @@ impl Follower {
     fn read(&mut self) {
         self.reading = true;
         let (topic, from) = (self.asking.answers.clone(), self.asking.next);
-        self.errands.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             let read = topic.fetch(from, ANSWERS_AT_ONCE, ANSWERS_OCTETS).await;
             if read.is_err() {
                 tokio::time::sleep(PAUSE).await;
             }
-            Errand::Answers(read)
+            BackgroundResult::Answers(read)
         }));
     }
 
-    fn errand(&mut self, errand: Errand) {
-        match errand {
-            Errand::Asked(_, Ok(())) | Errand::Done => {}
-            Errand::Asked(ids, Err(error)) => self.asking.not_asked(&ids, &error),
-            Errand::Answers(read) => {
+    fn background_result(&mut self, background_result: BackgroundResult) {
+        match background_result {
+            BackgroundResult::ReplyCorrelation(_, Ok(())) | BackgroundResult::Done => {}
+            BackgroundResult::ReplyCorrelation(ids, Err(error)) => self.asking.not_asked(&ids, &error),
+            BackgroundResult::Answers(read) => {
                 self.reading = false;
                 match read {
                     Ok(records) => self.asking.take_answers(&records),
                     Err(error) => tracing::warn!(%error, "answers cannot be read; it will be tried again"),
                 }
             }
-            Errand::Progress(progress) => {
+            BackgroundResult::Progress(progress) => {
                 self.looking = false;
                 match progress {
                     Ok((folded_to, intake_to)) => self.note_progress(folded_to, intake_to),
@@ -219,7 +219,7 @@ impl Follower {
             let folded_to = store.folded_to().await.map_err(store_error)?;
             Ok((folded_to, store.intake_to().await.map_err(store_error)?))
         };
-        self.errands.push(progress.map(Errand::Progress).boxed());
+        self.background.push(progress.map(BackgroundResult::Progress).boxed());
     }
 
     fn how_it_stands(&mut self) -> Health {

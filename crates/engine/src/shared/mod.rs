@@ -2,28 +2,28 @@
 //!
 //! Invariants worth naming:
 //! - Who leads owns the hot state. Its writes to the store are fenced by its epoch; what it appends to a topic of segments it appends
-//!   at a head that it knows, and each new leader moves that head before it looks what is there (a seat). So whatever a process that
+//!   at a head that it knows, and each new leader moves that head before it looks what is there (a fencing record). So whatever a process that
 //!   no longer leads still has on its way is refused.
 //! - A term is counted by its holder from before the lease was asked for: it stops before another can begin.
 //! - An alert is accepted when the store has it. That a leader is told of it by the bus is only faster than its own asking.
 //! - A question to the leader waits for a bounded time. A change that was answered is on the bus: the next leader reads it first.
 
-mod asking;
 mod follower;
-mod keeper;
+mod leader_client;
+mod leader_lease;
+mod leader_rpc;
 mod nodes;
 mod term;
-mod words;
 
-pub use asking::kept_briefly;
+pub use leader_client::kept_briefly;
+pub use leader_rpc::{RpcCall, RpcRequest, RpcResponse, RpcResult};
 pub use nodes::Nodes;
 pub use term::Term;
-pub use words::{Answered, Ask, Question, Said};
 
 use crate::api::{EngineError, Parts};
-use crate::run::{Command, Lags, Owner, Rest, bus_error};
-use follower::{End, Follower};
-use keeper::{Keeper, Turn, Wish};
+use crate::run::{Command, EngineActor, Lags, StopReason, bus_error};
+use follower::{Follower, FollowerEnd};
+use leader_lease::{LeaderLease, LeaseRequest, Turn};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,7 +32,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 const NAME_OCTETS_MAX: usize = 64;
 /// A lease is at least so long: a database's hiccup is no reason to change hands.
 const LEASE_MIN: Duration = Duration::from_millis(300);
-/// Wishes that may wait for the keeper.
+/// Wishes that may wait for the leader lease.
 const WISHES_MAX: usize = 16;
 /// After a term that could not begin, the next one is not begun sooner.
 const REST: Duration = Duration::from_millis(200);
@@ -65,7 +65,7 @@ pub enum Leader {
 }
 
 /// What the handle of an engine holds of it.
-pub struct Seat {
+pub struct NodeHandle {
     pub leader: watch::Receiver<Leader>,
 }
 
@@ -77,24 +77,24 @@ pub struct Member {
     me: mpsc::WeakSender<Command>,
     leader: watch::Sender<Leader>,
     turns: watch::Receiver<Turn>,
-    wishes: mpsc::Sender<Wish>,
+    wishes: mpsc::Sender<LeaseRequest>,
 }
 
 type Up = oneshot::Sender<Result<(), EngineError>>;
 
-/// Starts the keeper; what comes back is to be [run](Member::run) on a thread of its own.
+/// Starts the leader lease; what comes back is to be [run](Member::run) on a thread of its own.
 pub fn enter(
     parts: &Parts,
     node: Node,
     lags: Lags,
     me: mpsc::WeakSender<Command>,
-) -> Result<(Member, Seat), EngineError> {
+) -> Result<(Member, NodeHandle), EngineError> {
     check(&node)?;
     let (leader, leads) = watch::channel(Leader::Nobody);
     let (turn, turns) = watch::channel(Turn::Unknown);
     let (wishes, wished) = mpsc::channel(WISHES_MAX);
     let keeper =
-        Keeper::new(parts.store.clone(), parts.bus.clone(), node.clone(), turn, leader.clone(), wished);
+        LeaderLease::new(parts.store.clone(), parts.bus.clone(), node.clone(), turn, leader.clone(), wished);
     let keep = move || match runtime() {
         Ok(runtime) => runtime.block_on(keeper.keep()),
         Err(error) => tracing::error!(%error, "no lease can be kept"),
@@ -102,7 +102,7 @@ pub fn enter(
     let spawned = std::thread::Builder::new().name("lease".into()).spawn(keep);
     spawned.map_err(|error| EngineError::Internal(format!("no thread for the lease: {error}")))?;
     let member = Member { parts: parts.clone(), node, lags, me, leader, turns, wishes };
-    Ok((member, Seat { leader: leads }))
+    Ok((member, NodeHandle { leader: leads }))
 }
 
 fn check(node: &Node) -> Result<(), EngineError> {
@@ -158,9 +158,9 @@ impl Member {
                 _ => {
                     up.take().map(|up| up.send(Ok(())));
                     match follower.follow(&mut commands, &mut self.turns).await {
-                        End::Turn => Ended::Over,
-                        End::Stopped(done) => Ended::Stopped(done),
-                        End::Gone => Ended::Gone,
+                        FollowerEnd::Turn => Ended::Over,
+                        FollowerEnd::Stopped(done) => Ended::Stopped(done),
+                        FollowerEnd::Gone => Ended::Gone,
                     }
                 }
             };
@@ -197,7 +197,7 @@ impl Member {
             }
         };
         self.leader.send_if_modified(|leader| {
-            // The keeper ends a term before it says who leads instead.
+            // The leader lease ends a term before it says who leads instead.
             let leads = term.holds();
             if leads {
                 *leader = Leader::Here;
@@ -211,9 +211,9 @@ impl Member {
         parts.settings = owner.parts.settings.clone();
         drop(owner);
         Ok(match rest {
-            Rest::Stopped(done) => Ended::Stopped(done),
-            Rest::Gone => Ended::Gone,
-            Rest::Over => {
+            StopReason::Stopped(done) => Ended::Stopped(done),
+            StopReason::Gone => Ended::Gone,
+            StopReason::Over => {
                 tracing::warn!(epoch = term.epoch(), "this process no longer leads");
                 self.over(term);
                 Ended::Over
@@ -221,10 +221,10 @@ impl Member {
         })
     }
 
-    async fn begin(&self, term: &Term, parts: Parts) -> Result<Owner, EngineError> {
-        let fence = store::Fence { lease: keeper::LEASE.to_owned(), epoch: term.epoch() };
+    async fn begin(&self, term: &Term, parts: Parts) -> Result<EngineActor, EngineError> {
+        let fence = store::Fence { lease: leader_lease::LEASE.to_owned(), epoch: term.epoch() };
         let parts = Arc::new(Parts { store: parts.store.fenced(fence), ..parts });
-        let mut owner = Owner::new(parts, self.me.clone(), self.lags.clone(), Some(term.clone()))?;
+        let mut owner = EngineActor::new(parts, self.me.clone(), self.lags.clone(), Some(term.clone()))?;
         crate::run::start(&mut owner).await?;
         Ok(owner)
     }
@@ -232,12 +232,12 @@ impl Member {
     fn over(&self, term: &Term) {
         term.end();
         // If it cannot hear now it looks by itself soon.
-        let _ = self.wishes.try_send(Wish::Ended);
+        let _ = self.wishes.try_send(LeaseRequest::Ended);
     }
 
     async fn leave(&self) {
         let (done, left) = oneshot::channel();
-        if self.wishes.send(Wish::Stop(done)).await.is_ok() {
+        if self.wishes.send(LeaseRequest::Stop(done)).await.is_ok() {
             let _ = left.await;
         }
     }

@@ -11,15 +11,15 @@ const FORGOTTEN_AFTER: u32 = 10;
 #[derive(Default)]
 pub struct Nodes {
     seen: Option<u64>,
-    said: FxHashMap<String, Heard>,
+    said: FxHashMap<String, NodeReport>,
 }
 
-struct Heard {
+struct NodeReport {
     health: NodeHealth,
     at: Instant,
 }
 
-impl Heard {
+impl NodeReport {
     fn lasts(&self) -> Duration {
         Duration::from_millis(u64::from(self.health.lasts_ms))
     }
@@ -41,7 +41,7 @@ impl Nodes {
                 continue;
             }
             if self.said.get(&key).is_none_or(|known| known.health.beat != health.beat) {
-                self.said.insert(key, Heard { health, at: now });
+                self.said.insert(key, NodeReport { health, at: now });
             }
         }
     }
@@ -72,7 +72,7 @@ impl Nodes {
 
     /// Keys of processes that are gone for good.
     pub fn forgotten(&self, now: Instant) -> Vec<String> {
-        let is_gone = |heard: &Heard| now.duration_since(heard.at) > heard.lasts() * FORGOTTEN_AFTER;
+        let is_gone = |heard: &NodeReport| now.duration_since(heard.at) > heard.lasts() * FORGOTTEN_AFTER;
         self.said.iter().filter(|(_, heard)| is_gone(heard)).map(|(key, _)| key.clone()).collect()
     }
 }

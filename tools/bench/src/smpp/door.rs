@@ -8,7 +8,7 @@ use doors::smpp::{Clients, Intake, Secret, SmppClient, SmppConfig, SmppDeps, Smp
 use engine::{EngineError, MessageView, Steered};
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use net::Cores;
-use records::{INTAKE, Message, MessageId, Mode, Party, Short, ShortText, Timestamp};
+use records::{INTAKE, Message, MessageClient, MessageId, Mode, Short, ShortText, Timestamp};
 use smpp::session::WINDOW_MAX;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ impl Intake for OnBus {
     fn cancel_all<'a>(
         &'a self,
         _: &'a str,
-        _: &'a Party,
+        _: &'a MessageClient,
         _: &'a str,
         _: &'a str,
         _: &'a str,

@@ -1,4 +1,4 @@
-//! The client as the house has it: the whole gateway of an SMS route, from segments on the bus to the carrier's answers on record.
+//! The client as the server has it: the whole gateway of an SMS route, from segments on the bus to the carrier's answers on record.
 
 use super::record::{Sums, Words, number_of};
 use super::sink::Totals;

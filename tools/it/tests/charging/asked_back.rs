@@ -41,7 +41,7 @@ pub(crate) fn ask_about(line: &mut CreditClient, command: u32, session_id: &str,
     answer
 }
 
-/// The same of the house of these stories.
+/// The same of the server of these stories.
 fn ask(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> Heard {
     let answer = ask_about(line, command, session_id, to);
     assert_eq!(answer.find(avp::ORIGIN_HOST).unwrap().utf8(), Ok(HOUSE));
@@ -275,7 +275,7 @@ async fn after_a_kill_a_session_goes_on_with_the_number_after_its_update_and_the
         assert_eq!((kind, number), (INITIAL, 0));
         assert_eq!(ask(&mut line, command::RE_AUTH, &session, HOUSE).code(), 2002);
         line.send(&cca(&asked, ocs.name, 2001));
-        // The update is under way, and the end waits for it, when the house is killed: it knows then what became of the message alone.
+        // The update is under way, and the end waits for it, when the server is killed: it knows then what became of the message alone.
         let update = asked_next(&mut line);
         assert_eq!(said(&update), (session.clone(), UPDATE, 1, false));
         town.until(&alert, "the carrier has it", LATER, |report| sent(report) == 1).await;

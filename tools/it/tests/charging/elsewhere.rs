@@ -295,7 +295,7 @@ async fn what_was_asked_before_a_crash_is_asked_again_with_the_same_words_and_th
     assert_eq!(units.u64(), Ok(1));
     assert_eq!(carrier.stats().accepted, 0, "nothing is sent before it is granted");
     line.send(&cca(&asked, ocs.name, 2001));
-    // The message is accepted: one is used. Nobody answers, and the house dies again.
+    // The message is accepted: one is used. Nobody answers, and the server dies again.
     let asked = asked_next(&mut line);
     assert_eq!(said(&asked), (session.clone(), TERMINATION, 1, false));
     let used = asked.within(&[avp::USED_SERVICE_UNIT, avp::CC_SERVICE_SPECIFIC_UNITS]).unwrap();

@@ -18,7 +18,7 @@ use std::io;
 use std::time::Duration;
 use tokio::task::block_in_place;
 
-/// Who charges: the house itself has the usual name.
+/// Who charges: the server itself has the usual name.
 const OCS: &str = "ocs.others.test";
 
 fn plan(servers: &str, more: &str) -> Plan {

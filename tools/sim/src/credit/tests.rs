@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 const ORIGIN: Origin<'static> = Origin { host: "client.test", realm: "test" };
 const ANN: [Subscription<'static>; 1] = [Subscription { kind: SubscriptionKind::E164, data: "46701740605" }];
 
-type Told = (Option<u32>, Option<u32>, Option<Units>, bool);
+type ClientEvent = (Option<u32>, Option<u32>, Option<Units>, bool);
 
 struct Client(TcpStream);
 
@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// Result-Code, and each service's: what it is, what it gets, and whether there is more.
-    async fn services(&mut self, request: &RequestToSend<'_>) -> (u32, Vec<Told>) {
+    async fn services(&mut self, request: &RequestToSend<'_>) -> (u32, Vec<ClientEvent>) {
         let heard = self.answer(request).await;
         let answer = Message::read(&heard).unwrap();
         diameter::check::check(&answer).unwrap();

@@ -17,7 +17,7 @@ const DEAREST: usize = 10;
 const SECONDS_FILE: &str = "story-seconds";
 
 /// A story that has ended.
-struct Told {
+struct ClientEvent {
     name: String,
     seconds: f64,
     cpu_seconds: f64,
@@ -30,7 +30,7 @@ pub struct Stories {
     groups: Vec<(&'static Group, Vec<String>)>,
     /// Below the target folder.
     folder: PathBuf,
-    told: Vec<Told>,
+    told: Vec<ClientEvent>,
 }
 
 impl Stories {
@@ -72,7 +72,8 @@ impl Stories {
         let failed: Vec<String> =
             ended.iter().filter(|ended| !ended.succeeded).map(|ended| ended.name.clone()).collect();
         held.retry(&failed, &self.folder, job)?;
-        let told = |it: Ended| Told { name: it.name, seconds: it.seconds, cpu_seconds: it.cpu_seconds };
+        let told =
+            |it: Ended| ClientEvent { name: it.name, seconds: it.seconds, cpu_seconds: it.cpu_seconds };
         self.told.extend(ended.into_iter().map(told));
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::charset;
 use super::params::Params;
 use super::platforms::PlatformSettings;
-use records::{Lane, Message, Party, Short, ShortAddress, ShortText, Tell, Timestamp};
+use records::{DlrRequest, Lane, Message, MessageClient, Short, ShortAddress, ShortText, Timestamp};
 use smpp::text::gsm7;
 use std::borrow::Cow;
 
@@ -65,7 +65,7 @@ pub(super) fn compose(
     let urgent = params.priority.is_some_and(|priority| priority >= URGENT_FROM);
     let message = Message {
         account: platform.account.clone(),
-        party: Party::Platform(platform.username.clone()),
+        party: MessageClient::Platform(platform.username.clone()),
         at: now,
         lane: if urgent { Lane::Urgent } else { Lane::Routine },
         mode: platform.mode,
@@ -284,8 +284,8 @@ fn service_type(params: &Params<'_>) -> Box<str> {
 /// Where a platform wants to hear nothing of the device, the route decides.
 fn registered_delivery(params: &Params<'_>) -> Option<u8> {
     let mask = params.dlr_mask.unwrap_or(0) as u8;
-    let buffered = mask & Tell::BUFFERED != 0;
-    let wanted = mask & (Tell::DELIVERED | Tell::FAILED) != 0 || buffered;
+    let buffered = mask & DlrRequest::BUFFERED != 0;
+    let wanted = mask & (DlrRequest::DELIVERED | DlrRequest::FAILED) != 0 || buffered;
     wanted.then_some(if buffered { RECEIPT | INTERMEDIATE } else { RECEIPT })
 }
 
@@ -294,16 +294,20 @@ fn tell(
     platform: &PlatformSettings,
     account: Cow<'_, str>,
     url: Cow<'_, str>,
-) -> Result<Tell, Answer> {
-    let all = Tell::DELIVERED | Tell::FAILED | Tell::BUFFERED | Tell::ACCEPTED | Tell::REFUSED;
+) -> Result<DlrRequest, Answer> {
+    let all = DlrRequest::DELIVERED
+        | DlrRequest::FAILED
+        | DlrRequest::BUFFERED
+        | DlrRequest::ACCEPTED
+        | DlrRequest::REFUSED;
     let mut mask = params.dlr_mask.unwrap_or(0) as u8 & all;
     // Who wants to hear of failures hears of refusals.
-    if mask & Tell::FAILED != 0 {
-        mask |= Tell::REFUSED;
+    if mask & DlrRequest::FAILED != 0 {
+        mask |= DlrRequest::REFUSED;
     }
     let url = if url.is_empty() { platform.dlr_url.as_deref().unwrap_or_default() } else { &url };
     if mask == 0 || url.is_empty() {
-        return Ok(Tell::default());
+        return Ok(DlrRequest::default());
     }
     let meta_data = words(&params.meta_data).unwrap_or_default();
     if meta_data.len() > META_DATA_OCTETS_MAX {
@@ -311,7 +315,7 @@ fn tell(
     }
     let values = [('D', meta_data), ('o', account), ('B', words(&params.binfo).unwrap_or_default())];
     let values = values.into_iter().filter(|(_, value)| !value.is_empty());
-    Ok(Tell {
+    Ok(DlrRequest {
         mask,
         url: Some(url.into()),
         values: values.map(|(letter, value)| (letter, value.into())).collect(),

@@ -153,7 +153,7 @@ impl House {
 }
 
 struct One;
-impl engine::Weigher for One {
+impl engine::UnitsEstimator for One {
     fn units(&self, _: &Route, _: &records::Body) -> u32 {
         1
     }

@@ -8,7 +8,9 @@ use bus::Topic;
 use bus::embedded::{Fsync, Options};
 use engine::{EngineError, MessageView, Steered};
 use futures_util::future::BoxFuture;
-use records::{Intake as Record, Message, MessageId, Mode, Party, Short, Timestamp, Told, told_topic};
+use records::{
+    ClientEvent, Intake as Record, Message, MessageClient, MessageId, Mode, Short, Timestamp, client_topic,
+};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -100,7 +102,7 @@ impl Intake for Memory {
     fn cancel_all<'a>(
         &'a self,
         _: &'a str,
-        party: &'a Party,
+        party: &'a MessageClient,
         service_type: &'a str,
         source: &'a str,
         to: &'a str,
@@ -190,17 +192,17 @@ impl House {
     }
 
     pub(super) fn told(&self, system_id: &str) -> Arc<dyn Topic> {
-        self.bus.topic(&told_topic(system_id)).unwrap()
+        self.bus.topic(&client_topic(system_id)).unwrap()
     }
 
     /// Tells a client something.
-    pub(super) async fn tell(&self, system_id: &str, told: &Told) {
+    pub(super) async fn tell(&self, system_id: &str, told: &ClientEvent) {
         self.told(system_id).append(&[&told.encode()]).await.unwrap();
     }
 
     /// Resolves once the client's topic is ticked off up to `index`.
     pub(super) async fn ticked_off(&self, system_id: &str, index: u64) {
-        let group = self.bus.group(&told_topic(system_id), "smpp").unwrap();
+        let group = self.bus.group(&client_topic(system_id), "smpp").unwrap();
         until(|| group.low_water() >= index).await;
     }
 

@@ -10,7 +10,7 @@ use ::smpp::pdu::{
 use ::smpp::session::Config;
 use ::smpp::text::Charset;
 use ::smpp::{Status, Tag, TlvBuf};
-use records::{Lane, Message, Mode, Party, ShortAddress, ShortText, Tell};
+use records::{DlrRequest, Lane, Message, MessageClient, Mode, ShortAddress, ShortText};
 use std::sync::atomic::Ordering;
 
 fn only(house: &House) -> Message {
@@ -39,7 +39,7 @@ async fn a_message_is_accepted_with_its_id_and_kept_as_it_was_given() {
     let (status, id, _) = esme.ask(&submit).await;
     assert_eq!((status, id.as_str()), (Status::ROK, "0000000000000000"));
     let kept = only(&house);
-    assert_eq!(kept.party, Party::Smpp("client-a".into()));
+    assert_eq!(kept.party, MessageClient::Smpp("client-a".into()));
     assert_eq!((kept.account.as_str(), kept.at, kept.mode), ("account-a", AT, Mode::Live));
     assert_eq!((kept.to.as_str(), kept.lane), ("+46701234567", Lane::Routine));
     assert_eq!((kept.not_before, kept.expires), (None, AT.plus_s(3_600)));
@@ -52,7 +52,10 @@ async fn a_message_is_accepted_with_its_id_and_kept_as_it_was_given() {
     assert_eq!((short.priority_flag, short.replace_if_present), (Some(1), true));
     assert_eq!(short.registered_delivery, Some(0x11));
     assert_eq!(&*short.tlvs, tlvs.as_tlvs().as_bytes());
-    assert_eq!(kept.tell.mask, Tell::DELIVERED | Tell::FAILED | Tell::REFUSED | Tell::BUFFERED);
+    assert_eq!(
+        kept.tell.mask,
+        DlrRequest::DELIVERED | DlrRequest::FAILED | DlrRequest::REFUSED | DlrRequest::BUFFERED
+    );
     assert_eq!(kept.tell.values, [('u', "513".into())]);
     assert_eq!(esme.ask(&message()).await.1, "0000000000000001");
 }

@@ -7,14 +7,16 @@ use ::smpp::Status;
 use ::smpp::pdu::{BindMode, Version, esm_class};
 use ::smpp::session::Config;
 use ::smpp::text::Charset;
-use records::{Fate, FateState, MessageId, PartyInbound, ShortAddress, Tell, Timestamp, Told};
+use records::{
+    ClientEvent, ClientInbound, DlrRequest, DlrState, MessageId, MessageStatus, ShortAddress, Timestamp,
+};
 use std::time::{Duration, Instant};
 
-fn fate(id: u64) -> Told {
-    Told::Fate(Box::new(Fate {
+fn fate(id: u64) -> ClientEvent {
+    ClientEvent::Status(Box::new(MessageStatus {
         id: MessageId(id),
-        event: Tell::DELIVERED,
-        state: FateState::Delivered,
+        event: DlrRequest::DELIVERED,
+        state: DlrState::Delivered,
         source: ShortAddress { ton_npi: Some((5, 0)), addr: "Town".into() },
         to: "+46701234567".into(),
         dest: Some((1, 1)),
@@ -24,12 +26,12 @@ fn fate(id: u64) -> Told {
         beginning: "Close your windows.".into(),
         submitted: AT,
         at: AT,
-        tell: Tell::default(),
+        tell: DlrRequest::default(),
     }))
 }
 
-fn said(text: &str) -> Told {
-    Told::Inbound(Box::new(PartyInbound {
+fn said(text: &str) -> ClientEvent {
+    ClientEvent::Inbound(Box::new(ClientInbound {
         from: "+46701234567".into(),
         to: "71456".into(),
         route: "carrier".into(),
@@ -244,7 +246,7 @@ async fn a_long_message_is_ticked_off_when_all_its_parts_are_taken() {
     let config = Config { version: Version::V3_3, ..Config::default() };
     let mut esme = house.bound_as(BindMode::Receiver, "client-a", config).await;
     let mut text = Vec::new();
-    let group = house.bus.group(&records::told_topic("client-a"), "smpp").unwrap();
+    let group = house.bus.group(&records::client_topic("client-a"), "smpp").unwrap();
     for part in 1..=5 {
         let delivered = esme.delivered().await;
         assert_eq!(delivered.esm_class, esm_class::UDHI);
@@ -260,9 +262,9 @@ async fn a_long_message_is_ticked_off_when_all_its_parts_are_taken() {
 #[tokio::test]
 async fn what_is_too_old_or_unreadable_is_dropped_and_holds_up_nothing() {
     let house = House::new().await;
-    let Told::Inbound(mut old) = said("old") else { panic!() };
+    let ClientEvent::Inbound(mut old) = said("old") else { panic!() };
     old.at = Timestamp(AT.0 - 8 * 86_400 * 1_000_000);
-    house.tell("client-a", &Told::Inbound(old)).await;
+    house.tell("client-a", &ClientEvent::Inbound(old)).await;
     house.told("client-a").append(&[b"\x01no record of ours"]).await.unwrap();
     house.tell("client-a", &said("new")).await;
     let mut esme = house.bound(BindMode::Receiver).await;

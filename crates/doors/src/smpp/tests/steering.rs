@@ -6,10 +6,12 @@ use ::smpp::Status;
 use ::smpp::pdu::{Address, BindMode, Body, CancelSm, Command, QuerySm, QuerySmResp, ReplaceSm, Version};
 use ::smpp::session::Config;
 use engine::MessageView;
-use records::{FateState, INTAKE, MessageId, Party, RosterMessage, Short, ShortAddress, ShortText, Tell};
+use records::{
+    DlrRequest, DlrState, INTAKE, MessageClient, MessageId, RosterMessage, Short, ShortAddress, ShortText,
+};
 
 /// Of `Town`, in UCS-2.
-fn view(id: u64, state: FateState, is_final: bool) -> MessageView {
+fn view(id: u64, state: DlrState, is_final: bool) -> MessageView {
     let short = Short {
         source: ShortAddress { ton_npi: Some((5, 0)), addr: "Town".into() },
         text: ShortText::Octets { data_coding: 8, octets: [0, 65][..].into() },
@@ -17,11 +19,11 @@ fn view(id: u64, state: FateState, is_final: bool) -> MessageView {
     };
     let message = RosterMessage {
         id: MessageId(id),
-        party: Party::Smpp("client-a".into()),
+        party: MessageClient::Smpp("client-a".into()),
         at: AT,
         short,
         route: None,
-        tell: Tell::default(),
+        tell: DlrRequest::default(),
     };
     MessageView { state, is_final, at: Some(AT), error: 11, message, to: "+46701234567".into() }
 }
@@ -30,9 +32,9 @@ async fn house() -> House {
     let house = House::new().await;
     let mut views = house.memory.views.lock().unwrap();
     for id in 1..=2 {
-        views.insert(id, view(id, FateState::Enroute, false));
+        views.insert(id, view(id, DlrState::Enroute, false));
     }
-    views.insert(3, view(3, FateState::Undeliverable, true));
+    views.insert(3, view(3, DlrState::Undeliverable, true));
     drop(views);
     house
 }

@@ -7,13 +7,13 @@ use ::smpp::Status;
 use ::smpp::pdu::{Bind, Body, CancelSm, Command, QuerySm, QuerySmResp, ReplaceSm, SubmitSm};
 use ::smpp::session::Config;
 use bus::embedded::{Fsync, Options};
-use engine::{Engine, Parts, PartySettings, Weigher};
-use records::{Mode, Party, Route};
+use engine::{ClientSettings, Engine, Parts, UnitsEstimator};
+use records::{MessageClient, Mode, Route};
 
 /// Everything is one part.
 struct Plain;
 
-impl Weigher for Plain {
+impl UnitsEstimator for Plain {
     fn units(&self, _: &Route, _: &records::Body) -> u32 {
         1
     }
@@ -44,8 +44,8 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
         .unwrap();
     let options = store::sqlite::Options::default();
     let store = store::sqlite::open(&dir.path().join("campanile.db"), &options).unwrap();
-    let party = PartySettings {
-        party: Party::Smpp("client-a".into()),
+    let party = ClientSettings {
+        party: MessageClient::Smpp("client-a".into()),
         account: "account-a".into(),
         mode: Mode::Live,
         numbers: Vec::new(),

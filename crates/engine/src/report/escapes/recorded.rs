@@ -2,7 +2,7 @@
 //! gives the reasons.
 
 use super::{Values, expand};
-use records::{Tell, Timestamp};
+use records::{DlrRequest, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn reports_are_told_as_kannel_tells_them() {
         for target in case["targets"].as_array().unwrap() {
             let Some(event) = event(target.as_str().unwrap()) else { continue };
             told += 1;
-            let carrier_id = if event == Tell::REFUSED { "" } else { "CARRIER-ID" };
+            let carrier_id = if event == DlrRequest::REFUSED { "" } else { "CARRIER-ID" };
             let values = Values {
                 text: network_words(case, event).into_bytes().into(),
                 person: case["to"].as_str().unwrap_or("+46701234567"),
@@ -98,12 +98,12 @@ fn event(target: &str) -> Option<u8> {
 
 /// As the gateway and the engine have them on record.
 fn network_words(case: &Value, event: u8) -> String {
-    if event == Tell::REFUSED {
+    if event == DlrRequest::REFUSED {
         let is_no_route = case["to"].is_string();
         return if is_no_route { "no SMSC" } else { "smpp:0000000B Invalid Destination Address" }.to_owned();
     }
     let receipts = case["receipts"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let place = if event == Tell::BUFFERED { 0 } else { receipts.len().saturating_sub(1) };
+    let place = if event == DlrRequest::BUFFERED { 0 } else { receipts.len().saturating_sub(1) };
     let Some(receipt) = receipts.get(place) else { return String::new() };
     match (receipt["stat"].as_str().unwrap(), receipt["err"].as_str().unwrap()) {
         (stat, "000") => stat.to_owned(),

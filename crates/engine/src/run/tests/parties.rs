@@ -1,14 +1,16 @@
 //! What people say to platforms, keywords, and opt-outs.
 
-use super::ground::{Ground, over_both};
-use super::house::{House, PATIENCE, START, accepted};
+use super::backend::{TestBackend, over_both};
 use super::messages::{PARTY, accept, message, told, until};
-use crate::api::{Keyword, KeywordAction, Keywords, PartySettings};
-use records::{Account, FateState, Inbound, Message, Mode, Notice, Outcome, Party, Told, encode_outcomes};
+use super::test_engine::{PATIENCE, START, TestEngine, accepted};
+use crate::api::{Keyword, KeywordAction, Keywords, MessageClientSettings};
+use records::{
+    Account, ClientEvent, DlrState, Inbound, Message, MessageClient, Mode, Notice, Outcome, encode_outcomes,
+};
 use std::time::Duration;
 
-fn party(party: Party, numbers: &[&str]) -> PartySettings {
-    PartySettings {
+fn party(party: MessageClient, numbers: &[&str]) -> MessageClientSettings {
+    MessageClientSettings {
         party,
         account: Account::DEFAULT.into(),
         mode: Mode::Live,
@@ -38,7 +40,7 @@ fn keywords() -> Keywords {
     }
 }
 
-async fn says(house: &House, from: &str, to: &str, text: &str) {
+async fn says(engine_under_test: &TestEngine, from: &str, to: &str, text: &str) {
     let inbound = Inbound {
         channel: channels::SMS,
         route: "sms".into(),
@@ -47,51 +49,54 @@ async fn says(house: &House, from: &str, to: &str, text: &str) {
         text: text.into(),
         octets: None,
         of: None,
-        at: house.now(),
+        at: engine_under_test.now(),
     };
-    let topic = house.bus.topic(records::OUTCOMES).unwrap();
+    let topic = engine_under_test.bus.topic(records::OUTCOMES).unwrap();
     topic.append(&[&encode_outcomes(&[Outcome::Inbound(inbound)])]).await.unwrap();
 }
 
 /// Waits for the `n`-th record of a topic.
-async fn record(house: &House, topic: &str, n: u64) -> Vec<u8> {
-    let topic = house.bus.topic(topic).unwrap();
+async fn record(engine_under_test: &TestEngine, topic: &str, n: u64) -> Vec<u8> {
+    let topic = engine_under_test.bus.topic(topic).unwrap();
     tokio::time::timeout(PATIENCE, topic.readable(n)).await.unwrap();
     topic.fetch(n, 1, 1 << 20).await.unwrap().pop().unwrap().octets.to_vec()
 }
 
-async fn what_people_say_goes_to_who_hears_that_number_most_exactly(ground: Ground) {
-    let house = ground.house().await;
+async fn what_people_say_goes_to_who_hears_that_number_most_exactly(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
     let parties = vec![
-        party(Party::Smpp("any".into()), &[]),
-        party(Party::Smpp("range".into()), &["717"]),
-        party(Party::Platform("exact".into()), &["+71700"]),
-        party(Party::Smpp(PARTY.into()), &[]),
+        party(MessageClient::Smpp("any".into()), &[]),
+        party(MessageClient::Smpp("range".into()), &["717"]),
+        party(MessageClient::Platform("exact".into()), &["+71700"]),
+        party(MessageClient::Smpp(PARTY.into()), &[]),
     ];
-    house.engine.change_parties(parties, Keywords::default()).await.unwrap();
-    let _carrier = house.carrier(accepted);
-    says(&house, "+461", "71700", "Hello  there å").await;
-    let notice = Notice::decode(&record(&house, records::NOTICES, 0).await).unwrap();
+    engine_under_test.engine.change_parties(parties, Keywords::default()).await.unwrap();
+    let _carrier = engine_under_test.carrier(accepted);
+    says(&engine_under_test, "+461", "71700", "Hello  there å").await;
+    let notice = Notice::decode(&record(&engine_under_test, records::NOTICES, 0).await).unwrap();
     assert_eq!(
         notice.url,
         "http://platform/mo?from=%2B461&to=71700&text=Hello+there+%C3%A5&word=Hello&id=in-0-1"
     );
-    says(&house, "+461", "71755", "to the range").await;
-    says(&house, "+461", "5", "to any").await;
+    says(&engine_under_test, "+461", "71755", "to the range").await;
+    says(&engine_under_test, "+461", "5", "to any").await;
     // Who sent to that person last goes before the first.
-    let ids = accept(&house, &[message("+461")]).await;
-    until(&house, ids[0], FateState::Accepted).await;
-    says(&house, "+461", "5", "an answer").await;
-    let heard = |told: Told| match told {
-        Told::Inbound(inbound) => inbound.text,
-        Told::Fate(_) => panic!("no fate was asked for"),
+    let ids = accept(&engine_under_test, &[message("+461")]).await;
+    until(&engine_under_test, ids[0], DlrState::Accepted).await;
+    says(&engine_under_test, "+461", "5", "an answer").await;
+    let heard = |told: ClientEvent| match told {
+        ClientEvent::Inbound(inbound) => inbound.text,
+        ClientEvent::Status(_) => panic!("no fate was asked for"),
     };
     for (party, text, n) in [("range", "to the range", 0), ("any", "to any", 0)] {
-        let octets = record(&house, &records::told_topic(party), n).await;
-        assert_eq!(heard(Told::decode(&octets).unwrap()), text);
+        let octets = record(&engine_under_test, &records::client_topic(party), n).await;
+        assert_eq!(heard(ClientEvent::decode(&octets).unwrap()), text);
     }
     loop {
-        let inbound = told(&house, PARTY).await.into_iter().find(|told| matches!(told, Told::Inbound(_)));
+        let inbound = told(&engine_under_test, PARTY)
+            .await
+            .into_iter()
+            .find(|told| matches!(told, ClientEvent::Inbound(_)));
         if let Some(inbound) = inbound {
             assert_eq!(heard(inbound), "an answer");
             break;
@@ -100,60 +105,65 @@ async fn what_people_say_goes_to_who_hears_that_number_most_exactly(ground: Grou
     }
 }
 
-async fn stop_is_confirmed_once_and_honoured_until_start(ground: Ground) {
-    let house = ground.house().await;
-    let parties = vec![party(Party::Smpp(PARTY.into()), &[])];
-    house.engine.change_parties(parties, keywords()).await.unwrap();
-    let carrier = house.carrier(accepted);
-    let first = accept(&house, &[message("+461")]).await;
-    until(&house, first[0], FateState::Accepted).await;
-    house.pass_s(1);
-    says(&house, "+461", "71700", " Stopp! ").await;
-    says(&house, "+461", "71700", "STOPP").await;
+async fn stop_is_confirmed_once_and_honoured_until_start(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
+    let parties = vec![party(MessageClient::Smpp(PARTY.into()), &[])];
+    engine_under_test.engine.change_parties(parties, keywords()).await.unwrap();
+    let carrier = engine_under_test.carrier(accepted);
+    let first = accept(&engine_under_test, &[message("+461")]).await;
+    until(&engine_under_test, first[0], DlrState::Accepted).await;
+    engine_under_test.pass_s(1);
+    says(&engine_under_test, "+461", "71700", " Stopp! ").await;
+    says(&engine_under_test, "+461", "71700", "STOPP").await;
     // The confirmation is a message of our own, in the class of urgent ones.
-    let confirmation = until(&house, records::MessageId(1), FateState::Accepted).await;
-    assert_eq!((confirmation.message.party, confirmation.to.as_str()), (Party::House, "+461"));
-    house.pass_s(1);
-    let later = |to: &str| Message { at: house.now(), ..message(to) };
-    let ids = accept(&house, &[later("+461"), later("+462")]).await;
-    until(&house, ids[0], FateState::Rejected).await;
-    until(&house, ids[1], FateState::Accepted).await;
-    house.pass_s(1);
-    says(&house, "+461", "71700", "start").await;
-    until(&house, records::MessageId(ids[1].0 + 1), FateState::Accepted).await;
-    house.pass_s(1);
-    let again = accept(&house, &[Message { at: house.now(), ..message("+461") }]).await;
-    until(&house, again[0], FateState::Accepted).await;
+    let confirmation = until(&engine_under_test, records::MessageId(1), DlrState::Accepted).await;
+    assert_eq!((confirmation.message.party, confirmation.to.as_str()), (MessageClient::House, "+461"));
+    engine_under_test.pass_s(1);
+    let later = |to: &str| Message { at: engine_under_test.now(), ..message(to) };
+    let ids = accept(&engine_under_test, &[later("+461"), later("+462")]).await;
+    until(&engine_under_test, ids[0], DlrState::Rejected).await;
+    until(&engine_under_test, ids[1], DlrState::Accepted).await;
+    engine_under_test.pass_s(1);
+    says(&engine_under_test, "+461", "71700", "start").await;
+    until(&engine_under_test, records::MessageId(ids[1].0 + 1), DlrState::Accepted).await;
+    engine_under_test.pass_s(1);
+    let again =
+        accept(&engine_under_test, &[Message { at: engine_under_test.now(), ..message("+461") }]).await;
+    until(&engine_under_test, again[0], DlrState::Accepted).await;
     let said: Vec<String> = carrier.sent.lock().unwrap().iter().map(|(_, text)| text.clone()).collect();
     let text = |text: &str| format!("Text {{ text: {text:?}, class: None }}");
     let expected = ["to +461", "Du får inga fler meddelanden", "to +462", "Welcome back", "to +461"];
     assert_eq!(said, expected.map(text));
-    assert!(house.store.opt_outs(Account::DEFAULT).await.unwrap().is_empty());
+    assert!(engine_under_test.store.opt_outs(Account::DEFAULT).await.unwrap().is_empty());
 }
 
-async fn a_stop_to_one_number_holds_for_that_number_alone(ground: Ground) {
-    let house = ground.house().await;
-    house.engine.change_parties(vec![party(Party::Smpp(PARTY.into()), &[])], keywords()).await.unwrap();
-    let _carrier = house.carrier(accepted);
-    says(&house, "+461", "+72000", "stop").await;
-    until(&house, records::MessageId(0), FateState::Accepted).await;
-    house.pass_s(1);
+async fn a_stop_to_one_number_holds_for_that_number_alone(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
+    engine_under_test
+        .engine
+        .change_parties(vec![party(MessageClient::Smpp(PARTY.into()), &[])], keywords())
+        .await
+        .unwrap();
+    let _carrier = engine_under_test.carrier(accepted);
+    says(&engine_under_test, "+461", "+72000", "stop").await;
+    until(&engine_under_test, records::MessageId(0), DlrState::Accepted).await;
+    engine_under_test.pass_s(1);
     let from = |sender: &str| {
-        let mut message = Message { at: house.now(), ..message("+461") };
+        let mut message = Message { at: engine_under_test.now(), ..message("+461") };
         message.short.source.addr = sender.into();
         message
     };
-    let ids = accept(&house, &[from("72000"), from("71700")]).await;
-    until(&house, ids[0], FateState::Rejected).await;
-    until(&house, ids[1], FateState::Accepted).await;
+    let ids = accept(&engine_under_test, &[from("72000"), from("71700")]).await;
+    until(&engine_under_test, ids[0], DlrState::Rejected).await;
+    until(&engine_under_test, ids[1], DlrState::Accepted).await;
     // Alerts have no sender of their own to compare: they still reach the person.
-    assert!(house.store.opt_outs(Account::DEFAULT).await.unwrap().is_empty());
+    assert!(engine_under_test.store.opt_outs(Account::DEFAULT).await.unwrap().is_empty());
     assert_eq!(
-        house.store.all_opt_outs(Account::DEFAULT).await.unwrap()[0].sender.as_deref(),
+        engine_under_test.store.all_opt_outs(Account::DEFAULT).await.unwrap()[0].sender.as_deref(),
         Some("+72000")
     );
-    says(&house, "+461", "71700", "HELP").await;
-    let help = until(&house, records::MessageId(ids[1].0 + 1), FateState::Accepted).await;
+    says(&engine_under_test, "+461", "71700", "HELP").await;
+    let help = until(&engine_under_test, records::MessageId(ids[1].0 + 1), DlrState::Accepted).await;
     assert_eq!(help.message.at, START.plus_s(1));
 }
 

@@ -1,83 +1,87 @@
 //! Kills: what a start makes of messages, whatever was done and not yet in SQL.
 
-use super::ground::{Ground, over_both};
-use super::house::{House, PATIENCE, START, accepted, not_tried, receipt, refused, unknown};
-use super::messages::{accept, fates, message, until, until_told, view};
+use super::backend::{TestBackend, over_both};
+use super::messages::{accept, message, status_events, until, until_told, view};
+use super::test_engine::{PATIENCE, START, TestEngine, accepted, not_tried, receipt, refused, unknown};
 use crate::messages::Steered;
 use records::{
-    Account, Entry, FateState, Lane, Message, MessageId, NotTried, Outcome, ReceiptState, Segment, Short,
-    ShortText, Tell,
+    Account, DlrRequest, DlrState, Entry, Lane, Message, MessageId, NotTried, Outcome, ReceiptState, Segment,
+    Short, ShortText,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-async fn messages_are_sent_once_and_stay_where_they_were_over_kills(ground: Ground) {
+async fn messages_are_sent_once_and_stay_where_they_were_over_kills(ground: TestBackend) {
     let messages: Vec<Message> = (0..700).map(|i| message(&format!("+4670{i:04}"))).collect();
     // In segments that nobody took, and in no fold.
-    let house = ground.house().await;
-    let ids = accept(&house, &messages).await;
-    until(&house, ids[699], FateState::Enroute).await;
-    let ground = ground.killed(house).await;
-    let house = ground.house_at(START.plus_s(60)).await;
-    let carrier = house.carrier(accepted);
+    let engine_under_test = ground.engine_under_test().await;
+    let ids = accept(&engine_under_test, &messages).await;
+    until(&engine_under_test, ids[699], DlrState::Enroute).await;
+    let ground = ground.killed(engine_under_test).await;
+    let engine_under_test = ground.house_at(START.plus_s(60)).await;
+    let carrier = engine_under_test.carrier(accepted);
     for id in &ids {
-        let view = until(&house, *id, FateState::Accepted).await;
+        let view = until(&engine_under_test, *id, DlrState::Accepted).await;
         assert_eq!(view.to, messages[(id.0 - ids[0].0) as usize].to);
     }
     assert_eq!(carrier.addresses().len(), 700, "each once");
-    until_told(&house, 700).await;
+    until_told(&engine_under_test, 700).await;
     drop(carrier);
     // A gateway would read in the outcomes what it has written; this one knows by what it has acknowledged.
     let topic = records::segment_topic("sms", Lane::Routine);
-    house.bus.group(&topic, crate::run::GATEWAYS).unwrap().flush().await.unwrap();
+    engine_under_test.bus.group(&topic, crate::run::GATEWAYS).unwrap().flush().await.unwrap();
     // What was sent before is not sent again, and goes on behind.
-    let ground = ground.killed(house).await;
+    let ground = ground.killed(engine_under_test).await;
     let third = ground.house_at(START.plus_s(60)).await;
     let carrier = third.carrier(accepted);
     let more = accept(&third, &[message("+471")]).await;
-    until(&third, more[0], FateState::Accepted).await;
+    until(&third, more[0], DlrState::Accepted).await;
     assert_eq!(carrier.addresses(), ["+471"]);
     // Nor is it told again: the last run had said it.
     assert_eq!(until_told(&third, 701).await.len(), 701);
     for id in &ids {
-        assert_eq!(view(&third, *id).await.unwrap().state, FateState::Accepted);
+        assert_eq!(view(&third, *id).await.unwrap().state, DlrState::Accepted);
     }
     assert_eq!(third.store.unfinished_alerts().await.unwrap().len(), 1);
 }
 
-async fn a_message_of_long_ago_is_still_known(ground: Ground) {
-    let house = ground.house().await;
-    let _carrier = house.carrier(|segment, entry| match entry.address.as_str() {
+async fn a_message_of_long_ago_is_still_known(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
+    let _carrier = engine_under_test.carrier(|segment, entry| match entry.address.as_str() {
         "+4670599" => refused(segment, entry, true),
         _ => accepted(segment, entry),
     });
     let old: Vec<Message> = (0..600).map(|i| message(&format!("+4670{i:03}"))).collect();
-    let ids = accept(&house, &old).await;
-    until(&house, ids[598], FateState::Accepted).await;
-    until(&house, ids[599], FateState::Rejected).await;
+    let ids = accept(&engine_under_test, &old).await;
+    until(&engine_under_test, ids[598], DlrState::Accepted).await;
+    until(&engine_under_test, ids[599], DlrState::Rejected).await;
     // A day later the alert is over, and some time after that it leaves memory.
-    house.pass_s(86_401);
+    engine_under_test.pass_s(86_401);
     let begun = std::time::Instant::now();
-    while !house.store.unfinished_alerts().await.unwrap().is_empty() {
+    while !engine_under_test.store.unfinished_alerts().await.unwrap().is_empty() {
         assert!(begun.elapsed() < PATIENCE);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    house.pass_s(700);
-    while house.engine.health().await.unwrap().deliveries > 0 {
+    engine_under_test.pass_s(700);
+    while engine_under_test.engine.health().await.unwrap().deliveries > 0 {
         assert!(begun.elapsed() < PATIENCE);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    for (place, state) in [(0, FateState::Accepted), (512, FateState::Accepted), (599, FateState::Rejected)] {
-        let view = view(&house, ids[place]).await.unwrap();
+    for (place, state) in [(0, DlrState::Accepted), (512, DlrState::Accepted), (599, DlrState::Rejected)] {
+        let view = view(&engine_under_test, ids[place]).await.unwrap();
         assert_eq!((view.state, view.to), (state, old[place].to.clone()));
     }
-    assert!(view(&house, MessageId(600)).await.is_none());
-    let messages = house.engine.messages();
+    assert!(view(&engine_under_test, MessageId(600)).await.is_none());
+    let messages = engine_under_test.engine.messages();
     assert_eq!(messages.cancel(Account::DEFAULT, ids[3]).await.unwrap(), Steered::TooLate);
-    let late = Message { at: house.now(), expires: house.now().plus_s(60), ..message("+471") };
-    let more = accept(&house, &[late]).await;
-    until(&house, more[0], FateState::Accepted).await;
-    assert_eq!(house.store.unfinished_alerts().await.unwrap().len(), 1);
+    let late = Message {
+        at: engine_under_test.now(),
+        expires: engine_under_test.now().plus_s(60),
+        ..message("+471")
+    };
+    let more = accept(&engine_under_test, &[late]).await;
+    until(&engine_under_test, more[0], DlrState::Accepted).await;
+    assert_eq!(engine_under_test.store.unfinished_alerts().await.unwrap().len(), 1);
 }
 
 /// SplitMix64: the same numbers from the same seed.
@@ -109,13 +113,13 @@ fn by_address(segment: &Segment, entry: &Entry) -> Vec<Outcome> {
 }
 
 /// What a message that was not taken back ends as.
-fn expected(to: &str) -> FateState {
+fn expected(to: &str) -> DlrState {
     match to.bytes().last().unwrap_or(b'0') {
-        b'0' => FateState::Rejected,
-        b'3' => FateState::Unknown,
-        b'4' => FateState::Undeliverable,
-        b'5' => FateState::Delivered,
-        _ => FateState::Accepted,
+        b'0' => DlrState::Rejected,
+        b'3' => DlrState::Unknown,
+        b'4' => DlrState::Undeliverable,
+        b'5' => DlrState::Delivered,
+        _ => DlrState::Accepted,
     }
 }
 
@@ -129,15 +133,15 @@ struct Done {
 
 /// Waits until nothing more is written: copying takes a while, and a copy in which effects are older than their causes is no kill. As time
 /// stands still no fold begins, so SQL is as far behind as it happened to be.
-async fn settle(house: &House) {
+async fn settle(engine_under_test: &TestEngine) {
     let mut same = 0;
     let mut before = Vec::new();
     while same < 5 {
-        house.engine.health().await.unwrap();
-        let topics = house.bus.topics("").unwrap();
+        engine_under_test.engine.health().await.unwrap();
+        let topics = engine_under_test.bus.topics("").unwrap();
         let mut heads = Vec::new();
         for name in topics {
-            heads.push(house.bus.topic(&name).unwrap().latest().await.unwrap());
+            heads.push(engine_under_test.bus.topic(&name).unwrap().latest().await.unwrap());
         }
         same = if heads == before { same + 1 } else { 0 };
         before = heads;
@@ -145,21 +149,22 @@ async fn settle(house: &House) {
     }
 }
 
-async fn act(house: &House, dice: &mut Dice, done: &mut Done, serial: &mut u64) {
+async fn act(engine_under_test: &TestEngine, dice: &mut Dice, done: &mut Done, serial: &mut u64) {
     let own = Account::DEFAULT;
     for _ in 0..6 + dice.roll(6) {
         let known: Vec<MessageId> = done.messages.keys().copied().collect();
         let some = known.get(dice.roll(known.len().max(1) as u64) as usize).copied();
         match (dice.roll(8), some) {
             (0, Some(id)) => {
-                if house.engine.messages().cancel(own, id).await.unwrap() == Steered::Done {
+                if engine_under_test.engine.messages().cancel(own, id).await.unwrap() == Steered::Done {
                     done.cancelled.push(id);
                 }
             }
             (1, Some(id)) => {
                 let text = ShortText::Text { text: "replaced".into(), class: None };
                 let short = Short { text, ..done.messages[&id].short.clone() };
-                let replaced = house.engine.messages().replace(own, id, short, None, None).await.unwrap();
+                let replaced =
+                    engine_under_test.engine.messages().replace(own, id, short, None, None).await.unwrap();
                 if replaced == Steered::Done {
                     done.replaced.push(id);
                 }
@@ -174,7 +179,7 @@ async fn act(house: &House, dice: &mut Dice, done: &mut Done, serial: &mut u64) 
                         Message { lane, not_before, ..message(&format!("+46{serial:06}")) }
                     })
                     .collect();
-                let ids = accept(house, &batch).await;
+                let ids = accept(engine_under_test, &batch).await;
                 done.messages.extend(ids.into_iter().zip(batch));
             }
         }
@@ -183,59 +188,60 @@ async fn act(house: &House, dice: &mut Dice, done: &mut Done, serial: &mut u64) 
         }
         if dice.roll(4) == 0 {
             // Another fold may begin.
-            house.pass_s(1);
+            engine_under_test.pass_s(1);
         }
     }
 }
 
-async fn whatever_is_done_and_killed_every_message_ends_in_its_one_state(ground: Ground) {
+async fn whatever_is_done_and_killed_every_message_ends_in_its_one_state(ground: TestBackend) {
     for seed in cases::seeds(ground.seeds()) {
         let dice = &mut Dice(seed);
         let mut ground = ground.another().await;
         let (mut done, mut serial) = (Done::default(), 0);
         for life in 0..4 {
-            let house = ground.house_at(START.plus_s(life * 100)).await;
-            let carrier = house.carrier(by_address);
-            act(&house, dice, &mut done, &mut serial).await;
+            let engine_under_test = ground.house_at(START.plus_s(life * 100)).await;
+            let carrier = engine_under_test.carrier(by_address);
+            act(&engine_under_test, dice, &mut done, &mut serial).await;
             drop(carrier);
-            settle(&house).await;
-            ground = ground.killed(house).await;
+            settle(&engine_under_test).await;
+            ground = ground.killed(engine_under_test).await;
         }
         check(&ground, &done, seed).await;
     }
 }
 
-async fn check(ground: &Ground, done: &Done, seed: u64) {
-    let house = ground.house_at(START.plus_s(2_000)).await;
-    let carrier = house.carrier(by_address);
-    house.pass_s(40);
+async fn check(ground: &TestBackend, done: &Done, seed: u64) {
+    let engine_under_test = ground.house_at(START.plus_s(2_000)).await;
+    let carrier = engine_under_test.carrier(by_address);
+    engine_under_test.pass_s(40);
     for (id, message) in &done.messages {
         // A retry comes due when time passes.
-        let wanted = if done.cancelled.contains(id) { FateState::Deleted } else { expected(&message.to) };
+        let wanted = if done.cancelled.contains(id) { DlrState::Deleted } else { expected(&message.to) };
         let begun = std::time::Instant::now();
         loop {
-            let view = view(&house, *id).await.unwrap_or_else(|| panic!("seed {seed}: {id:?} is lost"));
+            let view =
+                view(&engine_under_test, *id).await.unwrap_or_else(|| panic!("seed {seed}: {id:?} is lost"));
             assert_eq!((view.message.id, &view.to), (*id, &message.to), "seed {seed}");
-            if view.state == wanted || (view.state == FateState::Unknown && !done.cancelled.contains(id)) {
+            if view.state == wanted || (view.state == DlrState::Unknown && !done.cancelled.contains(id)) {
                 break;
             }
             assert!(begun.elapsed() < PATIENCE, "seed {seed}: {id:?} {message:?} is {:?}", view.state);
-            house.pass_s(1);
+            engine_under_test.pass_s(1);
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-    // Whatever was killed between, every party has heard the end of every message.
+    // Whatever was killed between, every client has heard the end of every message.
     for (id, message) in &done.messages {
-        let state = view(&house, *id).await.unwrap().state;
+        let state = view(&engine_under_test, *id).await.unwrap().state;
         let event = match state {
-            FateState::Delivered => Tell::DELIVERED,
-            FateState::Undeliverable | FateState::Deleted => Tell::FAILED,
-            FateState::Rejected => Tell::REFUSED,
-            FateState::Accepted => Tell::ACCEPTED,
+            DlrState::Delivered => DlrRequest::DELIVERED,
+            DlrState::Undeliverable | DlrState::Deleted => DlrRequest::FAILED,
+            DlrState::Rejected => DlrRequest::REFUSED,
+            DlrState::Accepted => DlrRequest::ACCEPTED,
             _ => continue,
         };
         let begun = std::time::Instant::now();
-        while !fates(&house).await.contains(&(*id, event)) {
+        while !status_events(&engine_under_test).await.contains(&(*id, event)) {
             assert!(begun.elapsed() < PATIENCE, "seed {seed}: {message:?} is {state:?}: not told");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -252,28 +258,28 @@ async fn check(ground: &Ground, done: &Done, seed: u64) {
     }
 }
 
-async fn a_full_standing_alert_is_followed_by_another_and_each_message_stays_in_its_own(ground: Ground) {
+async fn a_full_standing_alert_is_followed_by_another_and_each_message_stays_in_its_own(ground: TestBackend) {
     const FULL: u64 = 65_536;
-    let house = ground.house().await;
+    let engine_under_test = ground.engine_under_test().await;
     let all: Vec<Message> = (0..FULL + 20).map(|i| message(&format!("+4670{i:06}"))).collect();
     let mut ids = Vec::new();
     for batch in all.chunks(1_000) {
-        ids.extend(accept(&house, batch).await);
+        ids.extend(accept(&engine_under_test, batch).await);
     }
-    until(&house, ids[all.len() - 1], FateState::Enroute).await;
-    settle(&house).await;
-    each_in_its_own(&house, &all, &ids, FULL).await;
-    let ground = ground.killed(house).await;
+    until(&engine_under_test, ids[all.len() - 1], DlrState::Enroute).await;
+    settle(&engine_under_test).await;
+    each_in_its_own(&engine_under_test, &all, &ids, FULL).await;
+    let ground = ground.killed(engine_under_test).await;
     let second = ground.house_at(START.plus_s(60)).await;
     each_in_its_own(&second, &all, &ids, FULL).await;
     assert_eq!(second.engine.health().await.unwrap().deliveries, all.len());
 }
 
-async fn each_in_its_own(house: &House, all: &[Message], ids: &[MessageId], full: u64) {
+async fn each_in_its_own(engine_under_test: &TestEngine, all: &[Message], ids: &[MessageId], full: u64) {
     for place in [0, full as usize - 1, full as usize, all.len() - 1] {
-        assert_eq!(view(house, ids[place]).await.unwrap().to, all[place].to);
+        assert_eq!(view(engine_under_test, ids[place]).await.unwrap().to, all[place].to);
     }
-    let alerts = house.store.unfinished_alerts().await.unwrap();
+    let alerts = engine_under_test.store.unfinished_alerts().await.unwrap();
     let from: Vec<records::Origin> = alerts.into_iter().map(|alert| alert.origin).collect();
     assert_eq!(from, [0, full].map(|intake_from| records::Origin::Standing { intake_from }));
 }

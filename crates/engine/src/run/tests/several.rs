@@ -1,14 +1,14 @@
 //! Several engines over one bus and one store: who leads, what the others do, and what becomes of one that dies or stands still.
 
-use super::ground::{Ground, over_both};
-use super::house::{House, PATIENCE, START, accepted, all_of, crowd, draft, parts};
+use super::backend::{TestBackend, over_both};
 use super::messages::{accept, message};
+use super::test_engine::{PATIENCE, START, TestEngine, accepted, all_of, crowd, draft, parts};
 use crate::api::{EngineError, Steer};
 use crate::messages::Steered;
 use crate::run::Engine;
 use crate::shared::{Leader, Node};
 use crate::testing::request;
-use records::{Account, AlertState, FateState, Message, Segment};
+use records::{Account, AlertState, DlrState, Message, Segment};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -22,9 +22,9 @@ fn node(name: &str) -> Node {
 }
 
 /// A house of one of several processes on this ground.
-async fn join(ground: &Ground, name: &str) -> House {
+async fn join(ground: &TestBackend, name: &str) -> TestEngine {
     let (bus, store) = ground.open().await;
-    House::on(bus, store, START, Some(node(name))).await
+    TestEngine::on(bus, store, START, Some(node(name))).await
 }
 
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
@@ -53,7 +53,7 @@ async fn planned(bus: &dyn bus::Bus) -> Vec<(u64, u32, u8)> {
     all
 }
 
-async fn any_door_takes_an_alert_and_the_leader_sends_it(ground: Ground) {
+async fn any_door_takes_an_alert_and_the_leader_sends_it(ground: TestBackend) {
     let leader = join(&ground, "a").await;
     leads(&leader.engine).await;
     let other = join(&ground, "b").await;
@@ -75,7 +75,7 @@ async fn any_door_takes_an_alert_and_the_leader_sends_it(ground: Ground) {
     assert_eq!(carrier.addresses().len(), 60, "each once");
 }
 
-async fn an_alert_that_nobody_told_of_is_found_in_the_store(ground: Ground) {
+async fn an_alert_that_nobody_told_of_is_found_in_the_store(ground: TestBackend) {
     let leader = join(&ground, "a").await;
     leads(&leader.engine).await;
     leader.people(crowd(3)).await;
@@ -93,7 +93,7 @@ async fn an_alert_that_nobody_told_of_is_found_in_the_store(ground: Ground) {
     assert_eq!(report.counts.accepted, 3);
 }
 
-async fn who_follows_steers_and_looks_by_asking_the_leader(ground: Ground) {
+async fn who_follows_steers_and_looks_by_asking_the_leader(ground: TestBackend) {
     let leader = join(&ground, "a").await;
     leads(&leader.engine).await;
     let other = join(&ground, "b").await;
@@ -111,13 +111,13 @@ async fn who_follows_steers_and_looks_by_asking_the_leader(ground: Ground) {
         "{again:?}"
     );
     let ids = accept(&other, &[message("+461"), waiting("+462"), waiting("+463")]).await;
-    super::messages::until(&other, ids[0], FateState::Accepted).await;
+    super::messages::until(&other, ids[0], DlrState::Accepted).await;
     let messages = other.engine.messages();
     assert_eq!(messages.cancel(own, ids[1]).await.unwrap(), Steered::Done);
     assert_eq!(messages.cancel(own, ids[0]).await.unwrap(), Steered::TooLate);
-    let party = records::Party::Smpp(super::messages::PARTY.into());
+    let party = records::MessageClient::Smpp(super::messages::PARTY.into());
     assert_eq!(messages.cancel_all(own, &party, "", "71700", "+463").await.unwrap(), 1);
-    super::messages::until(&leader, ids[2], FateState::Deleted).await;
+    super::messages::until(&leader, ids[2], DlrState::Deleted).await;
     assert!(messages.message(own, records::MessageId(99)).await.unwrap().is_none());
 }
 
@@ -125,7 +125,7 @@ fn waiting(to: &str) -> Message {
     Message { not_before: Some(START.plus_s(3_600)), ..message(to) }
 }
 
-async fn when_the_leader_dies_another_goes_on_and_nobody_gets_a_second_copy(ground: Ground) {
+async fn when_the_leader_dies_another_goes_on_and_nobody_gets_a_second_copy(ground: TestBackend) {
     let leader = join(&ground, "a").await;
     leads(&leader.engine).await;
     let other = join(&ground, "b").await;
@@ -135,7 +135,7 @@ async fn when_the_leader_dies_another_goes_on_and_nobody_gets_a_second_copy(grou
     let all_planned = async || planned(&*other.bus).await.len() == 1_200;
     until("everybody stands in a segment", all_planned).await;
     let ids = accept(&other, &[waiting("+461")]).await;
-    super::messages::until(&leader, ids[0], FateState::Enroute).await;
+    super::messages::until(&leader, ids[0], DlrState::Enroute).await;
     drop(leader);
     leads(&other.engine).await;
     let carrier = other.carrier(accepted);
@@ -144,10 +144,10 @@ async fn when_the_leader_dies_another_goes_on_and_nobody_gets_a_second_copy(grou
     let sent: BTreeSet<String> = carrier.addresses().into_iter().collect();
     assert_eq!((sent.len(), carrier.addresses().len()), (1_200, 1_200));
     other.pass_s(4_000);
-    super::messages::until(&other, ids[0], FateState::Accepted).await;
+    super::messages::until(&other, ids[0], DlrState::Accepted).await;
 }
 
-async fn a_leader_that_ends_in_order_hands_over_at_once(ground: Ground) {
+async fn a_leader_that_ends_in_order_hands_over_at_once(ground: TestBackend) {
     let leader = join(&ground, "a").await;
     leads(&leader.engine).await;
     let other = join(&ground, "b").await;
@@ -163,7 +163,7 @@ async fn a_leader_that_ends_in_order_hands_over_at_once(ground: Ground) {
     assert_eq!(report.counts.accepted, 5);
 }
 
-async fn a_leader_that_stood_still_writes_nothing_when_it_goes_on(ground: Ground) {
+async fn a_leader_that_stood_still_writes_nothing_when_it_goes_on(ground: TestBackend) {
     let (bus, store) = ground.open().await;
     let still = super::still::Still::default();
     let clock = Arc::new(AtomicI64::new(START.0));
@@ -209,7 +209,7 @@ async fn a_leader_that_stood_still_writes_nothing_when_it_goes_on(ground: Ground
     assert!(matches!(late, Err(store::StoreError::Fenced { .. })), "{late:?}");
 }
 
-async fn a_leader_that_does_not_reach_the_bus_lets_another_lead(ground: Ground) {
+async fn a_leader_that_does_not_reach_the_bus_lets_another_lead(ground: TestBackend) {
     let (bus, store) = ground.open().await;
     let still = super::still::Still::default();
     let (cut_off, _) = parts(still.over(bus), store, Arc::new(AtomicI64::new(START.0)));

@@ -1,18 +1,20 @@
 //! What a start finds: rows, outcomes after them, segments nobody acknowledged.
 
-use super::ground::{Ground, over_both};
-use super::house::{House, START, accepted, all_of, crowd, receipt};
+use super::backend::{TestBackend, over_both};
+use super::test_engine::{START, TestEngine, accepted, all_of, crowd, receipt};
 use records::{Inbound, Outcome, ReceiptState, Segment};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-async fn an_alert_goes_on_after_a_crash_and_nobody_is_left_out(ground: Ground) {
-    let house = ground.house().await;
-    house.people(crowd(2_000)).await;
+async fn an_alert_goes_on_after_a_crash_and_nobody_is_left_out(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
+    engine_under_test.people(crowd(2_000)).await;
     // All stand in segments that nobody has acknowledged.
-    let submitted = house.submit(|_| {}).await;
-    house.until(&submitted.alert, |report| report.state == "running" && report.counts.planned == 2_000).await;
-    let ground = ground.killed(house).await;
+    let submitted = engine_under_test.submit(|_| {}).await;
+    engine_under_test
+        .until(&submitted.alert, |report| report.state == "running" && report.counts.planned == 2_000)
+        .await;
+    let ground = ground.killed(engine_under_test).await;
     let second = ground.house_at(START.plus_s(60)).await;
     let carrier = second.carrier(accepted);
     let report = second.until(&submitted.alert, |report| report.state == "done").await;
@@ -24,21 +26,25 @@ async fn an_alert_goes_on_after_a_crash_and_nobody_is_left_out(ground: Ground) {
     assert_eq!(sent.len(), 2_000);
 }
 
-async fn receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash(ground: Ground) {
+async fn receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash(ground: TestBackend) {
     for in_order in [true, false] {
         let ground = ground.another().await;
         let late: Arc<Mutex<Vec<Outcome>>> = Arc::default();
-        let house = ground.house().await;
-        house.people(crowd(20)).await;
+        let engine_under_test = ground.engine_under_test().await;
+        engine_under_test.people(crowd(20)).await;
         let keep = late.clone();
-        let carrier = house.carrier(move |segment: &Segment, entry| {
+        let carrier = engine_under_test.carrier(move |segment: &Segment, entry| {
             keep.lock().unwrap().push(receipt(segment, entry, ReceiptState::Delivered));
             accepted(segment, entry)
         });
-        let submitted = house.submit(|_| {}).await;
-        house.until(&submitted.alert, |report| report.state == "done").await;
+        let submitted = engine_under_test.submit(|_| {}).await;
+        engine_under_test.until(&submitted.alert, |report| report.state == "done").await;
         drop(carrier);
-        let ground = if in_order { ground.ended(house).await } else { ground.killed(house).await };
+        let ground = if in_order {
+            ground.ended(engine_under_test).await
+        } else {
+            ground.killed(engine_under_test).await
+        };
         let again = ground.house_at(START.plus_s(60)).await;
         let receipts = late.lock().unwrap().clone();
         let topic = again.bus.topic(records::OUTCOMES).unwrap();
@@ -48,53 +54,58 @@ async fn receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash(g
     }
 }
 
-async fn receipts_that_came_before_their_answer_wait_for_it_over_an_end_and_a_crash(ground: Ground) {
+async fn receipts_that_came_before_their_answer_wait_for_it_over_an_end_and_a_crash(ground: TestBackend) {
     for in_order in [true, false] {
         let ground = ground.another().await;
         let late: Arc<Mutex<(Vec<Outcome>, Vec<Outcome>)>> = Arc::default();
-        let house = ground.house().await;
-        house.people(crowd(20)).await;
+        let engine_under_test = ground.engine_under_test().await;
+        engine_under_test.people(crowd(20)).await;
         let keep = late.clone();
-        let carrier = house.carrier(move |segment: &Segment, entry| {
+        let carrier = engine_under_test.carrier(move |segment: &Segment, entry| {
             let (receipts, answers) = &mut *keep.lock().unwrap();
             receipts.push(receipt(segment, entry, ReceiptState::Delivered));
             answers.extend(accepted(segment, entry));
             Vec::new()
         });
-        let submitted = house.submit(|_| {}).await;
-        house.until(&submitted.alert, |report| report.counts.submitted == 20).await;
+        let submitted = engine_under_test.submit(|_| {}).await;
+        engine_under_test.until(&submitted.alert, |report| report.counts.submitted == 20).await;
         drop(carrier);
         let (receipts, answers) = late.lock().unwrap().clone();
-        let append = async |house: &House, outcomes: &[Outcome]| {
-            let topic = house.bus.topic(records::OUTCOMES).unwrap();
+        let append = async |engine_under_test: &TestEngine, outcomes: &[Outcome]| {
+            let topic = engine_under_test.bus.topic(records::OUTCOMES).unwrap();
             topic.append(&[&records::encode_outcomes(outcomes)]).await.unwrap();
         };
-        append(&house, &receipts).await;
+        append(&engine_under_test, &receipts).await;
         // Taken in as its number says, and what was read is behind them when this one ends.
-        append(&house, &answers[..1]).await;
-        house.until(&submitted.alert, |report| report.counts.delivered == 1).await;
-        let ground = if in_order { ground.ended(house).await } else { ground.killed(house).await };
+        append(&engine_under_test, &answers[..1]).await;
+        engine_under_test.until(&submitted.alert, |report| report.counts.delivered == 1).await;
+        let ground = if in_order {
+            ground.ended(engine_under_test).await
+        } else {
+            ground.killed(engine_under_test).await
+        };
         let again = ground.house_at(START.plus_s(10)).await;
         append(&again, &answers[1..]).await;
         again.until(&submitted.alert, |report| report.counts.delivered == 20).await;
     }
 }
 
-async fn the_report_after_a_start_is_the_one_before(ground: Ground) {
-    let house = ground.house().await;
-    house.people(crowd(700)).await;
-    let carrier = house.carrier(|segment, entry| {
+async fn the_report_after_a_start_is_the_one_before(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
+    engine_under_test.people(crowd(700)).await;
+    let carrier = engine_under_test.carrier(|segment, entry| {
         let mut out = accepted(segment, entry);
         if entry.endpoint.0.is_multiple_of(3) {
             out.push(receipt(segment, entry, ReceiptState::Failed));
         }
         out
     });
-    let submitted = house.submit(|_| {}).await;
-    let before =
-        house.until(&submitted.alert, |report| report.state == "done" && report.counts.failed == 234).await;
+    let submitted = engine_under_test.submit(|_| {}).await;
+    let before = engine_under_test
+        .until(&submitted.alert, |report| report.state == "done" && report.counts.failed == 234)
+        .await;
     drop(carrier);
-    let ground = ground.killed(house).await;
+    let ground = ground.killed(engine_under_test).await;
     let second = ground.house_at(START.plus_s(60)).await;
     let after = second
         .until(&submitted.alert, |report| report.counts == before.counts && report.state == "done")
@@ -126,26 +137,27 @@ enum Doing {
     Over,
 }
 
-async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing(ground: Ground) {
+async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing(ground: TestBackend) {
     for doing in [Doing::InSegments, Doing::NotFolded, Doing::Over] {
         let ground = ground.another().await;
-        let house = ground.house().await;
-        house.people(crowd(20)).await;
-        let submitted = house.submit(|request| request.require_answer = true).await;
+        let engine_under_test = ground.engine_under_test().await;
+        engine_under_test.people(crowd(20)).await;
+        let submitted = engine_under_test.submit(|request| request.require_answer = true).await;
         let planned = |report: &crate::Report| report.state == "running" && report.counts.planned == 20;
-        house.until(&submitted.alert, planned).await;
-        let segments = house.bus.topic(&records::segment_topic("sms", records::Lane::Routine)).unwrap();
+        engine_under_test.until(&submitted.alert, planned).await;
+        let segments =
+            engine_under_test.bus.topic(&records::segment_topic("sms", records::Lane::Routine)).unwrap();
         while all_of(&*segments).await.iter().all(|it| Segment::decode(&it.octets).unwrap().is_seat()) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         if doing != Doing::InSegments {
-            let carrier = house.carrier(accepted);
-            house.until(&submitted.alert, |report| report.state == "done").await;
+            let carrier = engine_under_test.carrier(accepted);
+            engine_under_test.until(&submitted.alert, |report| report.state == "done").await;
             drop(carrier);
         }
         let ground = match doing {
-            Doing::Over => ground.ended(house).await,
-            _ => ground.killed(house).await,
+            Doing::Over => ground.ended(engine_under_test).await,
+            _ => ground.killed(engine_under_test).await,
         };
         let again = ground.house_at(START.plus_s(60)).await;
         let topic = again.bus.topic(records::OUTCOMES).unwrap();
@@ -155,18 +167,18 @@ async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing(
     }
 }
 
-async fn an_answer_that_came_just_before_a_crash_is_folded_by_the_start(ground: Ground) {
-    let house = ground.house().await;
-    house.people(crowd(20)).await;
-    let submitted = house.submit(|request| request.require_answer = true).await;
-    let carrier = house.carrier(|segment, entry| {
+async fn an_answer_that_came_just_before_a_crash_is_folded_by_the_start(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
+    engine_under_test.people(crowd(20)).await;
+    let submitted = engine_under_test.submit(|request| request.require_answer = true).await;
+    let carrier = engine_under_test.carrier(|segment, entry| {
         let mut out = accepted(segment, entry);
         out.push(reply(&entry.address));
         out
     });
-    house.until(&submitted.alert, |report| report.counts.answered == 20).await;
+    engine_under_test.until(&submitted.alert, |report| report.counts.answered == 20).await;
     drop(carrier);
-    let ground = ground.killed(house).await;
+    let ground = ground.killed(engine_under_test).await;
     let again = ground.house_at(START.plus_s(60)).await;
     again.until(&submitted.alert, |report| report.counts.answered == 20).await;
 }

@@ -115,12 +115,12 @@ async fn what_a_platform_wants_to_hear_goes_with_the_message() {
     );
     let (_, taken) = get(&query).await;
     let tell = &taken[0].tell;
-    assert_eq!(tell.mask, records::Tell::FAILED | records::Tell::REFUSED);
+    assert_eq!(tell.mask, records::DlrRequest::FAILED | records::DlrRequest::REFUSED);
     assert_eq!(tell.url.as_deref(), Some("http://a/?d=%d"));
     assert_eq!(tell.values, [('D', "?smpp?a=b".into()), ('o', "north".into())]);
     // A mask without an address, and an address without a mask, ask for nothing.
     for half in ["dlr-mask=31", "dlr-url=http%3A%2F%2Fa%2F"] {
-        assert_eq!(get(&format!("{GOOD}&text=Hi&{half}")).await.1[0].tell, records::Tell::default());
+        assert_eq!(get(&format!("{GOOD}&text=Hi&{half}")).await.1[0].tell, records::DlrRequest::default());
     }
 }
 

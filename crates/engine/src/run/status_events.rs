@@ -1,13 +1,13 @@
-//! What parties are told: of their messages as they asked, and what people say to them. It is on the bus before SQL has what
+//! What clients are told: of their messages as they asked, and what people say to them. It is on the bus before SQL has what
 //! it speaks of, so that a crash may repeat it but not lose it.
 
-use super::owner::{Errand, Owner};
-use super::sharing::Guard;
-use crate::record::Happened;
+use super::actor::{BackgroundResult, EngineActor};
+use super::sharing::LeaderGuard;
+use crate::record::MessageEvent;
 use crate::report::{Values, expand};
 use records::{
-    AlertNo, EndpointNo, Fate, MessageId, Notice, NoticeVerb, Party, RosterEntry, ShortText, Timestamp, Told,
-    told_topic,
+    AlertNo, ClientEvent, EndpointNo, MessageClient, MessageId, MessageStatus, Notice, NoticeVerb,
+    RosterEntry, ShortText, Timestamp, client_topic,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 1_000;
 const PAUSE_US: i64 = 1_000_000;
 /// A platform is told for so long, in seconds.
 const TOLD_S: i64 = 24 * 3600;
-/// Words of the last run that are looked at after a crash, over all parties.
+/// Words of the last run that are looked at after a crash, over all clients.
 const REMEMBERED_MAX: u64 = 2_000_000;
 /// Octets of them read in one go.
 const READ_OCTETS: usize = 4 * 1024 * 1024;
@@ -32,7 +32,7 @@ const BEGINNING_CHARACTERS: usize = 20;
 
 /// What waits to be told.
 #[derive(Default)]
-pub struct Fates {
+pub struct StatusEvents {
     queues: FxHashMap<Option<String>, Vec<Vec<u8>>>,
     topics: FxHashMap<Option<String>, Arc<dyn bus::Topic>>,
     /// Words that were said, and those of them that are on the bus.
@@ -52,13 +52,13 @@ pub struct Batch {
 }
 
 /// Words are on the bus; the rest is not.
-pub struct OnTheBus {
+pub struct EventsPublished {
     written: usize,
     left: Vec<Batch>,
     error: Option<bus::BusError>,
 }
 
-impl Fates {
+impl StatusEvents {
     fn say(&mut self, to: Option<String>, record: Vec<u8>) {
         if !self.before.is_empty() && self.before.remove(&hash(to.as_deref(), &record)) {
             return;
@@ -100,14 +100,14 @@ impl Fates {
     }
 }
 
-/// Where parties are told.
+/// Where clients are told.
 pub fn topics_of_words(bus: &dyn bus::Bus) -> Result<Vec<String>, bus::BusError> {
     let mut topics = bus.topics(TOLD_PREFIX)?;
     topics.push(records::NOTICES.to_owned());
     Ok(topics)
 }
 
-impl Owner {
+impl EngineActor {
     /// Tells what happened to messages of these alerts and was not told yet.
     pub fn tell_what_happened(&mut self) {
         let touched: Vec<AlertNo> = self.touched.iter().copied().collect();
@@ -118,9 +118,9 @@ impl Owner {
 
     /// Tells what happened to messages of an alert, with the network's words and id where there are any.
     pub fn tell_fates(&mut self, no: AlertNo, text: &str, carrier_id: &str) {
-        let Some(live) = self.lives.get_mut(&no) else { return };
-        let Some(slips) = live.slips.as_mut().filter(|slips| !slips.happened.is_empty()) else { return };
-        for happened in std::mem::take(&mut slips.happened) {
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(metas) = live.metas.as_mut().filter(|metas| !metas.happened.is_empty()) else { return };
+        for happened in std::mem::take(&mut metas.happened) {
             let Some(entry) = self.letter(no, happened.endpoint) else { continue };
             let route = self.route_of(no, happened.endpoint);
             self.tell_fate(&happened, entry, route, text, carrier_id);
@@ -128,13 +128,13 @@ impl Owner {
     }
 
     fn route_of(&self, no: AlertNo, endpoint: EndpointNo) -> String {
-        let hot = self.lives.get(&no).and_then(|live| live.hot(endpoint));
+        let hot = self.live_alerts.get(&no).and_then(|live| live.hot(endpoint));
         hot.and_then(|hot| self.words.route(hot.route)).unwrap_or_default().to_owned()
     }
 
     fn tell_fate(
         &mut self,
-        happened: &Happened,
+        happened: &MessageEvent,
         entry: RosterEntry,
         route: String,
         text: &str,
@@ -143,8 +143,8 @@ impl Owner {
         let Some(message) = entry.message else { return };
         self.meter.note_told(happened.event);
         match message.party {
-            Party::Smpp(system_id) => {
-                let fate = Fate {
+            MessageClient::Smpp(system_id) => {
+                let fate = MessageStatus {
                     id: message.id,
                     event: happened.event,
                     state: happened.state,
@@ -159,9 +159,9 @@ impl Owner {
                     at: happened.at,
                     tell: message.tell,
                 };
-                self.fates.say(Some(system_id), Told::Fate(Box::new(fate)).encode());
+                self.status_events.say(Some(system_id), ClientEvent::Status(Box::new(fate)).encode());
             }
-            Party::Platform(username) => {
+            MessageClient::Platform(username) => {
                 let Some(url) = &message.tell.url else { return };
                 let id = message_id(message.id);
                 let beginning = beginning(&message.short.text);
@@ -184,7 +184,7 @@ impl Owner {
                 let stable = format!("{id}-{}", happened.event);
                 self.fetch(stable, expand(url, &values), happened.at);
             }
-            Party::House => {}
+            MessageClient::House => {}
         }
     }
 
@@ -200,70 +200,72 @@ impl Owner {
             at,
             expires: at.plus_s(TOLD_S),
         };
-        self.fates.say(None, notice.encode());
+        self.status_events.say(None, notice.encode());
     }
 
     /// A client of our SMPP server is told.
-    pub fn tell_client(&mut self, system_id: &str, told: &Told) {
-        self.fates.say(Some(system_id.to_owned()), told.encode());
+    pub fn tell_client(&mut self, system_id: &str, told: &ClientEvent) {
+        self.status_events.say(Some(system_id.to_owned()), told.encode());
     }
 
-    /// Puts on the bus what waits, one append after the other, so that each party hears in order.
+    /// Puts on the bus what waits, one append after the other, so that each client hears in order.
     pub fn flush_fates(&mut self, now: Timestamp) {
-        let paused = self.fates.paused_until.is_some_and(|until| now < until);
-        if self.fates.under_way || self.fates.queues.is_empty() || paused {
+        let paused = self.status_events.paused_until.is_some_and(|until| now < until);
+        if self.status_events.under_way || self.status_events.queues.is_empty() || paused {
             return;
         }
-        let mut batches = Vec::with_capacity(self.fates.queues.len());
-        for (to, records) in std::mem::take(&mut self.fates.queues) {
-            match self.told_topic(&to) {
+        let mut batches = Vec::with_capacity(self.status_events.queues.len());
+        for (to, records) in std::mem::take(&mut self.status_events.queues) {
+            match self.client_topic(&to) {
                 Ok(topic) => batches.push(Batch { to, topic, records }),
                 Err(error) => {
                     tracing::error!(?to, %error, "a party cannot be told; what it was to hear is dropped");
-                    self.fates.written += records.len() as u64;
+                    self.status_events.written += records.len() as u64;
                 }
             }
         }
-        self.fates.under_way = true;
+        self.status_events.under_way = true;
         let guard = self.guard();
-        self.errands.push(Box::pin(async move { Errand::Told(write(batches, guard).await) }));
+        self.background
+            .push(Box::pin(async move { BackgroundResult::EventsPublished(write(batches, guard).await) }));
     }
 
-    fn told_topic(&mut self, to: &Option<String>) -> Result<Arc<dyn bus::Topic>, bus::BusError> {
-        if let Some(topic) = self.fates.topics.get(to) {
+    fn client_topic(&mut self, to: &Option<String>) -> Result<Arc<dyn bus::Topic>, bus::BusError> {
+        if let Some(topic) = self.status_events.topics.get(to) {
             return Ok(topic.clone());
         }
-        let name = to.as_ref().map_or_else(|| records::NOTICES.to_owned(), |system_id| told_topic(system_id));
+        let name =
+            to.as_ref().map_or_else(|| records::NOTICES.to_owned(), |system_id| client_topic(system_id));
         let topic = self.parts.bus.topic(&name)?;
-        self.fates.topics.insert(to.clone(), topic.clone());
+        self.status_events.topics.insert(to.clone(), topic.clone());
         Ok(topic)
     }
 
     /// Words are on the bus, or some could not be put there.
-    pub fn told(&mut self, told: OnTheBus) {
-        self.fates.under_way = false;
-        self.fates.written += told.written as u64;
+    pub fn told(&mut self, told: EventsPublished) {
+        self.status_events.under_way = false;
+        self.status_events.written += told.written as u64;
         if let Some(error) = told.error {
             tracing::error!(%error, "parties cannot be told now; it will be tried again");
-            self.fates.paused_until = Some(self.now().plus_us(PAUSE_US));
+            self.status_events.paused_until = Some(self.now().plus_us(PAUSE_US));
         }
         for batch in told.left {
             // What was said meanwhile comes behind.
-            let queue = self.fates.queues.entry(batch.to).or_default();
+            let queue = self.status_events.queues.entry(batch.to).or_default();
             let later = std::mem::replace(queue, batch.records);
             queue.extend(later);
         }
-        if self.stopping.is_some() && self.fates.paused_until.is_some() {
+        if self.stopping.is_some() && self.status_events.paused_until.is_some() {
             // The next start tells it: SQL does not have what it speaks of.
-            self.fates.queues.clear();
-            self.fates.written = self.fates.said;
+            self.status_events.queues.clear();
+            self.status_events.written = self.status_events.said;
         }
     }
 }
 
 fn hash(to: Option<&str>, record: &[u8]) -> u64 {
     match to {
-        Some(system_id) => hash_in(&told_topic(system_id), record),
+        Some(system_id) => hash_in(&client_topic(system_id), record),
         None => hash_in(records::NOTICES, record),
     }
 }
@@ -275,14 +277,14 @@ fn hash_in(topic: &str, record: &[u8]) -> u64 {
     hasher.finish()
 }
 
-async fn write(batches: Vec<Batch>, guard: Guard) -> OnTheBus {
+async fn write(batches: Vec<Batch>, guard: LeaderGuard) -> EventsPublished {
     let mut written = 0;
     let mut left = Vec::new();
     let mut error = None;
     for mut batch in batches {
         while !batch.records.is_empty() && error.is_none() {
             if !guard.holds() {
-                error = Some(Guard::passed());
+                error = Some(LeaderGuard::passed());
                 break;
             }
             let count = batch.records.len().min(AT_ONCE);
@@ -299,7 +301,7 @@ async fn write(batches: Vec<Batch>, guard: Guard) -> OnTheBus {
             left.push(batch);
         }
     }
-    OnTheBus { written, left, error }
+    EventsPublished { written, left, error }
 }
 
 /// A message's id as it is told outside.

@@ -1,19 +1,19 @@
-//! The owner of the hot state: one task, one loop. It waits for commands, outcomes, ends of appends and folds, and
+//! The engine's actor: one task, one loop. It waits for commands, outcomes, ends of appends and folds, and
 //! moments; folds what came; then dispatches what has room.
 
 use super::blocks::Blocks;
 use super::command::Command;
 use super::command::{Reply, Solved};
-use super::fates::{Fates, OnTheBus};
-use super::hearing::Hearing;
-use super::intake::{IntakeState, Opened};
-use super::letters::Steering;
+use super::intake::{IntakeState, StreamOpened};
+use super::message_query::Steering;
 use super::meter::Meter;
-use super::sharing::{Guard, Sharing, Source};
-use super::ways::Ways;
+use super::mo_routing::MoRouting;
+use super::route_table::RouteTable;
+use super::sharing::{LeaderGuard, Sharing, Source};
+use super::status_events::{EventsPublished, StatusEvents};
 use crate::api::{EngineError, Parts};
-use crate::record::{Asked, CarrierIds, Effect, Live, Words};
-use crate::shared::{Answered, Term};
+use crate::record::{CarrierIds, Effect, LiveAlert, ReplyCorrelation, StringTable};
+use crate::shared::{RpcResponse, Term};
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use records::{Alert, AlertNo, EndpointNo, Timestamp};
@@ -55,16 +55,16 @@ pub struct Appended {
 }
 
 /// Everything that changes.
-pub struct Owner {
+pub struct EngineActor {
     pub parts: Arc<Parts>,
     pub me: mpsc::WeakSender<Command>,
-    pub ways: Ways,
-    pub lives: FxHashMap<AlertNo, Live>,
+    pub route_table: RouteTable,
+    pub live_alerts: FxHashMap<AlertNo, LiveAlert>,
     /// Those that may have something to dispatch, in turn.
     pub turns: VecDeque<AlertNo>,
-    pub words: Words,
+    pub words: StringTable,
     pub ids: CarrierIds,
-    pub asked: Asked,
+    pub asked: ReplyCorrelation,
     pub outcomes: Arc<dyn bus::Topic>,
     pub next_outcome: u64,
     pub inbound: Arc<dyn bus::Topic>,
@@ -86,14 +86,14 @@ pub struct Owner {
     pub let_go_at: Timestamp,
     pub appends: FuturesUnordered<BoxFuture<'static, Appended>>,
     /// Things to be done on the side: state changes, notices, control.
-    pub errands: FuturesUnordered<BoxFuture<'static, Errand>>,
+    pub background: FuturesUnordered<BoxFuture<'static, BackgroundResult>>,
     pub folding: super::folding::FoldState,
-    pub telling: super::telling::Telling,
+    pub publisher: super::event_publisher::EventPublisher,
     pub solving: super::solving::Solving,
     pub blocks: Blocks,
     pub intake: IntakeState,
-    pub fates: Fates,
-    pub hearing: Hearing,
+    pub status_events: StatusEvents,
+    pub mo_routing: MoRouting,
     pub meter: Meter,
     /// Questions about messages that intake has not come to yet.
     pub parked: Vec<Command>,
@@ -107,7 +107,7 @@ pub struct Owner {
     caught_up: Timestamp,
 }
 
-/// How far behind the owner is, for those outside.
+/// How far behind the actor is, for those outside.
 #[derive(Clone, Default)]
 pub struct Lags {
     /// Gateways should take nothing new.
@@ -116,16 +116,16 @@ pub struct Lags {
     pub taken: Arc<AtomicU64>,
 }
 
-/// What an errand came to.
-pub enum Errand {
+/// What a background task came to.
+pub enum BackgroundResult {
     /// Done, or failed in these words: the log has them.
     Done(Result<(), String>),
     /// A slice of a fold is in SQL, or was refused.
     Folded(Result<(), store::StoreError>),
-    /// A standing alert was made.
-    Opened(Box<Opened>),
-    /// Parties' words are on the bus.
-    Told(OnTheBus),
+    /// A message stream was made.
+    Opened(Box<StreamOpened>),
+    /// Clients' words are on the bus.
+    EventsPublished(EventsPublished),
     /// Messages are taken back or changed.
     Steered(Steering),
     /// Something was read from the bus.
@@ -135,11 +135,11 @@ pub enum Errand {
     /// The store said what is unfinished.
     Unsolved(Result<Vec<Alert>, EngineError>),
     /// A question of another process has its answer.
-    Answered(String, Answered),
+    Answered(String, RpcResponse),
 }
 
-/// Why the owner came to rest.
-pub enum Rest {
+/// Why the actor came to rest.
+pub enum StopReason {
     /// It was told to stop, and everything is in SQL.
     Stopped(tokio::sync::oneshot::Sender<()>),
     /// Nobody holds the engine any more.
@@ -148,41 +148,41 @@ pub enum Rest {
     Over,
 }
 
-impl Owner {
+impl EngineActor {
     /// Opens its topics; may block. With a term it is one of several processes, and the store is fenced by it.
     pub fn new(
         parts: Arc<Parts>,
         me: mpsc::WeakSender<Command>,
         lags: Lags,
         term: Option<Term>,
-    ) -> Result<Owner, EngineError> {
+    ) -> Result<EngineActor, EngineError> {
         let bus = parts.bus.clone();
-        let mut words = Words::default();
-        let ways = Ways::new(&parts, &mut words)?;
-        Ok(Owner {
+        let mut words = StringTable::default();
+        let route_table = RouteTable::new(&parts, &mut words)?;
+        Ok(EngineActor {
             outcomes: bus.topic(records::OUTCOMES).map_err(bus_error)?,
             inbound: bus.topic(records::INBOUND).map_err(bus_error)?,
             control: bus.retained(records::CONTROL).map_err(bus_error)?,
             health: bus.retained(records::ROUTES).map_err(bus_error)?,
             health_seen: u64::MAX,
-            telling: super::telling::Telling::new(&parts)?,
+            publisher: super::event_publisher::EventPublisher::new(&parts)?,
             folding: super::folding::FoldState::new(&parts)?,
             solving: super::solving::Solving::default(),
             intake: IntakeState::new(&parts, lags.taken)?,
-            hearing: Hearing::new(&parts)?,
+            mo_routing: MoRouting::new(&parts)?,
             meter: Meter::new(),
             sharing: term.map(|term| Sharing::open(&parts, term)).transpose()?,
-            fates: Fates::default(),
+            status_events: StatusEvents::default(),
             parked: Vec::new(),
             outcome_at: (0, 0),
             parts,
             me,
-            ways,
-            lives: FxHashMap::default(),
+            route_table,
+            live_alerts: FxHashMap::default(),
             turns: VecDeque::new(),
             words,
             ids: CarrierIds::default(),
-            asked: Asked::default(),
+            asked: ReplyCorrelation::default(),
             next_outcome: 0,
             effects: Vec::new(),
             running: FxHashSet::default(),
@@ -193,7 +193,7 @@ impl Owner {
             looked_at: Timestamp::default(),
             let_go_at: Timestamp::default(),
             appends: FuturesUnordered::new(),
-            errands: FuturesUnordered::new(),
+            background: FuturesUnordered::new(),
             blocks: Blocks::default(),
             blocked_until: None,
             stopping: None,
@@ -207,12 +207,12 @@ impl Owner {
     }
 
     /// Runs until it is told to stop, or may not go on.
-    pub async fn run(&mut self, commands: &mut mpsc::Receiver<Command>) -> Rest {
+    pub async fn run(&mut self, commands: &mut mpsc::Receiver<Command>) -> StopReason {
         let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
         loop {
             let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
             let turn = std::time::Instant::now();
-            let takes = !self.fates.is_full();
+            let takes = !self.status_events.is_full();
             let takes_intake = takes && self.stopping.is_none() && self.intake.is_open(self.now());
             let readable = self.outcomes.readable(self.next_outcome);
             let handed_in = self.intake.topic.readable(self.intake.next);
@@ -222,7 +222,7 @@ impl Owner {
             tokio::select! {
                 count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                     if count == 0 {
-                        return Rest::Gone;
+                        return StopReason::Gone;
                     }
                     waiting.drain(..).for_each(|command| self.obey(command));
                 }
@@ -230,7 +230,7 @@ impl Owner {
                 () = handed_in, if reads_intake => {}
                 () = hinted, if self.stopping.is_none() => {}
                 Some(appended) = self.appends.next() => self.appended(appended),
-                Some(errand) = self.errands.next() => self.errand(errand),
+                Some(background_result) = self.background.next() => self.background_result(background_result),
                 () = tokio::time::sleep(tick) => {}
             }
             let often = turn.elapsed() < OFTEN;
@@ -239,10 +239,10 @@ impl Owner {
                 self.after();
             }
             if self.is_over() {
-                return self.stopping.take().map_or(Rest::Over, Rest::Stopped);
+                return self.stopping.take().map_or(StopReason::Over, StopReason::Stopped);
             }
             if let Some(reply) = self.ready_to_end() {
-                return Rest::Stopped(reply);
+                return StopReason::Stopped(reply);
             }
             if often && !self.has_more() {
                 // Who asks something waits for nobody's gathering.
@@ -250,7 +250,7 @@ impl Owner {
                     () = tokio::time::sleep(GATHER) => {}
                     count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                         if count == 0 {
-                            return Rest::Gone;
+                            return StopReason::Gone;
                         }
                         waiting.drain(..).for_each(|command| self.obey(command));
                     }
@@ -267,10 +267,10 @@ impl Owner {
         if self.sharing.is_some() {
             return self.read_what_is_there();
         }
-        if !self.fates.is_full() && self.outcomes.head() > self.next_outcome {
+        if !self.status_events.is_full() && self.outcomes.head() > self.next_outcome {
             self.take_outcomes();
         }
-        if !self.fates.is_full() && self.intake.waiting() > 0 {
+        if !self.status_events.is_full() && self.intake.waiting() > 0 {
             self.take_intake();
         }
     }
@@ -316,7 +316,7 @@ impl Owner {
             self.unfolded.insert(no);
             self.touched.insert(no);
         }
-        if let Some(live) = self.lives.get_mut(&no)
+        if let Some(live) = self.live_alerts.get_mut(&no)
             && !live.in_turn
             && live.ready_classes().next().is_some()
         {
@@ -358,35 +358,35 @@ impl Owner {
         }
     }
 
-    pub fn errand(&mut self, errand: Errand) {
-        match errand {
-            Errand::Done(Ok(())) => {}
-            Errand::Done(Err(error)) => tracing::error!(error, "an errand failed"),
-            Errand::Folded(result) => self.folded(result),
-            Errand::Opened(opened) => self.opened(opened),
-            Errand::Told(told) => self.told(told),
-            Errand::Steered(steering) => self.steered(steering),
-            Errand::Read(source, read) => self.was_read(source, read),
-            Errand::Found(no, found, reply) => self.found(no, found, reply),
-            Errand::Unsolved(found) => self.unsolved(found),
-            Errand::Answered(to, answered) => self.answered(to, &answered),
+    pub fn background_result(&mut self, background_result: BackgroundResult) {
+        match background_result {
+            BackgroundResult::Done(Ok(())) => {}
+            BackgroundResult::Done(Err(error)) => tracing::error!(error, "an errand failed"),
+            BackgroundResult::Folded(result) => self.folded(result),
+            BackgroundResult::Opened(opened) => self.opened(opened),
+            BackgroundResult::EventsPublished(told) => self.told(told),
+            BackgroundResult::Steered(steering) => self.steered(steering),
+            BackgroundResult::Read(source, read) => self.was_read(source, read),
+            BackgroundResult::Found(no, found, reply) => self.found(no, found, reply),
+            BackgroundResult::Unsolved(found) => self.unsolved(found),
+            BackgroundResult::Answered(to, answered) => self.answered(to, &answered),
         }
     }
 
     fn ready_to_end(&mut self) -> Option<tokio::sync::oneshot::Sender<()>> {
-        let idle = self.stopping.is_some() && self.appends.is_empty() && self.errands.is_empty();
+        let idle = self.stopping.is_some() && self.appends.is_empty() && self.background.is_empty();
         let folded = !self.folding.is_under_way() && self.unfolded.is_empty();
-        if idle && folded && self.fates.is_empty() { self.stopping.take() } else { None }
+        if idle && folded && self.status_events.is_empty() { self.stopping.take() } else { None }
     }
 
     /// Runs something on the side, unless another process leads by then.
-    pub fn send_out(&mut self, errand: impl Future<Output = Result<(), String>> + Send + 'static) {
+    pub fn send_out(&mut self, background_result: impl Future<Output = Result<(), String>> + Send + 'static) {
         let guard = self.guard();
-        self.errands.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             if !guard.holds() {
-                return Errand::Done(Err(Guard::passed().to_string()));
+                return BackgroundResult::Done(Err(LeaderGuard::passed().to_string()));
             }
-            Errand::Done(errand.await)
+            BackgroundResult::Done(background_result.await)
         }));
     }
 }

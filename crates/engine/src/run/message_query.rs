@@ -1,10 +1,10 @@
-//! How messages stand, and their parties' hand on those that have not left us.
+//! How messages stand, and their clients' hand on those that have not left us.
 
+use super::actor::{BackgroundResult, EngineActor, bus_error};
 use super::command::{Command, Reply};
-use super::owner::{Errand, Owner, bus_error};
-use super::sharing::Guard;
+use super::sharing::LeaderGuard;
 use crate::messages::{Steered, Wanted};
-use crate::record::hot::{IN_SEGMENT, STEERED};
+use crate::record::delivery_cell::{IN_SEGMENT, STEERED};
 use records::{
     AlertNo, Delivery, DeliveryState, EndpointNo, Intake, MessageId, Reason, RosterEntry, Timestamp,
 };
@@ -30,16 +30,16 @@ pub struct Steering {
     /// With their indexes; nothing: it is not there.
     changes: Vec<(Intake, Option<u64>)>,
     failed: Option<bus::BusError>,
-    reply: Steerer,
+    reply: SteeringReply,
 }
 
 /// Who waits for it.
-pub enum Steerer {
+pub enum SteeringReply {
     One(Reply<Steered>),
     All(Reply<u64>),
 }
 
-impl Owner {
+impl EngineActor {
     /// Commands about messages.
     pub fn obey_message(&mut self, command: Command) {
         let id = match &command {
@@ -81,21 +81,21 @@ impl Owner {
 
     fn find(&self, account: Option<&str>, id: MessageId) -> Option<(AlertNo, EndpointNo)> {
         self.intake.candidates(account, id.0).into_iter().find_map(|no| {
-            let endpoint = self.lives.get(&no)?.slips.as_ref()?.endpoint(id)?;
+            let endpoint = self.live_alerts.get(&no)?.metas.as_ref()?.endpoint(id)?;
             Some((no, endpoint))
         })
     }
 
     fn look_at_message(&mut self, account: &str, id: MessageId) -> Option<MessageLook> {
         let (no, endpoint) = self.find(Some(account), id)?;
-        let live = self.lives.get(&no)?;
-        let lapsed = live.hot(endpoint)?.flags & crate::record::hot::LAPSED != 0;
+        let live = self.live_alerts.get(&no)?;
+        let lapsed = live.hot(endpoint)?.flags & crate::record::delivery_cell::LAPSED != 0;
         let delivery = live.delivery(endpoint, &self.words)?;
         Some(MessageLook { delivery, lapsed, entry: self.blocks.entry_at_hand(no, endpoint) })
     }
 
     fn may_steer(&self, no: AlertNo, endpoint: EndpointNo) -> bool {
-        self.lives.get(&no).and_then(|live| live.hot(endpoint)).is_some_and(|hot| {
+        self.live_alerts.get(&no).and_then(|live| live.hot(endpoint)).is_some_and(|hot| {
             matches!(hot.state, DeliveryState::Planned | DeliveryState::Held)
                 && hot.flags & (IN_SEGMENT | STEERED) == 0
         })
@@ -111,14 +111,14 @@ impl Owner {
             let _ = reply.send(Ok(Steered::TooLate));
             return;
         }
-        self.steer_all(vec![(no, endpoint, change)], Steerer::One(reply));
+        self.steer_all(vec![(no, endpoint, change)], SteeringReply::One(reply));
     }
 
     fn cancel_messages(&mut self, account: &str, wanted: &Wanted, reply: Reply<u64>) {
         let at = self.now();
         let mut changes = Vec::new();
         for no in self.intake.alerts_of(account) {
-            let waiting = self.lives.get(&no).map_or_else(Vec::new, |live| live.waiting());
+            let waiting = self.live_alerts.get(&no).map_or_else(Vec::new, |live| live.waiting());
             for endpoint in waiting {
                 if !self.may_steer(no, endpoint) {
                     continue;
@@ -135,22 +135,23 @@ impl Owner {
             let _ = reply.send(Ok(0));
             return;
         }
-        self.steer_all(changes, Steerer::All(reply));
+        self.steer_all(changes, SteeringReply::All(reply));
     }
 
     /// What is about to change is not sent meanwhile; it changes when that is on disk.
-    fn steer_all(&mut self, changes: Vec<(AlertNo, EndpointNo, Intake)>, reply: Steerer) {
+    fn steer_all(&mut self, changes: Vec<(AlertNo, EndpointNo, Intake)>, reply: SteeringReply) {
         let now = self.now();
         let mut kept = Vec::with_capacity(changes.len());
         for (no, endpoint, change) in changes {
-            if let Some(live) = self.lives.get_mut(&no) {
+            if let Some(live) = self.live_alerts.get_mut(&no) {
                 live.edit(endpoint, now, |hot| hot.flags |= STEERED);
             }
             kept.push(change);
         }
         let (topic, guard) = (self.intake.topic.clone(), self.guard());
-        self.errands
-            .push(Box::pin(async move { Errand::Steered(put_down(kept, &*topic, &guard, reply).await) }));
+        self.background.push(Box::pin(async move {
+            BackgroundResult::Steered(put_down(kept, &*topic, &guard, reply).await)
+        }));
     }
 
     /// It is on disk, or could not be put there.
@@ -170,10 +171,10 @@ impl Owner {
         }
         let failed = failed.map(bus_error);
         match (reply, failed) {
-            (Steerer::One(reply), None) => _ = reply.send(Ok(Steered::Done)),
-            (Steerer::All(reply), None) => _ = reply.send(Ok(count)),
-            (Steerer::One(reply), Some(error)) => _ = reply.send(Err(error)),
-            (Steerer::All(reply), Some(error)) => _ = reply.send(Err(error)),
+            (SteeringReply::One(reply), None) => _ = reply.send(Ok(Steered::Done)),
+            (SteeringReply::All(reply), None) => _ = reply.send(Ok(count)),
+            (SteeringReply::One(reply), Some(error)) => _ = reply.send(Err(error)),
+            (SteeringReply::All(reply), Some(error)) => _ = reply.send(Err(error)),
         }
     }
 
@@ -181,7 +182,7 @@ impl Owner {
         let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = change else { return };
         let now = self.now();
         let Some((no, endpoint)) = self.find(None, *id) else { return };
-        if let Some(live) = self.lives.get_mut(&no) {
+        if let Some(live) = self.live_alerts.get_mut(&no) {
             live.edit(endpoint, now, |hot| hot.flags &= !STEERED);
         }
         self.touch(no);
@@ -192,7 +193,7 @@ impl Owner {
         match change {
             Intake::Cancel { id, at } => {
                 let Some((no, endpoint)) = self.find(None, id) else { return };
-                let Some(live) = self.lives.get_mut(&no) else { return };
+                let Some(live) = self.live_alerts.get_mut(&no) else { return };
                 live.edit(endpoint, at, |hot| {
                     hot.flags &= !STEERED;
                     let waits = matches!(hot.state, DeliveryState::Planned | DeliveryState::Held);
@@ -229,7 +230,7 @@ impl Owner {
         not_before: Option<Timestamp>,
     ) {
         let now = self.now();
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         if let Some(expires) = expires {
             live.set_expiry(endpoint, expires);
         }
@@ -241,10 +242,10 @@ impl Owner {
                 DeliveryState::Planned if until > now && hot.flags & IN_SEGMENT == 0 => {
                     hot.state = DeliveryState::Held;
                     hot.reason = Reason::NotBefore;
-                    hot.due = crate::record::hot::offset(created, until);
+                    hot.due = crate::record::delivery_cell::offset(created, until);
                 }
                 DeliveryState::Held if hot.reason == Reason::NotBefore => {
-                    hot.due = crate::record::hot::offset(created, until);
+                    hot.due = crate::record::delivery_cell::offset(created, until);
                 }
                 _ => {}
             }
@@ -253,7 +254,12 @@ impl Owner {
 }
 
 /// Appends changes until all are there, or one append failed.
-async fn put_down(kept: Vec<Intake>, topic: &dyn bus::Topic, guard: &Guard, reply: Steerer) -> Steering {
+async fn put_down(
+    kept: Vec<Intake>,
+    topic: &dyn bus::Topic,
+    guard: &LeaderGuard,
+    reply: SteeringReply,
+) -> Steering {
     let (mut changes, mut failed) = (Vec::with_capacity(kept.len()), None);
     let mut left = kept.into_iter().peekable();
     while left.peek().is_some() {
@@ -267,7 +273,7 @@ async fn put_down(kept: Vec<Intake>, topic: &dyn bus::Topic, guard: &Guard, repl
                     Ok(at) => first = Some(at),
                     Err(error) => failed = Some(error),
                 },
-                false => failed = Some(Guard::passed()),
+                false => failed = Some(LeaderGuard::passed()),
             }
         }
         let index = |place: usize| first.map(|first| first + place as u64);
@@ -275,7 +281,7 @@ async fn put_down(kept: Vec<Intake>, topic: &dyn bus::Topic, guard: &Guard, repl
     }
     // Only what was there before another could lead is known to it before it plans.
     if !guard.holds() {
-        failed.get_or_insert(Guard::passed());
+        failed.get_or_insert(LeaderGuard::passed());
     }
     Steering { changes, failed, reply }
 }

@@ -7,14 +7,14 @@ use crate::solve::address_hash;
 
 /// The memory. Answers match on (our number, theirs); where our number is not told, on theirs alone.
 #[derive(Default)]
-pub struct Asked {
+pub struct ReplyCorrelation {
     by_route: FxHashMap<u64, (u32, u32)>,
     by_address: FxHashMap<u64, (u32, u32)>,
     many_routes: bool,
     only_route: Option<u16>,
 }
 
-impl Asked {
+impl ReplyCorrelation {
     /// An alert that wants an answer was sent there, by this route.
     pub fn note(&mut self, channel: ChannelNumber, address: &str, route: u16, of: (AlertNo, EndpointNo)) {
         if !channels::traits(channel).replies {
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_last_alert_that_asked_gets_the_answer() {
-        let mut asked = Asked::default();
+        let mut asked = ReplyCorrelation::default();
         asked.note(channels::SMS, "+461", 0, (AlertNo(1), EndpointNo(5)));
         asked.note(channels::SMS, "+461", 0, (AlertNo(2), EndpointNo(6)));
         assert_eq!(asked.find(channels::SMS, "+461", Some(0)), Some((AlertNo(2), EndpointNo(6))));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn two_numbers_of_ours_keep_their_conversations_apart() {
-        let mut asked = Asked::default();
+        let mut asked = ReplyCorrelation::default();
         asked.note(channels::SMS, "+460", 0, (AlertNo(1), EndpointNo(0)));
         asked.note(channels::SMS, "+460", 1, (AlertNo(1), EndpointNo(0)));
         asked.note(channels::SMS, "+461", 0, (AlertNo(1), EndpointNo(5)));

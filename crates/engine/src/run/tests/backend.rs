@@ -1,6 +1,6 @@
 //! What a house stands on: a folder of one process alone, or servers that several share. The same is asked of both.
 
-use super::house::{House, START};
+use super::test_engine::{START, TestEngine};
 use crate::shared::Node;
 use records::Timestamp;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ macro_rules! over_both {
             $(
                 #[tokio::test]
                 async fn $name() {
-                    super::$name(super::Ground::files()).await;
+                    super::$name(super::TestBackend::files()).await;
                 }
             )*
         }
@@ -28,7 +28,7 @@ macro_rules! over_both {
             $(
                 #[tokio::test]
                 async fn $name() {
-                    super::$name(super::Ground::shared().await).await;
+                    super::$name(super::TestBackend::shared().await).await;
                 }
             )*
         }
@@ -37,7 +37,7 @@ macro_rules! over_both {
 pub(crate) use over_both;
 
 /// See the module.
-pub enum Ground {
+pub enum TestBackend {
     /// A log on disk and SQLite, of one process alone.
     Files(Folder),
     /// nats-server and PostgreSQL, a prefix and a database of its own; of a process that could be one of several.
@@ -62,81 +62,81 @@ impl From<TempDir> for Folder {
     }
 }
 
-impl Ground {
-    pub fn files() -> Ground {
-        Ground::Files(tempfile::tempdir().unwrap().into())
+impl TestBackend {
+    pub fn files() -> TestBackend {
+        TestBackend::Files(tempfile::tempdir().unwrap().into())
     }
 
-    pub async fn shared() -> Ground {
+    pub async fn shared() -> TestBackend {
         static GROUNDS: AtomicU64 = AtomicU64::new(0);
         let prefix = format!("ground-{}", GROUNDS.fetch_add(1, Ordering::Relaxed));
         let make = || servers::postgres::Server::shared().create_database();
         let database = tokio::task::spawn_blocking(make).await.unwrap();
-        Ground::Shared(Servers { prefix, database })
+        TestBackend::Shared(Servers { prefix, database })
     }
 
     /// A new one of the same kind.
-    pub async fn another(&self) -> Ground {
+    pub async fn another(&self) -> TestBackend {
         match self {
-            Ground::Files(_) => Ground::files(),
-            Ground::Shared(..) => Ground::shared().await,
+            TestBackend::Files(_) => TestBackend::files(),
+            TestBackend::Shared(..) => TestBackend::shared().await,
         }
     }
 
     /// How many courses of things a test of chance looks at: servers take their time for each kill.
     pub fn seeds(&self) -> u64 {
         match self {
-            Ground::Files(_) => 4,
-            Ground::Shared(_) => 2,
+            TestBackend::Files(_) => 4,
+            TestBackend::Shared(_) => 2,
         }
     }
 
     /// Bus and store, as a process opens them.
     pub async fn open(&self) -> (Arc<dyn bus::Bus>, SharedStore) {
         match self {
-            Ground::Files(folder) => folder.open.get_or_init(|| files(folder.dir.path())).clone(),
-            Ground::Shared(servers) => (nats(&servers.prefix).await, postgres(&servers.database).await),
+            TestBackend::Files(folder) => folder.open.get_or_init(|| files(folder.dir.path())).clone(),
+            TestBackend::Shared(servers) => (nats(&servers.prefix).await, postgres(&servers.database).await),
         }
     }
 
-    pub async fn house(&self) -> House {
+    pub async fn engine_under_test(&self) -> TestEngine {
         self.house_at(START).await
     }
 
-    pub async fn house_at(&self, now: Timestamp) -> House {
+    pub async fn house_at(&self, now: Timestamp) -> TestEngine {
         let node = match self {
-            Ground::Files(_) => None,
-            Ground::Shared(..) => {
+            TestBackend::Files(_) => None,
+            TestBackend::Shared(..) => {
                 Some(Node { name: "a".into(), address: String::new(), lease: LEASE, leads: true })
             }
         };
         let (bus, store) = self.open().await;
-        House::on(bus, store, now, node).await
+        TestEngine::on(bus, store, now, node).await
     }
 
     /// What kill -9 leaves of a house, whatever it was about to do.
-    pub async fn killed(self, house: House) -> Ground {
+    pub async fn killed(self, engine_under_test: TestEngine) -> TestBackend {
         match self {
-            Ground::Files(folder) => Ground::Files(copied(&folder, house)),
-            Ground::Shared(servers) => {
-                drop(house);
+            TestBackend::Files(folder) => TestBackend::Files(copied(&folder, engine_under_test)),
+            TestBackend::Shared(servers) => {
+                drop(engine_under_test);
                 // Its lease would run out by itself; nobody need wait for that here.
                 let store = postgres(&servers.database).await;
                 if let Some(held) = store.lease_holder("engine").await.unwrap() {
                     store.release_lease("engine", held.epoch).await.unwrap();
                 }
-                Ground::Shared(servers)
+                TestBackend::Shared(servers)
             }
         }
     }
 
     /// What an orderly end leaves.
-    pub async fn ended(self, house: House) -> Ground {
-        house.engine.stop().await;
-        house.store.close().await.unwrap();
+    pub async fn ended(self, engine_under_test: TestEngine) -> TestBackend {
+        engine_under_test.engine.stop().await;
+        engine_under_test.store.close().await.unwrap();
         match self {
-            Ground::Files(folder) => Ground::Files(copied(&folder, house)),
-            shared @ Ground::Shared(_) => shared,
+            TestBackend::Files(folder) => TestBackend::Files(copied(&folder, engine_under_test)),
+            shared @ TestBackend::Shared(_) => shared,
         }
     }
 }
@@ -167,10 +167,10 @@ fn files(dir: &Path) -> (Arc<dyn bus::Bus>, SharedStore) {
 }
 
 /// The files as they are, while everything still runs.
-fn copied(from: &Folder, house: House) -> Folder {
+fn copied(from: &Folder, engine_under_test: TestEngine) -> Folder {
     let to = tempfile::tempdir().unwrap();
     copy(from.dir.path(), to.path());
-    drop(house);
+    drop(engine_under_test);
     to.into()
 }
 

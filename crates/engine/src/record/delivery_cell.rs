@@ -18,14 +18,14 @@ pub const IN_SEGMENT: u8 = 1;
 pub const ESCALATED: u8 = 2;
 /// The network took it and gave it up when its time ran out.
 pub const LAPSED: u8 = 4;
-/// Its party takes it back or replaces it, and that is not on disk yet.
+/// Its client takes it back or replaces it, and that is not on disk yet.
 pub const STEERED: u8 = 8;
 /// A gateway has said that it is about to write its last attempt. Each attempt is begun once.
 pub const BEGUN: u8 = 16;
 
 /// A delivery. Times are milliseconds after the alert's acceptance, plus one; 0 is "not yet".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hot {
+pub struct DeliveryCell {
     /// How far it got.
     pub state: DeliveryState,
     /// Why it is there.
@@ -62,11 +62,11 @@ pub struct Hot {
     pub answer: u32,
 }
 
-const _: () = assert!(size_of::<Hot>() <= 44);
+const _: () = assert!(size_of::<DeliveryCell>() <= 44);
 
-impl Hot {
+impl DeliveryCell {
     /// Not yet touched.
-    pub const PLANNED: Hot = Hot {
+    pub const PLANNED: DeliveryCell = DeliveryCell {
         state: DeliveryState::Planned,
         reason: Reason::None,
         channel: NO_CHANNEL,
@@ -112,7 +112,7 @@ impl Hot {
         &self,
         alert: &records::Alert,
         endpoint: EndpointNo,
-        words: &Words,
+        words: &StringTable,
         answers: &[Answer],
     ) -> Delivery {
         let at = |offset: u32| moment(alert.created, offset);
@@ -138,7 +138,13 @@ impl Hot {
     }
 
     /// From a stored row; channel and class come from the roster.
-    pub fn load(&mut self, row: &Delivery, created: Timestamp, words: &mut Words, answers: &mut Vec<Answer>) {
+    pub fn load(
+        &mut self,
+        row: &Delivery,
+        created: Timestamp,
+        words: &mut StringTable,
+        answers: &mut Vec<Answer>,
+    ) {
         let offset = |at: Option<Timestamp>| at.map_or(0, |at| offset(created, at));
         self.state = row.state;
         self.reason = row.reason;
@@ -174,14 +180,14 @@ pub fn moment(created: Timestamp, offset: u32) -> Option<Timestamp> {
 
 /// Route names and carriers' words, each kept once and known by number.
 #[derive(Default)]
-pub struct Words {
+pub struct StringTable {
     routes: Vec<Arc<str>>,
     route_numbers: FxHashMap<Arc<str>, u16>,
     details: Vec<Arc<str>>,
     detail_numbers: FxHashMap<Arc<str>, u32>,
 }
 
-impl Words {
+impl StringTable {
     /// A route's number.
     pub fn route_no(&mut self, name: &str) -> u16 {
         if let Some(&number) = self.route_numbers.get(name) {

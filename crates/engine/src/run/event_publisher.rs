@@ -1,6 +1,6 @@
 //! What is told: reports on request, live views, observers by callback.
 
-use super::owner::{Owner, bus_error};
+use super::actor::{EngineActor, bus_error};
 use crate::api::{EngineError, Event, Parts, Report};
 use crate::report::{self, RouteView};
 use records::{AlertNo, CallbackEvent, CallbackRequest, EndpointNo, Notice, Timestamp};
@@ -16,16 +16,16 @@ const WATCH_EVENTS: usize = 64;
 const NOTICE_TRIED_S: i64 = 24 * 3600;
 
 /// Who is told.
-pub struct Telling {
+pub struct EventPublisher {
     notices: Arc<dyn bus::Topic>,
-    watchers: FxHashMap<AlertNo, Watcher>,
+    watchers: FxHashMap<AlertNo, LiveView>,
     observers: FxHashMap<AlertNo, Vec<Observer>>,
     changed: FxHashSet<AlertNo>,
     ended: Vec<AlertNo>,
     sequence: u64,
 }
 
-struct Watcher {
+struct LiveView {
     events: broadcast::Sender<Event>,
     told: Timestamp,
 }
@@ -36,9 +36,9 @@ struct Observer {
     due: Timestamp,
 }
 
-impl Telling {
-    pub fn new(parts: &Parts) -> Result<Telling, EngineError> {
-        Ok(Telling {
+impl EventPublisher {
+    pub fn new(parts: &Parts) -> Result<EventPublisher, EngineError> {
+        Ok(EventPublisher {
             notices: parts.bus.topic(records::NOTICES).map_err(bus_error)?,
             watchers: FxHashMap::default(),
             observers: FxHashMap::default(),
@@ -85,7 +85,7 @@ impl Telling {
 
     /// A live view.
     pub fn watch(&mut self, no: AlertNo) -> broadcast::Receiver<Event> {
-        let watcher = self.watchers.entry(no).or_insert_with(|| Watcher {
+        let watcher = self.watchers.entry(no).or_insert_with(|| LiveView {
             events: broadcast::channel(WATCH_EVENTS).0,
             told: Timestamp::default(),
         });
@@ -94,14 +94,14 @@ impl Telling {
     }
 }
 
-impl Owner {
+impl EngineActor {
     /// Tells who is due.
     pub fn tell(&mut self, now: Timestamp) {
         self.tell_watchers(now);
         self.tell_observers(now);
-        for no in std::mem::take(&mut self.telling.ended) {
+        for no in std::mem::take(&mut self.publisher.ended) {
             let Some(report) = self.report(no, now) else { continue };
-            if let Some(watcher) = self.telling.watchers.remove(&no) {
+            if let Some(watcher) = self.publisher.watchers.remove(&no) {
                 let _ = watcher.events.send(Event::Done(report.clone()));
             }
             self.notify(no, CallbackEvent::Done, &report, None, now);
@@ -109,23 +109,23 @@ impl Owner {
     }
 
     fn tell_watchers(&mut self, now: Timestamp) {
-        if self.telling.watchers.is_empty() {
+        if self.publisher.watchers.is_empty() {
             return;
         }
-        self.telling.watchers.retain(|_, watcher| watcher.events.receiver_count() > 0);
-        let due = |watcher: &Watcher| now.us_since(watcher.told) >= WATCH_EVERY_US || now < watcher.told;
-        let changed = &self.telling.changed;
+        self.publisher.watchers.retain(|_, watcher| watcher.events.receiver_count() > 0);
+        let due = |watcher: &LiveView| now.us_since(watcher.told) >= WATCH_EVERY_US || now < watcher.told;
+        let changed = &self.publisher.changed;
         let list: Vec<AlertNo> = self
-            .telling
+            .publisher
             .watchers
             .iter()
             .filter(|(no, watcher)| changed.contains(no) && due(watcher))
             .map(|(no, _)| *no)
             .collect();
         for no in list {
-            self.telling.changed.remove(&no);
+            self.publisher.changed.remove(&no);
             let Some(report) = self.report(no, now) else { continue };
-            if let Some(watcher) = self.telling.watchers.get_mut(&no) {
+            if let Some(watcher) = self.publisher.watchers.get_mut(&no) {
                 watcher.told = now;
                 let _ = watcher.events.send(Event::Progress(report));
             }
@@ -134,7 +134,7 @@ impl Owner {
 
     fn tell_observers(&mut self, now: Timestamp) {
         let mut due = Vec::new();
-        for (no, list) in &mut self.telling.observers {
+        for (no, list) in &mut self.publisher.observers {
             for observer in list.iter_mut().filter(|observer| observer.due <= now) {
                 observer.due = now.plus_s(i64::from(observer.request.every_s.max(1)));
                 due.push((*no, observer.id));
@@ -149,16 +149,16 @@ impl Owner {
 
     /// Somebody answered.
     pub fn tell_answer(&mut self, no: AlertNo, endpoint: EndpointNo) {
-        if !self.telling.watchers.contains_key(&no) && !self.telling.observers.contains_key(&no) {
+        if !self.publisher.watchers.contains_key(&no) && !self.publisher.observers.contains_key(&no) {
             return;
         }
-        let delivery = self.lives.get(&no).and_then(|live| live.delivery(endpoint, &self.words));
+        let delivery = self.live_alerts.get(&no).and_then(|live| live.delivery(endpoint, &self.words));
         let Some(answer) = delivery.and_then(|delivery| delivery.answer) else { return };
-        if let Some(watcher) = self.telling.watchers.get(&no) {
+        if let Some(watcher) = self.publisher.watchers.get(&no) {
             let _ = watcher.events.send(Event::Answer { endpoint, answer });
         }
         let now = self.now();
-        if self.telling.observers.contains_key(&no)
+        if self.publisher.observers.contains_key(&no)
             && let Some(report) = self.report(no, now)
         {
             self.notify(no, CallbackEvent::Answer, &report, None, now);
@@ -174,21 +174,21 @@ impl Owner {
         only: Option<u64>,
         now: Timestamp,
     ) {
-        let Some(list) = self.telling.observers.get(&no) else { return };
+        let Some(list) = self.publisher.observers.get(&no) else { return };
         let wants = |observer: &&Observer| {
             only.is_none_or(|id| id == observer.id)
                 && (observer.request.events.is_empty() || observer.request.events.contains(&event))
         };
         let mut records = Vec::new();
         for observer in list.iter().filter(wants) {
-            self.telling.sequence += 1;
-            let notice = notice(&observer.request, report, event, now, self.telling.sequence);
+            self.publisher.sequence += 1;
+            let notice = notice(&observer.request, report, event, now, self.publisher.sequence);
             records.push(notice.encode());
         }
         if records.is_empty() {
             return;
         }
-        let topic = self.telling.notices.clone();
+        let topic = self.publisher.notices.clone();
         self.send_out(async move {
             let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
             topic
@@ -201,10 +201,13 @@ impl Owner {
 
     /// The report of an alert in memory.
     pub fn report(&self, no: AlertNo, now: Timestamp) -> Option<Arc<Report>> {
-        let live = self.lives.get(&no)?;
+        let live = self.live_alerts.get(&no)?;
         let view = |name: &str| {
-            let place = self.ways.classifier.routes().iter().position(|route| route.name == name)?;
-            Some(RouteView::new(&self.ways.classifier.routes()[place], self.ways.list[place].health.as_ref()))
+            let place = self.route_table.classifier.routes().iter().position(|route| route.name == name)?;
+            Some(RouteView::new(
+                &self.route_table.classifier.routes()[place],
+                self.route_table.list[place].health.as_ref(),
+            ))
         };
         Some(Arc::new(report::report(live, &self.words, now, self.eta(no, now), view)))
     }
@@ -212,18 +215,22 @@ impl Owner {
     /// Seconds until everything that is ready is with its carriers: units over the rates of the ways they may take,
     /// behind what is under way there already.
     fn eta(&self, no: AlertNo, now: Timestamp) -> Option<f64> {
-        let live = self.lives.get(&no)?;
+        let live = self.live_alerts.get(&no)?;
         if live.alert.state.is_final() {
             return Some(0.0);
         }
         let mut longest: f64 = 0.0;
         for class in live.ready_classes() {
-            let tiers = self.ways.classifier.tiers(class);
+            let tiers = self.route_table.classifier.tiers(class);
             let tier = tiers.first()?;
-            let rates: Vec<f64> = tier.iter().map(|&i| self.ways.classifier.routes()[i].rate).collect();
+            let rates: Vec<f64> =
+                tier.iter().map(|&i| self.route_table.classifier.routes()[i].rate).collect();
             let rate = if rates.contains(&0.0) { live.rate_now(now) } else { rates.iter().sum() };
-            let before: u64 =
-                tier.iter().flat_map(|&i| self.ways.list[i].lanes.iter()).map(|lane| lane.under_way).sum();
+            let before: u64 = tier
+                .iter()
+                .flat_map(|&i| self.route_table.list[i].lanes.iter())
+                .map(|lane| lane.under_way)
+                .sum();
             let each = tier.first().and_then(|&i| self.estimates.get(&(no, i))).copied().unwrap_or(1);
             let units = u64::from(live.ready_in(class)) * each + before;
             if rate <= 0.0 {

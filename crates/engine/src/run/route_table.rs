@@ -1,9 +1,9 @@
 //! The routes as dispatch sees them: what is under way on each lane, and whether they can send.
 
-use super::owner::{Appended, bus_error};
+use super::actor::{Appended, bus_error};
 use crate::api::{EngineError, Parts};
 use crate::plan::{Classifier, Tiers, ahead_units_max};
-use crate::record::Words;
+use crate::record::StringTable;
 use records::{Lane, RouteHealth, segment_topic};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use std::sync::Arc;
 pub const GATEWAYS: &str = "gateway";
 
 /// All routes.
-pub struct Ways {
+pub struct RouteTable {
     /// Gives classes; its routes are in the order of `list`.
     pub classifier: Arc<Classifier>,
     /// One for each route.
-    pub list: Vec<Way>,
+    pub list: Vec<RouteEntry>,
     places: Vec<Option<usize>>,
     tiers: Vec<Option<Arc<Tiers>>>,
 }
 
 /// One route.
-pub struct Way {
+pub struct RouteEntry {
     /// Its number in the engine's words.
     pub no: u16,
     /// Each lane.
@@ -44,29 +44,33 @@ pub struct LaneState {
     /// Segments that may not be acknowledged yet: index, and where the outcomes ended when they were made.
     pub segments: VecDeque<(u64, u64)>,
     /// Segments that wait to be appended, one after the other, where several processes share the bus.
-    pub queue: VecDeque<Queued>,
+    pub queue: VecDeque<QueuedSegment>,
     /// One of them is being appended.
     pub appends: bool,
-    /// The index the next one will have, since nobody else appends here; nothing: a seat has to be taken first.
+    /// The index the next one will have, since nobody else appends here; nothing: a fencing record has to be taken first.
     pub next: Option<u64>,
 }
 
 /// A segment that is to be appended.
-pub struct Queued {
+pub struct QueuedSegment {
     /// What is known of it.
     pub of: Appended,
     /// The segment.
     pub octets: Vec<u8>,
 }
 
-impl Ways {
+impl RouteTable {
     /// Opens the topics of every route.
-    pub fn new(parts: &Parts, words: &mut Words) -> Result<Ways, EngineError> {
-        Ways::of(parts, parts.routes.clone(), words)
+    pub fn new(parts: &Parts, words: &mut StringTable) -> Result<RouteTable, EngineError> {
+        RouteTable::of(parts, parts.routes.clone(), words)
     }
 
     /// Opens the topics of these routes.
-    pub fn of(parts: &Parts, routes: Vec<records::Route>, words: &mut Words) -> Result<Ways, EngineError> {
+    pub fn of(
+        parts: &Parts,
+        routes: Vec<records::Route>,
+        words: &mut StringTable,
+    ) -> Result<RouteTable, EngineError> {
         let mut list = Vec::with_capacity(routes.len());
         for route in &routes {
             let mut lanes = Vec::with_capacity(3);
@@ -83,13 +87,13 @@ impl Ways {
                 });
             }
             let Ok(lanes) = <[LaneState; 3]>::try_from(lanes) else { continue };
-            list.push(Way { no: words.route_no(&route.name), lanes, health: None, given: 0.0 });
+            list.push(RouteEntry { no: words.route_no(&route.name), lanes, health: None, given: 0.0 });
         }
         let mut places = vec![None; words.route_count()];
         for (place, way) in list.iter().enumerate() {
             places[usize::from(way.no)] = Some(place);
         }
-        Ok(Ways { classifier: Arc::new(Classifier::new(routes)), list, places, tiers: Vec::new() })
+        Ok(RouteTable { classifier: Arc::new(Classifier::new(routes)), list, places, tiers: Vec::new() })
     }
 
     /// The place of the route with this number.

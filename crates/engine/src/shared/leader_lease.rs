@@ -1,4 +1,4 @@
-//! Takes the lease on leading, renews it, lets go of it. On a thread of its own: whatever the owner of the hot state waits for,
+//! Takes the lease on leading, renews it, lets go of it. On a thread of its own: whatever the engine's actor waits for,
 //! a lease is renewed in time or known to be over.
 
 use super::term::Term;
@@ -28,21 +28,21 @@ pub enum Turn {
     Theirs,
 }
 
-/// What the keeper can be told.
-pub enum Wish {
-    /// The owner's term is over: look at once.
+/// What the leader lease can be told.
+pub enum LeaseRequest {
+    /// The actor's term is over: look at once.
     Ended,
     /// Let go and end; who waits is told.
     Stop(oneshot::Sender<()>),
 }
 
-pub struct Keeper {
+pub struct LeaderLease {
     pub store: SharedStore,
     pub bus: Arc<dyn bus::Bus>,
     pub node: Node,
     pub turns: watch::Sender<Turn>,
     pub leader: watch::Sender<Leader>,
-    pub wishes: mpsc::Receiver<Wish>,
+    pub wishes: mpsc::Receiver<LeaseRequest>,
     /// Who we are to others: another name for each term, so that epochs rise though nobody else took it in between.
     holder: Holder,
     term: Option<Term>,
@@ -52,18 +52,18 @@ pub struct Keeper {
     heard: Instant,
 }
 
-impl Keeper {
+impl LeaderLease {
     pub fn new(
         store: SharedStore,
         bus: Arc<dyn bus::Bus>,
         node: Node,
         turns: watch::Sender<Turn>,
         leader: watch::Sender<Leader>,
-        wishes: mpsc::Receiver<Wish>,
-    ) -> Keeper {
+        wishes: mpsc::Receiver<LeaseRequest>,
+    ) -> LeaderLease {
         let holder = holder(&node);
         let now = Instant::now();
-        Keeper { store, bus, node, turns, leader, wishes, holder, term: None, reached: now, heard: now }
+        LeaderLease { store, bus, node, turns, leader, wishes, holder, term: None, reached: now, heard: now }
     }
 
     /// Until it is told to stop, or nobody listens any more: then the lease runs out by itself.
@@ -72,8 +72,8 @@ impl Keeper {
             let wait = self.look().await;
             tokio::select! {
                 wish = self.wishes.recv() => match wish {
-                    Some(Wish::Ended) => {}
-                    Some(Wish::Stop(done)) => {
+                    Some(LeaseRequest::Ended) => {}
+                    Some(LeaseRequest::Stop(done)) => {
                         self.let_go().await;
                         let _ = done.send(());
                         return;
@@ -123,7 +123,7 @@ impl Keeper {
             return lease / LOOKS;
         }
         if known.is_some() {
-            // It came too late: the owner stops, and begins anew under another epoch.
+            // It came too late: the actor stops, and begins anew under another epoch.
             return Duration::ZERO;
         }
         let term = Term::new(epoch, asked, lease);

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 /// The routes for short messages, by what they take. Immutable: a change of routes makes a new one.
 #[derive(Default)]
-pub struct Takers {
+pub struct AcceptingRoutes {
     routes: Vec<Route>,
     by_name: FxHashMap<String, usize>,
     /// By mode and prefix; routes without one stand under the empty prefix.
@@ -16,17 +16,17 @@ pub struct Takers {
 
 /// Why nobody takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum NoRouteAccepts {
     /// No route of the mode takes such an address, sender or account.
     NoRoute,
     /// There is no route of this name for short messages in this mode.
     UnknownRoute,
 }
 
-impl Takers {
+impl AcceptingRoutes {
     /// For these routes.
-    pub fn new(routes: &[Route]) -> Takers {
-        let mut takers = Takers::default();
+    pub fn new(routes: &[Route]) -> AcceptingRoutes {
+        let mut takers = AcceptingRoutes::default();
         for route in routes.iter().filter(|route| route.channel == channels::SMS) {
             let place = takers.routes.len();
             takers.routes.push(route.clone());
@@ -52,19 +52,19 @@ impl Takers {
         sender: &str,
         account: &str,
         route: Option<&str>,
-    ) -> Result<(), NotTaken> {
+    ) -> Result<(), NoRouteAccepts> {
         if let Some(name) = route {
             let known = self.by_name.get(name).map(|&place| &self.routes[place]);
             return match known.filter(|route| route.mode == mode) {
-                None => Err(NotTaken::UnknownRoute),
+                None => Err(NoRouteAccepts::UnknownRoute),
                 Some(route) if takes(route, sender, account) => Ok(()),
-                Some(_) => Err(NotTaken::NoRoute),
+                Some(_) => Err(NoRouteAccepts::NoRoute),
             };
         }
         let table = &self.by_prefix[mode as usize];
         let places = self.lengths.iter().filter_map(|&length| table.get(to.get(..length)?)).flatten();
         let mut fitting = places.filter(|&&place| takes(&self.routes[place], sender, account));
-        fitting.next().map(|_| ()).ok_or(NotTaken::NoRoute)
+        fitting.next().map(|_| ()).ok_or(NoRouteAccepts::NoRoute)
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_message_is_taken_where_prefix_sender_account_mode_and_name_fit() {
-        let takers = Takers::new(&[
+        let takers = AcceptingRoutes::new(&[
             route("sweden", channels::SMS, |r| r.prefixes = vec!["+46".into(), "+4746".into()]),
             route("brand", channels::SMS, |r| {
                 (r.prefixes, r.senders) = (vec!["+44".into()], vec!["BRAND".into()])
@@ -92,7 +92,7 @@ mod tests {
             route("exercise", channels::SMS, |r| r.mode = Mode::Drill),
             route("mail", channels::MAIL, |_| {}),
         ]);
-        let (no, unknown) = (Err(NotTaken::NoRoute), Err(NotTaken::UnknownRoute));
+        let (no, unknown) = (Err(NoRouteAccepts::NoRoute), Err(NoRouteAccepts::UnknownRoute));
         for (mode, to, sender, account, route, expected) in [
             (Mode::Live, "+46701", "x", "a", None, Ok(())),
             (Mode::Live, "+47461", "x", "a", None, Ok(())),

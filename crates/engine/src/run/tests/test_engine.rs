@@ -1,6 +1,6 @@
 //! A whole house for tests: the real bus, the real store, the engine, and a carrier that does as it is told.
 
-use crate::api::{Draft, Links, Parts, Report, Settings, Submitted, Weigher};
+use crate::api::{Draft, Links, Parts, Report, Settings, Submitted, UnitsEstimator};
 use crate::run::{Engine, GATEWAYS};
 use crate::shared::Node;
 use crate::testing::{request, route};
@@ -19,7 +19,7 @@ pub const START: Timestamp = Timestamp(1_800_000_000_000_000);
 /// Longer than anything a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-pub struct House {
+pub struct TestEngine {
     pub engine: Engine,
     pub bus: Arc<dyn bus::Bus>,
     pub store: store::SharedStore,
@@ -28,7 +28,7 @@ pub struct House {
 }
 
 struct OneUnit;
-impl Weigher for OneUnit {
+impl UnitsEstimator for OneUnit {
     fn units(&self, _: &Route, _: &Body) -> u32 {
         1
     }
@@ -75,14 +75,14 @@ pub async fn all_of(topic: &dyn bus::Topic) -> Vec<bus::Record> {
     all
 }
 
-impl House {
+impl TestEngine {
     /// Two routes, `sms` and `mail`, both up; one of several processes if it has a node.
     pub async fn on(
         bus: Arc<dyn bus::Bus>,
         store: store::SharedStore,
         now: Timestamp,
         node: Option<Node>,
-    ) -> House {
+    ) -> TestEngine {
         let clock = Arc::new(AtomicI64::new(now.0));
         let (parts, routes) = parts(bus.clone(), store.clone(), clock.clone());
         let health = bus.retained(records::ROUTES).unwrap();
@@ -101,7 +101,7 @@ impl House {
             None => Engine::start(parts).await.unwrap(),
             Some(node) => Engine::join(parts, node).await.unwrap(),
         };
-        House { engine, bus, store, clock, routes }
+        TestEngine { engine, bus, store, clock, routes }
     }
 
     pub fn now(&self) -> Timestamp {

@@ -1,18 +1,18 @@
-//! Who hears what people say: an alert that asked, a keyword, or a party.
+//! Who hears what people say: an alert that asked, a keyword, or a client.
 
+use super::actor::{EngineActor, bus_error};
 use super::intake::same_number;
-use super::owner::{Owner, bus_error};
-use crate::api::{EngineError, Keyword, KeywordAction, Keywords, Parts, PartySettings};
+use crate::api::{EngineError, Keyword, KeywordAction, Keywords, MessageClientSettings, Parts};
 use crate::report::{Values, expand};
 use crate::solve::address_hash;
 use records::{
-    Account, Inbound, Intake, Lane, Message, Mode, Party, PartyInbound, Short, ShortAddress, ShortText, Tell,
-    Timestamp, Told,
+    Account, ClientEvent, ClientInbound, DlrRequest, Inbound, Intake, Lane, Message, MessageClient, Mode,
+    Short, ShortAddress, ShortText, Timestamp,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Persons of whom it is known which party sent to them last; the memory begins anew when it is full.
+/// Persons of whom it is known which client sent to them last; the memory begins anew when it is full.
 const SENT_MAX: usize = 2_000_000;
 /// The retained topic of confirmations: person and keyword to when they were told.
 const CONFIRMED: &str = "confirmed";
@@ -21,20 +21,20 @@ const FORGET_EVERY_US: i64 = 600_000_000;
 /// A confirmation is tried for so long, in seconds.
 const CONFIRMATION_TRIED_S: i64 = 3_600;
 
-/// Parties, keywords, and what is remembered of both.
-pub struct Hearing {
-    pub parties: Vec<PartySettings>,
+/// Clients, keywords, and what is remembered of both.
+pub struct MoRouting {
+    pub parties: Vec<MessageClientSettings>,
     keywords: Keywords,
     sent: FxHashMap<u64, u32>,
-    numbers: FxHashMap<Party, u32>,
+    numbers: FxHashMap<MessageClient, u32>,
     confirmed: Arc<dyn bus::Retained>,
     forgot_at: Timestamp,
     confirming: FxHashMap<String, Timestamp>,
 }
 
-impl Hearing {
-    pub fn new(parts: &Parts) -> Result<Hearing, EngineError> {
-        let mut hearing = Hearing {
+impl MoRouting {
+    pub fn new(parts: &Parts) -> Result<MoRouting, EngineError> {
+        let mut mo_routing = MoRouting {
             parties: Vec::new(),
             keywords: parts.settings.keywords.clone(),
             sent: FxHashMap::default(),
@@ -43,12 +43,12 @@ impl Hearing {
             forgot_at: Timestamp::default(),
             confirming: FxHashMap::default(),
         };
-        hearing.change(parts.parties.clone(), parts.settings.keywords.clone());
-        Ok(hearing)
+        mo_routing.change(parts.parties.clone(), parts.settings.keywords.clone());
+        Ok(mo_routing)
     }
 
-    /// Parties and keywords changed. Who sent to whom is remembered by party, whatever its place.
-    pub fn change(&mut self, parties: Vec<PartySettings>, keywords: Keywords) {
+    /// Clients and keywords changed. Who sent to whom is remembered by client, whatever its place.
+    pub fn change(&mut self, parties: Vec<MessageClientSettings>, keywords: Keywords) {
         self.keywords = keywords;
         let mut places = FxHashMap::default();
         let moved: Vec<Option<u32>> = self
@@ -70,9 +70,9 @@ impl Hearing {
         self.parties = parties;
     }
 
-    /// A party sent something to somebody.
+    /// A client sent something to somebody.
     pub fn note_sent(&mut self, message: &Message) {
-        // Where one party hears everything there is nothing to choose.
+        // Where one client hears everything there is nothing to choose.
         if self.parties.len() < 2 && self.parties.iter().all(|party| party.numbers.is_empty()) {
             return;
         }
@@ -84,8 +84,9 @@ impl Hearing {
     }
 
     /// Who hears it: whose numbers fit the most, else who sent to that person last, else the first that names no numbers.
-    pub fn party_for(&self, inbound: &Inbound) -> Option<&PartySettings> {
-        let hears = |party: &PartySettings| party.routes.is_empty() || party.routes.contains(&inbound.route);
+    pub fn party_for(&self, inbound: &Inbound) -> Option<&MessageClientSettings> {
+        let hears =
+            |party: &MessageClientSettings| party.routes.is_empty() || party.routes.contains(&inbound.route);
         let named = self.parties.iter().filter(|party| hears(party));
         let named = named.filter_map(|party| Some((fits(&party.numbers, &inbound.to)?, party)));
         // `max_by_key` gives the last of equals; the first is wanted.
@@ -119,7 +120,7 @@ impl Hearing {
     }
 }
 
-/// How much of our number a party names: the whole goes before a beginning, the longer before the shorter.
+/// How much of our number a client names: the whole goes before a beginning, the longer before the shorter.
 fn fits(numbers: &[String], to: &str) -> Option<usize> {
     let bare = |number: &str| number.strip_prefix('+').unwrap_or(number).to_owned();
     let to = bare(to);
@@ -130,12 +131,12 @@ fn fits(numbers: &[String], to: &str) -> Option<usize> {
     numbers.iter().filter_map(rank).max()
 }
 
-impl Owner {
+impl EngineActor {
     /// A person said something.
     pub fn take_inbound(&mut self, inbound: Inbound) {
         let route = self.words.route_no(&inbound.route);
         let of = inbound.of.or_else(|| self.asked.find(inbound.channel, &inbound.from, Some(route)));
-        let keyword = self.hearing.keyword(&inbound).cloned();
+        let keyword = self.mo_routing.keyword(&inbound).cloned();
         if let Some((alert, endpoint)) = of {
             let via = channels::name(inbound.channel).to_owned();
             self.take_answer(alert, endpoint, &inbound.text, via, inbound.at);
@@ -152,12 +153,12 @@ impl Owner {
     }
 
     fn obey_keyword(&mut self, keyword: &Keyword, alert: Option<records::AlertNo>, inbound: &Inbound) {
-        let party = self.hearing.party_for(inbound);
+        let party = self.mo_routing.party_for(inbound);
         let of_party = party.map(|party| party.account.clone());
-        let routes = self.ways.classifier.routes();
+        let routes = self.route_table.classifier.routes();
         let came_by = routes.iter().find(|route| route.name == inbound.route).map(|route| route.mode);
         let mode = came_by.or(party.map(|party| party.mode)).unwrap_or(Mode::Live);
-        let of_alert = alert.and_then(|no| self.lives.get(&no)).map(|live| live.alert.account.clone());
+        let of_alert = alert.and_then(|no| self.live_alerts.get(&no)).map(|live| live.alert.account.clone());
         let account = of_alert.or(of_party).unwrap_or_else(|| Account::DEFAULT.to_owned());
         let out = match keyword.action {
             KeywordAction::Stop => Some(Some(inbound.at)),
@@ -202,13 +203,13 @@ impl Owner {
         inbound: &Inbound,
     ) {
         let key = format!("{action:?}/{}/{}/{}", account, inbound.from, inbound.to);
-        if !self.hearing.may_confirm(&key, inbound.at) {
+        if !self.mo_routing.may_confirm(&key, inbound.at) {
             return;
         }
-        self.hearing.confirming.insert(key.clone(), inbound.at);
+        self.mo_routing.confirming.insert(key.clone(), inbound.at);
         let message = Message {
             account,
-            party: Party::House,
+            party: MessageClient::House,
             at: inbound.at,
             lane: Lane::Urgent,
             mode,
@@ -221,10 +222,11 @@ impl Owner {
             not_before: None,
             expires: inbound.at.plus_s(CONFIRMATION_TRIED_S),
             route: (!inbound.route.is_empty()).then(|| inbound.route.clone()),
-            tell: Tell::default(),
+            tell: DlrRequest::default(),
         };
         let record = Intake::Message(Box::new(message)).encode();
-        let (topic, confirmed, at) = (self.intake.topic.clone(), self.hearing.confirmed.clone(), inbound.at);
+        let (topic, confirmed, at) =
+            (self.intake.topic.clone(), self.mo_routing.confirmed.clone(), inbound.at);
         self.send_out(async move {
             let words = |error: bus::BusError| format!("a confirmation could not be sent: {error}");
             topic.append(&[&record]).await.map_err(words)?;
@@ -234,16 +236,16 @@ impl Owner {
 
     /// Confirmations of long ago need not be known any more.
     pub fn forget_confirmations(&mut self, now: Timestamp) {
-        if now.us_since(self.hearing.forgot_at) < FORGET_EVERY_US && now >= self.hearing.forgot_at {
+        if now.us_since(self.mo_routing.forgot_at) < FORGET_EVERY_US && now >= self.mo_routing.forgot_at {
             return;
         }
-        self.hearing.forgot_at = now;
-        let kept_us = i64::from(self.hearing.keywords.confirm_every_s) * 1_000_000;
-        self.hearing.confirming.retain(|_, at| now.us_since(*at) <= kept_us);
+        self.mo_routing.forgot_at = now;
+        let kept_us = i64::from(self.mo_routing.keywords.confirm_every_s) * 1_000_000;
+        self.mo_routing.confirming.retain(|_, at| now.us_since(*at) <= kept_us);
         let is_old = |octets: &[u8]| confirmed_at(octets).is_some_and(|at| now.us_since(at) > kept_us);
-        let all = self.hearing.confirmed.all().into_iter();
+        let all = self.mo_routing.confirmed.all().into_iter();
         let old: Vec<String> = all.filter(|(_, octets)| is_old(octets)).map(|(key, _)| key).collect();
-        let confirmed = self.hearing.confirmed.clone();
+        let confirmed = self.mo_routing.confirmed.clone();
         if !old.is_empty() {
             self.send_out(async move {
                 for key in old {
@@ -255,11 +257,11 @@ impl Owner {
     }
 
     fn give_to_party(&mut self, inbound: &Inbound) {
-        let party = self.hearing.party_for(inbound).filter(|_| inbound.channel == channels::SMS).cloned();
+        let party = self.mo_routing.party_for(inbound).filter(|_| inbound.channel == channels::SMS).cloned();
         let Some(party) = party else { return self.keep_inbound(inbound) };
         match (&party.party, &party.callback) {
-            (Party::Smpp(system_id), _) => {
-                let told = PartyInbound {
+            (MessageClient::Smpp(system_id), _) => {
+                let told = ClientInbound {
                     from: inbound.from.clone(),
                     to: inbound.to.clone(),
                     route: inbound.route.clone(),
@@ -267,9 +269,9 @@ impl Owner {
                     octets: inbound.octets.clone(),
                     at: inbound.at,
                 };
-                self.tell_client(system_id, &Told::Inbound(Box::new(told)));
+                self.tell_client(system_id, &ClientEvent::Inbound(Box::new(told)));
             }
-            (Party::Platform(username), Some(callback)) => {
+            (MessageClient::Platform(username), Some(callback)) => {
                 let (record, place) = self.outcome_at;
                 let id = format!("in-{record:x}-{place:x}");
                 let url = expand(callback, &heard(inbound, username, &id, callback));

@@ -1,9 +1,9 @@
 //! What time brings: retries and quiet hours that end, escalation, the end of alerts, alerts that leave memory.
 
+use super::actor::EngineActor;
 use super::folding::{Change, may_leave};
-use super::owner::Owner;
 use crate::plan::Move;
-use crate::record::hot::{ESCALATED, moment};
+use crate::record::delivery_cell::{ESCALATED, moment};
 use records::{
     AlertNo, AlertState, Control, ControlState, DeliveryState, EndpointNo, Reason, Strategy, Timestamp,
 };
@@ -13,12 +13,12 @@ const ESCALATE_EVERY_US: i64 = 500_000;
 
 /// Alerts in memory, running ones apart: of more, those that finished first leave before their time.
 const ALERTS_KEPT_MAX: usize = 5_000;
-/// Messages in finished standing alerts that stay in memory for late receipts; of more, the oldest leave before their time.
+/// Messages in finished message streams that stay in memory for late receipts; of more, the oldest leave before their time.
 const LINGERING_MESSAGES_MAX: usize = 4_000_000;
 /// How often it is looked for alerts that may leave, in microseconds.
 const LET_GO_EVERY_US: i64 = 1_000_000;
 
-impl Owner {
+impl EngineActor {
     /// Looks at every running alert.
     pub fn look_at_moments(&mut self, now: Timestamp) {
         self.look_at_standing(now);
@@ -36,7 +36,7 @@ impl Owner {
     }
 
     fn free_due(&mut self, no: AlertNo, now: Timestamp) {
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         if live.next_due().is_some_and(|due| due <= now) {
             live.free_due(now);
             self.touch(no);
@@ -45,7 +45,7 @@ impl Owner {
 
     /// Who was not heard of in time calls for their next device.
     fn escalate(&mut self, no: AlertNo, now: Timestamp) {
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         if live.chains.is_none()
             || now.us_since(live.escalated_at) < ESCALATE_EVERY_US
             || live.alert.state != AlertState::Running
@@ -55,18 +55,18 @@ impl Owner {
         live.escalated_at = now;
         let overdue = self.overdue(no, now);
         for endpoint in overdue {
-            let Some(live) = self.lives.get_mut(&no) else { return };
+            let Some(live) = self.live_alerts.get_mut(&no) else { return };
             live.edit(endpoint, now, |hot| hot.flags |= ESCALATED);
             let live = &*live;
             let moves: Vec<Move> = live.chains.as_ref().map_or_else(Vec::new, |chains| {
-                chains.next(endpoint, |at| live.standing(at, |route| self.ways.has_receipts(route)))
+                chains.next(endpoint, |at| live.standing(at, |route| self.route_table.has_receipts(route)))
             });
             self.apply_moves(no, &moves, now);
         }
     }
 
     fn overdue(&self, no: AlertNo, now: Timestamp) -> Vec<EndpointNo> {
-        let Some(live) = self.lives.get(&no) else { return Vec::new() };
+        let Some(live) = self.live_alerts.get(&no) else { return Vec::new() };
         let Some(chains) = &live.chains else { return Vec::new() };
         let timeout_s = i64::from(self.parts.settings.receipt_timeout_s);
         let is_overdue = |endpoint: EndpointNo, since: Timestamp, state: DeliveryState| {
@@ -95,7 +95,7 @@ impl Owner {
     }
 
     fn expire(&mut self, no: AlertNo, now: Timestamp) {
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         if live.alert.request.expires > now || live.alert.state.is_final() {
             return;
         }
@@ -112,12 +112,12 @@ impl Owner {
         self.touched_last = None;
         let touched: Vec<AlertNo> = self.touched.drain().collect();
         for no in touched {
-            self.telling.note_change(no);
+            self.publisher.note_change(no);
             // What ends after its time has expired, also when the gateways are the first to say so.
-            let done = self.lives.get(&no).is_some_and(|live| {
+            let done = self.live_alerts.get(&no).is_some_and(|live| {
                 live.alert.state == AlertState::Running
-                    && live.slips.as_ref().is_none_or(|slips| slips.closed)
-                    && live.tally.pending(|route| self.ways.has_receipts(route)) == 0
+                    && live.metas.as_ref().is_none_or(|metas| metas.closed)
+                    && live.tally.pending(|route| self.route_table.has_receipts(route)) == 0
                     && live.alert.request.expires > now
             });
             if done {
@@ -128,7 +128,7 @@ impl Owner {
 
     /// Moves an alert to a final state. It is written when its deliveries are.
     pub fn end(&mut self, no: AlertNo, state: AlertState, note: &str, now: Timestamp) {
-        let Some(live) = self.lives.get_mut(&no) else { return };
+        let Some(live) = self.live_alerts.get_mut(&no) else { return };
         live.alert.state = state;
         live.alert.version += 1;
         live.alert.note = note.to_owned();
@@ -137,12 +137,12 @@ impl Owner {
         self.folding.finished.push(change);
         self.running.remove(&no);
         self.unfolded.insert(no);
-        self.telling.note_end(no);
+        self.publisher.note_end(no);
     }
 
     /// Tells gateways whether an alert may be sent.
     pub fn set_control(&mut self, no: AlertNo, state: ControlState) {
-        let Some(live) = self.lives.get(&no) else { return };
+        let Some(live) = self.live_alerts.get(&no) else { return };
         let control = Control { alert: no, state, version: live.alert.version }.encode();
         let retained = self.control.clone();
         self.send_out(async move {
@@ -155,31 +155,31 @@ impl Owner {
 
     /// Alerts that have been final for a while leave memory.
     fn let_go(&mut self, now: Timestamp) {
-        if self.folding.is_under_way() || self.lives.len() == self.running.len() {
+        if self.folding.is_under_way() || self.live_alerts.len() == self.running.len() {
             return;
         }
         let linger = i64::from(self.parts.settings.linger_s);
         let mut finished: Vec<(Timestamp, AlertNo)> = self
-            .lives
+            .live_alerts
             .values()
             .filter(|live| may_leave(live) && !self.unfolded.contains(&live.alert.no))
             .filter_map(|live| Some((live.finished?, live.alert.no)))
             .collect();
         finished.sort_unstable();
-        let over = self.lives.len().saturating_sub(ALERTS_KEPT_MAX).max(self.over_messages(&finished));
+        let over = self.live_alerts.len().saturating_sub(ALERTS_KEPT_MAX).max(self.over_messages(&finished));
         let is_old =
             |(place, (at, _)): &(usize, (Timestamp, AlertNo))| *place < over || at.plus_s(linger) < now;
         let old: Vec<AlertNo> =
             finished.into_iter().enumerate().filter(is_old).map(|(_, (_, no))| no).collect();
         for no in old {
-            if let Some(live) = self.lives.remove(&no) {
+            if let Some(live) = self.live_alerts.remove(&no) {
                 self.intake.forget(&live.alert);
                 if live.alert.request.require_answer && live.alert.request.expires <= now {
                     self.asked.forget(no);
                 }
             }
             self.estimates.retain(|(alert, _), _| *alert != no);
-            self.telling.forget(no);
+            self.publisher.forget(no);
             let (retained, key) = (self.control.clone(), no.to_string());
             if retained.value(&key).is_some() {
                 self.send_out(
@@ -192,7 +192,10 @@ impl Owner {
     /// How many of the finished, oldest first, must go so that the messages of the rest are within the limit.
     fn over_messages(&self, finished: &[(Timestamp, AlertNo)]) -> usize {
         let len = |no: &AlertNo| {
-            self.lives.get(no).filter(|live| live.slips.is_some()).map_or(0, crate::record::Live::len)
+            self.live_alerts
+                .get(no)
+                .filter(|live| live.metas.is_some())
+                .map_or(0, crate::record::LiveAlert::len)
         };
         let mut kept: usize = finished.iter().map(|(_, no)| len(no)).sum();
         finished

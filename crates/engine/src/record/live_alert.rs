@@ -1,10 +1,10 @@
 //! One alert in memory: its deliveries, their counts, what of them is not yet in SQL, and where dispatch stands.
 
-use super::hot::{BEGUN, Hot, IN_SEGMENT, NO_CHANNEL, Words, offset};
-use super::slips::{Slip, Slips};
+use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, NO_CHANNEL, StringTable, offset};
+use super::message_meta::{MessageMeta, MessageMetaTable};
 use super::tally::Tally;
 use crate::dispatch::Wording;
-use crate::plan::{Chains, Classifier, Sought, Standing};
+use crate::plan::{Chains, Classifier, DeviceState, RouteCriteria};
 use crate::solve::strategy_of;
 use records::{
     Alert, Answer, Delivery, DeliveryState, EndpointNo, Lane, Origin, Reason, RosterBlock, RosterEntry,
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A running (or lately finished) alert.
-pub struct Live {
+pub struct LiveAlert {
     /// As accepted, with its state of now.
     pub alert: Alert,
     /// Its texts.
@@ -35,7 +35,7 @@ pub struct Live {
     pub in_turn: bool,
     /// A route of the simulator took some of it.
     pub simulated: bool,
-    hot: Vec<Hot>,
+    hot: Vec<DeliveryCell>,
     dirty: Vec<u64>,
     dirty_count: usize,
     folding: Vec<u64>,
@@ -45,19 +45,19 @@ pub struct Live {
     ready_total: u32,
     cursors: Vec<u32>,
     next_due: u32,
-    /// Of a standing alert: its messages.
-    pub slips: Option<Box<Slips>>,
+    /// Of a message stream: its messages.
+    pub metas: Option<Box<MessageMetaTable>>,
 }
 
-impl Live {
+impl LiveAlert {
     /// Nobody in it yet.
-    pub fn new(alert: Alert, wording: Arc<Wording>) -> Live {
+    pub fn new(alert: Alert, wording: Arc<Wording>) -> LiveAlert {
         let tally = Tally::new(alert.request.terminal);
-        let slips = match alert.origin {
-            Origin::Standing { intake_from } => Some(Box::new(Slips::new(intake_from))),
+        let metas = match alert.origin {
+            Origin::Standing { intake_from } => Some(Box::new(MessageMetaTable::new(intake_from))),
             Origin::Api | Origin::Cap(_) => None,
         };
-        Live {
+        LiveAlert {
             alert,
             wording,
             tally,
@@ -78,17 +78,17 @@ impl Live {
             ready_total: 0,
             cursors: Vec::new(),
             next_due: u32::MAX,
-            slips,
+            metas,
         }
     }
 
-    /// Takes a block of the roster in, each endpoint in the state a fresh one has. `then` [`Live::seal`].
+    /// Takes a block of the roster in, each endpoint in the state a fresh one has. `then` [`LiveAlert::seal`].
     pub fn admit(&mut self, block: &RosterBlock, classifier: &Classifier, now: Timestamp) {
         block.entries.iter().for_each(|entry| self.admit_one(entry, classifier, now));
     }
 
     fn admit_one(&mut self, entry: &RosterEntry, classifier: &Classifier, now: Timestamp) {
-        let mut hot = Hot::PLANNED;
+        let mut hot = DeliveryCell::PLANNED;
         hot.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel.0);
         if let Some(reason) = entry.excluded {
             hot.state = DeliveryState::Excluded;
@@ -101,22 +101,22 @@ impl Live {
                 hot.due = offset(self.alert.created, until);
             }
         }
-        if let (Some(slips), Some(message)) = (&mut self.slips, &entry.message) {
+        if let (Some(metas), Some(message)) = (&mut self.metas, &entry.message) {
             let expires = entry.expires.map_or(u32::MAX, |expires| offset(self.alert.created, expires));
-            slips.push(message.id, expires, message.tell.mask, super::slips::kind(&message.party));
+            metas.push(message.id, expires, message.tell.mask, super::message_meta::kind(&message.party));
         }
         self.hot.push(hot);
     }
 
-    fn sought<'a>(&'a self, entry: &'a RosterEntry) -> Option<Sought<'a>> {
+    fn sought<'a>(&'a self, entry: &'a RosterEntry) -> Option<RouteCriteria<'a>> {
         let channel = entry.channel?;
         Some(match &entry.message {
-            Some(message) => Sought::of_message(&self.alert, &entry.address, message),
-            None => Sought::of(&self.alert, channel, &entry.address),
+            Some(message) => RouteCriteria::of_message(&self.alert, &entry.address, message),
+            None => RouteCriteria::of(&self.alert, channel, &entry.address),
         })
     }
 
-    /// One more message of a standing alert. It is counted at once; its party hears of it if it is over already.
+    /// One more message of a message stream. It is counted at once; its client hears of it if it is over already.
     pub fn take_message(
         &mut self,
         entry: &RosterEntry,
@@ -136,18 +136,18 @@ impl Live {
             self.next_due = self.next_due.min(hot.due);
         }
         let endpoint = EndpointNo(at as u32);
-        if let Some(slips) = &mut self.slips {
-            slips.note(endpoint, &Hot::PLANNED, &hot, now);
+        if let Some(metas) = &mut self.metas {
+            metas.note(endpoint, &DeliveryCell::PLANNED, &hot, now);
         }
         endpoint
     }
 
-    /// Messages of a standing alert whose time has come, and that did not leave us, are over. True if there was one.
+    /// Messages of a message stream whose time has come, and that did not leave us, are over. True if there was one.
     pub fn expire_messages(&mut self, now: Timestamp) -> bool {
         /// Looked through so often at most, in milliseconds.
         const EVERY_MS: u32 = 1_000;
         let until = offset(self.alert.created, now);
-        if self.slips.as_ref().is_none_or(|slips| slips.next_expiry > until) {
+        if self.metas.as_ref().is_none_or(|metas| metas.next_expiry > until) {
             return false;
         }
         let mut next_expiry = u32::MAX;
@@ -171,20 +171,20 @@ impl Live {
                 hot.reason = Reason::Expired;
             });
         }
-        if let Some(slips) = &mut self.slips {
-            slips.next_expiry = next_expiry;
+        if let Some(metas) = &mut self.metas {
+            metas.next_expiry = next_expiry;
         }
         any
     }
 
     /// What is kept of a message.
-    pub fn slip(&self, endpoint: EndpointNo) -> Option<&Slip> {
-        self.slips.as_ref()?.get(endpoint)
+    pub fn slip(&self, endpoint: EndpointNo) -> Option<&MessageMeta> {
+        self.metas.as_ref()?.get(endpoint)
     }
 
     /// What a message in a segment costs.
     pub fn set_units(&mut self, endpoint: EndpointNo, units: u64) {
-        if let Some(slip) = self.slips.as_mut().and_then(|slips| slips.get_mut(endpoint)) {
+        if let Some(slip) = self.metas.as_mut().and_then(|metas| metas.get_mut(endpoint)) {
             slip.units = u8::try_from(units).unwrap_or(u8::MAX);
         }
     }
@@ -192,9 +192,9 @@ impl Live {
     /// A message ends at another time.
     pub fn set_expiry(&mut self, endpoint: EndpointNo, expires: Timestamp) {
         let expires = offset(self.alert.created, expires);
-        if let Some(slips) = &mut self.slips {
-            slips.next_expiry = slips.next_expiry.min(expires);
-            if let Some(slip) = slips.get_mut(endpoint) {
+        if let Some(metas) = &mut self.metas {
+            metas.next_expiry = metas.next_expiry.min(expires);
+            if let Some(slip) = metas.get_mut(endpoint) {
                 slip.expires = expires;
             }
         }
@@ -202,8 +202,8 @@ impl Live {
 
     /// The network has a message and could not deliver it yet.
     pub fn note_buffered(&mut self, endpoint: EndpointNo, at: Timestamp) {
-        if let Some(slips) = &mut self.slips {
-            slips.note_buffered(endpoint, at);
+        if let Some(metas) = &mut self.metas {
+            metas.note_buffered(endpoint, at);
         }
     }
 
@@ -222,7 +222,7 @@ impl Live {
     }
 
     /// Overwrites an endpoint with its stored row, at a start.
-    pub fn load(&mut self, row: &Delivery, words: &mut Words) {
+    pub fn load(&mut self, row: &Delivery, words: &mut StringTable) {
         let created = self.alert.created;
         if let Some(hot) = self.hot.get_mut(row.endpoint.0 as usize) {
             hot.load(row, created, words, &mut self.answers);
@@ -280,17 +280,17 @@ impl Live {
     }
 
     /// One delivery.
-    pub fn hot(&self, endpoint: EndpointNo) -> Option<&Hot> {
+    pub fn hot(&self, endpoint: EndpointNo) -> Option<&DeliveryCell> {
         self.hot.get(endpoint.0 as usize)
     }
 
     /// All deliveries, with their numbers.
-    pub fn each(&self) -> impl Iterator<Item = (EndpointNo, &Hot)> {
+    pub fn each(&self) -> impl Iterator<Item = (EndpointNo, &DeliveryCell)> {
         self.hot.iter().enumerate().map(|(i, hot)| (EndpointNo(i as u32), hot))
     }
 
     /// The only way a delivery changes: counts, dispatch's view and the list of what SQL lacks move with it.
-    pub fn edit(&mut self, endpoint: EndpointNo, now: Timestamp, change: impl FnOnce(&mut Hot)) {
+    pub fn edit(&mut self, endpoint: EndpointNo, now: Timestamp, change: impl FnOnce(&mut DeliveryCell)) {
         let Some((before, after)) = self.change(endpoint, now, change) else { return };
         let (mut a, mut b) = (before, after);
         (a.flags, b.flags) = (0, 0);
@@ -305,8 +305,8 @@ impl Live {
         &mut self,
         endpoint: EndpointNo,
         now: Timestamp,
-        change: impl FnOnce(&mut Hot),
-    ) -> Option<(Hot, Hot)> {
+        change: impl FnOnce(&mut DeliveryCell),
+    ) -> Option<(DeliveryCell, DeliveryCell)> {
         let i = endpoint.0 as usize;
         let hot = self.hot.get_mut(i)?;
         let before = *hot;
@@ -325,8 +325,8 @@ impl Live {
         if after.state == DeliveryState::Held && after.due != 0 {
             self.next_due = self.next_due.min(after.due);
         }
-        if let Some(slips) = &mut self.slips {
-            slips.note(endpoint, &before, &after, now);
+        if let Some(metas) = &mut self.metas {
+            metas.note(endpoint, &before, &after, now);
         }
         Some((before, after))
     }
@@ -369,7 +369,7 @@ impl Live {
         self.dirty_count
     }
 
-    /// Begins a fold: what SQL lacks now is what [`Live::take_folding`] will give, in slices.
+    /// Begins a fold: what SQL lacks now is what [`LiveAlert::take_folding`] will give, in slices.
     pub fn begin_fold(&mut self) {
         let words = self.dirty.len();
         self.folding = std::mem::replace(&mut self.dirty, vec![0; words]);
@@ -378,7 +378,7 @@ impl Live {
     }
 
     /// The next of what SQL lacks, in key order, until `into` holds `max`. False when there is no more.
-    pub fn take_folding(&mut self, words: &Words, into: &mut Vec<Delivery>, max: usize) -> bool {
+    pub fn take_folding(&mut self, words: &StringTable, into: &mut Vec<Delivery>, max: usize) -> bool {
         while self.fold_at < self.folding.len() {
             let bits = &mut self.folding[self.fold_at];
             if *bits == 0 {
@@ -397,7 +397,7 @@ impl Live {
     }
 
     /// One delivery as stored.
-    pub fn delivery(&self, endpoint: EndpointNo, words: &Words) -> Option<Delivery> {
+    pub fn delivery(&self, endpoint: EndpointNo, words: &StringTable) -> Option<Delivery> {
         self.hot(endpoint).map(|hot| hot.as_delivery(&self.alert, endpoint, words, &self.answers))
     }
 
@@ -456,7 +456,7 @@ impl Live {
 
     /// What may still be sent, for who gives classes anew.
     pub fn waiting(&self) -> Vec<EndpointNo> {
-        let waits = |hot: &Hot| {
+        let waits = |hot: &DeliveryCell| {
             matches!(hot.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted)
         };
         self.each().filter(|(_, hot)| waits(hot)).map(|(endpoint, _)| endpoint).collect()
@@ -464,7 +464,11 @@ impl Live {
 
     /// When the first held delivery is due, if one waits for a moment.
     pub fn next_due(&self) -> Option<Timestamp> {
-        if self.next_due == u32::MAX { None } else { super::hot::moment(self.alert.created, self.next_due) }
+        if self.next_due == u32::MAX {
+            None
+        } else {
+            super::delivery_cell::moment(self.alert.created, self.next_due)
+        }
     }
 
     /// Frees what was held until now.
@@ -543,10 +547,10 @@ impl Live {
     }
 
     /// How an endpoint stands, for its chain.
-    pub fn standing(&self, endpoint: EndpointNo, receipts: impl Fn(u16) -> bool) -> Standing {
+    pub fn standing(&self, endpoint: EndpointNo, receipts: impl Fn(u16) -> bool) -> DeviceState {
         match self.hot(endpoint) {
-            Some(hot) => Standing { state: hot.state, reason: hot.reason, receipts: receipts(hot.route) },
-            None => Standing { state: DeliveryState::Excluded, reason: Reason::None, receipts: false },
+            Some(hot) => DeviceState { state: hot.state, reason: hot.reason, receipts: receipts(hot.route) },
+            None => DeviceState { state: DeliveryState::Excluded, reason: Reason::None, receipts: false },
         }
     }
 }

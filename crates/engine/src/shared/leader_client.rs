@@ -1,6 +1,6 @@
 //! The asker's side: a question to whoever leads, by the bus, with a bounded wait for the answer.
 
-use super::words::{Answered, Ask, Question, Said, not_understood};
+use super::leader_rpc::{RpcCall, RpcRequest, RpcResponse, RpcResult, not_understood};
 use crate::api::{EngineError, Parts};
 use crate::messages::Steered;
 use crate::run::{Command, MessageLook, Reply, Solved, bus_error};
@@ -31,7 +31,7 @@ pub fn kept_briefly() -> bus::TopicSettings {
 }
 
 /// Who waits for an answer.
-enum Waiting {
+enum PendingCall {
     Solved(Reply<Solved>),
     Alert(Reply<Alert>),
     Message(Reply<Option<MessageLook>>),
@@ -41,7 +41,7 @@ enum Waiting {
 }
 
 /// See the module.
-pub struct Asking {
+pub struct LeaderClient {
     node: String,
     pub asks: Arc<dyn bus::Topic>,
     pub answers: Arc<dyn bus::Topic>,
@@ -49,17 +49,17 @@ pub struct Asking {
     pub next: u64,
     /// The next question's number. It begins anywhere: what an earlier life asked is not taken for ours.
     id: u64,
-    waiting: FxHashMap<u64, (Waiting, Instant)>,
+    waiting: FxHashMap<u64, (PendingCall, Instant)>,
     /// To be appended.
-    ready: Vec<Ask>,
+    ready: Vec<RpcRequest>,
 }
 
-impl Asking {
+impl LeaderClient {
     /// Opens the topics; may block.
-    pub fn open(parts: &Parts, node: &str) -> Result<Asking, EngineError> {
+    pub fn open(parts: &Parts, node: &str) -> Result<LeaderClient, EngineError> {
         let open = |name: &str| parts.bus.topic_with(name, &kept_briefly()).map_err(bus_error);
         let answers = open(&records::answers_topic(node))?;
-        Ok(Asking {
+        Ok(LeaderClient {
             node: node.to_owned(),
             asks: open(records::ASKS)?,
             next: answers.head(),
@@ -74,24 +74,24 @@ impl Asking {
     pub fn ask(&mut self, command: Command) -> Option<Command> {
         let (question, waiting) = match command {
             Command::Accepted { alert, solved: Some(reply) } => {
-                (Question::Solve { no: alert.no }, Waiting::Solved(reply))
+                (RpcCall::Solve { no: alert.no }, PendingCall::Solved(reply))
             }
-            Command::Steer { no, verb, reply } => (Question::Steer { no, verb }, Waiting::Alert(reply)),
+            Command::Steer { no, verb, reply } => (RpcCall::Steer { no, verb }, PendingCall::Alert(reply)),
             Command::Observe { no, observer, request } => {
-                (Question::Observe { no, observer, request }, Waiting::Nobody)
+                (RpcCall::Observe { no, observer, request }, PendingCall::Nobody)
             }
-            Command::Unobserve { no, observer } => (Question::Unobserve { no, observer }, Waiting::Nobody),
+            Command::Unobserve { no, observer } => (RpcCall::Unobserve { no, observer }, PendingCall::Nobody),
             Command::Message { account, id, reply } => {
-                (Question::Message { account, id }, Waiting::Message(reply))
+                (RpcCall::Message { account, id }, PendingCall::Message(reply))
             }
             Command::CancelMessage { account, id, reply } => {
-                (Question::CancelMessage { account, id }, Waiting::Steered(reply))
+                (RpcCall::CancelMessage { account, id }, PendingCall::Steered(reply))
             }
             Command::CancelMessages { account, wanted, reply } => {
-                (Question::CancelMessages { account, wanted }, Waiting::Count(reply))
+                (RpcCall::CancelMessages { account, wanted }, PendingCall::Count(reply))
             }
             Command::ReplaceMessage { account, id, change, reply } => {
-                (Question::ReplaceMessage { account, id, change }, Waiting::Steered(reply))
+                (RpcCall::ReplaceMessage { account, id, change }, PendingCall::Steered(reply))
             }
             other => return Some(other),
         };
@@ -102,11 +102,11 @@ impl Asking {
             return None;
         }
         self.id = self.id.wrapping_add(1);
-        let wait = if matches!(waiting, Waiting::Solved(_)) { WAIT_SOLVED } else { WAIT };
-        if !matches!(waiting, Waiting::Nobody) {
+        let wait = if matches!(waiting, PendingCall::Solved(_)) { WAIT_SOLVED } else { WAIT };
+        if !matches!(waiting, PendingCall::Nobody) {
             self.waiting.insert(self.id, (waiting, Instant::now() + wait));
         }
-        self.ready.push(Ask { from: self.node.clone(), id: self.id, question });
+        self.ready.push(RpcRequest { from: self.node.clone(), id: self.id, question });
         None
     }
 
@@ -133,7 +133,7 @@ impl Asking {
     pub fn take_answers(&mut self, records: &[bus::Record]) {
         for record in records {
             self.next = record.index + 1;
-            let Some(answered) = Answered::decode(&record.octets) else {
+            let Some(answered) = RpcResponse::decode(&record.octets) else {
                 tracing::warn!(index = record.index, "an answer cannot be read");
                 continue;
             };
@@ -170,34 +170,34 @@ impl Asking {
     }
 }
 
-impl Waiting {
-    fn answer(self, said: Result<Said, EngineError>) {
+impl PendingCall {
+    fn answer(self, said: Result<RpcResult, EngineError>) {
         let said = match said {
             Ok(said) => said,
             Err(error) => return self.refuse(error),
         };
         match (self, said) {
-            (Waiting::Solved(reply), Said::Solved { alert, endpoints, excluded }) => {
+            (PendingCall::Solved(reply), RpcResult::Solved { alert, endpoints, excluded }) => {
                 let _ = reply.send(Ok(Solved { alert: *alert, endpoints, excluded }));
             }
-            (Waiting::Alert(reply), Said::Alert(alert)) => _ = reply.send(Ok(*alert)),
-            (Waiting::Message(reply), Said::Message(looked)) => {
+            (PendingCall::Alert(reply), RpcResult::Alert(alert)) => _ = reply.send(Ok(*alert)),
+            (PendingCall::Message(reply), RpcResult::Message(looked)) => {
                 let _ = reply.send(Ok(looked.map(|looked| (*looked).into())));
             }
-            (Waiting::Steered(reply), Said::Steered(steered)) => _ = reply.send(Ok(steered)),
-            (Waiting::Count(reply), Said::Count(count)) => _ = reply.send(Ok(count)),
+            (PendingCall::Steered(reply), RpcResult::Steered(steered)) => _ = reply.send(Ok(steered)),
+            (PendingCall::Count(reply), RpcResult::Count(count)) => _ = reply.send(Ok(count)),
             (waiting, _) => waiting.refuse(not_understood()),
         }
     }
 
     fn refuse(self, error: EngineError) {
         match self {
-            Waiting::Solved(reply) => _ = reply.send(Err(error)),
-            Waiting::Alert(reply) => _ = reply.send(Err(error)),
-            Waiting::Message(reply) => _ = reply.send(Err(error)),
-            Waiting::Steered(reply) => _ = reply.send(Err(error)),
-            Waiting::Count(reply) => _ = reply.send(Err(error)),
-            Waiting::Nobody => {}
+            PendingCall::Solved(reply) => _ = reply.send(Err(error)),
+            PendingCall::Alert(reply) => _ = reply.send(Err(error)),
+            PendingCall::Message(reply) => _ = reply.send(Err(error)),
+            PendingCall::Steered(reply) => _ = reply.send(Err(error)),
+            PendingCall::Count(reply) => _ = reply.send(Err(error)),
+            PendingCall::Nobody => {}
         }
     }
 }

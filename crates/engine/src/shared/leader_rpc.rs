@@ -13,17 +13,17 @@ const NEWER: &str = "a process of another version leads; try again when all are 
 
 /// A question, and where its answer goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct RpcRequest {
     /// The name of the process that asks: its answers go to [`records::answers_topic`] of it.
     pub from: String,
     /// Its number for it.
     pub id: u64,
-    pub question: Question,
+    pub question: RpcCall,
 }
 
 /// What can be asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Question {
+pub enum RpcCall {
     /// Tell when it is solved.
     Solve { no: AlertNo },
     /// Change its course.
@@ -44,17 +44,17 @@ pub enum Question {
 
 /// An answer to the question with this number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct RpcResponse {
     pub id: u64,
-    pub said: Result<Said, Refusal>,
+    pub said: Result<RpcResult, RpcError>,
 }
 
 /// What can be answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Said {
+pub enum RpcResult {
     Solved { alert: Box<Alert>, endpoints: u32, excluded: Vec<(String, u64)> },
     Alert(Box<Alert>),
-    Message(Option<Box<Looked>>),
+    Message(Option<Box<RpcMessage>>),
     Steered(Steered),
     Count(u64),
     Done,
@@ -62,7 +62,7 @@ pub enum Said {
 
 /// A message in memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Looked {
+pub struct RpcMessage {
     delivery: Delivery,
     lapsed: bool,
     entry: Option<RosterEntry>,
@@ -70,7 +70,7 @@ pub struct Looked {
 
 /// An [`EngineError`], as it travels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Refusal {
+pub enum RpcError {
     Unprocessable(Vec<Problem>),
     KeyTaken,
     NotFound,
@@ -80,22 +80,22 @@ pub enum Refusal {
     Internal(String),
 }
 
-impl Ask {
+impl RpcRequest {
     pub fn encode(&self) -> Vec<u8> {
         encode(self)
     }
     /// Nothing if it is damaged or of a newer format.
-    pub fn decode(octets: &[u8]) -> Option<Ask> {
+    pub fn decode(octets: &[u8]) -> Option<RpcRequest> {
         decode(octets)
     }
 }
 
-impl Answered {
+impl RpcResponse {
     pub fn encode(&self) -> Vec<u8> {
         encode(self)
     }
     /// Nothing if it is damaged or of a newer format.
-    pub fn decode(octets: &[u8]) -> Option<Answered> {
+    pub fn decode(octets: &[u8]) -> Option<RpcResponse> {
         decode(octets)
     }
 }
@@ -113,52 +113,56 @@ fn decode<T: DeserializeOwned>(octets: &[u8]) -> Option<T> {
     postcard::from_bytes(rest).ok()
 }
 
-impl From<MessageLook> for Looked {
-    fn from(look: MessageLook) -> Looked {
-        Looked { delivery: look.delivery, lapsed: look.lapsed, entry: look.entry }
+impl From<MessageLook> for RpcMessage {
+    fn from(look: MessageLook) -> RpcMessage {
+        RpcMessage { delivery: look.delivery, lapsed: look.lapsed, entry: look.entry }
     }
 }
 
-impl From<Looked> for MessageLook {
-    fn from(looked: Looked) -> MessageLook {
+impl From<RpcMessage> for MessageLook {
+    fn from(looked: RpcMessage) -> MessageLook {
         MessageLook { delivery: looked.delivery, lapsed: looked.lapsed, entry: looked.entry }
     }
 }
 
-impl From<Solved> for Said {
-    fn from(solved: Solved) -> Said {
-        Said::Solved { alert: Box::new(solved.alert), endpoints: solved.endpoints, excluded: solved.excluded }
-    }
-}
-
-impl From<EngineError> for Refusal {
-    fn from(error: EngineError) -> Refusal {
-        match error {
-            EngineError::Unprocessable(problems) => Refusal::Unprocessable(problems),
-            EngineError::KeyTaken => Refusal::KeyTaken,
-            EngineError::NotFound => Refusal::NotFound,
-            EngineError::WrongState { state, verb } => {
-                Refusal::WrongState { state: state.to_owned(), verb: verb.to_owned() }
-            }
-            EngineError::DiskFull => Refusal::DiskFull,
-            EngineError::Busy(why) => Refusal::Busy(why),
-            EngineError::Internal(why) => Refusal::Internal(why),
+impl From<Solved> for RpcResult {
+    fn from(solved: Solved) -> RpcResult {
+        RpcResult::Solved {
+            alert: Box::new(solved.alert),
+            endpoints: solved.endpoints,
+            excluded: solved.excluded,
         }
     }
 }
 
-impl From<Refusal> for EngineError {
-    fn from(refusal: Refusal) -> EngineError {
+impl From<EngineError> for RpcError {
+    fn from(error: EngineError) -> RpcError {
+        match error {
+            EngineError::Unprocessable(problems) => RpcError::Unprocessable(problems),
+            EngineError::KeyTaken => RpcError::KeyTaken,
+            EngineError::NotFound => RpcError::NotFound,
+            EngineError::WrongState { state, verb } => {
+                RpcError::WrongState { state: state.to_owned(), verb: verb.to_owned() }
+            }
+            EngineError::DiskFull => RpcError::DiskFull,
+            EngineError::Busy(why) => RpcError::Busy(why),
+            EngineError::Internal(why) => RpcError::Internal(why),
+        }
+    }
+}
+
+impl From<RpcError> for EngineError {
+    fn from(refusal: RpcError) -> EngineError {
         match refusal {
-            Refusal::Unprocessable(problems) => EngineError::Unprocessable(problems),
-            Refusal::KeyTaken => EngineError::KeyTaken,
-            Refusal::NotFound => EngineError::NotFound,
-            Refusal::WrongState { state, verb } => {
+            RpcError::Unprocessable(problems) => EngineError::Unprocessable(problems),
+            RpcError::KeyTaken => EngineError::KeyTaken,
+            RpcError::NotFound => EngineError::NotFound,
+            RpcError::WrongState { state, verb } => {
                 EngineError::WrongState { state: state_name(&state), verb: verb_name(&verb) }
             }
-            Refusal::DiskFull => EngineError::DiskFull,
-            Refusal::Busy(why) => EngineError::Busy(why),
-            Refusal::Internal(why) => EngineError::Internal(why),
+            RpcError::DiskFull => EngineError::DiskFull,
+            RpcError::Busy(why) => EngineError::Busy(why),
+            RpcError::Internal(why) => EngineError::Internal(why),
         }
     }
 }
@@ -184,19 +188,19 @@ mod tests {
 
     #[test]
     fn questions_and_answers_are_read_as_they_were_written_and_others_are_not() {
-        let ask = Ask {
+        let ask = RpcRequest {
             from: "a".into(),
             id: u64::MAX,
-            question: Question::Steer { no: AlertNo(7), verb: Steer::RetryFailed },
+            question: RpcCall::Steer { no: AlertNo(7), verb: Steer::RetryFailed },
         };
-        assert_eq!(Ask::decode(&ask.encode()), Some(ask.clone()));
+        assert_eq!(RpcRequest::decode(&ask.encode()), Some(ask.clone()));
         let octets = ask.encode();
         for cut in 0..octets.len() {
-            assert_eq!(Ask::decode(&octets[..cut]), None, "cut at {cut}");
+            assert_eq!(RpcRequest::decode(&octets[..cut]), None, "cut at {cut}");
         }
         let mut newer = octets;
         newer[0] = FORMAT + 1;
-        assert_eq!(Ask::decode(&newer), None);
+        assert_eq!(RpcRequest::decode(&newer), None);
     }
 
     #[test]
@@ -213,8 +217,8 @@ mod tests {
             EngineError::Internal("broken".into()),
         ];
         for error in errors {
-            let answered = Answered { id: 1, said: Err(error.clone().into()) };
-            let heard = Answered::decode(&answered.encode()).unwrap();
+            let answered = RpcResponse { id: 1, said: Err(error.clone().into()) };
+            let heard = RpcResponse::decode(&answered.encode()).unwrap();
             assert_eq!(EngineError::from(heard.said.unwrap_err()), error);
         }
     }

@@ -1,0 +1,208 @@
+//! What a message stream keeps of each of its messages beside the delivery: 12 octets, so that its id, its end and what its
+//! client wants to hear are known without reading the roster.
+
+use super::delivery_cell::{DeliveryCell, LAPSED};
+use records::{DeliveryState, DlrRequest, DlrState, EndpointNo, MessageClient, MessageId, Reason, Timestamp};
+
+/// The messages of one message stream.
+#[derive(Default)]
+pub struct MessageMetaTable {
+    intake_from: u64,
+    /// It takes no more.
+    pub closed: bool,
+    list: Vec<MessageMeta>,
+    /// The first end of a message that may still be waiting, an offset.
+    pub next_expiry: u32,
+    /// What clients want to hear and were not told yet.
+    pub happened: Vec<MessageEvent>,
+    /// What came of messages since it was last asked: by kind of client, and by the number of the bit of [`DlrRequest`].
+    pub results: [[u32; RESULTS]; KINDS],
+}
+
+/// Kinds of clients, and of results.
+pub const KINDS: usize = 3;
+pub const RESULTS: usize = 5;
+
+/// The number of a client's kind.
+pub fn kind(party: &MessageClient) -> u8 {
+    match party {
+        MessageClient::Smpp(_) => 0,
+        MessageClient::Platform(_) => 1,
+        MessageClient::House => 2,
+    }
+}
+
+/// One message.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageMeta {
+    /// Its id, after the alert's first.
+    id: u32,
+    /// Its end, an offset.
+    pub expires: u32,
+    /// Bits of [`DlrRequest`].
+    pub mask: u8,
+    /// Units of the route's rate it costs, once it is in a segment.
+    pub units: u8,
+    /// [`kind`] of its client.
+    kind: u8,
+}
+
+/// Something a client wants to hear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageEvent {
+    /// Which message.
+    pub endpoint: EndpointNo,
+    /// A bit of [`DlrRequest`].
+    pub event: u8,
+    /// How it stands.
+    pub state: DlrState,
+    /// When it came about.
+    pub at: Timestamp,
+}
+
+impl MessageMetaTable {
+    /// Nobody yet.
+    pub fn new(intake_from: u64) -> MessageMetaTable {
+        MessageMetaTable { intake_from, next_expiry: u32::MAX, ..MessageMetaTable::default() }
+    }
+
+    /// Ids are kept in 32 bits after the first: is there room for this one?
+    pub fn holds(&self, id: MessageId) -> bool {
+        id.0.checked_sub(self.intake_from).is_some_and(|after| u32::try_from(after).is_ok())
+    }
+
+    /// The next message. Ids grow.
+    pub fn push(&mut self, id: MessageId, expires: u32, mask: u8, kind: u8) {
+        self.next_expiry = self.next_expiry.min(expires);
+        let id = id.0.saturating_sub(self.intake_from) as u32;
+        self.list.push(MessageMeta { id, expires, mask, units: 1, kind });
+    }
+
+    /// Which endpoint a message is.
+    pub fn endpoint(&self, id: MessageId) -> Option<EndpointNo> {
+        let after = u32::try_from(id.0.checked_sub(self.intake_from)?).ok()?;
+        self.list.binary_search_by_key(&after, |slip| slip.id).ok().map(|place| EndpointNo(place as u32))
+    }
+
+    /// One message.
+    pub fn get(&self, endpoint: EndpointNo) -> Option<&MessageMeta> {
+        self.list.get(endpoint.0 as usize)
+    }
+
+    /// One message, to be changed.
+    pub fn get_mut(&mut self, endpoint: EndpointNo) -> Option<&mut MessageMeta> {
+        self.list.get_mut(endpoint.0 as usize)
+    }
+
+    /// A delivery moved: does its client want to hear of it?
+    pub fn note(&mut self, endpoint: EndpointNo, before: &DeliveryCell, after: &DeliveryCell, at: Timestamp) {
+        if before.state == after.state {
+            return;
+        }
+        let Some(slip) = self.list.get(endpoint.0 as usize) else { return };
+        let events = events(after);
+        let result = events.first().map(|event| event.trailing_zeros() as usize);
+        let of_kind = self.results.get_mut(usize::from(slip.kind));
+        if let Some(count) = of_kind.zip(result).and_then(|(row, result)| row.get_mut(result)) {
+            *count += 1;
+        }
+        let wanted = events.iter().find(|event| **event & slip.mask != 0);
+        if let Some(&event) = wanted {
+            let state = match fate(after.state, after.reason) {
+                DlrState::Undeliverable if after.flags & LAPSED != 0 => DlrState::Expired,
+                state => state,
+            };
+            self.happened.push(MessageEvent { endpoint, event, state, at });
+        }
+    }
+
+    /// The network has it and could not deliver it yet.
+    pub fn note_buffered(&mut self, endpoint: EndpointNo, at: Timestamp) {
+        if self.get(endpoint).is_some_and(|slip| slip.mask & DlrRequest::BUFFERED != 0) {
+            let state = DlrState::Enroute;
+            self.happened.push(MessageEvent { endpoint, event: DlrRequest::BUFFERED, state, at });
+        }
+    }
+}
+
+/// What a delivery's state is told as; the first that is wanted. What never reached a carrier is refused by Kannel's reckoning, and
+/// who did not ask for that hears that it failed.
+fn events(hot: &DeliveryCell) -> &'static [u8] {
+    match (hot.state, hot.reason) {
+        (DeliveryState::Accepted, _) => &[DlrRequest::ACCEPTED],
+        (DeliveryState::Delivered | DeliveryState::Answered, _) => &[DlrRequest::DELIVERED],
+        (DeliveryState::Failed, Reason::NotDelivered | Reason::Cancelled) => &[DlrRequest::FAILED],
+        (DeliveryState::Failed | DeliveryState::Excluded, _) => &[DlrRequest::REFUSED, DlrRequest::FAILED],
+        _ => &[],
+    }
+}
+
+/// A delivery's state in the words of SMPP.
+pub fn fate(state: DeliveryState, reason: Reason) -> DlrState {
+    match (state, reason) {
+        (DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted, _) => DlrState::Enroute,
+        (DeliveryState::Unknown, _) => DlrState::Unknown,
+        (DeliveryState::Accepted, _) => DlrState::Accepted,
+        (DeliveryState::Delivered | DeliveryState::Answered, _) => DlrState::Delivered,
+        (_, Reason::Cancelled) => DlrState::Deleted,
+        (_, Reason::Expired) => DlrState::Expired,
+        (_, Reason::NotDelivered) => DlrState::Undeliverable,
+        _ => DlrState::Rejected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_found_by_its_id_and_by_no_other() {
+        let mut metas = MessageMetaTable::new(100);
+        for (place, id) in [100, 103, 104, 900].into_iter().enumerate() {
+            metas.push(MessageId(id), 5, 0, 0);
+            assert_eq!(metas.endpoint(MessageId(id)), Some(EndpointNo(place as u32)));
+        }
+        for none in [0, 99, 101, 102, 899, 901, u64::MAX] {
+            assert_eq!(metas.endpoint(MessageId(none)), None, "{none}");
+        }
+        assert!(metas.holds(MessageId(100 + u64::from(u32::MAX))));
+        assert!(!metas.holds(MessageId(101 + u64::from(u32::MAX))) && !metas.holds(MessageId(99)));
+    }
+
+    #[test]
+    fn parties_hear_what_they_asked_for_and_nothing_else() {
+        use DeliveryState::{Accepted, Delivered, Excluded, Failed, Held, Submitted, Unknown};
+        let all = 31;
+        let cases = [
+            (Accepted, Reason::None, all, Some((8, DlrState::Accepted))),
+            (Accepted, Reason::None, 3, None),
+            (Delivered, Reason::None, all, Some((1, DlrState::Delivered))),
+            (Delivered, Reason::None, 2, None),
+            (Failed, Reason::NotDelivered, all, Some((2, DlrState::Undeliverable))),
+            (Failed, Reason::NotDelivered, 16, None),
+            (Failed, Reason::Refused, all, Some((16, DlrState::Rejected))),
+            (Failed, Reason::Refused, 3, Some((2, DlrState::Rejected))),
+            (Failed, Reason::Refused, 1, None),
+            (Failed, Reason::Expired, all, Some((16, DlrState::Expired))),
+            (Failed, Reason::Cancelled, all, Some((2, DlrState::Deleted))),
+            (Excluded, Reason::OptedOut, all, Some((16, DlrState::Rejected))),
+            (Held, Reason::RetryDue, all, None),
+            (Submitted, Reason::None, all, None),
+            (Unknown, Reason::PeerSilent, all, None),
+        ];
+        for (state, reason, mask, expected) in cases {
+            let mut metas = MessageMetaTable::new(0);
+            metas.push(MessageId(0), 0, mask, 1);
+            let after = DeliveryCell { state, reason, ..DeliveryCell::PLANNED };
+            metas.note(EndpointNo(0), &DeliveryCell::PLANNED, &after, Timestamp(7));
+            let told = metas.happened.first().map(|happened| (happened.event, happened.state));
+            assert_eq!(told, expected, "{state:?} {reason:?} {mask}");
+            let counted: u32 = metas.results[1].iter().sum();
+            assert_eq!(
+                counted,
+                u32::from(!matches!(state, Held | Submitted | Unknown)),
+                "whoever wants to hear of it"
+            );
+        }
+    }
+}
