@@ -280,7 +280,7 @@ impl House {
         if let Some(topics) = setup.topics {
             let deps = doors::topic::TopicsDeps {
                 bus: self.bus.clone(),
-                doorkeeper: doors::topic::by_tokens(self.store.clone()),
+                token_check: doors::topic::by_tokens(self.store.clone()),
                 cores: self.cores.clone(),
             };
             let door = doors::topic::start(topics, deps).await.map_err(|error| error.to_string())?;

@@ -98,7 +98,7 @@ struct Page<'a> {
     said: Option<&'a str>,
     form: bool,
     choices: &'a [Choice],
-    words: &'static Words,
+    words: &'static PageTexts,
 }
 
 fn page(status: StatusCode, question: &Question, thanks: bool) -> Response {
@@ -176,7 +176,7 @@ fn html(status: StatusCode, rendered: askama::Result<String>) -> Response {
 }
 
 /// The page's own words; what the alert says is in the alert's.
-struct Words {
+struct PageTexts {
     answer: &'static str,
     send: &'static str,
     thanks: &'static str,
@@ -187,7 +187,7 @@ struct Words {
     failed: &'static str,
 }
 
-fn words_of(language: &str) -> &'static Words {
+fn words_of(language: &str) -> &'static PageTexts {
     let primary = language.split('-').next().unwrap_or_default();
     let found = WORDS.iter().find(|(tag, _)| tag.eq_ignore_ascii_case(primary));
     &found.unwrap_or(&WORDS[0]).1
@@ -200,10 +200,10 @@ fn direction(language: &str) -> &'static str {
     }
 }
 
-const WORDS: [(&str, Words); 5] = [
+const WORDS: [(&str, PageTexts); 5] = [
     (
         "en",
-        Words {
+        PageTexts {
             answer: "Your answer",
             send: "Send",
             thanks: "Thank you. Your answer was received.",
@@ -216,7 +216,7 @@ const WORDS: [(&str, Words); 5] = [
     ),
     (
         "sv",
-        Words {
+        PageTexts {
             answer: "Ditt svar",
             send: "Skicka",
             thanks: "Tack. Ditt svar är mottaget.",
@@ -229,7 +229,7 @@ const WORDS: [(&str, Words); 5] = [
     ),
     (
         "de",
-        Words {
+        PageTexts {
             answer: "Ihre Antwort",
             send: "Senden",
             thanks: "Danke. Ihre Antwort ist angekommen.",
@@ -242,7 +242,7 @@ const WORDS: [(&str, Words); 5] = [
     ),
     (
         "fr",
-        Words {
+        PageTexts {
             answer: "Votre réponse",
             send: "Envoyer",
             thanks: "Merci. Votre réponse est enregistrée.",
@@ -255,7 +255,7 @@ const WORDS: [(&str, Words); 5] = [
     ),
     (
         "es",
-        Words {
+        PageTexts {
             answer: "Su respuesta",
             send: "Enviar",
             thanks: "Gracias. Su respuesta se ha recibido.",

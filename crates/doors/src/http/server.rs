@@ -1,7 +1,7 @@
 //! Listens, accepts, speaks HTTP/1.1 on each connection, and stops in order.
 
 use super::app::App;
-use super::sendsms::{BEGINNING_OCTETS, Lanes, PATH, Road, is_for_lane};
+use super::sendsms::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, is_for_fast_path};
 use super::{Deps, HttpConfig, router};
 use axum::Router;
 use axum::body::Body;
@@ -86,7 +86,7 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<Running, ServeError
     let metrics = deps.metrics.clone();
     let app = App::new(deps, &config, stopping.clone());
     let door = Door {
-        ways: Ways::new(app),
+        ways: RequestPaths::new(app),
         tls: config.tls.clone().map(TlsAcceptor::from),
         places: Arc::new(Semaphore::new(config.limits.connections_max)),
         stopping,
@@ -111,7 +111,7 @@ async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {
 }
 
 struct Door {
-    ways: Ways,
+    ways: RequestPaths,
     tls: Option<TlsAcceptor>,
     places: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
@@ -180,41 +180,46 @@ async fn accept(
 
 /// Where a request may go: to the router, or the platforms' old way, which has no use for its layers.
 #[derive(Clone)]
-struct Ways {
+struct RequestPaths {
     router: TowerToHyperService<Router>,
     app: App,
-    road: Arc<Road>,
-    lanes: Arc<Lanes>,
+    general_path: Arc<GeneralPath>,
+    lanes: Arc<FastPath>,
 }
 
-impl Ways {
-    fn new(app: App) -> Ways {
+impl RequestPaths {
+    fn new(app: App) -> RequestPaths {
         let sendsms = app.sendsms.clone();
-        Ways {
+        RequestPaths {
             router: TowerToHyperService::new(router::router(app.clone())),
             app,
-            road: Arc::new(Road::new(sendsms.clone())),
-            lanes: Arc::new(Lanes::new(sendsms)),
+            general_path: Arc::new(GeneralPath::new(sendsms.clone())),
+            lanes: Arc::new(FastPath::new(sendsms)),
         }
     }
 
     async fn answer(self, request: Request<Incoming>, from: IpAddr) -> Result<Response<Body>, Infallible> {
         if request.uri().path() == PATH {
-            return Ok(self.road.answer(&self.app.large_bodies, request.map(Body::new), from).await);
+            return Ok(self.general_path.answer(&self.app.large_bodies, request.map(Body::new), from).await);
         }
         self.router.call(request).await
     }
 }
 
 /// A connection that begins as platforms' do takes the short cut as long as it keeps to it.
-async fn speak_plain(stream: TcpStream, peer: SocketAddr, ways: Ways, mut stopping: watch::Receiver<bool>) {
+async fn speak_plain(
+    stream: TcpStream,
+    peer: SocketAddr,
+    ways: RequestPaths,
+    mut stopping: watch::Receiver<bool>,
+) {
     let mut beginning = [0; BEGINNING_OCTETS];
     let peeked = tokio::select! {
         peeked = tokio::time::timeout(HEAD_MAX, stream.peek(&mut beginning)) => peeked,
         () = told(&mut stopping) => return,
     };
     let Ok(Ok(octets)) = peeked else { return };
-    if !is_for_lane(&beginning[..octets]) {
+    if !is_for_fast_path(&beginning[..octets]) {
         return speak(stream, peer, ways, stopping).await;
     }
     let goes_on = ways.lanes.drive(stream, peer, stopping.clone()).await;
@@ -238,7 +243,7 @@ fn set_nodelay(stream: &TcpStream, peer: SocketAddr) {
     }
 }
 
-async fn speak<S>(stream: S, peer: SocketAddr, ways: Ways, mut stopping: watch::Receiver<bool>)
+async fn speak<S>(stream: S, peer: SocketAddr, ways: RequestPaths, mut stopping: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

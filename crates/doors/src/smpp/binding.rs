@@ -1,9 +1,9 @@
 //! Who may bind.
 
-use super::clients::{Client, Seat};
-use super::guard::WAIT_MAX;
-use super::letter::Style;
-use super::talk::Talk;
+use super::bind_throttle::WAIT_MAX;
+use super::clients::{Client, SessionPermit};
+use super::connection::SmppConnection;
+use super::deliver_sm::Style;
 use metrics::Gauge;
 use smpp::Status;
 use smpp::pdu::{Bind, BindMode, Version};
@@ -26,14 +26,14 @@ pub(super) enum Verdict {
 /// A bind that is accepted.
 pub(super) struct Accepted {
     client: Arc<Client>,
-    seat: Seat,
+    seat: SessionPermit,
     mode: BindMode,
 }
 
 /// A session that is bound.
 pub(super) struct Bound {
     pub(super) client: Arc<Client>,
-    _seat: Seat,
+    _seat: SessionPermit,
     pub(super) mode: BindMode,
     /// What is spoken.
     pub(super) version: Version,
@@ -65,7 +65,7 @@ impl Drop for Bound {
     }
 }
 
-impl Talk {
+impl SmppConnection {
     /// Whether a bind is accepted. A wrong name or password, or the right one from the wrong place, is answered late.
     pub(super) fn judge(&self, bind: &Bind<'_>, now: Instant) -> Verdict {
         let ip = self.peer.ip();

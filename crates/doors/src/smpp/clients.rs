@@ -1,9 +1,9 @@
 //! Who may bind, and what each client's sessions have in common.
 
 use super::bucket::Bucket;
+use super::client_queue::ClientQueue;
 use super::config::{SmppClient, client_problems};
 use super::meter::Meter;
-use super::outlet::Outlet;
 use arc_swap::ArcSwap;
 use bus::{Bus, BusError};
 use engine::Problem;
@@ -112,15 +112,16 @@ pub(super) struct Client {
     bucket: Option<Mutex<Bucket>>,
     /// Turns true when these settings no longer hold.
     ended: watch::Sender<bool>,
-    outlet: Mutex<Option<Arc<Outlet>>>,
+    client_queue: Mutex<Option<Arc<ClientQueue>>>,
 }
 
 impl Client {
     fn new(settings: SmppClient) -> Client {
         let bucket = (settings.rate > 0.0).then(|| Mutex::new(Bucket::new(settings.rate)));
         let meter = Meter::new(&settings.system_id);
-        let (ended, sessions, outlet) = (watch::Sender::new(false), AtomicU32::new(0), Mutex::new(None));
-        Client { settings, meter, sessions, bucket, ended, outlet }
+        let (ended, sessions, client_queue) =
+            (watch::Sender::new(false), AtomicU32::new(0), Mutex::new(None));
+        Client { settings, meter, sessions, bucket, ended, client_queue }
     }
 
     /// Whether this is the password, in a time that says nothing of how much of it is.
@@ -129,12 +130,12 @@ impl Client {
     }
 
     /// A seat for one more session; nothing when all are taken.
-    pub(super) fn sit(self: &Arc<Self>) -> Option<Seat> {
+    pub(super) fn sit(self: &Arc<Self>) -> Option<SessionPermit> {
         let max = self.settings.connections;
         let taken = self
             .sessions
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| (taken < max).then_some(taken + 1));
-        taken.ok().map(|_| Seat { client: Arc::clone(self) })
+        taken.ok().map(|_| SessionPermit { client: Arc::clone(self) })
     }
 
     /// Takes `count` messages off the client's rate, or none.
@@ -148,23 +149,23 @@ impl Client {
     }
 
     /// What waits for the client.
-    pub(super) fn outlet(&self, bus: &dyn Bus) -> Result<Arc<Outlet>, BusError> {
-        let mut outlet = lock(&self.outlet);
-        if let Some(outlet) = outlet.as_ref() {
-            return Ok(Arc::clone(outlet));
+    pub(super) fn client_queue(&self, bus: &dyn Bus) -> Result<Arc<ClientQueue>, BusError> {
+        let mut client_queue = lock(&self.client_queue);
+        if let Some(client_queue) = client_queue.as_ref() {
+            return Ok(Arc::clone(client_queue));
         }
-        let fresh = Arc::new(Outlet::open(bus, &self.settings.system_id)?);
-        *outlet = Some(Arc::clone(&fresh));
+        let fresh = Arc::new(ClientQueue::open(bus, &self.settings.system_id)?);
+        *client_queue = Some(Arc::clone(&fresh));
         Ok(fresh)
     }
 }
 
 /// The place of one session among its client's; free again when dropped.
-pub(super) struct Seat {
+pub(super) struct SessionPermit {
     client: Arc<Client>,
 }
 
-impl Drop for Seat {
+impl Drop for SessionPermit {
     fn drop(&mut self) {
         self.client.sessions.fetch_sub(1, Ordering::AcqRel);
     }

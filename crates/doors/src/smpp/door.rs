@@ -1,10 +1,10 @@
 //! Listens, drives a session for each connection, and stops in order.
 
+use super::bind_throttle::{BindThrottle, UnboundConnections};
 use super::clients::Clients;
 use super::config::SmppConfig;
-use super::guard::{Guard, Lobby};
+use super::connection::SmppConnection;
 use super::intake::Intake;
-use super::talk::Talk;
 use super::{Clock, SmppDeps};
 use bus::{Bus, Topic};
 use net::{Cores, End, Link, Listener, Stream, TlsServer, drive};
@@ -45,8 +45,8 @@ pub(super) struct Door {
     pub(super) intake_topic: Arc<dyn Topic>,
     pub(super) bus: Arc<dyn Bus>,
     pub(super) clock: Clock,
-    pub(super) guard: Guard,
-    pub(super) lobby: Arc<Lobby>,
+    pub(super) guard: BindThrottle,
+    pub(super) unbound: Arc<UnboundConnections>,
 }
 
 /// A door that is open.
@@ -107,8 +107,8 @@ pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, Sm
         intake_topic,
         bus: deps.bus,
         clock: deps.clock,
-        guard: Guard::default(),
-        lobby: Arc::new(Lobby::new(connections_max)),
+        guard: BindThrottle::default(),
+        unbound: Arc::new(UnboundConnections::new(connections_max)),
     });
     let (stop, stopping) = watch::channel(false);
     let mut running = SmppRunning {
@@ -144,7 +144,7 @@ async fn serve(
     let mut stopped = stopping.clone();
     let each = move |stream: Stream, peer: SocketAddr| {
         let (door, stopping) = (Arc::clone(&door), stopping.clone());
-        async move { talk(stream, peer, door, stopping).await }
+        async move { connection(stream, peer, door, stopping).await }
     };
     tokio::select! {
         () = listener.serve(&cores, tls, each) => {}
@@ -153,11 +153,11 @@ async fn serve(
 }
 
 /// One connection, until either side ends it.
-async fn talk(stream: Stream, peer: SocketAddr, door: Arc<Door>, stopping: watch::Receiver<bool>) {
-    let place = door.lobby.enter(peer.ip());
+async fn connection(stream: Stream, peer: SocketAddr, door: Arc<Door>, stopping: watch::Receiver<bool>) {
+    let place = door.unbound.enter(peer.ip());
     let mut session = Session::new(Role::Smsc, door.session(), Instant::now());
     let mut link = Link::new(stream);
-    let mut worker = Talk::new(door, peer, place, stopping);
+    let mut worker = SmppConnection::new(door, peer, place, stopping);
     if let End::Broken(error) = drive(&mut link, &mut session, &mut worker).await {
         tracing::debug!(%peer, %error, "a client's connection broke");
     }

@@ -17,23 +17,23 @@
 mod address;
 
 mod batch;
+mod bind_throttle;
 mod binding;
 mod bucket;
+mod client_queue;
 mod clients;
 mod config;
+mod connection;
+mod deliver_sm;
+mod dlr_delivery;
 mod door;
-mod draft;
-mod guard;
 mod ids;
 mod intake;
-mod letter;
+mod message_text;
 mod meter;
-mod outlet;
+mod query_cancel;
 mod record;
-mod said;
-mod steer;
-mod talk;
-mod telling;
+mod submit_sm;
 #[cfg(test)]
 mod tests;
 mod times;

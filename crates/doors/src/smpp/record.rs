@@ -125,7 +125,7 @@ mod tests {
             panic!("{message:?}")
         };
         let values: Vec<(char, &str)> =
-            message.tell.values.iter().map(|(letter, value)| (*letter, &**value)).collect();
+            message.tell.values.iter().map(|(deliver_sm, value)| (*deliver_sm, &**value)).collect();
         let form = MessageForm {
             account: &message.account,
             party: MessageClientForm::Smpp(system_id),
@@ -208,7 +208,7 @@ mod tests {
             (any::<u8>(), prop::option::of(words()), values).prop_map(|(mask, url, values)| DlrRequest {
                 mask,
                 url: url.map(Into::into),
-                values: values.into_iter().map(|(letter, value)| (letter, value.into())).collect(),
+                values: values.into_iter().map(|(deliver_sm, value)| (deliver_sm, value.into())).collect(),
             });
         let times = any::<(i64, Option<i64>, i64)>();
         let names = (words(), words(), words(), prop::option::of(words()));

@@ -1,11 +1,11 @@
 //! Listens, gives each connection a thread or a place on a core, and stops in order.
 
+use super::batch::TopicConnection;
 use super::config::TopicsConfig;
 use super::meter::Meter;
-use super::shelf::{NoTopic, Shelf};
-use super::threads::{self, Seat};
-use super::turn::Talk;
-use super::{Doorkeeper, TopicsDeps, reactor};
+use super::threads::{self, ThreadHandle};
+use super::topic_cache::{NoTopic, TopicCache};
+use super::{TokenCheck, TopicsDeps, reactor};
 use bus::Topic;
 use net::{Cores, HANDSHAKE_MAX, Stream, TlsServer};
 use records::Role;
@@ -54,16 +54,16 @@ impl std::error::Error for TopicsError {}
 /// What all connections have in common.
 pub(super) struct Door {
     pub(super) config: TopicsConfig,
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) topic_cache: Arc<TopicCache>,
     pub(super) meter: Meter,
     pub(super) cores: Arc<Cores>,
-    doorkeeper: Doorkeeper,
+    token_check: TokenCheck,
     /// Where what blocks is done, and tokens are looked up.
     runtime: Handle,
     begin: Instant,
     /// Connections that there are.
     live: AtomicUsize,
-    seats: Mutex<HashMap<u64, Arc<Seat>>>,
+    seats: Mutex<HashMap<u64, Arc<ThreadHandle>>>,
     next_seat: AtomicU64,
     stop: watch::Sender<bool>,
     exit: watch::Sender<bool>,
@@ -98,19 +98,19 @@ impl Door {
 
     /// A topic that is there now.
     pub(super) async fn make(&self, topic: &[u8]) -> Result<Arc<dyn Topic>, NoTopic> {
-        let (shelf, topic) = (Arc::clone(&self.shelf), topic.to_vec());
-        let made = self.runtime.spawn_blocking(move || shelf.make(&topic)).await;
+        let (topic_cache, topic) = (Arc::clone(&self.topic_cache), topic.to_vec());
+        let made = self.runtime.spawn_blocking(move || topic_cache.make(&topic)).await;
         made.unwrap_or(Err(NoTopic::Bus(bus::BusError::Closed)))
     }
 
     /// Who has this token.
     pub(super) async fn role_of(&self, token: String) -> Option<Role> {
-        let asked = (self.doorkeeper)(token);
+        let asked = (self.token_check)(token);
         self.runtime.spawn(asked).await.ok().flatten()
     }
 
     /// Notes a thread's connection.
-    pub(super) fn seat(&self, seat: &Arc<Seat>) -> u64 {
+    pub(super) fn seat(&self, seat: &Arc<ThreadHandle>) -> u64 {
         let number = self.next_seat.fetch_add(1, Ordering::Relaxed);
         self.seats().insert(number, Arc::clone(seat));
         self.meter.threads.increment(1);
@@ -127,7 +127,7 @@ impl Door {
         }
     }
 
-    fn seats(&self) -> MutexGuard<'_, HashMap<u64, Arc<Seat>>> {
+    fn seats(&self) -> MutexGuard<'_, HashMap<u64, Arc<ThreadHandle>>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,8 +153,8 @@ impl Door {
                 _ = stopping.wait_for(|stop| *stop) => return,
                 () = tokio::time::sleep(FOLLOW_EVERY) => {}
             }
-            let shelf = Arc::clone(&self.shelf);
-            match self.runtime.spawn_blocking(move || shelf.look()).await {
+            let topic_cache = Arc::clone(&self.topic_cache);
+            match self.runtime.spawn_blocking(move || topic_cache.look()).await {
                 Ok(Ok(())) | Err(_) => {}
                 Ok(Err(error)) => tracing::warn!(%error, "topics that others made cannot be looked for"),
             }
@@ -163,20 +163,20 @@ impl Door {
 }
 
 /// Counts a connection for as long as it is.
-pub(super) struct Place {
+pub(super) struct ConnectionCount {
     door: Arc<Door>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Place {
-    fn new(door: &Arc<Door>, permit: OwnedSemaphorePermit) -> Place {
+impl ConnectionCount {
+    fn new(door: &Arc<Door>, permit: OwnedSemaphorePermit) -> ConnectionCount {
         door.live.fetch_add(1, Ordering::Relaxed);
         door.meter.connections.increment(1);
-        Place { door: Arc::clone(door), _permit: permit }
+        ConnectionCount { door: Arc::clone(door), _permit: permit }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.door.live.fetch_sub(1, Ordering::Relaxed);
         self.door.meter.connections.decrement(1);
@@ -238,15 +238,15 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
     let tls = tls.map_err(|error| failed(error.field, error.why))?;
     let runtime = Handle::current();
     let (bus, settings, topics_max) = (deps.bus, config.settings(), config.topics_max);
-    let shelf = runtime.spawn_blocking(move || Shelf::open(bus, settings, topics_max)).await;
-    let shelf = shelf.map_err(|error| failed("bus", error.to_string()))?;
-    let shelf = shelf.map_err(|error| failed("bus", error.to_string()))?;
+    let topic_cache = runtime.spawn_blocking(move || TopicCache::open(bus, settings, topics_max)).await;
+    let topic_cache = topic_cache.map_err(|error| failed("bus", error.to_string()))?;
+    let topic_cache = topic_cache.map_err(|error| failed("bus", error.to_string()))?;
     let door = Arc::new(Door {
         config,
-        shelf: Arc::new(shelf),
+        topic_cache: Arc::new(topic_cache),
         meter: Meter::new(),
         cores: deps.cores,
-        doorkeeper: deps.doorkeeper,
+        token_check: deps.token_check,
         runtime,
         begin: Instant::now(),
         live: AtomicUsize::new(0),
@@ -294,7 +294,9 @@ async fn serve(door: Arc<Door>, listener: TcpListener, tls: Option<TlsServer>, n
         loop {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             match listener.accept().await {
-                Ok((tcp, _)) => admit(&door, tcp, tls.clone(), needs_auth, Place::new(&door, permit)),
+                Ok((tcp, _)) => {
+                    admit(&door, tcp, tls.clone(), needs_auth, ConnectionCount::new(&door, permit))
+                }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -308,21 +310,21 @@ async fn serve(door: Arc<Door>, listener: TcpListener, tls: Option<TlsServer>, n
     }
 }
 
-fn admit(door: &Arc<Door>, tcp: TcpStream, tls: Option<TlsServer>, needs_auth: bool, place: Place) {
-    let talk = Talk::new(door, needs_auth, place);
+fn admit(door: &Arc<Door>, tcp: TcpStream, tls: Option<TlsServer>, needs_auth: bool, place: ConnectionCount) {
+    let connection = TopicConnection::new(door, needs_auth, place);
     let moved = tcp.set_nodelay(true).and_then(|()| tcp.into_std());
     let tcp = match moved {
         Ok(tcp) => tcp,
         Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
     };
     match tls {
-        None if door.is_crowded() => reactor::start(door, tcp, talk),
-        None => threads::start(door, tcp, talk),
+        None if door.is_crowded() => reactor::start(door, tcp, connection),
+        None => threads::start(door, tcp, connection),
         Some(tls) => {
             let at = Arc::clone(door);
             door.cores.spawn_on(door.cores.next(), async move {
                 match shake_hands(tcp, tls).await {
-                    Ok(stream) => reactor::run(&at, stream, talk).await,
+                    Ok(stream) => reactor::run(&at, stream, connection).await,
                     Err(error) => tracing::info!(%error, "a connection ended before it began"),
                 }
             });

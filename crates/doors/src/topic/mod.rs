@@ -13,16 +13,16 @@
 //!
 //! Invariant: text topics live below a prefix of their own and can never name an internal one.
 
+mod batch;
 mod config;
 mod door;
 pub mod machine;
 mod meter;
 mod reactor;
-mod shelf;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod turn;
+mod topic_cache;
 
 pub use config::{Exit, TopicsConfig};
 pub use door::{TopicsError, TopicsRunning, start};
@@ -35,7 +35,7 @@ use std::sync::Arc;
 use store::SharedStore;
 
 /// Says who has a token; nothing: nobody.
-pub type Doorkeeper = Arc<dyn Fn(String) -> BoxFuture<'static, Option<Role>> + Send + Sync>;
+pub type TokenCheck = Arc<dyn Fn(String) -> BoxFuture<'static, Option<Role>> + Send + Sync>;
 
 /// What the door is given.
 #[derive(Clone)]
@@ -43,13 +43,13 @@ pub struct TopicsDeps {
     /// Where the topics are.
     pub bus: Arc<dyn Bus>,
     /// Who may come in from beyond this machine.
-    pub doorkeeper: Doorkeeper,
+    pub token_check: TokenCheck,
     /// Where connections live when there are many.
     pub cores: Arc<Cores>,
 }
 
 /// The doorkeeper that knows the API's tokens.
-pub fn by_tokens(store: SharedStore) -> Doorkeeper {
+pub fn by_tokens(store: SharedStore) -> TokenCheck {
     Arc::new(move |token| {
         let store = store.clone();
         Box::pin(async move {

@@ -1,9 +1,9 @@
 //! Many connections: those of a core share its thread.
 
+use super::batch::TopicConnection;
 use super::door::Door;
 use super::machine::Conversation;
 use super::threads::{self, LAST_READS, LAST_WORDS, READ_OCTETS};
-use super::turn::Talk;
 use net::Stream;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -24,7 +24,7 @@ thread_local! {
 }
 
 /// Hands a plain connection to a core.
-pub(super) fn start(door: &Arc<Door>, stream: std::net::TcpStream, talk: Talk) {
+pub(super) fn start(door: &Arc<Door>, stream: std::net::TcpStream, connection: TopicConnection) {
     let at = Arc::clone(door);
     door.cores.spawn_on(door.cores.next(), async move {
         let stream = stream
@@ -32,22 +32,22 @@ pub(super) fn start(door: &Arc<Door>, stream: std::net::TcpStream, talk: Talk) {
             .and_then(|()| tokio::net::TcpStream::from_std(stream))
             .and_then(Stream::plain);
         match stream {
-            Ok(stream) => run(&at, stream, talk).await,
+            Ok(stream) => run(&at, stream, connection).await,
             Err(error) => tracing::debug!(%error, "a connection of the topic door broke"),
         }
     });
 }
 
 /// One connection, until either side ends it, or a thread of its own is free.
-pub(super) async fn run(door: &Arc<Door>, mut stream: Stream, mut talk: Talk) {
-    match converse(door, &mut stream, &mut talk).await {
+pub(super) async fn run(door: &Arc<Door>, mut stream: Stream, mut connection: TopicConnection) {
+    match converse(door, &mut stream, &mut connection).await {
         Ok(End::Gone) => {}
         Ok(End::Finished) => hang_up(&mut stream).await,
         Ok(End::Quiet) => {
             if let Stream::Plain(tcp) = stream
                 && let Ok(tcp) = tcp.into_std()
             {
-                threads::start(door, tcp, talk);
+                threads::start(door, tcp, connection);
             }
         }
         Err(error) => tracing::debug!(%error, "a connection of the topic door broke"),
@@ -63,41 +63,45 @@ enum End {
     Quiet,
 }
 
-async fn converse(door: &Arc<Door>, stream: &mut Stream, talk: &mut Talk) -> io::Result<End> {
+async fn converse(
+    door: &Arc<Door>,
+    stream: &mut Stream,
+    connection: &mut TopicConnection,
+) -> io::Result<End> {
     let mut stopping = door.stopping();
     let mut stopped = pin!(stopping.wait_for(|stop| *stop));
-    let mut timer = pin!(sleep_until(due(&talk.machine).into()));
+    let mut timer = pin!(sleep_until(due(&connection.machine).into()));
     loop {
         tokio::select! {
             biased;
-            read = poll_fn(|cx| read(stream, cx, &mut talk.machine)) => {
+            read = poll_fn(|cx| read(stream, cx, &mut connection.machine)) => {
                 if read? == 0 {
                     return Ok(End::Gone);
                 }
             }
             // It is set anew only when it fires: most requests come long before.
             () = &mut timer => {
-                talk.machine.handle_timeout(Instant::now());
-                if talk.machine.is_finished() {
+                connection.machine.handle_timeout(Instant::now());
+                if connection.machine.is_finished() {
                     return Ok(End::Gone);
                 }
-                timer.as_mut().reset(due(&talk.machine).into());
+                timer.as_mut().reset(due(&connection.machine).into());
                 continue;
             }
             _ = &mut stopped => return Ok(End::Gone),
         }
         loop {
-            talk.turn(door).await;
-            if talk.machine.poll_transmit().is_empty() {
+            connection.turn(door).await;
+            if connection.machine.poll_transmit().is_empty() {
                 break;
             }
-            write(stream, &mut talk.machine, door.config.write_stall).await?;
+            write(stream, &mut connection.machine, door.config.write_stall).await?;
         }
-        if talk.machine.is_finished() {
+        if connection.machine.is_finished() {
             return Ok(End::Finished);
         }
-        if due(&talk.machine) < timer.deadline().into_std() {
-            timer.as_mut().reset(due(&talk.machine).into());
+        if due(&connection.machine) < timer.deadline().into_std() {
+            timer.as_mut().reset(due(&connection.machine).into());
         }
         if matches!(stream, Stream::Plain(_)) && door.is_quiet() {
             return Ok(End::Quiet);

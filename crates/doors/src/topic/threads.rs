@@ -1,9 +1,9 @@
 //! Few connections: each has a thread, which reads, answers and writes by itself. The system wakes it where its client ran, and
 //! nothing is handed over on the way: three times what a reactor does at two connections.
 
+use super::batch::TopicConnection;
 use super::door::Door;
 use super::reactor;
-use super::turn::Talk;
 use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -22,13 +22,13 @@ pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(super) const LAST_READS: usize = 16;
 
 /// What the door knows of a thread's connection while the thread waits for its client.
-pub(super) struct Seat {
+pub(super) struct ThreadHandle {
     stream: TcpStream,
     /// Milliseconds after the door opened, when the client has been silent for too long; 0: never.
     due_ms: AtomicU64,
 }
 
-impl Seat {
+impl ThreadHandle {
     /// Wakes the thread: nothing more comes.
     pub(super) fn close(&self) {
         // It may be gone already.
@@ -45,26 +45,29 @@ impl Seat {
 }
 
 /// Gives a connection a thread; without one it goes to a reactor.
-pub(super) fn start(door: &Arc<Door>, stream: TcpStream, talk: Talk) {
+pub(super) fn start(door: &Arc<Door>, stream: TcpStream, connection: TopicConnection) {
     let ready = stream
         .set_nonblocking(false)
         .and_then(|()| stream.set_write_timeout(Some(door.config.write_stall)))
         .and_then(|()| stream.try_clone());
     let Ok(twin) = ready else { return };
-    let seat = Arc::new(Seat { stream, due_ms: AtomicU64::new(door.due_ms(talk.machine.poll_timeout())) });
+    let seat = Arc::new(ThreadHandle {
+        stream,
+        due_ms: AtomicU64::new(door.due_ms(connection.machine.poll_timeout())),
+    });
     let number = door.seat(&seat);
     // What the thread takes with it comes back if there is no thread.
-    let baggage = Arc::new(std::sync::Mutex::new(Some((twin, talk))));
+    let baggage = Arc::new(std::sync::Mutex::new(Some((twin, connection))));
     let (theirs, at) = (Arc::clone(&baggage), Arc::clone(door));
     let spawned = std::thread::Builder::new().name("topic".to_owned()).spawn(move || {
         let taken = theirs.lock().ok().and_then(|mut baggage| baggage.take());
-        let Some((stream, mut talk)) = taken else { return };
-        let end = run(&at, &stream, &seat, &mut talk);
+        let Some((stream, mut connection)) = taken else { return };
+        let end = run(&at, &stream, &seat, &mut connection);
         at.unseat(number);
         match end {
             Ok(End::Crowded) => {
                 drop(seat);
-                reactor::start(&at, stream, talk);
+                reactor::start(&at, stream, connection);
             }
             Ok(End::Finished) => hang_up(&stream),
             Ok(End::Gone) => {}
@@ -75,8 +78,8 @@ pub(super) fn start(door: &Arc<Door>, stream: TcpStream, talk: Talk) {
         tracing::warn!(%error, "no thread for a connection: it is served with others");
         door.unseat(number);
         let left = baggage.lock().ok().and_then(|mut baggage| baggage.take());
-        if let Some((stream, talk)) = left {
-            reactor::start(door, stream, talk);
+        if let Some((stream, connection)) = left {
+            reactor::start(door, stream, connection);
         }
     }
 }
@@ -90,7 +93,12 @@ enum End {
     Crowded,
 }
 
-fn run(door: &Door, mut stream: &TcpStream, seat: &Seat, talk: &mut Talk) -> io::Result<End> {
+fn run(
+    door: &Door,
+    mut stream: &TcpStream,
+    seat: &ThreadHandle,
+    connection: &mut TopicConnection,
+) -> io::Result<End> {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut buffer = vec![0; READ_OCTETS];
     loop {
@@ -100,24 +108,24 @@ fn run(door: &Door, mut stream: &TcpStream, seat: &Seat, talk: &mut Talk) -> io:
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        talk.machine.handle_input(Instant::now(), &buffer[..read]);
+        connection.machine.handle_input(Instant::now(), &buffer[..read]);
         loop {
-            wait(&waker, talk.turn(door));
-            let output = talk.machine.poll_transmit();
+            wait(&waker, connection.turn(door));
+            let output = connection.machine.poll_transmit();
             if output.is_empty() {
                 break;
             }
             stream.write_all(output)?;
             let written = output.len();
-            talk.machine.handle_sent(written);
+            connection.machine.handle_sent(written);
         }
-        if talk.machine.is_finished() {
+        if connection.machine.is_finished() {
             return Ok(End::Finished);
         }
         if door.is_crowded() {
             return Ok(End::Crowded);
         }
-        seat.due_ms.store(door.due_ms(talk.machine.poll_timeout()), Ordering::Relaxed);
+        seat.due_ms.store(door.due_ms(connection.machine.poll_timeout()), Ordering::Relaxed);
     }
 }
 

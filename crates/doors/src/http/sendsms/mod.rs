@@ -3,14 +3,14 @@
 //! What a request says is read by [`params`] and [`xml`], checked and turned into messages by [`compose`], and goes with
 //! what others bring at the same time into one append ([`queue`]). What Debian's Kannel answers to the same requests is
 //! recorded in `tools/it/tests/data/kannel_sendsms.json`, and the tests compare. The road that is mostly taken, plain
-//! HTTP on a connection that does nothing else, has a short cut ([`lane`]).
+//! HTTP on a connection that does nothing else, has a short cut ([`fast_path`]).
 
 mod answer;
 mod charset;
 mod compose;
-mod hyper_road;
+mod fast_path;
+mod general_path;
 mod intake;
-mod lane;
 mod meters;
 mod params;
 mod platforms;
@@ -20,9 +20,9 @@ mod reply;
 mod tests;
 mod xml;
 
-pub(crate) use hyper_road::Road;
+pub(crate) use fast_path::{BEGINNING_OCTETS, FastPath, is_for_fast_path};
+pub(crate) use general_path::GeneralPath;
 pub use intake::MessageIntake;
-pub(crate) use lane::{BEGINNING_OCTETS, Lanes, is_for_lane};
 pub use platforms::{PLATFORMS_MAX, PlatformSettings, Platforms};
 
 use answer::Answer;

@@ -33,7 +33,7 @@ pub(super) struct Queue(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueuedRecords>,
     wake: Notify,
     is_over: AtomicBool,
     /// The last append took long.
@@ -42,7 +42,7 @@ struct Shared {
 
 /// Encoded records, one behind the other, and who waits for them.
 #[derive(Default)]
-struct Waiting {
+struct QueuedRecords {
     octets: Vec<u8>,
     ends: Vec<usize>,
     requests: Vec<oneshot::Sender<Result<(), NotTaken>>>,
@@ -101,20 +101,20 @@ impl Shared {
     }
 
     /// All that wait. Nobody is woken until more are wanted.
-    fn take(&self, into: &mut Waiting) {
+    fn take(&self, into: &mut QueuedRecords) {
         let mut waiting = self.lock();
         std::mem::swap(into, &mut *waiting);
         waiting.wanted = 0;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueuedRecords> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 async fn run(shared: Arc<Shared>, intake: Arc<dyn MessageIntake>) {
-    let mut taken = Waiting::default();
-    let mut crowd = Crowd::default();
+    let mut taken = QueuedRecords::default();
+    let mut crowd = ConcurrencyEstimate::default();
     loop {
         let waits = shared.want(1);
         if waits == 0 {
@@ -144,14 +144,14 @@ async fn run(shared: Arc<Shared>, intake: Arc<dyn MessageIntake>) {
 /// How many requests come again and again at the same time. While a disk syncs the messages of some, the others come, and without
 /// waiting for the first ones' next requests each would wait for two syncs.
 #[derive(Default)]
-struct Crowd {
+struct ConcurrencyEstimate {
     size: usize,
     is_slow: bool,
     misses: u32,
     skips: u32,
 }
 
-impl Crowd {
+impl ConcurrencyEstimate {
     /// How many to wait for, if it is worth it.
     fn hold_for(&mut self, waiting: usize) -> Option<usize> {
         if !self.is_slow || waiting >= self.size {
@@ -177,7 +177,7 @@ impl Crowd {
     }
 }
 
-async fn append(taken: &mut Waiting, intake: &dyn MessageIntake) {
+async fn append(taken: &mut QueuedRecords, intake: &dyn MessageIntake) {
     let mut start = 0;
     let mut records = Vec::with_capacity(taken.ends.len());
     for end in &taken.ends {
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_slow_append_waits_for_the_crowd_and_less_and_less_in_vain() {
-        let mut crowd = Crowd::default();
+        let mut crowd = ConcurrencyEstimate::default();
         crowd.appended(20, false);
         assert_eq!(crowd.hold_for(1), None);
         crowd.appended(20, true);

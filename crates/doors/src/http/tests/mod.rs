@@ -21,7 +21,7 @@ const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
 const KEY: [u8; LINK_KEY_OCTETS] = [9; LINK_KEY_OCTETS];
 
 /// A whole house behind one open door.
-struct House {
+struct TestServer {
     door: Running,
     engine: Engine,
     store: SharedStore,
@@ -35,18 +35,18 @@ struct House {
     dir: tempfile::TempDir,
 }
 
-impl House {
-    async fn open() -> House {
-        House::with(Limits::default(), None).await
+impl TestServer {
+    async fn open() -> TestServer {
+        TestServer::with(Limits::default(), None).await
     }
 
-    async fn with(limits: Limits, reload: Option<Reload>) -> House {
-        House::behind(limits, reload, None, None).await
+    async fn with(limits: Limits, reload: Option<Reload>) -> TestServer {
+        TestServer::behind(limits, reload, None, None).await
     }
 
     /// With a database of so many pages and no more.
-    async fn on_a_disk_of(pages: u32) -> House {
-        House::behind(Limits::default(), None, None, Some(pages)).await
+    async fn on_a_disk_of(pages: u32) -> TestServer {
+        TestServer::behind(Limits::default(), None, None, Some(pages)).await
     }
 
     async fn behind(
@@ -54,7 +54,7 @@ impl House {
         reload: Option<Reload>,
         tls: Option<Arc<rustls::ServerConfig>>,
         pages_max: Option<u32>,
-    ) -> House {
+    ) -> TestServer {
         // Only the first installs; reqwest wants one even for plain HTTP.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
@@ -99,7 +99,19 @@ impl House {
         let config = HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls, public_url: None, limits };
         let door = serve(config, deps).await.unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        House { door, engine, store, links, cap_senders, platforms, defaults, clock: now, admin, client, dir }
+        TestServer {
+            door,
+            engine,
+            store,
+            links,
+            cap_senders,
+            platforms,
+            defaults,
+            clock: now,
+            admin,
+            client,
+            dir,
+        }
     }
 
     /// A request by the admin.

@@ -1,8 +1,8 @@
 //! Who may bind, and how sessions end.
 
 use super::super::{AllowedIp, SmppClient, SmppConfig};
-use super::client::{Esme, Heard, Raw, message, pdu};
-use super::house::{House, LONG, client_a, quick, until};
+use super::client::{DeliverResult, Esme, Raw, message, pdu};
+use super::test_door::{LONG, TestDoor, client_a, quick, until};
 use ::smpp::Status;
 use ::smpp::pdu::{Bind, BindMode, Command, EnquireLink, Version};
 use ::smpp::session::{Config, Reason};
@@ -21,11 +21,11 @@ fn bind() -> Bind<'static> {
 
 #[tokio::test]
 async fn every_mode_binds_in_every_version() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     for version in [Version::V3_3, Version::V3_4, Version::V5_0] {
         for mode in [BindMode::Transmitter, BindMode::Receiver, BindMode::Transceiver] {
             let config = Config { version, ..Config::default() };
-            let mut esme = Esme::connect(house.address(), config).await;
+            let mut esme = Esme::connect(test_door.address(), config).await;
             assert_eq!(esme.bind(&Bind { mode, ..bind() }).await, Ok(version), "{mode:?}");
             if mode.transmits() {
                 assert_eq!(esme.ask(&message()).await.0, Status::ROK);
@@ -33,14 +33,14 @@ async fn every_mode_binds_in_every_version() {
             assert_eq!(esme.unbind().await, Reason::Unbound);
         }
     }
-    house.sessions(0).await;
+    test_door.sessions(0).await;
 }
 
 #[tokio::test]
 async fn who_may_not_bind_is_told_why_and_may_try_again() {
     let elsewhere: AllowedIp = "192.0.2.0/24".parse().unwrap();
     let fenced = SmppClient { allowed_ips: vec![elsewhere], ..client_b() };
-    let house = House::with(quick(), vec![client_a(), fenced]).await;
+    let test_door = TestDoor::with(quick(), vec![client_a(), fenced]).await;
     let cases = [
         (Bind { system_id: b"client-c", ..bind() }, Status::RINVSYSID),
         (Bind { password: b"secret-b", ..bind() }, Status::RINVPASWD),
@@ -48,7 +48,7 @@ async fn who_may_not_bind_is_told_why_and_may_try_again() {
         (Bind { system_id: b"client-b", password: b"secret-b", ..bind() }, Status::RBINDFAIL),
     ];
     for (wrong, expected) in cases {
-        let mut esme = Esme::connect(house.address(), Config::default()).await;
+        let mut esme = Esme::connect(test_door.address(), Config::default()).await;
         assert_eq!(esme.bind(&wrong).await, Err(expected), "{wrong:?}");
         assert_eq!(esme.bind(&bind()).await, Ok(Version::V3_4));
     }
@@ -56,36 +56,36 @@ async fn who_may_not_bind_is_told_why_and_may_try_again() {
 
 #[tokio::test]
 async fn a_wrong_password_is_answered_later_each_time() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     let wrong = Bind { password: b"guess", ..bind() };
     let begin = Instant::now();
-    let mut esme = Esme::connect(house.address(), Config::default()).await;
+    let mut esme = Esme::connect(test_door.address(), Config::default()).await;
     for _ in 0..3 {
         assert_eq!(esme.bind(&wrong).await, Err(Status::RINVPASWD));
     }
     assert!(begin.elapsed() >= Duration::from_millis(700), "{:?}", begin.elapsed());
     assert_eq!(esme.closed().await, Reason::ConnectionLost, "three guesses a connection");
     let begin = Instant::now();
-    house.bound(BindMode::Transceiver).await;
+    test_door.bound(BindMode::Transceiver).await;
     assert!(begin.elapsed() < Duration::from_millis(700), "the right one never waits");
 }
 
 #[tokio::test]
 async fn no_more_sessions_bind_than_may() {
-    let house = House::of(SmppClient { connections: 2, ..client_a() }).await;
-    let _first = house.bound(BindMode::Transmitter).await;
-    let mut second = house.bound(BindMode::Receiver).await;
-    let mut third = Esme::connect(house.address(), Config::default()).await;
+    let test_door = TestDoor::of(SmppClient { connections: 2, ..client_a() }).await;
+    let _first = test_door.bound(BindMode::Transmitter).await;
+    let mut second = test_door.bound(BindMode::Receiver).await;
+    let mut third = Esme::connect(test_door.address(), Config::default()).await;
     assert_eq!(third.bind(&bind()).await, Err(Status::RALYBND));
     second.unbind().await;
-    house.sessions(1).await;
+    test_door.sessions(1).await;
     assert_eq!(third.bind(&bind()).await, Ok(Version::V3_4));
 }
 
 #[tokio::test]
 async fn a_second_bind_of_a_session_is_refused() {
-    let house = House::new().await;
-    let mut raw = Raw::bound(house.address()).await;
+    let test_door = TestDoor::new().await;
+    let mut raw = Raw::bound(test_door.address()).await;
     raw.send(&pdu(&bind(), 2)).await;
     assert_eq!(raw.heads().await, Some((Command::BIND_TRANSCEIVER_RESP, Status::RALYBND, 2)));
     raw.send(&pdu(&message(), 3)).await;
@@ -94,37 +94,37 @@ async fn a_second_bind_of_a_session_is_refused() {
 
 #[tokio::test]
 async fn a_reload_unbinds_whom_it_changes_and_nobody_else() {
-    let house = House::with(quick(), vec![client_a(), client_b()]).await;
-    let mut a = house.bound(BindMode::Transceiver).await;
-    let mut b = house.bound_as(BindMode::Transceiver, "client-b", Config::default()).await;
+    let test_door = TestDoor::with(quick(), vec![client_a(), client_b()]).await;
+    let mut a = test_door.bound(BindMode::Transceiver).await;
+    let mut b = test_door.bound_as(BindMode::Transceiver, "client-b", Config::default()).await;
     let changed = SmppClient { rate: 100.0, ..client_b() };
-    let changes = house.clients.replace(vec![client_a(), changed.clone()]).unwrap();
+    let changes = test_door.clients.replace(vec![client_a(), changed.clone()]).unwrap();
     assert_eq!(changes.changed, ["client-b"]);
     assert_eq!(b.closed().await, Reason::PeerUnbound);
     assert_eq!(a.ask(&message()).await.0, Status::ROK);
-    let mut b = house.bound_as(BindMode::Transceiver, "client-b", Config::default()).await;
-    house.clients.replace(vec![changed]).unwrap();
+    let mut b = test_door.bound_as(BindMode::Transceiver, "client-b", Config::default()).await;
+    test_door.clients.replace(vec![changed]).unwrap();
     assert_eq!(a.closed().await, Reason::PeerUnbound);
     assert_eq!(b.ask(&message()).await.0, Status::ROK);
-    let mut a = Esme::connect(house.address(), Config::default()).await;
+    let mut a = Esme::connect(test_door.address(), Config::default()).await;
     assert_eq!(a.bind(&bind()).await, Err(Status::RINVSYSID));
 }
 
 #[tokio::test]
 async fn a_door_that_closes_answers_what_it_took_and_unbinds() {
-    let house = House::new().await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
-    let mut idle = Raw::connect(house.address()).await;
-    house.memory.slow.store(true, Ordering::SeqCst);
+    let test_door = TestDoor::new().await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
+    let mut idle = Raw::connect(test_door.address()).await;
+    test_door.memory.slow.store(true, Ordering::SeqCst);
     esme.try_request(&message(), 7).unwrap();
     esme.flush().await;
-    until(|| house.memory.batches().len() == 1).await;
-    let memory = house.memory.clone();
-    let stopping = tokio::spawn(house.running.stop());
+    until(|| test_door.memory.batches().len() == 1).await;
+    let memory = test_door.memory.clone();
+    let stopping = tokio::spawn(test_door.running.stop());
     idle.hung_up().await;
     memory.become_durable();
     match esme.next().await {
-        Heard::Answer { token: 7, status: Status::ROK, .. } => {}
+        DeliverResult::Answer { token: 7, status: Status::ROK, .. } => {}
         other => panic!("{other:?}"),
     }
     assert_eq!(esme.closed().await, Reason::PeerUnbound);
@@ -134,8 +134,8 @@ async fn a_door_that_closes_answers_what_it_took_and_unbinds() {
 #[tokio::test]
 async fn who_does_not_bind_in_time_is_hung_up_on() {
     let config = SmppConfig { session_init: Duration::from_millis(100), ..quick() };
-    let house = House::with(config, vec![client_a()]).await;
-    let mut raw = Raw::connect(house.address()).await;
+    let test_door = TestDoor::with(config, vec![client_a()]).await;
+    let mut raw = Raw::connect(test_door.address()).await;
     // An enquire_link is answered, and is no bind.
     raw.send(&pdu(&EnquireLink::default(), 1)).await;
     assert_eq!(raw.heads().await, Some((Command::ENQUIRE_LINK_RESP, Status::ROK, 1)));
@@ -146,18 +146,18 @@ async fn who_does_not_bind_in_time_is_hung_up_on() {
 async fn a_silent_client_is_asked_and_then_given_up() {
     let times = Duration::from_millis(100);
     let config = SmppConfig { enquire_link: times, response: times, ..quick() };
-    let house = House::with(config, vec![client_a()]).await;
-    let mut raw = Raw::bound(house.address()).await;
+    let test_door = TestDoor::with(config, vec![client_a()]).await;
+    let mut raw = Raw::bound(test_door.address()).await;
     assert_eq!(raw.heads().await.map(|(command, ..)| command), Some(Command::ENQUIRE_LINK));
     raw.hung_up().await;
-    house.sessions(0).await;
+    test_door.sessions(0).await;
 }
 
 #[tokio::test]
 async fn a_client_without_messages_is_unbound() {
     let config = SmppConfig { inactivity: Some(Duration::from_millis(150)), ..quick() };
-    let house = House::with(config, vec![client_a()]).await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
+    let test_door = TestDoor::with(config, vec![client_a()]).await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
     assert_eq!(esme.ask(&message()).await.0, Status::ROK);
     assert_eq!(esme.closed().await, Reason::PeerUnbound);
 }
@@ -175,14 +175,14 @@ async fn a_client_binds_by_tls() {
         tls: Some(TlsServerSettings { cert_file: cert_file.clone(), key_file }),
         ..SmppConfig::default()
     };
-    let house = House::with(config, vec![client_a()]).await;
+    let test_door = TestDoor::with(config, vec![client_a()]).await;
     let trust = TlsClientSettings { ca_file: Some(cert_file), server_name: Some("smsc.test".into()) };
     let tls = TlsClient::new(&trust).unwrap();
-    let address = house.running.tls_address().unwrap().to_string();
+    let address = test_door.running.tls_address().unwrap().to_string();
     let mut stream = net::connect(&address, Some(&tls), LONG).await.unwrap();
     stream.write_all(&pdu(&bind(), 1)).await.unwrap();
     let mut answer = [0; 16];
     tokio::time::timeout(LONG, stream.read_exact(&mut answer)).await.unwrap().unwrap();
     assert_eq!(answer[4..12], [0x80, 0, 0, 9, 0, 0, 0, 0]);
-    house.sessions(1).await;
+    test_door.sessions(1).await;
 }

@@ -1,6 +1,6 @@
 //! Clients of the door: a whole session, and one that sends octets.
 
-use super::house::LONG;
+use super::test_door::LONG;
 use ::smpp::Status;
 use ::smpp::limits::HEADER_OCTETS;
 use ::smpp::pdu::{Address, Bind, Body, Command, DeliverSm, Header, SubmitSm, Version, encode};
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 /// What a client hears.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum DeliverResult {
     Bound(Version),
     BindRefused(Status),
     Answer { token: u64, status: Status, id: String, body: Vec<u8> },
@@ -59,7 +59,7 @@ impl Delivered {
 pub(super) struct Esme {
     pub(super) session: Session,
     stream: TcpStream,
-    heard: VecDeque<Heard>,
+    heard: VecDeque<DeliverResult>,
 }
 
 impl Esme {
@@ -72,8 +72,8 @@ impl Esme {
     pub(super) async fn bind(&mut self, bind: &Bind<'_>) -> Result<Version, Status> {
         self.session.bind(bind, Instant::now()).unwrap();
         match self.next().await {
-            Heard::Bound(version) => Ok(version),
-            Heard::BindRefused(status) => Err(status),
+            DeliverResult::Bound(version) => Ok(version),
+            DeliverResult::BindRefused(status) => Err(status),
             other => panic!("{other:?}"),
         }
     }
@@ -86,7 +86,7 @@ impl Esme {
     }
 
     /// The next thing that is heard.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> DeliverResult {
         loop {
             self.flush().await;
             if let Some(heard) = self.heard.pop_front() {
@@ -122,21 +122,21 @@ impl Esme {
     /// The next answer.
     pub(super) async fn answer(&mut self) -> (Status, String, Vec<u8>) {
         match self.next().await {
-            Heard::Answer { status, id, body, .. } => (status, id, body),
+            DeliverResult::Answer { status, id, body, .. } => (status, id, body),
             other => panic!("{other:?}"),
         }
     }
 
     pub(super) async fn delivered(&mut self) -> Delivered {
         match self.next().await {
-            Heard::Deliver(delivered) => *delivered,
+            DeliverResult::Deliver(delivered) => *delivered,
             other => panic!("{other:?}"),
         }
     }
 
     pub(super) async fn closed(&mut self) -> Reason {
         loop {
-            if let Heard::Closed(reason) = self.next().await {
+            if let DeliverResult::Closed(reason) = self.next().await {
                 return reason;
             }
         }
@@ -158,20 +158,20 @@ impl Esme {
     }
 }
 
-fn heard(event: Event<'_>) -> Heard {
+fn heard(event: Event<'_>) -> DeliverResult {
     match event {
-        Event::Bound { version, .. } => Heard::Bound(version),
-        Event::BindRefused { status } => Heard::BindRefused(status),
-        Event::Response(response) => Heard::Answer {
+        Event::Bound { version, .. } => DeliverResult::Bound(version),
+        Event::BindRefused { status } => DeliverResult::BindRefused(status),
+        Event::Response(response) => DeliverResult::Answer {
             token: response.token,
             status: response.status,
             id: String::from_utf8_lossy(response.message_id).into_owned(),
             body: response.body.to_vec(),
         },
-        Event::Deliver { sequence, pdu } => Heard::Deliver(Box::new(Delivered::of(sequence, &pdu))),
-        Event::Unbinding => Heard::Unbinding,
-        Event::Closed(reason) => Heard::Closed(reason),
-        other => Heard::Other(format!("{other:?}")),
+        Event::Deliver { sequence, pdu } => DeliverResult::Deliver(Box::new(Delivered::of(sequence, &pdu))),
+        Event::Unbinding => DeliverResult::Unbinding,
+        Event::Closed(reason) => DeliverResult::Closed(reason),
+        other => DeliverResult::Other(format!("{other:?}")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::{SmppClient, SmppConfig};
 use super::client::{Raw, message, pdu};
-use super::house::{House, LONG, client_a, quick, until};
+use super::test_door::{LONG, TestDoor, client_a, quick, until};
 use ::smpp::pdu::{
     Address, Bind, BindMode, Command, DeliverSm, EnquireLink, GenericNack, SubmitSm, SubmitSmResp, Unbind,
 };
@@ -29,45 +29,45 @@ async fn lives(raw: &mut Raw) {
 }
 
 /// Somebody else is served at once.
-async fn serves(house: &House) {
-    let mut other = house.bound(BindMode::Transceiver).await;
+async fn serves(test_door: &TestDoor) {
+    let mut other = test_door.bound(BindMode::Transceiver).await;
     assert_eq!(other.ask(&message()).await.0, Status::ROK);
 }
 
 #[tokio::test]
 async fn lengths_that_cannot_be_are_nacked_and_end_the_connection() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     for length in [0u32, 4, 15, 70_001, 100_000_000, 0x7FFF_FFFF, 0xFFFF_FFFF] {
         for is_bound in [false, true] {
             let mut raw = match is_bound {
-                true => Raw::bound(house.address()).await,
-                false => Raw::connect(house.address()).await,
+                true => Raw::bound(test_door.address()).await,
+                false => Raw::connect(test_door.address()).await,
             };
             raw.send(&[&length.to_be_bytes()[..], &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 7]].concat()).await;
             assert_eq!(raw.heads().await, NACKED, "{length}");
             raw.hung_up().await;
         }
     }
-    house.sessions(0).await;
+    test_door.sessions(0).await;
 }
 
 #[tokio::test]
 async fn other_protocols_on_the_port_are_hung_up_on() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     let hello = [&[0x16, 3, 1, 0x02, 0, 1, 0, 1, 0xFC, 3, 3][..], &[7; 200]].concat();
     for octets in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], &hello, b"EHLO there\r\n", &[0xFF; 64]] {
-        let mut raw = Raw::connect(house.address()).await;
+        let mut raw = Raw::connect(test_door.address()).await;
         raw.send(octets).await;
         assert_eq!(raw.heads().await, NACKED);
         raw.hung_up().await;
     }
-    serves(&house).await;
+    serves(&test_door).await;
 }
 
 #[tokio::test]
 async fn a_body_cut_at_any_octet_is_answered_with_an_error_and_the_session_goes_on() {
-    let house = House::new().await;
-    let mut raw = Raw::bound(house.address()).await;
+    let test_door = TestDoor::new().await;
+    let mut raw = Raw::bound(test_door.address()).await;
     let whole = pdu(&message(), 5);
     for length in 16..whole.len() {
         raw.send(&raw_pdu(Command::SUBMIT_SM, length as u32, &whole[16..length])).await;
@@ -78,19 +78,19 @@ async fn a_body_cut_at_any_octet_is_answered_with_an_error_and_the_session_goes_
     lives(&mut raw).await;
     // And the stream itself, at any octet, ends a connection and nothing else.
     for length in 1..whole.len() {
-        let mut raw = Raw::connect(house.address()).await;
+        let mut raw = Raw::connect(test_door.address()).await;
         raw.send(&whole[..length]).await;
         raw.stream.shutdown().await.unwrap();
         raw.hung_up().await;
     }
-    assert_eq!(house.memory.messages().len(), 0);
-    serves(&house).await;
+    assert_eq!(test_door.memory.messages().len(), 0);
+    serves(&test_door).await;
 }
 
 #[tokio::test]
 async fn each_malformed_body_has_its_status_and_the_session_goes_on() {
-    let house = House::new().await;
-    let mut raw = Raw::bound(house.address()).await;
+    let test_door = TestDoor::new().await;
+    let mut raw = Raw::bound(test_door.address()).await;
     let body = |submit: &SubmitSm<'_>| pdu(submit, 1)[16..].to_vec();
     let good = body(&message());
     let with = |tail: &[u8]| [&good, tail].concat();
@@ -127,8 +127,8 @@ async fn each_malformed_body_has_its_status_and_the_session_goes_on() {
 
 #[tokio::test]
 async fn a_payload_of_the_greatest_size_is_judged_and_the_session_goes_on() {
-    let house = House::new().await;
-    let mut raw = Raw::bound(house.address()).await;
+    let test_door = TestDoor::new().await;
+    let mut raw = Raw::bound(test_door.address()).await;
     let mut tlvs = TlvBuf::new();
     tlvs.push(Tag::MESSAGE_PAYLOAD, &[b'a'; 65_535]).unwrap();
     let submit = SubmitSm { short_message: b"", tlvs: tlvs.as_tlvs(), ..message() };
@@ -142,13 +142,13 @@ async fn a_payload_of_the_greatest_size_is_judged_and_the_session_goes_on() {
 
 #[tokio::test]
 async fn pdus_out_of_place_are_refused_and_the_session_goes_on() {
-    let house = House::new().await;
-    let mut open = Raw::connect(house.address()).await;
+    let test_door = TestDoor::new().await;
+    let mut open = Raw::connect(test_door.address()).await;
     open.send(&pdu(&message(), 5)).await;
     assert_eq!(open.heads().await, Some((Command::SUBMIT_SM_RESP, Status::RINVBNDSTS, 5)));
     open.send(&pdu(&Unbind::default(), 6)).await;
     assert_eq!(open.heads().await, Some((Command::UNBIND_RESP, Status::RINVBNDSTS, 6)));
-    let mut raw = Raw::bound(house.address()).await;
+    let mut raw = Raw::bound(test_door.address()).await;
     raw.send(&pdu(&DeliverSm { destination: Address::international(b"1"), ..DeliverSm::default() }, 7)).await;
     assert_eq!(raw.heads().await, Some((Command::DELIVER_SM_RESP, Status::RINVBNDSTS, 7)));
     // Those that only 3.3 had: param_retrieve, query_last_msgs, query_msg_details; and one that nobody has.
@@ -165,29 +165,29 @@ async fn pdus_out_of_place_are_refused_and_the_session_goes_on() {
     raw.send(&[pdu(&Unbind::default(), 9), pdu(&message(), 10)].concat()).await;
     assert_eq!(raw.heads().await, Some((Command::UNBIND_RESP, Status::ROK, 9)));
     raw.hung_up().await;
-    assert_eq!(house.memory.messages().len(), 0);
+    assert_eq!(test_door.memory.messages().len(), 0);
 }
 
 #[tokio::test]
 async fn any_sequence_number_is_copied_and_one_repeated_while_it_waits_is_an_error() {
-    let house = House::new().await;
-    let mut raw = Raw::bound(house.address()).await;
+    let test_door = TestDoor::new().await;
+    let mut raw = Raw::bound(test_door.address()).await;
     for sequence in [0, 0x7FFF_FFFE, 0x7FFF_FFFF, 1, 1, 0x8000_0000, 0xFFFF_FFFF] {
         raw.send(&raw_pdu(Command::SUBMIT_SM, sequence, &pdu(&message(), 1)[16..])).await;
         let (command, _, answered) = raw.heads().await.unwrap();
         assert_eq!((command, answered), (Command::SUBMIT_SM_RESP, sequence));
     }
-    house.memory.slow.store(true, Ordering::SeqCst);
+    test_door.memory.slow.store(true, Ordering::SeqCst);
     raw.send(&[pdu(&message(), 5), pdu(&message(), 5)].concat()).await;
     assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::RSYSERR, 5)));
-    house.memory.become_durable();
+    test_door.memory.become_durable();
     assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::ROK, 5)));
 }
 
 #[tokio::test]
 async fn octets_come_one_at_a_time_or_many_pdus_at_once() {
-    let house = House::new().await;
-    let mut raw = Raw::connect(house.address()).await;
+    let test_door = TestDoor::new().await;
+    let mut raw = Raw::connect(test_door.address()).await;
     let bind = Bind { system_id: b"client-a", password: b"secret-a", ..Bind::default() };
     for octet in pdu(&bind, 1) {
         raw.send(&[octet]).await;
@@ -202,28 +202,28 @@ async fn octets_come_one_at_a_time_or_many_pdus_at_once() {
     for sequence in 10..410 {
         assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::ROK, sequence)));
     }
-    assert_eq!(house.memory.messages().len(), 401);
+    assert_eq!(test_door.memory.messages().len(), 401);
 }
 
 #[tokio::test]
 async fn a_thousand_submits_and_a_reset_leave_nothing_behind() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     for _ in 0..3 {
-        let mut raw = Raw::bound(house.address()).await;
+        let mut raw = Raw::bound(test_door.address()).await;
         let many: Vec<u8> = (2..1_002).flat_map(|sequence| pdu(&message(), sequence)).collect();
         raw.send(&many).await;
         raw.stream.set_zero_linger().unwrap();
         drop(raw);
     }
-    house.sessions(0).await;
-    serves(&house).await;
+    test_door.sessions(0).await;
+    serves(&test_door).await;
 }
 
 #[tokio::test]
 async fn a_window_that_is_flooded_is_throttled() {
-    let house = House::of(SmppClient { window: 10, ..client_a() }).await;
-    house.memory.slow.store(true, Ordering::SeqCst);
-    let mut raw = Raw::bound(house.address()).await;
+    let test_door = TestDoor::of(SmppClient { window: 10, ..client_a() }).await;
+    test_door.memory.slow.store(true, Ordering::SeqCst);
+    let mut raw = Raw::bound(test_door.address()).await;
     let many: Vec<u8> = (2..20_002).flat_map(|sequence| pdu(&message(), sequence)).collect();
     let (mut reader, mut writer) = raw.stream.into_split();
     let writing = tokio::spawn(async move { writer.write_all(&many).await.map(|()| writer) });
@@ -232,19 +232,19 @@ async fn a_window_that_is_flooded_is_throttled() {
     let throttled = heads.chunks(16).filter(|head| head[8..12] == Status::RTHROTTLED.0.to_be_bytes()).count();
     assert_eq!(throttled, 19_990);
     let writer = writing.await.unwrap().unwrap();
-    house.memory.become_durable();
+    test_door.memory.become_durable();
     raw = Raw { stream: reader.reunite(writer).unwrap() };
     for sequence in 2..12 {
         assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::ROK, sequence)));
     }
-    assert_eq!(house.memory.messages().len(), 10);
+    assert_eq!(test_door.memory.messages().len(), 10);
 }
 
 #[tokio::test]
 async fn a_client_that_never_reads_is_not_read_from_and_then_given_up() {
     let config = SmppConfig { write_stall: Duration::from_millis(500), ..quick() };
-    let house = House::with(config, vec![client_a()]).await;
-    let mut raw = Raw::bound(house.address()).await;
+    let test_door = TestDoor::with(config, vec![client_a()]).await;
+    let mut raw = Raw::bound(test_door.address()).await;
     let many: Vec<u8> = (0..1_000).flat_map(|_| pdu(&EnquireLink::default(), 1)).collect();
     let mut written = 0;
     // Until the door reads no more, or has hung up.
@@ -253,24 +253,24 @@ async fn a_client_that_never_reads_is_not_read_from_and_then_given_up() {
         assert!(written < 256 << 20, "the door reads on and on");
     }
     let begin = Instant::now();
-    let mut other = house.bound(BindMode::Transceiver).await;
+    let mut other = test_door.bound(BindMode::Transceiver).await;
     assert_eq!(other.ask(&message()).await.0, Status::ROK);
-    house.sessions(1).await;
+    test_door.sessions(1).await;
     assert!(begin.elapsed() < LONG);
 }
 
 #[tokio::test]
 async fn a_thousand_connections_that_never_bind_disturb_nobody() {
     let config = SmppConfig { connections_max: 600, ..quick() };
-    let house = House::with(config, vec![client_a()]).await;
-    let mut before = house.bound(BindMode::Transceiver).await;
+    let test_door = TestDoor::with(config, vec![client_a()]).await;
+    let mut before = test_door.bound(BindMode::Transceiver).await;
     let mut idle = Vec::new();
     for _ in 0..1_000 {
-        idle.push(Raw::connect(house.address()).await);
+        idle.push(Raw::connect(test_door.address()).await);
     }
     assert_eq!(before.ask(&message()).await.0, Status::ROK);
     let begin = Instant::now();
-    serves(&house).await;
+    serves(&test_door).await;
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     // The oldest made room for the others.
     timeout(LONG, idle[0].hung_up()).await.unwrap();
@@ -280,24 +280,24 @@ async fn a_thousand_connections_that_never_bind_disturb_nobody() {
 
 #[tokio::test]
 async fn three_hundred_idle_sessions_stay_bound() {
-    let house = House::of(SmppClient { connections: 300, ..client_a() }).await;
+    let test_door = TestDoor::of(SmppClient { connections: 300, ..client_a() }).await;
     let mut idle = Vec::new();
     for _ in 0..299 {
-        idle.push(house.bound(BindMode::Receiver).await);
+        idle.push(test_door.bound(BindMode::Receiver).await);
     }
-    serves(&house).await;
-    house.sessions(299).await;
+    serves(&test_door).await;
+    test_door.sessions(299).await;
     assert!(idle.iter().all(|esme| esme.session.in_flight() == 0));
 }
 
 #[tokio::test]
 async fn thousands_of_wrong_passwords_hold_up_nobody() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     let bind = pdu(&Bind { system_id: b"client-a", password: b"guess", ..Bind::default() }, 1);
-    let mut good = house.bound(BindMode::Transceiver).await;
+    let mut good = test_door.bound(BindMode::Transceiver).await;
     let mut guessing = Vec::new();
     for _ in 0..2_000 {
-        let mut raw = Raw::connect(house.address()).await;
+        let mut raw = Raw::connect(test_door.address()).await;
         raw.send(&bind).await;
         guessing.push(raw);
         if guessing.len() == 500 {
@@ -305,18 +305,18 @@ async fn thousands_of_wrong_passwords_hold_up_nobody() {
             assert_eq!(good.ask(&message()).await.0, Status::ROK);
         }
     }
-    serves(&house).await;
+    serves(&test_door).await;
     drop(guessing);
-    house.sessions(1).await;
-    until(|| house.memory.messages().len() == 5).await;
+    test_door.sessions(1).await;
+    until(|| test_door.memory.messages().len() == 5).await;
 }
 
 #[tokio::test]
 async fn a_client_that_binds_and_goes_again_and_again_leaves_nothing_behind() {
-    let house = House::of(SmppClient { connections: 1, ..client_a() }).await;
+    let test_door = TestDoor::of(SmppClient { connections: 1, ..client_a() }).await;
     for _ in 0..100 {
-        let esme = house.bound_as(BindMode::Transceiver, "client-a", Config::default()).await;
+        let esme = test_door.bound_as(BindMode::Transceiver, "client-a", Config::default()).await;
         drop(esme);
-        house.sessions(0).await;
+        test_door.sessions(0).await;
     }
 }

@@ -1,8 +1,8 @@
 //! Messages in.
 
 use super::super::SmppClient;
-use super::client::{Heard, Raw, message, pdu};
-use super::house::{AT, House, client_a, until};
+use super::client::{DeliverResult, Raw, message, pdu};
+use super::test_door::{AT, TestDoor, client_a, until};
 use ::smpp::pdu::{
     Address, Bind, BindMode, Body, BroadcastSm, CancelBroadcastSm, Command, DataSm, Destination,
     DestinationBuf, QueryBroadcastSm, SubmitMulti, SubmitMultiResp, SubmitSm, Version,
@@ -13,16 +13,16 @@ use ::smpp::{Status, Tag, TlvBuf};
 use records::{DlrRequest, Lane, Message, MessageClient, Mode, ShortAddress, ShortText};
 use std::sync::atomic::Ordering;
 
-fn only(house: &House) -> Message {
-    let mut messages = house.memory.messages();
+fn only(test_door: &TestDoor) -> Message {
+    let mut messages = test_door.memory.messages();
     assert_eq!(messages.len(), 1, "{messages:?}");
     messages.remove(0)
 }
 
 #[tokio::test]
 async fn a_message_is_accepted_with_its_id_and_kept_as_it_was_given() {
-    let house = House::new().await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
+    let test_door = TestDoor::new().await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
     let mut tlvs = TlvBuf::new();
     tlvs.push_u16(Tag::USER_MESSAGE_REFERENCE, 513).push_u16(Tag(0x1401), 7);
     let submit = SubmitSm {
@@ -38,7 +38,7 @@ async fn a_message_is_accepted_with_its_id_and_kept_as_it_was_given() {
     };
     let (status, id, _) = esme.ask(&submit).await;
     assert_eq!((status, id.as_str()), (Status::ROK, "0000000000000000"));
-    let kept = only(&house);
+    let kept = only(&test_door);
     assert_eq!(kept.party, MessageClient::Smpp("client-a".into()));
     assert_eq!((kept.account.as_str(), kept.at, kept.mode), ("account-a", AT, Mode::Live));
     assert_eq!((kept.to.as_str(), kept.lane), ("+46701234567", Lane::Routine));
@@ -62,68 +62,68 @@ async fn a_message_is_accepted_with_its_id_and_kept_as_it_was_given() {
 
 #[tokio::test]
 async fn ids_to_a_client_of_3_3_have_8_digits() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     let config = Config { version: Version::V3_3, ..Config::default() };
-    let mut esme = house.bound_as(BindMode::Transmitter, "client-a", config).await;
+    let mut esme = test_door.bound_as(BindMode::Transmitter, "client-a", config).await;
     assert_eq!(esme.ask(&message()).await, (Status::ROK, "00000000".into(), b"00000000\0".to_vec()));
     // Also if only our settings say that it is one.
-    let house = House::of(SmppClient { version: Version::V3_3, ..client_a() }).await;
-    let mut esme = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::of(SmppClient { version: Version::V3_3, ..client_a() }).await;
+    let mut esme = test_door.bound(BindMode::Transmitter).await;
     assert_eq!(esme.ask(&message()).await.1, "00000000");
 }
 
 #[tokio::test]
 async fn what_one_wake_up_brings_is_one_append_and_answered_in_order() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     let config = Config { window: 500, ..Config::default() };
-    let mut esme = house.bound_as(BindMode::Transmitter, "client-a", config).await;
+    let mut esme = test_door.bound_as(BindMode::Transmitter, "client-a", config).await;
     for token in 0..300 {
         esme.try_request(&message(), token).unwrap();
     }
     for expected in 0..300 {
         match esme.next().await {
-            Heard::Answer { token, status, id, .. } => {
+            DeliverResult::Answer { token, status, id, .. } => {
                 assert_eq!((token, status, id), (expected, Status::ROK, format!("{expected:016x}")));
             }
             other => panic!("{other:?}"),
         }
     }
-    let batches = house.memory.batches();
+    let batches = test_door.memory.batches();
     assert!(batches.len() <= 10, "300 messages in one segment made {} appends", batches.len());
 }
 
 #[tokio::test]
 async fn nothing_is_answered_before_it_is_durable() {
-    let house = House::new().await;
-    house.memory.slow.store(true, Ordering::SeqCst);
-    let mut esme = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::new().await;
+    test_door.memory.slow.store(true, Ordering::SeqCst);
+    let mut esme = test_door.bound(BindMode::Transmitter).await;
     esme.try_request(&message(), 1).unwrap();
     esme.hears_nothing().await;
     esme.try_request(&message(), 2).unwrap();
     esme.flush().await;
-    until(|| house.memory.batches().len() == 2).await;
-    house.memory.become_durable();
+    until(|| test_door.memory.batches().len() == 2).await;
+    test_door.memory.become_durable();
     assert_eq!(esme.answer().await.0, Status::ROK);
     assert_eq!(esme.answer().await.0, Status::ROK);
 }
 
 #[tokio::test]
 async fn a_full_disk_is_a_full_queue() {
-    let house = House::new().await;
-    house.memory.full.store(true, Ordering::SeqCst);
-    let mut esme = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::new().await;
+    test_door.memory.full.store(true, Ordering::SeqCst);
+    let mut esme = test_door.bound(BindMode::Transmitter).await;
     assert_eq!(esme.ask(&message()).await.0, Status::RMSGQFUL);
-    house.memory.full.store(false, Ordering::SeqCst);
+    test_door.memory.full.store(false, Ordering::SeqCst);
     assert_eq!(esme.ask(&message()).await.0, Status::ROK);
 }
 
 #[tokio::test]
 async fn an_engine_that_is_behind_throttles() {
-    let house = House::new().await;
-    let mut esme = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::new().await;
+    let mut esme = test_door.bound(BindMode::Transmitter).await;
     let config = Config { version: Version::V5_0, ..Config::default() };
-    let mut newer = house.bound_as(BindMode::Transmitter, "client-a", config).await;
-    house.memory.behind.store(true, Ordering::SeqCst);
+    let mut newer = test_door.bound_as(BindMode::Transmitter, "client-a", config).await;
+    test_door.memory.behind.store(true, Ordering::SeqCst);
     assert_eq!(esme.ask(&message()).await.0, Status::RTHROTTLED);
     let (status, _, body) = newer.ask(&message()).await;
     assert_eq!(
@@ -131,15 +131,15 @@ async fn an_engine_that_is_behind_throttles() {
         (Status::RTHROTTLED, vec![0, 0x04, 0x28, 0, 1, 100]),
         "and says how busy we are"
     );
-    house.memory.behind.store(false, Ordering::SeqCst);
+    test_door.memory.behind.store(false, Ordering::SeqCst);
     assert_eq!(esme.ask(&message()).await.0, Status::ROK);
 }
 
 #[tokio::test]
 async fn a_rate_holds_over_all_sessions_of_a_client() {
-    let house = House::of(SmppClient { rate: 3.0, ..client_a() }).await;
-    let mut first = house.bound(BindMode::Transmitter).await;
-    let mut second = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::of(SmppClient { rate: 3.0, ..client_a() }).await;
+    let mut first = test_door.bound(BindMode::Transmitter).await;
+    let mut second = test_door.bound(BindMode::Transmitter).await;
     let mut statuses = Vec::new();
     for _ in 0..4 {
         statuses.push(first.ask(&message()).await.0);
@@ -153,8 +153,8 @@ async fn a_rate_holds_over_all_sessions_of_a_client() {
 
 #[tokio::test]
 async fn each_wrong_field_has_its_status() {
-    let house = House::of(SmppClient { senders: vec!["Town".into(), "".into()], ..client_a() }).await;
-    let mut esme = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::of(SmppClient { senders: vec!["Town".into(), "".into()], ..client_a() }).await;
+    let mut esme = test_door.bound(BindMode::Transmitter).await;
     let to = |addr: &'static [u8]| SubmitSm { destination: Address::international(addr), ..message() };
     let cases = [
         (to(b"9912345678"), Status::RINVDSTADR),
@@ -180,13 +180,13 @@ async fn each_wrong_field_has_its_status() {
     for (submit, expected) in cases {
         assert_eq!(esme.ask(&submit).await.0, expected, "{submit:?}");
     }
-    assert_eq!(house.memory.messages().len(), 2, "what is refused is not kept");
+    assert_eq!(test_door.memory.messages().len(), 2, "what is refused is not kept");
 }
 
 #[tokio::test]
 async fn times_are_those_that_were_asked_for() {
-    let house = House::new().await;
-    let mut esme = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::new().await;
+    let mut esme = test_door.bound(BindMode::Transmitter).await;
     let cases = [
         (&b""[..], &b""[..], None, 48 * 3_600),
         (b"", b"000000000005000R", None, 5),
@@ -198,7 +198,7 @@ async fn times_are_those_that_were_asked_for() {
     for (schedule, validity, not_before, expires) in cases {
         let submit = SubmitSm { schedule_delivery_time: schedule, validity_period: validity, ..message() };
         assert_eq!(esme.ask(&submit).await.0, Status::ROK);
-        let kept = house.memory.messages().pop().unwrap();
+        let kept = test_door.memory.messages().pop().unwrap();
         let expected = (not_before.map(|s| AT.plus_s(s)), AT.plus_s(expires));
         assert_eq!((kept.not_before, kept.expires), expected, "{submit:?}");
     }
@@ -214,11 +214,11 @@ async fn the_priority_says_the_lane_as_far_as_the_client_may() {
         (urgent, [Lane::Urgent; 4]),
     ];
     for (client, lanes) in cases {
-        let house = House::of(client).await;
-        let mut esme = house.bound(BindMode::Transmitter).await;
+        let test_door = TestDoor::of(client).await;
+        let mut esme = test_door.bound(BindMode::Transmitter).await;
         for (priority_flag, lane) in [0, 2, 3, 4].into_iter().zip(lanes) {
             assert_eq!(esme.ask(&SubmitSm { priority_flag, ..message() }).await.0, Status::ROK);
-            let kept = house.memory.messages().pop().unwrap();
+            let kept = test_door.memory.messages().pop().unwrap();
             assert_eq!(kept.lane, lane, "{priority_flag}");
             assert_eq!(kept.short.priority_flag, (priority_flag > 0).then_some(priority_flag));
         }
@@ -227,9 +227,9 @@ async fn the_priority_says_the_lane_as_far_as_the_client_may() {
 
 #[tokio::test]
 async fn parts_and_payloads_keep_their_octets() {
-    let house = House::of(SmppClient { charset: Charset::Latin1, ..client_a() }).await;
-    let mut esme = house.bound(BindMode::Transmitter).await;
-    let kept = || house.memory.messages().pop().unwrap().short;
+    let test_door = TestDoor::of(SmppClient { charset: Charset::Latin1, ..client_a() }).await;
+    let mut esme = test_door.bound(BindMode::Transmitter).await;
+    let kept = || test_door.memory.messages().pop().unwrap().short;
     let submit = SubmitSm { short_message: b"f\xF6r", ..message() };
     assert_eq!(esme.ask(&submit).await.0, Status::ROK);
     assert_eq!(kept().text, ShortText::Text { text: "för".into(), class: None });
@@ -259,8 +259,8 @@ async fn parts_and_payloads_keep_their_octets() {
 
 #[tokio::test]
 async fn a_submit_multi_is_a_message_to_each_and_one_answer() {
-    let house = House::new().await;
-    let mut esme = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::new().await;
+    let mut esme = test_door.bound(BindMode::Transmitter).await;
     let mut to = DestinationBuf::new();
     for addr in [&b"46701111111"[..], b"9911111111", b"46702222222"] {
         to.push(Destination::Sme(Address::international(addr))).unwrap();
@@ -273,11 +273,11 @@ async fn a_submit_multi_is_a_message_to_each_and_one_answer() {
     let refused: Vec<_> = refused.iter().map(|one| (one.destination.addr.to_vec(), one.status)).collect();
     let expected = [(b"9911111111".to_vec(), Status::RINVDSTADR), (b"friends".to_vec(), Status::RINVDLNAME)];
     assert_eq!(refused, expected);
-    let kept = house.memory.messages();
+    let kept = test_door.memory.messages();
     let to: Vec<&str> = kept.iter().map(|message| message.to.as_str()).collect();
     assert_eq!(to, ["+46701111111", "+46702222222"]);
     assert_eq!(kept[1].tell.values, [('m', "1".into())], "its receipt bears the id that was answered");
-    assert_eq!(house.memory.batches(), [2]);
+    assert_eq!(test_door.memory.batches(), [2]);
     // Nobody is left.
     let mut nobody = DestinationBuf::new();
     nobody.push(Destination::List(b"friends")).unwrap();
@@ -286,7 +286,7 @@ async fn a_submit_multi_is_a_message_to_each_and_one_answer() {
 
 #[tokio::test]
 async fn a_broadcast_fails_since_there_is_no_route_for_it() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     let mut tlvs = TlvBuf::new();
     tlvs.push(Tag::BROADCAST_AREA_IDENTIFIER, b"\0Town").unwrap();
     tlvs.push(Tag::BROADCAST_CONTENT_TYPE, &[0, 0, 1]).unwrap();
@@ -296,24 +296,24 @@ async fn a_broadcast_fails_since_there_is_no_route_for_it() {
     let query = QueryBroadcastSm { message_id: b"1", ..QueryBroadcastSm::default() };
     let cancel = CancelBroadcastSm { message_id: b"1", ..CancelBroadcastSm::default() };
     let config = Config { version: Version::V5_0, ..Config::default() };
-    let mut esme = house.bound_as(BindMode::Transceiver, "client-a", config).await;
+    let mut esme = test_door.bound_as(BindMode::Transceiver, "client-a", config).await;
     assert_eq!(esme.ask(&broadcast).await.0, Status::RBCASTFAIL);
     assert_eq!(esme.ask(&query).await.0, Status::RBCASTQUERYFAIL);
     assert_eq!(esme.ask(&cancel).await.0, Status::RBCASTCANCELFAIL);
-    let mut older = house.bound(BindMode::Transceiver).await;
+    let mut older = test_door.bound(BindMode::Transceiver).await;
     assert_eq!(older.ask(&broadcast).await.0, Status::RINVCMDID);
     assert_eq!(older.ask(&message()).await.0, Status::ROK);
 }
 
 #[tokio::test]
 async fn requests_of_a_bind_that_was_not_made_for_them_are_refused() {
-    let house = House::new().await;
-    let mut raw = Raw::connect(house.address()).await;
+    let test_door = TestDoor::new().await;
+    let mut raw = Raw::connect(test_door.address()).await;
     let bind =
         Bind { mode: BindMode::Receiver, system_id: b"client-a", password: b"secret-a", ..Bind::default() };
     raw.send(&pdu(&bind, 1)).await;
     assert_eq!(raw.heads().await, Some((Command::BIND_RECEIVER_RESP, Status::ROK, 1)));
     raw.send(&pdu(&message(), 77)).await;
     assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::RINVBNDSTS, 77)));
-    assert_eq!(house.memory.messages().len(), 0);
+    assert_eq!(test_door.memory.messages().len(), 0);
 }

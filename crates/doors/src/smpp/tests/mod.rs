@@ -3,8 +3,8 @@
 mod binding;
 mod client;
 mod hostile;
-mod house;
 mod ingoing;
 mod outgoing;
 mod steering;
+mod test_door;
 mod whole;

@@ -1,8 +1,8 @@
 //! What clients are told.
 
 use super::super::{Long, SmppClient, SmppConfig};
-use super::client::{Heard, message};
-use super::house::{AT, House, LONG, client_a, quick};
+use super::client::{DeliverResult, message};
+use super::test_door::{AT, LONG, TestDoor, client_a, quick};
 use ::smpp::Status;
 use ::smpp::pdu::{BindMode, Version, esm_class};
 use ::smpp::session::Config;
@@ -47,9 +47,9 @@ fn id_of(text: &str) -> u64 {
 
 #[tokio::test]
 async fn a_receipt_is_kept_until_the_client_says_that_it_has_it() {
-    let house = House::new().await;
-    house.tell("client-a", &fate(7)).await;
-    let mut first = house.bound(BindMode::Receiver).await;
+    let test_door = TestDoor::new().await;
+    test_door.tell("client-a", &fate(7)).await;
+    let mut first = test_door.bound(BindMode::Receiver).await;
     let delivered = first.delivered().await;
     assert_eq!(delivered.esm_class, esm_class::RECEIPT);
     assert_eq!((delivered.source.as_str(), delivered.destination.as_str()), ("46701234567", "Town"));
@@ -58,40 +58,40 @@ async fn a_receipt_is_kept_until_the_client_says_that_it_has_it() {
     assert!(!delivered.tlvs.is_empty());
     // It goes without an answer: the next session is told again, and again no more.
     drop(first);
-    let mut second = house.bound(BindMode::Transceiver).await;
+    let mut second = test_door.bound(BindMode::Transceiver).await;
     let again = second.delivered().await;
     assert_eq!(again.text(), expected);
     second.respond(again.sequence, Status::ROK).await;
-    house.ticked_off("client-a", 1).await;
+    test_door.ticked_off("client-a", 1).await;
     second.unbind().await;
-    house.bound(BindMode::Receiver).await.hears_nothing().await;
+    test_door.bound(BindMode::Receiver).await.hears_nothing().await;
 }
 
 #[tokio::test]
 async fn receipts_to_a_client_that_only_transmits_wait_for_one_that_receives() {
-    let house = House::new().await;
-    let mut transmitter = house.bound(BindMode::Transmitter).await;
+    let test_door = TestDoor::new().await;
+    let mut transmitter = test_door.bound(BindMode::Transmitter).await;
     for id in 0..3 {
-        house.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &fate(id)).await;
     }
     assert_eq!(transmitter.ask(&message()).await.0, Status::ROK);
     transmitter.hears_nothing().await;
-    let mut receiver = house.bound(BindMode::Receiver).await;
+    let mut receiver = test_door.bound(BindMode::Receiver).await;
     for id in 0..3 {
         let delivered = receiver.delivered().await;
         assert_eq!(id_of(&delivered.text()), id);
         receiver.respond(delivered.sequence, Status::ROK).await;
     }
-    house.ticked_off("client-a", 3).await;
+    test_door.ticked_off("client-a", 3).await;
 }
 
 #[tokio::test]
 async fn what_comes_while_bound_is_told_at_once_and_within_the_window() {
-    let house = House::of(SmppClient { window: 2, ..client_a() }).await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
+    let test_door = TestDoor::of(SmppClient { window: 2, ..client_a() }).await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
     esme.hears_nothing().await;
     for id in 0..5 {
-        house.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &fate(id)).await;
     }
     let (first, second) = (esme.delivered().await, esme.delivered().await);
     esme.hears_nothing().await;
@@ -106,7 +106,7 @@ async fn what_comes_while_bound_is_told_at_once_and_within_the_window() {
     let last = esme.delivered().await;
     assert_eq!(id_of(&last.text()), 4);
     esme.respond(last.sequence, Status::ROK).await;
-    house.ticked_off("client-a", 5).await;
+    test_door.ticked_off("client-a", 5).await;
 }
 
 /// A deliver_sm_resp.
@@ -116,10 +116,10 @@ fn answer(sequence: u32) -> Vec<u8> {
 
 #[tokio::test]
 async fn what_a_client_cannot_take_now_comes_again_and_what_it_refuses_does_not() {
-    let house = House::new().await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
+    let test_door = TestDoor::new().await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
     for id in 0..3 {
-        house.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &fate(id)).await;
     }
     let statuses = [Status::RX_T_APPN, Status::RX_P_APPN, Status::RX_R_APPN];
     let begin = Instant::now();
@@ -132,46 +132,46 @@ async fn what_a_client_cannot_take_now_comes_again_and_what_it_refuses_does_not(
     assert_eq!(id_of(&again.text()), 0);
     assert!(begin.elapsed() >= Duration::from_millis(900), "{:?}", begin.elapsed());
     esme.respond(again.sequence, Status::ROK).await;
-    house.ticked_off("client-a", 3).await;
+    test_door.ticked_off("client-a", 3).await;
     esme.hears_nothing().await;
 }
 
 #[tokio::test]
 async fn what_is_not_answered_in_time_comes_again() {
     let config = SmppConfig { response: Duration::from_millis(100), ..quick() };
-    let house = House::with(config, vec![client_a()]).await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
-    house.tell("client-a", &fate(5)).await;
+    let test_door = TestDoor::with(config, vec![client_a()]).await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
+    test_door.tell("client-a", &fate(5)).await;
     let first = esme.delivered().await;
     let again = esme.delivered().await;
     assert_ne!(first.sequence, again.sequence);
     assert_eq!(first.text(), again.text());
     esme.respond(again.sequence, Status::ROK).await;
-    house.ticked_off("client-a", 1).await;
+    test_door.ticked_off("client-a", 1).await;
 }
 
 #[tokio::test]
 async fn an_answer_that_comes_late_still_counts() {
     let config = SmppConfig { response: Duration::from_millis(100), ..quick() };
-    let house = House::with(config, vec![client_a()]).await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
-    house.tell("client-a", &fate(5)).await;
+    let test_door = TestDoor::with(config, vec![client_a()]).await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
+    test_door.tell("client-a", &fate(5)).await;
     let first = esme.delivered().await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     esme.respond(first.sequence, Status::ROK).await;
-    house.ticked_off("client-a", 1).await;
+    test_door.ticked_off("client-a", 1).await;
 }
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_is_not_hurried() {
-    let house = House::new().await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
+    let test_door = TestDoor::new().await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
     let mut refused = 0;
     for id in 0..100 {
-        house.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &fate(id)).await;
     }
     while let Ok(heard) = tokio::time::timeout(Duration::from_millis(300), esme.next()).await {
-        let Heard::Deliver(delivered) = heard else { panic!("{heard:?}") };
+        let DeliverResult::Deliver(delivered) = heard else { panic!("{heard:?}") };
         esme.respond(delivered.sequence, Status::RX_T_APPN).await;
         refused += 1;
     }
@@ -183,10 +183,10 @@ async fn a_client_that_takes_nothing_is_not_hurried() {
 
 #[tokio::test]
 async fn all_sessions_of_a_client_share_what_there_is() {
-    let house = House::of(SmppClient { window: 4, ..client_a() }).await;
-    let mut sessions = [house.bound(BindMode::Receiver).await, house.bound(BindMode::Receiver).await];
+    let test_door = TestDoor::of(SmppClient { window: 4, ..client_a() }).await;
+    let mut sessions = [test_door.bound(BindMode::Receiver).await, test_door.bound(BindMode::Receiver).await];
     for id in 0..8 {
-        house.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &fate(id)).await;
     }
     let mut ids = Vec::new();
     let mut answers = Vec::new();
@@ -203,50 +203,50 @@ async fn all_sessions_of_a_client_share_what_there_is() {
     }
     ids.sort_unstable();
     assert_eq!(ids, [0, 1, 2, 3, 4, 5, 6, 7]);
-    house.ticked_off("client-a", 8).await;
+    test_door.ticked_off("client-a", 8).await;
 }
 
 #[tokio::test]
 async fn a_slow_client_holds_up_nobody_else() {
     let b = SmppClient { system_id: "client-b".into(), password: "secret-b".into(), ..client_a() };
-    let house = House::with(quick(), vec![client_a(), b]).await;
-    let _silent = house.bound(BindMode::Receiver).await;
-    let mut quick = house.bound_as(BindMode::Receiver, "client-b", Config::default()).await;
+    let test_door = TestDoor::with(quick(), vec![client_a(), b]).await;
+    let _silent = test_door.bound(BindMode::Receiver).await;
+    let mut quick = test_door.bound_as(BindMode::Receiver, "client-b", Config::default()).await;
     for id in 0..600 {
-        house.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &fate(id)).await;
     }
-    house.tell("client-b", &fate(1)).await;
+    test_door.tell("client-b", &fate(1)).await;
     let delivered = tokio::time::timeout(LONG, quick.delivered()).await.unwrap();
     quick.respond(delivered.sequence, Status::ROK).await;
-    house.ticked_off("client-b", 1).await;
+    test_door.ticked_off("client-b", 1).await;
 }
 
 #[tokio::test]
 async fn a_message_from_a_person_arrives_in_the_clients_alphabet() {
-    let house = House::of(SmppClient { charset: Charset::Latin1, ..client_a() }).await;
-    let mut esme = house.bound(BindMode::Receiver).await;
+    let test_door = TestDoor::of(SmppClient { charset: Charset::Latin1, ..client_a() }).await;
+    let mut esme = test_door.bound(BindMode::Receiver).await;
     for (text, data_coding, octets) in
         [("Ja, för {alla}", 0, &b"Ja, f\xF6r {alla}"[..]), ("да", 8, b"\x04\x34\x04\x30")]
     {
-        house.tell("client-a", &said(text)).await;
+        test_door.tell("client-a", &said(text)).await;
         let delivered = esme.delivered().await;
         assert_eq!((delivered.esm_class, delivered.data_coding), (0, data_coding));
         assert_eq!((delivered.source.as_str(), delivered.destination.as_str()), ("46701234567", "71456"));
         assert_eq!(delivered.message, octets);
         esme.respond(delivered.sequence, Status::ROK).await;
     }
-    house.ticked_off("client-a", 2).await;
+    test_door.ticked_off("client-a", 2).await;
 }
 
 #[tokio::test]
 async fn a_long_message_is_ticked_off_when_all_its_parts_are_taken() {
     let long = "Hälsningar från kajen. ".repeat(30);
-    let house = House::of(SmppClient { long: Long::Udh, window: 2, ..client_a() }).await;
-    house.tell("client-a", &said(&long)).await;
+    let test_door = TestDoor::of(SmppClient { long: Long::Udh, window: 2, ..client_a() }).await;
+    test_door.tell("client-a", &said(&long)).await;
     let config = Config { version: Version::V3_3, ..Config::default() };
-    let mut esme = house.bound_as(BindMode::Receiver, "client-a", config).await;
+    let mut esme = test_door.bound_as(BindMode::Receiver, "client-a", config).await;
     let mut text = Vec::new();
-    let group = house.bus.group(&records::client_topic("client-a"), "smpp").unwrap();
+    let group = test_door.bus.group(&records::client_topic("client-a"), "smpp").unwrap();
     for part in 1..=5 {
         let delivered = esme.delivered().await;
         assert_eq!(delivered.esm_class, esm_class::UDHI);
@@ -256,20 +256,20 @@ async fn a_long_message_is_ticked_off_when_all_its_parts_are_taken() {
         esme.respond(delivered.sequence, Status::ROK).await;
     }
     assert_eq!(Charset::Gsm7.decode(&text), long);
-    house.ticked_off("client-a", 1).await;
+    test_door.ticked_off("client-a", 1).await;
 }
 
 #[tokio::test]
 async fn what_is_too_old_or_unreadable_is_dropped_and_holds_up_nothing() {
-    let house = House::new().await;
+    let test_door = TestDoor::new().await;
     let ClientEvent::Inbound(mut old) = said("old") else { panic!() };
     old.at = Timestamp(AT.0 - 8 * 86_400 * 1_000_000);
-    house.tell("client-a", &ClientEvent::Inbound(old)).await;
-    house.told("client-a").append(&[b"\x01no record of ours"]).await.unwrap();
-    house.tell("client-a", &said("new")).await;
-    let mut esme = house.bound(BindMode::Receiver).await;
+    test_door.tell("client-a", &ClientEvent::Inbound(old)).await;
+    test_door.told("client-a").append(&[b"\x01no record of ours"]).await.unwrap();
+    test_door.tell("client-a", &said("new")).await;
+    let mut esme = test_door.bound(BindMode::Receiver).await;
     let delivered = esme.delivered().await;
     assert_eq!(delivered.text(), "new");
     esme.respond(delivered.sequence, Status::ROK).await;
-    house.ticked_off("client-a", 3).await;
+    test_door.ticked_off("client-a", 3).await;
 }

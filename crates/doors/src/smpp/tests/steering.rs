@@ -1,7 +1,7 @@
 //! query_sm, cancel_sm and replace_sm.
 
 use super::client::message;
-use super::house::{AT, House};
+use super::test_door::{AT, TestDoor};
 use ::smpp::Status;
 use ::smpp::pdu::{Address, BindMode, Body, CancelSm, Command, QuerySm, QuerySmResp, ReplaceSm, Version};
 use ::smpp::session::Config;
@@ -28,15 +28,15 @@ fn view(id: u64, state: DlrState, is_final: bool) -> MessageView {
     MessageView { state, is_final, at: Some(AT), error: 11, message, to: "+46701234567".into() }
 }
 
-async fn house() -> House {
-    let house = House::new().await;
-    let mut views = house.memory.views.lock().unwrap();
+async fn test_door() -> TestDoor {
+    let test_door = TestDoor::new().await;
+    let mut views = test_door.memory.views.lock().unwrap();
     for id in 1..=2 {
         views.insert(id, view(id, DlrState::Enroute, false));
     }
     views.insert(3, view(3, DlrState::Undeliverable, true));
     drop(views);
-    house
+    test_door
 }
 
 fn town() -> Address<'static> {
@@ -45,8 +45,8 @@ fn town() -> Address<'static> {
 
 #[tokio::test]
 async fn a_query_says_how_a_message_stands() {
-    let house = house().await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
+    let test_door = test_door().await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
     let query = |message_id| QuerySm { message_id, source: town(), ..QuerySm::default() };
     let cases = [(&b"0000000000000001"[..], 1, &b""[..]), (b"0000000000000003", 5, b"261121234936500+")];
     for (id, state, date) in cases {
@@ -70,11 +70,11 @@ async fn a_query_says_how_a_message_stands() {
 
 #[tokio::test]
 async fn a_client_of_3_3_queries_by_its_short_id() {
-    let house = house().await;
-    let intake = house.bus.topic(INTAKE).unwrap();
+    let test_door = test_door().await;
+    let intake = test_door.bus.topic(INTAKE).unwrap();
     intake.append(&[b"0", b"1", b"2", b"3"]).await.unwrap();
     let config = Config { version: Version::V3_3, ..Config::default() };
-    let mut esme = house.bound_as(BindMode::Transceiver, "client-a", config).await;
+    let mut esme = test_door.bound_as(BindMode::Transceiver, "client-a", config).await;
     let query = QuerySm { message_id: b"00000003", source: town(), ..QuerySm::default() };
     let (status, _, body) = esme.ask(&query).await;
     assert_eq!(status, Status::ROK);
@@ -84,8 +84,8 @@ async fn a_client_of_3_3_queries_by_its_short_id() {
 
 #[tokio::test]
 async fn a_message_is_taken_back_by_its_id_or_all_by_their_address() {
-    let house = house().await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
+    let test_door = test_door().await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
     let cancel = |message_id| CancelSm { message_id, source: town(), ..CancelSm::default() };
     let all =
         |addr| CancelSm { service_type: b"CMT", destination: Address::international(addr), ..cancel(b"") };
@@ -107,13 +107,13 @@ async fn a_message_is_taken_back_by_its_id_or_all_by_their_address() {
         format!("{party} +46701234567"),
         format!("{party} +46700000000"),
     ];
-    assert_eq!(*house.memory.steered.lock().unwrap(), expected);
+    assert_eq!(*test_door.memory.steered.lock().unwrap(), expected);
 }
 
 #[tokio::test]
 async fn a_message_says_something_else_in_its_own_coding() {
-    let house = house().await;
-    let mut esme = house.bound(BindMode::Transceiver).await;
+    let test_door = test_door().await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
     let replace = |message_id| ReplaceSm {
         message_id,
         source: town(),
@@ -142,7 +142,7 @@ async fn a_message_says_something_else_in_its_own_coding() {
     for (request, expected) in cases {
         assert_eq!(esme.ask(&request).await.0, expected, "{request:?}");
     }
-    let steered = house.memory.steered.lock().unwrap().clone();
+    let steered = test_door.memory.steered.lock().unwrap().clone();
     let expected =
         format!("replace 1 Octets {{ data_coding: 8, octets: [0, 66] }} Some({:?}) None", AT.plus_s(3_600));
     assert_eq!((steered.len(), &steered[0]), (2, &expected));

@@ -2,12 +2,12 @@
 
 use super::super::*;
 use super::client::{Esme, message};
-use super::house::{AT, client_a, quick};
+use super::test_door::{AT, client_a, quick};
 use ::smpp::Status;
 use ::smpp::pdu::{Bind, Body, CancelSm, Command, QuerySm, QuerySmResp, ReplaceSm, SubmitSm};
 use ::smpp::session::Config;
 use bus::embedded::{Fsync, Options};
-use engine::{ClientSettings, Engine, Parts, UnitsEstimator};
+use engine::{Engine, MessageClientSettings, Parts, UnitsEstimator};
 use records::{MessageClient, Mode, Route};
 
 /// Everything is one part.
@@ -44,7 +44,7 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
         .unwrap();
     let options = store::sqlite::Options::default();
     let store = store::sqlite::open(&dir.path().join("campanile.db"), &options).unwrap();
-    let party = ClientSettings {
+    let party = MessageClientSettings {
         party: MessageClient::Smpp("client-a".into()),
         account: "account-a".into(),
         mode: Mode::Live,

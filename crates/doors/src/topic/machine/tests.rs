@@ -33,7 +33,7 @@ fn said(conversation: &Conversation, request: &Request) -> Said {
 }
 
 /// What comes of pieces; each request is answered with its number.
-fn talk<'a>(cut: Cut, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Said>, Vec<u8>) {
+fn connection<'a>(cut: Cut, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Said>, Vec<u8>) {
     let now = Instant::now();
     let mut conversation = Conversation::new(limits(cut), now);
     let mut all = Vec::new();
@@ -55,7 +55,7 @@ fn talk<'a>(cut: Cut, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Said>,
 
 fn one(text: &[u8]) -> Said {
     let whole = [text, b"\0"].concat();
-    let (mut all, _) = talk(CUT, [&whole[..]]);
+    let (mut all, _) = connection(CUT, [&whole[..]]);
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
 }
@@ -127,7 +127,7 @@ fn what_is_in_no_row_is_garbage() {
         "LIST\nLIST",
     ] {
         // A terminator before fixes the framing.
-        let (all, _) = talk(CUT, [&b"LIST\0"[..], text.as_bytes(), b"\0"]);
+        let (all, _) = connection(CUT, [&b"LIST\0"[..], text.as_bytes(), b"\0"]);
         assert_eq!(all[1..], [Said::Garbage], "{text:?}");
     }
     assert_eq!(one(&[0xFF; 16]), Said::Garbage);
@@ -149,10 +149,10 @@ fn the_first_terminator_fixes_the_framing_of_requests_and_replies() {
         (b"\0LIST\nLIST\0", &[Said::Garbage], b"1\0"),
         (b"LIST\nLI\0ST\nLI\rST\n", &[Said::List, Said::Garbage, Said::Garbage], b"1\n2\n3\n"),
     ] {
-        let (all, replies) = talk(CUT, [input]);
+        let (all, replies) = connection(CUT, [input]);
         assert_eq!((&all[..], &replies[..]), (expected, output), "{input:?}");
         let octets: Vec<&[u8]> = input.chunks(1).collect();
-        assert_eq!(talk(CUT, octets), (all, replies), "octet by octet: {input:?}");
+        assert_eq!(connection(CUT, octets), (all, replies), "octet by octet: {input:?}");
     }
 }
 
@@ -161,7 +161,7 @@ fn topics_and_messages_are_cut_at_a_character() {
     let cut = Cut { topic_octets_max: 8, message_octets_max: 6 };
     let kept = |topic: &[u8], message: &[u8]| {
         let text = [b"POST", topic, b"#", message, b"\0"].concat();
-        match talk(cut, [&text[..]]).0.remove(0) {
+        match connection(cut, [&text[..]]).0.remove(0) {
             Said::Post(topic, message) => (topic, message),
             other => panic!("{other:?}"),
         }
@@ -184,7 +184,7 @@ fn topics_and_messages_are_cut_at_a_character() {
     }
     assert_eq!(kept("@1234567\u{e5}".as_bytes(), b"x").0, b"@1234567");
     assert_eq!(kept("@123456\u{e5}".as_bytes(), b"x").0, b"@123456");
-    let (all, _) = talk(cut, [&b"READ@123456789#7\0COUNT@12345678\0"[..]]);
+    let (all, _) = connection(cut, [&b"READ@123456789#7\0COUNT@12345678\0"[..]]);
     assert_eq!(all, [Said::Read(b"@1234567".to_vec(), Some(7)), Said::Count(b"@1234567".to_vec())]);
 }
 
@@ -299,12 +299,12 @@ proptest! {
     #[test]
     fn any_cut_into_pieces_says_the_same(wire in wire(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8)) {
         let cut = Cut { topic_octets_max: 9, message_octets_max: 7 };
-        let whole = talk(cut, [&wire[..]]);
+        let whole = connection(cut, [&wire[..]]);
         let mut places: Vec<usize> = cuts.iter().map(|index| index.index(wire.len() + 1)).collect();
         places.extend([0, wire.len()]);
         places.sort_unstable();
         let pieces: Vec<&[u8]> = places.windows(2).map(|ends| &wire[ends[0]..ends[1]]).collect();
-        prop_assert_eq!(talk(cut, pieces), whole);
+        prop_assert_eq!(connection(cut, pieces), whole);
     }
 
     #[test]
@@ -315,7 +315,7 @@ proptest! {
         let cut = Cut { topic_octets_max: 9, message_octets_max: 7 };
         let meaning = |text: &[u8]| {
             let first: &[u8] = if is_line { b"\n" } else { b"\0" };
-            talk(cut, [first, text, first]).0
+            connection(cut, [first, text, first]).0
         };
         let (begun, rest) = text.split_at(at.index(text.len() + 1));
         let short = request::shortened(begun, is_line, &cut);

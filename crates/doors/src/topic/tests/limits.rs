@@ -9,10 +9,10 @@ const CROWD: usize = 40;
 
 #[test]
 fn connections_move_between_threads_and_cores_as_others_come_and_go() {
-    let house = House::open();
-    let mut first = house.client().ending(b"\n");
+    let test_door = TestDoor::open();
+    let mut first = test_door.client().ending(b"\n");
     assert_eq!(first.ask("POST@t#0"), "0");
-    let mut crowd: Vec<Client> = (0..CROWD).map(|_| house.client()).collect();
+    let mut crowd: Vec<Client> = (0..CROWD).map(|_| test_door.client()).collect();
     for round in 0..3 {
         for (place, client) in crowd.iter_mut().enumerate() {
             let index = 1 + round * (CROWD + 1) + place;
@@ -29,7 +29,7 @@ fn connections_move_between_threads_and_cores_as_others_come_and_go() {
     }
     // A begun request moves too.
     first.send(b"READ@t");
-    let more: Vec<Client> = (0..CROWD).map(|_| house.client()).collect();
+    let more: Vec<Client> = (0..CROWD).map(|_| test_door.client()).collect();
     assert_eq!(crowd[0].ask("COUNT@t"), (1 + 3 * (CROWD + 1)).to_string());
     first.send(b"#9");
     drop(more);
@@ -38,8 +38,8 @@ fn connections_move_between_threads_and_cores_as_others_come_and_go() {
 
 #[test]
 fn many_wait_for_one_disk_and_each_gets_an_index_of_its_own() {
-    let house = House::open_with(TopicsConfig { durability: bus::Durability::Disk, ..config() });
-    let address = house.address();
+    let test_door = TestDoor::open_with(TopicsConfig { durability: bus::Durability::Disk, ..config() });
+    let address = test_door.address();
     let posting: Vec<_> = (0..CROWD)
         .map(|number| {
             std::thread::spawn(move || {
@@ -54,7 +54,7 @@ fn many_wait_for_one_disk_and_each_gets_an_index_of_its_own() {
     let mut all: Vec<(usize, String)> =
         posting.into_iter().flat_map(|thread| -> Vec<_> { thread.join().unwrap() }).collect();
     all.sort();
-    let mut client = house.client();
+    let mut client = test_door.client();
     for (place, (index, text)) in all.iter().enumerate() {
         assert_eq!((place, &client.ask(&format!("READ@t#{index}"))), (*index, text));
     }
@@ -64,8 +64,8 @@ fn many_wait_for_one_disk_and_each_gets_an_index_of_its_own() {
 #[test]
 fn beyond_loopback_a_token_is_needed_first() {
     let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let house = House::open_with(TopicsConfig { listen: Some(anywhere), ..config() });
-    let mut client = house.client();
+    let test_door = TestDoor::open_with(TopicsConfig { listen: Some(anywhere), ..config() });
+    let mut client = test_door.client();
     for request in ["LIST", "POST@t#x", "READ@t#0", "COUNT@t", "anything"] {
         assert_eq!(client.ask(request), "DENIED", "{request}");
     }
@@ -75,36 +75,36 @@ fn beyond_loopback_a_token_is_needed_first() {
     // A bad token later takes nothing away.
     assert_eq!((client.ask("AUTH@wrong"), client.ask("COUNT@t")), ("DENIED".to_owned(), "1".to_owned()));
 
-    let mut viewer = house.client();
+    let mut viewer = test_door.client();
     assert_eq!(viewer.ask("AUTH@viewer"), "OK");
     assert_eq!((viewer.ask("READ@t#0"), viewer.ask("POST@t#y")), ("x".to_owned(), "DENIED".to_owned()));
     viewer.send(b"POST@t#1\0READ@t#0\0POST@t#2\0");
     assert_eq!([viewer.hear(), viewer.hear(), viewer.hear()], ["DENIED", "x", "DENIED"]);
 
-    let mut guesser = house.client();
+    let mut guesser = test_door.client();
     guesser.send(b"AUTH@a\0AUTH@b\0AUTH@c\0AUTH@admin\0LIST\0");
     (0..3).for_each(|_| assert_eq!(guesser.hear(), "DENIED"));
     guesser.ends();
-    assert_eq!(house.client().ask("EXIT"), "EXIT");
+    assert_eq!(test_door.client().ask("EXIT"), "EXIT");
 }
 
 #[test]
 fn who_shows_no_token_in_time_is_done_with() {
     let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let auth = Duration::from_secs(1);
-    let house = House::open_with(TopicsConfig { listen: Some(anywhere), auth, ..config() });
-    house.client().ends();
+    let test_door = TestDoor::open_with(TopicsConfig { listen: Some(anywhere), auth, ..config() });
+    test_door.client().ends();
 }
 
 #[test]
 fn silent_and_slow_clients_are_done_with_on_threads_and_on_cores() {
     let settings =
         TopicsConfig { idle: Some(Duration::from_secs(2)), request: Duration::from_secs(1), ..config() };
-    let house = House::open_with(settings);
+    let test_door = TestDoor::open_with(settings);
     for crowd in [0, CROWD] {
-        let mut silent = house.client();
-        let _crowd: Vec<Client> = (0..crowd).map(|_| house.client()).collect();
-        let mut slow = house.client();
+        let mut silent = test_door.client();
+        let _crowd: Vec<Client> = (0..crowd).map(|_| test_door.client()).collect();
+        let mut slow = test_door.client();
         // Where the machine stands still it may be done with already.
         let _ = slow.stream.write_all(b"LIS");
         slow.ends();
@@ -116,12 +116,12 @@ fn silent_and_slow_clients_are_done_with_on_threads_and_on_cores() {
 fn a_client_that_never_reads_is_done_with_and_takes_bounded_room() {
     let settings =
         TopicsConfig { write_stall: Duration::from_secs(1), message_octets_max: 60_000, ..config() };
-    let house = House::open_with(settings);
+    let test_door = TestDoor::open_with(settings);
     for crowd in [0, CROWD] {
-        let mut other = house.client();
-        let _crowd: Vec<Client> = (0..crowd).map(|_| house.client()).collect();
+        let mut other = test_door.client();
+        let _crowd: Vec<Client> = (0..crowd).map(|_| test_door.client()).collect();
         assert!(!other.ask(&format!("POST@big#{}", "x".repeat(60_000))).is_empty());
-        let mut deaf = house.client();
+        let mut deaf = test_door.client();
         let requests = b"READ@big#0\0".repeat(1_000);
         // It asks for far more than the system keeps for it, until the door gives it up.
         let mut asked = 0;
@@ -135,8 +135,8 @@ fn a_client_that_never_reads_is_done_with_and_takes_bounded_room() {
 
 #[test]
 fn there_are_at_most_so_many_topics() {
-    let house = House::open_with(TopicsConfig { topics_max: 2, ..config() });
-    let mut client = house.client();
+    let test_door = TestDoor::open_with(TopicsConfig { topics_max: 2, ..config() });
+    let mut client = test_door.client();
     assert_eq!((client.ask("POST@a#1"), client.ask("POST@b#1")), ("0".to_owned(), "0".to_owned()));
     assert_eq!(client.ask("POST@c#1"), "");
     client.send(b"POST@a#2\0POST@c#1\0POST@b#2\0");
@@ -146,10 +146,10 @@ fn there_are_at_most_so_many_topics() {
 
 #[test]
 fn more_connections_than_there_may_be_wait() {
-    let house = House::open_with(TopicsConfig { connections_max: 2, ..config() });
-    let (mut a, mut b) = (house.client(), house.client());
+    let test_door = TestDoor::open_with(TopicsConfig { connections_max: 2, ..config() });
+    let (mut a, mut b) = (test_door.client(), test_door.client());
     assert_eq!((a.ask("LIST"), b.ask("LIST")), (String::new(), String::new()));
-    let mut waits = house.client();
+    let mut waits = test_door.client();
     waits.send(b"COUNT@x\0");
     assert_eq!(a.ask("EXIT"), "EXIT");
     drop(a);
@@ -158,29 +158,30 @@ fn more_connections_than_there_may_be_wait() {
 
 #[test]
 fn exit_stops_the_server_where_that_is_configured() {
-    let house = House::open_with(TopicsConfig { exit: Exit::Stop, ..config() });
-    let mut exit = house.running.as_ref().unwrap().exit();
+    let test_door = TestDoor::open_with(TopicsConfig { exit: Exit::Stop, ..config() });
+    let mut exit = test_door.running.as_ref().unwrap().exit();
     assert!(!*exit.borrow_and_update());
-    assert_eq!(house.client().ask("EXIT"), "EXIT");
-    let waited = house.runtime.block_on(async { tokio::time::timeout(PATIENCE, exit.changed()).await });
+    assert_eq!(test_door.client().ask("EXIT"), "EXIT");
+    let waited = test_door.runtime.block_on(async { tokio::time::timeout(PATIENCE, exit.changed()).await });
     waited.unwrap().unwrap();
     assert!(*exit.borrow());
 
-    let house = House::open();
-    assert_eq!(house.client().ask("EXIT"), "EXIT");
-    assert!(!*house.running.as_ref().unwrap().exit().borrow());
+    let test_door = TestDoor::open();
+    assert_eq!(test_door.client().ask("EXIT"), "EXIT");
+    assert!(!*test_door.running.as_ref().unwrap().exit().borrow());
 }
 
 #[test]
 fn a_stranger_s_exit_stops_nothing_beyond_loopback() {
     let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let house = House::open_with(TopicsConfig { listen: Some(anywhere), exit: Exit::Stop, ..config() });
-    let exit = house.running.as_ref().unwrap().exit();
-    let mut operator = house.client();
+    let test_door =
+        TestDoor::open_with(TopicsConfig { listen: Some(anywhere), exit: Exit::Stop, ..config() });
+    let exit = test_door.running.as_ref().unwrap().exit();
+    let mut operator = test_door.client();
     assert_eq!((operator.ask("AUTH@operator"), operator.ask("EXIT")), ("OK".to_owned(), "EXIT".to_owned()));
-    assert_eq!(house.client().ask("EXIT"), "EXIT");
+    assert_eq!(test_door.client().ask("EXIT"), "EXIT");
     assert!(!*exit.borrow());
-    let mut admin = house.client();
+    let mut admin = test_door.client();
     assert_eq!((admin.ask("AUTH@admin"), admin.ask("EXIT")), ("OK".to_owned(), "EXIT".to_owned()));
     assert!(*exit.borrow());
 }
@@ -188,10 +189,10 @@ fn a_stranger_s_exit_stops_nothing_beyond_loopback() {
 #[test]
 fn the_door_closes_while_clients_wait() {
     for crowd in [3, CROWD] {
-        let mut house = House::open();
-        let mut clients: Vec<Client> = (0..crowd).map(|_| house.client()).collect();
+        let mut test_door = TestDoor::open();
+        let mut clients: Vec<Client> = (0..crowd).map(|_| test_door.client()).collect();
         clients.iter_mut().for_each(|client| assert_eq!(client.ask("LIST"), ""));
-        house.end();
+        test_door.end();
         clients.iter_mut().for_each(Client::ends);
     }
 }
@@ -214,9 +215,9 @@ fn the_same_is_said_by_tls() {
         tls: Some(TlsServerSettings { cert_file, key_file }),
         ..config()
     };
-    let house = House::open_with(settings);
-    let address = house.running.as_ref().and_then(TopicsRunning::tls_address).unwrap();
-    let talk = async {
+    let test_door = TestDoor::open_with(settings);
+    let address = test_door.running.as_ref().and_then(TopicsRunning::tls_address).unwrap();
+    let connection = async {
         let mut stream = net::connect(&address.to_string(), Some(&trust), PATIENCE).await.unwrap();
         stream.write_all(b"POST@t#by TLS\0READ@t#0\0").await.unwrap();
         let large = [&b"POST@t#"[..], &[b'x'; 100_000], b"\0EXIT\0"].concat();
@@ -226,7 +227,8 @@ fn the_same_is_said_by_tls() {
         stream.read_to_end(&mut heard).await.unwrap();
         heard
     };
-    let heard = house.runtime.block_on(async { tokio::time::timeout(PATIENCE, talk).await.unwrap() });
+    let heard =
+        test_door.runtime.block_on(async { tokio::time::timeout(PATIENCE, connection).await.unwrap() });
     assert_eq!(heard, b"0\0by TLS\x001\0EXIT\0");
     // Who does not speak TLS is not served, and holds nobody up.
     let mut plain = std::net::TcpStream::connect(address).unwrap();

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A bus in a folder, and the door over it. Ends with the test.
-struct House {
+struct TestDoor {
     running: Option<TopicsRunning>,
     bus: Option<Arc<dyn Bus>>,
     runtime: Runtime,
@@ -34,29 +34,29 @@ fn config() -> TopicsConfig {
 }
 
 /// Who may come in: the token is the role's name.
-fn doorkeeper() -> Doorkeeper {
+fn token_check() -> TokenCheck {
     Arc::new(|token| Box::pin(async move { token.parse().ok() }))
 }
 
-impl House {
-    fn open() -> House {
-        House::open_with(config())
+impl TestDoor {
+    fn open() -> TestDoor {
+        TestDoor::open_with(config())
     }
 
-    fn open_with(config: TopicsConfig) -> House {
+    fn open_with(config: TopicsConfig) -> TestDoor {
         let folder = tempfile::tempdir().unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let mut house = House { running: None, bus: None, runtime, folder };
-        house.begin(config);
-        house
+        let mut test_door = TestDoor { running: None, bus: None, runtime, folder };
+        test_door.begin(config);
+        test_door
     }
 
     fn begin(&mut self, config: TopicsConfig) {
         let bus = open_bus(&self.folder.path().join("bus"));
         let deps = TopicsDeps {
             bus: Arc::clone(&bus),
-            doorkeeper: doorkeeper(),
+            token_check: token_check(),
             cores: Arc::new(Cores::new(2).unwrap()),
         };
         self.running = Some(self.runtime.block_on(start(config, deps)).unwrap());
@@ -80,7 +80,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestDoor {
     fn drop(&mut self) {
         self.end();
     }

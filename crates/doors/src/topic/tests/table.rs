@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 
 #[test]
 fn every_row_of_the_table_is_answered() {
-    let house = House::open();
-    let mut client = house.client();
+    let test_door = TestDoor::open();
+    let mut client = test_door.client();
     let long = "9".repeat(40);
     for (request, reply) in [
         ("LIST", ""),
@@ -48,13 +48,13 @@ fn every_row_of_the_table_is_answered() {
     assert_eq!(list.split('#').collect::<BTreeSet<_>>(), BTreeSet::from(["@news", "@"]), "{list:?}");
     assert_eq!(client.ask("EXIT"), "EXIT");
     client.ends();
-    assert_eq!(house.client().ask("COUNT@news"), "3", "the others go on");
+    assert_eq!(test_door.client().ask("COUNT@news"), "3", "the others go on");
 }
 
 #[test]
 fn a_bare_terminator_has_no_reply() {
-    let house = House::open();
-    let mut client = house.client();
+    let test_door = TestDoor::open();
+    let mut client = test_door.client();
     client.send(b"\0\0\0LIST\0\0\0COUNT@a\0");
     assert_eq!((client.hear(), client.hear()), (String::new(), "0".to_owned()));
     assert_eq!(client.ask("LIST"), "");
@@ -62,9 +62,9 @@ fn a_bare_terminator_has_no_reply() {
 
 #[test]
 fn people_are_answered_by_lines() {
-    let house = House::open();
+    let test_door = TestDoor::open();
     for (terminator, index) in [(&b"\n"[..], "0"), (b"\r\n", "1")] {
-        let mut client = house.client().ending(terminator);
+        let mut client = test_door.client().ending(terminator);
         assert_eq!(client.ask("POST@board#hello"), index);
         assert_eq!(client.ask("READ@board#0"), "hello");
         assert_eq!(client.ask("what?"), "");
@@ -75,8 +75,8 @@ fn people_are_answered_by_lines() {
 
 #[test]
 fn requests_may_come_in_pieces_and_many_at_once() {
-    let house = House::open();
-    let mut client = house.client();
+    let test_door = TestDoor::open();
+    let mut client = test_door.client();
     for octet in b"POST@t#piece by piece\0READ@t#0\0" {
         client.send(&[*octet]);
     }
@@ -102,8 +102,8 @@ fn requests_may_come_in_pieces_and_many_at_once() {
 
 #[test]
 fn what_is_long_is_cut_at_a_character_and_cut_topics_are_one() {
-    let house = House::open();
-    let mut client = house.client();
+    let test_door = TestDoor::open();
+    let mut client = test_door.client();
     let message = format!("{}\u{e5}rest", "m".repeat(139));
     assert_eq!(client.ask(&format!("POST@t#{message}")), "0");
     assert_eq!(client.ask("READ@t#0"), "m".repeat(139));
@@ -125,8 +125,8 @@ fn what_is_long_is_cut_at_a_character_and_cut_topics_are_one() {
 
 #[test]
 fn garbage_is_answered_and_the_connection_stays() {
-    let house = House::open();
-    let mut client = house.client();
+    let test_door = TestDoor::open();
+    let mut client = test_door.client();
     // 16 KiB of every octet, from a fixed seed.
     let mut state = 0x9E37_79B9u32;
     let garbage: Vec<u8> = (0..16 * 1024)
@@ -149,11 +149,11 @@ fn garbage_is_answered_and_the_connection_stays() {
 
 #[test]
 fn internal_topics_are_out_of_reach() {
-    let house = House::open();
-    let bus = house.bus.as_ref().unwrap();
+    let test_door = TestDoor::open();
+    let bus = test_door.bus.as_ref().unwrap();
     let outcomes = bus.topic("outcomes").unwrap();
-    house.runtime.block_on(outcomes.append(&[b"secret"])).unwrap();
-    let mut client = house.client();
+    test_door.runtime.block_on(outcomes.append(&[b"secret"])).unwrap();
+    let mut client = test_door.client();
     for topic in ["outcomes", "../outcomes", "text/n-x", "n-x", "", "outcomes\u{1}", "%2E%2E", ".."] {
         assert_eq!(client.ask(&format!("READ@{topic}#0")), "", "{topic:?}");
         assert_eq!(client.ask(&format!("POST@{topic}#mine")), "0", "{topic:?}");
@@ -168,13 +168,13 @@ fn internal_topics_are_out_of_reach() {
 fn topics_are_there_after_a_restart_and_their_indexes_go_on() {
     for durability in [bus::Durability::Os, bus::Durability::Disk] {
         let settings = TopicsConfig { durability, ..config() };
-        let mut house = House::open_with(settings.clone());
+        let mut test_door = TestDoor::open_with(settings.clone());
         let topic = format!("@{}", "\u{1f600}".repeat(30));
-        assert_eq!(house.client().ask(&format!("POST{topic}#one")), "0");
-        assert_eq!(house.client().ask("POST@b#two"), "0");
-        house.end();
-        house.begin(settings);
-        let mut client = house.client();
+        assert_eq!(test_door.client().ask(&format!("POST{topic}#one")), "0");
+        assert_eq!(test_door.client().ask("POST@b#two"), "0");
+        test_door.end();
+        test_door.begin(settings);
+        let mut client = test_door.client();
         let list = client.ask("LIST");
         assert_eq!(list.split('#').collect::<BTreeSet<_>>(), BTreeSet::from([topic.as_str(), "@b"]));
         assert_eq!(client.ask(&format!("READ{topic}#0")), "one");
@@ -185,15 +185,15 @@ fn topics_are_there_after_a_restart_and_their_indexes_go_on() {
 #[test]
 fn topics_in_memory_are_read_and_no_index_is_given_out_twice() {
     let settings = TopicsConfig { durability: bus::Durability::Memory, ..config() };
-    let mut house = House::open_with(settings.clone());
-    let mut client = house.client();
+    let mut test_door = TestDoor::open_with(settings.clone());
+    let mut client = test_door.client();
     for number in 0..5 {
         assert_eq!(client.ask(&format!("POST@m#{number}")), number.to_string());
     }
     assert_eq!((client.ask("READ@m#3"), client.ask("COUNT@m")), ("3".to_owned(), "5".to_owned()));
-    house.end();
-    house.begin(settings);
-    let index: u64 = house.client().ask("POST@m#again").parse().unwrap();
+    test_door.end();
+    test_door.begin(settings);
+    let index: u64 = test_door.client().ask("POST@m#again").parse().unwrap();
     assert!(index >= 5, "{index}");
-    assert_eq!(house.client().ask(&format!("READ@m#{index}")), "again");
+    assert_eq!(test_door.client().ask(&format!("READ@m#{index}")), "again");
 }

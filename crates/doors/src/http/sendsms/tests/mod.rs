@@ -14,14 +14,14 @@ const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
 
 /// The engine's stand-in, with Kannel's routes: one, `carrier`, which does not reach 999.
 #[derive(Default)]
-struct Stand {
+struct FakeEngine {
     taken: Mutex<Vec<Message>>,
     appends: Mutex<Vec<usize>>,
     is_behind: AtomicBool,
     is_broken: AtomicBool,
 }
 
-impl MessageIntake for Stand {
+impl MessageIntake for FakeEngine {
     fn routable(&self, _: Mode, to: &str, _: &str, _: &str, route: Option<&str>) -> Result<(), Unroutable> {
         match route {
             Some(name) if name != "carrier" => Err(Unroutable::UnknownRoute(name.to_owned())),
@@ -70,7 +70,7 @@ fn platforms() -> Vec<PlatformSettings> {
     vec![tester, elsewhere, slow]
 }
 
-fn sendsms(stand: &Arc<Stand>) -> Arc<SendSms> {
+fn sendsms(stand: &Arc<FakeEngine>) -> Arc<SendSms> {
     let platforms = Arc::new(ArcSwap::from_pointee(Platforms::new(platforms()).unwrap()));
     Arc::new(SendSms::new(stand.clone(), platforms, Arc::new(|| NOW)))
 }
@@ -88,13 +88,13 @@ impl Headers for Listed {
 
 /// What a query is answered, and what it brings.
 async fn get(query: &str) -> (Answer, Vec<Message>) {
-    let stand = Arc::new(Stand::default());
+    let stand = Arc::new(FakeEngine::default());
     let answer = put(&stand, query).await;
     let taken = std::mem::take(&mut *stand.taken.lock().unwrap());
     (answer, taken)
 }
 
-async fn put(stand: &Arc<Stand>, query: &str) -> Answer {
+async fn put(stand: &Arc<FakeEngine>, query: &str) -> Answer {
     let (sendsms, queue) = (sendsms(stand), Queue::start(stand.clone()));
     let ask = Ask {
         is_post: false,
@@ -152,7 +152,7 @@ async fn an_urgent_priority_takes_the_urgent_lane() {
 
 #[tokio::test]
 async fn whoever_cannot_be_served_now_is_told_to_come_again() {
-    let stand = Arc::new(Stand::default());
+    let stand = Arc::new(FakeEngine::default());
     stand.is_behind.store(true, Ordering::Relaxed);
     assert_eq!(put(&stand, &format!("{GOOD}&text=Hi")).await, Answer::busy(RETRY_AFTER_S));
     stand.is_behind.store(false, Ordering::Relaxed);
@@ -163,7 +163,7 @@ async fn whoever_cannot_be_served_now_is_told_to_come_again() {
 
 #[tokio::test]
 async fn a_platform_above_its_rate_is_told_when_to_come_again() {
-    let stand = Arc::new(Stand::default());
+    let stand = Arc::new(FakeEngine::default());
     let (sendsms, queue) = (sendsms(&stand), Queue::start(stand.clone()));
     let headers = Listed(Vec::new());
     let query = b"username=slow&password=secret&to=111&text=Hi";
@@ -177,7 +177,7 @@ async fn a_platform_above_its_rate_is_told_when_to_come_again() {
 
 #[tokio::test]
 async fn requests_that_come_together_share_an_append() {
-    let stand = Arc::new(Stand::default());
+    let stand = Arc::new(FakeEngine::default());
     let (sendsms, queue) = (sendsms(&stand), Queue::start(stand.clone()));
     let headers = Listed(Vec::new());
     let query = format!("{GOOD}&text=Hi");

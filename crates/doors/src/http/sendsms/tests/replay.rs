@@ -107,7 +107,7 @@ fn answer_of(case: &Value) -> String {
 }
 
 async fn replay(case: &Value) -> (Answer, Vec<Message>) {
-    let stand = Arc::new(Stand::default());
+    let stand = Arc::new(FakeEngine::default());
     let (sendsms, queue) = (sendsms(&stand), Queue::start(stand.clone()));
     let target = case["target"].as_str().unwrap();
     let listed = case["headers"].as_array().into_iter().flatten();

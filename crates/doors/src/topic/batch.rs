@@ -1,7 +1,7 @@
 //! What one wake-up of a connection brought is carried out: its appends together, its replies in order.
 
 use super::config::Exit;
-use super::door::{Door, Place};
+use super::door::{ConnectionCount, Door};
 use super::machine::{Conversation, Request};
 use bus::{BusError, Topic};
 use futures_util::future::join_all;
@@ -18,7 +18,7 @@ const TOPICS_MAX: usize = 32;
 const WRONG_TOKENS_MAX: u32 = 3;
 
 /// One connection, whoever drives it.
-pub(super) struct Talk {
+pub(super) struct TopicConnection {
     pub(super) machine: Conversation,
     /// Whoever comes here must show a token.
     needs_auth: bool,
@@ -27,7 +27,7 @@ pub(super) struct Talk {
     posts: Posts,
     counts: Counts,
     /// Its place among the door's connections.
-    _place: Place,
+    _place: ConnectionCount,
 }
 
 /// Messages that were not appended yet.
@@ -48,9 +48,9 @@ struct Counts {
     denied: u64,
 }
 
-impl Talk {
-    pub(super) fn new(door: &Door, needs_auth: bool, place: Place) -> Talk {
-        Talk {
+impl TopicConnection {
+    pub(super) fn new(door: &Door, needs_auth: bool, place: ConnectionCount) -> TopicConnection {
+        TopicConnection {
             machine: Conversation::new(door.config.limits(needs_auth), Instant::now()),
             needs_auth,
             role: None,
@@ -96,7 +96,7 @@ impl Talk {
             self.append(door).await;
             return self.deny();
         }
-        let found = match door.shelf.find(self.machine.text(topic)) {
+        let found = match door.topic_cache.find(self.machine.text(topic)) {
             Some(found) => Ok(found),
             None => door.make(self.machine.text(topic)).await,
         };
@@ -169,13 +169,13 @@ impl Talk {
         match request {
             Request::Read { topic, index: Some(index) } => self.read(door, &topic, index).await,
             Request::Count { topic } => self.count_of(door, &topic).await,
-            Request::List => door.shelf.list(|list| self.machine.reply(list)),
+            Request::List => door.topic_cache.list(|list| self.machine.reply(list)),
             _ => self.machine.reply(b""),
         }
     }
 
     async fn read(&mut self, door: &Door, topic: &Range<usize>, index: u64) {
-        let Some(topic) = door.shelf.find(self.machine.text(topic)) else {
+        let Some(topic) = door.topic_cache.find(self.machine.text(topic)) else {
             return self.machine.reply(b"");
         };
         if topic.glance(index, &mut |record| self.machine.reply(record.unwrap_or_default())) {
@@ -195,7 +195,7 @@ impl Talk {
     }
 
     async fn count_of(&mut self, door: &Door, topic: &Range<usize>) {
-        let count = match door.shelf.find(self.machine.text(topic)) {
+        let count = match door.topic_cache.find(self.machine.text(topic)) {
             None => Ok(0),
             Some(topic) if door.config.is_shared => topic.latest().await,
             Some(topic) => Ok(topic.head()),

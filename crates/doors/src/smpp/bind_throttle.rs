@@ -32,20 +32,20 @@ fn network(ip: IpAddr) -> IpAddr {
 
 /// Refused binds by network.
 #[derive(Default)]
-pub(super) struct Guard {
-    refused: Mutex<HashMap<IpAddr, Refused>>,
+pub(super) struct BindThrottle {
+    refused: Mutex<HashMap<IpAddr, RefusedBinds>>,
 }
 
-struct Refused {
+struct RefusedBinds {
     count: u32,
     last: Instant,
 }
 
-impl Guard {
+impl BindThrottle {
     /// A bind from there is refused: how long the refusal waits.
     pub(super) fn refuse(&self, ip: IpAddr, now: Instant) -> Duration {
         let mut refused = lock(&self.refused);
-        let is_old = |refused: &Refused| now.saturating_duration_since(refused.last) >= FORGET_AFTER;
+        let is_old = |refused: &RefusedBinds| now.saturating_duration_since(refused.last) >= FORGET_AFTER;
         if refused.len() >= NETWORKS_MAX && !refused.contains_key(&network(ip)) {
             refused.retain(|_, refused| !is_old(refused));
             if refused.len() >= NETWORKS_MAX {
@@ -53,36 +53,36 @@ impl Guard {
                 return WAIT_MAX;
             }
         }
-        let entry = refused.entry(network(ip)).or_insert(Refused { count: 0, last: now });
+        let entry = refused.entry(network(ip)).or_insert(RefusedBinds { count: 0, last: now });
         if is_old(entry) {
             entry.count = 0;
         }
         let wait = WAIT_FIRST.saturating_mul(1 << entry.count.min(16)).min(WAIT_MAX);
-        *entry = Refused { count: entry.count.saturating_add(1), last: now };
+        *entry = RefusedBinds { count: entry.count.saturating_add(1), last: now };
         wait
     }
 }
 
 /// Connections that are not bound yet. The oldest makes room for one too many, so that whoever binds at once gets in,
 /// however many do not.
-pub(super) struct Lobby {
-    inner: Mutex<Waiting>,
+pub(super) struct UnboundConnections {
+    inner: Mutex<UnboundConnection>,
     max: usize,
     of_network_max: usize,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct UnboundConnection {
     next: u64,
     /// In the order they came.
     all: BTreeMap<u64, (IpAddr, Arc<Notify>)>,
     of: HashMap<IpAddr, usize>,
 }
 
-impl Lobby {
+impl UnboundConnections {
     /// For a door of so many connections.
-    pub(super) fn new(connections_max: usize) -> Lobby {
-        Lobby {
+    pub(super) fn new(connections_max: usize) -> UnboundConnections {
+        UnboundConnections {
             inner: Mutex::default(),
             max: (connections_max / 2).clamp(1, UNBOUND_MAX),
             of_network_max: (connections_max / 4).clamp(1, UNBOUND_OF_NETWORK_MAX),
@@ -90,7 +90,7 @@ impl Lobby {
     }
 
     /// A place in the lobby; somebody else's ends if there are too many.
-    pub(super) fn enter(self: &Arc<Self>, ip: IpAddr) -> Place {
+    pub(super) fn enter(self: &Arc<Self>, ip: IpAddr) -> UnboundPlace {
         let ip = network(ip);
         let sent_out = Arc::new(Notify::new());
         let mut inner = lock(&self.inner);
@@ -106,11 +106,11 @@ impl Lobby {
         inner.next += 1;
         inner.all.insert(number, (ip, Arc::clone(&sent_out)));
         *inner.of.entry(ip).or_insert(0) += 1;
-        Place { lobby: Arc::clone(self), number, sent_out }
+        UnboundPlace { unbound: Arc::clone(self), number, sent_out }
     }
 }
 
-impl Waiting {
+impl UnboundConnection {
     fn remove(&mut self, number: u64) -> Option<(IpAddr, Arc<Notify>)> {
         let (ip, notify) = self.all.remove(&number)?;
         if let Some(count) = self.of.get_mut(&ip) {
@@ -124,22 +124,22 @@ impl Waiting {
 }
 
 /// A connection's place in the lobby, until it is dropped.
-pub(super) struct Place {
-    lobby: Arc<Lobby>,
+pub(super) struct UnboundPlace {
+    unbound: Arc<UnboundConnections>,
     number: u64,
     sent_out: Arc<Notify>,
 }
 
-impl Place {
+impl UnboundPlace {
     /// Resolves when the connection has to make room.
     pub(super) async fn sent_out(&self) {
         self.sent_out.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for UnboundPlace {
     fn drop(&mut self) {
-        lock(&self.lobby.inner).remove(self.number);
+        lock(&self.unbound.inner).remove(self.number);
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn refusals_wait_longer_each_time_and_are_forgotten() {
-        let (guard, start) = (Guard::default(), Instant::now());
+        let (guard, start) = (BindThrottle::default(), Instant::now());
         let waits: Vec<u128> = (0..7).map(|_| guard.refuse(ip(1), start).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 800, 1_600, 3_000, 3_000]);
         assert_eq!(guard.refuse(ip(2), start), WAIT_FIRST, "others are not punished");
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_memory_of_refusals_is_bounded() {
-        let (guard, start) = (Guard::default(), Instant::now());
+        let (guard, start) = (BindThrottle::default(), Instant::now());
         for last in 0..NETWORKS_MAX as u32 {
             guard.refuse(ip(last), start);
         }
@@ -181,24 +181,25 @@ mod tests {
 
     #[test]
     fn the_oldest_of_a_crowd_makes_room_and_nobody_elses() {
-        let lobby = Arc::new(Lobby::new(4_000));
-        let other = lobby.enter(ip(2));
-        let crowd: Vec<Place> = (0..UNBOUND_OF_NETWORK_MAX).map(|_| lobby.enter(ip(1))).collect();
+        let unbound = Arc::new(UnboundConnections::new(4_000));
+        let other = unbound.enter(ip(2));
+        let crowd: Vec<UnboundPlace> = (0..UNBOUND_OF_NETWORK_MAX).map(|_| unbound.enter(ip(1))).collect();
         assert!(crowd.iter().all(|place| place.sent_out().now_or_never().is_none()));
-        let _late = lobby.enter(ip(1));
+        let _late = unbound.enter(ip(1));
         let sent: Vec<bool> = crowd.iter().map(|place| place.sent_out().now_or_never().is_some()).collect();
         assert_eq!((sent[0], sent.iter().filter(|sent| **sent).count()), (true, 1));
         assert!(other.sent_out().now_or_never().is_none());
         drop(crowd);
-        assert_eq!(lock(&lobby.inner).all.len(), 2);
-        assert_eq!(lock(&lobby.inner).of.len(), 2);
+        assert_eq!(lock(&unbound.inner).all.len(), 2);
+        assert_eq!(lock(&unbound.inner).of.len(), 2);
     }
 
     #[test]
     fn no_more_than_so_many_wait_in_all() {
-        let lobby = Arc::new(Lobby::new(4_000));
-        let all: Vec<Place> = (0..UNBOUND_MAX as u32 + 5).map(|last| lobby.enter(ip(last))).collect();
-        assert_eq!(lock(&lobby.inner).all.len(), UNBOUND_MAX);
+        let unbound = Arc::new(UnboundConnections::new(4_000));
+        let all: Vec<UnboundPlace> =
+            (0..UNBOUND_MAX as u32 + 5).map(|last| unbound.enter(ip(last))).collect();
+        assert_eq!(lock(&unbound.inner).all.len(), UNBOUND_MAX);
         assert!(all[..5].iter().all(|place| place.sent_out().now_or_never().is_some()));
         assert!(all[5].sent_out().now_or_never().is_none());
     }

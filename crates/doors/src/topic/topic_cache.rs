@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Where the topics stand.
-pub(super) struct Shelf {
+pub(super) struct TopicCache {
     bus: Arc<dyn Bus>,
     settings: TopicSettings,
     topics_max: usize,
@@ -39,7 +39,7 @@ impl std::fmt::Display for NoTopic {
     }
 }
 
-impl Shelf {
+impl TopicCache {
     /// With the topics that are on the bus. Blocks.
     ///
     /// # Errors
@@ -48,10 +48,11 @@ impl Shelf {
         bus: Arc<dyn Bus>,
         settings: TopicSettings,
         topics_max: usize,
-    ) -> Result<Shelf, BusError> {
-        let shelf = Shelf { bus, settings, topics_max, known: RwLock::default(), opening: Mutex::default() };
-        shelf.look()?;
-        Ok(shelf)
+    ) -> Result<TopicCache, BusError> {
+        let topic_cache =
+            TopicCache { bus, settings, topics_max, known: RwLock::default(), opening: Mutex::default() };
+        topic_cache.look()?;
+        Ok(topic_cache)
     }
 
     /// Finds what others have made since. Blocks.

@@ -1,14 +1,14 @@
 //! One session: who binds, what it hands in, what it is told.
 
 use super::batch::{Ask, Batch, status_of};
+use super::bind_throttle::UnboundPlace;
 use super::binding::{Bound, Verdict};
+use super::dlr_delivery::DlrDelivery;
 use super::door::Door;
-use super::draft::{Desk, Draft, Scratch};
-use super::guard::Place;
 use super::ids::IdText;
 use super::meter::{self, Tally};
-use super::steer::{Asker, OwnedCancel, OwnedQuery, OwnedReplace, Queried};
-use super::telling::Telling;
+use super::query_cancel::{Asker, OwnedCancel, OwnedQuery, OwnedReplace, Queried};
+use super::submit_sm::{IntakeEncoder, Scratch, SubmitSmDraft};
 use engine::EngineError;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -37,16 +37,16 @@ const CONGESTED: u8 = 100;
 const SPARE_MAX: usize = 2;
 
 /// A session's worker.
-pub(super) struct Talk {
+pub(super) struct SmppConnection {
     pub(super) door: Arc<Door>,
     pub(super) peer: SocketAddr,
     stop: watch::Receiver<bool>,
     /// Until it is bound.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<UnboundPlace>,
     sent_out: bool,
     pub(super) verdict: Option<Verdict>,
     pub(super) bound: Option<Bound>,
-    telling: Option<Telling>,
+    telling: Option<DlrDelivery>,
     /// The session takes no new requests of ours any more.
     unbinding: bool,
     /// This wake-up's time of day, once it was asked for.
@@ -74,9 +74,14 @@ enum Done {
     Queried(u32, Result<Queried, Status>),
 }
 
-impl Talk {
-    pub(super) fn new(door: Arc<Door>, peer: SocketAddr, place: Place, stop: watch::Receiver<bool>) -> Talk {
-        Talk {
+impl SmppConnection {
+    pub(super) fn new(
+        door: Arc<Door>,
+        peer: SocketAddr,
+        place: UnboundPlace,
+        stop: watch::Receiver<bool>,
+    ) -> SmppConnection {
+        SmppConnection {
             door,
             peer,
             stop,
@@ -145,9 +150,10 @@ impl Talk {
         session.set_window(bound.client.settings.window);
         self.place = None;
         if bound.mode.receives() {
-            match bound.client.outlet(&*self.door.bus) {
-                Ok(outlet) => {
-                    self.telling = Some(Telling::new(outlet, bound.style, self.door.config.response));
+            match bound.client.client_queue(&*self.door.bus) {
+                Ok(client_queue) => {
+                    self.telling =
+                        Some(DlrDelivery::new(client_queue, bound.style, self.door.config.response));
                 }
                 Err(error) => {
                     let client = bound.client.settings.system_id.as_str();
@@ -185,17 +191,18 @@ impl Talk {
     }
 
     /// Writes one message into the batch.
-    fn write(&mut self, draft: &Draft<'_>) -> Result<(), Status> {
+    fn write(&mut self, draft: &SubmitSmDraft<'_>) -> Result<(), Status> {
         let at = self.at();
         let Some(bound) = &self.bound else { return Err(Status::RINVBNDSTS) };
         let settings = &bound.client.settings;
-        let mut desk = Desk { client: settings, intake: &*self.door.intake, at, scratch: &mut self.scratch };
+        let mut desk =
+            IntakeEncoder { client: settings, intake: &*self.door.intake, at, scratch: &mut self.scratch };
         desk.write(draft, &mut self.batch.octets)?;
         self.batch.close_record();
         Ok(())
     }
 
-    fn take_one(&mut self, sequence: u32, draft: &Draft<'_>, now: Instant) {
+    fn take_one(&mut self, sequence: u32, draft: &SubmitSmDraft<'_>, now: Instant) {
         let first = self.batch.len();
         match self.throttled(1, now).and_then(|()| self.write(draft)) {
             Ok(()) => {
@@ -221,7 +228,7 @@ impl Talk {
                 Destination::List(name) => (Address::new(0, 0, name), Err(Status::RINVDLNAME)),
                 Destination::Sme(address) => {
                     let place = (self.batch.len() - first) as u8;
-                    (address, self.write(&Draft::of_multi(pdu, address, place)))
+                    (address, self.write(&SubmitSmDraft::of_multi(pdu, address, place)))
                 }
             };
             if let Err(status) = result {
@@ -402,11 +409,11 @@ fn without_broadcast(pdu: &Pdu<'_>, version: Version) -> Status {
     }
 }
 
-impl Worker<Session> for Talk {
+impl Worker<Session> for SmppConnection {
     fn handle(&mut self, event: Event<'_>, now: Instant) {
         match event {
-            Event::Submit { sequence, pdu } => self.take_one(sequence, &Draft::of_submit(&pdu), now),
-            Event::Data { sequence, pdu } => self.take_one(sequence, &Draft::of_data(&pdu), now),
+            Event::Submit { sequence, pdu } => self.take_one(sequence, &SubmitSmDraft::of_submit(&pdu), now),
+            Event::Data { sequence, pdu } => self.take_one(sequence, &SubmitSmDraft::of_data(&pdu), now),
             Event::Request { sequence, pdu } => self.request(sequence, &pdu, now),
             Event::Bind { bind } => self.verdict = Some(self.judge(&bind, now)),
             Event::Response(response) => {
@@ -474,12 +481,12 @@ impl Worker<Session> for Talk {
             Some(Verdict::Refuse { due, .. }) => Some(*due),
             _ => None,
         };
-        let telling = self.telling.as_ref().and_then(Telling::deadline);
+        let telling = self.telling.as_ref().and_then(DlrDelivery::deadline);
         [verdict, telling].into_iter().flatten().min()
     }
 
     fn woken(&mut self) -> impl Future<Output = ()> + Send {
-        let Talk { work, done, telling, bound, stop, place, sent_out, unbinding, .. } = self;
+        let SmppConnection { work, done, telling, bound, stop, place, sent_out, unbinding, .. } = self;
         async move {
             let ending = *unbinding;
             tokio::select! {
@@ -499,7 +506,7 @@ impl Worker<Session> for Talk {
     }
 }
 
-async fn tell_when_ready(telling: Option<&mut Telling>) {
+async fn tell_when_ready(telling: Option<&mut DlrDelivery>) {
     match telling {
         Some(telling) => telling.woken().await,
         None => std::future::pending().await,
@@ -513,7 +520,7 @@ async fn ends(bound: Option<&mut Bound>) {
     }
 }
 
-async fn must_leave(place: Option<&Place>) {
+async fn must_leave(place: Option<&UnboundPlace>) {
     match place {
         Some(place) => place.sent_out().await,
         None => std::future::pending().await,

@@ -21,16 +21,16 @@ impl Headers for HeaderMap {
 }
 
 /// The old way, as the service of every connection holds it.
-pub(crate) struct Road {
+pub(crate) struct GeneralPath {
     sendsms: Arc<SendSms>,
     queue: Queue,
 }
 
-impl Road {
+impl GeneralPath {
     /// Its messages are appended by the current runtime.
-    pub(crate) fn new(sendsms: Arc<SendSms>) -> Road {
+    pub(crate) fn new(sendsms: Arc<SendSms>) -> GeneralPath {
         let queue = Queue::start(sendsms.intake.clone());
-        Road { sendsms, queue }
+        GeneralPath { sendsms, queue }
     }
 
     /// Answers a request for [`super::PATH`].

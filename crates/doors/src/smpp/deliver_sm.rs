@@ -2,8 +2,8 @@
 
 use super::address::announced;
 use super::config::Long;
-use super::draft::{AS_WRITTEN, PLACE, USER_REFERENCE};
 use super::ids::IdText;
+use super::submit_sm::{AS_WRITTEN, PLACE, USER_REFERENCE};
 use super::times::receipt_date;
 use records::{
     ClientEvent, ClientInbound, DlrRequest, DlrState, InboundOctets, MessageId, MessageStatus, ShortAddress,
@@ -30,7 +30,7 @@ pub(super) struct Style {
 }
 
 /// One or several deliver_sm.
-pub(super) struct Letter {
+pub(super) struct DeliverSmParts {
     source: MessageClient,
     destination: MessageClient,
     esm_class: u8,
@@ -51,12 +51,16 @@ struct Part {
     tlvs: TlvBuf,
 }
 
-impl Letter {
+impl DeliverSmParts {
     /// What is said, in a session of this style. `reference` ties the parts of a long message together.
     ///
     /// # Errors
     /// It cannot be said at all.
-    pub(super) fn of(told: &ClientEvent, style: Style, reference: u16) -> Result<Letter, EncodeError> {
+    pub(super) fn of(
+        told: &ClientEvent,
+        style: Style,
+        reference: u16,
+    ) -> Result<DeliverSmParts, EncodeError> {
         match told {
             ClientEvent::Status(fate) => receipt(fate, style),
             ClientEvent::Inbound(inbound) => message(inbound, style, reference),
@@ -103,8 +107,8 @@ impl MessageClient {
     }
 }
 
-fn value(tell: &DlrRequest, letter: char) -> Option<&str> {
-    tell.values.iter().find(|(of, _)| *of == letter).map(|(_, value)| &**value)
+fn value(tell: &DlrRequest, deliver_sm: char) -> Option<&str> {
+    tell.values.iter().find(|(of, _)| *of == deliver_sm).map(|(_, value)| &**value)
 }
 
 /// The phone, as the client gave it.
@@ -131,7 +135,7 @@ pub(super) fn state(state: DlrState) -> MessageState {
 }
 
 /// A receipt (SMPP 3.4, appendix B), or an intermediate notification.
-fn receipt(fate: &MessageStatus, style: Style) -> Result<Letter, EncodeError> {
+fn receipt(fate: &MessageStatus, style: Style) -> Result<DeliverSmParts, EncodeError> {
     let place: u64 = value(&fate.tell, PLACE).and_then(|place| place.parse().ok()).unwrap_or(0);
     let id = IdText::new(MessageId(fate.id.0.saturating_sub(place)), !style.tlvs);
     let (submitted, done) = (receipt_date(fate.submitted), receipt_date(fate.at));
@@ -160,7 +164,7 @@ fn receipt(fate: &MessageStatus, style: Style) -> Result<Letter, EncodeError> {
             part.tlvs.push_u16(Tag::USER_MESSAGE_REFERENCE, reference);
         }
     }
-    Ok(Letter {
+    Ok(DeliverSmParts {
         source: phone(fate),
         destination: MessageClient::given(&fate.source),
         esm_class: if final_state { esm_class::RECEIPT } else { esm_class::INTERMEDIATE },
@@ -176,12 +180,12 @@ fn network_code(words: &str) -> u16 {
     numbers.into_iter().find(is_code).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-fn message(inbound: &ClientInbound, style: Style, reference: u16) -> Result<Letter, EncodeError> {
+fn message(inbound: &ClientInbound, style: Style, reference: u16) -> Result<DeliverSmParts, EncodeError> {
     let (data_coding, parts) = match &inbound.octets {
         Some(octets) => (octets.data_coding, vec![raw(octets, style)?]),
         None => text(&inbound.text, style, reference)?,
     };
-    Ok(Letter {
+    Ok(DeliverSmParts {
         source: MessageClient::of(&inbound.from),
         destination: MessageClient::of(&inbound.to),
         esm_class: 0,
@@ -261,18 +265,18 @@ mod tests {
         }
     }
 
-    fn said(letter: &Letter) -> String {
-        let pdu = letter.pdu(0).unwrap();
+    fn said(deliver_sm: &DeliverSmParts) -> String {
+        let pdu = deliver_sm.pdu(0).unwrap();
         pdu.short_message.iter().map(|&octet| char::from(octet)).collect()
     }
 
     #[test]
     fn a_receipt_says_what_appendix_b_wants_and_the_parameters() {
-        let letter = Letter::of(&ClientEvent::Status(Box::new(fate())), STYLE, 0).unwrap();
-        let text = said(&letter);
+        let deliver_sm = DeliverSmParts::of(&ClientEvent::Status(Box::new(fate())), STYLE, 0).unwrap();
+        let text = said(&deliver_sm);
         let expected = "id:123456789abcdef2 sub:001 dlvrd:001 submit date:2611212349 done date:2611212350 stat:DELIVRD err:000 text:R\u{7b}k vid kajen";
         assert_eq!(text, expected);
-        let pdu = letter.pdu(0).unwrap();
+        let pdu = deliver_sm.pdu(0).unwrap();
         assert_eq!((pdu.esm_class, pdu.data_coding), (esm_class::RECEIPT, 0));
         assert_eq!(pdu.source, Address::new(1, 1, b"46701234567"));
         assert_eq!(pdu.destination, Address::new(5, 0, b"Town"));
@@ -283,23 +287,24 @@ mod tests {
 
     #[test]
     fn a_receipt_to_3_3_has_a_short_id_and_no_parameters() {
-        let letter =
-            Letter::of(&ClientEvent::Status(Box::new(fate())), Style { tlvs: false, ..STYLE }, 0).unwrap();
-        assert!(said(&letter).starts_with("id:9abcdef2 sub:001"), "{}", said(&letter));
-        assert!(letter.pdu(0).unwrap().tlvs.is_empty());
+        let deliver_sm =
+            DeliverSmParts::of(&ClientEvent::Status(Box::new(fate())), Style { tlvs: false, ..STYLE }, 0)
+                .unwrap();
+        assert!(said(&deliver_sm).starts_with("id:9abcdef2 sub:001"), "{}", said(&deliver_sm));
+        assert!(deliver_sm.pdu(0).unwrap().tlvs.is_empty());
     }
 
     #[test]
     fn a_receipt_gives_back_what_only_the_request_knew() {
         let values = [(AS_WRITTEN, "0046701234567"), (USER_REFERENCE, "513"), (PLACE, "2")];
-        let values = values.map(|(letter, value)| (letter, value.into())).to_vec();
+        let values = values.map(|(deliver_sm, value)| (deliver_sm, value.into())).to_vec();
         let tell = DlrRequest { values, ..DlrRequest::default() };
         let fate = MessageStatus { dest: Some((0, 0)), tell, ..fate() };
-        let letter = Letter::of(&ClientEvent::Status(Box::new(fate)), STYLE, 0).unwrap();
-        let pdu = letter.pdu(0).unwrap();
+        let deliver_sm = DeliverSmParts::of(&ClientEvent::Status(Box::new(fate)), STYLE, 0).unwrap();
+        let pdu = deliver_sm.pdu(0).unwrap();
         assert_eq!(pdu.source, Address::new(0, 0, b"0046701234567"));
         assert_eq!(pdu.tlvs.find_u16(Tag::USER_MESSAGE_REFERENCE), Some(513));
-        assert!(said(&letter).starts_with("id:123456789abcdef0 "), "the id that was answered");
+        assert!(said(&deliver_sm).starts_with("id:123456789abcdef0 "), "the id that was answered");
     }
 
     #[test]
@@ -313,9 +318,9 @@ mod tests {
         ];
         for (state, event, words, class, code) in cases {
             let fate = MessageStatus { state, event, text: "UNDELIV err:011 0x0000000B".into(), ..fate() };
-            let letter = Letter::of(&ClientEvent::Status(Box::new(fate)), STYLE, 0).unwrap();
-            assert!(said(&letter).contains(&format!("stat:{words} text:")), "{}", said(&letter));
-            let pdu = letter.pdu(0).unwrap();
+            let deliver_sm = DeliverSmParts::of(&ClientEvent::Status(Box::new(fate)), STYLE, 0).unwrap();
+            assert!(said(&deliver_sm).contains(&format!("stat:{words} text:")), "{}", said(&deliver_sm));
+            let pdu = deliver_sm.pdu(0).unwrap();
             assert_eq!(pdu.esm_class, class);
             assert_eq!(Receipt::of_deliver(&pdu).unwrap().network_error.map(|error| error.code), code);
         }
@@ -337,8 +342,8 @@ mod tests {
         for (text, data_coding, octets) in
             [("Ja @", 0, &b"Ja \x00"[..]), ("да", 8, &[0x04, 0x34, 0x04, 0x30]), ("", 0, b"")]
         {
-            let letter = Letter::of(&inbound(text), STYLE, 0).unwrap();
-            let pdu = letter.pdu(0).unwrap();
+            let deliver_sm = DeliverSmParts::of(&inbound(text), STYLE, 0).unwrap();
+            let pdu = deliver_sm.pdu(0).unwrap();
             assert_eq!((pdu.data_coding, pdu.message(), pdu.esm_class), (data_coding, octets, 0), "{text}");
             assert_eq!(pdu.source, Address::new(1, 1, b"46701234567"));
             assert_eq!(pdu.destination, Address::new(0, 1, b"71456"));
@@ -348,20 +353,20 @@ mod tests {
     #[test]
     fn a_long_message_is_a_payload_or_parts() {
         let long = "Hälsningar från kajen. ".repeat(20);
-        let letter = Letter::of(&inbound(&long), STYLE, 7).unwrap();
-        assert_eq!(letter.parts(), 1);
-        let pdu = letter.pdu(0).unwrap();
+        let deliver_sm = DeliverSmParts::of(&inbound(&long), STYLE, 7).unwrap();
+        assert_eq!(deliver_sm.parts(), 1);
+        let pdu = deliver_sm.pdu(0).unwrap();
         assert!(pdu.short_message.is_empty());
         assert_eq!(Charset::Gsm7.decode(pdu.message()), long);
         for style in [Style { tlvs: false, ..STYLE }, Style { long: Long::Udh, ..STYLE }] {
-            let letter = Letter::of(&inbound(&long), style, 7).unwrap();
+            let deliver_sm = DeliverSmParts::of(&inbound(&long), style, 7).unwrap();
             let mut text = Vec::new();
-            for part in 0..letter.parts() {
-                let pdu = letter.pdu(part).unwrap();
+            for part in 0..deliver_sm.parts() {
+                let pdu = deliver_sm.pdu(part).unwrap();
                 let data = UserData::of_deliver(&pdu).unwrap();
                 let place = data.concatenation.unwrap();
                 assert_eq!((place.reference, usize::from(place.number)), (7, part + 1));
-                assert_eq!(usize::from(place.total), letter.parts());
+                assert_eq!(usize::from(place.total), deliver_sm.parts());
                 text.extend_from_slice(data.text);
             }
             assert_eq!(Charset::Gsm7.decode(&text), long);
@@ -373,8 +378,8 @@ mod tests {
         let octets = InboundOctets { data_coding: 4, udh: vec![5, 4, 0, 1, 0, 2], octets: vec![0, 255] };
         let ClientEvent::Inbound(mut said) = inbound("") else { panic!() };
         said.octets = Some(Box::new(octets));
-        let letter = Letter::of(&ClientEvent::Inbound(said), STYLE, 0).unwrap();
-        let pdu = letter.pdu(0).unwrap();
+        let deliver_sm = DeliverSmParts::of(&ClientEvent::Inbound(said), STYLE, 0).unwrap();
+        let pdu = deliver_sm.pdu(0).unwrap();
         assert_eq!((pdu.data_coding, pdu.esm_class), (4, esm_class::UDHI));
         assert_eq!(pdu.short_message, [6, 5, 4, 0, 1, 0, 2, 0, 255]);
     }

@@ -25,7 +25,7 @@ pub(super) const LONG: Duration = Duration::from_secs(20);
 
 /// Takes everything but numbers in `+99`, and remembers it.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct MemoryIntake {
     records: Mutex<Vec<Record>>,
     batches: Mutex<Vec<usize>>,
     /// Nothing is durable while this is set.
@@ -37,7 +37,7 @@ pub(super) struct Memory {
     pub(super) steered: Mutex<Vec<String>>,
 }
 
-impl Memory {
+impl MemoryIntake {
     pub(super) fn messages(&self) -> Vec<Message> {
         let records = self.records.lock().unwrap();
         let message = |record: &Record| match record {
@@ -58,7 +58,7 @@ impl Memory {
     }
 }
 
-impl Intake for Memory {
+impl Intake for MemoryIntake {
     fn is_routable(&self, _: Mode, to: &str, _: &str, _: &str) -> bool {
         !to.starts_with("+99")
     }
@@ -126,10 +126,10 @@ impl Intake for Memory {
 }
 
 /// An open door.
-pub(super) struct House {
+pub(super) struct TestDoor {
     _dir: tempfile::TempDir,
     pub(super) bus: Arc<dyn Bus>,
-    pub(super) memory: Arc<Memory>,
+    pub(super) memory: Arc<MemoryIntake>,
     pub(super) clients: Arc<Clients>,
     pub(super) running: SmppRunning,
 }
@@ -148,20 +148,20 @@ pub(super) fn quick() -> SmppConfig {
     SmppConfig { listen: Some("127.0.0.1:0".into()), ..SmppConfig::default() }
 }
 
-impl House {
-    pub(super) async fn new() -> House {
-        House::with(quick(), vec![client_a()]).await
+impl TestDoor {
+    pub(super) async fn new() -> TestDoor {
+        TestDoor::with(quick(), vec![client_a()]).await
     }
 
-    pub(super) async fn of(client: SmppClient) -> House {
-        House::with(quick(), vec![client]).await
+    pub(super) async fn of(client: SmppClient) -> TestDoor {
+        TestDoor::with(quick(), vec![client]).await
     }
 
-    pub(super) async fn with(config: SmppConfig, clients: Vec<SmppClient>) -> House {
+    pub(super) async fn with(config: SmppConfig, clients: Vec<SmppClient>) -> TestDoor {
         let dir = tempfile::tempdir().unwrap();
         let bus =
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
-        let (memory, clients) = (Arc::new(Memory::default()), Arc::new(Clients::new(clients).unwrap()));
+        let (memory, clients) = (Arc::new(MemoryIntake::default()), Arc::new(Clients::new(clients).unwrap()));
         let deps = SmppDeps {
             intake: Arc::clone(&memory) as Arc<dyn Intake>,
             clients: Arc::clone(&clients),
@@ -170,7 +170,7 @@ impl House {
             cores: Arc::new(Cores::new(2).unwrap()),
         };
         let running = start(config, deps).await.unwrap();
-        House { _dir: dir, bus, memory, clients, running }
+        TestDoor { _dir: dir, bus, memory, clients, running }
     }
 
     pub(super) fn address(&self) -> SocketAddr {

@@ -17,10 +17,10 @@ const TRIM_EVERY: u64 = 4_096;
 const READ_AHEAD: usize = 512;
 
 /// A client's topic of what it is told.
-pub(super) struct Outlet {
+pub(super) struct ClientQueue {
     topic: Arc<dyn Topic>,
     group: Arc<dyn Group>,
-    ahead: Mutex<Ahead>,
+    ahead: Mutex<PrefetchedEvent>,
     /// Raised when a session leaves something for the others.
     left_over: watch::Sender<u64>,
     /// Records ticked off.
@@ -28,15 +28,15 @@ pub(super) struct Outlet {
 }
 
 /// Taken from the bus, and not yet by a session.
-struct Ahead {
-    records: VecDeque<Taken>,
+struct PrefetchedEvent {
+    records: VecDeque<LeasedEvent>,
     /// Until then their lease is good for a session's way.
     good_until: Instant,
     sessions: usize,
 }
 
 /// A record under a lease.
-pub(super) struct Taken {
+pub(super) struct LeasedEvent {
     pub(super) index: u64,
     /// How often it was given out before.
     pub(super) redelivered: u32,
@@ -44,13 +44,13 @@ pub(super) struct Taken {
     pub(super) octets: Box<[u8]>,
 }
 
-impl Outlet {
-    pub(super) fn open(bus: &dyn Bus, system_id: &str) -> Result<Outlet, BusError> {
+impl ClientQueue {
+    pub(super) fn open(bus: &dyn Bus, system_id: &str) -> Result<ClientQueue, BusError> {
         let name = client_topic(system_id);
         let (topic, group) = (bus.topic(&name)?, bus.group(&name, GROUP)?);
-        let ahead = Ahead { records: VecDeque::new(), good_until: Instant::now(), sessions: 0 };
+        let ahead = PrefetchedEvent { records: VecDeque::new(), good_until: Instant::now(), sessions: 0 };
         let (ahead, left_over) = (Mutex::new(ahead), watch::Sender::new(0));
-        Ok(Outlet { topic, group, ahead, left_over, acked: AtomicU64::new(0) })
+        Ok(ClientQueue { topic, group, ahead, left_over, acked: AtomicU64::new(0) })
     }
 
     /// A session begins; it is told when another one left something for it.
@@ -69,7 +69,12 @@ impl Outlet {
     }
 
     /// Up to `max` records, each for at least half of `lease`.
-    pub(super) fn take(&self, max: usize, lease: Duration, now: Instant) -> Result<Vec<Taken>, BusError> {
+    pub(super) fn take(
+        &self,
+        max: usize,
+        lease: Duration,
+        now: Instant,
+    ) -> Result<Vec<LeasedEvent>, BusError> {
         let mut ahead = self.lock();
         if ahead.good_until <= now {
             self.give_back(&mut ahead);
@@ -77,7 +82,7 @@ impl Outlet {
         if ahead.records.is_empty() {
             let leased = self.group.take(READ_AHEAD, lease)?;
             ahead.good_until = now + lease / 2;
-            ahead.records.extend(leased.into_iter().map(|leased| Taken {
+            ahead.records.extend(leased.into_iter().map(|leased| LeasedEvent {
                 index: leased.record.index,
                 redelivered: leased.redelivered,
                 octets: leased.record.octets[..].into(),
@@ -121,13 +126,13 @@ impl Outlet {
         let _ = self.group.renew(index, wait);
     }
 
-    fn give_back(&self, ahead: &mut Ahead) {
+    fn give_back(&self, ahead: &mut PrefetchedEvent) {
         for taken in ahead.records.drain(..) {
             self.release(taken.index);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ahead> {
+    fn lock(&self) -> MutexGuard<'_, PrefetchedEvent> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

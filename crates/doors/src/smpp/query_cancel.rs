@@ -3,11 +3,11 @@
 use super::address::Number;
 use super::batch::status_of;
 use super::config::{SmppClient, VALIDITY_S_MAX};
-use super::draft::for_carrier;
 use super::ids;
 use super::intake::Intake;
+use super::message_text::said;
 use super::record::{Octets, ShortTextForm};
-use super::said::said;
+use super::submit_sm::for_carrier;
 use super::times::{absolute, moment};
 use engine::{MessageView, Steered};
 use records::{MessageClient, MessageId, Short, ShortText, Timestamp};
@@ -82,7 +82,7 @@ impl Asker {
         Ok(Queried {
             message_id: asked.message_id,
             final_date: view.at.filter(|_| view.is_final).map(absolute),
-            state: super::letter::state(view.state),
+            state: super::deliver_sm::state(view.state),
             error: view.error,
         })
     }

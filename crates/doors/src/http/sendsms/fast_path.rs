@@ -27,7 +27,7 @@ const HEADERS_MAX: usize = 32;
 const BUFFER_OCTETS: usize = 4 << 10;
 
 /// One lane for each core, made when the first connection needs one.
-pub(crate) struct Lanes {
+pub(crate) struct FastPath {
     sendsms: Arc<SendSms>,
     started: OnceLock<Option<Started>>,
 }
@@ -50,9 +50,9 @@ impl Queues {
 /// A connection that goes on elsewhere, and what was read of it and not answered.
 pub(crate) type GoesOn = (std::net::TcpStream, BytesMut);
 
-impl Lanes {
-    pub(crate) fn new(sendsms: Arc<SendSms>) -> Lanes {
-        Lanes { sendsms, started: OnceLock::new() }
+impl FastPath {
+    pub(crate) fn new(sendsms: Arc<SendSms>) -> FastPath {
+        FastPath { sendsms, started: OnceLock::new() }
     }
 
     fn started(&self) -> Option<&Started> {
@@ -100,12 +100,12 @@ impl Lanes {
 }
 
 /// Whether a connection that begins so belongs here.
-pub(crate) fn is_for_lane(beginning: &[u8]) -> bool {
+pub(crate) fn is_for_fast_path(beginning: &[u8]) -> bool {
     let target = beginning.strip_prefix(b"GET ").or_else(|| beginning.strip_prefix(b"POST "));
     target.is_some_and(|target| target.starts_with(PATH.as_bytes()))
 }
 
-/// Octets that [`is_for_lane`] looks at.
+/// Octets that [`is_for_fast_path`] looks at.
 pub(crate) const BEGINNING_OCTETS: usize = "POST ".len() + PATH.len();
 
 struct Connection {

@@ -1,8 +1,8 @@
 //! What waits for a client goes out by one of its sessions, and is ticked off when the client says that it has it.
 
-use super::letter::{Letter, Style};
+use super::client_queue::{ClientQueue, LeasedEvent};
+use super::deliver_sm::{DeliverSmParts, Style};
 use super::meter::Meter;
-use super::outlet::{Outlet, Taken};
 use futures_util::future::BoxFuture;
 use pace::Backoff;
 use records::{ClientEvent, Timestamp};
@@ -30,16 +30,16 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const SEVERAL: u64 = 1 << 63;
 
 /// The telling half of a session.
-pub(super) struct Telling {
-    outlet: Arc<Outlet>,
+pub(super) struct DlrDelivery {
+    client_queue: Arc<ClientQueue>,
     style: Style,
     lease: Duration,
     /// Another session left something.
     left_over: watch::Receiver<u64>,
     /// Taken, and not begun.
-    taken: VecDeque<Taken>,
+    taken: VecDeque<LeasedEvent>,
     /// Begun: the window was full in the middle of its parts.
-    current: Option<Sending>,
+    current: Option<DeliverSmInProgress>,
     /// Without their answers.
     flights: HashMap<u64, Flight>,
     ready: Option<BoxFuture<'static, ()>>,
@@ -50,10 +50,10 @@ pub(super) struct Telling {
     paused_until: Option<Instant>,
 }
 
-struct Sending {
+struct DeliverSmInProgress {
     index: u64,
     redelivered: u32,
-    letter: Letter,
+    deliver_sm: DeliverSmParts,
     next: usize,
 }
 
@@ -62,25 +62,25 @@ struct Flight {
     redelivered: u32,
     /// Parts without an answer, the ones not sent yet included.
     left: usize,
-    worst: Heard,
+    worst: DeliverResult,
 }
 
 /// How the client took it, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Heard {
-    Taken,
+enum DeliverResult {
+    Accepted,
     Refused,
     NotNow,
     /// The session ended first.
     Nothing,
 }
 
-impl Telling {
+impl DlrDelivery {
     /// `response`: how long the client may take to answer.
-    pub(super) fn new(outlet: Arc<Outlet>, style: Style, response: Duration) -> Telling {
-        Telling {
-            left_over: outlet.enter(),
-            outlet,
+    pub(super) fn new(client_queue: Arc<ClientQueue>, style: Style, response: Duration) -> DlrDelivery {
+        DlrDelivery {
+            left_over: client_queue.enter(),
+            client_queue,
             style,
             // Half of it is for the answer, and some time beside that.
             lease: (response + Duration::from_secs(15)) * 2,
@@ -140,9 +140,9 @@ impl Telling {
     /// Takes records; false if there are none.
     fn take(&mut self, max: usize, meter: &Meter, now: Instant) -> bool {
         self.left_over.mark_unchanged();
-        match self.outlet.take(max.min(TAKEN_AT_ONCE), self.lease, now) {
+        match self.client_queue.take(max.min(TAKEN_AT_ONCE), self.lease, now) {
             Ok(records) if records.is_empty() => {
-                self.ready = Some(self.outlet.ready());
+                self.ready = Some(self.client_queue.ready());
                 false
             }
             Ok(records) => {
@@ -159,8 +159,8 @@ impl Telling {
     }
 
     /// The next record as a letter; what cannot be one is ticked off.
-    fn open(&mut self, meter: &Meter, at: Timestamp) -> Option<Sending> {
-        let Taken { index, redelivered, octets } = self.taken.pop_front()?;
+    fn open(&mut self, meter: &Meter, at: Timestamp) -> Option<DeliverSmInProgress> {
+        let LeasedEvent { index, redelivered, octets } = self.taken.pop_front()?;
         let told = ClientEvent::decode(&octets);
         let since = match &told {
             Ok(ClientEvent::Status(fate)) => fate.at,
@@ -168,36 +168,42 @@ impl Telling {
             Err(_) => at,
         };
         let word = if at.us_since(since) > KEPT_S * 1_000_000 { "old" } else { "unreadable" };
-        let letter = match told {
+        let deliver_sm = match told {
             Ok(told) if word != "old" => {
-                Letter::of(&told, self.style, index as u16).map_err(|error| error.to_string())
+                DeliverSmParts::of(&told, self.style, index as u16).map_err(|error| error.to_string())
             }
             Ok(_) => Err(format!("it is older than {KEPT_S} s")),
             Err(error) => Err(error.to_string()),
         };
-        match letter {
-            Ok(letter) => Some(Sending { index, redelivered, letter, next: 0 }),
+        match deliver_sm {
+            Ok(deliver_sm) => Some(DeliverSmInProgress { index, redelivered, deliver_sm, next: 0 }),
             Err(why) => {
                 tracing::warn!(index, why, "something is not told to a client");
                 meter.deliver_word(word);
-                self.outlet.ack(index);
+                self.client_queue.ack(index);
                 None
             }
         }
     }
 
     /// Sends the parts there is room for; false when the session takes no more now.
-    fn send(&mut self, session: &mut Session, mut sending: Sending, meter: &Meter, now: Instant) -> bool {
-        let several = sending.letter.parts() > 1;
+    fn send(
+        &mut self,
+        session: &mut Session,
+        mut sending: DeliverSmInProgress,
+        meter: &Meter,
+        now: Instant,
+    ) -> bool {
+        let several = sending.deliver_sm.parts() > 1;
         let token = sending.index | if several { SEVERAL } else { 0 };
-        while let Some(pdu) = sending.letter.pdu(sending.next) {
+        while let Some(pdu) = sending.deliver_sm.pdu(sending.next) {
             match session.deliver(&pdu, token, now) {
                 Ok(_) => {
                     sending.next += 1;
                     let fresh = Flight {
                         redelivered: sending.redelivered,
-                        left: sending.letter.parts(),
-                        worst: Heard::Taken,
+                        left: sending.deliver_sm.parts(),
+                        worst: DeliverResult::Accepted,
                     };
                     self.flights.entry(sending.index).or_insert(fresh);
                 }
@@ -205,7 +211,7 @@ impl Telling {
                     tracing::warn!(index = sending.index, %error, "something is not told to a client");
                     meter.deliver_word("unreadable");
                     self.flights.remove(&sending.index);
-                    self.outlet.ack(sending.index);
+                    self.client_queue.ack(sending.index);
                     return true;
                 }
                 Err(_) => {
@@ -223,14 +229,16 @@ impl Telling {
         if late {
             // Its flight is over, and it may be told again; not if that can still be stopped.
             if status.is_ok() && token & SEVERAL == 0 {
-                self.outlet.ack(token);
+                self.client_queue.ack(token);
             }
             return;
         }
         let heard = match status {
-            Status::ROK => Heard::Taken,
-            Status::RX_T_APPN | Status::RTHROTTLED | Status::RMSGQFUL | Status::RSYSERR => Heard::NotNow,
-            _ => Heard::Refused,
+            Status::ROK => DeliverResult::Accepted,
+            Status::RX_T_APPN | Status::RTHROTTLED | Status::RMSGQFUL | Status::RSYSERR => {
+                DeliverResult::NotNow
+            }
+            _ => DeliverResult::Refused,
         };
         self.heard(token, heard, now);
     }
@@ -240,10 +248,10 @@ impl Telling {
         if !session_ended {
             meter.deliver_word("timeout");
         }
-        self.heard(token, if session_ended { Heard::Nothing } else { Heard::NotNow }, now);
+        self.heard(token, if session_ended { DeliverResult::Nothing } else { DeliverResult::NotNow }, now);
     }
 
-    fn heard(&mut self, token: u64, heard: Heard, now: Instant) {
+    fn heard(&mut self, token: u64, heard: DeliverResult, now: Instant) {
         let index = token & !SEVERAL;
         self.count(heard, now);
         let Some(flight) = self.flights.get_mut(&index) else { return };
@@ -255,36 +263,36 @@ impl Telling {
         let Flight { redelivered, worst, .. } = *flight;
         self.flights.remove(&index);
         match worst {
-            Heard::Taken | Heard::Refused => self.outlet.ack(index),
-            Heard::NotNow => {
+            DeliverResult::Accepted | DeliverResult::Refused => self.client_queue.ack(index),
+            DeliverResult::NotNow => {
                 let wait = RETRY_FIRST.saturating_mul(1 << redelivered.min(16)).min(RETRY_MAX);
-                self.outlet.retry_after(index, wait);
+                self.client_queue.retry_after(index, wait);
             }
-            Heard::Nothing => self.outlet.release(index),
+            DeliverResult::Nothing => self.client_queue.release(index),
         }
     }
 
     /// A client that can take nothing now is not asked as fast as it says so.
-    fn count(&mut self, heard: Heard, now: Instant) {
+    fn count(&mut self, heard: DeliverResult, now: Instant) {
         match heard {
-            Heard::Taken | Heard::Refused => {
+            DeliverResult::Accepted | DeliverResult::Refused => {
                 self.refusals = 0;
                 self.pause.reset();
             }
             // Of what was on its way already, more may come back while the session waits.
-            Heard::NotNow if self.paused_until.is_some_and(|until| until > now) => {}
-            Heard::NotNow => {
+            DeliverResult::NotNow if self.paused_until.is_some_and(|until| until > now) => {}
+            DeliverResult::NotNow => {
                 self.refusals += 1;
                 if self.refusals >= REFUSALS_IN_A_ROW {
                     self.refusals = 0;
                     self.paused_until = Some(now + self.pause.wait(1.0));
                 }
             }
-            Heard::Nothing => {}
+            DeliverResult::Nothing => {}
         }
     }
 
-    /// When [`Telling::tell`] wants to be called at the latest.
+    /// When [`DlrDelivery::tell`] wants to be called at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.paused_until
     }
@@ -312,8 +320,8 @@ impl Telling {
         let begun = self.current.take().map(|sending| sending.index);
         let all: Vec<u64> = taken.chain(begun).chain(self.flights.drain().map(|(index, _)| index)).collect();
         for index in all {
-            self.outlet.release(index);
+            self.client_queue.release(index);
         }
-        self.outlet.leave();
+        self.client_queue.leave();
     }
 }

@@ -13,7 +13,7 @@ const PART_OCTETS: usize = 134;
 const SHORT_OCTETS: usize = 254;
 
 /// Text and user data header of a message.
-pub(super) struct Said<'a> {
+pub(super) struct MessageText<'a> {
     pub(super) text: ShortTextForm<'a>,
     /// Without its length octet.
     pub(super) udh: &'a [u8],
@@ -27,7 +27,7 @@ pub(super) fn said<'a>(
     tlvs: Tlvs<'a>,
     charset: Charset,
     scratch: &'a mut String,
-) -> Result<Said<'a>, Status> {
+) -> Result<MessageText<'a>, Status> {
     let (udh, octets) = if has_udh { split_udh(message)? } else { (&b""[..], message) };
     let is_part = !udh.is_empty() || (!tlvs.is_empty() && tlvs.find(Tag::SAR_TOTAL_SEGMENTS).is_some());
     if data_coding != 0 || charset == Charset::Gsm7 {
@@ -35,12 +35,12 @@ pub(super) fn said<'a>(
         if octets.len() > SHORT_OCTETS && octets.len() > octets_max(coded) {
             return Err(Status::RINVMSGLEN);
         }
-        return Ok(Said { text: ShortTextForm::Octets { data_coding, octets: Octets(octets) }, udh });
+        return Ok(MessageText { text: ShortTextForm::Octets { data_coding, octets: Octets(octets) }, udh });
     }
     if is_part {
         // The parts of one message have one coding: the platform's, by its right name.
         let text = ShortTextForm::Octets { data_coding: name_of(charset), octets: Octets(octets) };
-        return Ok(Said { text, udh });
+        return Ok(MessageText { text, udh });
     }
     scratch.clear();
     scratch.push_str(&charset.decode(octets));
@@ -51,7 +51,7 @@ pub(super) fn said<'a>(
             return Err(Status::RINVMSGLEN);
         }
     }
-    Ok(Said { text: ShortTextForm::Text { text, class: None }, udh })
+    Ok(MessageText { text: ShortTextForm::Text { text, class: None }, udh })
 }
 
 /// The elements of the header, and what follows it.

@@ -3,8 +3,8 @@
 use super::address::{Number, sender};
 use super::config::{SmppClient, VALIDITY_S_MAX};
 use super::intake::Intake;
+use super::message_text::said;
 use super::record::{DlrRequestForm, MessageClientForm, MessageForm, Octets, ShortAddressForm, ShortForm};
-use super::said::said;
 use super::times::moment;
 use records::{DlrRequest, Lane, Timestamp};
 use smpp::pdu::{Address, DataSm, SubmitMulti, SubmitSm, esm_class, registered_delivery};
@@ -19,7 +19,7 @@ pub(super) const PLACE: char = 'm';
 
 /// One message of a platform, where the PDU has it.
 #[derive(Clone, Copy)]
-pub(super) struct Draft<'a> {
+pub(super) struct SubmitSmDraft<'a> {
     pub(super) service_type: &'a [u8],
     pub(super) source: Address<'a>,
     pub(super) destination: Address<'a>,
@@ -38,9 +38,9 @@ pub(super) struct Draft<'a> {
     pub(super) place: u8,
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn of_submit(pdu: &SubmitSm<'a>) -> Draft<'a> {
-        Draft {
+impl<'a> SubmitSmDraft<'a> {
+    pub(super) fn of_submit(pdu: &SubmitSm<'a>) -> SubmitSmDraft<'a> {
+        SubmitSmDraft {
             service_type: pdu.service_type,
             source: pdu.source,
             destination: pdu.destination,
@@ -59,8 +59,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn of_data(pdu: &DataSm<'a>) -> Draft<'a> {
-        Draft {
+    pub(super) fn of_data(pdu: &DataSm<'a>) -> SubmitSmDraft<'a> {
+        SubmitSmDraft {
             service_type: pdu.service_type,
             source: pdu.source,
             destination: pdu.destination,
@@ -80,8 +80,8 @@ impl<'a> Draft<'a> {
     }
 
     /// The message to one of a submit_multi's destinations.
-    pub(super) fn of_multi(pdu: &SubmitMulti<'a>, destination: Address<'a>, place: u8) -> Draft<'a> {
-        Draft {
+    pub(super) fn of_multi(pdu: &SubmitMulti<'a>, destination: Address<'a>, place: u8) -> SubmitSmDraft<'a> {
+        SubmitSmDraft {
             service_type: pdu.service_type,
             source: pdu.source,
             destination,
@@ -102,7 +102,7 @@ impl<'a> Draft<'a> {
 }
 
 /// What a batch's messages have in common, and what they are written with.
-pub(super) struct Desk<'a> {
+pub(super) struct IntakeEncoder<'a> {
     pub(super) client: &'a SmppClient,
     pub(super) intake: &'a dyn Intake,
     pub(super) at: Timestamp,
@@ -116,13 +116,13 @@ pub(super) struct Scratch {
     tlvs: Vec<u8>,
 }
 
-impl Desk<'_> {
+impl IntakeEncoder<'_> {
     /// Appends a message's record to `out`.
     ///
     /// # Errors
     /// What its platform is answered; `out` is as it was.
-    pub(super) fn write(&mut self, draft: &Draft<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
-        let Desk { client, at, .. } = *self;
+    pub(super) fn write(&mut self, draft: &SubmitSmDraft<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
+        let IntakeEncoder { client, at, .. } = *self;
         let source = sender(draft.source, &client.senders)?;
         let number = Number::of(draft.destination)?;
         let (not_before, expires) = times(draft, client, at)?;
@@ -134,7 +134,7 @@ impl Desk<'_> {
         let Scratch { text, tlvs } = &mut *self.scratch;
         let has_udh = draft.esm_class & esm_class::UDHI != 0;
         let said = said(draft.message, has_udh, draft.data_coding, draft.tlvs, client.charset, text)?;
-        let values = Values::of(draft, number.was_written_otherwise);
+        let values = ReceiptValues::of(draft, number.was_written_otherwise);
         let mask = mask(draft.registered_delivery);
         let form = MessageForm {
             account: &client.account,
@@ -168,7 +168,7 @@ impl Desk<'_> {
 
 /// When it may go, and when it is over.
 fn times(
-    draft: &Draft<'_>,
+    draft: &SubmitSmDraft<'_>,
     client: &SmppClient,
     at: Timestamp,
 ) -> Result<(Option<Timestamp>, Timestamp), Status> {
@@ -200,7 +200,7 @@ fn times(
 }
 
 /// What of `esm_class` goes through.
-fn class(draft: &Draft<'_>) -> Result<u8, Status> {
+fn class(draft: &SubmitSmDraft<'_>) -> Result<u8, Status> {
     let kind = draft.esm_class & esm_class::TYPE_MASK;
     // Receipts are not for platforms to send.
     if matches!(kind, esm_class::RECEIPT | esm_class::INTERMEDIATE) {
@@ -267,12 +267,12 @@ fn passed_on<'a>(tlvs: Tlvs<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
 
 /// What only the request knows and the receipt needs.
 #[derive(Default)]
-struct Values {
+struct ReceiptValues {
     list: Vec<(char, String)>,
 }
 
-impl Values {
-    fn of(draft: &Draft<'_>, written_otherwise: bool) -> Values {
+impl ReceiptValues {
+    fn of(draft: &SubmitSmDraft<'_>, written_otherwise: bool) -> ReceiptValues {
         // Most have none, and an empty vector costs nothing.
         let mut list = Vec::new();
         if written_otherwise {
@@ -286,10 +286,10 @@ impl Values {
         if draft.place > 0 {
             list.push((PLACE, draft.place.to_string()));
         }
-        Values { list }
+        ReceiptValues { list }
     }
 
     fn list(&self) -> Vec<(char, &str)> {
-        self.list.iter().map(|(letter, value)| (*letter, value.as_str())).collect()
+        self.list.iter().map(|(deliver_sm, value)| (*deliver_sm, value.as_str())).collect()
     }
 }
