@@ -2,7 +2,7 @@
 
 use crate::house::{House, gateway_of, listed, said};
 use crate::setup::{Setup, Way};
-use doors::http::Platforms;
+use doors::kannel::Platforms;
 use gateway::Changed;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! What a house is built from, whoever says it: the config of `serve`, the demo, a bench.
 
-use doors::http::{CapSender, HttpConfig, PlatformSettings};
+use doors::http::{CapSender, HttpConfig};
+use doors::kannel::PlatformSettings;
 use doors::smpp::{SmppClient, SmppConfig};
 use doors::topic::TopicsConfig;
 use engine::MessageClientSettings;

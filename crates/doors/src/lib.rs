@@ -1,6 +1,7 @@
-//! The ways in: HTTP API.
+//! Doors take requests: HTTP API, Kannel's sendsms, SMPP server, inbound mail, topic protocol.
 
 pub mod http;
+pub mod kannel;
 pub mod smpp;
 pub mod smtp;
 pub mod topic;

@@ -2,7 +2,7 @@
 
 use super::Config;
 use super::sections::loopback;
-use doors::http::PlatformSettings;
+use doors::kannel::PlatformSettings;
 use doors::smpp::{AllowedIp, Long, SmppClient as ClientSettings, SmppConfig};
 use engine::{KeywordAction, Keywords, MessageClientSettings};
 use gateway::Secret;

@@ -1,6 +1,7 @@
 //! The platforms' old way over sockets: the short cut, the other road, and from one to the other.
 
 use super::*;
+use crate::kannel::PlatformSettings;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

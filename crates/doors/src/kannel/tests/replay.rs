@@ -7,7 +7,7 @@ use serde_json::Value;
 use smpp::text::{Charset, choose};
 use std::collections::HashMap;
 
-const RECORDED: &str = include_str!("../../../../../../tools/it/tests/data/kannel_sendsms.json");
+const RECORDED: &str = include_str!("../../../../../tools/it/tests/data/kannel_sendsms.json");
 
 /// What we do else, by the request's name: status and words, and of each message what its line begins with.
 const DEVIATIONS: &[(&str, u16, &str, &[&str])] = &[
