@@ -300,7 +300,8 @@ impl House {
     ) -> Option<charging::server::ServerConfig> {
         let asks = self.paying.external.is_some();
         if let Some(node) = self.node.as_ref().filter(|_| asks) {
-            let name = charging::own::external::connection_name(&node.name, &diameter.origin_host);
+            let name =
+                charging::message_charging::external::connection_name(&node.name, &diameter.origin_host);
             diameter.connects_as = Some(name);
         }
         if !doors {

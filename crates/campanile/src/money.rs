@@ -2,10 +2,10 @@
 
 use crate::setup::Setup;
 use bus::embedded::Fsync;
-use charging::books::Kept;
+use charging::books::LedgerPlace;
 use charging::ledger::{Ledger, Options, shared};
-use charging::own::external::{self, External};
-use charging::own::{Own, settle};
+use charging::message_charging::external::{self, External};
+use charging::message_charging::{MessageCharging, settle};
 use futures_util::future::BoxFuture;
 use records::{Bill, Funding};
 use std::num::NonZero;
@@ -23,8 +23,8 @@ pub(crate) fn folder(data: &Path) -> PathBuf {
 const SHARED_SHARDS: usize = 4;
 
 /// Where the books are: in the database, where processes share one.
-pub(crate) fn kept(setup: &Setup, store: &SharedStore) -> Kept {
-    store.ledger_log().map_or_else(|| Kept::Folder(folder(&setup.data).into()), Kept::Shared)
+pub(crate) fn kept(setup: &Setup, store: &SharedStore) -> LedgerPlace {
+    store.ledger_log().map_or_else(|| LedgerPlace::Folder(folder(&setup.data).into()), LedgerPlace::Shared)
 }
 
 /// Opens the books, where the setup wants them; from then on gateways ask them, where the setup wants that.
@@ -124,7 +124,7 @@ async fn open_shared(setup: &Setup, log: Arc<dyn LedgerLog>) -> Result<Option<Le
 }
 
 /// The ledger, as gateways ask it.
-struct LedgersPurse(Own);
+struct LedgersPurse(MessageCharging);
 
 impl gateway::Funds for LedgersPurse {
     fn pay(&self, bill: Bill) -> BoxFuture<'_, Vec<Funding>> {
@@ -140,7 +140,7 @@ fn charge_own(
 ) -> Result<Option<settle::Settling>, String> {
     let charges = setup.ledger.as_ref().is_some_and(|ledger| ledger.charges_own);
     let Some(ledger) = ledger.filter(|_| charges) else { return Ok(None) };
-    let own = Own::new(ledger.clone());
+    let own = MessageCharging::new(ledger.clone());
     context.funds = Some(Arc::new(LedgersPurse(own.clone())));
     settle::start(own, &*context.bus).map(Some).map_err(|error| format!("charging: {error}"))
 }

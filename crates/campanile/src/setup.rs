@@ -32,7 +32,7 @@ pub struct Setup {
     /// The books.
     pub ledger: Option<LedgerSetup>,
     /// Our own messages are paid at others' servers, which the Diameter node connects to.
-    pub external: Option<charging::own::external::Settings>,
+    pub external: Option<charging::message_charging::external::Settings>,
     /// The credit-control server; needs the books.
     pub diameter: Option<charging::server::ServerConfig>,
     /// Who may call the platform's old way.

@@ -7,12 +7,12 @@ pub use sessions::{Ended, SessionPlace, SessionView};
 use crate::ledger::account::AccountNumber;
 use crate::ledger::batch::account_hash;
 use crate::ledger::key::KEY_OCTETS_MAX;
-use crate::ledger::owner::{once, shard_folder};
 use crate::ledger::request::{Destination, ServiceContext, result};
 use crate::ledger::session::Session;
+use crate::ledger::shard_threads::{once, shard_folder};
 use crate::ledger::{Answer, Batch, KeyKind, Kind, Ledger, NewRequest, Refused};
-use crate::reach::Ask;
 use crate::records::{self, Blocks, Names, Search};
+use crate::session_notifier::RequestKind;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -114,24 +114,24 @@ impl std::error::Error for BooksError {}
 #[derive(Clone)]
 pub struct Books {
     ledger: Ledger,
-    kept: Kept,
+    kept: LedgerPlace,
 }
 
 /// Where a ledger's logs are.
 #[derive(Clone)]
-pub enum Kept {
+pub enum LedgerPlace {
     /// In this folder.
     Folder(Arc<Path>),
     /// In the database that processes share.
     Shared(Arc<dyn store::LedgerLog>),
 }
 
-impl Kept {
+impl LedgerPlace {
     /// The log of one of its shards.
     pub fn blocks(&self, shard: usize) -> Blocks {
         match self {
-            Kept::Folder(folder) => Blocks::Folder(shard_folder(folder, shard)),
-            Kept::Shared(log) => Blocks::Shared(log.clone(), u32::try_from(shard).unwrap_or(u32::MAX)),
+            LedgerPlace::Folder(folder) => Blocks::Folder(shard_folder(folder, shard)),
+            LedgerPlace::Shared(log) => Blocks::Shared(log.clone(), u32::try_from(shard).unwrap_or(u32::MAX)),
         }
     }
 }
@@ -148,11 +148,11 @@ impl Names for Just {
 impl Books {
     /// Of this ledger, which is kept in this folder.
     pub fn new(ledger: Ledger, folder: &Path) -> Books {
-        Books::kept(ledger, Kept::Folder(folder.into()))
+        Books::kept(ledger, LedgerPlace::Folder(folder.into()))
     }
 
     /// Of this ledger, whose logs are there.
-    pub fn kept(ledger: Ledger, kept: Kept) -> Books {
+    pub fn kept(ledger: Ledger, kept: LedgerPlace) -> Books {
         Books { ledger, kept }
     }
 
@@ -215,7 +215,7 @@ impl Books {
     /// There is no such account, the sum does not fit, or the ledger cannot.
     pub async fn top_up(&self, id: &AccountId, amount: i64) -> Result<AccountView, BooksError> {
         let account = self.change(id, Kind::TopUp { amount }).await?;
-        self.ask_clients(id, Ask::ReAuth, Session::is_starved);
+        self.ask_clients(id, RequestKind::ReAuth, Session::is_starved);
         Ok(account)
     }
 
@@ -225,7 +225,7 @@ impl Books {
     /// There is no such account, or the ledger cannot.
     pub async fn set_limit(&self, id: &AccountId, limit: i64) -> Result<AccountView, BooksError> {
         let account = self.change(id, Kind::SetLimit { limit }).await?;
-        self.ask_clients(id, Ask::ReAuth, Session::is_starved);
+        self.ask_clients(id, RequestKind::ReAuth, Session::is_starved);
         Ok(account)
     }
 
@@ -236,7 +236,7 @@ impl Books {
     pub async fn block(&self, id: &AccountId, blocked: bool) -> Result<AccountView, BooksError> {
         let account = self.change(id, Kind::Block { blocked }).await?;
         if blocked {
-            self.ask_clients(id, Ask::Abort, |_| true);
+            self.ask_clients(id, RequestKind::Abort, |_| true);
         }
         Ok(account)
     }

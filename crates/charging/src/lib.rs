@@ -2,7 +2,7 @@
 
 pub mod books;
 pub mod ledger;
-pub mod own;
-pub mod reach;
+pub mod message_charging;
 pub mod records;
 pub mod server;
+pub mod session_notifier;

@@ -238,11 +238,11 @@ impl Charging {
 
 impl Config {
     /// How our own messages are paid at others' servers; nothing: they are not.
-    pub fn external_charging(&self) -> Option<charging::own::external::Settings> {
+    pub fn external_charging(&self) -> Option<charging::message_charging::external::Settings> {
         use diameter::credit::FailureHandling;
         let charging = self.charging.as_ref().filter(|charging| charging.mode == ChargingMode::Diameter)?;
         let node = self.diameter.as_ref()?;
-        Some(charging::own::external::Settings {
+        Some(charging::message_charging::external::Settings {
             origin_host: node.origin_host.clone(),
             origin_realm: node.origin_realm.clone(),
             tx: charging.tx,
@@ -287,7 +287,7 @@ impl Config {
     /// Who takes outcomes in beside the engine: the settler, where our own messages are paid for.
     pub(super) fn outcome_groups(&self) -> Vec<String> {
         let charges = self.charging.as_ref().is_some_and(|charging| charging.mode != ChargingMode::Off);
-        charges.then(|| charging::own::settle::GROUP.to_owned()).into_iter().collect()
+        charges.then(|| charging::message_charging::settle::GROUP.to_owned()).into_iter().collect()
     }
 }
 

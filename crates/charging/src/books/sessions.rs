@@ -5,7 +5,7 @@ use crate::ledger::batch::account_hash;
 use crate::ledger::ended::OpenSession;
 use crate::ledger::hash::Hash128;
 use crate::ledger::session::Session;
-use crate::reach::{Ask, Errand};
+use crate::session_notifier::{RequestKind, SessionRequest};
 use std::fmt;
 use tokio::sync::oneshot;
 
@@ -88,12 +88,12 @@ impl Books {
         if place.shard >= self.ledger.shards() {
             return Err(BooksError::Unknown);
         }
-        let reach = self.ledger.reach().clone();
+        let notifier = self.ledger.notifier().clone();
         let (tell, told) = oneshot::channel();
         self.ledger.ask(place.shard, move |state| {
             let ended = state.session(&place.session).map(|session| {
-                let errand = Errand::new(Ask::Abort, place.shard, session);
-                if errand.is_some_and(|errand| reach.ask_now(errand)) {
+                let errand = SessionRequest::new(RequestKind::Abort, place.shard, session);
+                if errand.is_some_and(|errand| notifier.ask_now(errand)) {
                     return Ended::Asked;
                 }
                 state.end_sessions([place.session]);
@@ -105,14 +105,14 @@ impl Books {
     }
 
     /// Asks the clients of those sessions of an account of which this is true. Who is not connected is asked when it is.
-    pub(super) fn ask_clients(&self, id: &AccountId, ask: Ask, which: fn(&Session) -> bool) {
+    pub(super) fn ask_clients(&self, id: &AccountId, ask: RequestKind, which: fn(&Session) -> bool) {
         let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);
-        let (shard, reach) = (self.ledger.shard_of(hash), self.ledger.reach().clone());
+        let (shard, notifier) = (self.ledger.shard_of(hash), self.ledger.notifier().clone());
         self.ledger.ask(shard, move |state| {
             let Some(number) = state.find(&packed) else { return };
             for session in state.sessions_of(number, which) {
-                if let Some(errand) = Errand::new(ask, shard, session) {
-                    reach.ask(errand);
+                if let Some(errand) = SessionRequest::new(ask, shard, session) {
+                    notifier.ask(errand);
                 }
             }
         });

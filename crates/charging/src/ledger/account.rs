@@ -185,7 +185,7 @@ impl Accounts {
     /// Twice the slots. Tags hold all bits that a place needs, so the accounts themselves are not read.
     fn grow(&mut self) {
         let mut index = vec![0; self.index.len() * 2];
-        super::pages::ask_for_large(&mut index);
+        super::huge_pages::ask_for_large(&mut index);
         self.shift -= 1;
         for &slot in self.index.iter().filter(|slot| **slot != 0) {
             Self::insert(&mut index, self.shift, slot);

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::account::AccountNumber;
 use super::config::Config;
-use super::entry::{Deed, Entry, Move};
+use super::entry::{Entry, EntryKind, Move};
 use super::hash::HashKey;
 use super::log::{self, FIRST_POSITION};
-use super::owner::{identity_of, shard_folder};
 use super::recovery::{Refusal, Visit, read_log, recover};
 use super::shard::Shard;
+use super::shard_threads::{identity_of, shard_folder};
 use super::snapshot;
 
 /// What an audit found.
@@ -82,10 +82,10 @@ pub struct Tally {
 fn gain(entry: &Entry) -> i128 {
     let services: i128 = entry.services.iter().map(|service| i128::from(service.cost)).sum();
     match entry.deed {
-        Deed::Debit | Deed::Initial | Deed::Update | Deed::Terminate => -services,
-        Deed::Refund | Deed::TopUp => i128::from(entry.cost),
+        EntryKind::Debit | EntryKind::Initial | EntryKind::Update | EntryKind::Terminate => -services,
+        EntryKind::Refund | EntryKind::TopUp => i128::from(entry.cost),
         // A message that was known already has no move; its entry only repeats the answer.
-        Deed::Settle => -i128::from(entry.cost),
+        EntryKind::Settle => -i128::from(entry.cost),
         _ => 0,
     }
 }
@@ -116,8 +116,8 @@ impl Tally {
         self.report.entries += 1;
         let gain = gain(entry);
         match entry.deed {
-            Deed::Refund => self.report.refunded += gain,
-            Deed::TopUp => self.report.paid_in += gain,
+            EntryKind::Refund => self.report.refunded += gain,
+            EntryKind::TopUp => self.report.paid_in += gain,
             _ => self.report.charged -= gain,
         }
         self.report.shortfall += entry.services.iter().map(|s| i128::from(s.shortfall)).sum::<i128>();
@@ -129,9 +129,9 @@ impl Tally {
         };
         let opened = entry.opened.as_ref().map_or((0, 0), |opened| (opened.balance, opened.limit));
         let owed = match entry.deed {
-            Deed::Debt if entry.moved.debt != 0 => i128::from(entry.cost),
+            EntryKind::Debt if entry.moved.debt != 0 => i128::from(entry.cost),
             // What was owed for a message that was not sent.
-            Deed::Release => -i128::from(entry.cost),
+            EntryKind::Release => -i128::from(entry.cost),
             _ => 0,
         };
         self.report.paid_in += i128::from(opened.0);

@@ -1,7 +1,7 @@
 //! What becomes of a session's requests (RFC 8506 5): each report of used units is taken, then new units are reserved.
 
 use super::account::Account;
-use super::entry::{Deed, Entry, ServiceEntry};
+use super::entry::{Entry, EntryKind, ServiceEntry};
 use super::event::conclude;
 use super::expiry::Due;
 use super::request::{Request, Service, ServiceContext, Terms, Units, result};
@@ -86,11 +86,11 @@ impl Shard {
         let target =
             if Shard::target(entry) == Target::default() { session.target } else { Shard::target(entry) };
         let bundled = self.bundled(entry.account, target.context);
-        let may_grant = entry.deed == Deed::Update && !account.is_blocked;
+        let may_grant = entry.deed == EntryKind::Update && !account.is_blocked;
         let mut left = Left { money: account.available(), bundled, target, may_grant };
         self.decide_services(request, session, &mut left, entry);
         conclude(entry);
-        if entry.deed == Deed::Terminate {
+        if entry.deed == EntryKind::Terminate {
             // What no service named is free too.
             entry.moved.pending = -session.reserved();
         }
@@ -114,7 +114,7 @@ impl Shard {
             self.config.validity_s.saturating_mul(2)
         };
         entry.until_us = self.now_us + u64::from(tcc_s) * 1_000_000;
-        if entry.deed == Deed::Terminate {
+        if entry.deed == EntryKind::Terminate {
             entry.until_us = 0;
         }
     }
@@ -249,10 +249,10 @@ impl Shard {
     pub(super) fn end(&mut self, due: Due, turn: &mut Turn<'_>) -> bool {
         let entry = match due {
             Due::Session(id) => self.expire_session(id),
-            Due::Ended(id) => self.end_session(id, Deed::SessionEnded),
+            Due::Ended(id) => self.end_session(id, EntryKind::SessionEnded),
             Due::Message(key) => self.expire_message(key),
             Due::Bundles(account) => self.bundles.contains_key(&account).then(|| Entry {
-                deed: Deed::BundleExpired,
+                deed: EntryKind::BundleExpired,
                 account: Some(account),
                 ..Entry::default()
             }),
@@ -279,7 +279,7 @@ impl Shard {
             self.sessions.watch(place, until_us);
             return None;
         }
-        self.end_session(id, Deed::SessionExpired)
+        self.end_session(id, EntryKind::SessionExpired)
     }
 
     /// What the accounts hold for sessions and messages, counted from those: it is what `pending` says, or something is wrong.

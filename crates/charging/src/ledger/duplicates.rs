@@ -84,7 +84,7 @@ struct Table {
     first: usize,
     mask: usize,
     /// How many lines from its own a new entry may stand.
-    reach: usize,
+    notifier: usize,
     /// The same of an old one.
     reach_of_old: usize,
     /// Entries written since the table was made.
@@ -96,7 +96,7 @@ struct Table {
 impl Table {
     fn new(lines: usize) -> Table {
         let mut words = vec![0; (lines + 1) * LINE_WORDS];
-        super::pages::ask_for_large(&mut words);
+        super::huge_pages::ask_for_large(&mut words);
         // Without the address there is only a slower table.
         let first = match words.as_ptr().align_offset(LINE_WORDS * 8) {
             first if first < LINE_WORDS => first,
@@ -106,7 +106,7 @@ impl Table {
             words,
             first,
             mask: lines - 1,
-            reach: LINES_MAX,
+            notifier: LINES_MAX,
             reach_of_old: LINES_MAX,
             written: 0,
             newest: 0,
@@ -153,7 +153,7 @@ impl Table {
     fn touch(&self, hashes: &[u64]) -> u64 {
         let line = |hash: u64, step: usize| self.line((hash as usize).wrapping_add(step));
         let sum = hashes.iter().fold(0, |sum, hash| sum ^ line(*hash, 0)[0]);
-        if self.reach == LINES_SATURATED {
+        if self.notifier == LINES_SATURATED {
             // Few stand elsewhere, and most lines are full.
             return sum;
         }
@@ -198,8 +198,8 @@ impl Table {
     fn insert(&mut self, hash: u64, position: u64, floor: u64) -> bool {
         self.written += 1;
         self.newest = position;
-        let (reach, mark, young) = (self.reach, mark_of(hash), position.saturating_sub(floor));
-        for step in 0..reach {
+        let (notifier, mark, young) = (self.notifier, mark_of(hash), position.saturating_sub(floor));
+        for step in 0..notifier {
             let line = self.line_mut((hash as usize).wrapping_add(step));
             let is_over = |entry: u64| entry == 0 || is_past(entry, position, young);
             // All are looked at, without a branch for each: where the first free one is cannot be foreseen.
@@ -208,7 +208,7 @@ impl Table {
                 line[free.trailing_zeros() as usize] = entry_of(hash, position);
                 return true;
             }
-            if step + 1 < reach {
+            if step + 1 < notifier {
                 // Who went on longer than a window ago is not looked for any more.
                 let marked = if is_mark_past(line, floor) { 0 } else { line[WAYS] };
                 line[WAYS] = entry_of(marked | mark, position);
@@ -405,8 +405,8 @@ impl Duplicates {
             self.next = self.next.take().or_else(|| Making::start(lines));
             if !self.is_next_awaited() {
                 self.grow();
-            } else if self.newest.reach < LINES_MEANWHILE {
-                self.newest.reach = LINES_MEANWHILE;
+            } else if self.newest.notifier < LINES_MEANWHILE {
+                self.newest.notifier = LINES_MEANWHILE;
                 self.newest.reach_of_old = LINES_MEANWHILE;
             } else if self.meanwhile < TABLES_MEANWHILE {
                 self.add_meanwhile();
@@ -430,7 +430,7 @@ impl Duplicates {
         let live = self.newest.live(self.floor);
         let Some(lines) = self.larger() else {
             let is_saturated = live >= self.newest.part(SATURATED);
-            self.newest.reach = if is_saturated { LINES_SATURATED } else { LINES_MAX };
+            self.newest.notifier = if is_saturated { LINES_SATURATED } else { LINES_MAX };
             return;
         };
         if live >= self.newest.part(SOON) && self.next.is_none() {
@@ -440,7 +440,7 @@ impl Duplicates {
             self.next.iter().for_each(Making::hurry);
         }
         let is_crowded =
-            self.newest.reach > LINES_MAX || self.meanwhile > 0 || live >= self.newest.part(FULL);
+            self.newest.notifier > LINES_MAX || self.meanwhile > 0 || live >= self.newest.part(FULL);
         if is_crowded && self.next.is_some() && !self.is_next_awaited() {
             self.grow();
         }
@@ -577,7 +577,7 @@ mod tests {
                 looked.push(new.map(|new| lines_looked(&seen.newest, hash(new), seen.floor)).sum::<usize>());
             }
         }
-        assert_eq!(seen.newest.reach, LINES_SATURATED);
+        assert_eq!(seen.newest.notifier, LINES_SATURATED);
         // A quarter, half and three quarters full, and then over and over again.
         assert!(
             looked[..3].iter().all(|lines| *lines < 11_000)
@@ -590,7 +590,7 @@ mod tests {
         }
         let later = room * 2 + 1..room * 2 + 1 + room / 2;
         later.clone().for_each(|i| seen.insert(hash(i), 64 + i * 70));
-        assert_eq!(seen.newest.reach, LINES_MAX);
+        assert_eq!(seen.newest.notifier, LINES_MAX);
         assert!(later.clone().all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
         let lines = later.map(|i| lines_looked(&seen.newest, hash(i), seen.floor)).sum::<usize>();
         assert!((lines as u64) < room / 2 * 11 / 10, "marks of what is over are not followed: {lines}");
@@ -617,7 +617,7 @@ mod tests {
             seen.insert(hash(i), 64 + i * 70);
             seen.insert(origin[0] & 0xffff_ffff | origin[1] >> 32 << 32, 64 + i * 70);
         }
-        assert_eq!((seen.newest.reach, seen.octets(), seen.forgotten), (LINES_MEANWHILE, 4 << 20, 0));
+        assert_eq!((seen.newest.notifier, seen.octets(), seen.forgotten), (LINES_MEANWHILE, 4 << 20, 0));
         assert!(hurry.load(Ordering::Relaxed), "half of it is full");
         assert!((0..requests).all(|i| seen.find(hash(i), |at| at == 64 + i * 70).is_some()));
         // Nobody waits for it either where this one is full.

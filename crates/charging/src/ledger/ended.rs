@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::account::AccountNumber;
 use super::client::{Client, ClientNumber, Opener};
-use super::entry::{Deed, Entry};
+use super::entry::{Entry, EntryKind};
 use super::expiry::Due;
 use super::hash::Hash128;
 use super::session::{Reservation, Session};
@@ -122,7 +122,7 @@ impl Shard {
     }
 
     /// What frees all that a session holds.
-    pub(super) fn end_session(&self, id: Hash128, deed: Deed) -> Option<Entry> {
+    pub(super) fn end_session(&self, id: Hash128, deed: EntryKind) -> Option<Entry> {
         let session = self.sessions.find(&id)?;
         let mut entry = Entry {
             deed,

@@ -23,7 +23,7 @@ use service::SERVICE_ROOM;
 /// What was done. The numbers stand on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Deed {
+pub enum EntryKind {
     #[default]
     Debit = 1,
     Refund = 2,
@@ -52,9 +52,9 @@ pub enum Deed {
     SessionEnded = 21,
 }
 
-impl Deed {
-    fn of(value: u8) -> Option<Deed> {
-        use Deed::*;
+impl EntryKind {
+    fn of(value: u8) -> Option<EntryKind> {
+        use EntryKind::*;
         [
             Debit,
             Refund,
@@ -84,7 +84,7 @@ impl Deed {
 
     /// Whether a session's duplicates window counts for it (and not that of events).
     pub fn is_of_session(self) -> bool {
-        matches!(self, Deed::Initial | Deed::Update | Deed::Terminate)
+        matches!(self, EntryKind::Initial | EntryKind::Update | EntryKind::Terminate)
     }
 }
 
@@ -118,7 +118,7 @@ pub struct BundleEntry {
 /// One entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    pub deed: Deed,
+    pub deed: EntryKind,
     pub time_us: u64,
     pub result: u32,
     pub session: Hash128,
@@ -371,7 +371,7 @@ impl Entry {
             return None;
         }
         self.reset();
-        self.deed = Deed::of(octets[2])?;
+        self.deed = EntryKind::of(octets[2])?;
         let mut reader = Reader(&octets[HEAD_OCTETS..]);
         let fields = reader.number()?;
         self.decode_fields(fields, &mut reader)?;

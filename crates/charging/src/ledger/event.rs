@@ -2,7 +2,7 @@
 
 use super::bundle::{AccountBundles, Bundle};
 use super::config::Unreferenced;
-use super::entry::{BundleEntry, Deed, Entry, Opened, ServiceEntry};
+use super::entry::{BundleEntry, Entry, EntryKind, Opened, ServiceEntry};
 use super::hash::Hash128;
 use super::request::{Request, Service, Units, result};
 use super::shard::{Funds, Reading, Shard, has_room};
@@ -86,7 +86,7 @@ impl Shard {
             sum = sum.zip(price).and_then(|(sum, price)| sum.checked_add(price));
             (service.granted, service.bundled, service.cost) = (Units::default(), 0, price.unwrap_or(0));
         }
-        if entry.deed == Deed::CheckBalance {
+        if entry.deed == EntryKind::CheckBalance {
             let is_enough = sum.is_some_and(|sum| sum <= funds.available) && !funds.is_blocked;
             entry.enough_credit = Some(is_enough);
         }

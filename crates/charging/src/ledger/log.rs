@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use super::direct::{self, Tail};
-use super::flights::Synced;
+use super::preallocate::{PreallocatedSegment, allocate};
 use super::shard::{ENTRY_OCTETS_MAX, Past};
-use super::spare::{Spare, allocate};
+use super::sync_pipeline::Synced;
 
 /// The first position: no entry stands at 0.
 pub const FIRST_POSITION: u64 = 4_096;
@@ -87,7 +87,7 @@ pub struct Log {
     synced: u64,
     segments: Segments,
     /// The next segment, made while this one is filled.
-    spare: Spare,
+    spare: PreallocatedSegment,
 }
 
 fn segment_path(folder: &Path, base: u64) -> PathBuf {
@@ -148,8 +148,8 @@ impl Log {
         // Whatever a crash left after the end must never be taken for a block.
         file.set_len(at - base)?;
         allocate(&file, at - base, segment_octets)?;
-        Spare::remove_old(folder)?;
-        let spare = Spare::prepare(folder, segment_octets);
+        PreallocatedSegment::remove_old(folder)?;
+        let spare = PreallocatedSegment::prepare(folder, segment_octets);
         spare.follow(at - base);
         let tail = tail(folder, &file, base, at)?;
         Ok(Log {
@@ -213,7 +213,7 @@ impl Log {
             }
             None => create(&self.folder, self.at, self.segment_octets)?,
         };
-        self.spare = Spare::prepare(&self.folder, self.segment_octets);
+        self.spare = PreallocatedSegment::prepare(&self.folder, self.segment_octets);
         Ok(file)
     }
 

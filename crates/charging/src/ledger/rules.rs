@@ -4,14 +4,14 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 use super::config::Config;
-use super::kept::{Kept, Settings};
-use super::owner::Ledger;
+use super::runtime_rules::{RuntimeRules, Settings};
+use super::shard_threads::Ledger;
 use super::tariff::{Rates, Tariff, Tariffs};
 use super::tariff_spec::TariffSpec;
 
 /// What the config says.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct ConfiguredRules {
     pub(super) config: Config,
     /// Its tariffs as they are written there.
     pub(super) tariffs: Vec<TariffSpec>,
@@ -56,14 +56,14 @@ pub(super) fn compose(config: &Config, settings: &Settings) -> Result<Config, Ru
 
 impl Ledger {
     /// What was changed by API.
-    pub fn kept(&self) -> &Arc<Kept> {
+    pub fn kept(&self) -> &Arc<RuntimeRules> {
         &self.kept
     }
 
     /// From now on the config says this; its tariffs hold unless others were set by API. What was granted stays as it was.
     pub fn configure(&self, config: &Config, tariffs: &[TariffSpec]) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        *said = Said { config: config.clone(), tariffs: tariffs.to_vec() };
+        *said = ConfiguredRules { config: config.clone(), tariffs: tariffs.to_vec() };
         match compose(config, &self.kept.get()) {
             Ok(config) => self.apply(config),
             Err(error) => tracing::error!(?error, "the tariffs that were set by API cannot hold"),

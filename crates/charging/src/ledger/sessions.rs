@@ -15,7 +15,7 @@ use super::tariff::Target;
 
 /// Where a session stands, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct SessionIndex(u32);
 
 /// A session that begins.
 pub(super) struct Begun<'a> {
@@ -89,19 +89,19 @@ impl Sessions {
 
     /// Where a session stands.
     #[inline]
-    pub(super) fn place(&self, id: &Hash128) -> Option<Place> {
-        self.places.get(id).map(|place| Place(*place))
+    pub(super) fn place(&self, id: &Hash128) -> Option<SessionIndex> {
+        self.places.get(id).map(|place| SessionIndex(*place))
     }
 
     /// The session in a place.
     #[inline]
-    pub(super) fn at(&self, place: Place) -> Option<&Session> {
+    pub(super) fn at(&self, place: SessionIndex) -> Option<&Session> {
         self.slots.get(place.0 as usize)?.open()
     }
 
     /// The session in a place, to be changed; its account stays.
     #[inline]
-    pub(super) fn at_mut(&mut self, place: Place) -> Option<&mut Session> {
+    pub(super) fn at_mut(&mut self, place: SessionIndex) -> Option<&mut Session> {
         let slot = self.slots.get_mut(place.0 as usize)?;
         slot.is_open.then_some(&mut slot.session)
     }
@@ -116,11 +116,16 @@ impl Sessions {
         let place = self.open_slot(self.place(&id), id);
         self.slots[place as usize].session = session;
         self.chain(place, account);
-        self.watch(Place(place), until_us);
+        self.watch(SessionIndex(place), until_us);
     }
 
     /// Begins a session, or begins it anew where one has this id: `known` is its place then. Nothing is reserved for it.
-    pub(super) fn begin(&mut self, known: Option<Place>, id: Hash128, begun: &Begun<'_>) -> Place {
+    pub(super) fn begin(
+        &mut self,
+        known: Option<SessionIndex>,
+        id: Hash128,
+        begun: &Begun<'_>,
+    ) -> SessionIndex {
         let place = self.open_slot(known, id);
         let session = &mut self.slots[place as usize].session;
         let Begun { account, client, until_us, .. } = *begun;
@@ -130,12 +135,12 @@ impl Sessions {
         session.id.extend_from_slice(begun.session_id);
         session.reservations.clear();
         self.chain(place, account);
-        self.watch(Place(place), until_us);
-        Place(place)
+        self.watch(SessionIndex(place), until_us);
+        SessionIndex(place)
     }
 
     /// Sees that the session in a place is looked at once this time has passed, or sooner.
-    pub(super) fn watch(&mut self, place: Place, at_us: u64) {
+    pub(super) fn watch(&mut self, place: SessionIndex, at_us: u64) {
         let Some(slot) = self.slots.get_mut(place.0 as usize) else { return };
         // No second is 0, which says that the place is in no chain.
         let second = at_us.div_ceil(1_000_000).max(1);
@@ -186,8 +191,8 @@ impl Sessions {
     }
 
     /// A slot for this id, in no chain.
-    fn open_slot(&mut self, known: Option<Place>, id: Hash128) -> u32 {
-        if let Some(Place(place)) = known {
+    fn open_slot(&mut self, known: Option<SessionIndex>, id: Hash128) -> u32 {
+        if let Some(SessionIndex(place)) = known {
             self.unchain(place);
             return place;
         }

@@ -9,14 +9,14 @@ use super::bundle::{AccountBundles, BUNDLES_MAX, Bundle, Bundles};
 use super::client::Clients;
 use super::config::Config;
 use super::duplicates::Duplicates;
-use super::entry::{Deed, Entry, Opened, SERVICES_MAX, ServiceEntry};
+use super::entry::{Entry, EntryKind, Opened, SERVICES_MAX, ServiceEntry};
 use super::expiry::{Due, Expiry};
 use super::hash::{Hash128, HashKey};
 use super::key::PackedKey;
 use super::message::{Message, Messages, Stage};
 use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, Weights, result};
 use super::session::Session;
-use super::sessions::{Begun, Place, Sessions};
+use super::sessions::{Begun, SessionIndex, Sessions};
 use super::tariff::Target;
 
 /// Entries that are in the log already.
@@ -254,7 +254,9 @@ impl Shard {
         let mut entry = Entry::default();
         let (by_session, _) = Shard::ids(*of, 0, NO_HASH);
         self.events.find(by_session, |position| {
-            past.entry(self.base, position, &mut entry) && entry.session == *of && entry.deed == Deed::Debit
+            past.entry(self.base, position, &mut entry)
+                && entry.session == *of
+                && entry.deed == EntryKind::Debit
         })?;
         let debited = entry.services.iter().fold(0_i64, |sum, service| sum.saturating_add(service.cost));
         let refunded = self.refunds.get(of).map_or(0, |(refunded, _)| *refunded);
@@ -382,25 +384,25 @@ fn of_session(kind: &Kind) -> bool {
     matches!(kind, Kind::Initial | Kind::Update | Kind::Terminate)
 }
 
-fn deed(kind: &Kind) -> Deed {
+fn deed(kind: &Kind) -> EntryKind {
     match kind {
-        Kind::Debit => Deed::Debit,
-        Kind::Refund { .. } => Deed::Refund,
-        Kind::CheckBalance => Deed::CheckBalance,
-        Kind::PriceEnquiry => Deed::PriceEnquiry,
-        Kind::Initial => Deed::Initial,
-        Kind::Update => Deed::Update,
-        Kind::Terminate => Deed::Terminate,
-        Kind::TopUp { .. } => Deed::TopUp,
-        Kind::Create { .. } => Deed::Create,
-        Kind::SetLimit { .. } => Deed::SetLimit,
-        Kind::Block { .. } => Deed::Block,
-        Kind::AddBundle { .. } => Deed::AddBundle,
-        Kind::Hold { .. } => Deed::Hold,
-        Kind::Settle { .. } => Deed::Settle,
-        Kind::Release { .. } => Deed::Release,
-        Kind::Keep { .. } => Deed::Keep,
-        Kind::Debt { .. } => Deed::Debt,
+        Kind::Debit => EntryKind::Debit,
+        Kind::Refund { .. } => EntryKind::Refund,
+        Kind::CheckBalance => EntryKind::CheckBalance,
+        Kind::PriceEnquiry => EntryKind::PriceEnquiry,
+        Kind::Initial => EntryKind::Initial,
+        Kind::Update => EntryKind::Update,
+        Kind::Terminate => EntryKind::Terminate,
+        Kind::TopUp { .. } => EntryKind::TopUp,
+        Kind::Create { .. } => EntryKind::Create,
+        Kind::SetLimit { .. } => EntryKind::SetLimit,
+        Kind::Block { .. } => EntryKind::Block,
+        Kind::AddBundle { .. } => EntryKind::AddBundle,
+        Kind::Hold { .. } => EntryKind::Hold,
+        Kind::Settle { .. } => EntryKind::Settle,
+        Kind::Release { .. } => EntryKind::Release,
+        Kind::Keep { .. } => EntryKind::Keep,
+        Kind::Debt { .. } => EntryKind::Debt,
     }
 }
 
@@ -467,10 +469,10 @@ impl Shard {
                 return Err(Unfit("a balance that does not fit in 64 bits"));
             };
             (account.posted, account.pending, account.limit, account.debt) = (posted, pending, limit, debt);
-            if !matches!(entry.deed, Deed::TopUp | Deed::Create) {
+            if !matches!(entry.deed, EntryKind::TopUp | EntryKind::Create) {
                 account.used = account.used.saturating_sub(moved.posted);
             }
-            if entry.deed == Deed::Block {
+            if entry.deed == EntryKind::Block {
                 account.is_blocked = entry.is_blocked;
             }
             if account.has_bundles || entry.bundle.is_some() {
@@ -478,13 +480,20 @@ impl Shard {
             }
         }
         match entry.deed {
-            Deed::Initial | Deed::Update | Deed::Terminate | Deed::SessionExpired | Deed::SessionEnded => {
-                self.commit_session(entry)?
-            }
-            Deed::Hold | Deed::Settle | Deed::Release | Deed::Keep | Deed::Debt | Deed::MessageExpired => {
+            EntryKind::Initial
+            | EntryKind::Update
+            | EntryKind::Terminate
+            | EntryKind::SessionExpired
+            | EntryKind::SessionEnded => self.commit_session(entry)?,
+            EntryKind::Hold
+            | EntryKind::Settle
+            | EntryKind::Release
+            | EntryKind::Keep
+            | EntryKind::Debt
+            | EntryKind::MessageExpired => {
                 self.commit_message(entry);
             }
-            Deed::Refund => {
+            EntryKind::Refund => {
                 if let Some(of) = entry.refund_of {
                     let refunded = self.refunds.entry(of).or_default();
                     *refunded = (refunded.0.saturating_add(entry.cost), entry.time_us);
@@ -501,7 +510,9 @@ impl Shard {
     fn note(&mut self, entry: &Entry, position: u64) {
         let (by_session, by_origin) = Shard::ids(entry.session, entry.number, entry.origin);
         let seen = if entry.deed.is_of_session() { &mut self.requests } else { &mut self.events };
-        if entry.session != NO_HASH && !matches!(entry.deed, Deed::SessionExpired | Deed::SessionEnded) {
+        if entry.session != NO_HASH
+            && !matches!(entry.deed, EntryKind::SessionExpired | EntryKind::SessionEnded)
+        {
             seen.insert(by_session, position);
         }
         if entry.origin != NO_HASH {
@@ -513,7 +524,7 @@ impl Shard {
         let now_s = entry.time_us / 1_000_000;
         let bundles = self.bundles.entry(number).or_default();
         match (entry.deed, &entry.bundle) {
-            (Deed::AddBundle, Some(new)) => {
+            (EntryKind::AddBundle, Some(new)) => {
                 bundles.list.push(Bundle {
                     units: new.units,
                     context: new.context,
@@ -522,7 +533,9 @@ impl Shard {
                 bundles.list.sort_by_key(|bundle| bundle.expires_s);
                 self.expiry.push(u64::from(new.expires_s) * 1_000_000, Due::Bundles(number));
             }
-            (Deed::BundleExpired, _) => bundles.list.retain(|bundle| u64::from(bundle.expires_s) > now_s),
+            (EntryKind::BundleExpired, _) => {
+                bundles.list.retain(|bundle| u64::from(bundle.expires_s) > now_s)
+            }
             _ => {
                 let taken =
                     entry.services.iter().fold(0_u64, |sum, service| sum.saturating_add(service.bundled));
@@ -549,22 +562,22 @@ impl Shard {
     fn commit_session(&mut self, entry: &Entry) -> Result<(), Unfit> {
         let id = entry.session;
         let has_moved = match entry.deed {
-            Deed::Initial => entry.result == result::SUCCESS,
+            EntryKind::Initial => entry.result == result::SUCCESS,
             // Also when its only service was refused: what was reserved for it is free.
-            Deed::Update | Deed::Terminate => entry.result != result::INVALID_AVP_VALUE,
+            EntryKind::Update | EntryKind::Terminate => entry.result != result::INVALID_AVP_VALUE,
             _ => true,
         };
         if !has_moved {
             return Ok(());
         }
         let earlier = self.sessions.place(&id);
-        let bundled = |sessions: &Sessions, place: Option<Place>| {
+        let bundled = |sessions: &Sessions, place: Option<SessionIndex>| {
             place.and_then(|place| sessions.at(place)).map_or(0, Session::bundle_reserved)
         };
         let reserved_before = bundled(&self.sessions, earlier);
         let place = match entry.deed {
-            Deed::Initial => Some(self.begin_session(entry, earlier)?),
-            Deed::Update => earlier,
+            EntryKind::Initial => Some(self.begin_session(entry, earlier)?),
+            EntryKind::Update => earlier,
             _ => {
                 let client = self.sessions.remove(&id).flatten();
                 client.into_iter().for_each(|client| self.clients.over(client));
@@ -583,7 +596,7 @@ impl Shard {
         Ok(())
     }
 
-    fn begin_session(&mut self, entry: &Entry, earlier: Option<Place>) -> Result<Place, Unfit> {
+    fn begin_session(&mut self, entry: &Entry, earlier: Option<SessionIndex>) -> Result<SessionIndex, Unfit> {
         let account = entry.account.ok_or(Unfit("a session of no account"))?;
         let client = earlier.and_then(|place| self.sessions.at(place)).and_then(|before| before.client);
         self.commit_client(entry, client)?;
@@ -602,11 +615,11 @@ impl Shard {
         let before = self.messages.find(&key).copied();
         let since = before.map_or(0, |message| message.since).max(entry.since);
         let stage = match (entry.deed, before) {
-            (Deed::Hold, _) => Stage::Held,
-            (Deed::Settle, _) => Stage::Settled,
-            (Deed::Release, _) => Stage::Released,
-            (Deed::Debt, _) => Stage::Owed,
-            (Deed::Keep, Some(message)) => message.stage,
+            (EntryKind::Hold, _) => Stage::Held,
+            (EntryKind::Settle, _) => Stage::Settled,
+            (EntryKind::Release, _) => Stage::Released,
+            (EntryKind::Debt, _) => Stage::Owed,
+            (EntryKind::Keep, Some(message)) => message.stage,
             _ => {
                 self.messages.remove(&key);
                 return;

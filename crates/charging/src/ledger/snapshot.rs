@@ -30,7 +30,7 @@ const MAGIC: &[u8; 16] = b"campanile snap 3";
 pub const KEPT: usize = 2;
 
 /// A shard's state at a moment.
-pub struct Frozen {
+pub struct FrozenShard {
     /// All entries before this position are in it, none after.
     pub position: u64,
     /// From here on the log is needed for requests that are known again.
@@ -46,8 +46,8 @@ pub struct Frozen {
 
 impl Shard {
     /// Copies the state, for a snapshot at the end of the log.
-    pub fn freeze(&self, position: u64) -> Frozen {
-        Frozen {
+    pub fn freeze(&self, position: u64) -> FrozenShard {
+        FrozenShard {
             position,
             floor: self.events.floor().min(self.requests.floor()).min(position),
             now_us: self.now_us,
@@ -61,7 +61,7 @@ impl Shard {
     }
 }
 
-impl Frozen {
+impl FrozenShard {
     /// Writes the snapshot, and removes older ones than are kept.
     ///
     /// # Errors
@@ -298,7 +298,7 @@ pub fn floor(path: &Path) -> io::Result<Option<u64>> {
 const HEAD_OCTETS_MAX: u64 = 16 + 2 * 10;
 
 /// A shard as a snapshot has it.
-pub struct Thawed {
+pub struct SnapshotReader {
     pub shard: Shard,
     pub position: u64,
     pub floor: u64,
@@ -309,12 +309,12 @@ pub struct Thawed {
 /// # Errors
 ///
 /// The file cannot be read.
-pub fn read(path: &Path, key: HashKey, config: Arc<Config>) -> io::Result<Option<Thawed>> {
+pub fn read(path: &Path, key: HashKey, config: Arc<Config>) -> io::Result<Option<SnapshotReader>> {
     Ok(decode(&fs::read(path)?, key, config))
 }
 
 /// Reads a snapshot's octets. None: they are damaged or of another version.
-pub fn decode(octets: &[u8], key: HashKey, config: Arc<Config>) -> Option<Thawed> {
+pub fn decode(octets: &[u8], key: HashKey, config: Arc<Config>) -> Option<SnapshotReader> {
     let (body, crc) = octets.split_last_chunk::<4>()?;
     if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
         return None;
@@ -322,7 +322,7 @@ pub fn decode(octets: &[u8], key: HashKey, config: Arc<Config>) -> Option<Thawed
     thaw(Reader(body.strip_prefix(MAGIC)?), Shard::new(key, config))
 }
 
-fn thaw(mut reader: Reader<'_>, mut shard: Shard) -> Option<Thawed> {
+fn thaw(mut reader: Reader<'_>, mut shard: Shard) -> Option<SnapshotReader> {
     let (position, floor) = (reader.number()?, reader.number()?);
     shard.now_us = reader.number()?;
     for _ in 0..reader.number()? {
@@ -360,7 +360,7 @@ fn thaw(mut reader: Reader<'_>, mut shard: Shard) -> Option<Thawed> {
         let of = hash(&mut reader)?;
         shard.refunds.insert(of, (reader.signed()?, reader.number()?));
     }
-    reader.0.is_empty().then_some(Thawed { shard, position, floor })
+    reader.0.is_empty().then_some(SnapshotReader { shard, position, floor })
 }
 
 fn thaw_account(reader: &mut Reader<'_>, accounts: &mut Accounts) -> Option<()> {

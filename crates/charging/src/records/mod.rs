@@ -15,7 +15,7 @@ pub use export::{Export, Format, Gone, Summary};
 
 use crate::ledger::account::AccountNumber;
 use crate::ledger::block;
-use crate::ledger::entry::{Deed, Entry, ServiceEntry};
+use crate::ledger::entry::{Entry, EntryKind, ServiceEntry};
 use crate::ledger::hash::Hash128;
 use crate::ledger::log::FIRST_POSITION;
 use crate::ledger::request::{MessageKey, ServiceContext, Units};
@@ -33,7 +33,7 @@ pub struct Record {
     pub account: AccountNumber,
     pub account_kind: Option<KeyKind>,
     pub account_name: String,
-    pub deed: Deed,
+    pub deed: EntryKind,
     pub result: u32,
     pub session: Hash128,
     pub number: u32,
@@ -192,7 +192,7 @@ fn records_of(entry: &Entry, shard: usize, position: u64, names: &dyn Names, int
         return;
     };
     let name = names.name(account);
-    let is_priced_only = matches!(entry.deed, Deed::CheckBalance | Deed::PriceEnquiry);
+    let is_priced_only = matches!(entry.deed, EntryKind::CheckBalance | EntryKind::PriceEnquiry);
     let nothing = [ServiceEntry { result: entry.result, ..ServiceEntry::default() }];
     let services = if entry.services.is_empty() { &nothing[..] } else { &entry.services[..] };
     for (part, service) in services.iter().enumerate() {
@@ -200,10 +200,10 @@ fn records_of(entry: &Entry, shard: usize, position: u64, names: &dyn Names, int
         if service.is_part && service.used.is_empty() && service.bundled == 0 {
             continue;
         }
-        let own = if is_priced_only || entry.deed == Deed::Refund { 0 } else { service.cost };
+        let own = if is_priced_only || entry.deed == EntryKind::Refund { 0 } else { service.cost };
         let whole = match entry.deed {
-            Deed::Refund | Deed::TopUp if part == 0 => -entry.cost,
-            Deed::Settle => entry.cost,
+            EntryKind::Refund | EntryKind::TopUp if part == 0 => -entry.cost,
+            EntryKind::Settle => entry.cost,
             _ => 0,
         };
         into.push(Record {

@@ -1,7 +1,7 @@
 //! The amounts of service that a request asks for or reports: a client's next request has others at the same places, and only they are
 //! read again.
 
-use super::shape::Place;
+use super::request_template::Span;
 use crate::ledger::Service;
 use diameter::avp::Avp;
 use diameter::check::All;
@@ -28,7 +28,7 @@ pub(super) struct Amount {
     is_used: bool,
     unit: Unit,
     /// Its data: four or eight octets.
-    pub(super) place: Place,
+    pub(super) place: Span,
     /// What the request had that was learnt.
     value: u64,
 }
@@ -96,7 +96,7 @@ fn amount(
     unit: Unit,
 ) -> Amount {
     let message = request.message();
-    let amount = Amount { service, is_used, unit, place: Place::of(&message, member.data), value: 0 };
+    let amount = Amount { service, is_used, unit, place: Span::of(&message, member.data), value: 0 };
     Amount { value: amount.read(&message), ..amount }
 }
 

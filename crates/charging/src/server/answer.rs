@@ -1,9 +1,9 @@
 //! Answers written from what was kept of the request and what the ledger said.
 
+use super::answer_cache::AnswerCache;
 use super::final_unit::{FinalUnits, Written};
 use super::pool;
-use super::shape::Place;
-use super::tail::Tails;
+use super::request_template::Span;
 use crate::ledger::request::{Answer, Kind, ServiceAnswer, Terms, Units, result};
 use diameter::check::Origin;
 use diameter::credit::{RequestType, SessionFailover};
@@ -117,7 +117,7 @@ pub(super) struct Keep {
     pub(super) number: u32,
     pub(super) kind: Asked,
     /// Where the Session-Id stands: the whole AVP.
-    pub(super) session: Place,
+    pub(super) session: Span,
     pub(super) has_proxies: bool,
     /// It says whose account it is.
     pub(super) is_addressed: bool,
@@ -218,7 +218,7 @@ const FLAGS_AT: usize = 4;
 pub(super) fn credit(
     out: &mut Vec<u8>,
     identity: &Identity,
-    tails: &mut Tails,
+    tails: &mut AnswerCache,
     context: &Context<'_>,
     answer: &Answer,
     services: &[ServiceAnswer],
@@ -249,7 +249,7 @@ pub(super) fn credit(
 fn write_new(
     out: &mut Vec<u8>,
     identity: &Identity,
-    tails: &mut Tails,
+    tails: &mut AnswerCache,
     context: &Context<'_>,
     answer: &Answer,
     services: &[ServiceAnswer],

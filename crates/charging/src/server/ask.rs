@@ -64,12 +64,12 @@ pub struct Asker {
     pub realm: String,
     /// Its place among the charging servers: the lowest is asked first.
     pub place: u32,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingAnswer>,
     usable: watch::Sender<bool>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingAnswer {
     asks: VecDeque<Ask>,
     /// The open connection's.
     bell: Option<Arc<Notify>>,
@@ -101,7 +101,7 @@ impl Asker {
         replied.await.unwrap_or(Reply::Unanswered(Fate::Ended))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingAnswer> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

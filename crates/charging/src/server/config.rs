@@ -1,7 +1,7 @@
 //! What the credit-control server is told: where it listens, who we are, who may connect, limits.
 
 use super::final_unit::FinalUnits;
-use crate::ledger::kept::PeerSpec;
+use crate::ledger::runtime_rules::PeerSpec;
 use diameter::peer::MESSAGE_OCTETS_MAX_DEFAULT;
 use net::{AllowedIp, TlsClientSettings, TlsServerSettings};
 use std::net::{IpAddr, SocketAddr};

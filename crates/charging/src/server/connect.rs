@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// What one connection of the peer is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum PeerCommand {
     /// Exchange capabilities as who began.
     Begin,
     /// Let the peer in.
@@ -34,18 +34,18 @@ pub(super) enum Told {
 /// Where a connection hears what its peer's machine has decided. At most a handful of words wait: each is the last of its kind.
 #[derive(Default)]
 pub(super) struct Line {
-    told: Mutex<Vec<Told>>,
+    told: Mutex<Vec<PeerCommand>>,
     pub(super) bell: Notify,
 }
 
 impl Line {
-    fn tell(&self, word: Told) {
+    fn tell(&self, word: PeerCommand) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).push(word);
         self.bell.notify_one();
     }
 
     /// What was told since it was asked last.
-    pub(super) fn take(&self) -> Vec<Told> {
+    pub(super) fn take(&self) -> Vec<PeerCommand> {
         std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -57,13 +57,13 @@ pub(super) struct Remote {
     tls: Option<TlsClient>,
     /// Requests of ours go by it, where this is a charging server.
     pub(super) asker: Option<Arc<Asker>>,
-    state: Mutex<Standing>,
+    state: Mutex<RemoteState>,
     bell: Notify,
     /// It is not kept any more.
     removed: watch::Sender<bool>,
 }
 
-struct Standing {
+struct RemoteState {
     peer: Peer,
     lines: HashMap<Link, Arc<Line>>,
     next: u64,
@@ -97,7 +97,7 @@ impl Remote {
             rule: rule.clone(),
             to: to.clone(),
             tls,
-            state: Mutex::new(Standing { peer, lines: HashMap::new(), next: 0, connects: false }),
+            state: Mutex::new(RemoteState { peer, lines: HashMap::new(), next: 0, connects: false }),
             bell: Notify::new(),
             removed: watch::Sender::new(false),
         }))
@@ -113,12 +113,12 @@ impl Remote {
         self.removed.send_replace(true);
     }
 
-    fn standing(&self) -> MutexGuard<'_, Standing> {
+    fn standing(&self) -> MutexGuard<'_, RemoteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the machine something, and carries out what it orders.
-    fn tell<T>(&self, say: impl FnOnce(&mut Standing) -> T) -> T {
+    fn tell<T>(&self, say: impl FnOnce(&mut RemoteState) -> T) -> T {
         let mut standing = self.standing();
         let said = say(&mut standing);
         while let Some(order) = standing.peer.poll_order() {
@@ -130,7 +130,7 @@ impl Remote {
         said
     }
 
-    fn carry_out(&self, standing: &mut Standing, order: Order) {
+    fn carry_out(&self, standing: &mut RemoteState, order: Order) {
         let (link, word) = match order {
             Order::Connect => {
                 standing.connects = true;
@@ -142,18 +142,18 @@ impl Remote {
                 tracing::info!(peer = self.rule.origin_host, origin_state_id, "A Diameter peer restarted.");
                 return;
             }
-            Order::Begin(link) => (link, Told::Begin),
-            Order::Accept(link) => (link, Told::Accept),
-            Order::Refuse(link) => (link, Told::Refuse),
-            Order::Abort(link) => (link, Told::Abort),
-            Order::Disconnect(link, cause) => (link, Told::Disconnect(cause)),
+            Order::Begin(link) => (link, PeerCommand::Begin),
+            Order::Accept(link) => (link, PeerCommand::Accept),
+            Order::Refuse(link) => (link, PeerCommand::Refuse),
+            Order::Abort(link) => (link, PeerCommand::Abort),
+            Order::Disconnect(link, cause) => (link, PeerCommand::Disconnect(cause)),
         };
         if let Some(line) = standing.lines.get(&link) {
             line.tell(word);
         }
     }
 
-    fn attach(standing: &mut Standing) -> (Link, Arc<Line>) {
+    fn attach(standing: &mut RemoteState) -> (Link, Arc<Line>) {
         standing.next += 1;
         let (link, line) = (Link(standing.next), Arc::new(Line::default()));
         standing.lines.insert(link, Arc::clone(&line));
@@ -178,7 +178,7 @@ impl Remote {
             (link, line)
         });
         // An election that we won ends it before it began.
-        if line.take() == [Told::Begin] {
+        if line.take() == [PeerCommand::Begin] {
             return Some(Attached { remote: Arc::clone(self), link, line });
         }
         self.standing().lines.remove(&link);

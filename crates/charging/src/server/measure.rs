@@ -1,7 +1,7 @@
 //! A connection, its desk and one shard, driven by hand without sockets, threads and files: to measure what a request costs.
 
 use super::answer::Identity;
-use super::desk::Desk;
+use super::request_dispatcher::RequestDispatcher;
 use super::{ServerConfig, machine};
 use crate::ledger::shard::{Past, Shard};
 use crate::ledger::{Config, HashKey, Ledger, block};
@@ -24,7 +24,7 @@ impl Past for Nothing {
 /// A server of one connection.
 pub struct Bench {
     connection: Connection,
-    desk: Desk,
+    desk: RequestDispatcher,
     ledger: Ledger,
     shard: Shard,
     block: Vec<u8>,
@@ -53,7 +53,7 @@ impl Bench {
         let identity =
             Arc::new(Identity::new(&server.origin_host, &server.origin_realm, &server.final_units));
         Bench {
-            desk: Desk::new(ledger.clone(), identity),
+            desk: RequestDispatcher::new(ledger.clone(), identity),
             connection,
             ledger,
             shard: Shard::new(KEY, Arc::new(config)),

@@ -11,44 +11,44 @@
 
 mod amounts;
 mod answer;
+mod answer_cache;
 mod ask;
 mod config;
 mod connect;
-mod desk;
-mod errands;
+mod connection;
 mod final_unit;
 #[doc(hidden)]
 pub mod measure;
+mod outgoing_requests;
 mod peers;
 mod pool;
 mod read;
+mod request_dispatcher;
+mod request_template;
 pub mod sctp;
-mod shape;
-mod tail;
-mod talk;
 
 pub use ask::{Asker, Back, Reply, SessionHolder, WAITING_MAX};
 pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig, WATCHDOG_MIN};
 pub use final_unit::FinalUnits;
 pub use peers::{Connected, Transport};
 
-use crate::ledger::owner::Ledger;
-use crate::reach::Mailbox;
+use crate::ledger::shard_threads::Ledger;
+use crate::session_notifier::Mailbox;
 use answer::Identity;
 use ask::Asking;
 use connect::{Attached, Remote};
-use desk::Desk;
+use connection::{DiameterConnection, PeerAdmission};
 use diameter::dictionary::application;
 use diameter::peer::{Application, Config, Connection, Start};
-use errands::Errands;
 use net::{Cores, Link, Listener, Stream, TlsServer, drive};
+use outgoing_requests::OutgoingRequests;
 use peers::Peers;
+use request_dispatcher::RequestDispatcher;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use talk::{Talk, Usher};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -364,16 +364,16 @@ impl Server {
         attached: Option<Attached>,
     ) {
         let alive = Alive::new(self);
-        let desk = Desk::new(self.ledger.clone(), Arc::clone(&self.identity));
+        let desk = RequestDispatcher::new(self.ledger.clone(), Arc::clone(&self.identity));
         let mailbox = Arc::new(Mailbox::default());
-        let errands = Errands::new(
+        let errands = OutgoingRequests::new(
             self.ledger.clone(),
             Arc::clone(&self.identity),
             Arc::clone(&mailbox),
             self.next_seed(),
         );
         let asking = attached.as_ref().and_then(|attached| attached.remote.asker.as_ref()).map(Asking::new);
-        let mut usher = Usher {
+        let mut usher = PeerAdmission {
             peers: Arc::clone(&self.peers),
             from,
             transport,
@@ -394,7 +394,8 @@ impl Server {
             place: None,
             said_goodbye: false,
         };
-        let mut talk = Talk { connection, desk, errands, asking, peers: Arc::clone(&self.peers) };
+        let mut talk =
+            DiameterConnection { connection, desk, errands, asking, peers: Arc::clone(&self.peers) };
         let end = drive(&mut Link::new(stream), &mut talk, &mut usher).await;
         tracing::debug!(%from, ?end, "a Diameter connection ended");
         usher.leave(talk, Instant::now());

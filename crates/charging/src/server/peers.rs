@@ -3,7 +3,7 @@
 use super::ask::SessionHolder;
 use super::config::PeerRule;
 use super::connect::Remote;
-use crate::ledger::kept::Kept;
+use crate::ledger::runtime_rules::RuntimeRules;
 use arc_swap::ArcSwap;
 use diameter::peer::{Capabilities, Peer};
 use diameter::result_code;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(super) struct Peers {
     rules: ArcSwap<Vec<PeerRule>>,
     /// Rules of the API.
-    kept: Arc<Kept>,
+    kept: Arc<RuntimeRules>,
     connected: Mutex<HashMap<String, Connected>>,
     /// Those that we connect to, by name.
     remotes: ArcSwap<HashMap<String, Arc<Remote>>>,
@@ -27,7 +27,7 @@ pub(super) struct Peers {
 /// How a peer is let in.
 pub(super) enum Admission {
     /// At once.
-    Now(Place),
+    Now(PeerSlot),
     /// We connect to it too: which connection stays is decided there.
     Judged(Arc<Remote>),
 }
@@ -83,7 +83,7 @@ impl NotAdmitted {
 }
 
 impl Peers {
-    pub(super) fn new(rules: Vec<PeerRule>, kept: Arc<Kept>) -> Arc<Peers> {
+    pub(super) fn new(rules: Vec<PeerRule>, kept: Arc<RuntimeRules>) -> Arc<Peers> {
         Arc::new(Peers {
             rules: ArcSwap::from_pointee(rules),
             kept,
@@ -159,7 +159,7 @@ impl Peers {
         peer: &Capabilities,
         from: IpAddr,
         transport: Transport,
-    ) -> Result<Place, NotAdmitted> {
+    ) -> Result<PeerSlot, NotAdmitted> {
         let key = Peer::key(&peer.origin_host);
         let mut connected = self.lock();
         if connected.contains_key(&key) {
@@ -173,7 +173,7 @@ impl Peers {
             transport,
         };
         connected.insert(key.clone(), one);
-        Ok(Place { peers: Arc::clone(self), key })
+        Ok(PeerSlot { peers: Arc::clone(self), key })
     }
 
     /// Whoever is connected, by name.
@@ -189,19 +189,19 @@ impl Peers {
 }
 
 /// A peer's place among those connected; given up when dropped.
-pub(super) struct Place {
+pub(super) struct PeerSlot {
     peers: Arc<Peers>,
     key: String,
 }
 
-impl Place {
+impl PeerSlot {
     /// The peer's name, in lower case.
     pub(super) fn origin_host(&self) -> &str {
         &self.key
     }
 }
 
-impl Drop for Place {
+impl Drop for PeerSlot {
     fn drop(&mut self) {
         self.peers.lock().remove(&self.key);
     }

@@ -2,7 +2,7 @@
 
 use super::amounts;
 use super::answer::{Asked, Keep};
-use super::shape::{Common, Place, Places, Shapes};
+use super::request_template::{Common, RequestTemplates, Span, Spans};
 use crate::ledger::client::{Client, Opener};
 use crate::ledger::hash::{Beginning, OriginHost};
 use crate::ledger::key::KEY_OCTETS_MAX;
@@ -58,7 +58,7 @@ pub(super) struct Reader {
     origin: OriginHost,
     /// The last Service-Context-Id, and what it means, likewise.
     context: (String, ServiceContext),
-    shapes: Shapes,
+    shapes: RequestTemplates,
     /// What its Session-Ids have in common.
     beginning: Beginning,
     /// The peer at the other end, and its Origin-State-Id.
@@ -79,7 +79,7 @@ impl Reader {
             host_hash: key.octets(&[]),
             origin: key.origin_host(&[]),
             context: Default::default(),
-            shapes: Shapes::default(),
+            shapes: RequestTemplates::default(),
             beginning: Beginning::new(key),
             via: String::new(),
             state_id: None,
@@ -92,11 +92,11 @@ impl Reader {
         self.via = origin_host.to_owned();
         self.state_id = state_id;
         // What was learnt of its requests names the client as it was.
-        self.shapes = Shapes::default();
+        self.shapes = RequestTemplates::default();
     }
 
     #[cfg(test)]
-    pub(super) fn shapes(&self) -> &Shapes {
+    pub(super) fn shapes(&self) -> &RequestTemplates {
         &self.shapes
     }
 
@@ -164,7 +164,7 @@ impl Reader {
         let has_destination = is_initial || request.kind == RequestType::Event;
         let sms = if has_destination { request.sms() } else { None };
         let to = sms.and_then(|sms| sms.recipients().next());
-        let place = |octets: &[u8]| Place::of(message, octets);
+        let place = |octets: &[u8]| Span::of(message, octets);
         let found = |name| request.found().find(name);
         let session_avp = found(avp::SESSION_ID).map(|found| place(found.octets)).unwrap_or_default();
         let number_avp = found(avp::CC_REQUEST_NUMBER).map(|found| place(found.data)).unwrap_or_default();
@@ -177,7 +177,7 @@ impl Reader {
             is_addressed: is_known,
         };
         if self.shapes.is_due(message) {
-            let places = Places {
+            let places = Spans {
                 session: place(request.session_id.as_bytes()),
                 number: number_avp,
                 account: is_known.then(|| place(account.1)),

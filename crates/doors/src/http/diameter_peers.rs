@@ -13,9 +13,9 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use charging::ledger::kept::{PeerSpec, Settings};
-use charging::reach::PeerView;
+use charging::ledger::runtime_rules::{PeerSpec, Settings};
 use charging::server::PeerRule;
+use charging::session_notifier::PeerView;
 use serde_json::{Value, json};
 use std::io;
 
@@ -28,7 +28,7 @@ const RULES_MAX: usize = 1_000;
 
 pub(crate) async fn list(State(app): State<App>, _: Caller) -> Outcome<Json<Value>> {
     let books = books(&app)?;
-    let items: Vec<Value> = books.ledger().reach().peers().iter().map(view).collect();
+    let items: Vec<Value> = books.ledger().notifier().peers().iter().map(view).collect();
     let rules = books.ledger().kept().get().peers;
     Ok(Json(json!({"items": items, "next": null, "rules": rules})))
 }

@@ -47,7 +47,7 @@ fn the_longest_entry_has_room_and_comes_back() {
     let client = Client::new(HashKey([1, 2]), &name, &name, &name, Some(u32::MAX));
     for services in [0, 1, SERVICES_MAX] {
         let entry = Entry {
-            deed: Deed::BundleExpired,
+            deed: EntryKind::BundleExpired,
             time_us: u64::MAX,
             result: u32::MAX,
             session: [u64::MAX; 2],

@@ -1,6 +1,6 @@
 //! The ledger of processes that share a database: the same shards, moved by the same entries, and the log of each in the database.
 //!
-//! Each process has the whole state in memory. A turn of a shard's owner (`partner`) decides on that state, and appends what it decided as
+//! Each process has the whole state in memory. A turn of a shard's owner (`shared_shard`) decides on that state, and appends what it decided as
 //! one block, at the position up to which it knows the log: that is one statement, and one round trip. Where others appended meanwhile
 //! the statement appends nothing and brings what they appended; then what was decided is taken back (`savepoint`), theirs is replayed, and
 //! the turn is decided anew. Who was too late [`LOST_MAX`] times holds the log's end first, so nobody is too late for ever. So the log has one
@@ -10,11 +10,11 @@
 //! is appended again, which does nothing if it is there. What leaves no entry (a duplicate's answer apart) is answered only when the
 //! log has nothing that this process did not know.
 
-mod partner;
-mod past;
+mod log_cache;
 pub mod read;
 mod replica;
 mod savepoint;
+mod shared_shard;
 #[cfg(test)]
 mod tests;
 
@@ -25,13 +25,13 @@ use ::store::{LedgerIdentity, LedgerLog, StoreError};
 use super::config::Config;
 use super::hash::HashKey;
 use super::log::FIRST_POSITION;
-use super::owner::{Ledger, Queue};
 use super::recovery::Refusal;
+use super::shard_threads::{Ledger, Queue};
 use super::tariff_spec::TariffSpec;
-use partner::Partner;
 use replica::Replica;
 #[cfg(test)]
 pub(super) use savepoint::Savepoint;
+use shared_shard::SharedShard;
 
 /// A block is decided so often on a state that others have left behind; then the log's end is held before it is decided.
 const LOST_MAX: u32 = 2;
@@ -91,9 +91,9 @@ impl Ledger {
         for number in 0..identity.shards {
             let replica = Replica::recover(&options.log, number, key, &config)?;
             tracing::info!(shard = number, entries = replica.entries, "the shared ledger's shard is read");
-            partners.push(Partner::new(replica, Arc::new(Queue::default()), options.snapshot_octets));
+            partners.push(SharedShard::new(replica, Arc::new(Queue::default()), options.snapshot_octets));
         }
-        let queues = partners.iter().map(Partner::queue).collect();
+        let queues = partners.iter().map(SharedShard::queue).collect();
         let mut threads = Vec::new();
         for partner in partners {
             let name = format!("ledger-{}", partner.number());

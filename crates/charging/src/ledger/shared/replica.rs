@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::store::{LedgerBlock, LedgerLog, StoreError};
 
-use super::past::Recent;
+use super::log_cache::LogCache;
 use crate::ledger::block;
 use crate::ledger::config::Config;
 use crate::ledger::entry::Entry;
@@ -19,7 +19,7 @@ pub(super) struct Replica {
     pub(super) shard: Shard,
     /// Up to where the log made this state.
     pub(super) head: u64,
-    pub(super) past: Recent,
+    pub(super) past: LogCache,
     /// Before which position the newest snapshot is that is known of.
     pub(super) snapshot_at: u64,
     pub(super) entries: u64,
@@ -69,7 +69,7 @@ impl Replica {
             number,
             shard,
             head: floor.max(FIRST_POSITION),
-            past: Recent::new(log.clone(), number),
+            past: LogCache::new(log.clone(), number),
             snapshot_at: position,
             entries: 0,
         };

@@ -9,10 +9,10 @@ use ::store::{
 };
 
 use super::{Options, read};
-use crate::books::{AccountId, Books, Kept};
+use crate::books::{AccountId, Books, LedgerPlace};
 use crate::ledger::config::{Config, DefaultAccount};
-use crate::ledger::owner::once;
 use crate::ledger::request::{Destination, ServiceContext};
+use crate::ledger::shard_threads::once;
 use crate::ledger::{Answer, Batch, KeyKind, Kind, Ledger, NewRequest, Refused, Service, Units};
 use crate::records::Search;
 
@@ -291,7 +291,8 @@ fn a_session_goes_on_at_another_process_than_where_it_began(logs: [Arc<dyn Ledge
 
 fn what_one_process_did_to_an_account_the_other_tells_at_once(logs: [Arc<dyn LedgerLog>; 2]) {
     let both = [open(&logs[0]), open(&logs[1])];
-    let books = [0, 1].map(|place| Books::kept(both[place].clone(), Kept::Shared(logs[place].clone())));
+    let books =
+        [0, 1].map(|place| Books::kept(both[place].clone(), LedgerPlace::Shared(logs[place].clone())));
     let id = AccountId::parse("e164:467003").unwrap();
     assert_eq!(waits(books[0].open(&id, 10, 0)).unwrap().balance, 10);
     assert_eq!(waits(books[1].top_up(&id, 5)).unwrap().balance, 15);
@@ -385,7 +386,7 @@ fn an_entry_that_memory_has_no_more_is_read_from_the_log() {
     ledger.stop();
     for shard in 0..2 {
         let blocks = log.read(shard, 0, 0).unwrap();
-        let mut past = super::past::Recent::new(log.clone(), shard);
+        let mut past = super::log_cache::LogCache::new(log.clone(), shard);
         let Some(last) = blocks.last() else { continue };
         past.push(last.clone());
         for block in &blocks {

@@ -3,7 +3,7 @@
 use super::Desk;
 use super::bench::{SECOND, asks, plain};
 use crate::ledger::client::{Client, Opener};
-use crate::ledger::entry::Deed;
+use crate::ledger::entry::EntryKind;
 use crate::ledger::{HashKey, Kind, Request, Shard, Units, snapshot};
 use std::sync::Arc;
 
@@ -55,7 +55,10 @@ fn a_client_that_started_anew_loses_its_sessions_of_before_and_nobody_elses() {
     desk.pass(0);
     assert_eq!(desk.balance(), (100, 9));
     let last = desk.entries().pop().unwrap();
-    assert_eq!((last.deed, last.session, last.moved.pending), (Deed::SessionEnded, Desk::session("a"), -3));
+    assert_eq!(
+        (last.deed, last.session, last.moved.pending),
+        (EntryKind::SessionEnded, Desk::session("a"), -3)
+    );
     assert_eq!(desk.shard.end_sessions_before("smf.example", 2), 0);
     desk.check();
     // Its number is free for whoever comes next.

@@ -10,16 +10,16 @@ use crate::ledger::request::{Destination, ServiceContext};
 use crate::ledger::{Answer, Config, KeyKind, Kind, Ledger, Options, Receiver, Units};
 
 /// Batches that came back.
-pub struct Letterbox(Mutex<Sender<Batch>>);
+pub struct ReturnedBatches(Mutex<Sender<Batch>>);
 
-impl Letterbox {
+impl ReturnedBatches {
     pub fn open() -> (Arc<dyn Receiver>, Inbox<Batch>) {
         let (sender, inbox) = channel();
-        (Arc::new(Letterbox(Mutex::new(sender))), inbox)
+        (Arc::new(ReturnedBatches(Mutex::new(sender))), inbox)
     }
 }
 
-impl Receiver for Letterbox {
+impl Receiver for ReturnedBatches {
     fn answered(&self, _: usize, batch: Batch) {
         // Nobody listens once a test is over.
         let _ = self.0.lock().unwrap().send(batch);
@@ -34,7 +34,7 @@ pub fn options(folder: &Path) -> Options {
 
 /// Debits one unit of each of these accounts under sessions by their numbers.
 pub fn debit(ledger: &Ledger, numbers: std::ops::Range<u32>) -> Vec<(u64, Answer)> {
-    let (to, inbox) = Letterbox::open();
+    let (to, inbox) = ReturnedBatches::open();
     let mut batches: Vec<Batch> = (0..ledger.shards()).map(|_| Batch::default()).collect();
     for number in numbers {
         let session = ledger.key().octets(format!("client;{number}").as_bytes());
@@ -132,7 +132,7 @@ fn batch(ledger: &Ledger, numbers: std::ops::Range<u32>) -> Batch {
 fn a_full_queue_gives_a_batch_back_untouched() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&Options { queue_max: 10, ..options(folder.path()) }).unwrap();
-    let (to, inbox) = Letterbox::open();
+    let (to, inbox) = ReturnedBatches::open();
     // The owner stands still until it is let go.
     let (stands, let_go) = (channel(), channel::<()>());
     ledger.ask(0, move |_| {
@@ -161,7 +161,7 @@ fn a_full_queue_gives_a_batch_back_untouched() {
 fn a_disk_that_fails_stops_its_shard_with_words_and_answers_5012() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&Options { segment_octets: 4_096, ..options(folder.path()) }).unwrap();
-    let (to, inbox) = Letterbox::open();
+    let (to, inbox) = ReturnedBatches::open();
     assert_eq!(ledger.failure(), None);
     // The next segment cannot be made where its folder was.
     std::fs::rename(folder.path().join("shard-000"), folder.path().join("elsewhere")).unwrap();
@@ -185,7 +185,7 @@ fn a_disk_that_fails_stops_its_shard_with_words_and_answers_5012() {
 fn what_was_submitted_before_the_end_is_answered() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&options(folder.path())).unwrap();
-    let (to, inbox) = Letterbox::open();
+    let (to, inbox) = ReturnedBatches::open();
     for round in 0..50 {
         ledger.try_submit(0, batch(&ledger, round * 10..round * 10 + 10), &to).expect("there is room");
     }
@@ -210,11 +210,11 @@ fn a_folder_belongs_to_one_ledger_at_a_time() {
 #[test]
 fn a_ledger_of_a_newer_version_is_refused_by_name_and_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    crate::ledger::owner::identity(folder.path(), 1).unwrap();
+    crate::ledger::shard_threads::identity(folder.path(), 1).unwrap();
     let path = folder.path().join("ledger");
     let newer = std::fs::read_to_string(&path).unwrap().replace("ledger 1", "ledger 2");
     std::fs::write(&path, &newer).unwrap();
-    let refused = crate::ledger::owner::identity(folder.path(), 1).err().unwrap().to_string();
+    let refused = crate::ledger::shard_threads::identity(folder.path(), 1).err().unwrap().to_string();
     assert!(refused.contains("newer version") && refused.contains(&path.display().to_string()), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
 }

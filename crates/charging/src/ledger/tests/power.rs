@@ -138,7 +138,7 @@ fn with_snapshots(folder: &Path) -> (Options, PathBuf) {
         debit(&ledger, round * 200..round * 200 + 200);
     }
     ledger.stop();
-    let shard = crate::ledger::owner::shard_folder(folder, 0);
+    let shard = crate::ledger::shard_threads::shard_folder(folder, 0);
     (options, shard)
 }
 
@@ -200,7 +200,7 @@ fn the_audit_finds_a_balance_that_its_records_do_not_make() {
     let (_, shard) = with_snapshots(folder.path());
     // A snapshot with a whole checksum, but with one unit that no record knows of.
     let (_, path) = snapshot::list(&shard).unwrap().pop().unwrap();
-    let (key, _) = crate::ledger::owner::identity_of(folder.path()).unwrap();
+    let (key, _) = crate::ledger::shard_threads::identity_of(folder.path()).unwrap();
     let mut thawed = snapshot::read(&path, key, config()).unwrap().unwrap();
     thawed.shard.accounts.account_mut(7).unwrap().posted += 1;
     let mut frozen = thawed.shard.freeze(thawed.position);

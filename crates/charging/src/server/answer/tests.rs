@@ -87,7 +87,7 @@ proptest! {
         has_others in any::<bool>(),
     ) {
         let identity = Identity::new("ocs.example", "example", &FinalUnits::default()).among_others(has_others);
-        let mut tails = Tails::default();
+        let mut tails = AnswerCache::default();
         let proxies = written(|writer| writer.group(avp::PROXY_INFO, |proxy| {
             proxy.identity(avp::PROXY_HOST, "proxy.example");
             proxy.octet_string(avp::PROXY_STATE, b"1");

@@ -1,0 +1,472 @@
+//! Reaches clients: what we ask by ourselves about a session (Re-Auth, Abort-Session) goes to the connection of the peer that the session
+//! came from, whichever of its connections is open now. Nothing of this is on a request's way.
+
+use crate::ledger::Ledger;
+use crate::ledger::client::Client;
+use crate::ledger::ended::OpenSession;
+use crate::ledger::hash::Hash128;
+use crate::server::Transport;
+use diameter::peer::Connection;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::Notify;
+
+/// Errands that wait for one connection; one more is not carried out, and counted.
+pub const ERRANDS_MAX: usize = 65_536;
+/// Errands that wait for peers that are not connected, all together; one more is forgotten.
+pub const AWAITED_MAX: usize = 65_536;
+/// A client that does not answer is asked so often in all.
+pub const TRIES_MAX: u8 = 3;
+
+/// What a client is asked about a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// To ask for units again (RFC 8506, section 5.5).
+    ReAuth,
+    /// To end it (RFC 6733, section 8.5).
+    Abort,
+}
+
+/// One thing to ask one client.
+#[derive(Clone, Debug)]
+pub struct SessionRequest {
+    pub ask: RequestKind,
+    /// Where the session is kept.
+    pub shard: usize,
+    pub session: Hash128,
+    /// Session-Id.
+    pub id: Box<[u8]>,
+    pub client: Arc<Client>,
+    /// How often it was asked and not answered.
+    pub tries: u8,
+}
+
+impl SessionRequest {
+    /// About a session. None: nobody knows who opened it.
+    pub fn new(ask: RequestKind, shard: usize, session: OpenSession) -> Option<SessionRequest> {
+        let client = session.client.filter(|_| !session.id.is_empty())?;
+        Some(SessionRequest { ask, shard, session: session.session, id: session.id, client, tries: 0 })
+    }
+
+    /// Asks it again, if there is still something to ask: the session may have ended since, or got what it wanted. Its shard knows.
+    pub(crate) fn ask_again(self, ledger: &Ledger) {
+        let notifier = Arc::clone(ledger.notifier());
+        ledger.ask(self.shard, move |shard| {
+            let Some(session) = shard.session(&self.session) else { return };
+            if self.ask == RequestKind::Abort || session.is_starved {
+                notifier.ask(self);
+            }
+        });
+    }
+}
+
+/// Where one connection finds what it is to ask.
+#[derive(Debug, Default)]
+pub struct Mailbox {
+    errands: Mutex<Vec<SessionRequest>>,
+    has_some: AtomicBool,
+    pub(crate) bell: Notify,
+    about: OnceLock<PeerIdentity>,
+    live: ConnectionCounters,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerIdentity {
+    /// Its DiameterIdentity, as it said it.
+    pub origin_host: String,
+    /// Its realm.
+    pub realm: String,
+    /// Its software.
+    pub product: String,
+    /// From where it came.
+    pub from: IpAddr,
+    /// By what.
+    pub transport: Transport,
+    /// Our requests that may be without an answer.
+    pub window: usize,
+    /// Its requests that may be without an answer.
+    pub owed_max: usize,
+}
+
+/// What a connection did so far; written at its wake-ups.
+#[derive(Debug, Default)]
+struct ConnectionCounters {
+    is_suspended: AtomicBool,
+    requests: AtomicU64,
+    refused: AtomicU64,
+    octets_in: AtomicU64,
+    octets_out: AtomicU64,
+    in_flight: AtomicU64,
+    owed: AtomicU64,
+}
+
+/// A connected peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerView {
+    pub about: PeerIdentity,
+    /// It does not answer its watchdog: nothing is asked of it.
+    pub is_suspended: bool,
+    /// Requests that it sent.
+    pub requests: u64,
+    /// Those of them that were refused before they were looked at: overload, grammar.
+    pub refused: u64,
+    pub octets_in: u64,
+    pub octets_out: u64,
+    /// Requests of ours without an answer.
+    pub in_flight: u64,
+    /// Requests of its without an answer.
+    pub owed: u64,
+}
+
+impl Mailbox {
+    /// Takes what came. Looking when there is nothing costs a read.
+    pub(crate) fn take(&self) -> Vec<SessionRequest> {
+        if !self.has_some.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Gives back what could not be asked yet; it is taken again at the next wake-up.
+    pub(crate) fn put_back(&self, mut rest: Vec<SessionRequest>) {
+        let mut errands = self.lock();
+        rest.append(&mut errands);
+        *errands = rest;
+        self.has_some.store(!errands.is_empty(), Ordering::Release);
+    }
+
+    /// Notes how far a connection is.
+    pub(crate) fn note(&self, connection: &Connection) {
+        let (live, counters) = (&self.live, connection.counters());
+        live.is_suspended.store(!connection.is_usable(), Ordering::Relaxed);
+        for (counter, value) in [
+            (&live.requests, counters.requests_in),
+            (&live.refused, counters.refused_requests),
+            (&live.octets_in, counters.octets_in),
+            (&live.octets_out, counters.octets_out),
+            (&live.in_flight, connection.in_flight() as u64),
+            (&live.owed, connection.owed() as u64),
+        ] {
+            counter.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Who is at the other end; said once.
+    pub(crate) fn meet(&self, about: PeerIdentity) {
+        // A connection has one peer: a second CER is none.
+        let _ = self.about.set(about);
+    }
+
+    fn view(&self) -> Option<PeerView> {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let live = &self.live;
+        Some(PeerView {
+            about: self.about.get()?.clone(),
+            is_suspended: live.is_suspended.load(Ordering::Relaxed),
+            requests: read(&live.requests),
+            refused: read(&live.refused),
+            octets_in: read(&live.octets_in),
+            octets_out: read(&live.octets_out),
+            in_flight: read(&live.in_flight),
+            owed: read(&live.owed),
+        })
+    }
+
+    #[allow(clippy::result_large_err)]
+    fn push(&self, errand: SessionRequest) -> Result<(), SessionRequest> {
+        let mut errands = self.lock();
+        if errands.len() >= ERRANDS_MAX {
+            return Err(errand);
+        }
+        errands.push(errand);
+        self.has_some.store(true, Ordering::Release);
+        drop(errands);
+        self.bell.notify_one();
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<SessionRequest>> {
+        self.errands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What became of what was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Written to a connection.
+    pub asked: u64,
+    /// Answered with 2001 or 2002.
+    pub agreed: u64,
+    /// Answered with 5002: the client does not know the session, so its hold was released.
+    pub unknown: u64,
+    /// Answered with anything else.
+    pub refused: u64,
+    /// Not answered in time, or the connection ended before.
+    pub unanswered: u64,
+    /// Not asked, or not yet: the peer is not connected, or too much waits for it.
+    pub unreachable: u64,
+}
+
+/// Whoever can be asked something now.
+#[derive(Debug, Default)]
+pub struct SessionNotifier {
+    mailboxes: Mutex<HashMap<String, Arc<Mailbox>>>,
+    /// What waits for peers that are not connected, by the name of the peer.
+    awaited: Mutex<Awaited>,
+    asked: AtomicU64,
+    agreed: AtomicU64,
+    unknown: AtomicU64,
+    refused: AtomicU64,
+    unanswered: AtomicU64,
+    unreachable: AtomicU64,
+}
+
+/// Errands for peers that are not connected.
+#[derive(Debug, Default)]
+struct Awaited {
+    by_peer: HashMap<String, Vec<SessionRequest>>,
+    count: usize,
+}
+
+/// What became of one errand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestResult {
+    Asked,
+    Agreed,
+    Unknown,
+    Refused,
+    Unanswered,
+    Unreachable,
+}
+
+impl RequestResult {
+    fn word(self) -> &'static str {
+        match self {
+            RequestResult::Asked => "asked",
+            RequestResult::Agreed => "agreed",
+            RequestResult::Unknown => "unknown",
+            RequestResult::Refused => "refused",
+            RequestResult::Unanswered => "unanswered",
+            RequestResult::Unreachable => "unreachable",
+        }
+    }
+}
+
+impl SessionNotifier {
+    /// Hands an errand to the connection of the peer that its session came through. False: nobody is connected who could carry it out; it
+    /// waits until that peer is.
+    pub fn ask(&self, errand: SessionRequest) -> bool {
+        match self.hand_over(errand) {
+            Ok(()) => true,
+            Err(errand) => {
+                self.count(RequestResult::Unreachable);
+                self.wait_for(errand);
+                false
+            }
+        }
+    }
+
+    /// The same, but that nothing waits where nobody is connected: the caller does without.
+    pub fn ask_now(&self, errand: SessionRequest) -> bool {
+        let is_handed_over = self.hand_over(errand).is_ok();
+        if !is_handed_over {
+            self.count(RequestResult::Unreachable);
+        }
+        is_handed_over
+    }
+
+    // What is given back is what came.
+    #[allow(clippy::result_large_err)]
+    fn hand_over(&self, errand: SessionRequest) -> Result<(), SessionRequest> {
+        let mailbox = {
+            let mailboxes = self.lock();
+            let of = |host: &str| mailboxes.get(&host.to_ascii_lowercase()).cloned();
+            // An agent in between may have gone, and the client come by itself.
+            of(&errand.client.via).or_else(|| of(&errand.client.host))
+        };
+        match mailbox {
+            Some(mailbox) => mailbox.push(errand),
+            None => Err(errand),
+        }
+    }
+
+    /// Keeps an errand until its peer is connected.
+    pub(crate) fn wait_for(&self, errand: SessionRequest) {
+        let mut awaited = self.awaited();
+        if awaited.count < AWAITED_MAX && errand.tries < TRIES_MAX {
+            awaited.count += 1;
+            let peer = errand.client.via.to_ascii_lowercase();
+            awaited.by_peer.entry(peer).or_default().push(errand);
+        }
+    }
+
+    /// What waited for this peer, each once, however often it came to be asked.
+    pub(crate) fn take_awaited(&self, origin_host: &str) -> Vec<SessionRequest> {
+        let mut awaited = self.awaited();
+        let mut errands = awaited.by_peer.remove(&origin_host.to_ascii_lowercase()).unwrap_or_default();
+        awaited.count -= errands.len();
+        drop(awaited);
+        let key = |errand: &SessionRequest| (errand.session, errand.ask == RequestKind::Abort);
+        errands.sort_by_key(key);
+        errands.dedup_by_key(|errand| key(errand));
+        errands
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, Awaited> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever is connected, by name.
+    pub fn peers(&self) -> Vec<PeerView> {
+        let mailboxes: Vec<Arc<Mailbox>> = self.lock().values().cloned().collect();
+        let mut peers: Vec<PeerView> = mailboxes.iter().filter_map(|mailbox| mailbox.view()).collect();
+        peers.sort_by(|one, other| one.about.origin_host.cmp(&other.about.origin_host));
+        peers
+    }
+
+    /// A connection of this Origin-Host is open, until what is given back is dropped.
+    pub(crate) fn enter(self: &Arc<Self>, origin_host: &str, mailbox: &Arc<Mailbox>) -> Reachable {
+        let key = origin_host.to_ascii_lowercase();
+        self.lock().insert(key.clone(), Arc::clone(mailbox));
+        Reachable { notifier: Arc::clone(self), key, mailbox: Arc::clone(mailbox) }
+    }
+
+    pub(crate) fn count(&self, fate: RequestResult) {
+        metrics::counter!("campanile_diameter_asked_total", "fate" => fate.word()).increment(1);
+        let counter = match fate {
+            RequestResult::Asked => &self.asked,
+            RequestResult::Agreed => &self.agreed,
+            RequestResult::Unknown => &self.unknown,
+            RequestResult::Refused => &self.refused,
+            RequestResult::Unanswered => &self.unanswered,
+            RequestResult::Unreachable => &self.unreachable,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What became of what was asked, since the start.
+    pub fn counts(&self) -> Counts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counts {
+            asked: read(&self.asked),
+            agreed: read(&self.agreed),
+            unknown: read(&self.unknown),
+            refused: read(&self.refused),
+            unanswered: read(&self.unanswered),
+            unreachable: read(&self.unreachable),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Mailbox>>> {
+        self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection's mailbox among those that can be reached.
+#[derive(Debug)]
+pub(crate) struct Reachable {
+    notifier: Arc<SessionNotifier>,
+    key: String,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Drop for Reachable {
+    fn drop(&mut self) {
+        {
+            let mut mailboxes = self.notifier.lock();
+            // The next connection of this peer may be there already.
+            if mailboxes.get(&self.key).is_some_and(|there| Arc::ptr_eq(there, &self.mailbox)) {
+                mailboxes.remove(&self.key);
+            }
+        }
+        for errand in self.mailbox.take() {
+            self.notifier.count(RequestResult::Unreachable);
+            self.notifier.wait_for(errand);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::HashKey;
+
+    fn errand(via: &str) -> SessionRequest {
+        let client = Arc::new(Client::new(HashKey([1, 2]), "smf.example", "example", via, None));
+        SessionRequest {
+            ask: RequestKind::ReAuth,
+            shard: 0,
+            session: [1, 2],
+            id: (*b"smf;1;2").into(),
+            client,
+            tries: 0,
+        }
+    }
+
+    #[test]
+    fn an_errand_goes_to_the_open_connection_of_its_peer() {
+        let (notifier, first, second) =
+            (Arc::new(SessionNotifier::default()), Arc::default(), Arc::default());
+        assert!(!notifier.ask(errand("dra.example")));
+        let before = notifier.enter("DRA.example", &first);
+        assert!(notifier.ask(errand("dra.example")));
+        // It came back before its last connection was found to be dead.
+        let now = notifier.enter("dra.example", &second);
+        drop(before);
+        assert!(notifier.ask(errand("dra.example")));
+        assert_eq!((first.take().len(), second.take().len()), (0, 1));
+        drop(now);
+        assert!(!notifier.ask(errand("dra.example")));
+        let _direct = notifier.enter("smf.example", &first);
+        assert!(notifier.ask(errand("dra.example")), "the agent is gone, the client itself is here");
+        assert_eq!(notifier.counts(), Counts { unreachable: 3, ..Counts::default() });
+    }
+
+    #[test]
+    fn what_nobody_could_be_asked_waits_for_its_peer_and_is_bounded() {
+        let (notifier, mailbox) = (Arc::new(SessionNotifier::default()), Arc::default());
+        assert!(!notifier.ask(errand("dra.example")) && !notifier.ask_now(errand("dra.example")));
+        assert_eq!(notifier.take_awaited("other.example").len(), 0);
+        assert_eq!(
+            (notifier.take_awaited("DRA.example").len(), notifier.take_awaited("dra.example").len()),
+            (1, 0)
+        );
+        // What a connection had not asked yet when it ended waits too, but not what was asked often enough.
+        let here = notifier.enter("dra.example", &mailbox);
+        assert!(notifier.ask(errand("dra.example")));
+        assert!(notifier.ask(SessionRequest { tries: TRIES_MAX, ..errand("dra.example") }));
+        drop(here);
+        assert_eq!(notifier.take_awaited("dra.example").len(), 1);
+        for session in 0..=AWAITED_MAX as u64 {
+            assert!(!notifier.ask(SessionRequest { session: [session, 0], ..errand("dra.example") }));
+        }
+        assert_eq!(notifier.take_awaited("dra.example").len(), AWAITED_MAX);
+        // Twice about one session is once; to end it is another thing.
+        let abort = || SessionRequest { ask: RequestKind::Abort, ..errand("dra.example") };
+        for errand in [errand("dra.example"), abort(), errand("dra.example"), abort()] {
+            assert!(!notifier.ask(errand));
+        }
+        assert_eq!(notifier.take_awaited("dra.example").len(), 2);
+    }
+
+    #[test]
+    fn what_waits_for_a_connection_is_bounded_and_keeps_its_order() {
+        let (notifier, mailbox) = (Arc::new(SessionNotifier::default()), Arc::default());
+        let _here = notifier.enter("smf.example", &mailbox);
+        for _ in 0..ERRANDS_MAX {
+            assert!(notifier.ask(errand("smf.example")));
+        }
+        assert!(!notifier.ask(errand("smf.example")));
+        let mut all = mailbox.take();
+        assert!(mailbox.take().is_empty());
+        all.truncate(1);
+        all[0].session = [9, 9];
+        assert!(notifier.ask(errand("smf.example")));
+        mailbox.put_back(all);
+        let again = mailbox.take();
+        assert_eq!((again.len(), again[0].session), (2, [9, 9]));
+    }
+}
