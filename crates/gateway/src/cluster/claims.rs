@@ -10,7 +10,7 @@ use super::segment_lease::SegmentLease;
 use crate::journal::recovery::{Progress, Seen};
 
 /// A segment: its route, lane, and index.
-pub(crate) type Place = (Arc<str>, Lane, u64);
+pub(crate) type SegmentKey = (Arc<str>, Lane, u64);
 
 /// An attempt.
 type Key = (AlertNo, EndpointNo, u8);
@@ -23,14 +23,14 @@ pub(crate) struct Claims {
     /// From which record on it knows everything.
     pub(crate) began: u64,
     names: HashMap<String, Arc<str>>,
-    accounts: FxHashMap<Place, Account>,
+    accounts: FxHashMap<SegmentKey, Account>,
     /// Intended, and not yet seen to be over.
-    open: FxHashMap<Key, (Place, u32)>,
+    open: FxHashMap<Key, (SegmentKey, u32)>,
     over: HashMap<(Arc<str>, Lane), Ranges>,
     /// What we claimed, or are about to.
-    tenures: FxHashMap<Place, Arc<SegmentLease>>,
+    tenures: FxHashMap<SegmentKey, Arc<SegmentLease>>,
     /// Intended by the record that is being taken in, behind another's claim.
-    void: FxHashMap<Key, (Place, u32)>,
+    void: FxHashMap<Key, (SegmentKey, u32)>,
 }
 
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Claims {
     }
 
     /// A segment's place; each route's name is kept once.
-    pub(crate) fn place(&mut self, route: &str, lane: Lane, index: u64) -> Place {
+    pub(crate) fn place(&mut self, route: &str, lane: Lane, index: u64) -> SegmentKey {
         if let Some(name) = self.names.get(route) {
             return (Arc::clone(name), lane, index);
         }
@@ -89,12 +89,12 @@ impl Claims {
     }
 
     /// We are about to claim it.
-    pub(crate) fn expect(&mut self, place: Place, segment_lease: Arc<SegmentLease>) {
+    pub(crate) fn expect(&mut self, place: SegmentKey, segment_lease: Arc<SegmentLease>) {
         self.tenures.insert(place, segment_lease);
     }
 
     /// We have nothing to do with it any more.
-    pub(crate) fn let_go(&mut self, place: &Place) {
+    pub(crate) fn let_go(&mut self, place: &SegmentKey) {
         self.tenures.remove(place);
     }
 
@@ -114,24 +114,24 @@ impl Claims {
     }
 
     /// Places of a segment that its owner passes over. See [`Account::given_back`].
-    pub(crate) fn given_back(&self, place: &Place) -> BTreeSet<u32> {
+    pub(crate) fn given_back(&self, place: &SegmentKey) -> BTreeSet<u32> {
         self.accounts.get(place).map_or_else(BTreeSet::new, |account| account.given_back.clone())
     }
 
     /// Whether somebody claimed a segment of ours before we did, as far as was read. What was made before that may have been.
-    pub(crate) fn was_claimed(&self, place: &Place, outcomes_from: u64) -> bool {
+    pub(crate) fn was_claimed(&self, place: &SegmentKey, outcomes_from: u64) -> bool {
         outcomes_from < self.began || self.accounts.get(place).is_some_and(|account| account.claims > 1)
     }
 
     /// More of them, that were read elsewhere.
-    pub(crate) fn give_back(&mut self, place: &Place, places: BTreeSet<u32>) {
+    pub(crate) fn give_back(&mut self, place: &SegmentKey, places: BTreeSet<u32>) {
         if let Some(account) = self.accounts.get_mut(place) {
             account.given_back.extend(places);
         }
     }
 
     /// What our claim by this record came to.
-    pub(crate) fn settle(&self, place: &Place, record: u64) -> Claimed {
+    pub(crate) fn settle(&self, place: &SegmentKey, record: u64) -> Claimed {
         if self.is_over(place) {
             return Claimed::Over;
         }
@@ -146,7 +146,7 @@ impl Claims {
     }
 
     /// What was said of it before may be gone: all of it counts as intended.
-    pub(crate) fn presume_written(&mut self, place: &Place, segment: &Segment) {
+    pub(crate) fn presume_written(&mut self, place: &SegmentKey, segment: &Segment) {
         let account = self.accounts.entry(place.clone()).or_default();
         account.intended_to = segment.entries.len() as u32;
         for (at, entry) in segment.entries.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Claims {
         }
     }
 
-    fn is_over(&self, place: &Place) -> bool {
+    fn is_over(&self, place: &SegmentKey) -> bool {
         let (route, lane, index) = place;
         self.over.get(&(Arc::clone(route), *lane)).is_some_and(|over| over.has(*index))
     }
@@ -234,7 +234,7 @@ impl Claims {
         }
     }
 
-    fn close_if_over(&mut self, place: &Place) {
+    fn close_if_over(&mut self, place: &SegmentKey) {
         let is_over = self.accounts.get(place).is_some_and(|account| {
             account.unresolved.is_empty()
                 && account.entries.is_some_and(|entries| account.intended_to >= entries)

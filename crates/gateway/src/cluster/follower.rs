@@ -9,7 +9,7 @@ use net::Cores;
 use records::{Lane, OUTCOMES, Segment, decode_outcomes};
 use tokio::sync::watch;
 
-use super::claims::{Claimed, Claims, Place};
+use super::claims::{Claimed, Claims, SegmentKey};
 use super::segment_lease::SegmentLease;
 use crate::context::SEGMENT_GROUP;
 use crate::context::Stop;
@@ -188,7 +188,7 @@ fn take(claims: &Mutex<Claims>, records: &[Record]) -> u64 {
 struct Older {
     node: String,
     topic: Arc<dyn Topic>,
-    place: Place,
+    place: SegmentKey,
     segment: Segment,
     /// Our claim.
     record: u64,

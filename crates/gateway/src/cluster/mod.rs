@@ -26,7 +26,7 @@ mod tests;
 
 pub(crate) use claims::Claimed;
 #[cfg(test)]
-use claims::Place;
+use claims::SegmentKey;
 pub(crate) use follower::Follower;
 pub use rate_allocator::RateAllocator;
 pub(crate) use rate_client::{RateShareView, Share, SharedLimiter, rate_here};

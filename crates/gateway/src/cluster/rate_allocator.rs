@@ -54,7 +54,7 @@ impl RateAllocator {
         node: &str,
         lease: Duration,
     ) -> Result<RateAllocator, BusError> {
-        let office = Office {
+        let office = AllocatorState {
             node: node.to_owned(),
             asked: bus.topic_with(RATES_ASKED, &settings())?,
             granted: bus.topic_with(RATES_GRANTED, &settings())?,
@@ -79,7 +79,7 @@ impl RateAllocator {
     }
 }
 
-struct Office {
+struct AllocatorState {
     node: String,
     asked: Arc<dyn Topic>,
     granted: Arc<dyn Topic>,
@@ -98,7 +98,7 @@ struct Term {
     read: u64,
 }
 
-impl Office {
+impl AllocatorState {
     async fn run(mut self, mut leads: watch::Receiver<bool>, mut stop: Stop) {
         loop {
             tokio::select! {

@@ -30,7 +30,7 @@ const READ_RECORDS: usize = 100;
 /// What a route here needs just now.
 type Needs = Box<dyn Fn() -> Need + Send + Sync>;
 /// Who wants to hear that a share is another.
-type News = Box<dyn Fn() + Send + Sync>;
+type ShareListener = Box<dyn Fn() + Send + Sync>;
 
 /// A share of one route's rate.
 pub(crate) struct Share {
@@ -39,7 +39,7 @@ pub(crate) struct Share {
     route: String,
     state: Mutex<State>,
     needs: Needs,
-    news: News,
+    news: ShareListener,
     desk: Weak<RateClient>,
 }
 
@@ -180,7 +180,13 @@ impl RateClient {
     }
 
     /// A share of a route's rate, messages per second. Nothing may be written before it says so. It is given up when it is dropped.
-    pub(crate) fn share(self: &Arc<Self>, route: &str, rate: f64, needs: Needs, news: News) -> Arc<Share> {
+    pub(crate) fn share(
+        self: &Arc<Self>,
+        route: &str,
+        rate: f64,
+        needs: Needs,
+        news: ShareListener,
+    ) -> Arc<Share> {
         let state = State {
             holder: Holder::new(self.lasts),
             rate,

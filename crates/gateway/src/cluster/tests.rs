@@ -38,7 +38,7 @@ fn ended(endpoint: u32, part: u8, parts: u8) -> Outcome {
 }
 
 /// The ledger of "us", after these records.
-fn claims_of(records: &[&[Outcome]]) -> (Claims, Place) {
+fn claims_of(records: &[&[Outcome]]) -> (Claims, SegmentKey) {
     let mut claims = Claims::new("us", 0);
     let place = claims.place(ROUTE, Lane::Urgent, 7);
     for (index, outcomes) in records.iter().enumerate() {

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use records::{AttemptResult, Body, ControlState, NotTried, Outcome};
 
-use super::ground::{Ground, ROUTE, until};
+use super::test_bus::{ROUTE, TestBus, until};
 use super::{FarEnd, Manner};
 use crate::cluster::RateAllocator;
 use crate::{Changed, Gateway, GatewayContext, Running};
@@ -55,7 +55,7 @@ fn is_accepted(result: &AttemptResult) -> bool {
 pub(super) fn intent_comes_first<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarEnd) -> Checked<'a> {
     async move {
         let persons = far_end.persons().min(60);
-        let mut ground = Ground::new(far_end);
+        let mut ground = TestBus::new(far_end);
         let early = observe_early_writes(&mut ground);
         ground.append(far_end, 0, persons, 1, &Body::of_text(TEXT)).await;
         let running = start(gateway, far_end, 0.0, &ground.context)?;
@@ -83,7 +83,7 @@ pub(super) fn intent_comes_first<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn 
 }
 
 /// At each write that is reported, as many units are intended on the bus as were written; what was seen otherwise.
-fn observe_early_writes(ground: &mut Ground) -> Arc<Mutex<Option<String>>> {
+fn observe_early_writes(ground: &mut TestBus) -> Arc<Mutex<Option<String>>> {
     let early = Arc::new(Mutex::new(None));
     let (seen, note, bus) = (Arc::clone(&early), ground.observer(""), Arc::clone(&ground.bus));
     let written = Mutex::new(0);
@@ -111,7 +111,7 @@ pub(super) fn cut_leaves_unknown<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn 
         if !far_end.set_manner(Manner::Silent) {
             return Ok(());
         }
-        let ground = Ground::new(far_end);
+        let ground = TestBus::new(far_end);
         ground.append(far_end, 0, persons, 1, &Body::of_text(TEXT)).await;
         let running = start(gateway, far_end, 0.0, &ground.context)?;
         until("a write", || async { ground.written() > 0 }).await?;
@@ -135,7 +135,7 @@ pub(super) fn cut_leaves_unknown<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn 
 pub(super) fn kill_leaves_nobody_out<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarEnd) -> Checked<'a> {
     async move {
         let persons = far_end.persons().min(240);
-        let ground = Ground::new(far_end);
+        let ground = TestBus::new(far_end);
         ground.append(far_end, 0, persons, 1, &Body::of_text(TEXT)).await;
         let _gone = start(gateway, far_end, 0.0, &ground.context)?;
         until("an outcome", || async { ground.ended().is_ok_and(|ended| !ended.is_empty()) }).await?;
@@ -181,7 +181,7 @@ pub(super) fn paused_is_not_tried<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn
         for (state, expected) in
             [(ControlState::Pause, NotTried::Paused), (ControlState::Stop, NotTried::Stopped)]
         {
-            let ground = Ground::new(far_end);
+            let ground = TestBus::new(far_end);
             ground.control(state, 1).await;
             ground.append(far_end, 0, persons, 1, &Body::of_text(TEXT)).await;
             let running = start(gateway, far_end, 0.0, &ground.context)?;
@@ -202,7 +202,7 @@ pub(super) fn rate_is_shared<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarE
     async move {
         // More than one process takes at once, so that both have work; it takes four seconds.
         let (persons, rate) = (160_u32, 40_usize);
-        let ground = Ground::new(far_end);
+        let ground = TestBus::new(far_end);
         let (bus, cores) = (&*ground.bus, &ground.context.cores);
         let allocator =
             RateAllocator::start(bus, cores, "hands out", LEASE).map_err(|error| error.to_string())?;
@@ -238,7 +238,7 @@ pub(super) fn rate_is_shared<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarE
 pub(super) fn reload_loses_nothing<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarEnd) -> Checked<'a> {
     async move {
         let persons = far_end.persons().min(120);
-        let ground = Ground::new(far_end);
+        let ground = TestBus::new(far_end);
         ground.append(far_end, 0, persons, 1, &Body::of_text(TEXT)).await;
         let running = start(gateway, far_end, f64::from(persons / 6), &ground.context)?;
         until("a write", || async { ground.written() > 0 }).await?;
@@ -260,7 +260,7 @@ pub(super) fn reload_loses_nothing<'a>(gateway: &'a dyn Gateway, far_end: &'a dy
 /// A text that begins with the mark of a drill arrives so.
 pub(super) fn drill_mark_arrives<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarEnd) -> Checked<'a> {
     async move {
-        let ground = Ground::new(far_end);
+        let ground = TestBus::new(far_end);
         let text = format!("[EXERCISE] {TEXT}");
         ground.append(far_end, 0, 1, 1, &Body::of_text(text.clone())).await;
         let running = start(gateway, far_end, 0.0, &ground.context)?;
@@ -283,7 +283,7 @@ pub(super) fn refusals_have_their_class<'a>(
             if !far_end.set_manner(manner) {
                 continue;
             }
-            let ground = Ground::new(far_end);
+            let ground = TestBus::new(far_end);
             ground.append(far_end, 0, 3, 1, &Body::of_text(TEXT)).await;
             let running = start(gateway, far_end, 0.0, &ground.context)?;
             let ended = ground.until_ended(3).await?;

@@ -6,7 +6,7 @@
 
 mod broken;
 mod checks;
-mod ground;
+mod test_bus;
 
 use crate::registry::{self, AnyRoute};
 use crate::{Gateway, GatewayContext};

@@ -15,12 +15,12 @@ use crate::journal::recovery::{Progress, RouteProgress};
 /// What waits for money.
 pub(super) struct CreditGate<P> {
     /// With their bills, by lane, in the order in which they were taken.
-    waiting: Mutex<[Vec<Waiting<P>>; 3]>,
+    waiting: Mutex<[Vec<UnpaidSegments<P>>; 3]>,
     came: [Notify; 3],
     closed: watch::Sender<bool>,
 }
 
-type Waiting<P> = (Unpaid<P>, Bill);
+type UnpaidSegments<P> = (Unpaid<P>, Bill);
 
 /// A segment, and what an earlier process did of it.
 struct Unpaid<P> {

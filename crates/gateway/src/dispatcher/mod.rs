@@ -138,7 +138,7 @@ impl<P> State<P> {
     }
 }
 
-/// What a session has noted and not yet handed in: one look at the desk for many outcomes.
+/// What a session has noted and not yet handed in: one look at the send queue for many outcomes.
 pub struct Notes<P>(Batch<Settled<P>>);
 
 impl<P> Default for Notes<P> {

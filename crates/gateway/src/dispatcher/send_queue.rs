@@ -38,7 +38,7 @@ impl<P> Tag for Settled<P> {
 }
 
 /// A segment of which entries are left.
-struct Hand<P> {
+struct HeldSegment<P> {
     leased: Arc<LeasedSegment<P>>,
     next: u32,
 }
@@ -58,7 +58,7 @@ pub(super) struct SendQueue<P> {
     out: u32,
     /// By lane.
     ready_units: [u32; 3],
-    hands: [VecDeque<Hand<P>>; 3],
+    hands: [VecDeque<HeldSegment<P>>; 3],
     ready: [VecDeque<Job<P>>; 3],
     /// Everything whose lease we have; where there are other processes, whether we still do.
     leased: BTreeMap<(Lane, u64), Option<Arc<SegmentLease>>>,
@@ -96,7 +96,7 @@ impl<P> Intended<P> {
 
     /// The next entry in hand is not written: it is passed over, by the append that intends those before it, which says why if
     /// nobody has.
-    fn passed_over(&mut self, route: &str, hand: &mut Hand<P>, from: u32, now: Timestamp, why: Over) {
+    fn passed_over(&mut self, route: &str, hand: &mut HeldSegment<P>, from: u32, now: Timestamp, why: Over) {
         // Other processes have to know how far the segment got.
         let to = hand.next + u32::from(hand.leased.segment_lease.is_some());
         if to > from {
@@ -169,7 +169,7 @@ impl<P> SendQueue<P> {
 
     /// Entries in hand of a lane that are not intended yet.
     pub(super) fn left(&self, lane: Lane) -> usize {
-        let left = |hand: &Hand<P>| hand.leased.segment.entries.len() - hand.next as usize;
+        let left = |hand: &HeldSegment<P>| hand.leased.segment.entries.len() - hand.next as usize;
         let unclaimed = self.unclaimed.iter().flatten().filter(|leased| leased.lane() == lane);
         self.hands[lane as usize].iter().map(left).sum::<usize>()
             + unclaimed.map(|leased| leased.segment.entries.len()).sum::<usize>()
@@ -254,7 +254,7 @@ impl<P> SendQueue<P> {
             next += 1;
         }
         let lane = leased.lane() as usize;
-        self.hands[lane].push_back(Hand { leased, next });
+        self.hands[lane].push_back(HeldSegment { leased, next });
         self.drop_finished_hands(lane);
     }
 
@@ -555,8 +555,8 @@ impl<P> SendQueue<P> {
         }
     }
 
-    fn give_back_rest(&mut self, hand: Hand<P>, why: NotTried, now: Timestamp) {
-        let Hand { leased, next } = hand;
+    fn give_back_rest(&mut self, hand: HeldSegment<P>, why: NotTried, now: Timestamp) {
+        let HeldSegment { leased, next } = hand;
         let places = next..leased.segment.entries.len() as u32;
         for from in places.clone().step_by(TOGETHER_MAX as usize) {
             let (node, route) = (self.node.as_deref(), &self.route);
@@ -628,7 +628,7 @@ fn give_back_places<P>(
     }
 }
 
-/// Notes in a session's own batch what became of a part: the desk hears of it when that is absorbed.
+/// Notes in a session's own batch what became of a part: the send queue hears of it when that is absorbed.
 pub(super) fn note_in<P>(
     batch: &mut Batch<Settled<P>>,
     route: &str,

@@ -113,7 +113,7 @@ impl ChannelGateway for Edge {
 /// The one session of a route: a task that begins pushes.
 pub(crate) struct EdgeSessions {
     limit: Arc<RouteLimit<EdgeEncoder>>,
-    depot: Option<Depot>,
+    route_task: Option<EdgeRouteTask>,
     settings: watch::Sender<Arc<Signing>>,
     worker: Worker,
 }
@@ -144,7 +144,7 @@ impl RouteSessions for EdgeSessions {
         let signing = Signing { route: route.settings.clone(), signing_key: route.material };
         remove_bundles(&signing.folder());
         let (settings, config) = watch::channel(Arc::new(signing));
-        let depot = Depot {
+        let route_task = EdgeRouteTask {
             config,
             context: context.clone(),
             dispatcher: Arc::clone(dispatcher),
@@ -153,7 +153,7 @@ impl RouteSessions for EdgeSessions {
             waiting: Vec::new(),
             begun: 0,
         };
-        Ok(EdgeSessions { limit, depot: Some(depot), settings, worker: Worker::default() })
+        Ok(EdgeSessions { limit, route_task: Some(route_task), settings, worker: Worker::default() })
     }
 
     fn limit(&self) -> Arc<dyn RateHolder> {
@@ -161,8 +161,8 @@ impl RouteSessions for EdgeSessions {
     }
 
     fn begin(&mut self) {
-        if let Some(depot) = self.depot.take() {
-            self.worker.begin(|stop| depot.serve(stop));
+        if let Some(route_task) = self.route_task.take() {
+            self.worker.begin(|stop| route_task.serve(stop));
         }
     }
 
@@ -184,7 +184,7 @@ fn remove_bundles(folder: &std::path::Path) {
 }
 
 /// A route at work.
-struct Depot {
+struct EdgeRouteTask {
     config: watch::Receiver<Arc<Signing>>,
     context: GatewayContext,
     dispatcher: Arc<RouteDispatcher<EdgeEncoder>>,
@@ -197,7 +197,7 @@ struct Depot {
     begun: u64,
 }
 
-impl Depot {
+impl EdgeRouteTask {
     /// Until it is time to stop; then what is under way goes back, to be planned again.
     async fn serve(mut self, mut stop: Stop) {
         let work = self.dispatcher.listen();

@@ -42,7 +42,7 @@ use futures_util::future::BoxFuture;
 use net::{TlsClient, connect};
 use records::ChannelNumber;
 use relay::{MailEncoder, MailJob, Relay};
-use session::{Ending, Talk};
+use session::{Ending, RelayConnection};
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -293,7 +293,7 @@ async fn session(relay: &Arc<Relay>, job: Option<MailJob>, up: bool, stop: &mut 
     match connected {
         Ok(stream) => {
             let on_open = if up { |_: &Relay| {} } else { |relay: &Relay| relay.dispatcher.session_up() };
-            Talk::new(relay, &peer, job, on_open).run(stream, stop).await
+            RelayConnection::new(relay, &peer, job, on_open).run(stream, stop).await
         }
         Err(trouble) => {
             if let Some(job) = job {

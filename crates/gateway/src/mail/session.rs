@@ -41,7 +41,7 @@ pub(super) struct Ending {
 }
 
 /// A session at work.
-pub(super) struct Talk {
+pub(super) struct RelayConnection {
     relay: Arc<Relay>,
     /// The settings it was connected by.
     peer: Arc<Peer>,
@@ -71,16 +71,16 @@ pub(super) struct Talk {
     on_open: fn(&Relay),
 }
 
-impl Talk {
+impl RelayConnection {
     /// For a connection just made. `on_open` is called when mails can be sent, unless the route knows that already.
     pub(super) fn new(
         relay: &Arc<Relay>,
         peer: &Arc<Peer>,
         in_hand: Option<MailJob>,
         on_open: fn(&Relay),
-    ) -> Talk {
+    ) -> RelayConnection {
         let now = Instant::now();
-        Talk {
+        RelayConnection {
             client: Client::new(peer.config.options(), now),
             listener: relay.dispatcher.listen(),
             relay: Arc::clone(relay),

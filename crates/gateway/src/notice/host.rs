@@ -12,8 +12,8 @@ use records::Notice;
 use reqwest::Url;
 use tokio::sync::Notify;
 
-use super::Office;
-use super::line::{Told, chance, words};
+use super::NoticeDispatcher;
+use super::line::{TryResult, chance, words};
 use crate::context::Stop;
 
 /// Requests under way at a time to one host.
@@ -25,7 +25,7 @@ const FAILURES_MAX: u32 = IN_FLIGHT as u32;
 
 /// What waits for a host.
 pub(super) struct Host {
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<HostQueue>,
     /// Those that were not heard, by when they are tried again.
     retries: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     under_way: BTreeSet<u64>,
@@ -36,7 +36,7 @@ pub(super) struct Host {
     pub(super) came: Arc<Notify>,
 }
 
-struct Waiting {
+struct HostQueue {
     index: u64,
     notice: Option<Box<Notice>>,
 }
@@ -78,7 +78,7 @@ impl Host {
 
     pub(super) fn push(&mut self, index: u64, notice: Notice) {
         let notice = (self.queue.len() < KEPT_MAX).then(|| Box::new(notice));
-        self.queue.push_back(Waiting { index, notice });
+        self.queue.push_back(HostQueue { index, notice });
         self.came.notify_one();
     }
 
@@ -103,7 +103,7 @@ impl Host {
                 Turn { index, notice: None, failures }
             }
             _ => {
-                let Waiting { index, notice } = self.queue.pop_front()?;
+                let HostQueue { index, notice } = self.queue.pop_front()?;
                 Turn { index, notice, failures: 0 }
             }
         };
@@ -146,7 +146,7 @@ impl Host {
 }
 
 /// Tells a host everything that waits for it, until nothing does.
-pub(super) async fn run(office: Arc<Office>, name: String, came: Arc<Notify>, mut stop: Stop) {
+pub(super) async fn run(office: Arc<NoticeDispatcher>, name: String, came: Arc<Notify>, mut stop: Stop) {
     let backoff = Backoff::new(office.settings.retry_first, office.settings.retry_max);
     let mut under_way = FuturesUnordered::new();
     loop {
@@ -177,7 +177,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-fn settle(office: &Office, name: &str, backoff: &Backoff, turn: &Turn, ended: &Ended) {
+fn settle(office: &NoticeDispatcher, name: &str, backoff: &Backoff, turn: &Turn, ended: &Ended) {
     let over = office.with_host(name, |host| {
         host.under_way.remove(&turn.index);
         match *ended {
@@ -192,7 +192,7 @@ fn settle(office: &Office, name: &str, backoff: &Backoff, turn: &Turn, ended: &E
     }
 }
 
-async fn take_turn(office: &Office, mut turn: Turn) -> (Turn, Ended) {
+async fn take_turn(office: &NoticeDispatcher, mut turn: Turn) -> (Turn, Ended) {
     let notice = match turn.notice.take() {
         Some(notice) => Some(*notice),
         // Trimmed away: too old to be told.
@@ -208,7 +208,7 @@ async fn take_turn(office: &Office, mut turn: Turn) -> (Turn, Ended) {
 }
 
 /// Asks for the address as it is.
-async fn fetch(office: &Office, notice: &Notice) -> Ended {
+async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> Ended {
     // It is never closed.
     let _permit = office.requests.acquire().await;
     match office.client.get(&notice.url).send().await {
@@ -220,8 +220,8 @@ async fn fetch(office: &Office, notice: &Notice) -> Ended {
                 return Ended::Over;
             }
             match super::line::judge(office, &response) {
-                Told::Gone | Told::Yes => Ended::Over,
-                Told::NotYet(why, at_least) => {
+                TryResult::Gone | TryResult::Yes => Ended::Over,
+                TryResult::NotYet(why, at_least) => {
                     tracing::info!(url = notice.url, why, "a platform did not listen");
                     let broken = status.is_server_error();
                     let _ = read_away(response).await;

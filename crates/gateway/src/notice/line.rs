@@ -9,7 +9,7 @@ use records::Notice;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 
-use super::Office;
+use super::NoticeDispatcher;
 use super::sign::seconds;
 use crate::context::Stop;
 
@@ -20,7 +20,7 @@ const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature
 const GONE_FOR: Duration = Duration::from_secs(3_600);
 
 /// How a try ended.
-pub(super) enum Told {
+pub(super) enum TryResult {
     Yes,
     /// The address wants no more of this, ever.
     Gone,
@@ -29,7 +29,7 @@ pub(super) enum Told {
 }
 
 /// Tells an address everything that waits for it, until nothing does.
-pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
+pub(super) async fn run(office: Arc<NoticeDispatcher>, url: String, mut stop: Stop) {
     let mut backoff = Backoff::new(office.settings.retry_first, office.settings.retry_max);
     let mut gone: Option<tokio::time::Instant> = None;
     while let Some(index) = office.first(&url) {
@@ -57,12 +57,12 @@ pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
             continue;
         }
         let wait = match tell(&office, &notice).await {
-            Told::Yes => {
+            TryResult::Yes => {
                 office.done(&url, index);
                 backoff.reset();
                 continue;
             }
-            Told::Gone => {
+            TryResult::Gone => {
                 tracing::warn!(
                     url,
                     id = notice.id,
@@ -73,7 +73,7 @@ pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
                 gone = Some(tokio::time::Instant::now() + GONE_FOR);
                 continue;
             }
-            Told::NotYet(why, at_least) => {
+            TryResult::NotYet(why, at_least) => {
                 let wait = backoff.wait(chance()).max(at_least.unwrap_or_default());
                 tracing::info!(
                     url,
@@ -95,7 +95,7 @@ pub(super) async fn run(office: Arc<Office>, url: String, mut stop: Stop) {
     }
 }
 
-async fn tell(office: &Office, notice: &Notice) -> Told {
+async fn tell(office: &NoticeDispatcher, notice: &Notice) -> TryResult {
     // It is never closed.
     let _permit = office.requests.acquire().await;
     let now = seconds(office.context.now());
@@ -110,22 +110,22 @@ async fn tell(office: &Office, notice: &Notice) -> Told {
     match request.send().await {
         Ok(response) => judge(office, &response),
         // An address that is none will not become one.
-        Err(error) if error.is_builder() => Told::Gone,
-        Err(error) => Told::NotYet(words(&error), None),
+        Err(error) if error.is_builder() => TryResult::Gone,
+        Err(error) => TryResult::NotYet(words(&error), None),
     }
 }
 
-pub(super) fn judge(office: &Office, response: &reqwest::Response) -> Told {
+pub(super) fn judge(office: &NoticeDispatcher, response: &reqwest::Response) -> TryResult {
     let status = response.status();
     if status.is_success() {
-        return Told::Yes;
+        return TryResult::Yes;
     }
     if status == StatusCode::GONE {
-        return Told::Gone;
+        return TryResult::Gone;
     }
     let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let after = after.map(|seconds| Duration::from_secs(seconds).min(office.settings.retry_max));
-    Told::NotYet(status.to_string(), after)
+    TryResult::NotYet(status.to_string(), after)
 }
 
 /// The innermost cause says most.

@@ -74,7 +74,7 @@ fn client(settings: &NoticeSettings) -> Result<reqwest::Client, Vec<Problem>> {
 }
 
 /// What all lines share.
-struct Office {
+struct NoticeDispatcher {
     settings: NoticeSettings,
     signer: Signer,
     client: reqwest::Client,
@@ -83,13 +83,13 @@ struct Office {
     group: Arc<dyn Group>,
     /// Requests under way.
     requests: Semaphore,
-    lines: Mutex<Lines>,
+    lines: Mutex<AddressQueues>,
     /// A notice is gone: there may be room for another.
     gone: Notify,
 }
 
 #[derive(Default)]
-struct Lines {
+struct AddressQueues {
     /// By address: places of its notices on the bus, the first one being told just now.
     waiting: HashMap<String, VecDeque<u64>>,
     /// By host: what is fetched from it.
@@ -106,7 +106,7 @@ async fn run(
     mut stop: Stop,
 ) {
     let office = loop {
-        match Office::open(&settings, &signer, &client, &context) {
+        match NoticeDispatcher::open(&settings, &signer, &client, &context) {
             Ok(office) => break Arc::new(office),
             Err(error) => tracing::error!(%error, "notices cannot be told yet"),
         }
@@ -145,14 +145,14 @@ async fn run(
     office.flush().await;
 }
 
-impl Office {
+impl NoticeDispatcher {
     fn open(
         settings: &NoticeSettings,
         signer: &Signer,
         client: &reqwest::Client,
         context: &GatewayContext,
-    ) -> Result<Office, BusError> {
-        Ok(Office {
+    ) -> Result<NoticeDispatcher, BusError> {
+        Ok(NoticeDispatcher {
             settings: settings.clone(),
             signer: signer.clone(),
             client: client.clone(),
@@ -361,7 +361,7 @@ impl Office {
         }
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+    fn lines(&self) -> MutexGuard<'_, AddressQueues> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

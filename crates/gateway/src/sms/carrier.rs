@@ -13,9 +13,9 @@ use tokio::sync::Notify;
 
 use super::config::SmsRoute;
 use super::encode::{SmsEncoder, Unsendable};
-use super::inbound::{Arrived, ELSEWHERE_MAX, Inbox, Keep, Kept, Message};
+use super::inbound::{Arrived, ELSEWHERE_MAX, Inbox, Keep, Message, StoredPart};
 use super::outcome::Ids;
-use super::pace::{Heard, Pace};
+use super::pace::{Pace, RecentThrottling};
 use super::submit::{Sending, incomplete};
 use crate::GatewayContext;
 use crate::cluster::{RateShareView, Share};
@@ -196,7 +196,7 @@ impl Carrier {
     }
 
     /// What a session heard since it was last asked: whether the carrier falls behind.
-    pub(super) fn heard(&self, heard: Heard, now: Instant) {
+    pub(super) fn heard(&self, heard: RecentThrottling, now: Instant) {
         if heard.count > 0
             && let Some(rate) = locked(&self.pace).heard(heard, now)
         {
@@ -246,7 +246,7 @@ impl Carrier {
         }
     }
 
-    pub(super) fn keep(&self, keep: Keep, listener: Arc<Notify>) -> Kept {
+    pub(super) fn keep(&self, keep: Keep, listener: Arc<Notify>) -> StoredPart {
         locked(&self.inbox).keep(keep, listener)
     }
 

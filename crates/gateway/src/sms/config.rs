@@ -43,7 +43,7 @@ pub struct SmsRoute {
     /// How sessions are bound.
     pub bind: Binding,
     /// When they are.
-    pub standing: Standing,
+    pub standing: SessionPolicy,
     /// On demand: a session with nothing to do for so long unbinds.
     pub idle: Duration,
     /// On demand: a session that receives is bound this often, for what waits there.
@@ -104,7 +104,7 @@ pub enum Binding {
 
 /// When sessions are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Standing {
+pub enum SessionPolicy {
     /// Always.
     Standing,
     /// While there is something to send, and from time to time for what waits for us.
@@ -141,7 +141,7 @@ impl Default for SmsRoute {
             system_type: String::new(),
             version: Version::V3_4,
             bind: Binding::Transceiver,
-            standing: Standing::Standing,
+            standing: SessionPolicy::Standing,
             idle: Duration::from_secs(5),
             poll_every: Duration::from_secs(60),
             outbind: None,
@@ -190,7 +190,7 @@ impl SmsRoute {
 
     /// It connects when there is work.
     pub(super) fn is_on_demand(&self) -> bool {
-        self.standing == Standing::OnDemand
+        self.standing == SessionPolicy::OnDemand
     }
 
     /// Limits and timers of a session.
@@ -385,7 +385,7 @@ mod tests {
             ("system_type", SmsRoute { system_type: "ü".to_owned(), ..good() }),
             ("outbind", SmsRoute { outbind: Some("nowhere".to_owned()), ..good() }),
             ("outbind_password", SmsRoute { outbind_password: "nine-octe".into(), ..good() }),
-            ("idle", SmsRoute { standing: Standing::OnDemand, idle: Duration::ZERO, ..good() }),
+            ("idle", SmsRoute { standing: SessionPolicy::OnDemand, idle: Duration::ZERO, ..good() }),
             ("poll_every", SmsRoute { poll_every: Duration::from_secs(3_601), ..good() }),
             ("sessions", SmsRoute { sessions: 0, ..good() }),
             ("window", SmsRoute { window: 10_001, ..good() }),
@@ -435,7 +435,7 @@ mod tests {
             (Step::Reopen, SmsRoute { charset: Charset::Latin1, ..good() }),
             (Step::Reopen, SmsRoute { languages: vec![Language::Turkish], ..good() }),
             (Step::Reopen, SmsRoute { long: Concat::Sar, ..good() }),
-            (Step::Reopen, SmsRoute { standing: Standing::OnDemand, ..good() }),
+            (Step::Reopen, SmsRoute { standing: SessionPolicy::OnDemand, ..good() }),
         ];
         for (step, to) in cases {
             assert_eq!(good().step_to(&to), step, "{to:?}");

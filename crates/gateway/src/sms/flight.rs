@@ -10,7 +10,7 @@ const LATE_MAX: usize = smpp::session::WINDOW_MAX;
 
 /// Parts in flight by token. A token is a place and how often that was used, so that it never names two parts.
 #[derive(Default)]
-pub(super) struct Flights {
+pub(super) struct SubmitsInFlight {
     places: Vec<Place>,
     free: Vec<u32>,
     late: HashMap<u64, AttemptRef>,
@@ -23,7 +23,7 @@ struct Place {
     sending: Option<Sending>,
 }
 
-impl Flights {
+impl SubmitsInFlight {
     /// The token for the next part.
     pub(super) fn next_token(&self) -> u64 {
         match self.free.last() {
@@ -37,7 +37,7 @@ impl Flights {
         self.places.len() == self.free.len()
     }
 
-    /// The part with [`next_token`](Flights::next_token) was submitted.
+    /// The part with [`next_token`](SubmitsInFlight::next_token) was submitted.
     pub(super) fn insert(&mut self, sending: Sending) {
         match self.free.pop() {
             Some(place) => self.places[place as usize].sending = Some(sending),

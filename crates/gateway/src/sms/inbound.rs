@@ -103,12 +103,12 @@ pub(super) struct Keep {
 
 /// Whether a part has been kept.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept(Arc<AtomicU8>);
+pub(super) struct StoredPart(Arc<AtomicU8>);
 
 const KEEPING: u8 = 0;
 const KEPT: u8 = 1;
 
-impl Kept {
+impl StoredPart {
     /// `None` while it is being written; then whether it was.
     pub(super) fn result(&self) -> Option<bool> {
         match self.0.load(Ordering::Acquire) {
@@ -265,8 +265,8 @@ impl Inbox {
     }
 
     /// Keeps a part on disk, on the side; `listener` is told when that is done.
-    pub(super) fn keep(&self, keep: Keep, listener: Arc<Notify>) -> Kept {
-        let kept = Kept::default();
+    pub(super) fn keep(&self, keep: Keep, listener: Arc<Notify>) -> StoredPart {
+        let kept = StoredPart::default();
         let (topic, state, route) = (Arc::clone(&self.kept), kept.clone(), self.route.clone());
         tokio::spawn(async move {
             let result = topic.set(&keep.key, &keep.value).await;

@@ -1,7 +1,7 @@
 //! Keys of a route of channel `sms`, and its settings made of them.
 
 use super::SmsRoute;
-use super::config::{Binding, Numbering, Source as SmsSource, Standing};
+use super::config::{Binding, Numbering, SessionPolicy, Source as SmsSource};
 use crate::mail::Tls;
 use crate::route_keys::RouteKeys;
 use crate::surroundings::Surroundings;
@@ -37,7 +37,7 @@ section! {
         bind: Binding as BindingWords = SmsRoute::default().bind,
         /// `"standing"`, or `"on-demand"`: sessions are bound when there is something to send, drained and unbound when
         /// there is nothing.
-        binding: Standing as StandingWords = SmsRoute::default().standing,
+        binding: SessionPolicy as StandingWords = SmsRoute::default().standing,
         /// On demand: time without work after which a session is unbound.
         idle: Duration = SmsRoute::default().idle,
         /// On demand: time between binds of a session that receives, for messages that wait at the carrier.
@@ -131,7 +131,7 @@ words! {
 
 words! {
     /// When sessions are bound.
-    StandingWords for Standing {
+    StandingWords for SessionPolicy {
         /// Always.
         Standing = "standing",
         /// While there is something to send.

@@ -17,13 +17,13 @@ pub mod config;
 #[cfg(test)]
 mod conformance;
 mod encode;
-mod fleet;
 mod flight;
 mod inbound;
 mod keys;
 mod outcome;
 mod pace;
 mod session;
+mod session_pool;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -52,7 +52,7 @@ use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Checked, RouteSessions, Step};
 use crate::surroundings::Surroundings;
 use carrier::Carrier;
-use fleet::Fleet;
+use session_pool::SessionPool;
 
 /// Starts a route. [`Running::change`] gives it other settings.
 ///
@@ -111,7 +111,7 @@ impl Simulator for sim::smsc::Smsc {
 /// The sessions of a route at work.
 pub(crate) struct SmsSessions {
     carrier: Arc<Carrier>,
-    fleet: Fleet,
+    session_pool: SessionPool,
     /// Puts together the parts of messages that other processes heard.
     joining: Option<JoinHandle<()>>,
 }
@@ -137,8 +137,8 @@ impl RouteSessions for SmsSessions {
     ) -> Result<SmsSessions, BusError> {
         let carrier = Carrier::new(route.settings.clone(), context.clone(), Arc::clone(dispatcher))?;
         let carrier = Arc::new(carrier);
-        let fleet = Fleet::new(Arc::clone(&carrier), route.material.clone());
-        Ok(SmsSessions { carrier, fleet, joining: None })
+        let session_pool = SessionPool::new(Arc::clone(&carrier), route.material.clone());
+        Ok(SmsSessions { carrier, session_pool, joining: None })
     }
 
     fn limit(&self) -> Arc<dyn RateHolder> {
@@ -146,7 +146,7 @@ impl RouteSessions for SmsSessions {
     }
 
     fn begin(&mut self) {
-        self.fleet.fill();
+        self.session_pool.fill();
         self.joining = Some(tokio::spawn(Arc::clone(&self.carrier).meet_parts()));
     }
 
@@ -156,11 +156,11 @@ impl RouteSessions for SmsSessions {
 
     async fn change(&mut self, step: Step, route: Checked<Self>) {
         self.carrier.change(route.settings);
-        self.fleet.change(step, route.material).await;
+        self.session_pool.change(step, route.material).await;
     }
 
     async fn end(mut self) {
-        self.fleet.end().await;
+        self.session_pool.end().await;
         if let Some(joining) = self.joining.take() {
             joining.abort();
         }

@@ -43,7 +43,7 @@ const CONGESTION_FULL: u8 = 100;
 
 /// What a session heard of late.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Heard {
+pub(super) struct RecentThrottling {
     /// Responses in time, and time-outs.
     pub(super) count: u32,
     /// What they took together.
@@ -52,7 +52,7 @@ pub(super) struct Heard {
     congestion: u8,
 }
 
-impl Heard {
+impl RecentThrottling {
     /// One more response.
     pub(super) fn add(&mut self, waited: Duration, congestion: Option<u8>) {
         self.quickest = if self.count == 0 { waited } else { self.quickest.min(waited) };
@@ -136,7 +136,7 @@ impl Pace {
     }
 
     /// What a session heard; the new rate if that is a reason to slow down.
-    pub(super) fn heard(&mut self, heard: Heard, now: Instant) -> Option<f64> {
+    pub(super) fn heard(&mut self, heard: RecentThrottling, now: Instant) -> Option<f64> {
         let strained = self.strain.heard(now, heard.count, heard.waited, heard.quickest);
         let rate = match heard.congestion {
             CONGESTION_FULL.. => self.aimd.throttled(now, self.measured()),
@@ -235,7 +235,7 @@ mod tests {
             let granted = pace.grant(now, 1_000);
             pace.wrote(now, granted);
             seconds[second] += granted;
-            let mut heard = Heard::default();
+            let mut heard = RecentThrottling::default();
             for _ in 0..granted {
                 match carrier(second, pace.limiter.rate()) {
                     Answer::Yes(ms) => heard.add(Duration::from_millis(ms), None),

@@ -17,11 +17,11 @@ use tokio::sync::Notify;
 use super::carrier::Carrier;
 use super::config::SmsRoute;
 use super::encode::{Prepared, Unsendable};
-use super::flight::Flights;
-use super::inbound::{Arrived, Kept, Message};
+use super::flight::SubmitsInFlight;
+use super::inbound::{Arrived, Message, StoredPart};
 use super::outcome::{Verdict, accepted, receipt_outcome, refused, verdict};
-use super::pace::{Heard, THROTTLE_TRIES_MAX};
-use super::submit::{Pen, Sending, submit};
+use super::pace::{RecentThrottling, THROTTLE_TRIES_MAX};
+use super::submit::{Sending, SubmitComposer, submit};
 use crate::context::Stop;
 use crate::dispatcher::Notes;
 use crate::journal::Ticket;
@@ -39,15 +39,15 @@ enum Waits {
     /// For an outcome; then these parts need not be kept any more.
     Noted(Ticket, Vec<String>),
     /// For a part of a message.
-    Kept(Kept),
+    Stored(StoredPart),
     /// For nothing.
     Nothing(Status),
 }
 
 /// A session's worker.
-pub(super) struct Talk {
+pub(super) struct CarrierConnection {
     carrier: Arc<Carrier>,
-    pen: Pen,
+    pen: SubmitComposer,
     mode: BindMode,
     stop: Stop,
     /// Whether the SMSC has yet to ask us to bind.
@@ -61,14 +61,14 @@ pub(super) struct Talk {
     current: Option<Sending>,
     /// What was taken to be submitted in this turn.
     taken: VecDeque<Sending>,
-    flights: Flights,
+    flights: SubmitsInFlight,
     /// What became of parts, not handed in yet.
     notes: Notes<Prepared>,
     answers: VecDeque<Answer>,
     /// Parts submitted since the last write, and an instant before the first of them.
     unwritten: usize,
     filled: Option<Instant>,
-    heard: Heard,
+    heard: RecentThrottling,
     looked: Instant,
     /// When there was last something to do.
     busy: Instant,
@@ -115,11 +115,11 @@ pub(super) fn bind_of(config: &SmsRoute, mode: BindMode) -> Bind<'_> {
     }
 }
 
-impl Talk {
-    pub(super) fn new(carrier: Arc<Carrier>, mode: BindMode, stop: Stop) -> Talk {
+impl CarrierConnection {
+    pub(super) fn new(carrier: Arc<Carrier>, mode: BindMode, stop: Stop) -> CarrierConnection {
         let listener = carrier.dispatcher.listen();
-        Talk {
-            pen: Pen::new(carrier.config(), carrier.context.now()),
+        CarrierConnection {
+            pen: SubmitComposer::new(carrier.config(), carrier.context.now()),
             carrier,
             mode,
             stop,
@@ -130,12 +130,12 @@ impl Talk {
             stop_by: None,
             current: None,
             taken: VecDeque::new(),
-            flights: Flights::default(),
+            flights: SubmitsInFlight::default(),
             notes: Notes::default(),
             answers: VecDeque::new(),
             unwritten: 0,
             filled: None,
-            heard: Heard::default(),
+            heard: RecentThrottling::default(),
             looked: Instant::now(),
             busy: Instant::now(),
             next_grant: None,
@@ -144,8 +144,8 @@ impl Talk {
     }
 
     /// The SMSC has connected to us, and asks us to bind.
-    pub(super) fn asked(self) -> Talk {
-        Talk { asking: Asking::Awaited, ..self }
+    pub(super) fn asked(self) -> CarrierConnection {
+        CarrierConnection { asking: Asking::Awaited, ..self }
     }
 
     /// The connection is gone, and all events are handled: what the session still had goes on elsewhere.
@@ -201,7 +201,7 @@ impl Talk {
                     self.carrier.forget(std::mem::take(keys));
                     Status::ROK
                 }
-                Waits::Kept(kept) => match kept.result() {
+                Waits::Stored(kept) => match kept.result() {
                     None => return,
                     Some(true) => Status::ROK,
                     Some(false) => Status::RX_T_APPN,
@@ -358,7 +358,7 @@ impl Talk {
             }
             (None, Some(message)) => match self.carrier.arrive(&message, at, now) {
                 Arrived::Whole(outcome, keys) => Waits::Noted(self.carrier.dispatcher.note(&outcome), keys),
-                Arrived::Part(keep) => Waits::Kept(self.carrier.keep(keep, Arc::clone(&self.listener))),
+                Arrived::Part(keep) => Waits::Stored(self.carrier.keep(keep, Arc::clone(&self.listener))),
             },
             // Its user data header runs over its end: the same next time, so it is refused for good.
             (None, None) => Waits::Nothing(Status::RX_R_APPN),
@@ -373,7 +373,7 @@ enum Submitted {
     NotNow,
 }
 
-impl Worker<Session> for Talk {
+impl Worker<Session> for CarrierConnection {
     fn handle(&mut self, event: Event<'_>, now: Instant) {
         match event {
             Event::Bound { mode, version, .. } => {

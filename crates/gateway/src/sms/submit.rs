@@ -85,7 +85,7 @@ impl Sending {
 const TIME_OCTETS: usize = 16;
 
 /// What a session puts messages together with, and when it is.
-pub(super) struct Pen {
+pub(super) struct SubmitComposer {
     pub(super) config: Arc<SmsRoute>,
     /// The wall clock's time when the session last looked.
     pub(super) at: Timestamp,
@@ -100,9 +100,9 @@ struct Validity {
     octets: Option<[u8; TIME_OCTETS]>,
 }
 
-impl Pen {
-    pub(super) fn new(config: Arc<SmsRoute>, at: Timestamp) -> Pen {
-        Pen { config, at, scratch: Scratch::default(), validity: Validity::default() }
+impl SubmitComposer {
+    pub(super) fn new(config: Arc<SmsRoute>, at: Timestamp) -> SubmitComposer {
+        SubmitComposer { config, at, scratch: Scratch::default(), validity: Validity::default() }
     }
 }
 
@@ -127,13 +127,13 @@ impl Validity {
 /// Puts one part into the session.
 pub(super) fn submit(
     carrier: &Carrier,
-    pen: &mut Pen,
+    pen: &mut SubmitComposer,
     session: &mut Session,
     sending: &mut Sending,
     token: u64,
     now: Instant,
 ) -> Result<Result<u32, SendError>, Unsendable> {
-    let Pen { config, at, scratch, validity } = pen;
+    let SubmitComposer { config, at, scratch, validity } = pen;
     sending.keep(carrier)?;
     let Sending { job, part, reference, kept, .. } = sending;
     let (leased, entry) = (&job.leased, job.entry());

@@ -61,7 +61,7 @@ pub fn start(config: TopicRoute, context: &GatewayContext) -> Result<Running, Ve
     route_loop::start::<TopicSessions>(config, context)
 }
 
-/// The gateway of text topics. They are in this house: there is nobody to simulate.
+/// The gateway of text topics. They are in this server: there is nobody to simulate.
 pub struct Text;
 
 impl ChannelGateway for Text {
@@ -82,7 +82,7 @@ impl ChannelGateway for Text {
 /// The one session of a route: a task that publishes.
 pub(crate) struct TopicSessions {
     limit: Arc<RouteLimit<TopicEncoder>>,
-    board: Option<Board>,
+    publisher: Option<TopicPublisher>,
     settings: watch::Sender<Arc<TopicRoute>>,
     worker: Worker,
 }
@@ -107,14 +107,14 @@ impl RouteSessions for TopicSessions {
     ) -> Result<TopicSessions, BusError> {
         let limit = RouteLimit::new(dispatcher, route.settings.rate);
         let (settings, config) = watch::channel(Arc::new(route.settings.clone()));
-        let board = Board {
+        let publisher = TopicPublisher {
             config,
             context: context.clone(),
             dispatcher: Arc::clone(dispatcher),
             limit: Arc::clone(&limit),
             topics: Topics::default(),
         };
-        Ok(TopicSessions { limit, board: Some(board), settings, worker: Worker::default() })
+        Ok(TopicSessions { limit, publisher: Some(publisher), settings, worker: Worker::default() })
     }
 
     fn limit(&self) -> Arc<dyn RateHolder> {
@@ -122,8 +122,8 @@ impl RouteSessions for TopicSessions {
     }
 
     fn begin(&mut self) {
-        if let Some(board) = self.board.take() {
-            self.worker.begin(|stop| board.publish(stop));
+        if let Some(publisher) = self.publisher.take() {
+            self.worker.begin(|stop| publisher.publish(stop));
         }
     }
 
@@ -137,7 +137,7 @@ impl RouteSessions for TopicSessions {
 }
 
 /// A route at work.
-struct Board {
+struct TopicPublisher {
     config: watch::Receiver<Arc<TopicRoute>>,
     context: GatewayContext,
     dispatcher: Arc<RouteDispatcher<TopicEncoder>>,
@@ -145,7 +145,7 @@ struct Board {
     topics: Topics,
 }
 
-impl Board {
+impl TopicPublisher {
     /// Until it is time to stop.
     async fn publish(mut self, mut stop: Stop) {
         let turns = Turns::begin(&self.dispatcher, &self.limit);

@@ -15,25 +15,25 @@ pub(super) const LONG: Duration = Duration::from_secs(10);
 /// What is waited for has come on any machine, however loaded.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) struct House {
+pub(super) struct TestRoute {
     _dir: tempfile::TempDir,
     pub(super) bus: Arc<dyn Bus>,
     pub(super) context: GatewayContext,
 }
 
-impl House {
-    pub(super) fn new() -> House {
-        House::over(|bus| bus)
+impl TestRoute {
+    pub(super) fn new() -> TestRoute {
+        TestRoute::over(|bus| bus)
     }
 
-    fn over(wrap: impl FnOnce(Arc<dyn Bus>) -> Arc<dyn Bus>) -> House {
+    fn over(wrap: impl FnOnce(Arc<dyn Bus>) -> Arc<dyn Bus>) -> TestRoute {
         let dir = tempfile::tempdir().unwrap();
         let bus =
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
         let bus = wrap(bus);
         let cores = Arc::new(Cores::from_handles(Vec::new()));
         let context = GatewayContext::new(Arc::clone(&bus), Arc::new(|| NOW), cores);
-        House { _dir: dir, bus, context }
+        TestRoute { _dir: dir, bus, context }
     }
 
     pub(super) async fn append(&self, segment: &Segment) {
@@ -96,20 +96,21 @@ pub(super) async fn write_all(dispatcher: &RouteDispatcher<ByAddress>) -> usize 
 
 #[tokio::test]
 async fn a_route_that_stays_down_gives_back_all_it_has_and_all_that_comes() {
-    let house = House::new();
-    house.append(&segment(1, Lane::Routine, 0, &[1; 50])).await;
-    let dispatcher = house.open(10, Duration::from_millis(100)).await;
+    let test_route = TestRoute::new();
+    test_route.append(&segment(1, Lane::Routine, 0, &[1; 50])).await;
+    let dispatcher = test_route.open(10, Duration::from_millis(100)).await;
     dispatcher.trouble("refused");
-    wait_for("given back", || house.results().len() == 50).await;
-    house.append(&segment(1, Lane::Emergency, 50, &[1; 5])).await;
-    wait_for("given back", || house.results().len() == 55 && house.unacknowledged() == 0).await;
+    wait_for("given back", || test_route.results().len() == 50).await;
+    test_route.append(&segment(1, Lane::Emergency, 50, &[1; 5])).await;
+    wait_for("given back", || test_route.results().len() == 55 && test_route.unacknowledged() == 0).await;
     let down = AttemptResult::NotTried { why: NotTried::RouteDown };
-    assert!(house.results().iter().all(|result| *result == down));
-    let health = RouteHealth::decode(&house.bus.retained(ROUTES).unwrap().value(ROUTE).unwrap()).unwrap();
+    assert!(test_route.results().iter().all(|result| *result == down));
+    let health =
+        RouteHealth::decode(&test_route.bus.retained(ROUTES).unwrap().value(ROUTE).unwrap()).unwrap();
     assert_eq!((health.up, health.sessions, health.note.as_str()), (false, 0, "refused"));
     // It comes back.
     dispatcher.session_up();
-    house.append(&segment(1, Lane::Routine, 100, &[1; 50])).await;
+    test_route.append(&segment(1, Lane::Routine, 100, &[1; 50])).await;
     assert_eq!(write_all(&dispatcher).await, 50);
     dispatcher.finish();
 }
@@ -117,12 +118,12 @@ async fn a_route_that_stays_down_gives_back_all_it_has_and_all_that_comes() {
 #[tokio::test]
 async fn nothing_is_intended_while_nothing_can_be_written() {
     const HOLD: Duration = Duration::from_millis(150);
-    let house = House::new();
-    house.append(&segment(1, Lane::Routine, 0, &[1; 30])).await;
-    let dispatcher = house.open(10, LONG).await;
+    let test_route = TestRoute::new();
+    test_route.append(&segment(1, Lane::Routine, 0, &[1; 30])).await;
+    let dispatcher = test_route.open(10, LONG).await;
     let begins = Instant::now() + HOLD;
     dispatcher.begin_at(begins);
-    let intended = || house.bus.topic(OUTCOMES).unwrap().head() > 0;
+    let intended = || test_route.bus.topic(OUTCOMES).unwrap().head() > 0;
     wait_for("taken", || dispatcher.state().queue.left(Lane::Routine) == 30).await;
     // Credit without a session, then a session without credit.
     dispatcher.begin_at(Instant::now());
@@ -140,14 +141,14 @@ async fn nothing_is_intended_while_nothing_can_be_written() {
 
 #[tokio::test]
 async fn while_record_is_behind_only_emergencies_are_taken() {
-    let mut house = House::new();
+    let mut test_route = TestRoute::new();
     let behind = Arc::new(AtomicBool::new(true));
     let says = Arc::clone(&behind);
-    house.context.behind = Arc::new(move || says.load(Ordering::Relaxed));
+    test_route.context.behind = Arc::new(move || says.load(Ordering::Relaxed));
     for (lane, first) in [(Lane::Routine, 0), (Lane::Urgent, 100), (Lane::Emergency, 200)] {
-        house.append(&segment(1, lane, first, &[1; 10])).await;
+        test_route.append(&segment(1, lane, first, &[1; 10])).await;
     }
-    let dispatcher = house.open(100, LONG).await;
+    let dispatcher = test_route.open(100, LONG).await;
     dispatcher.session_up();
     let listener = dispatcher.listen();
     listener.notified().await;
@@ -165,9 +166,9 @@ async fn while_record_is_behind_only_emergencies_are_taken() {
 async fn a_full_disk_holds_up_what_is_sent_and_loses_nothing() {
     let failures = Arc::new(AtomicUsize::new(0));
     let fails = Arc::clone(&failures);
-    let house = House::over(move |inner| Arc::new(FullDisk { inner, failures: fails }));
-    house.append(&segment(1, Lane::Routine, 0, &[1; 30])).await;
-    let dispatcher = house.open(10, LONG).await;
+    let test_route = TestRoute::over(move |inner| Arc::new(FullDisk { inner, failures: fails }));
+    test_route.append(&segment(1, Lane::Routine, 0, &[1; 30])).await;
+    let dispatcher = test_route.open(10, LONG).await;
     dispatcher.session_up();
     let listener = dispatcher.listen();
     wait_for("ready", || dispatcher.next().map(|job| dispatcher.put_back(job)).is_some()).await;
@@ -177,11 +178,11 @@ async fn a_full_disk_holds_up_what_is_sent_and_loses_nothing() {
     }
     // What is on disk stays what it was while it is full; nothing new is handed out.
     wait_for("tried", || failures.load(Ordering::Relaxed) == 0).await;
-    assert!(dispatcher.next().is_none() && house.results().is_empty());
+    assert!(dispatcher.next().is_none() && test_route.results().is_empty());
     let _ = tokio::time::timeout(LONG, listener.notified()).await;
-    wait_for("written", || !house.results().is_empty()).await;
+    wait_for("written", || !test_route.results().is_empty()).await;
     write_all(&dispatcher).await;
-    assert_eq!(house.results().len(), 30);
+    assert_eq!(test_route.results().len(), 30);
     dispatcher.finish();
 }
 

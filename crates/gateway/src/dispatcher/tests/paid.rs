@@ -1,6 +1,6 @@
 //! A feed whose messages have to be paid for.
 
-use super::flow::{House, LONG, PATIENCE, wait_for};
+use super::flow::{LONG, PATIENCE, TestRoute, wait_for};
 use super::*;
 use crate::Funds;
 use crate::dispatcher::RouteDispatcher;
@@ -43,11 +43,11 @@ impl Funds for Even {
     }
 }
 
-fn with_purse(is_open: bool) -> (House, Arc<Even>) {
-    let mut house = House::new();
+fn with_purse(is_open: bool) -> (TestRoute, Arc<Even>) {
+    let mut test_route = TestRoute::new();
     let funds = Arc::new(Even { bills: Mutex::default(), open: watch::Sender::new(is_open) });
-    house.context.funds = Some(Arc::clone(&funds) as Arc<dyn Funds>);
-    (house, funds)
+    test_route.context.funds = Some(Arc::clone(&funds) as Arc<dyn Funds>);
+    (test_route, funds)
 }
 
 fn asked(funds: &Even) -> Vec<(u32, u8)> {
@@ -65,13 +65,13 @@ fn refused() -> AttemptResult {
 
 #[tokio::test]
 async fn what_nobody_pays_for_is_told_as_refused_and_the_rest_is_written() {
-    let (house, funds) = with_purse(true);
-    house.append(&segment(1, Lane::Routine, 0, &[1, 2, 1, 1, 3, 1])).await;
-    let dispatcher = house.open(10, LONG).await;
+    let (test_route, funds) = with_purse(true);
+    test_route.append(&segment(1, Lane::Routine, 0, &[1, 2, 1, 1, 3, 1])).await;
+    let dispatcher = test_route.open(10, LONG).await;
     dispatcher.session_up();
     write(&dispatcher, 3).await;
-    wait_for("acknowledged", || house.unacknowledged() == 0).await;
-    let results = house.results();
+    wait_for("acknowledged", || test_route.unacknowledged() == 0).await;
+    let results = test_route.results();
     assert_eq!(results.iter().filter(|result| **result == refused()).count(), 3);
     assert_eq!(results.iter().filter(|result| **result == accepted()).count(), 5, "parts of what was paid");
     assert_eq!(asked(&funds), [(0, 1), (1, 2), (2, 1), (3, 1), (4, 3), (5, 1)]);
@@ -80,42 +80,42 @@ async fn what_nobody_pays_for_is_told_as_refused_and_the_rest_is_written() {
 
 #[tokio::test]
 async fn nothing_is_written_before_it_is_paid_and_no_emergency_waits_for_others() {
-    let (house, funds) = with_purse(false);
-    house.append(&segment(1, Lane::Routine, 0, &[1; 6])).await;
-    let dispatcher = house.open(10, LONG).await;
+    let (test_route, funds) = with_purse(false);
+    test_route.append(&segment(1, Lane::Routine, 0, &[1; 6])).await;
+    let dispatcher = test_route.open(10, LONG).await;
     dispatcher.session_up();
     wait_for("asked", || !asked(&funds).is_empty()).await;
     assert_eq!(dispatcher.state().queue.left(Lane::Routine), 6);
-    house.append(&segment(2, Lane::Emergency, 100, &[1; 5])).await;
+    test_route.append(&segment(2, Lane::Emergency, 100, &[1; 5])).await;
     wait_for("ready", || dispatcher.state().queue.has_ready(Lane::Emergency)).await;
     write(&dispatcher, 5).await;
-    wait_for("told", || house.results() == vec![accepted(); 5]).await;
+    wait_for("told", || test_route.results() == vec![accepted(); 5]).await;
     assert!(dispatcher.next().is_none());
     funds.open.send_replace(true);
     wait_for("ready", || dispatcher.state().queue.has_ready(Lane::Routine)).await;
     write(&dispatcher, 3).await;
-    wait_for("acknowledged", || house.unacknowledged() == 0).await;
+    wait_for("acknowledged", || test_route.unacknowledged() == 0).await;
     dispatcher.finish();
 }
 
 #[tokio::test]
 async fn a_feed_that_ends_while_it_waits_for_money_gives_the_segment_back() {
-    let (house, funds) = with_purse(false);
-    house.append(&segment(1, Lane::Routine, 0, &[1; 6])).await;
-    let dispatcher = house.open(10, LONG).await;
+    let (test_route, funds) = with_purse(false);
+    test_route.append(&segment(1, Lane::Routine, 0, &[1; 6])).await;
+    let dispatcher = test_route.open(10, LONG).await;
     dispatcher.session_up();
     wait_for("asked", || !asked(&funds).is_empty()).await;
     dispatcher.finish();
-    let group = house.bus.group(&records::segment_topic(ROUTE, Lane::Routine), "gateway").unwrap();
+    let group = test_route.bus.group(&records::segment_topic(ROUTE, Lane::Routine), "gateway").unwrap();
     wait_for("given back", || !group.take(1, LONG).unwrap().is_empty()).await;
-    assert!(house.results().is_empty());
+    assert!(test_route.results().is_empty());
 }
 
 #[tokio::test]
 async fn after_a_crash_only_what_was_neither_written_nor_refused_is_paid_and_written() {
-    let (house, funds) = with_purse(true);
+    let (test_route, funds) = with_purse(true);
     let one = segment(1, Lane::Routine, 0, &[1; 8]);
-    house.append(&one).await;
+    test_route.append(&one).await;
     // 0 was written, 1 and 5 were refused, the latter before anything behind 0 was intended.
     let before = [
         intent(&one, 0, 0, 1),
@@ -123,14 +123,14 @@ async fn after_a_crash_only_what_was_neither_written_nor_refused_is_paid_and_wri
         attempt(&one, 1, 1, 1, refused()),
         attempt(&one, 5, 1, 1, refused()),
     ];
-    house.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
-    let dispatcher = house.open(10, LONG).await;
+    test_route.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
+    let dispatcher = test_route.open(10, LONG).await;
     dispatcher.session_up();
     wait_for("ready", || dispatcher.state().queue.has_ready(Lane::Routine)).await;
     write(&dispatcher, 3).await;
-    wait_for("acknowledged", || house.unacknowledged() == 0).await;
+    wait_for("acknowledged", || test_route.unacknowledged() == 0).await;
     assert_eq!(asked(&funds), [(2, 1), (3, 1), (4, 1), (6, 1), (7, 1)]);
     // 3 and 7 are refused now; 1 and 5 are not told again.
-    assert_eq!(house.results().iter().filter(|result| **result == refused()).count(), 4);
+    assert_eq!(test_route.results().iter().filter(|result| **result == refused()).count(), 4);
     dispatcher.finish();
 }

@@ -1,6 +1,6 @@
 //! What a crash leaves half done where writing it again leaves no second copy.
 
-use super::flow::{House, LONG, wait_for};
+use super::flow::{LONG, TestRoute, wait_for};
 use super::*;
 use crate::GatewayContext;
 use crate::dispatcher::{DispatcherSettings, RouteDispatcher};
@@ -25,14 +25,14 @@ impl ChannelEncoder for Known {
 }
 
 /// The process that was killed had got so far: one written and told, one of three parts told, and two without a word.
-async fn killed(house: &House, segment: &Segment) {
-    house.append(segment).await;
+async fn killed(test_route: &TestRoute, segment: &Segment) {
+    test_route.append(segment).await;
     let before = [
         intent(segment, 0, 0, 4),
         attempt(segment, 0, 1, 1, accepted()),
         attempt(segment, 2, 2, 3, accepted()),
     ];
-    house.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
+    test_route.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
 }
 
 fn of_five() -> Segment {
@@ -66,8 +66,8 @@ fn write_all<C: ChannelEncoder<Prepared = ()>>(dispatcher: &Arc<RouteDispatcher<
 }
 
 /// What was told of each endpoint, in order.
-fn told(house: &House) -> BTreeMap<u32, Vec<&'static str>> {
-    let records = house.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
+fn told(test_route: &TestRoute) -> BTreeMap<u32, Vec<&'static str>> {
+    let records = test_route.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
     let mut told: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for outcome in records.iter().flat_map(|record| decode_outcomes(&record.octets).unwrap()) {
         let Outcome::Attempt { of, result, .. } = outcome else { continue };
@@ -84,16 +84,16 @@ fn told(house: &House) -> BTreeMap<u32, Vec<&'static str>> {
 
 #[tokio::test]
 async fn what_a_crash_interrupted_is_given_back_where_it_can_be_repeated_and_unknown_elsewhere() {
-    let (house, other) = (House::new(), House::new());
-    for house in [&house, &other] {
-        killed(house, &of_five()).await;
+    let (test_route, other) = (TestRoute::new(), TestRoute::new());
+    for test_route in [&test_route, &other] {
+        killed(test_route, &of_five()).await;
     }
-    write_all(&open(&house.context, Known).await.0);
+    write_all(&open(&test_route.context, Known).await.0);
     write_all(&open(&other.context, ByAddress).await.0);
-    wait_for("acknowledged", || house.unacknowledged() + other.unacknowledged() == 0).await;
+    wait_for("acknowledged", || test_route.unacknowledged() + other.unacknowledged() == 0).await;
     let once = vec!["accepted"];
     let expected = [once.clone(), vec!["again"], vec!["accepted", "again"], vec!["again"], once.clone()];
-    assert_eq!(told(&house).into_values().collect::<Vec<_>>(), expected);
+    assert_eq!(told(&test_route).into_values().collect::<Vec<_>>(), expected);
     let unknown = vec!["accepted", "unknown", "unknown"];
     let expected = [once.clone(), vec!["unknown"], unknown, vec!["unknown"], once];
     assert_eq!(told(&other).into_values().collect::<Vec<_>>(), expected);
@@ -106,17 +106,17 @@ async fn what_will_not_be_repeated_is_unknown_and_what_may_be_later_waits() {
         (ControlState::Stop, i64::MAX, "unknown"),
         (ControlState::Run, NOW.0 - 1, "unknown"),
     ] {
-        let house = House::new();
+        let test_route = TestRoute::new();
         let segment = Segment { expires: Timestamp(ends), ..of_five() };
         let control = Control { alert: segment.alert, state, version: 1 };
-        let controls = house.bus.retained(CONTROL).unwrap();
+        let controls = test_route.bus.retained(CONTROL).unwrap();
         controls.set(&segment.alert.to_string(), &control.encode()).await.unwrap();
-        house.append(&segment).await;
+        test_route.append(&segment).await;
         let before = [intent(&segment, 0, 0, 5), attempt(&segment, 0, 1, 1, accepted())];
-        house.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
-        write_all(&open(&house.context, Known).await.0);
-        wait_for("acknowledged", || house.unacknowledged() == 0).await;
-        assert_eq!(told(&house)[&1], [expected], "{state:?}, until {ends}");
+        test_route.bus.topic(OUTCOMES).unwrap().append(&[&encode_outcomes(&before)]).await.unwrap();
+        write_all(&open(&test_route.context, Known).await.0);
+        wait_for("acknowledged", || test_route.unacknowledged() == 0).await;
+        assert_eq!(told(&test_route)[&1], [expected], "{state:?}, until {ends}");
     }
 }
 
@@ -124,18 +124,18 @@ async fn what_will_not_be_repeated_is_unknown_and_what_may_be_later_waits() {
 const LEASE: Duration = Duration::from_secs(2);
 
 /// A process among others.
-fn process(house: &House, name: &str) -> GatewayContext {
+fn process(test_route: &TestRoute, name: &str) -> GatewayContext {
     let cores = Arc::new(Cores::from_handles(Vec::new()));
-    let mut context = GatewayContext::new(Arc::clone(&house.bus), Arc::new(|| NOW), cores);
+    let mut context = GatewayContext::new(Arc::clone(&test_route.bus), Arc::new(|| NOW), cores);
     context.share(name, LEASE).unwrap();
     context
 }
 
 #[tokio::test]
 async fn what_a_dead_process_had_under_way_is_given_back_by_the_one_that_takes_its_segments_over() {
-    let house = House::new();
-    house.append(&segment(1, Lane::Emergency, 0, &[1; 30])).await;
-    let context = process(&house, "one");
+    let test_route = TestRoute::new();
+    test_route.append(&segment(1, Lane::Emergency, 0, &[1; 30])).await;
+    let context = process(&test_route, "one");
     let (one, running) = open(&context, Known).await;
     one.session_up();
     wait_for("ready", || one.has_work()).await;
@@ -150,24 +150,24 @@ async fn what_a_dead_process_had_under_way_is_given_back_by_the_one_that_takes_i
             one.part(&job.unwrap(), 1, &accepted());
         }
     }
-    wait_for("told", || told(&house).len() == 2).await;
+    wait_for("told", || told(&test_route).len() == 2).await;
     running.abort();
     assert!(running.await.is_err(), "it is dead, and had more under way");
-    let two = process(&house, "two");
+    let two = process(&test_route, "two");
     write_all(&open(&two, Known).await.0);
-    wait_for("acknowledged", || house.unacknowledged() == 0).await;
-    let told = told(&house);
+    wait_for("acknowledged", || test_route.unacknowledged() == 0).await;
+    let told = told(&test_route);
     let of = |what: &str| -> BTreeSet<u32> {
         told.iter().filter(|(_, told)| **told == [what]).map(|(endpoint, _)| *endpoint).collect()
     };
     assert!(of("again").is_superset(&BTreeSet::from([2, 3])), "{told:?}");
     assert_eq!(of("again").len() + of("accepted").len(), 30, "each is told once: {told:?}");
-    assert_eq!(claims(&house), ["one", "two"]);
+    assert_eq!(claims(&test_route), ["one", "two"]);
 }
 
 /// Who claimed the segment, in order.
-fn claims(house: &House) -> Vec<String> {
-    let records = house.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
+fn claims(test_route: &TestRoute) -> Vec<String> {
+    let records = test_route.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
     let outcomes = records.iter().flat_map(|record| decode_outcomes(&record.octets).unwrap());
     let claims = outcomes.filter_map(|outcome| match outcome {
         Outcome::Claim(Claim { node, .. }) => Some(node),

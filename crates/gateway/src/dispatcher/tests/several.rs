@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const SLOTS: u32 = 8;
 
 /// What processes share.
-trait Ground: Send + Sync {
+trait TestProcesses: Send + Sync {
     /// The bus as another process has it.
     fn bus(&self) -> Arc<dyn Bus>;
     fn lease(&self) -> Duration;
@@ -44,12 +44,12 @@ impl OnDisk {
         OnDisk { _dir: dir, bus, lease }
     }
 
-    fn ground(lease: Duration) -> Arc<dyn Ground> {
+    fn ground(lease: Duration) -> Arc<dyn TestProcesses> {
         Arc::new(OnDisk::with(lease))
     }
 }
 
-impl Ground for OnDisk {
+impl TestProcesses for OnDisk {
     fn bus(&self) -> Arc<dyn Bus> {
         Arc::clone(&self.bus)
     }
@@ -65,12 +65,12 @@ struct OverNats {
 }
 
 impl OverNats {
-    fn ground(lease: Duration) -> Arc<dyn Ground> {
+    fn ground(lease: Duration) -> Arc<dyn TestProcesses> {
         Arc::new(OverNats { server: Mutex::new(servers::nats::Server::start()), lease })
     }
 }
 
-impl Ground for OverNats {
+impl TestProcesses for OverNats {
     fn bus(&self) -> Arc<dyn Bus> {
         let url = self.server.lock().unwrap().url();
         let options =
@@ -124,14 +124,14 @@ struct Process {
 
 impl Process {
     /// Opens the route and begins to write what comes, so many entries at most.
-    fn start(name: &str, ground: &Arc<dyn Ground>, written: &Written, allowance: u32) -> Process {
+    fn start(name: &str, ground: &Arc<dyn TestProcesses>, written: &Written, allowance: u32) -> Process {
         let (end, ended) = oneshot::channel();
         let (tell, told) = std::sync::mpsc::channel();
         let gate = Arc::new(Gate::default());
         let allowance = Arc::new(AtomicU32::new(allowance));
         let tells = Arc::new(AtomicBool::new(true));
         let (bus, lease, outbox) = (ground.bus(), ground.lease(), ground.outbox());
-        let hand = Hand {
+        let hand = HeldSegment {
             name: name.to_owned(),
             written: Arc::clone(written),
             allowance: Arc::clone(&allowance),
@@ -222,14 +222,14 @@ async fn open(
 }
 
 /// What writes in a process.
-struct Hand {
+struct HeldSegment {
     name: String,
     written: Written,
     allowance: Arc<AtomicU32>,
     tells: Arc<AtomicBool>,
 }
 
-impl Hand {
+impl HeldSegment {
     async fn work(self, dispatcher: Arc<RouteDispatcher<ByAddress>>) {
         let listener = dispatcher.listen();
         loop {
@@ -331,7 +331,7 @@ async fn all_accounted(bus: &Arc<dyn Bus>, entries: usize, written: &Written) ->
 }
 
 /// Each of two processes can only do some of it.
-async fn shared(ground: Arc<dyn Ground>) {
+async fn shared(ground: Arc<dyn TestProcesses>) {
     let (bus, written) = (ground.bus(), Written::default());
     let one = Process::start("one", &ground, &written, 5);
     for number in 0..30 {
@@ -355,7 +355,7 @@ async fn shared(ground: Arc<dyn Ground>) {
 }
 
 /// One dies with entries written and not told, and others only intended.
-async fn killed(ground: Arc<dyn Ground>) {
+async fn killed(ground: Arc<dyn TestProcesses>) {
     let (bus, written) = (ground.bus(), Written::default());
     let one = Process::start("one", &ground, &written, 20);
     append(&bus, &segment(1, Lane::Emergency, 0, &[1; 40])).await;
@@ -377,7 +377,7 @@ async fn killed(ground: Arc<dyn Ground>) {
 }
 
 /// One stands still until another has its segments, and then goes on.
-async fn paused(ground: Arc<dyn Ground>) {
+async fn paused(ground: Arc<dyn TestProcesses>) {
     let (bus, written) = (ground.bus(), Written::default());
     let one = Process::start("one", &ground, &written, 10);
     append(&bus, &segment(1, Lane::Routine, 0, &[1; 60])).await;
@@ -402,7 +402,7 @@ async fn paused(ground: Arc<dyn Ground>) {
 }
 
 /// Processes come, stand still, and die, at random moments.
-async fn story(ground: Arc<dyn Ground>, seed: u64, segments: u32) {
+async fn story(ground: Arc<dyn TestProcesses>, seed: u64, segments: u32) {
     let (bus, written) = (ground.bus(), Written::default());
     let mut state = seed;
     let mut below = move |end: u64| {
@@ -502,7 +502,7 @@ mod over_nats {
         let server = Mutex::new(servers::nats::Server::start());
         let own = OnDisk::with(LONG);
         let ground = Arc::new(WithOutbox { over: OverNats { server, lease }, own });
-        let (as_ground, written): (Arc<dyn Ground>, _) = (ground.clone(), Written::default());
+        let (as_ground, written): (Arc<dyn TestProcesses>, _) = (ground.clone(), Written::default());
         let bus = ground.bus();
         append(&bus, &segment(1, Lane::Routine, 0, &[1; 5])).await;
         let one = Process::start("one", &as_ground, &written, 0);
@@ -536,7 +536,7 @@ struct WithOutbox {
     own: OnDisk,
 }
 
-impl Ground for WithOutbox {
+impl TestProcesses for WithOutbox {
     fn bus(&self) -> Arc<dyn Bus> {
         self.over.bus()
     }

@@ -162,7 +162,7 @@ fn is_said_without_intent(result: &AttemptResult) -> bool {
 }
 
 /// A route, a lane of it, and an index there.
-type Place = (u32, Lane, u64);
+type SegmentPosition = (u32, Lane, u64);
 
 fn scan(bus: &dyn Bus, only: Option<&str>) -> Result<HashMap<String, RouteProgress>, BusError> {
     let routes = routes_of(bus, only)?;
@@ -210,9 +210,9 @@ fn routes_of(bus: &dyn Bus, only: Option<&str>) -> Result<Vec<String>, BusError>
 struct Scan<'a> {
     numbers: HashMap<&'a str, u32>,
     /// Segments that may have been begun.
-    segments: FxHashMap<Place, Progress>,
+    segments: FxHashMap<SegmentPosition, Progress>,
     /// Intended, and not yet seen to be over.
-    open: FxHashMap<Key, (Place, u32, Seen)>,
+    open: FxHashMap<Key, (SegmentPosition, u32, Seen)>,
     /// Alerts of those segments.
     alerts: FxHashSet<AlertNo>,
     given_back: GivenBack,
@@ -266,7 +266,7 @@ impl<'a> Scan<'a> {
 
     /// What was said of this segment may be gone from the topic: what has no outcome in the rest of it is unknown. To send
     /// it again might make a second copy; of what is over already, record hears nothing new.
-    fn presume_written(&mut self, place: Place, segment: &Segment) {
+    fn presume_written(&mut self, place: SegmentPosition, segment: &Segment) {
         tracing::warn!(alert = %segment.alert, route = segment.route, "the outcomes of an unfinished segment were trimmed");
         if let Some(progress) = self.segments.get_mut(&place) {
             progress.intended_to = segment.entries.len() as u32;
@@ -314,7 +314,7 @@ impl<'a> Scan<'a> {
 
     fn finish(mut self, routes: usize) -> Vec<RouteProgress> {
         // In order of their places, for who reads the outcomes.
-        let open: BTreeMap<(Place, u32), Seen> =
+        let open: BTreeMap<(SegmentPosition, u32), Seen> =
             self.open.into_values().map(|(place, at, seen)| ((place, at), seen)).collect();
         for ((place, at), seen) in open {
             if let Some(progress) = self.segments.get_mut(&place) {

@@ -7,14 +7,14 @@ pub const LINK_PLACE: &str = "\0link\0";
 
 /// Which ways of answering a mail offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Ways {
+pub struct AnswerWays {
     /// A link of their own leads to the answer page.
     pub link: bool,
     /// A reply comes back to us.
     pub reply: bool,
 }
 
-impl Ways {
+impl AnswerWays {
     /// None: nothing is appended.
     pub fn any(self) -> bool {
         self.link || self.reply
@@ -22,7 +22,7 @@ impl Ways {
 }
 
 /// The plain text's end, with [`LINK_PLACE`] on a line of its own if there is a link.
-pub fn in_text(ways: Ways, choices: &[Choice]) -> String {
+pub fn in_text(ways: AnswerWays, choices: &[Choice]) -> String {
     let mut out = String::from("\n\n");
     for choice in choices {
         out.push_str(&format!("{} = {}\n", one_line(&choice.key), one_line(&choice.label)));
@@ -40,7 +40,7 @@ pub fn in_text(ways: Ways, choices: &[Choice]) -> String {
 }
 
 /// The same in HTML, as two pieces around the link's place in an attribute; the second is empty if there is no link.
-pub fn in_html(ways: Ways, choices: &[Choice]) -> (String, String) {
+pub fn in_html(ways: AnswerWays, choices: &[Choice]) -> (String, String) {
     let mut before = String::from("<hr>\n");
     if !choices.is_empty() {
         before.push_str("<ul>\n");
@@ -63,7 +63,7 @@ pub fn in_html(ways: Ways, choices: &[Choice]) -> (String, String) {
     (before, String::new())
 }
 
-fn by_reply(ways: Ways, choices: &[Choice]) -> String {
+fn by_reply(ways: AnswerWays, choices: &[Choice]) -> String {
     let keys: Vec<&str> = choices.iter().map(|choice| choice.key.as_str()).collect();
     let beginning =
         if ways.link { "Or reply to this mail" } else { "Please answer by replying to this mail" };
@@ -104,9 +104,9 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const LINK: Ways = Ways { link: true, reply: false };
-    const REPLY: Ways = Ways { link: false, reply: true };
-    const BOTH: Ways = Ways { link: true, reply: true };
+    const LINK: AnswerWays = AnswerWays { link: true, reply: false };
+    const REPLY: AnswerWays = AnswerWays { link: false, reply: true };
+    const BOTH: AnswerWays = AnswerWays { link: true, reply: true };
 
     fn choices() -> Vec<Choice> {
         [("1", "I am safe"), ("2", "Need <help>\nnow")]

@@ -7,7 +7,7 @@ mod template;
 mod tests;
 
 use super::tag::{Purpose, Tags};
-use answering::Ways;
+use answering::AnswerWays;
 use mail_builder::headers::date::Date;
 use records::{Body, Content, Entry, Segment, Timestamp};
 use rustc_hash::FxHashMap;
@@ -112,7 +112,7 @@ impl Letterhead {
             subject: subject.as_deref().unwrap_or_default(),
             text,
             html: html.as_deref(),
-            ways: Ways { link, reply },
+            ways: AnswerWays { link, reply },
             choices: &segment.choices,
             emergency: segment.emergency,
             drill: self.drill,

@@ -1,7 +1,7 @@
 //! What all recipients of a body share, made once: the headers that are the same, and the MIME body with places for
 //! each recipient's link.
 
-use super::answering::{self, LINK_PLACE, Ways};
+use super::answering::{self, AnswerWays, LINK_PLACE};
 use super::quoted::{SOFT_BREAK, push_quoted};
 use mail_builder::headers::Header;
 use mail_builder::headers::address::Address;
@@ -36,7 +36,7 @@ pub struct Source<'a> {
     pub subject: &'a str,
     pub text: &'a str,
     pub html: Option<&'a str>,
-    pub ways: Ways,
+    pub ways: AnswerWays,
     pub choices: &'a [Choice],
     pub emergency: bool,
     pub drill: bool,

@@ -35,24 +35,24 @@ fn tags() -> Tags {
 }
 
 /// A bus in a folder, and a world over it.
-struct House {
+struct TestRoute {
     dir: tempfile::TempDir,
     bus: Arc<dyn Bus>,
     context: GatewayContext,
 }
 
-impl House {
-    fn new() -> House {
-        House::on(tempfile::tempdir().unwrap())
+impl TestRoute {
+    fn new() -> TestRoute {
+        TestRoute::on(tempfile::tempdir().unwrap())
     }
 
-    fn on(dir: tempfile::TempDir) -> House {
+    fn on(dir: tempfile::TempDir) -> TestRoute {
         let options = Options { fsync: Fsync::Os, ..Options::default() };
         let bus = bus::embedded::open(dir.path().join("bus"), options).unwrap();
         let mut context =
             GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
         context.signing_key = Arc::from(SECRET);
-        House { dir, bus, context }
+        TestRoute { dir, bus, context }
     }
 
     fn start(&self, route: MailRoute) -> Running {
@@ -174,10 +174,10 @@ async fn an_alert_reaches_every_mailbox_whatever_the_relay_can() {
         Manners { lockstep: true, ..Manners::default() },
         Manners { chunking: true, ..Manners::default() },
     ] {
-        let (house, server) = (House::new(), Server::start(manners).await);
-        house.append(&segment(&people(300))).await;
-        let running = house.start(route(&server));
-        let ended = house.until_ended(300).await;
+        let (test_route, server) = (TestRoute::new(), Server::start(manners).await);
+        test_route.append(&segment(&people(300))).await;
+        let running = test_route.start(route(&server));
+        let ended = test_route.until_ended(300).await;
         assert_eq!(server.recipients(), people(300));
         for (endpoint, result) in &ended {
             let keys = vec![mail_key(AlertNo(7), EndpointNo(*endpoint))];
@@ -193,20 +193,20 @@ async fn an_alert_reaches_every_mailbox_whatever_the_relay_can() {
             "{text}"
         );
         running.stop().await;
-        let group = house.bus.group(&segment_topic(ROUTE, Lane::Routine), "gateway").unwrap();
+        let group = test_route.bus.group(&segment_topic(ROUTE, Lane::Routine), "gateway").unwrap();
         assert_eq!(group.unacknowledged(10), [] as [u64; 0], "all is told, so the segment is done");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refusals_are_on_record_in_the_relays_words() {
-    let (house, server) = (House::new(), Server::start(Manners::default()).await);
+    let (test_route, server) = (TestRoute::new(), Server::start(Manners::default()).await);
     let names = ["a", "rcpt1", "grey1", "data1", "dot1", "b", "å"].map(str::to_owned);
     let mut segment = segment(&names);
     segment.entries[5].address = "no address".to_owned();
-    house.append(&segment).await;
-    let running = house.start(route(&server));
-    let ended: Vec<String> = house.until_ended(names.len()).await.values().map(short).collect();
+    test_route.append(&segment).await;
+    let running = test_route.start(route(&server));
+    let ended: Vec<String> = test_route.until_ended(names.len()).await.values().map(short).collect();
     assert_eq!(
         ended,
         [
@@ -225,8 +225,8 @@ async fn refusals_are_on_record_in_the_relays_words() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mail_goes_over_tls_with_a_password_where_the_route_says_so() {
-    let house = House::new();
-    let (tls, ca_file) = certificate(house.dir.path());
+    let test_route = TestRoute::new();
+    let (tls, ca_file) = certificate(test_route.dir.path());
     let credentials = Some("\0platform\0secret".to_owned());
     for (manners, kind) in [
         (
@@ -242,9 +242,9 @@ async fn mail_goes_over_tls_with_a_password_where_the_route_says_so() {
             Tls::Implicit,
         ),
     ] {
-        let (house, server) = (House::new(), Server::start(manners).await);
-        house.append(&segment(&people(50))).await;
-        let running = house.start(MailRoute {
+        let (test_route, server) = (TestRoute::new(), Server::start(manners).await);
+        test_route.append(&segment(&people(50))).await;
+        let running = test_route.start(MailRoute {
             tls: kind,
             ca_file: Some(ca_file.clone()),
             server_name: Some("localhost".to_owned()),
@@ -252,7 +252,7 @@ async fn mail_goes_over_tls_with_a_password_where_the_route_says_so() {
             password: Some("secret".into()),
             ..route(&server)
         });
-        let ended = house.until_ended(50).await;
+        let ended = test_route.until_ended(50).await;
         assert!(ended.values().all(|result| matches!(result, AttemptResult::Accepted { .. })), "{kind:?}");
         assert_eq!(server.recipients(), people(50), "{kind:?}");
         running.stop().await;
@@ -261,8 +261,8 @@ async fn mail_goes_over_tls_with_a_password_where_the_route_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_that_is_not_who_it_should_be_gets_nothing() {
-    let house = House::new();
-    let (tls, ca_file) = certificate(house.dir.path());
+    let test_route = TestRoute::new();
+    let (tls, ca_file) = certificate(test_route.dir.path());
     let secure = Manners { start_tls: Some(tls.clone()), ..Manners::default() };
     let localhost = Some("localhost".to_owned());
     for (name, manners, ca_file, server_name, why) in [
@@ -270,10 +270,12 @@ async fn a_relay_that_is_not_who_it_should_be_gets_nothing() {
         ("an unknown issuer", secure.clone(), None, localhost.clone(), "certificate"),
         ("no STARTTLS", Manners::default(), Some(ca_file), localhost, "does not offer STARTTLS"),
     ] {
-        let (house, server) = (House::new(), Server::start(manners).await);
-        house.append(&segment(&people(1))).await;
-        let running = house.start(MailRoute { tls: Tls::StartTls, ca_file, server_name, ..route(&server) });
-        let health = house.until_health("in trouble", |health| !health.up && health.note.contains(why)).await;
+        let (test_route, server) = (TestRoute::new(), Server::start(manners).await);
+        test_route.append(&segment(&people(1))).await;
+        let running =
+            test_route.start(MailRoute { tls: Tls::StartTls, ca_file, server_name, ..route(&server) });
+        let health =
+            test_route.until_health("in trouble", |health| !health.up && health.note.contains(why)).await;
         assert!(!health.up, "{name}");
         assert!(server.mails().is_empty(), "{name}");
         running.stop().await;
@@ -283,13 +285,14 @@ async fn a_relay_that_is_not_who_it_should_be_gets_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_relay_took_without_a_word_is_unknown_and_the_rest_goes_on() {
     for (chunking, window) in [(false, 20), (true, 4)] {
-        let (house, server) = (House::new(), Server::start(Manners { chunking, ..Manners::default() }).await);
+        let (test_route, server) =
+            (TestRoute::new(), Server::start(Manners { chunking, ..Manners::default() }).await);
         let mut names = people(60);
         names[20] = "silent1".to_owned();
         names[40] = "silent2".to_owned();
-        house.append(&segment(&names)).await;
-        let running = house.start(MailRoute { window, ..route(&server) });
-        let ended = house.until_ended(60).await;
+        test_route.append(&segment(&names)).await;
+        let running = test_route.start(MailRoute { window, ..route(&server) });
+        let ended = test_route.until_ended(60).await;
         let unknown: Vec<u32> = ended
             .iter()
             .filter(|(_, r)| matches!(r, AttemptResult::Unknown { .. }))
@@ -311,12 +314,12 @@ async fn what_the_relay_took_without_a_word_is_unknown_and_the_rest_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mail_at_which_the_relay_hangs_up_every_time_does_not_stop_the_others() {
-    let (house, server) = (House::new(), Server::start(Manners::default()).await);
+    let (test_route, server) = (TestRoute::new(), Server::start(Manners::default()).await);
     let mut names = people(10);
     names[3] = "drop1".to_owned();
-    house.append(&segment(&names)).await;
-    let running = house.start(route(&server));
-    let ended = house.until_ended(10).await;
+    test_route.append(&segment(&names)).await;
+    let running = test_route.start(route(&server));
+    let ended = test_route.until_ended(10).await;
     assert!(
         short(&ended[&3]).starts_with("temporary smtp:lost: the connection was lost 3 times"),
         "{:?}",
@@ -329,16 +332,16 @@ async fn a_mail_at_which_the_relay_hangs_up_every_time_does_not_stop_the_others(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_second_sees_more_mails_than_the_rate_by_the_write_stamps() {
     const RATE: usize = 40;
-    let (mut house, server) = (House::new(), Server::start(Manners::default()).await);
+    let (mut test_route, server) = (TestRoute::new(), Server::start(Manners::default()).await);
     let stamps = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&stamps);
-    house.context.write_observer = Some(Arc::new(move |route: &str, mails, before, after| {
+    test_route.context.write_observer = Some(Arc::new(move |route: &str, mails, before, after| {
         assert_eq!(route, ROUTE);
         seen.lock().unwrap().extend(std::iter::repeat_n((before, after), mails));
     }));
-    house.append(&segment(&people(65))).await;
-    let running = house.start(MailRoute { rate: RATE as f64, sessions: 3, ..route(&server) });
-    house.until_ended(65).await;
+    test_route.append(&segment(&people(65))).await;
+    let running = test_route.start(MailRoute { rate: RATE as f64, sessions: 3, ..route(&server) });
+    test_route.until_ended(65).await;
     running.stop().await;
     let mut stamps: Vec<(Instant, Instant)> = stamps.lock().unwrap().clone();
     stamps.sort();
@@ -352,18 +355,18 @@ async fn no_second_sees_more_mails_than_the_rate_by_the_write_stamps() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_route_that_stops_gives_back_what_it_has_not_begun_and_nothing_comes_twice() {
     let manners = Manners { latency: Duration::from_millis(5), ..Manners::default() };
-    let (house, server) = (House::new(), Server::start(manners).await);
-    house.append(&segment(&people(150))).await;
-    let running = house.start(route(&server));
+    let (test_route, server) = (TestRoute::new(), Server::start(manners).await);
+    test_route.append(&segment(&people(150))).await;
+    let running = test_route.start(route(&server));
     while server.mails().len() < 20 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     running.stop().await;
-    let dir = house.dir;
-    drop((house.bus, house.context));
-    let house = House::on(dir);
-    let running = house.start(route(&server));
-    let ended = house.until_ended(150).await;
+    let dir = test_route.dir;
+    drop((test_route.bus, test_route.context));
+    let test_route = TestRoute::on(dir);
+    let running = test_route.start(route(&server));
+    let ended = test_route.until_ended(150).await;
     running.stop().await;
     let recipients = server.recipients();
     let mut accepted = 0;
@@ -384,48 +387,48 @@ async fn a_route_that_stops_gives_back_what_it_has_not_begun_and_nothing_comes_t
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_sessions_are_opened_only_while_one_is_not_enough() {
     let manners = Manners { latency: Duration::from_millis(10), ..Manners::default() };
-    let (house, server) = (House::new(), Server::start(manners).await);
-    let running = house.start(MailRoute { sessions: 4, ..route(&server) });
-    house.until_health("up", |health| health.up).await;
-    house.append(&segment(&people(1))).await;
-    house.until_ended(1).await;
+    let (test_route, server) = (TestRoute::new(), Server::start(manners).await);
+    let running = test_route.start(MailRoute { sessions: 4, ..route(&server) });
+    test_route.until_health("up", |health| health.up).await;
+    test_route.append(&segment(&people(1))).await;
+    test_route.until_ended(1).await;
     assert_eq!(server.connections(), 1, "one mail needs no second session");
     let mut many = segment(&people(100));
     many.entries.remove(0);
-    house.append(&many).await;
-    house.until_ended(100).await;
+    test_route.append(&many).await;
+    test_route.until_ended(100).await;
     assert_eq!(server.connections(), 4);
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mail_that_comes_as_the_relay_ends_an_idle_session_goes_by_the_next_one() {
-    let (house, server) = (House::new(), Server::start(Manners::default()).await);
-    let running = house.start(route(&server));
-    house.until_health("up", |health| health.up).await;
+    let (test_route, server) = (TestRoute::new(), Server::start(Manners::default()).await);
+    let running = test_route.start(route(&server));
+    test_route.until_health("up", |health| health.up).await;
     tokio::time::sleep(super::session::IDLE_MIN + Duration::from_millis(50)).await;
     server.cut_at_next_octets();
-    house.append(&segment(&people(1))).await;
-    let ended = house.until_ended(1).await;
+    test_route.append(&segment(&people(1))).await;
+    let ended = test_route.until_ended(1).await;
     assert!(matches!(ended[&0], AttemptResult::Accepted { .. }), "{:?}", ended[&0]);
     assert_eq!((server.connections(), server.mails().len()), (2, 1));
-    let routes = house.bus.retained(ROUTES).unwrap();
+    let routes = test_route.bus.retained(ROUTES).unwrap();
     assert!(RouteHealth::decode(&routes.value(ROUTE).unwrap()).unwrap().up);
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_that_ends_an_idle_session_is_no_trouble() {
-    let (house, server) = (House::new(), Server::start(Manners::default()).await);
-    let running = house.start(route(&server));
-    house.until_health("up", |health| health.up).await;
+    let (test_route, server) = (TestRoute::new(), Server::start(Manners::default()).await);
+    let running = test_route.start(route(&server));
+    test_route.until_health("up", |health| health.up).await;
     tokio::time::sleep(super::session::IDLE_MIN + Duration::from_millis(50)).await;
     server.cut().await;
-    house.append(&segment(&people(1))).await;
-    let ended = house.until_ended(1).await;
+    test_route.append(&segment(&people(1))).await;
+    let ended = test_route.until_ended(1).await;
     assert!(matches!(ended[&0], AttemptResult::Accepted { .. }));
     assert_eq!(server.connections(), 2);
-    let routes = house.bus.retained(ROUTES).unwrap();
+    let routes = test_route.bus.retained(ROUTES).unwrap();
     assert!(RouteHealth::decode(&routes.value(ROUTE).unwrap()).unwrap().up);
     running.stop().await;
 }

@@ -11,13 +11,14 @@ const PATIENCE: Duration = Duration::from_secs(300);
 #[tokio::test]
 async fn the_rate_holds_over_processes_and_nobody_gets_two_mails() {
     const RATE: usize = 20;
-    let mut house = House::new();
+    let mut test_route = TestRoute::new();
     let server = Server::start(Manners::default()).await;
     let stamps: Arc<Mutex<Vec<(usize, Instant)>>> = Arc::default();
     let told = Arc::clone(&stamps);
-    house.context.write_observer =
+    test_route.context.write_observer =
         Some(Arc::new(move |_, mails, _, after| told.lock().unwrap().push((mails, after))));
-    let allocator = RateAllocator::start(&*house.bus, &house.context.cores, "hands out", LEASE).unwrap();
+    let allocator =
+        RateAllocator::start(&*test_route.bus, &test_route.context.cores, "hands out", LEASE).unwrap();
     allocator.lead(true);
     let names: Vec<String> = (0..120).map(|number| format!("person-{number}")).collect();
     for number in 0..4 {
@@ -25,10 +26,10 @@ async fn the_rate_holds_over_processes_and_nobody_gets_two_mails() {
         for (at, entry) in segment.entries.iter_mut().enumerate() {
             entry.endpoint = EndpointNo((number * 30 + at) as u32);
         }
-        house.append(&segment).await;
+        test_route.append(&segment).await;
     }
     let process = |name: &str| {
-        let mut context = house.context.clone();
+        let mut context = test_route.context.clone();
         context.share(name, LEASE).unwrap();
         let settings = MailRoute { rate: RATE as f64, ..route(&server) };
         start(settings, &context).unwrap_or_else(|problems| panic!("{problems:?}"))
@@ -39,7 +40,7 @@ async fn the_rate_holds_over_processes_and_nobody_gets_two_mails() {
         assert!(Instant::now() < end, "{} mails came", server.recipients().len());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(house.until_ended(120).await.len(), 120);
+    assert_eq!(test_route.until_ended(120).await.len(), 120);
     for process in running {
         process.stop().await;
     }

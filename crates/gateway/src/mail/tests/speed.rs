@@ -88,7 +88,7 @@ async fn a_route_against_a_bare_sink() {
         let bus =
             bus::embedded::open(dir.path().join("bus"), Options { fsync, ..Options::default() }).unwrap();
         let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        let house = House { dir, bus, context };
+        let test_route = TestRoute { dir, bus, context };
         let (address, taken) = sink(chunking);
         let names = people(SEGMENT);
         for number in 0..MAILS / SEGMENT {
@@ -100,7 +100,7 @@ async fn a_route_against_a_bare_sink() {
                 subject: Some("Storm".into()),
                 ..Content::of_text("Stay in. ".repeat(50))
             }))];
-            house.append(&segment).await;
+            test_route.append(&segment).await;
         }
         let begun = Instant::now();
         let config = MailRoute {
@@ -111,7 +111,7 @@ async fn a_route_against_a_bare_sink() {
             from: "a@city.test".to_owned(),
             ..MailRoute::default()
         };
-        let running = house.start(config);
+        let running = test_route.start(config);
         while taken.load(Ordering::Relaxed) < MAILS {
             assert!(begun.elapsed() < Duration::from_secs(120));
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -119,7 +119,7 @@ async fn a_route_against_a_bare_sink() {
         let rate = MAILS as f64 / begun.elapsed().as_secs_f64();
         println!(
             "chunking {chunking}, sessions {sessions}, fsync {fsync:?}: {rate:.0} mails/s, sync p50 {} us",
-            house.bus.sync_us_p50()
+            test_route.bus.sync_us_p50()
         );
         running.stop().await;
     }

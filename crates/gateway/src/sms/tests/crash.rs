@@ -4,13 +4,13 @@ use super::*;
 use std::collections::BTreeSet;
 
 /// What is left of a house whose process died: the bus's files as they are.
-fn killed(house: House) -> House {
-    house.context.cores.stop();
-    let House { dir, bus, context } = house;
+fn killed(test_route: TestRoute) -> TestRoute {
+    test_route.context.cores.stop();
+    let TestRoute { dir, bus, context } = test_route;
     let copy = tempfile::tempdir().unwrap();
     copy_all(dir.path(), copy.path());
     drop((context, bus));
-    House::on(copy)
+    TestRoute::on(copy)
 }
 
 fn copy_all(from: &std::path::Path, to: &std::path::Path) {
@@ -29,34 +29,34 @@ fn copy_all(from: &std::path::Path, to: &std::path::Path) {
 #[tokio::test]
 async fn a_cut_connection_leaves_exactly_its_window_unknown() {
     let script = |number, _: &smsc::Submitted| if number < 10 { Reply::Silence } else { Reply::Accept };
-    let (house, smsc) = (House::new(), Smsc::start(script).await);
-    house.append(&segment(1, Lane::Routine, 0, 200, "hello")).await;
-    let running = run(SmsRoute { window: 10, ..route(&smsc) }, &house);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(script).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 200, "hello")).await;
+    let running = run(SmsRoute { window: 10, ..route(&smsc) }, &test_route);
     wait_for("the window full", || smsc.count() == 10).await;
     smsc.cut();
-    let ended = house.until_ended(200).await;
+    let ended = test_route.until_ended(200).await;
     let unknown: Vec<u32> =
         ended.iter().filter(|(_, results)| is_unknown(&results[0])).map(|(endpoint, _)| *endpoint).collect();
     assert_eq!(unknown, (0..10).collect::<Vec<_>>());
     assert!(ended.values().skip(10).flatten().all(is_accepted));
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     assert_eq!((smsc.count(), smsc.binds()), (200, 2), "nobody twice");
 }
 
 #[tokio::test]
 async fn a_killed_process_leaves_its_window_unknown_and_the_next_goes_on_behind_it() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Silence).await);
-    house.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
-    let _gone = run(SmsRoute { window: 10, sessions: 2, ..route(&smsc) }, &house);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Silence).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
+    let _gone = run(SmsRoute { window: 10, sessions: 2, ..route(&smsc) }, &test_route);
     wait_for("the windows full", || smsc.count() == 20).await;
-    let house = killed(house);
+    let test_route = killed(test_route);
     smsc.rescript(|_, _| Reply::Accept);
-    let running = run(SmsRoute { window: 10, sessions: 2, ..route(&smsc) }, &house);
-    let ended = house.until_ended(100).await;
+    let running = run(SmsRoute { window: 10, sessions: 2, ..route(&smsc) }, &test_route);
+    let ended = test_route.until_ended(100).await;
     let unknown = ended.values().filter(|results| is_unknown(&results[0])).count();
     assert_eq!(unknown, 20);
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     assert_eq!(smsc.count(), 100, "nobody twice, nobody left out");
 }
@@ -64,12 +64,12 @@ async fn a_killed_process_leaves_its_window_unknown_and_the_next_goes_on_behind_
 #[tokio::test]
 async fn a_killed_process_leaves_long_messages_unknown_part_by_part() {
     let script = |number, _: &smsc::Submitted| if number < 4 { Reply::Accept } else { Reply::Silence };
-    let (house, smsc) = (House::new(), Smsc::start(script).await);
-    house.append(&segment(1, Lane::Routine, 0, 10, &"long ".repeat(80))).await;
-    let _gone = run(SmsRoute { window: 6, ..route(&smsc) }, &house);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(script).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 10, &"long ".repeat(80))).await;
+    let _gone = run(SmsRoute { window: 6, ..route(&smsc) }, &test_route);
     // Three parts each: the first is whole, the second has one accepted part.
     wait_for("the window full", || smsc.count() >= 9).await;
-    house
+    test_route
         .until("four accepted", |seen| {
             let accepted = seen
                 .iter()
@@ -77,10 +77,10 @@ async fn a_killed_process_leaves_long_messages_unknown_part_by_part() {
             (accepted.count() == 4).then_some(())
         })
         .await;
-    let house = killed(house);
+    let test_route = killed(test_route);
     smsc.rescript(|_, _| Reply::Accept);
-    let running = run(SmsRoute { window: 6, ..route(&smsc) }, &house);
-    let ended = house.until_ended(10).await;
+    let running = run(SmsRoute { window: 6, ..route(&smsc) }, &test_route);
+    let ended = test_route.until_ended(10).await;
     let shape: Vec<String> = ended
         .values()
         .map(|results| results.iter().map(|result| if is_accepted(result) { 'a' } else { 'u' }).collect())
@@ -103,27 +103,28 @@ async fn whenever_it_is_killed_nobody_is_left_out_and_nobody_sent_twice() {
         (random >> 33) % below
     };
     let smsc = Smsc::start(|_, _| Reply::Accept).await;
-    let mut house = House::new();
+    let mut test_route = TestRoute::new();
     for first in (0..ENTRIES).step_by(500) {
-        house.append(&segment(1, Lane::Routine, first, 500, "hello")).await;
+        test_route.append(&segment(1, Lane::Routine, first, 500, "hello")).await;
     }
     let mut unknown_before = 0;
     for kill in 0..6 {
-        let already = ended(&house.outcomes()).len();
-        let _gone = run(SmsRoute { sessions: 2, window: 20, ..route(&smsc) }, &house);
+        let already = ended(&test_route.outcomes()).len();
+        let _gone = run(SmsRoute { sessions: 2, window: 20, ..route(&smsc) }, &test_route);
         // A machine that stands still before the kill lets all of it go out.
         let more = (already + 100 + next(300) as usize).min(ENTRIES as usize);
-        house.until("further", |seen| (ended(seen).len() >= more).then_some(())).await;
+        test_route.until("further", |seen| (ended(seen).len() >= more).then_some(())).await;
         tokio::time::sleep(Duration::from_micros(next(3_000))).await;
-        house = killed(house);
-        let unknown = ended(&house.outcomes()).values().flatten().filter(|result| is_unknown(result)).count();
+        test_route = killed(test_route);
+        let unknown =
+            ended(&test_route.outcomes()).values().flatten().filter(|result| is_unknown(result)).count();
         let grown = unknown - unknown_before;
         assert!(grown <= SLOTS, "seed {seed}, kill {kill}: {grown} unknown");
         unknown_before = unknown;
     }
-    let running = run(SmsRoute { sessions: 2, window: 20, ..route(&smsc) }, &house);
-    let ended = house.until_ended(ENTRIES as usize).await;
-    house.until_acknowledged().await;
+    let running = run(SmsRoute { sessions: 2, window: 20, ..route(&smsc) }, &test_route);
+    let ended = test_route.until_ended(ENTRIES as usize).await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     assert!(ended.values().flatten().all(|result| is_accepted(result) || is_unknown(result)), "seed {seed}");
     let submitted = smsc.submitted();

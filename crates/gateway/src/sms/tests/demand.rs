@@ -1,11 +1,11 @@
 //! Sessions that are bound when there is need, and routes that go down.
 
 use super::*;
-use crate::sms::config::Standing;
+use crate::sms::config::SessionPolicy;
 
 fn on_demand(smsc: &Smsc) -> SmsRoute {
     SmsRoute {
-        standing: Standing::OnDemand,
+        standing: SessionPolicy::OnDemand,
         idle: Duration::from_millis(60),
         poll_every: Duration::from_secs(3_000),
         bind: Binding::Transmitter,
@@ -15,32 +15,33 @@ fn on_demand(smsc: &Smsc) -> SmsRoute {
 
 #[tokio::test]
 async fn a_route_on_demand_binds_for_work_drains_and_unbinds() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    let running = run(on_demand(&smsc), &house);
-    wait_for("up without a session", || house.health().is_some_and(|health| health.up)).await;
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let running = run(on_demand(&smsc), &test_route);
+    wait_for("up without a session", || test_route.health().is_some_and(|health| health.up)).await;
     assert_eq!(smsc.binds(), 0);
     for round in 1..=3 {
-        house.append(&segment(1, Lane::Routine, round * 1_000, 200, "hello")).await;
-        let ended = house.until_ended(200 * round as usize).await;
+        test_route.append(&segment(1, Lane::Routine, round * 1_000, 200, "hello")).await;
+        let ended = test_route.until_ended(200 * round as usize).await;
         assert!(ended.values().flatten().all(is_accepted), "{ended:?}");
         wait_for("unbound", || smsc.ends() == round as usize).await;
         assert_eq!(smsc.binds(), round as usize, "one bind for all of it");
-        wait_for("resting", || house.health().is_some_and(|health| health.up && health.sessions == 0)).await;
+        wait_for("resting", || test_route.health().is_some_and(|health| health.up && health.sessions == 0))
+            .await;
     }
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     assert_eq!(smsc.count(), 600);
 }
 
 #[tokio::test]
 async fn on_demand_goes_with_a_rate_and_a_narrow_window_in_one_bind() {
-    let (mut house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    let writes = super::rate::witnessed(&mut house);
-    house.append(&segment(1, Lane::Routine, 0, 60, "hello")).await;
+    let (mut test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let writes = super::rate::witnessed(&mut test_route);
+    test_route.append(&segment(1, Lane::Routine, 0, 60, "hello")).await;
     // Between two messages it has nothing to do for longer than its idle time: work that waits is no idleness.
     let slow = SmsRoute { rate: 40.0, window: 1, idle: Duration::from_millis(5), ..on_demand(&smsc) };
-    let running = run(slow, &house);
-    house.until_ended(60).await;
+    let running = run(slow, &test_route);
+    test_route.until_ended(60).await;
     wait_for("unbound", || smsc.ends() == 1).await;
     running.stop().await;
     assert_eq!(smsc.binds(), 1);
@@ -49,10 +50,10 @@ async fn on_demand_goes_with_a_rate_and_a_narrow_window_in_one_bind() {
 
 #[tokio::test]
 async fn a_receiver_on_demand_looks_from_time_to_time_for_what_waits() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     let often =
         SmsRoute { bind: Binding::Receiver, poll_every: Duration::from_millis(100), ..on_demand(&smsc) };
-    let running = run(often, &house);
+    let running = run(often, &test_route);
     wait_for("a look", || smsc.ends() == 1).await;
     for number in 0..5 {
         smsc.deliver(smsc::Delivery {
@@ -62,7 +63,7 @@ async fn a_receiver_on_demand_looks_from_time_to_time_for_what_waits() {
             ..smsc::Delivery::default()
         });
     }
-    house
+    test_route
         .until("five messages", |seen| {
             (seen.iter().filter(|outcome| matches!(outcome, Outcome::Inbound(_))).count() == 5).then_some(())
         })
@@ -73,38 +74,38 @@ async fn a_receiver_on_demand_looks_from_time_to_time_for_what_waits() {
 
 #[tokio::test]
 async fn a_route_on_demand_that_cannot_bind_says_so_gives_back_and_comes_again() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     let wrong = SmsRoute { password: "wrong".into(), ..on_demand(&smsc) };
-    let running = run(wrong, &house);
-    wait_for("up", || house.health().is_some_and(|health| health.up)).await;
-    house.append(&segment(1, Lane::Routine, 0, 30, "hello")).await;
-    let ended = house.until_ended(30).await;
+    let running = run(wrong, &test_route);
+    wait_for("up", || test_route.health().is_some_and(|health| health.up)).await;
+    test_route.append(&segment(1, Lane::Routine, 0, 30, "hello")).await;
+    let ended = test_route.until_ended(30).await;
     assert!(
         ended.values().flatten().all(|result| not_tried(result) == Some(NotTried::RouteDown)),
         "{ended:?}"
     );
-    assert!(!house.health().unwrap().up);
+    assert!(!test_route.health().unwrap().up);
     running.change(on_demand(&smsc)).await.unwrap();
-    wait_for("up again", || house.health().is_some_and(|health| health.up)).await;
+    wait_for("up again", || test_route.health().is_some_and(|health| health.up)).await;
     running.stop().await;
 }
 
 #[tokio::test]
 async fn a_route_that_goes_down_says_so_at_once_and_gives_back_within_a_second() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    house.append(&segment(1, Lane::Routine, 0, 1_000, "hello")).await;
-    let running = run(SmsRoute { rate: 50.0, ..route(&smsc) }, &house);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 1_000, "hello")).await;
+    let running = run(SmsRoute { rate: 50.0, ..route(&smsc) }, &test_route);
     wait_for("begun", || smsc.count() >= 10).await;
     smsc.refuse_from_now_on();
     let cut = Instant::now();
     smsc.cut();
-    wait_for("told", || house.health().is_some_and(|health| !health.up)).await;
+    wait_for("told", || test_route.health().is_some_and(|health| !health.up)).await;
     assert!(cut.elapsed() < Duration::from_millis(200), "{:?}", cut.elapsed());
-    let ended = house.until_ended(1_000).await;
+    let ended = test_route.until_ended(1_000).await;
     assert!(cut.elapsed() < Duration::from_millis(1_000), "{:?}", cut.elapsed());
     let back =
         ended.values().flatten().filter(|result| not_tried(result) == Some(NotTried::RouteDown)).count();
     assert!(back >= 900 && smsc.count() + back >= 1_000 && smsc.count() + back <= 1_001, "{back}");
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
 }

@@ -34,15 +34,16 @@ fn parts(text: &str, of: u8) -> Vec<Delivery> {
 
 #[tokio::test]
 async fn a_message_from_a_person_is_on_record_before_it_is_answered() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    let topic = house.topic();
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let topic = test_route.topic();
     smsc.probe(move |answers| assert!(from_people(&all_outcomes(&*topic)).len() >= answers));
-    let running = run(SmsRoute { bind: Binding::Receiver, ..route(&smsc) }, &house);
+    let running = run(SmsRoute { bind: Binding::Receiver, ..route(&smsc) }, &test_route);
     for text in ["1", "2", "I am safe"] {
         let (from, to) = ("46701234567".to_owned(), "72456".to_owned());
         smsc.deliver(Delivery { from, to, octets: text.as_bytes().to_vec(), ..Delivery::default() });
     }
-    let inbound = house.until("heard", |seen| Some(from_people(seen)).filter(|heard| heard.len() == 3)).await;
+    let inbound =
+        test_route.until("heard", |seen| Some(from_people(seen)).filter(|heard| heard.len() == 3)).await;
     let said: Vec<_> = inbound
         .iter()
         .map(|inbound| (inbound.from.as_str(), inbound.to.as_str(), inbound.text.as_str()))
@@ -57,32 +58,32 @@ async fn a_message_from_a_person_is_on_record_before_it_is_answered() {
 async fn a_long_message_is_put_together_over_a_restart_whatever_the_order_of_its_parts() {
     // A pair of surrogates is cut in two between the second and the third part.
     let text = "ab🗼cd🗼e";
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     let parts = parts(text, 3);
-    let running = run(route(&smsc), &house);
+    let running = run(route(&smsc), &test_route);
     smsc.deliver(parts[2].clone());
     smsc.deliver(parts[0].clone());
     wait_for("answered", || smsc.delivered().len() == 2).await;
-    assert_eq!(from_people(&house.outcomes()), vec![]);
+    assert_eq!(from_people(&test_route.outcomes()), vec![]);
     running.stop().await;
 
-    let running = run(route(&smsc), &house);
+    let running = run(route(&smsc), &test_route);
     smsc.deliver(parts[1].clone());
-    let inbound = house.until("heard", |seen| from_people(seen).pop()).await;
+    let inbound = test_route.until("heard", |seen| from_people(seen).pop()).await;
     assert_eq!(inbound.text, text);
     wait_for("answered", || smsc.delivered().len() == 3).await;
-    let kept = house.bus.retained(&format!("joins/{ROUTE}")).unwrap();
+    let kept = test_route.bus.retained(&format!("joins/{ROUTE}")).unwrap();
     wait_for("forgotten", || kept.all().is_empty()).await;
     running.stop().await;
 }
 
 #[tokio::test]
 async fn a_message_with_a_broken_header_is_refused_and_others_are_heard() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    let running = run(route(&smsc), &house);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let running = run(route(&smsc), &test_route);
     smsc.deliver(Delivery { octets: vec![200, 1, 2], esm_class: UDHI, ..Delivery::default() });
     smsc.deliver(Delivery { octets: b"2".to_vec(), ..Delivery::default() });
-    house.until("heard", |seen| from_people(seen).pop()).await;
+    test_route.until("heard", |seen| from_people(seen).pop()).await;
     wait_for("answered", || smsc.delivered().len() == 2).await;
     assert_eq!(smsc.delivered(), [smpp::Status::RX_R_APPN, smpp::Status::ROK]);
     running.stop().await;
@@ -90,8 +91,8 @@ async fn a_message_with_a_broken_header_is_refused_and_others_are_heard() {
 
 #[tokio::test]
 async fn what_is_no_text_or_has_a_header_of_its_own_comes_as_octets_too() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    let running = run(route(&smsc), &house);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let running = run(route(&smsc), &test_route);
     let said = |data_coding, esm_class, octets: &[u8]| {
         smsc.deliver(Delivery { octets: octets.to_vec(), data_coding, esm_class, ..Delivery::default() });
     };
@@ -103,7 +104,8 @@ async fn what_is_no_text_or_has_a_header_of_its_own_comes_as_octets_too() {
     for number in 1..=2 {
         said(0xF5, UDHI, &[11, 0, 3, 7, 2, number, 5, 4, 1, 2, 3, 4, number, number]);
     }
-    let heard = house.until("heard", |seen| Some(from_people(seen)).filter(|heard| heard.len() == 5)).await;
+    let heard =
+        test_route.until("heard", |seen| Some(from_people(seen)).filter(|heard| heard.len() == 5)).await;
     running.stop().await;
     let more = |data_coding, udh: &[u8], octets: &[u8]| {
         Some(InboundOctets { data_coding, udh: udh.to_vec(), octets: octets.to_vec() })

@@ -33,22 +33,22 @@ fn wall() -> Timestamp {
 }
 
 /// A bus in a folder, and a world over it.
-struct House {
+struct TestRoute {
     dir: tempfile::TempDir,
     bus: Arc<dyn Bus>,
     context: GatewayContext,
 }
 
-impl House {
-    fn new() -> House {
-        House::on(tempfile::tempdir().unwrap())
+impl TestRoute {
+    fn new() -> TestRoute {
+        TestRoute::on(tempfile::tempdir().unwrap())
     }
 
-    fn on(dir: tempfile::TempDir) -> House {
+    fn on(dir: tempfile::TempDir) -> TestRoute {
         let bus = open_bus(dir.path());
         let cores = Arc::new(Cores::new(1).unwrap());
         let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), cores);
-        House { dir, bus, context }
+        TestRoute { dir, bus, context }
     }
 
     fn topic(&self) -> Arc<dyn Topic> {
@@ -189,8 +189,8 @@ fn route(smsc: &Smsc) -> SmsRoute {
     }
 }
 
-fn run(route: SmsRoute, house: &House) -> Running {
-    start(route, &house.context).unwrap_or_else(|problems| panic!("{problems:?}"))
+fn run(route: SmsRoute, test_route: &TestRoute) -> Running {
+    start(route, &test_route.context).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn is_accepted(result: &AttemptResult) -> bool {

@@ -9,7 +9,7 @@ fn own(entry: &mut Entry, short: Short) {
 
 #[tokio::test]
 async fn a_platforms_message_goes_out_as_it_said() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     let mut segment = segment(1, Lane::Routine, 0, 3, "");
     segment.bodies.clear();
     own(
@@ -39,10 +39,10 @@ async fn a_platforms_message_goes_out_as_it_said() {
             ..Short::default()
         },
     );
-    house.append(&segment).await;
+    test_route.append(&segment).await;
     let source = super::super::config::Source { ton: 3, npi: 0, addr: "72456".to_owned() };
-    let running = run(SmsRoute { source, service_type: "CMT".to_owned(), ..route(&smsc) }, &house);
-    let ended = house.until_ended(3).await;
+    let running = run(SmsRoute { source, service_type: "CMT".to_owned(), ..route(&smsc) }, &test_route);
+    let ended = test_route.until_ended(3).await;
     assert_eq!(ended.values().map(Vec::len).collect::<Vec<_>>(), [1, 1, 3]);
     assert!(ended.values().flatten().all(is_accepted), "{ended:?}");
     running.stop().await;
@@ -63,15 +63,15 @@ async fn a_platforms_message_goes_out_as_it_said() {
 
 #[tokio::test]
 async fn a_message_that_ends_before_the_others_is_not_written_after_and_asks_for_no_longer() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     let mut segment = segment(1, Lane::Routine, 0, 4, "hello");
     segment.entries[0].expires = Some(wall().plus_s(-1));
     segment.entries[2].expires = Some(wall().plus_s(-1));
     segment.entries[3].expires = Some(wall().plus_s(100));
-    house.append(&segment).await;
-    let running = run(route(&smsc), &house);
-    let ended = house.until_ended(4).await;
-    house.until_acknowledged().await;
+    test_route.append(&segment).await;
+    let running = run(route(&smsc), &test_route);
+    let ended = test_route.until_ended(4).await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     let expired: Vec<u32> = ended
         .iter()

@@ -137,7 +137,8 @@ impl Smsc {
         let mut cut = self.cut.subscribe();
         cut.mark_unchanged();
         let release = self.release.subscribe();
-        let mut desk = Desk { smsc: self, wake, bind: None, answers: Vec::new(), later: Vec::new(), release };
+        let mut desk =
+            SubmitHandler { smsc: self, wake, bind: None, answers: Vec::new(), later: Vec::new(), release };
         tokio::select! {
             _ = drive(&mut link, &mut session, &mut desk) => {}
             _ = cut.changed() => {}
@@ -162,7 +163,8 @@ impl Smsc {
             };
             session.outbind(&asked, Instant::now()).unwrap();
             let release = smsc.release.subscribe();
-            let mut desk = Desk { smsc, wake, bind: None, answers: Vec::new(), later: Vec::new(), release };
+            let mut desk =
+                SubmitHandler { smsc, wake, bind: None, answers: Vec::new(), later: Vec::new(), release };
             let _ = drive(&mut Link::new(stream), &mut session, &mut desk).await;
             desk.smsc.shared.lock().unwrap().ends += 1;
         });
@@ -233,7 +235,7 @@ impl Smsc {
     }
 }
 
-struct Desk {
+struct SubmitHandler {
     smsc: Smsc,
     wake: Arc<Notify>,
     bind: Option<bool>,
@@ -242,7 +244,7 @@ struct Desk {
     release: watch::Receiver<bool>,
 }
 
-impl Desk {
+impl SubmitHandler {
     fn id(number: usize) -> String {
         format!("{:08X}", 0xA0_0000 + number)
     }
@@ -251,7 +253,7 @@ impl Desk {
         let id = if self.smsc.shared.lock().unwrap().decimal_receipts {
             (0xA0_0000 + number).to_string()
         } else {
-            Desk::id(number)
+            SubmitHandler::id(number)
         };
         let receipt = Receipt {
             text_id: id.as_bytes(),
@@ -273,7 +275,7 @@ impl Desk {
     }
 }
 
-impl Worker<Session> for Desk {
+impl Worker<Session> for SubmitHandler {
     fn handle(&mut self, event: Event<'_>, _now: Instant) {
         match event {
             Event::Bind { bind } => {
@@ -330,12 +332,12 @@ impl Worker<Session> for Desk {
         for (sequence, number, reply, to) in std::mem::take(&mut self.answers) {
             match reply {
                 Reply::Accept => {
-                    let _ = session.respond(sequence, Status::ROK, Desk::id(number).as_bytes(), now);
+                    let _ = session.respond(sequence, Status::ROK, SubmitHandler::id(number).as_bytes(), now);
                 }
                 Reply::ReceiptFirst => {
                     let receipt = self.receipt(number, &to);
                     deliver(session, &receipt, now);
-                    let _ = session.respond(sequence, Status::ROK, Desk::id(number).as_bytes(), now);
+                    let _ = session.respond(sequence, Status::ROK, SubmitHandler::id(number).as_bytes(), now);
                 }
                 Reply::Status(status) => {
                     let _ = session.respond(sequence, status, b"", now);
@@ -346,7 +348,7 @@ impl Worker<Session> for Desk {
         }
         if *self.release.borrow() {
             for (sequence, number) in self.later.drain(..) {
-                let _ = session.respond(sequence, Status::ROK, Desk::id(number).as_bytes(), now);
+                let _ = session.respond(sequence, Status::ROK, SubmitHandler::id(number).as_bytes(), now);
             }
         }
         let mut shared = self.smsc.shared.lock().unwrap();

@@ -9,12 +9,12 @@ use smpp::text::{Charset, Concat};
 
 #[tokio::test]
 async fn a_segment_is_submitted_and_every_entry_has_an_outcome() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    house.append(&segment(1, Lane::Routine, 0, 500, "hello")).await;
-    let running = run(route(&smsc), &house);
-    let ended = house.until_ended(500).await;
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 500, "hello")).await;
+    let running = run(route(&smsc), &test_route);
+    let ended = test_route.until_ended(500).await;
     assert!(ended.values().all(|results| results.len() == 1 && is_accepted(&results[0])));
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     let submitted = smsc.submitted();
     let to: Vec<String> = submitted.iter().map(|submitted| submitted.to.clone()).collect();
@@ -26,16 +26,16 @@ async fn a_segment_is_submitted_and_every_entry_has_an_outcome() {
 
 #[tokio::test]
 async fn several_sessions_share_the_work_and_nothing_is_sent_twice() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     for (lane, first) in [(Lane::Routine, 0), (Lane::Urgent, 1_000), (Lane::Emergency, 2_000)] {
-        house.append(&segment(1, lane, first, 1_000, "hello")).await;
+        test_route.append(&segment(1, lane, first, 1_000, "hello")).await;
     }
     let route = SmsRoute { sessions: 4, window: 7, bind: Binding::TransmitterReceiver, ..route(&smsc) };
-    let running = run(route, &house);
-    let ended = house.until_ended(3_000).await;
+    let running = run(route, &test_route);
+    let ended = test_route.until_ended(3_000).await;
     assert!(ended.values().flatten().all(is_accepted));
     assert_eq!(smsc.binds(), 8, "four each way");
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     let mut to: Vec<String> = smsc.submitted().into_iter().map(|submitted| submitted.to).collect();
     to.sort();
@@ -46,10 +46,11 @@ async fn several_sessions_share_the_work_and_nothing_is_sent_twice() {
 #[tokio::test]
 async fn refusals_are_for_now_or_for_good_and_say_the_carriers_code() {
     let statuses = [Status::RINVDSTADR, Status::RX_T_APPN, Status(0x4AB)];
-    let (house, smsc) = (House::new(), Smsc::start(move |number, _| Reply::Status(statuses[number])).await);
-    house.append(&segment(1, Lane::Routine, 0, 3, "hello")).await;
-    let running = run(route(&smsc), &house);
-    let ended = house.until_ended(3).await;
+    let (test_route, smsc) =
+        (TestRoute::new(), Smsc::start(move |number, _| Reply::Status(statuses[number])).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 3, "hello")).await;
+    let running = run(route(&smsc), &test_route);
+    let ended = test_route.until_ended(3).await;
     let said: Vec<(bool, &str)> = ended
         .values()
         .map(|results| match &results[0] {
@@ -58,20 +59,20 @@ async fn refusals_are_for_now_or_for_good_and_say_the_carriers_code() {
         })
         .collect();
     assert_eq!(said, [(true, "smpp:0000000B"), (false, "smpp:00000064"), (false, "smpp:000004AB")]);
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
 }
 
 #[tokio::test]
 async fn what_cannot_be_sent_is_refused_without_troubling_the_carrier() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     let mut segment = segment(1, Lane::Routine, 0, 4, "hello");
     segment.entries[0].address = "anna@example.org".to_owned();
     segment.entries[1].body = 7;
     segment.entries[2].own = Some(Box::new(Body::of_text("x".repeat(50_000))));
-    house.append(&segment).await;
-    let running = run(route(&smsc), &house);
-    let ended = house.until_ended(4).await;
+    test_route.append(&segment).await;
+    let running = run(route(&smsc), &test_route);
+    let ended = test_route.until_ended(4).await;
     let codes: Vec<Option<&str>> = ended
         .values()
         .map(|results| match &results[0] {
@@ -80,7 +81,7 @@ async fn what_cannot_be_sent_is_refused_without_troubling_the_carrier() {
         })
         .collect();
     assert_eq!(codes, [Some("sms:address"), Some("sms:body"), Some("sms:long"), None]);
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     assert_eq!(smsc.count(), 1);
 }
@@ -89,17 +90,17 @@ async fn what_cannot_be_sent_is_refused_without_troubling_the_carrier() {
 async fn long_messages_arrive_whole_in_every_alphabet_and_way_of_cutting() {
     let texts = ["grüße ".repeat(60), "тревога 🗼 ".repeat(30), "€".repeat(200)];
     for concat in [Concat::Udh8, Concat::Udh16, Concat::Payload] {
-        let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+        let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
         let mut segment = segment(1, Lane::Emergency, 0, 3, "hello");
         for (entry, text) in segment.entries.iter_mut().zip(&texts) {
             entry.own = Some(Box::new(Body::of_text(text.clone())));
         }
-        house.append(&segment).await;
+        test_route.append(&segment).await;
         // A window narrower than a message.
-        let running = run(SmsRoute { long: concat, window: 2, ..route(&smsc) }, &house);
-        let ended = house.until_ended(3).await;
+        let running = run(SmsRoute { long: concat, window: 2, ..route(&smsc) }, &test_route);
+        let ended = test_route.until_ended(3).await;
         assert!(ended.values().flatten().all(is_accepted), "{ended:?}");
-        house.until_acknowledged().await;
+        test_route.until_acknowledged().await;
         running.stop().await;
         for (endpoint, text) in texts.iter().enumerate() {
             let to = format!("4670{endpoint:07}");
@@ -130,17 +131,17 @@ fn whole(parts: &[smsc::Submitted]) -> String {
 
 #[tokio::test]
 async fn a_receipt_before_its_answer_is_on_record_with_the_same_key() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::ReceiptFirst).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::ReceiptFirst).await);
     smsc.write_decimal_receipts();
-    let topic = house.topic();
+    let topic = test_route.topic();
     smsc.probe(move |answers| {
         let outcomes = all_outcomes(&*topic);
         let on_record = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Receipt(_))).count();
         assert!(on_record >= answers, "a receipt is answered before it is on record");
     });
-    house.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
-    let running = run(route(&smsc), &house);
-    house
+    test_route.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
+    let running = run(route(&smsc), &test_route);
+    test_route
         .until("matched", |seen| {
             let keys: Vec<u64> = seen
                 .iter()
@@ -167,16 +168,16 @@ async fn a_receipt_before_its_answer_is_on_record_with_the_same_key() {
 
 #[tokio::test]
 async fn the_senders_name_is_shown_where_it_can_be() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     for (at, sender) in [None, Some("City of X"), Some("a name too long for a phone")].into_iter().enumerate()
     {
         let mut segment = segment(1, Lane::Routine, at as u32, 1, "hello");
         segment.sender = sender.map(str::to_owned);
-        house.append(&segment).await;
+        test_route.append(&segment).await;
     }
     let source = Source { ton: 3, npi: 0, addr: "72456".to_owned() };
-    let running = run(SmsRoute { source, ..route(&smsc) }, &house);
-    house.until_ended(3).await;
+    let running = run(SmsRoute { source, ..route(&smsc) }, &test_route);
+    test_route.until_ended(3).await;
     running.stop().await;
     let from: Vec<String> = smsc.submitted().into_iter().map(|submitted| submitted.from).collect();
     assert_eq!(from, ["72456", "City of X", "72456"]);
@@ -184,14 +185,14 @@ async fn the_senders_name_is_shown_where_it_can_be() {
 
 #[tokio::test]
 async fn no_answer_in_time_is_unknown_until_a_late_one_comes() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Later).await);
-    house.append(&segment(1, Lane::Routine, 0, 3, "hello")).await;
-    let running = run(SmsRoute { response_timeout: Duration::from_millis(300), ..route(&smsc) }, &house);
-    let ended = house.until_ended(3).await;
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Later).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 3, "hello")).await;
+    let running = run(SmsRoute { response_timeout: Duration::from_millis(300), ..route(&smsc) }, &test_route);
+    let ended = test_route.until_ended(3).await;
     assert!(ended.values().flatten().all(is_unknown), "{ended:?}");
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     smsc.release();
-    house.until("known", |seen| ended_all(seen, 3, is_accepted)).await;
+    test_route.until("known", |seen| ended_all(seen, 3, is_accepted)).await;
     running.stop().await;
 }
 
@@ -202,40 +203,40 @@ fn ended_all(seen: &[Outcome], count: usize, test: impl Fn(&AttemptResult) -> bo
 
 #[tokio::test]
 async fn a_paused_stopped_or_expired_alert_goes_back_and_the_rest_goes_on() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    house.control(1, ControlState::Pause).await;
-    house.control(2, ControlState::Stop).await;
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    test_route.control(1, ControlState::Pause).await;
+    test_route.control(2, ControlState::Stop).await;
     for alert in 1..=4 {
         let mut segment = segment(alert, Lane::Routine, alert as u32 * 100, 20, "hello");
         if alert == 3 {
             segment.expires = wall().plus_s(-1);
         }
-        house.append(&segment).await;
+        test_route.append(&segment).await;
     }
-    let running = run(route(&smsc), &house);
-    let ended = house.until_ended(80).await;
+    let running = run(route(&smsc), &test_route);
+    let ended = test_route.until_ended(80).await;
     for (endpoint, results) in ended {
         let expected =
             [NotTried::Paused, NotTried::Stopped, NotTried::Expired].get(endpoint as usize / 100 - 1);
         assert_eq!(not_tried(&results[0]).as_ref(), expected, "{endpoint}");
         assert_eq!(expected.is_none(), is_accepted(&results[0]));
     }
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     assert_eq!(smsc.count(), 20);
 }
 
 #[tokio::test]
 async fn a_pause_in_the_middle_leaves_only_what_was_written() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Later).await);
-    house.append(&segment(1, Lane::Routine, 0, 1_000, "hello")).await;
-    let running = run(SmsRoute { window: 10, ..route(&smsc) }, &house);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Later).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 1_000, "hello")).await;
+    let running = run(SmsRoute { window: 10, ..route(&smsc) }, &test_route);
     wait_for("the window full", || smsc.count() == 10).await;
-    house.control(1, ControlState::Pause).await;
-    house.until("given back", |seen| (ended(seen).len() == 990).then_some(())).await;
+    test_route.control(1, ControlState::Pause).await;
+    test_route.until("given back", |seen| (ended(seen).len() == 990).then_some(())).await;
     smsc.release();
-    let ended = house.until_ended(1_000).await;
-    house.until_acknowledged().await;
+    let ended = test_route.until_ended(1_000).await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     let accepted: Vec<u32> =
         ended.iter().filter(|(_, results)| is_accepted(&results[0])).map(|(endpoint, _)| *endpoint).collect();
@@ -246,9 +247,9 @@ async fn a_pause_in_the_middle_leaves_only_what_was_written() {
 
 #[tokio::test]
 async fn stopping_waits_for_answers_and_another_start_goes_on_behind_them() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Later).await);
-    house.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
-    let running = run(SmsRoute { window: 10, ..route(&smsc) }, &house);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Later).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
+    let running = run(SmsRoute { window: 10, ..route(&smsc) }, &test_route);
     wait_for("the window full", || smsc.count() == 10).await;
     let stopped = tokio::spawn(running.stop());
     tokio::task::yield_now().await;
@@ -262,41 +263,42 @@ async fn stopping_waits_for_answers_and_another_start_goes_on_behind_them() {
         (accepted, closing)
     };
     // What was intended but not written when it stopped goes back; all else stays in the segment.
-    let (accepted, closing) = kinds(&ended(&house.outcomes()));
+    let (accepted, closing) = kinds(&ended(&test_route.outcomes()));
     assert!((10..100).contains(&accepted) && closing <= 10, "{accepted} {closing}");
-    let health = house.health().unwrap();
+    let health = test_route.health().unwrap();
     assert!(!health.up && health.sessions == 0, "{health:?}");
 
     smsc.rescript(|_, _| Reply::Accept);
-    let running = run(SmsRoute { window: 10, ..route(&smsc) }, &house);
-    let after = house.until_ended(100).await;
+    let running = run(SmsRoute { window: 10, ..route(&smsc) }, &test_route);
+    let after = test_route.until_ended(100).await;
     assert_eq!(kinds(&after), (100 - closing, closing));
-    house.until_acknowledged().await;
+    test_route.until_acknowledged().await;
     running.stop().await;
     assert_eq!(smsc.count(), 100 - closing, "nobody twice");
 }
 
 #[tokio::test]
 async fn stopping_does_not_wait_for_a_carrier_that_says_nothing() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Silence).await);
-    house.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Silence).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
     let drain = Duration::from_millis(100);
-    let running = run(SmsRoute { window: 10, drain, ..route(&smsc) }, &house);
+    let running = run(SmsRoute { window: 10, drain, ..route(&smsc) }, &test_route);
     wait_for("the window full", || smsc.count() == 10).await;
     let begun = Instant::now();
     running.stop().await;
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
-    let ended = ended(&house.outcomes());
+    let ended = ended(&test_route.outcomes());
     assert_eq!(ended.len(), 10);
     assert!(ended.values().flatten().all(is_unknown), "{ended:?}");
 }
 
 #[tokio::test]
 async fn a_refused_bind_is_told_in_the_routes_health() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    let running = run(SmsRoute { password: "wrong".into(), ..route(&smsc) }, &house);
-    wait_for("told", || house.health().is_some_and(|health| health.note.contains("invalid password"))).await;
-    assert!(!house.health().unwrap().up);
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let running = run(SmsRoute { password: "wrong".into(), ..route(&smsc) }, &test_route);
+    wait_for("told", || test_route.health().is_some_and(|health| health.note.contains("invalid password")))
+        .await;
+    assert!(!test_route.health().unwrap().up);
     running.stop().await;
 }
 
@@ -308,11 +310,12 @@ async fn a_carrier_is_spoken_to_by_tls() {
     std::fs::write(&cert_file, made.cert.pem()).unwrap();
     std::fs::write(&key_file, made.signing_key.serialize_pem()).unwrap();
     let tls = TlsServer::new(&TlsServerSettings { cert_file: cert_file.clone(), key_file }).unwrap();
-    let (house, smsc) = (House::new(), Smsc::start_with(Some(tls), |_, _| Reply::ReceiptFirst).await);
-    house.append(&segment(1, Lane::Routine, 0, 1_000, &"hello ".repeat(40))).await;
+    let (test_route, smsc) =
+        (TestRoute::new(), Smsc::start_with(Some(tls), |_, _| Reply::ReceiptFirst).await);
+    test_route.append(&segment(1, Lane::Routine, 0, 1_000, &"hello ".repeat(40))).await;
     let settings = TlsClientSettings { ca_file: Some(cert_file), server_name: Some("smsc.test".to_owned()) };
-    let running = run(SmsRoute { tls: Some(settings), ..route(&smsc) }, &house);
-    let ended = house.until_ended(1_000).await;
+    let running = run(SmsRoute { tls: Some(settings), ..route(&smsc) }, &test_route);
+    let ended = test_route.until_ended(1_000).await;
     assert!(ended.values().all(|results| results.len() == 2 && results.iter().all(is_accepted)));
     wait_for("answered", || smsc.delivered().len() == 2_000).await;
     running.stop().await;
@@ -320,11 +323,11 @@ async fn a_carrier_is_spoken_to_by_tls() {
 
 #[tokio::test]
 async fn an_unreadable_segment_does_not_stop_those_behind_it() {
-    let (house, smsc) = (House::new(), Smsc::start(|_, _| Reply::Accept).await);
-    let topic = house.bus.topic(&segment_topic(ROUTE, Lane::Routine)).unwrap();
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let topic = test_route.bus.topic(&segment_topic(ROUTE, Lane::Routine)).unwrap();
     topic.append(&[b"\xFFnonsense"]).await.unwrap();
-    house.append(&segment(1, Lane::Routine, 0, 5, "hello")).await;
-    let running = run(route(&smsc), &house);
-    assert!(house.until_ended(5).await.values().flatten().all(is_accepted));
+    test_route.append(&segment(1, Lane::Routine, 0, 5, "hello")).await;
+    let running = run(route(&smsc), &test_route);
+    assert!(test_route.until_ended(5).await.values().flatten().all(is_accepted));
     running.stop().await;
 }

@@ -21,18 +21,18 @@ fn wall() -> Timestamp {
     Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as i64)
 }
 
-struct House {
+struct TestRoute {
     bus: Arc<dyn Bus>,
     context: GatewayContext,
     _folder: tempfile::TempDir,
 }
 
-impl House {
-    fn new() -> House {
+impl TestRoute {
+    fn new() -> TestRoute {
         let folder = tempfile::tempdir().unwrap();
         let bus = bus::embedded::open(folder.path().join("bus"), Options::default()).unwrap();
         let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        House { bus, context, _folder: folder }
+        TestRoute { bus, context, _folder: folder }
     }
 
     async fn append(&self, segment: &Segment) {
@@ -109,34 +109,34 @@ fn accepted(id: &str) -> AttemptResult {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alert_is_published_to_each_topic_once_however_often_it_is_tried() {
-    let house = House::new();
-    let running = start(route(), &house.context).unwrap();
+    let test_route = TestRoute::new();
+    let running = start(route(), &test_route.context).unwrap();
     let text = "The dam has burst.\nGo up the hill at once!";
     let body = Body::of_text(text);
-    house.append(&segment(&[(1, 1, "lobby"), (2, 1, "gate \u{e5}")], body.clone())).await;
-    let ended = house.until_ended(2).await;
+    test_route.append(&segment(&[(1, 1, "lobby"), (2, 1, "gate \u{e5}")], body.clone())).await;
+    let ended = test_route.until_ended(2).await;
     assert_eq!(ended, BTreeMap::from([((1, 1), accepted("0")), ((2, 1), accepted("0"))]));
     // Tried again, as after an answer that was lost: it stands there already.
-    house.append(&segment(&[(1, 2, "lobby"), (3, 1, "lobby")], body)).await;
-    let ended = house.until_ended(4).await;
+    test_route.append(&segment(&[(1, 2, "lobby"), (3, 1, "lobby")], body)).await;
+    let ended = test_route.until_ended(4).await;
     assert_eq!((&ended[&(1, 2)], &ended[&(3, 1)]), (&accepted("0"), &accepted("3")));
     let messages = ["The dam has burst.", "Go up the hill at", "once!"];
-    assert_eq!(house.texts("@lobby"), [messages, messages].concat());
-    assert_eq!(house.texts("@gate \u{e5}"), messages);
+    assert_eq!(test_route.texts("@lobby"), [messages, messages].concat());
+    assert_eq!(test_route.texts("@gate \u{e5}"), messages);
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_published_is_refused_for_good() {
-    let house = House::new();
-    let running = start(route(), &house.context).unwrap();
-    house.append(&segment(&[(1, 1, "lobby")], Body::Short(Box::default()))).await;
-    house.append(&segment(&[(2, 1, "lobby")], Body::of_text(" \n "))).await;
-    for result in house.until_ended(2).await.values() {
+    let test_route = TestRoute::new();
+    let running = start(route(), &test_route.context).unwrap();
+    test_route.append(&segment(&[(1, 1, "lobby")], Body::Short(Box::default()))).await;
+    test_route.append(&segment(&[(2, 1, "lobby")], Body::of_text(" \n "))).await;
+    for result in test_route.until_ended(2).await.values() {
         assert!(matches!(result, AttemptResult::Refused { permanent: true, .. }), "{result:?}");
     }
     running.stop().await;
-    assert_eq!(house.texts("@lobby"), Vec::<String>::new());
+    assert_eq!(test_route.texts("@lobby"), Vec::<String>::new());
     let bad = TopicRoute { message_octets_max: 3, rate: f64::NAN, name: String::new(), ..route() };
-    assert_eq!(start(bad, &house.context).unwrap_err().len(), 3);
+    assert_eq!(start(bad, &test_route.context).unwrap_err().len(), 3);
 }

@@ -14,8 +14,8 @@ const TOGETHER: u32 = 30;
 /// Who published how many, and when at the latest.
 type Writes = Arc<Mutex<Vec<(&'static str, usize, Instant)>>>;
 
-fn process(house: &House, name: &'static str, writes: &Writes) -> Running {
-    let mut context = house.context.clone();
+fn process(test_route: &TestRoute, name: &'static str, writes: &Writes) -> Running {
+    let mut context = test_route.context.clone();
     let writes = Arc::clone(writes);
     context.write_observer =
         Some(Arc::new(move |_, count, _, after| writes.lock().unwrap().push((name, count, after))));
@@ -23,31 +23,32 @@ fn process(house: &House, name: &'static str, writes: &Writes) -> Running {
     start(TopicRoute { rate: RATE as f64, ..route() }, &context).unwrap()
 }
 
-async fn append_all(house: &House) {
+async fn append_all(test_route: &TestRoute) {
     let names: Vec<String> = (0..7).map(|number| format!("board {number}")).collect();
     for first in (0..ENTRIES).step_by(TOGETHER as usize) {
         let entries: Vec<(u32, u8, &str)> = (first..first + TOGETHER)
             .map(|entry| (entry, 1, names[entry as usize % names.len()].as_str()))
             .collect();
-        house.append(&segment(&entries, Body::of_text("Go up the hill"))).await;
+        test_route.append(&segment(&entries, Body::of_text("Go up the hill"))).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rate_holds_over_processes_and_nothing_is_published_twice() {
-    let house = House::new();
-    let allocator = RateAllocator::start(&*house.bus, &house.context.cores, "hands out", LEASE).unwrap();
+    let test_route = TestRoute::new();
+    let allocator =
+        RateAllocator::start(&*test_route.bus, &test_route.context.cores, "hands out", LEASE).unwrap();
     allocator.lead(true);
-    append_all(&house).await;
+    append_all(&test_route).await;
     let writes = Writes::default();
-    let running = [process(&house, "one", &writes), process(&house, "two", &writes)];
-    let ended = house.until_ended(ENTRIES as usize).await;
+    let running = [process(&test_route, "one", &writes), process(&test_route, "two", &writes)];
+    let ended = test_route.until_ended(ENTRIES as usize).await;
     assert!(ended.values().all(|result| matches!(result, AttemptResult::Accepted { .. })), "{ended:?}");
     for process in running {
         process.stop().await;
     }
     allocator.stop().await;
-    let published: usize = (0..7).map(|number| house.texts(&format!("@board {number}")).len()).sum();
+    let published: usize = (0..7).map(|number| test_route.texts(&format!("@board {number}")).len()).sum();
     assert_eq!(published, ENTRIES as usize);
     let mut writes = writes.lock().unwrap().clone();
     for name in ["one", "two"] {
@@ -63,12 +64,12 @@ async fn the_rate_holds_over_processes_and_nothing_is_published_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_published_while_nobody_hands_the_rate_out() {
-    let house = House::new();
-    append_all(&house).await;
+    let test_route = TestRoute::new();
+    append_all(&test_route).await;
     let writes = Writes::default();
-    let running = process(&house, "one", &writes);
+    let running = process(&test_route, "one", &writes);
     // It has claimed a segment, and can do no more.
-    let topic = house.bus.topic(OUTCOMES).unwrap();
+    let topic = test_route.bus.topic(OUTCOMES).unwrap();
     let is_claim = |outcome: &Outcome| matches!(outcome, Outcome::Claim(_));
     let mut from = 0;
     let claimed = async {
@@ -84,9 +85,10 @@ async fn nothing_is_published_while_nobody_hands_the_rate_out() {
     };
     tokio::time::timeout(PATIENCE, claimed).await.unwrap();
     assert!(writes.lock().unwrap().is_empty());
-    let allocator = RateAllocator::start(&*house.bus, &house.context.cores, "hands out", LEASE).unwrap();
+    let allocator =
+        RateAllocator::start(&*test_route.bus, &test_route.context.cores, "hands out", LEASE).unwrap();
     allocator.lead(true);
-    house.until_ended(ENTRIES as usize).await;
+    test_route.until_ended(ENTRIES as usize).await;
     running.stop().await;
     allocator.stop().await;
 }

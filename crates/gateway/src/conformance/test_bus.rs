@@ -33,26 +33,26 @@ pub(super) fn wall() -> Timestamp {
 }
 
 /// A bus in a folder, and a context over it.
-pub(super) struct Ground {
+pub(super) struct TestBus {
     folder: tempfile::TempDir,
     pub(super) bus: Arc<dyn Bus>,
     pub(super) context: GatewayContext,
     pub(super) writes: Writes,
 }
 
-impl Ground {
-    pub(super) fn new(far_end: &dyn FarEnd) -> Ground {
-        Ground::on(tempfile::tempdir().unwrap(), far_end)
+impl TestBus {
+    pub(super) fn new(far_end: &dyn FarEnd) -> TestBus {
+        TestBus::on(tempfile::tempdir().unwrap(), far_end)
     }
 
-    fn on(folder: tempfile::TempDir, far_end: &dyn FarEnd) -> Ground {
+    fn on(folder: tempfile::TempDir, far_end: &dyn FarEnd) -> TestBus {
         let options = Options { fsync: Fsync::Os, ..Options::default() };
         let bus = bus::embedded::open(folder.path().join("bus"), options).unwrap();
         let cores = Arc::new(Cores::new(1).unwrap());
         let mut context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), cores);
         far_end.furnish(&mut context);
         let writes = Writes::default();
-        let mut ground = Ground { folder, bus, context, writes };
+        let mut ground = TestBus { folder, bus, context, writes };
         ground.context.write_observer = Some(ground.observer(""));
         ground
     }
@@ -64,12 +64,12 @@ impl Ground {
     }
 
     /// The bus as the next process finds it after a kill: its files as they are.
-    pub(super) fn killed(self, far_end: &dyn FarEnd) -> Ground {
+    pub(super) fn killed(self, far_end: &dyn FarEnd) -> TestBus {
         self.context.cores.stop();
         let copy = tempfile::tempdir().unwrap();
         copy_all(self.folder.path(), copy.path());
         drop((self.context, self.bus));
-        Ground::on(copy, far_end)
+        TestBus::on(copy, far_end)
     }
 
     /// Appends entries to so many endpoints from `first` on, a few in each segment, so that several processes get some.

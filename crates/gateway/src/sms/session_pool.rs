@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::carrier::Carrier;
 use super::config::{SESSIONS_MAX, SmsRoute};
-use super::session::{Ending, Talk, bind_of};
+use super::session::{CarrierConnection, Ending, bind_of};
 use crate::context::Stop;
 use crate::route_loop::Step;
 
@@ -27,15 +27,15 @@ const STEADY: Duration = Duration::from_secs(10);
 const RELISTEN: Duration = Duration::from_secs(5);
 
 /// What keeps sessions.
-pub(super) struct Fleet {
+pub(super) struct SessionPool {
     carrier: Arc<Carrier>,
     tls: Option<TlsClient>,
-    posts: Vec<Post>,
+    posts: Vec<SessionTask>,
     tasks: JoinSet<()>,
 }
 
 /// A task that keeps a session bound.
-struct Post {
+struct SessionTask {
     kind: Kind,
     stop: watch::Sender<bool>,
 }
@@ -48,9 +48,9 @@ enum Kind {
     Outbind,
 }
 
-impl Fleet {
-    pub(super) fn new(carrier: Arc<Carrier>, tls: Option<TlsClient>) -> Fleet {
-        Fleet { carrier, tls, posts: Vec::new(), tasks: JoinSet::new() }
+impl SessionPool {
+    pub(super) fn new(carrier: Arc<Carrier>, tls: Option<TlsClient>) -> SessionPool {
+        SessionPool { carrier, tls, posts: Vec::new(), tasks: JoinSet::new() }
     }
 
     /// As many posts as the settings say: what is missing is begun, what is too much ends in order.
@@ -79,7 +79,7 @@ impl Fleet {
             Kind::Open(mode) => self.tasks.spawn(keep_session(carrier, self.tls.clone(), mode, stopping)),
             Kind::Outbind => self.tasks.spawn(keep_listening(carrier, stopping)),
         };
-        self.posts.push(Post { kind, stop });
+        self.posts.push(SessionTask { kind, stop });
     }
 
     /// Goes on with other settings, which the carrier has already.
@@ -184,7 +184,7 @@ async fn session(
     if let Err(error) = machine.bind(&bind_of(&config, mode), now) {
         return (format!("cannot bind: {error}"), Ending::default());
     }
-    let talk = Talk::new(Arc::clone(carrier), mode, stop.clone());
+    let talk = CarrierConnection::new(Arc::clone(carrier), mode, stop.clone());
     converse(stream, machine, talk, &config, stopping).await
 }
 
@@ -192,7 +192,7 @@ async fn session(
 async fn converse(
     stream: Stream,
     mut machine: Session,
-    mut talk: Talk,
+    mut talk: CarrierConnection,
     config: &SmsRoute,
     mut stopping: Stop,
 ) -> (String, Ending) {
@@ -263,7 +263,7 @@ async fn answer_outbinds(
 async fn outbound(carrier: Arc<Carrier>, stream: Stream, stop: Stop, done: oneshot::Sender<()>) {
     let config = carrier.config();
     let machine = Session::new(Role::Esme, config.session(), Instant::now());
-    let talk = Talk::new(Arc::clone(&carrier), config.outbind_mode(), stop.clone()).asked();
+    let talk = CarrierConnection::new(Arc::clone(&carrier), config.outbind_mode(), stop.clone()).asked();
     let (why, _) = converse(stream, machine, talk, &config, stop).await;
     tracing::info!(route = carrier.name(), why, "a session that the SMSC asked for has ended");
     drop(done);
