@@ -1,10 +1,10 @@
 //! Consumer groups.
 
-use super::{Ground, LONG, SHORT, append_each, indexes, soon, take, until};
+use super::{LONG, SHORT, TestBus, append_each, indexes, soon, take, until};
 use crate::{BusError, DeadLetter, GroupSettings};
 use std::time::Duration;
 
-pub(crate) async fn each_record_goes_to_one_member_and_an_acknowledged_one_never_again(ground: &dyn Ground) {
+pub(crate) async fn each_record_goes_to_one_member_and_an_acknowledged_one_never_again(ground: &dyn TestBus) {
     let (bus, other) = (ground.bus(), ground.bus());
     let topic = bus.topic("t").unwrap();
     for n in 0..30u8 {
@@ -36,7 +36,7 @@ pub(crate) async fn each_record_goes_to_one_member_and_an_acknowledged_one_never
     assert_eq!(indexes(&take(&*two, 1, LONG).await), [30], "and nothing comes again");
 }
 
-pub(crate) async fn a_released_record_comes_back_at_once_and_says_so(ground: &dyn Ground) {
+pub(crate) async fn a_released_record_comes_back_at_once_and_says_so(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     append_each(&*topic, &["a", "b"]).await;
@@ -54,7 +54,7 @@ pub(crate) async fn a_released_record_comes_back_at_once_and_says_so(ground: &dy
     until("all is acknowledged", || group.low_water() == 2).await;
 }
 
-pub(crate) async fn an_expired_lease_goes_to_another(ground: &dyn Ground) {
+pub(crate) async fn an_expired_lease_goes_to_another(ground: &dyn TestBus) {
     let (bus, other) = (ground.bus(), ground.bus());
     append_each(&*bus.topic("t").unwrap(), &["a"]).await;
     let (one, two) = (bus.group("t", "g").unwrap(), other.group("t", "g").unwrap());
@@ -66,7 +66,7 @@ pub(crate) async fn an_expired_lease_goes_to_another(ground: &dyn Ground) {
     until("all is acknowledged", || two.low_water() == 1).await;
 }
 
-pub(crate) async fn a_lease_nobody_has_can_be_neither_renewed_nor_released(ground: &dyn Ground) {
+pub(crate) async fn a_lease_nobody_has_can_be_neither_renewed_nor_released(ground: &dyn TestBus) {
     let bus = ground.bus();
     append_each(&*bus.topic("t").unwrap(), &["a", "b"]).await;
     let group = bus.group("t", "g").unwrap();
@@ -78,7 +78,7 @@ pub(crate) async fn a_lease_nobody_has_can_be_neither_renewed_nor_released(groun
     group.ack(0).unwrap();
 }
 
-pub(crate) async fn a_renewed_lease_is_still_held(ground: &dyn Ground) {
+pub(crate) async fn a_renewed_lease_is_still_held(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     append_each(&*topic, &["kept", "expires"]).await;
@@ -94,7 +94,7 @@ pub(crate) async fn a_renewed_lease_is_still_held(ground: &dyn Ground) {
     until("all is acknowledged", || group.low_water() == 2).await;
 }
 
-pub(crate) async fn ready_resolves_with_the_first_record(ground: &dyn Ground) {
+pub(crate) async fn ready_resolves_with_the_first_record(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     let group = bus.group("t", "g").unwrap();
@@ -105,7 +105,7 @@ pub(crate) async fn ready_resolves_with_the_first_record(ground: &dyn Ground) {
     assert_eq!(indexes(&take(&*group, 1, LONG).await), [0]);
 }
 
-pub(crate) async fn groups_on_one_topic_do_not_know_each_other(ground: &dyn Ground) {
+pub(crate) async fn groups_on_one_topic_do_not_know_each_other(ground: &dyn TestBus) {
     let bus = ground.bus();
     append_each(&*bus.topic("t").unwrap(), &["a", "b", "c"]).await;
     append_each(&*bus.topic("u").unwrap(), &["x"]).await;
@@ -121,7 +121,7 @@ pub(crate) async fn groups_on_one_topic_do_not_know_each_other(ground: &dyn Grou
     assert_eq!(two.unacknowledged(2), [0, 1]);
 }
 
-pub(crate) async fn the_low_water_mark_stands_at_the_lowest_gap(ground: &dyn Ground) {
+pub(crate) async fn the_low_water_mark_stands_at_the_lowest_gap(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     append_each(&*topic, &["0", "1", "2", "3", "4", "5"]).await;
@@ -139,7 +139,7 @@ pub(crate) async fn the_low_water_mark_stands_at_the_lowest_gap(ground: &dyn Gro
     until("what is open is known", || group.unacknowledged(10) == [4, 5]).await;
 }
 
-pub(crate) async fn acknowledgements_survive_a_crash_after_a_flush(ground: &dyn Ground) {
+pub(crate) async fn acknowledgements_survive_a_crash_after_a_flush(ground: &dyn TestBus) {
     let bus = ground.bus();
     append_each(&*bus.topic("t").unwrap(), &["0", "1", "2", "3", "4", "5"]).await;
     let group = bus.group("t", "g").unwrap();
@@ -160,7 +160,7 @@ pub(crate) async fn acknowledgements_survive_a_crash_after_a_flush(ground: &dyn 
     assert_eq!(indexes(&take(&*group, 1, LONG).await), [6], "nothing else comes again");
 }
 
-pub(crate) async fn what_a_dead_member_held_goes_to_another(ground: &dyn Ground) {
+pub(crate) async fn what_a_dead_member_held_goes_to_another(ground: &dyn TestBus) {
     let bus = ground.bus();
     append_each(&*bus.topic("t").unwrap(), &["0", "1"]).await;
     let group = bus.group("t", "g").unwrap();
@@ -171,7 +171,9 @@ pub(crate) async fn what_a_dead_member_held_goes_to_another(ground: &dyn Ground)
     assert_eq!(indexes(&take(&*again, 2, LONG).await), [0, 1]);
 }
 
-pub(crate) async fn nothing_new_is_given_out_while_too_much_is_acknowledged_above_a_gap(ground: &dyn Ground) {
+pub(crate) async fn nothing_new_is_given_out_while_too_much_is_acknowledged_above_a_gap(
+    ground: &dyn TestBus,
+) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     for n in 0..100u8 {
@@ -213,7 +215,7 @@ pub(crate) async fn nothing_new_is_given_out_while_too_much_is_acknowledged_abov
     until("all is acknowledged", || group.low_water() == 100).await;
 }
 
-pub(crate) async fn a_record_given_out_too_often_becomes_a_dead_letter(ground: &dyn Ground) {
+pub(crate) async fn a_record_given_out_too_often_becomes_a_dead_letter(ground: &dyn TestBus) {
     let bus = ground.bus();
     let settings = GroupSettings {
         deliveries_max: 3,
@@ -246,7 +248,7 @@ pub(crate) async fn a_record_given_out_too_often_becomes_a_dead_letter(ground: &
     assert_eq!(indexes(&take(&*group, 1, LONG).await), [3]);
 }
 
-pub(crate) async fn a_record_whose_lease_ends_too_often_becomes_a_dead_letter(ground: &dyn Ground) {
+pub(crate) async fn a_record_whose_lease_ends_too_often_becomes_a_dead_letter(ground: &dyn TestBus) {
     let bus = ground.bus();
     let settings = GroupSettings {
         deliveries_max: 2,
@@ -266,7 +268,7 @@ pub(crate) async fn a_record_whose_lease_ends_too_often_becomes_a_dead_letter(gr
     until("it is done with", || group.low_water() == 1).await;
 }
 
-pub(crate) async fn without_a_place_for_dead_letters_a_record_is_given_out_on_and_on(ground: &dyn Ground) {
+pub(crate) async fn without_a_place_for_dead_letters_a_record_is_given_out_on_and_on(ground: &dyn TestBus) {
     let bus = ground.bus();
     append_each(&*bus.topic("t").unwrap(), &["bad"]).await;
     let settings = GroupSettings { deliveries_max: 2, ..GroupSettings::default() };

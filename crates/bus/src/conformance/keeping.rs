@@ -1,10 +1,10 @@
 //! What is kept, how safely, and what is let go of.
 
-use super::{Ground, all_from, append_each, soon, texts, until};
+use super::{TestBus, all_from, append_each, soon, texts, until};
 use crate::{Durability, Retention, TopicSettings};
 use std::time::Duration;
 
-pub(crate) async fn what_was_acknowledged_survives_a_crash(ground: &dyn Ground) {
+pub(crate) async fn what_was_acknowledged_survives_a_crash(ground: &dyn TestBus) {
     let mut expected = Vec::new();
     for round in 0..3 {
         let bus = ground.bus();
@@ -21,7 +21,7 @@ pub(crate) async fn what_was_acknowledged_survives_a_crash(ground: &dyn Ground) 
     }
 }
 
-pub(crate) async fn keys_survive_a_crash(ground: &dyn Ground) {
+pub(crate) async fn keys_survive_a_crash(ground: &dyn TestBus) {
     let topic = ground.bus().topic("t").unwrap();
     for n in 0..50u8 {
         let keyed = soon("an append", topic.append_keyed(&[b'k', n], &[&[n], &[n]])).await.unwrap();
@@ -37,7 +37,7 @@ pub(crate) async fn keys_survive_a_crash(ground: &dyn Ground) {
     assert_eq!(append_each(&*topic, &["next"]).await, 100);
 }
 
-pub(crate) async fn keys_of_trimmed_records_survive_a_crash(ground: &dyn Ground) {
+pub(crate) async fn keys_of_trimmed_records_survive_a_crash(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     let large = vec![b'x'; 5000];
@@ -55,7 +55,7 @@ pub(crate) async fn keys_of_trimmed_records_survive_a_crash(ground: &dyn Ground)
     assert_eq!(append_each(&*topic, &["next"]).await, 40);
 }
 
-pub(crate) async fn an_index_is_given_out_once_however_a_topic_is_kept(ground: &dyn Ground) {
+pub(crate) async fn an_index_is_given_out_once_however_a_topic_is_kept(ground: &dyn TestBus) {
     for (name, durability) in
         [("memory", Durability::Memory), ("os", Durability::Os), ("disk", Durability::Disk)]
     {
@@ -94,7 +94,7 @@ pub(crate) async fn an_index_is_given_out_once_however_a_topic_is_kept(ground: &
     }
 }
 
-pub(crate) async fn each_limit_of_retention_holds_by_itself(ground: &dyn Ground) {
+pub(crate) async fn each_limit_of_retention_holds_by_itself(ground: &dyn TestBus) {
     let bus = ground.bus();
     let limits = [
         Retention { records: Some(2000), ..Retention::default() },
@@ -125,7 +125,7 @@ pub(crate) async fn each_limit_of_retention_holds_by_itself(ground: &dyn Ground)
     }
 }
 
-pub(crate) async fn settings_of_the_last_opening_hold(ground: &dyn Ground) {
+pub(crate) async fn settings_of_the_last_opening_hold(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     for _ in 0..60 {

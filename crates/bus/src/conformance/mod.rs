@@ -25,7 +25,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(600);
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
 /// Where a case stands: topics of its own, and whoever carries them.
-pub(crate) trait Ground: Send + Sync {
+pub(crate) trait TestBus: Send + Sync {
     /// The bus. Called again it is the same topics: the same handle, or another's as a second process has it.
     fn bus(&self) -> Arc<dyn Bus>;
     /// All processes die without a word, the servers behind the bus too, and begin again. What was opened before is not used after.

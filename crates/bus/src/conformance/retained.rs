@@ -1,9 +1,9 @@
 //! Retained topics.
 
-use super::{Ground, soon, until};
+use super::{TestBus, soon, until};
 use std::collections::BTreeMap;
 
-pub(crate) async fn the_last_value_of_each_key_is_seen_by_all_and_survives_a_crash(ground: &dyn Ground) {
+pub(crate) async fn the_last_value_of_each_key_is_seen_by_all_and_survives_a_crash(ground: &dyn TestBus) {
     let (bus, other) = (ground.bus(), ground.bus());
     let (control, seen) = (bus.retained("control").unwrap(), other.retained("control").unwrap());
     assert!(control.all().is_empty());
@@ -24,7 +24,7 @@ pub(crate) async fn the_last_value_of_each_key_is_seen_by_all_and_survives_a_cra
     assert_eq!(sorted(again.all()), expected);
 }
 
-pub(crate) async fn who_waits_for_a_change_is_woken(ground: &dyn Ground) {
+pub(crate) async fn who_waits_for_a_change_is_woken(ground: &dyn TestBus) {
     let (bus, other) = (ground.bus(), ground.bus());
     let (control, watcher) = (bus.retained("control").unwrap(), other.retained("control").unwrap());
     for n in 0..5u8 {
@@ -37,7 +37,7 @@ pub(crate) async fn who_waits_for_a_change_is_woken(ground: &dyn Ground) {
     }
 }
 
-pub(crate) async fn keys_of_any_text_are_kept_apart(ground: &dyn Ground) {
+pub(crate) async fn keys_of_any_text_are_kept_apart(ground: &dyn TestBus) {
     let bus = ground.bus();
     let routes = bus.retained("routes").unwrap();
     let keys = ["a", "A", "a/b", "a.b", "a b", "a*", ">", "å", "%", "a%2Fb", "node/route", "."];

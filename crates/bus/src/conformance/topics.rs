@@ -1,11 +1,11 @@
 //! Appending and reading.
 
-use super::{Ground, all_from, append_each, soon, take, texts};
+use super::{TestBus, all_from, append_each, soon, take, texts};
 use crate::{BusError, Durability, RECORD_OCTETS_MAX, TOPIC_NAME_OCTETS_MAX, TopicSettings};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub(crate) async fn what_was_appended_is_read_back_in_its_order(ground: &dyn Ground) {
+pub(crate) async fn what_was_appended_is_read_back_in_its_order(ground: &dyn TestBus) {
     let topic = ground.bus().topic("segments/a/routine").unwrap();
     assert_eq!((topic.low(), topic.head()), (0, 0));
     assert!(topic.read(0, 10, 1000).unwrap().is_empty());
@@ -22,7 +22,7 @@ pub(crate) async fn what_was_appended_is_read_back_in_its_order(ground: &dyn Gro
     assert_eq!(all_from(&*ground.bus().topic("segments/a/routine").unwrap(), 1), records[1..]);
 }
 
-pub(crate) async fn a_read_keeps_to_its_budget_and_gives_at_least_one_record(ground: &dyn Ground) {
+pub(crate) async fn a_read_keeps_to_its_budget_and_gives_at_least_one_record(ground: &dyn TestBus) {
     let topic = ground.bus().topic("t").unwrap();
     let record = [b'r'; 100];
     soon("an append", topic.append(&[&record[..]; 50])).await.unwrap();
@@ -34,7 +34,7 @@ pub(crate) async fn a_read_keeps_to_its_budget_and_gives_at_least_one_record(gro
     assert!(topic.read(0, 0, 1000).unwrap().is_empty());
 }
 
-pub(crate) async fn a_glance_shows_what_a_read_gives_or_leaves_it_to_a_fetch(ground: &dyn Ground) {
+pub(crate) async fn a_glance_shows_what_a_read_gives_or_leaves_it_to_a_fetch(ground: &dyn TestBus) {
     let bus = ground.bus();
     let memory = TopicSettings { durability: Some(Durability::Memory), ..TopicSettings::default() };
     for topic in [bus.topic("t").unwrap(), bus.topic_with("m", &memory).unwrap()] {
@@ -56,7 +56,7 @@ pub(crate) async fn a_glance_shows_what_a_read_gives_or_leaves_it_to_a_fetch(gro
     }
 }
 
-pub(crate) async fn a_reader_that_waits_is_woken_by_the_append(ground: &dyn Ground) {
+pub(crate) async fn a_reader_that_waits_is_woken_by_the_append(ground: &dyn TestBus) {
     let (bus, other) = (ground.bus(), ground.bus());
     let (topic, reader) = (bus.topic("t").unwrap(), other.topic("t").unwrap());
     for round in 0..5u64 {
@@ -68,7 +68,9 @@ pub(crate) async fn a_reader_that_waits_is_woken_by_the_append(ground: &dyn Grou
     }
 }
 
-pub(crate) async fn appenders_at_once_get_dense_indexes_and_their_records_stay_together(ground: &dyn Ground) {
+pub(crate) async fn appenders_at_once_get_dense_indexes_and_their_records_stay_together(
+    ground: &dyn TestBus,
+) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     let mut tasks = tokio::task::JoinSet::new();
@@ -96,7 +98,7 @@ pub(crate) async fn appenders_at_once_get_dense_indexes_and_their_records_stay_t
     }
 }
 
-pub(crate) async fn an_append_of_nothing_takes_no_index(ground: &dyn Ground) {
+pub(crate) async fn an_append_of_nothing_takes_no_index(ground: &dyn TestBus) {
     let topic = ground.bus().topic("t").unwrap();
     assert_eq!(soon("an append", topic.append(&[])).await.unwrap(), 0);
     assert_eq!(append_each(&*topic, &["a"]).await, 0);
@@ -104,7 +106,7 @@ pub(crate) async fn an_append_of_nothing_takes_no_index(ground: &dyn Ground) {
     assert_eq!(append_each(&*topic, &["b"]).await, 1);
 }
 
-pub(crate) async fn too_large_a_record_is_refused_and_the_largest_is_taken(ground: &dyn Ground) {
+pub(crate) async fn too_large_a_record_is_refused_and_the_largest_is_taken(ground: &dyn TestBus) {
     let topic = ground.bus().topic("t").unwrap();
     let large = vec![b'x'; RECORD_OCTETS_MAX + 1];
     for refused in [
@@ -125,7 +127,7 @@ pub(crate) async fn too_large_a_record_is_refused_and_the_largest_is_taken(groun
     assert_eq!(topic.read(0, 1, 1).unwrap()[0].octets.len(), RECORD_OCTETS_MAX);
 }
 
-pub(crate) async fn names_that_look_alike_are_different_topics(ground: &dyn Ground) {
+pub(crate) async fn names_that_look_alike_are_different_topics(ground: &dyn TestBus) {
     let bus = ground.bus();
     let long = "n".repeat(TOPIC_NAME_OCTETS_MAX);
     let names =
@@ -141,7 +143,7 @@ pub(crate) async fn names_that_look_alike_are_different_topics(ground: &dyn Grou
     assert!(names.iter().all(|name| listed.contains(*name)), "{listed:?}");
 }
 
-pub(crate) async fn names_that_cannot_be_one_are_refused(ground: &dyn Ground) {
+pub(crate) async fn names_that_cannot_be_one_are_refused(ground: &dyn TestBus) {
     let bus = ground.bus();
     let long = "n".repeat(TOPIC_NAME_OCTETS_MAX + 1);
     for name in [
@@ -156,7 +158,7 @@ pub(crate) async fn names_that_cannot_be_one_are_refused(ground: &dyn Ground) {
     }
 }
 
-pub(crate) async fn topics_are_listed_by_how_they_begin(ground: &dyn Ground) {
+pub(crate) async fn topics_are_listed_by_how_they_begin(ground: &dyn TestBus) {
     let bus = ground.bus();
     for name in ["text/b", "text/a", "segments/a/routine", "outcomes"] {
         append_each(&*bus.topic(name).unwrap(), &["x"]).await;
@@ -167,7 +169,7 @@ pub(crate) async fn topics_are_listed_by_how_they_begin(ground: &dyn Ground) {
     assert!(bus.is_reachable());
 }
 
-pub(crate) async fn a_removed_topic_is_gone_with_its_groups_and_may_begin_anew(ground: &dyn Ground) {
+pub(crate) async fn a_removed_topic_is_gone_with_its_groups_and_may_begin_anew(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("text/a").unwrap();
     append_each(&*topic, &["1", "2"]).await;
@@ -189,7 +191,7 @@ pub(crate) async fn a_removed_topic_is_gone_with_its_groups_and_may_begin_anew(g
     assert_eq!(texts(&all_from(&*bus.topic("text/b").unwrap(), 0)), ["stays"]);
 }
 
-pub(crate) async fn what_is_trimmed_is_never_missed_and_the_count_goes_on(ground: &dyn Ground) {
+pub(crate) async fn what_is_trimmed_is_never_missed_and_the_count_goes_on(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     for n in 0..40u32 {
@@ -212,7 +214,7 @@ pub(crate) async fn what_is_trimmed_is_never_missed_and_the_count_goes_on(ground
     assert_eq!(append_each(&*again, &["and"]).await, 41);
 }
 
-pub(crate) async fn a_key_is_appended_once_and_says_where(ground: &dyn Ground) {
+pub(crate) async fn a_key_is_appended_once_and_says_where(ground: &dyn TestBus) {
     let bus = ground.bus();
     let topic = bus.topic("t").unwrap();
     append_each(&*topic, &["before"]).await;
@@ -237,7 +239,7 @@ pub(crate) async fn a_key_is_appended_once_and_says_where(ground: &dyn Ground) {
     assert_eq!((elsewhere.first, elsewhere.repeated), (0, false), "each topic has keys of its own");
 }
 
-pub(crate) async fn of_appends_at_once_under_one_key_one_counts(ground: &dyn Ground) {
+pub(crate) async fn of_appends_at_once_under_one_key_one_counts(ground: &dyn TestBus) {
     let topic = ground.bus().topic("t").unwrap();
     for round in 0..5u8 {
         let mut tasks = tokio::task::JoinSet::new();
@@ -252,7 +254,7 @@ pub(crate) async fn of_appends_at_once_under_one_key_one_counts(ground: &dyn Gro
     assert_eq!(all_from(&*topic, 0).len(), 5);
 }
 
-pub(crate) async fn an_append_at_the_head_fails_if_somebody_went_first(ground: &dyn Ground) {
+pub(crate) async fn an_append_at_the_head_fails_if_somebody_went_first(ground: &dyn TestBus) {
     let (bus, other) = (ground.bus(), ground.bus());
     let (topic, rival) = (bus.topic("t").unwrap(), other.topic("t").unwrap());
     assert_eq!(soon("an append", topic.append_at(0, &[b"a", b"b"])).await.unwrap(), 0);
@@ -265,7 +267,7 @@ pub(crate) async fn an_append_at_the_head_fails_if_somebody_went_first(ground: &
     assert_eq!(texts(&all_from(&*rival, 0)), ["a", "b", "rival", "c"]);
 }
 
-pub(crate) async fn of_appends_at_one_head_one_wins(ground: &dyn Ground) {
+pub(crate) async fn of_appends_at_one_head_one_wins(ground: &dyn TestBus) {
     let topics: Vec<_> = (0..4).map(|_| ground.bus().topic("t").unwrap()).collect();
     for round in 0..8u64 {
         let mut tasks = tokio::task::JoinSet::new();
@@ -280,7 +282,7 @@ pub(crate) async fn of_appends_at_one_head_one_wins(ground: &dyn Ground) {
     assert_eq!(all_from(&*topics[0], 0).len(), 8);
 }
 
-pub(crate) async fn latest_counts_what_any_handle_appended_before(ground: &dyn Ground) {
+pub(crate) async fn latest_counts_what_any_handle_appended_before(ground: &dyn TestBus) {
     let (bus, other) = (ground.bus(), ground.bus());
     let (topic, reader) = (bus.topic("t").unwrap(), other.topic("t").unwrap());
     assert_eq!(soon("the latest", reader.latest()).await.unwrap(), 0);

@@ -2,7 +2,7 @@
 
 use super::{Embedded, Options};
 use crate::Bus;
-use crate::conformance::{Ground, conform};
+use crate::conformance::{TestBus, conform};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +33,7 @@ fn open(folder: &Path) -> Arc<Embedded> {
     Arc::new(Embedded::open(folder, options).unwrap())
 }
 
-impl Ground for Folder {
+impl TestBus for Folder {
     fn bus(&self) -> Arc<dyn Bus> {
         self.state.lock().unwrap().bus.clone()
     }

@@ -1,14 +1,14 @@
 //! A topic in memory. All that is on disk of it is a ceiling: an index that it may have reached, so that none is given out twice.
 
-use super::bell::Bell;
 use super::frame::RECORD_HEADER;
 use super::lock::lock;
 use super::log::{Rule, check_sizes};
+use super::notify::CountedNotify;
+use super::recent_batches::{Budget, RecentBatches};
 use super::retained::LogRetained;
 use super::shared::Shared;
 use super::sync::Chore;
-use super::tail::{Budget, Tail};
-use super::timer::Sleeper;
+use super::timer::TimerClient;
 use super::topic::Source;
 use crate::{BusError, KEYS_MAX, Keyed, Record, Retention, Topic};
 use bytes::{BufMut, BytesMut};
@@ -31,11 +31,11 @@ pub(super) struct Memory {
     shared: Arc<Shared>,
     ceilings: Arc<LogRetained>,
     inner: Mutex<Inner>,
-    tail: Tail,
+    tail: RecentBatches,
     low: AtomicU64,
     head: AtomicU64,
     stopped: AtomicBool,
-    bell: Bell,
+    bell: CountedNotify,
     me: Weak<Memory>,
 }
 
@@ -90,11 +90,11 @@ impl Memory {
                 ages: VecDeque::new(),
                 has_alarm: false,
             }),
-            tail: Tail::default(),
+            tail: RecentBatches::default(),
             low: AtomicU64::new(ceiling),
             head: AtomicU64::new(ceiling),
             stopped: AtomicBool::new(false),
-            bell: Bell::default(),
+            bell: CountedNotify::default(),
             me: me.clone(),
         })
     }
@@ -300,7 +300,7 @@ impl Chore for Memory {
     }
 }
 
-impl Sleeper for Memory {
+impl TimerClient for Memory {
     fn woken(self: Arc<Self>, _now: Instant) {
         let mut inner = lock(&self.inner);
         inner.has_alarm = false;

@@ -17,7 +17,6 @@
 //! - Dropping the [`Embedded`] closes it: what was written is synced, and whoever still holds a topic gets
 //!   [`BusError::Closed`].
 
-mod bell;
 mod clock;
 #[cfg(test)]
 mod conformance;
@@ -29,16 +28,17 @@ mod lock;
 mod log;
 mod memory;
 mod name;
-mod relay;
+mod notify;
+mod recent_batches;
 mod reserve;
 mod retained;
 mod shared;
 mod slowed;
 mod sync;
-mod tail;
 mod timer;
 mod topic;
 mod unsynced;
+mod wakeups;
 mod window;
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod simulated;
 mod tests;
 
 pub use clock::{Clock, Monotonic};
-pub use relay::relay;
+pub use wakeups::relay;
 
 use crate::{Bus, BusError, Durability, Group, GroupSettings, Retained, Topic, TopicSettings};
 use disk::{Disk, OsDisk};
@@ -144,7 +144,7 @@ pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Arc<dyn Bus>, Bus
 /// The bus on this machine's disk.
 pub struct Embedded {
     shared: Arc<Shared>,
-    topics: RwLock<HashMap<String, Held>>,
+    topics: RwLock<HashMap<String, OpenTopic>>,
     ceilings: Arc<LogRetained>,
     groups: Mutex<HashMap<(String, String), Arc<LogGroup>>>,
     retained: Mutex<HashMap<String, Arc<LogRetained>>>,
@@ -155,37 +155,37 @@ pub struct Embedded {
 
 /// A topic that is open.
 #[derive(Clone)]
-enum Held {
+enum OpenTopic {
     Log(Arc<Log>),
     Memory(Arc<Memory>),
 }
 
-impl Held {
+impl OpenTopic {
     fn source(&self) -> Arc<dyn Source> {
         match self {
-            Held::Log(log) => log.clone(),
-            Held::Memory(memory) => memory.clone(),
+            OpenTopic::Log(log) => log.clone(),
+            OpenTopic::Memory(memory) => memory.clone(),
         }
     }
 
     fn topic(&self) -> Arc<dyn Topic> {
         match self {
-            Held::Log(log) => log.clone(),
-            Held::Memory(memory) => memory.clone(),
+            OpenTopic::Log(log) => log.clone(),
+            OpenTopic::Memory(memory) => memory.clone(),
         }
     }
 
     fn set(&self, settings: &TopicSettings) {
         match self {
-            Held::Log(log) => log.set(settings),
-            Held::Memory(memory) => memory.set_retention(settings.retention),
+            OpenTopic::Log(log) => log.set(settings),
+            OpenTopic::Memory(memory) => memory.set_retention(settings.retention),
         }
     }
 
     fn close(&self) {
         match self {
-            Held::Log(log) => log.close(),
-            Held::Memory(memory) => memory.close(),
+            OpenTopic::Log(log) => log.close(),
+            OpenTopic::Memory(memory) => memory.close(),
         }
     }
 }
@@ -275,7 +275,7 @@ impl Embedded {
     }
 
     /// The topic's handle, opened where it is not open yet; settings, where some are given, hold from now on.
-    fn held(&self, name: &str, settings: Option<&TopicSettings>) -> Result<Held, BusError> {
+    fn held(&self, name: &str, settings: Option<&TopicSettings>) -> Result<OpenTopic, BusError> {
         let open = read(&self.topics).get(name).cloned();
         let held = match open {
             Some(held) => held,
@@ -295,7 +295,7 @@ impl Embedded {
         Ok(held)
     }
 
-    fn open_topic(&self, name: &str, settings: Option<&TopicSettings>) -> Result<Held, BusError> {
+    fn open_topic(&self, name: &str, settings: Option<&TopicSettings>) -> Result<OpenTopic, BusError> {
         let folder = self.path(TOPICS).join(name::folder(name)?);
         let mut topics = write(&self.topics);
         if let Some(held) = topics.get(name) {
@@ -311,11 +311,11 @@ impl Embedded {
         let found = found.map_err(|error| log::failed(name, "looking for it", &error))?;
         // Records that are on disk stay there, whatever it is opened as.
         let held = if in_memory && found.is_empty() {
-            Held::Memory(Memory::open(&self.shared, &self.ceilings, name, ceiling.unwrap_or_default()))
+            OpenTopic::Memory(Memory::open(&self.shared, &self.ceilings, name, ceiling.unwrap_or_default()))
         } else {
             let begin = ceiling.unwrap_or_default();
             let opening = Opening { name: name.to_owned(), folder, cached: true, begin };
-            Held::Log(Log::open(&self.shared, opening)?)
+            OpenTopic::Log(Log::open(&self.shared, opening)?)
         };
         // Their groups see the end of the log as it was found, before anything is appended to it.
         let groups = self.shared.disk.list(&self.group_folder(name)?);
@@ -326,7 +326,7 @@ impl Embedded {
         Ok(held)
     }
 
-    fn open_group(&self, topic: &str, group: &str, held: &Held) -> Result<Arc<LogGroup>, BusError> {
+    fn open_group(&self, topic: &str, group: &str, held: &OpenTopic) -> Result<Arc<LogGroup>, BusError> {
         let folder = self.group_folder(topic)?.join(name::group_folder(group)?);
         let mut groups = lock(&self.groups);
         let key = (topic.to_owned(), group.to_owned());
@@ -335,7 +335,7 @@ impl Embedded {
         }
         let name = format!("{topic} (group {group})");
         let saved = Log::open(&self.shared, Opening { name, folder, cached: false, begin: 0 })?;
-        if let Held::Log(log) = held {
+        if let OpenTopic::Log(log) = held {
             saved.set_emergency(log.is_emergency());
         }
         let opened = LogGroup::open(&self.shared, held.source(), saved)?;
@@ -346,8 +346,8 @@ impl Embedded {
     #[cfg(test)]
     fn log(&self, name: &str) -> Result<Arc<Log>, BusError> {
         match self.held(name, None)? {
-            Held::Log(log) => Ok(log),
-            Held::Memory(_) => panic!("{name} is in memory"),
+            OpenTopic::Log(log) => Ok(log),
+            OpenTopic::Memory(_) => panic!("{name} is in memory"),
         }
     }
 
@@ -375,8 +375,8 @@ impl Embedded {
     fn logs(&self) -> Vec<Arc<Log>> {
         let held = read(&self.topics);
         let logs = held.values().filter_map(|held| match held {
-            Held::Log(log) => Some(log.clone()),
-            Held::Memory(_) => None,
+            OpenTopic::Log(log) => Some(log.clone()),
+            OpenTopic::Memory(_) => None,
         });
         let mut logs: Vec<Arc<Log>> = logs.chain([self.ceilings.log().clone()]).collect();
         logs.extend(lock(&self.groups).values().map(|group| group.saved().clone()));
@@ -479,9 +479,9 @@ impl Drop for Embedded {
                 tracing::warn!(%error, "Acknowledgements could not be written; some records will be given out again.");
             }
         }
-        let memories: Vec<Held> = read(&self.topics).values().cloned().collect();
+        let memories: Vec<OpenTopic> = read(&self.topics).values().cloned().collect();
         for held in &memories {
-            if let Held::Memory(memory) = held {
+            if let OpenTopic::Memory(memory) = held {
                 memory.close();
                 if let Err(error) = memory.settle() {
                     tracing::warn!(%error, "Where a topic in memory ended could not be written; it skips some indexes.");

@@ -18,13 +18,13 @@ const NAME: &str = "reserve";
 /// The reserve. There is none before the first topic that may use it.
 #[derive(Default)]
 pub(super) struct Reserve {
-    held: Mutex<Held>,
+    held: Mutex<ReserveFile>,
     /// Some of it was given: until it is whole again, only emergencies may write.
     is_given: AtomicBool,
 }
 
 #[derive(Default)]
-struct Held {
+struct ReserveFile {
     file: Option<Arc<dyn File>>,
     octets: u64,
     looked: Option<Instant>,
@@ -82,7 +82,7 @@ impl Reserve {
         true
     }
 
-    fn fill(&self, held: &mut Held, shared: &Shared) {
+    fn fill(&self, held: &mut ReserveFile, shared: &Shared) {
         let Some(file) = &held.file else { return };
         // In steps, so that a disk with less room leaves what it has to emergencies.
         let mut octets = held.octets.min(shared.reserve_octets);

@@ -3,9 +3,9 @@
 use super::clock::Clock;
 use super::disk::Disk;
 use super::handles::Handles;
+use super::recent_batches::TailCache;
 use super::reserve::Reserve;
 use super::sync::SyncPool;
-use super::tail::TailCache;
 use super::timer::Timer;
 use super::unsynced::Unsynced;
 use super::{Fsync, Options};

@@ -17,7 +17,7 @@ const TIMES_KEPT: usize = 1_000;
 
 /// Where a log is on its way to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Way {
+pub(super) struct SyncStage {
     /// It waits for a thread, or one waits for more of what it will carry.
     pub is_queued: bool,
     /// So many threads sync it.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 /// Someone who wants to be woken.
-pub(super) trait Sleeper: Send + Sync {
+pub(super) trait TimerClient: Send + Sync {
     /// The moment has come.
     fn woken(self: Arc<Self>, now: Instant);
 }
@@ -28,12 +28,12 @@ struct Alarms {
 
 struct Alarm {
     at: Instant,
-    sleeper: Weak<dyn Sleeper>,
+    sleeper: Weak<dyn TimerClient>,
 }
 
 impl Timer {
     /// Wakes a sleeper at a moment. Sleepers keep at most a few alarms set each.
-    pub fn set(&self, at: Instant, sleeper: Weak<dyn Sleeper>) {
+    pub fn set(&self, at: Instant, sleeper: Weak<dyn TimerClient>) {
         let mut alarms = lock(&self.alarms);
         let is_next = alarms.heap.peek().is_none_or(|next| at < next.at);
         alarms.heap.push(Alarm { at, sleeper });

@@ -43,12 +43,12 @@ pub struct Queue {
 
 #[derive(Default)]
 struct Inner {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingAppend>,
     octets: usize,
     is_running: bool,
 }
 
-struct Waiting {
+struct PendingAppend {
     /// Its `Nats-Msg-Id`: on its first record.
     id: String,
     at: Option<u64>,
@@ -85,7 +85,7 @@ impl NatsTopic {
             None => format!("a-{}", self.link.own_key()),
         };
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting {
+        let waiting = PendingAppend {
             id,
             at,
             records: records.iter().map(|record| Bytes::copy_from_slice(record)).collect(),
@@ -147,7 +147,7 @@ async fn run(topic: &NatsTopic) {
             }
             together
         };
-        if !topic.is_joined && together.iter().all(Waiting::is_single) {
+        if !topic.is_joined && together.iter().all(PendingAppend::is_single) {
             // They are handed to the connection in their order: each sends when it is first asked how it goes.
             let sent = together.into_iter().map(|one| send(topic, vec![one]));
             futures_util::future::join_all(sent).await;
@@ -157,7 +157,7 @@ async fn run(topic: &NatsTopic) {
     }
 }
 
-impl Waiting {
+impl PendingAppend {
     fn is_single(&self) -> bool {
         self.records.len() == 1 && self.at.is_none()
     }
@@ -166,8 +166,8 @@ impl Waiting {
 impl Inner {
     /// Those at the front that may go together: one that names its place goes alone, and where a batch costs more than
     /// messages do, those of one record do not go with others.
-    fn next(&mut self, is_joined: bool) -> Vec<Waiting> {
-        let mut together: Vec<Waiting> = Vec::new();
+    fn next(&mut self, is_joined: bool) -> Vec<PendingAppend> {
+        let mut together: Vec<PendingAppend> = Vec::new();
         let (mut records, mut octets) = (0, 0);
         while let Some(front) = self.waiting.front() {
             records += front.records.len();
@@ -195,7 +195,7 @@ impl Inner {
 }
 
 /// Sends appends together until each has its answer.
-async fn send(topic: &NatsTopic, mut together: Vec<Waiting>) {
+async fn send(topic: &NatsTopic, mut together: Vec<PendingAppend>) {
     let mut struggle = None;
     loop {
         let began = Instant::now();
@@ -216,7 +216,7 @@ async fn send(topic: &NatsTopic, mut together: Vec<Waiting>) {
             }
             Err(fault) => match settle(topic, &mut together, fault).await {
                 Next::Again => {
-                    struggle.get_or_insert_with(|| Struggle::begin(&topic.link));
+                    struggle.get_or_insert_with(|| RetryGuard::begin(&topic.link));
                     tokio::time::sleep(TRY_AGAIN_AFTER).await;
                 }
                 Next::Done(result) => {
@@ -231,7 +231,7 @@ async fn send(topic: &NatsTopic, mut together: Vec<Waiting>) {
     }
 }
 
-fn answer(topic: &NatsTopic, together: Vec<Waiting>, first: u64, repeated: bool) {
+fn answer(topic: &NatsTopic, together: Vec<PendingAppend>, first: u64, repeated: bool) {
     let count: usize = together.iter().map(|one| one.records.len()).sum();
     // Before anybody hears of it: who has appended finds the head behind it.
     topic.reached(first + count as u64);
@@ -249,7 +249,7 @@ enum Next {
 }
 
 /// What becomes of an append (or of several that only silence befell).
-async fn settle(topic: &NatsTopic, together: &mut [Waiting], fault: Fault) -> Next {
+async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: Fault) -> Next {
     if matches!(fault, Fault::Silent(_)) {
         together.iter_mut().for_each(|one| one.in_doubt = true);
     }
@@ -284,7 +284,7 @@ async fn settle(topic: &NatsTopic, together: &mut [Waiting], fault: Fault) -> Ne
 }
 
 /// The next index is another. If an answer was lost before, it may be so because of this append itself: then its record stands there.
-async fn moved(topic: &NatsTopic, one: &Waiting, at: u64) -> Result<Result<Keyed, BusError>, Fault> {
+async fn moved(topic: &NatsTopic, one: &PendingAppend, at: u64) -> Result<Result<Keyed, BusError>, Fault> {
     if one.in_doubt && read::message_id(topic, at).await?.as_deref() == Some(&one.id) {
         topic.reached(at + one.records.len() as u64);
         return Ok(Ok(Keyed { first: at, repeated: false }));
@@ -314,7 +314,7 @@ async fn locate(topic: &NatsTopic, id: &str) -> Result<u64, Fault> {
 }
 
 /// One try: one message, or one batch. The first record's index, and whether it was there before.
-async fn send_once(topic: &NatsTopic, together: &[Waiting]) -> Result<(u64, bool), Fault> {
+async fn send_once(topic: &NatsTopic, together: &[PendingAppend]) -> Result<(u64, bool), Fault> {
     let link = &topic.link;
     let subject = &topic.names.subject;
     let count: usize = together.iter().map(|one| one.records.len()).sum();
@@ -370,16 +370,16 @@ pub async fn publish(
 }
 
 /// An append that is tried again: while there is one the bus is not reachable.
-struct Struggle<'a>(&'a Link);
+struct RetryGuard<'a>(&'a Link);
 
-impl Struggle<'_> {
-    fn begin(link: &Link) -> Struggle<'_> {
+impl RetryGuard<'_> {
+    fn begin(link: &Link) -> RetryGuard<'_> {
         link.struggling.fetch_add(1, Ordering::Relaxed);
-        Struggle(link)
+        RetryGuard(link)
     }
 }
 
-impl Drop for Struggle<'_> {
+impl Drop for RetryGuard<'_> {
     fn drop(&mut self) {
         self.0.struggling.fetch_sub(1, Ordering::Relaxed);
     }
@@ -395,7 +395,7 @@ mod tests {
         let mut inner = Inner::default();
         for (count, at) in appends {
             let (answer, _) = oneshot::channel();
-            inner.waiting.push_back(Waiting {
+            inner.waiting.push_back(PendingAppend {
                 id: String::new(),
                 at: *at,
                 records: vec![Bytes::from_static(b"r"); *count],

@@ -197,7 +197,7 @@ impl Consumer {
                 }
                 continue;
             }
-            let Some(place) = Place::of(&message) else { continue };
+            let Some(place) = AckSubject::of(&message) else { continue };
             self.delivered += 1;
             if place.delivered != self.delivered {
                 return;
@@ -275,7 +275,7 @@ pub async fn control(owner: &impl Linked, message: &Message, delivered: u64) -> 
 /// What the reply subject of a consumer's message says: `$JS.ACK.STREAM.CONSUMER.DELIVERIES.STREAM_SEQ.CONSUMER_SEQ.TIME.PENDING`,
 /// or with domain and account before the stream, and a token at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct AckSubject {
     /// How often this message was delivered, with this time.
     pub deliveries: u64,
     /// Its index in the topic.
@@ -286,13 +286,13 @@ pub struct Place {
     pub pending: u64,
 }
 
-impl Place {
+impl AckSubject {
     /// Nothing if it did not come by a consumer.
-    pub fn of(message: &Message) -> Option<Place> {
-        Place::read(message.reply.as_ref()?)
+    pub fn of(message: &Message) -> Option<AckSubject> {
+        AckSubject::read(message.reply.as_ref()?)
     }
 
-    fn read(reply: &str) -> Option<Place> {
+    fn read(reply: &str) -> Option<AckSubject> {
         let tokens: Vec<&str> = reply.split('.').collect();
         let at = match (tokens.as_slice(), tokens.len()) {
             (["$JS", "ACK", ..], 9) => 4,
@@ -300,7 +300,7 @@ impl Place {
             _ => return None,
         };
         let number = |place: usize| tokens.get(at + place)?.parse::<u64>().ok();
-        Some(Place {
+        Some(AckSubject {
             deliveries: number(0)?,
             index: number(1)?.checked_sub(1)?,
             delivered: number(2)?,
@@ -315,12 +315,12 @@ mod tests {
 
     #[test]
     fn a_reply_subject_says_where_a_message_stands_in_both_its_forms() {
-        let place = Place { deliveries: 2, index: 6, delivered: 5, pending: 11 };
-        assert_eq!(Place::read("$JS.ACK.s.c.2.7.5.1700000000000000000.11"), Some(place));
-        assert_eq!(Place::read("$JS.ACK._.hash.s.c.2.7.5.1700000000000000000.11"), Some(place));
-        assert_eq!(Place::read("$JS.ACK._.hash.s.c.2.7.5.1700000000000000000.11.token"), Some(place));
-        assert_eq!(Place::read("$JS.ACK.s.c.2.0.5.1.11"), None, "no sequence is 0");
-        assert_eq!(Place::read("_INBOX.x"), None);
+        let place = AckSubject { deliveries: 2, index: 6, delivered: 5, pending: 11 };
+        assert_eq!(AckSubject::read("$JS.ACK.s.c.2.7.5.1700000000000000000.11"), Some(place));
+        assert_eq!(AckSubject::read("$JS.ACK._.hash.s.c.2.7.5.1700000000000000000.11"), Some(place));
+        assert_eq!(AckSubject::read("$JS.ACK._.hash.s.c.2.7.5.1700000000000000000.11.token"), Some(place));
+        assert_eq!(AckSubject::read("$JS.ACK.s.c.2.0.5.1.11"), None, "no sequence is 0");
+        assert_eq!(AckSubject::read("_INBOX.x"), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::api::{Fault, TRY_AGAIN_AFTER};
 use super::append::publish;
-use super::follow::{Linked, Place, control, open_push};
+use super::follow::{AckSubject, Linked, control, open_push};
 use super::link::Link;
 use super::stream::{self, Limits};
 use super::{ANSWERED_WITHIN, name};
@@ -269,7 +269,7 @@ impl Copy {
     }
 
     fn heard(&mut self, retained: &NatsRetained, message: Message) -> bool {
-        let Some(place) = Place::of(&message) else { return true };
+        let Some(place) = AckSubject::of(&message) else { return true };
         self.delivered += 1;
         if place.delivered != self.delivered {
             return false;

@@ -1,6 +1,6 @@
 //! A consumer group: leases in memory, acknowledgements in a small log of its own, written lazily.
 
-mod bury;
+mod dead_letter;
 mod saved;
 pub(super) mod state;
 #[cfg(test)]
@@ -9,7 +9,7 @@ mod tests;
 use super::lock::lock;
 use super::log::Log;
 use super::shared::Shared;
-use super::timer::Sleeper;
+use super::timer::TimerClient;
 use super::topic::Source;
 use crate::{BusError, Group, Leased};
 use futures_util::future::{BoxFuture, select};
@@ -332,7 +332,7 @@ impl Group for LogGroup {
     }
 }
 
-impl Sleeper for LogGroup {
+impl TimerClient for LogGroup {
     fn woken(self: Arc<Self>, now: Instant) {
         let (rings, writes) = {
             let mut inner = lock(&self.inner);

@@ -5,9 +5,9 @@
 //! that overlap has an open file of its own. And none counts before all that began earlier have succeeded: a file that was opened after
 //! another was told of an error could take what is lost for kept.
 
-use super::gather::{Cohort, Patience};
-use super::waiting::Want;
-use super::{Fate, Log, Progress, Stopped, Writer};
+use super::group_commit_policy::{SyncCohort, SyncDelay};
+use super::waiting::WaitCondition;
+use super::{Log, Progress, StagedResult, Stopped, Writer};
 use crate::BusError;
 use crate::embedded::disk::File;
 use crate::embedded::lock::{lock, read};
@@ -32,7 +32,7 @@ pub(super) struct Syncs {
 
 #[derive(Default)]
 struct State {
-    cohort: Cohort,
+    cohort: SyncCohort,
     /// Those that may overlap, in the order in which they began. One that failed stays, and all behind it.
     order: VecDeque<Overlapping>,
     begun: u64,
@@ -136,16 +136,16 @@ impl Log {
     }
 
     /// Waits until records below `end` are as durable as was promised, or their fate is another.
-    pub async fn promised(&self, end: u64, fate: Option<&Fate>) -> Result<(), BusError> {
-        self.reached(fate, Want::Head(end)).await
+    pub async fn promised(&self, end: u64, fate: Option<&StagedResult>) -> Result<(), BusError> {
+        self.reached(fate, WaitCondition::Head(end)).await
     }
 
     /// Waits until records below `end` are synced, whatever was promised.
     pub async fn synced(&self, end: u64) -> Result<(), BusError> {
-        self.reached(None, Want::Durable(end)).await
+        self.reached(None, WaitCondition::Durable(end)).await
     }
 
-    async fn reached(&self, fate: Option<&Fate>, want: Want) -> Result<(), BusError> {
+    async fn reached(&self, fate: Option<&StagedResult>, want: WaitCondition) -> Result<(), BusError> {
         // First: an index that was taken back is given to another.
         let lost = || fate.and_then(|fate| fate.get());
         if lost().is_none() && want.is_met(&self.progress.borrow()) {
@@ -190,7 +190,7 @@ impl Log {
             return;
         }
         let answered = || self.gathering.answered();
-        let mut patience = Patience::new(Instant::now(), took, answered());
+        let mut patience = SyncDelay::new(Instant::now(), took, answered());
         self.gathering.begin(wanted);
         while self.appends.load(Ordering::SeqCst) < wanted {
             let Some(left) = patience.left(Instant::now(), answered) else { break };

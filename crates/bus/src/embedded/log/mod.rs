@@ -6,12 +6,12 @@
 
 mod commit;
 mod file;
-mod gather;
-mod keep;
+mod group_commit_policy;
 mod keys;
+mod preallocate;
 mod read;
 mod recover;
-mod room;
+mod retention;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -20,15 +20,15 @@ mod write;
 
 pub(super) use commit::LANES_MAX;
 pub(super) use file::LogFile;
-pub(super) use stage::Fate;
+pub(super) use stage::StagedResult;
 pub(super) use write::{Promised, Rule, Written, check_sizes};
 
 use super::Fsync;
 use super::disk::{File, is_full};
 use super::lock::{lock, read};
+use super::recent_batches::{Budget, RecentBatches};
 use super::shared::Shared;
-use super::sync::Way;
-use super::tail::{Budget, Tail};
+use super::sync::SyncStage;
 use crate::{BusError, Durability, Record, Retention, TopicSettings};
 use bytes::BytesMut;
 use keys::Keys;
@@ -57,16 +57,16 @@ pub(super) struct Log {
     writer: Mutex<Writer>,
     files: RwLock<Vec<Arc<LogFile>>>,
     progress: watch::Sender<Progress>,
-    waiting: waiting::Waiting,
-    tail: Arc<Tail>,
+    waiting: waiting::Waiters,
+    tail: Arc<RecentBatches>,
     syncs: commit::Syncs,
     /// Held by whoever removes files.
     trimming: Mutex<()>,
     /// How many appends were written since it was opened.
     appends: AtomicU64,
-    gathering: gather::Gathering,
+    gathering: group_commit_policy::Gathering,
     /// Where it is on its way through the pool.
-    pub(super) way: Mutex<Way>,
+    pub(super) way: Mutex<SyncStage>,
     /// It waits for its interval to end.
     waits: AtomicBool,
     me: Weak<Log>,
@@ -121,7 +121,7 @@ struct Writer {
     /// Appends that are written with the next sync.
     staged: Staged,
     /// Zeros behind the end.
-    room: room::Room,
+    room: preallocate::PreallocatedTail,
     /// Files written to since the last sync, held open so that its error is not lost.
     unsynced: Vec<Arc<dyn File>>,
     /// The last file is among them.
@@ -155,7 +155,7 @@ impl Log {
             buffer: BytesMut::new(),
             cut: None,
             staged: Staged::default(),
-            room: room::Room::default(),
+            room: preallocate::PreallocatedTail::default(),
             unsynced: Vec::new(),
             last_unsynced: false,
             listed: None,
@@ -176,12 +176,12 @@ impl Log {
             writer: Mutex::new(writer),
             files: RwLock::new(found.files),
             progress,
-            waiting: waiting::Waiting::default(),
+            waiting: waiting::Waiters::default(),
             tail: Arc::default(),
             syncs: commit::Syncs::default(),
             trimming: Mutex::default(),
             appends: AtomicU64::new(0),
-            gathering: gather::Gathering::default(),
+            gathering: group_commit_policy::Gathering::default(),
             way: Mutex::default(),
             waits: AtomicBool::new(false),
             me: me.clone(),
@@ -279,7 +279,7 @@ impl Log {
     }
 
     /// Index behind the last record, readable or not yet, and what becomes of those that are not written yet.
-    pub fn end(&self) -> (u64, Option<Fate>) {
+    pub fn end(&self) -> (u64, Option<StagedResult>) {
         let writer = lock(&self.writer);
         (writer.next, writer.staged.fate(writer.next))
     }

@@ -2,7 +2,7 @@
 
 use super::super::frame::{BATCH_HEADER, BatchHeader, Kind, RECORD_HEADER, record_crc, record_header};
 use super::super::lock::read;
-use super::super::tail::Budget;
+use super::super::recent_batches::Budget;
 use super::file::{LogFile, MARK_OCTETS, Mark};
 use super::{Log, failed};
 use crate::embedded::disk::{File, read_full_at};

@@ -14,7 +14,7 @@ pub(super) const STAGED_OCTETS_MAX: usize = 1024 * 1024;
 const BUFFER_OCTETS: usize = 256 * 1024;
 
 /// Says why appends that were staged together were taken back, if they were.
-pub(in super::super) type Fate = Arc<OnceLock<BusError>>;
+pub(in super::super) type StagedResult = Arc<OnceLock<BusError>>;
 
 /// What is staged.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(super) struct Staged {
     offset: u64,
     /// Index of the first record.
     first: u64,
-    fate: Fate,
+    fate: StagedResult,
 }
 
 impl Staged {
@@ -52,14 +52,14 @@ impl Staged {
     }
 
     /// What becomes of records below `end`; nothing if they are written.
-    pub fn fate(&self, end: u64) -> Option<Fate> {
+    pub fn fate(&self, end: u64) -> Option<StagedResult> {
         (!self.is_empty() && end > self.first).then(|| self.fate.clone())
     }
 
     fn clear(&mut self) {
         self.octets.clear();
         self.octets.shrink_to(BUFFER_OCTETS);
-        self.fate = Fate::default();
+        self.fate = StagedResult::default();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Progress;
 use crate::embedded::lock::lock;
-use crate::embedded::relay::Relay;
+use crate::embedded::wakeups::WakeupBatch;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,51 +11,51 @@ use std::task::{Context, Poll, Waker};
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum WaitCondition {
     /// Records below are readable.
     Head(u64),
     /// Records below survive a power cut.
     Durable(u64),
 }
 
-impl Want {
+impl WaitCondition {
     /// It is so.
     pub fn is_met(self, progress: &Progress) -> bool {
         match self {
-            Want::Head(end) => progress.head >= end,
-            Want::Durable(end) => progress.durable >= end,
+            WaitCondition::Head(end) => progress.head >= end,
+            WaitCondition::Durable(end) => progress.durable >= end,
         }
     }
 }
 
 /// Those who wait, in the order in which they came.
 #[derive(Default)]
-pub(super) struct Waiting {
-    seats: Mutex<Seats>,
+pub(super) struct Waiters {
+    seats: Mutex<WaiterSlots>,
 }
 
 #[derive(Default)]
-struct Seats {
-    taken: VecDeque<Seat>,
+struct WaiterSlots {
+    taken: VecDeque<WaiterSlot>,
     next: u64,
 }
 
-struct Seat {
+struct WaiterSlot {
     number: u64,
-    want: Want,
+    want: WaitCondition,
     waker: Waker,
-    relay: Option<Arc<Relay>>,
+    relay: Option<Arc<WakeupBatch>>,
 }
 
-impl Seats {
+impl WaiterSlots {
     fn place(&self, number: u64) -> Option<usize> {
         self.taken.binary_search_by_key(&number, |seat| seat.number).ok()
     }
 }
 
-impl Waiting {
+impl Waiters {
     /// Waits until `is_over`, which is asked whenever what is wanted may be so. It must not look at who waits.
-    pub fn until<F: Fn() -> bool>(&self, want: Want, is_over: F) -> Until<'_, F> {
+    pub fn until<F: Fn() -> bool>(&self, want: WaitCondition, is_over: F) -> Until<'_, F> {
         Until { waiting: self, want, is_over, seat: None }
     }
 
@@ -65,8 +65,8 @@ impl Waiting {
         if seats.taken.is_empty() {
             return;
         }
-        let is_due = |seat: &Seat| all || seat.want.is_met(progress);
-        let due: Vec<Seat> = if seats.taken.iter().all(is_due) {
+        let is_due = |seat: &WaiterSlot| all || seat.want.is_met(progress);
+        let due: Vec<WaiterSlot> = if seats.taken.iter().all(is_due) {
             seats.taken.drain(..).collect()
         } else {
             let (due, stay) = std::mem::take(&mut seats.taken).into_iter().partition(is_due);
@@ -77,12 +77,12 @@ impl Waiting {
         wake(due);
     }
 
-    fn sit(&self, want: Want, context: &Context<'_>) -> u64 {
-        let (waker, relay) = (context.waker().clone(), Relay::here());
+    fn sit(&self, want: WaitCondition, context: &Context<'_>) -> u64 {
+        let (waker, relay) = (context.waker().clone(), WakeupBatch::here());
         let mut seats = lock(&self.seats);
         let number = seats.next;
         seats.next += 1;
-        seats.taken.push_back(Seat { number, want, waker, relay });
+        seats.taken.push_back(WaiterSlot { number, want, waker, relay });
         number
     }
 
@@ -93,7 +93,7 @@ impl Waiting {
         let seat = &mut seats.taken[place];
         if !seat.waker.will_wake(context.waker()) {
             seat.waker = context.waker().clone();
-            seat.relay = Relay::here();
+            seat.relay = WakeupBatch::here();
         }
         true
     }
@@ -107,9 +107,9 @@ impl Waiting {
 }
 
 /// Wakes all, each core once. There are few cores.
-fn wake(due: Vec<Seat>) {
-    let mut cores: Vec<(Arc<Relay>, Vec<Waker>)> = Vec::new();
-    for Seat { waker, relay, .. } in due {
+fn wake(due: Vec<WaiterSlot>) {
+    let mut cores: Vec<(Arc<WakeupBatch>, Vec<Waker>)> = Vec::new();
+    for WaiterSlot { waker, relay, .. } in due {
         let Some(relay) = relay else {
             waker.wake();
             continue;
@@ -124,10 +124,10 @@ fn wake(due: Vec<Seat>) {
     }
 }
 
-/// See [`Waiting::until`].
+/// See [`Waiters::until`].
 pub(super) struct Until<'a, F> {
-    waiting: &'a Waiting,
-    want: Want,
+    waiting: &'a Waiters,
+    want: WaitCondition,
     is_over: F,
     seat: Option<u64>,
 }
@@ -182,8 +182,13 @@ mod tests {
 
     #[test]
     fn whoever_has_what_it_wants_is_woken_and_others_are_not() {
-        let waiting = Waiting::default();
-        let wants = [Want::Head(1), Want::Head(5), Want::Durable(1), Want::Durable(3)];
+        let waiting = Waiters::default();
+        let wants = [
+            WaitCondition::Head(1),
+            WaitCondition::Head(5),
+            WaitCondition::Durable(1),
+            WaitCondition::Durable(3),
+        ];
         let woken: Vec<Arc<Counted>> = wants.iter().map(|_| Arc::default()).collect();
         let mut waits: Vec<_> = wants.iter().map(|want| waiting.until(*want, || false)).collect();
         for (wait, woken) in waits.iter_mut().zip(&woken) {
@@ -201,11 +206,11 @@ mod tests {
 
     #[test]
     fn a_change_between_the_question_and_the_seat_is_not_missed() {
-        let waiting = Waiting::default();
+        let waiting = Waiters::default();
         let asked = AtomicUsize::new(0);
         // It becomes so right after the first question, and nobody had a seat to be woken from.
         let is_over = || asked.fetch_add(1, Ordering::SeqCst) > 0;
-        let mut wait = waiting.until(Want::Head(1), is_over);
+        let mut wait = waiting.until(WaitCondition::Head(1), is_over);
         assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(Waker::noop())).is_ready());
         drop(wait);
         assert!(lock(&waiting.seats).taken.is_empty());
@@ -213,10 +218,10 @@ mod tests {
 
     #[test]
     fn whoever_stops_waiting_leaves_no_seat_behind() {
-        let waiting = Waiting::default();
+        let waiting = Waiters::default();
         let over = AtomicBool::new(false);
         let is_over = || over.load(Ordering::SeqCst);
-        let mut waits: Vec<_> = (0..3).map(|end| waiting.until(Want::Head(end), is_over)).collect();
+        let mut waits: Vec<_> = (0..3).map(|end| waiting.until(WaitCondition::Head(end), is_over)).collect();
         for wait in &mut waits {
             assert!(Pin::new(wait).poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
@@ -231,10 +236,10 @@ mod tests {
 
     #[test]
     fn whoever_was_woken_too_early_sits_down_again() {
-        let waiting = Waiting::default();
+        let waiting = Waiters::default();
         let woken = Arc::new(Counted::default());
         let waker = Waker::from(woken.clone());
-        let mut wait = waiting.until(Want::Head(9), || false);
+        let mut wait = waiting.until(WaitCondition::Head(9), || false);
         for times in 1..4 {
             assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
             waiting.release(&progress(0, 0), true);

@@ -1,7 +1,7 @@
 //! Writing: one append is one batch, whole or not at all.
 
 use super::keys::{Mention, PLACES_OCTETS_MAX};
-use super::stage::Fate;
+use super::stage::StagedResult;
 use super::{Fsync, Log, LogFile, Writer, failed};
 use crate::embedded::disk::{File, write_all_at};
 use crate::embedded::frame::{
@@ -39,7 +39,7 @@ pub(in super::super) struct Promised {
     /// It was there before.
     pub repeated: bool,
     /// What becomes of it if it is not written yet.
-    pub fate: Option<Fate>,
+    pub fate: Option<StagedResult>,
 }
 
 /// Where a batch was written.

@@ -5,7 +5,7 @@ mod consumer;
 pub mod state;
 
 use super::api;
-use super::follow::Place;
+use super::follow::AckSubject;
 use super::link::Link;
 use super::topic::NatsTopic;
 use super::{ANSWERED_WITHIN, lock, name};
@@ -474,7 +474,7 @@ impl Task {
             }
             return;
         }
-        let (Some(place), Some(reply)) = (Place::of(&message), &message.reply) else { return };
+        let (Some(place), Some(reply)) = (AckSubject::of(&message), &message.reply) else { return };
         if let Some(pull) = &mut self.pull {
             pull.heard = now;
             pull.left = pull.left.saturating_sub(1);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::conformance::{Ground, PATIENCE};
+use crate::conformance::{PATIENCE, TestBus};
 use servers::nats::{Cluster, Server};
 
 mod cluster;
@@ -30,7 +30,7 @@ impl OneServer {
     }
 }
 
-impl Ground for OneServer {
+impl TestBus for OneServer {
     fn bus(&self) -> Arc<dyn Bus> {
         let bus = open(&lock(&self.server).url(), options(1)).expect("a bus");
         lock(&self.buses).push(bus.clone());

@@ -13,12 +13,12 @@ use std::task::{Context, Poll, Waker};
 
 thread_local! {
     /// The relay of this thread, if it has one.
-    static HERE: RefCell<Option<Arc<Relay>>> = const { RefCell::new(None) };
+    static HERE: RefCell<Option<Arc<WakeupBatch>>> = const { RefCell::new(None) };
 }
 
 /// Who is to be woken on one core.
 #[derive(Default)]
-pub(super) struct Relay {
+pub(super) struct WakeupBatch {
     state: Mutex<State>,
 }
 
@@ -30,9 +30,9 @@ struct State {
     over: bool,
 }
 
-impl Relay {
+impl WakeupBatch {
     /// That of this thread.
-    pub fn here() -> Option<Arc<Relay>> {
+    pub fn here() -> Option<Arc<WakeupBatch>> {
         HERE.with_borrow(Clone::clone)
     }
 
@@ -61,7 +61,7 @@ pub fn relay() -> impl Future<Output = ()> + Send + 'static {
 }
 
 struct Passing {
-    relay: Option<Arc<Relay>>,
+    relay: Option<Arc<WakeupBatch>>,
     passed: Vec<Waker>,
 }
 
@@ -71,7 +71,7 @@ impl Future for Passing {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Passing { relay, passed } = self.get_mut();
         let relay = relay.get_or_insert_with(|| {
-            let relay = Arc::new(Relay::default());
+            let relay = Arc::new(WakeupBatch::default());
             HERE.set(Some(relay.clone()));
             relay
         });
@@ -131,9 +131,9 @@ mod tests {
         let (task, waiter) = (Arc::new(Counted::default()), Arc::new(Counted::default()));
         let waker = Waker::from(task.clone());
         let mut passing = Box::pin(relay());
-        assert!(Relay::here().is_none());
+        assert!(WakeupBatch::here().is_none());
         assert!(passing.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        let here = Relay::here().unwrap();
+        let here = WakeupBatch::here().unwrap();
         for _ in 0..3 {
             here.wake(&mut vec![Waker::from(waiter.clone()); 5]);
         }
@@ -149,11 +149,11 @@ mod tests {
         let waiter = Arc::new(Counted::default());
         let mut passing = Box::pin(relay());
         assert!(passing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-        let here = Relay::here().unwrap();
+        let here = WakeupBatch::here().unwrap();
         here.wake(&mut vec![Waker::from(waiter.clone()); 2]);
         drop(passing);
         assert_eq!(waiter.count(), 2, "what it still held");
-        assert!(Relay::here().is_none());
+        assert!(WakeupBatch::here().is_none());
         here.wake(&mut vec![Waker::from(waiter.clone()); 2]);
         assert_eq!(waiter.count(), 4);
     }

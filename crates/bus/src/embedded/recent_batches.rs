@@ -13,7 +13,7 @@ const STEP_RECORDS: usize = 64;
 
 /// The batches of one log that are in memory: contiguous, up to the newest.
 #[derive(Default)]
-pub(super) struct Tail {
+pub(super) struct RecentBatches {
     batches: Mutex<VecDeque<Batch>>,
 }
 
@@ -70,7 +70,7 @@ impl Budget {
     }
 }
 
-impl Tail {
+impl RecentBatches {
     /// Records from `from` on; nothing at all if the first is not in memory.
     pub fn read(&self, from: u64, mut budget: Budget) -> Option<Vec<Record>> {
         let batches = lock(&self.batches);
@@ -192,7 +192,7 @@ pub(super) struct TailCache {
 
 #[derive(Default)]
 struct Order {
-    batches: VecDeque<(Weak<Tail>, usize)>,
+    batches: VecDeque<(Weak<RecentBatches>, usize)>,
     octets: usize,
 }
 
@@ -203,7 +203,7 @@ impl TailCache {
     }
 
     /// Adds a log's newest batch. Calls for one log come in the order of its batches.
-    pub fn push(&self, tail: &Arc<Tail>, first: u64, octets: Bytes, skip: usize, records: &[&[u8]]) {
+    pub fn push(&self, tail: &Arc<RecentBatches>, first: u64, octets: Bytes, skip: usize, records: &[&[u8]]) {
         let size = octets.len();
         tail.push(first, octets, skip, records);
         let mut order = lock(&self.order);
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn any_record_of_a_large_batch_is_found() {
         let cache = TailCache::new(1 << 20);
-        let tail = Arc::new(Tail::default());
+        let tail = Arc::new(RecentBatches::default());
         let texts: Vec<String> = (0..300).map(|n| "x".repeat(n % 7)).collect();
         let records: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
         cache.push(&tail, 10, batch(10, &records), BATCH_HEADER, &records);
@@ -284,7 +284,7 @@ mod tests {
         let record = [7u8; 100];
         let size = batch(0, &[&record]).len();
         let cache = TailCache::new(size * 3);
-        let (a, b) = (Arc::new(Tail::default()), Arc::new(Tail::default()));
+        let (a, b) = (Arc::new(RecentBatches::default()), Arc::new(RecentBatches::default()));
         for (tail, first) in [(&a, 0), (&b, 0), (&a, 1), (&b, 1)] {
             cache.push(tail, first, batch(first, &[&record]), BATCH_HEADER, &[&record]);
         }

@@ -22,7 +22,7 @@ const MOST_PART: u64 = 16;
 
 /// Whom the syncs carried, and who came meanwhile.
 #[derive(Default)]
-pub(super) struct Cohort {
+pub(super) struct SyncCohort {
     /// Appends that all syncs together carried.
     carried: u64,
     /// Those of the last one that began.
@@ -37,7 +37,7 @@ pub(super) struct Cohort {
     took: Duration,
 }
 
-impl Cohort {
+impl SyncCohort {
     /// A sync begins, and carries all appends there are; says how many these are.
     pub fn carry(&mut self, appends: u64) -> u64 {
         self.released = appends - self.carried;
@@ -140,18 +140,18 @@ impl Gathering {
 }
 
 /// How long a sync waits for those who may come again.
-pub(super) struct Patience {
+pub(super) struct SyncDelay {
     part: Duration,
     until: Instant,
     at_the_latest: Instant,
     answered: u64,
 }
 
-impl Patience {
+impl SyncDelay {
     /// After a sync that took so long, and made so many answers possible before.
-    pub fn new(now: Instant, took: Duration, answered: u64) -> Patience {
+    pub fn new(now: Instant, took: Duration, answered: u64) -> SyncDelay {
         let part = took / GATHER_PART;
-        Patience { part, until: now + part, at_the_latest: now + took / GATHER_PART_IN_ALL, answered }
+        SyncDelay { part, until: now + part, at_the_latest: now + took / GATHER_PART_IN_ALL, answered }
     }
 
     /// How long to wait before it is asked again; `None`: no longer. As long as answers leave, who gets them has not had its time yet.
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn all_who_take_part_are_waited_for_whichever_sync_carried_them() {
-        let mut cohort = Cohort::default();
+        let mut cohort = SyncCohort::default();
         let ms = Duration::from_millis;
         assert_eq!(cohort.carry(1), 1);
         cohort.over(1, 1, ms(1));
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn of_many_who_take_part_each_of_the_overlapping_syncs_carries_its_share() {
-        let mut cohort = Cohort::default();
+        let mut cohort = SyncCohort::default();
         let ms = Duration::from_millis;
         assert_eq!(cohort.carry(300), 300);
         cohort.over(300, 300, ms(1));
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn where_fewer_take_part_than_before_syncs_stop_to_overlap() {
-        let mut cohort = Cohort::default();
+        let mut cohort = SyncCohort::default();
         cohort.carry(256);
         cohort.over(256, 256, Duration::from_millis(1));
         let mut appends = 256;
@@ -230,10 +230,10 @@ mod tests {
     #[test]
     fn a_tenth_of_a_sync_is_waited_from_the_last_answer_on_and_half_of_one_in_all() {
         let (begun, ms) = (Instant::now(), Duration::from_millis);
-        let mut patience = Patience::new(begun, ms(20), 7);
+        let mut patience = SyncDelay::new(begun, ms(20), 7);
         assert_eq!(patience.left(begun, || 7), Some(ms(2)));
         assert_eq!(patience.left(begun + ms(2), || 7), None, "nobody was answered meanwhile");
-        let mut patience = Patience::new(begun, ms(20), 7);
+        let mut patience = SyncDelay::new(begun, ms(20), 7);
         assert_eq!(patience.left(begun + ms(2), || 50), Some(ms(2)), "some still were");
         assert_eq!(patience.left(begun + ms(3), || 99), Some(ms(1)));
         assert_eq!(patience.left(begun + ms(4), || 99), Some(ms(2)));

@@ -16,17 +16,17 @@ static ZEROS: [u8; ROOM_OCTETS as usize] = [0; ROOM_OCTETS as usize];
 
 /// The zeros behind the last file's end.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct PreallocatedTail {
     /// They end here; 0: none were written.
     end: u64,
     /// The disk did not take some: no more are written to this file.
     is_refused: bool,
 }
 
-impl Room {
+impl PreallocatedTail {
     /// The file was cut, or another was begun.
     pub fn lose(&mut self) {
-        *self = Room::default();
+        *self = PreallocatedTail::default();
     }
 }
 

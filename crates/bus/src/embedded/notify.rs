@@ -6,12 +6,12 @@ use tokio::sync::Notify;
 /// Rung after every change of what is waited for. The change and the condition's look at it are sequentially consistent, so that
 /// either the ringer sees who waits, or the waiter sees the change.
 #[derive(Default)]
-pub(super) struct Bell {
+pub(super) struct CountedNotify {
     waiting: AtomicUsize,
     notify: Notify,
 }
 
-impl Bell {
+impl CountedNotify {
     /// Wakes all.
     pub fn ring(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
@@ -37,10 +37,10 @@ impl Bell {
     }
 }
 
-struct Waits<'a>(&'a Bell);
+struct Waits<'a>(&'a CountedNotify);
 
 impl<'a> Waits<'a> {
-    fn new(bell: &'a Bell) -> Waits<'a> {
+    fn new(bell: &'a CountedNotify) -> Waits<'a> {
         bell.waiting.fetch_add(1, Ordering::SeqCst);
         Waits(bell)
     }

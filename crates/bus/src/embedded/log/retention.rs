@@ -3,7 +3,7 @@
 use super::{Log, LogFile, failed};
 use crate::embedded::lock::{lock, read, write};
 use crate::embedded::sync::Chore;
-use crate::embedded::timer::Sleeper;
+use crate::embedded::timer::TimerClient;
 use crate::{BusError, Retention};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -167,7 +167,7 @@ impl Chore for Log {
     }
 }
 
-impl Sleeper for Log {
+impl TimerClient for Log {
     fn woken(self: Arc<Self>, _now: Instant) {
         self.has_alarm.store(false, Ordering::Release);
         self.keep_soon();
