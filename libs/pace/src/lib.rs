@@ -6,8 +6,8 @@
 //! - [`Pacer`]: when the next burst of a paced sender may leave, by one of three [`Rule`]s.
 //! - [`Gaps`]: gaps by chance between packets.
 //! - [`Profile`]: rates over time, from one text form.
-//! - [`crew`]: how many sender threads, and how each is to send.
-//! - [`intake`]: how a receiver takes packets in: buffers, joining, sockets.
+//! - [`sender_scaler`]: how many sender threads, and how each is to send.
+//! - [`receiver_scaler`]: how a receiver takes packets in: buffers, joining, sockets.
 //! - [`share`]: a route's rate over several processes, by shares that end.
 //! - [`split`]: a rate in whole parts.
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
@@ -17,16 +17,16 @@
 
 mod aimd;
 mod backoff;
-pub mod crew;
 mod cusum;
 mod due;
 mod ewma;
 mod gaps;
-pub mod intake;
 mod lag;
 mod limiter;
 mod pacer;
 mod profile;
+pub mod receiver_scaler;
+pub mod sender_scaler;
 pub mod share;
 mod strain;
 mod window;

@@ -2,7 +2,7 @@
 
 use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
-use cast::push::{Interface, RATE_MIN, SITES_MAX};
+use paced_udp::push::{Interface, RATE_MIN, SITES_MAX};
 use channels::Defaults;
 use settings::Secret;
 use std::collections::BTreeSet;
@@ -148,7 +148,7 @@ pub fn site_problems(sites: &[EdgeSite]) -> Vec<(usize, &'static str, String)> {
             let reason = format!("{:?} is not host:port, such as 192.0.2.7:4810", site.address);
             problems.push((place, "address", reason));
         }
-        let key = site.key.as_ref().map(|key| cast::wire::Key::from_words(key.reveal()));
+        let key = site.key.as_ref().map(|key| paced_udp::wire::Key::from_words(key.reveal()));
         if let Some(Err(reason)) = key {
             problems.push((place, "key_file", reason));
         }

@@ -4,7 +4,7 @@ use super::config::{EdgeRoute, EdgeSite};
 use crate::context::Problem;
 use crate::route_keys::RouteKeys;
 use crate::surroundings::Surroundings;
-use cast::push::Interface;
+use paced_udp::push::Interface;
 use settings::{section, text_format};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! keys      keys of a `[[route]]` of this channel
 //! config    what a route is told, and where its sites are
 //! bundle    one archive of it, and back
-//! push      to all sites of a segment at once, by cast's push
+//! push      to all sites of a segment at once, by paced UDP's push
 //! outcome   what a site's end means on record
 //! ```
 //!
@@ -47,7 +47,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Copies that are begun at a time.
-const AT_ONCE: usize = cast::push::SITES_MAX;
+const AT_ONCE: usize = paced_udp::push::SITES_MAX;
 /// Pushes beyond those of the config that an emergency may begin.
 const EMERGENCY_PUSHES: usize = 4;
 /// It is looked for work at least so often.

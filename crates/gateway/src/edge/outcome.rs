@@ -1,6 +1,6 @@
 //! What a site's end means on record.
 
-use cast::push::Outcome as End;
+use paced_udp::push::Outcome as End;
 use records::AttemptResult;
 
 /// What became of a copy. `joined`: the site was there, so that it may have the bundle though nothing was heard of it. `trouble` is

@@ -5,8 +5,8 @@ use super::{EdgeJob, RouteDispatcher, Signing, outcome};
 use crate::GatewayContext;
 use crate::context::Stop;
 use crate::edge::EdgeEncoder;
-use cast::push::{Outcome as End, Progress, SendOptions, Site, SiteKey};
-use cast::wire::Key;
+use paced_udp::push::{Outcome as End, Progress, SendOptions, Site, SiteKey};
+use paced_udp::wire::Key;
 use records::{AttemptResult, Body, Content, NotTried, Outcome, Receipt, ReceiptState, Timestamp, edge_key};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -167,7 +167,7 @@ impl Push {
             "a bundle is pushed"
         );
         let (tell, mut told) = unbounded_channel();
-        let mut sending = std::pin::pin!(cast::push::send(options, tell));
+        let mut sending = std::pin::pin!(paced_udp::push::send(options, tell));
         let mut stop = self.stop.clone();
         let failed = loop {
             tokio::select! {

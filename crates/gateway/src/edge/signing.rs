@@ -11,7 +11,7 @@ pub(super) fn open(path: &Path) -> Result<[u8; 32], String> {
         true => read_signing_key(path)?,
         false => make(path)?,
     };
-    let signer = hex(&cast::push::public_key(&key));
+    let signer = hex(&paced_udp::push::public_key(&key));
     tracing::info!(signer, "bundles are signed: sites may trust this signer alone");
     Ok(key)
 }
@@ -38,7 +38,7 @@ pub fn read_signing_key(path: &Path) -> Result<[u8; 32], String> {
 }
 
 fn make(path: &Path) -> Result<[u8; 32], String> {
-    let key = cast::push::fresh_signing_key();
+    let key = paced_udp::push::fresh_signing_key();
     let write = || {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;

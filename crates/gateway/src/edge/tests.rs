@@ -4,8 +4,8 @@ use super::*;
 use crate::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 use bus::Bus;
 use bus::embedded::Options;
-use cast::push::{Arrived, ReceiveOptions, Received, Receiving, SiteKey, public_key};
-use cast::wire::Key;
+use paced_udp::push::{Arrived, ReceiveOptions, Received, Receiving, SiteKey, public_key};
+use paced_udp::wire::Key;
 use futures_util::future::BoxFuture;
 use net::Cores;
 use records::{

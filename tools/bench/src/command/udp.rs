@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Threads that can be asked for.
-const THREADS_MAX: i64 = cast::sender::THREADS_MAX as i64;
+const THREADS_MAX: i64 = paced_udp::sender::THREADS_MAX as i64;
 /// Packets that one call can take.
-const BURST_MAX: i64 = cast::socket::SEGMENTS_MAX as i64;
+const BURST_MAX: i64 = paced_udp::socket::SEGMENTS_MAX as i64;
 
 /// `bench udp`.
 #[derive(Debug, Args)]

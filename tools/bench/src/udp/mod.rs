@@ -13,7 +13,7 @@ pub(crate) use report::{curves, rows};
 
 use crate::measured::{Cpu, Measured};
 use crate::world::{Part, this_program};
-use part::{Came, Crew, SendJob, Sent};
+use part::{Came, ScalingRule, SendJob, Sent};
 use series::{Point, gbit, points};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -91,11 +91,11 @@ impl Threads {
         }
     }
 
-    fn crew(self) -> Crew {
+    fn crew(self) -> ScalingRule {
         match self {
-            Threads::Fixed(_) => Crew::Fixed,
-            Threads::Managed(..) => Crew::Learned,
-            Threads::Published { limit_us, period_ms, .. } => Crew::Published { limit_us, period_ms },
+            Threads::Fixed(_) => ScalingRule::Fixed,
+            Threads::Managed(..) => ScalingRule::Learned,
+            Threads::Published { limit_us, period_ms, .. } => ScalingRule::Published { limit_us, period_ms },
         }
     }
 }
@@ -288,7 +288,7 @@ mod tests {
                 mss: 1_000,
                 profile: "4M".to_owned(),
                 threads: (threads, threads),
-                crew: Crew::Fixed,
+                crew: ScalingRule::Fixed,
                 late,
                 burst_max: None,
                 call_max: Some(call),

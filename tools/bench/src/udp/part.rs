@@ -1,13 +1,13 @@
 //! The two processes of a run: one receives, one sends; each tells what it did and what processor time it took.
 
 use crate::world::Usage;
-use cast::receiver::{BUFFER, ReceiveOptions, Receiver, Stop, StreamReport, Until};
-use cast::sender::{Crewing, SendOptions, Sender, Summary};
-use cast::socket::Rung;
-use cast::wire::Key;
 use clap::ValueEnum;
-use pace::crew::Published;
+use pace::sender_scaler::Published;
 use pace::{DEBT, Profile, Rule};
+use paced_udp::receiver::{BUFFER, ReceiveOptions, Receiver, Stop, StreamReport, Until};
+use paced_udp::sender::{Scaling, SendOptions, Sender, Summary};
+use paced_udp::socket::Rung;
+use paced_udp::wire::Key;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
@@ -84,7 +84,7 @@ impl Call {
 
 /// Who decides how many threads send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Crew {
+pub(super) enum ScalingRule {
     /// Nobody.
     Fixed,
     /// What they report.
@@ -93,14 +93,14 @@ pub(super) enum Crew {
     Published { limit_us: u64, period_ms: u64 },
 }
 
-impl Crew {
-    fn crewing(self, threads: (usize, usize)) -> Crewing {
+impl ScalingRule {
+    fn crewing(self, threads: (usize, usize)) -> Scaling {
         match self {
-            Crew::Fixed => Crewing::Fixed,
-            Crew::Learned => Crewing::Learned,
-            Crew::Published { limit_us, period_ms } => {
+            ScalingRule::Fixed => Scaling::Fixed,
+            ScalingRule::Learned => Scaling::Learned,
+            ScalingRule::Published { limit_us, period_ms } => {
                 let (limit, period) = (Duration::from_micros(limit_us), Duration::from_millis(period_ms));
-                Crewing::Published(Published::new(limit, period, threads.0 as u32, threads.1 as u32))
+                Scaling::Published(Published::new(limit, period, threads.0 as u32, threads.1 as u32))
             }
         }
     }
@@ -115,7 +115,7 @@ pub(super) struct SendJob {
     pub(super) profile: String,
     /// Threads to begin with, and at most.
     pub(super) threads: (usize, usize),
-    pub(super) crew: Crew,
+    pub(super) crew: ScalingRule,
     pub(super) late: Late,
     pub(super) burst_max: Option<u32>,
     pub(super) call_max: Option<Call>,

@@ -2,9 +2,9 @@
 //! peer, and so does its first datagram, which greets; all later ones are stamped by the kernel, judged as ours are, and go no further.
 
 use crate::world::free_port;
-use cast::receiver::{Evenness, Milliseconds};
-use cast::socket::{Inbox, bind, enlarge};
-use cast::wire::Head;
+use paced_udp::receiver::{Evenness, Milliseconds};
+use paced_udp::socket::{Inbox, bind, enlarge};
+use paced_udp::wire::Head;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Tap {
     pub(super) async fn start(peer: SocketAddr, mss: u16, gap_ns: u32) -> Result<Tap, String> {
         let said = |error: io::Error| format!("a tap in front of {peer}: {error}");
         let (listener, socket, port) = both_ports().await?;
-        enlarge(&socket, cast::receiver::BUFFER).map_err(said)?;
+        enlarge(&socket, paced_udp::receiver::BUFFER).map_err(said)?;
         let replies: UdpSocket = socket.try_clone().map_err(said)?.into();
         let inbox = Inbox::new(socket, true, PATIENCE).map_err(said)?;
         let stop = Arc::new(AtomicBool::new(false));

@@ -12,7 +12,7 @@ pub const PROFILE: &str = "ci";
 /// A test binary.
 #[derive(Debug, Clone)]
 pub struct Binary {
-    /// The package, and the target where it has another name: `cast`, `cast/stream`.
+    /// The package, and the target where it has another name: `paced_udp`, `paced_udp/stream`.
     pub name: String,
     pub path: PathBuf,
     /// The package's folder, in which cargo would run it.
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn test_binaries_are_found_among_the_messages_of_cargo() {
         let artifact = |target: &str, kind: &str, test: bool| {
-            json!({"reason": "compiler-artifact", "manifest_path": "/w/crates/cast/Cargo.toml",
+            json!({"reason": "compiler-artifact", "manifest_path": "/w/crates/paced_udp/Cargo.toml",
                 "target": {"name": target, "kind": [kind]}, "profile": {"test": test}, "executable": "/t/x-1"})
         };
         let name = |message| binary(&message).map(|binary| binary.name);
-        assert_eq!(name(artifact("cast", "lib", true)).as_deref(), Some("cast"));
-        assert_eq!(name(artifact("stream", "test", true)).as_deref(), Some("cast/stream"));
-        assert_eq!(name(artifact("cast", "lib", false)), None);
+        assert_eq!(name(artifact("paced_udp", "lib", true)).as_deref(), Some("paced_udp"));
+        assert_eq!(name(artifact("stream", "test", true)).as_deref(), Some("paced_udp/stream"));
+        assert_eq!(name(artifact("paced_udp", "lib", false)), None);
         assert_eq!(name(json!({"reason": "build-finished"})), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Arguments of `campanile udp`.
 
 use super::super::args::FormatArgs;
-use cast::push::Interface;
 use clap::{Args, Subcommand, ValueEnum};
+use paced_udp::push::Interface;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::page::html;
 use super::shown;
-use cast::receiver::{GapBin, StreamReport};
+use paced_udp::receiver::{GapBin, StreamReport};
 use plot::{self, Curve, Scale};
 use std::collections::BTreeMap;
 use std::path::Path;

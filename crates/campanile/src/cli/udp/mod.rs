@@ -11,8 +11,8 @@ mod shown;
 pub(crate) use args::Udp;
 
 use super::{Failure, Outcome, print};
-use cast::control::ask;
-use cast::wire::Key;
+use paced_udp::control::ask;
+use paced_udp::wire::Key;
 use std::path::Path;
 
 /// Does what was asked for.

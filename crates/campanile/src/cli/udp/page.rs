@@ -1,6 +1,6 @@
 //! A sender's run as CSV, as a picture, and as a page for the browser with both.
 
-use cast::sender::View;
+use paced_udp::sender::View;
 use plot::{self, Curve, Scale};
 use std::path::Path;
 

@@ -3,12 +3,12 @@
 use super::super::{Failure, Outcome, print};
 use super::args::{Push, Receive};
 use super::shown;
-use cast::push::{
+use gateway::edge::bundle::unpack;
+use pace::parse_bit_rate;
+use paced_udp::push::{
     Arrived, Outcome as End, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site,
     SiteKey,
 };
-use gateway::edge::bundle::unpack;
-use pace::parse_bit_rate;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -100,8 +100,10 @@ fn said_received(received: &Received, is_json: bool) -> String {
 pub(super) fn push(args: &Push) -> Outcome {
     let options = options(args)?;
     let is_json = args.format.is_json();
-    let signer: String =
-        cast::push::public_key(&options.signing_key).iter().map(|octet| format!("{octet:02x}")).collect();
+    let signer: String = paced_udp::push::public_key(&options.signing_key)
+        .iter()
+        .map(|octet| format!("{octet:02x}"))
+        .collect();
     if !is_json {
         print(&format!("Signed by {signer}.\n"))?;
     }
@@ -115,7 +117,7 @@ pub(super) fn push(args: &Push) -> Outcome {
                 let _ = print(&screen.line(&progress));
             }
         });
-        let report = cast::push::send(options, tell).await;
+        let report = paced_udp::push::send(options, tell).await;
         let _ = saying.await;
         report
     })?;
@@ -140,7 +142,7 @@ fn options(args: &Push) -> Result<SendOptions, Failure> {
                 |error: std::io::Error| Failure::Failed(format!("--signing-key {}: {error}", file.display()));
             hex(std::fs::read_to_string(file).map_err(said)?.trim(), "--signing-key")?
         }
-        None => cast::push::fresh_signing_key(),
+        None => paced_udp::push::fresh_signing_key(),
     };
     let rate = parse_bit_rate(&args.rate).map_err(|error| Failure::Usage(format!("--rate: {error}")))?;
     Ok(SendOptions {

@@ -3,14 +3,14 @@
 use super::super::{Failure, Outcome, print};
 use super::args::Receive;
 use super::{gaps, key, on_interrupt, range, shown};
-use cast::receiver::{BUFFER_MAX, ReceiveOptions, Receiver, SOCKETS_MAX, StreamReport, Until, View};
+use paced_udp::receiver::{BUFFER_MAX, ReceiveOptions, Receiver, SOCKETS_MAX, StreamReport, Until, View};
 use std::time::Duration;
 
 /// A line about each stream this often.
 const SAYS: Duration = Duration::from_secs(1);
 
 pub(super) fn receive(args: &Receive) -> Outcome {
-    let failed = |error: cast::CastError| Failure::Failed(error.to_string());
+    let failed = |error: paced_udp::PacedUdpError| Failure::Failed(error.to_string());
     let options = ReceiveOptions {
         listen: args.listen,
         key: key(args.shared.key_file.as_deref())?,

@@ -4,10 +4,10 @@ use super::super::{Failure, Outcome, print};
 use super::args::{RuleName, RungName, Send};
 use super::page::{self, Page};
 use super::{key, on_interrupt, range, shown};
-use cast::control::Control;
-use cast::sender::{Crewing, Helm, SendOptions, Sender, Summary, THREADS_MAX, View};
-use cast::socket::Rung;
 use pace::{Profile, Rule, parse_bit_rate};
+use paced_udp::control::Control;
+use paced_udp::sender::{Scaling, SendOptions, Sender, SenderControl, Summary, THREADS_MAX, View};
+use paced_udp::socket::Rung;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Style, Stylize};
@@ -81,7 +81,7 @@ fn options(args: &Send) -> Result<SendOptions, Failure> {
             RuleName::Capped => Rule::Capped,
         },
         threads,
-        crewing: if is_managed { Crewing::Learned } else { Crewing::Fixed },
+        crewing: if is_managed { Scaling::Learned } else { Scaling::Fixed },
         burst_max: args.burst,
         rung_max: args.rung.map(|rung| match rung {
             RungName::Send => Rung::Send,
@@ -126,7 +126,7 @@ impl Screen {
         }
     }
 
-    fn show(&mut self, view: &View, before: &[View], helm: &Helm) -> Outcome {
+    fn show(&mut self, view: &View, before: &[View], helm: &SenderControl) -> Outcome {
         match self {
             Screen::Json => print(&format!("{}\n", serde_json::json!({ "view": view }))),
             Screen::Lines(next) if view.at_s < *next => Ok(()),
@@ -151,7 +151,7 @@ impl Screen {
 }
 
 /// What was pressed since the last view.
-fn keys(view: &View, helm: &Helm) -> io::Result<()> {
+fn keys(view: &View, helm: &SenderControl) -> io::Result<()> {
     while event::poll(Duration::ZERO)? {
         let Event::Key(key) = event::read()? else { continue };
         // A rate that is out of bounds stays as it was; the view shows it.

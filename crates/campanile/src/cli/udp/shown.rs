@@ -1,7 +1,7 @@
 //! Figures of paced traffic as people read them.
 
-use cast::receiver::StreamReport;
-use cast::sender::{Summary, View};
+use paced_udp::receiver::StreamReport;
+use paced_udp::sender::{Summary, View};
 use std::fmt::Write;
 
 /// Bits a second.
@@ -55,9 +55,9 @@ pub fn line(view: &View) -> String {
 /// The rung in use.
 pub fn rung(view: &View) -> &'static str {
     match view.rung {
-        cast::socket::Rung::Send => "send",
-        cast::socket::Rung::Sendmmsg => "sendmmsg",
-        cast::socket::Rung::Gso => "GSO",
+        paced_udp::socket::Rung::Send => "send",
+        paced_udp::socket::Rung::Sendmmsg => "sendmmsg",
+        paced_udp::socket::Rung::Gso => "GSO",
     }
 }
 

@@ -1,0 +1,57 @@
+//! Why sending or receiving ended, in words that say what to do.
+
+use crate::wire::Refusal;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What ended it.
+#[derive(Debug)]
+pub enum PacedUdpError {
+    /// An option is out of its bounds; names it.
+    Option { name: &'static str, why: String },
+    /// Nobody that knows the key answered there.
+    NoAnswer { peer: SocketAddr, within: Duration },
+    /// It answered, and said no.
+    Refused { peer: SocketAddr, why: Refusal },
+    /// It was told to send to another machine without a key.
+    NeedsKey { peer: SocketAddr },
+    /// It answered at first, and then no more.
+    Silent { peer: SocketAddr, since: Duration },
+    /// A file, a socket, a thread.
+    Io { what: String, error: io::Error },
+}
+
+impl PacedUdpError {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> PacedUdpError {
+        let what = what.into();
+        move |error| PacedUdpError::Io { what, error }
+    }
+}
+
+impl fmt::Display for PacedUdpError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PacedUdpError::Option { name, why } => write!(out, "{name}: {why}"),
+            PacedUdpError::NoAnswer { peer, within } => write!(
+                out,
+                "nobody answered at {peer} within {} s: start `campanile udp receive` there, with the same key; nothing was sent",
+                within.as_secs()
+            ),
+            PacedUdpError::Refused { peer, why } => write!(out, "{peer} refused: {why}"),
+            PacedUdpError::NeedsKey { peer } => write!(
+                out,
+                "{peer} is not on this machine: give both sides the same --key-file, so that nobody is flooded who did not ask for it"
+            ),
+            PacedUdpError::Silent { peer, since } => write!(
+                out,
+                "{peer} has not said for {:.1} s what it gets; stopped, so that nobody is flooded who no longer listens",
+                since.as_secs_f64()
+            ),
+            PacedUdpError::Io { what, error } => write!(out, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PacedUdpError {}
