@@ -5,7 +5,7 @@ pub mod charging;
 mod picture;
 mod town;
 
-use crate::house::House;
+use crate::server::RunningServer;
 use serde_json::{Value, json};
 use sim::town::{Expected, Form, Town};
 use std::collections::BTreeSet;
@@ -37,22 +37,22 @@ pub async fn run(options: Options) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let town = Town::new(SEED, options.recipients);
     let setup = town::setup(&town, folder.path(), options.listen)?;
-    let house = House::open(setup, None).await?;
-    let result = show(&house, &town, &options).await;
+    let server = RunningServer::open(setup, None).await?;
+    let result = show(&server, &town, &options).await;
     if result.is_ok() && !options.exit {
         println!("Everything stays up until you press Ctrl-C.");
         let _ = tokio::signal::ctrl_c().await;
     }
-    house.close().await;
+    server.close().await;
     result
 }
 
-async fn show(house: &House, town: &Town, options: &Options) -> Result<bool, String> {
-    let address = house.http.ok_or("the HTTP door is not open")?;
-    let token = house.admin_token.clone().ok_or("there is no token")?;
+async fn show(server: &RunningServer, town: &Town, options: &Options) -> Result<bool, String> {
+    let address = server.http.ok_or("the HTTP door is not open")?;
+    let token = server.admin_token.clone().ok_or("there is no token")?;
     let api = Api { url: format!("http://{address}"), token, client: reqwest::Client::new() };
     println!("campanile demo: a town of {} people, simulated carriers on real ports.\n", options.recipients);
-    for (route, carrier) in house.simulators().each() {
+    for (route, carrier) in server.simulators().each() {
         println!("  route {route:<9} simulated, listens on {}", carrier.address());
     }
     let imported = import(&api, town).await?;

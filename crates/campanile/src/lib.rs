@@ -1,20 +1,20 @@
 //! Config, wiring, command line: the only crate that knows everyone.
 
 mod alert_documents;
-mod apply;
 pub mod cli;
 pub mod config;
 mod data_form;
 pub mod demo;
-pub mod house;
-mod keep;
 mod keys;
-mod lead;
+mod message_funds;
 mod metering;
-mod money;
+mod parts_estimator;
+mod rate_share;
+mod reload;
+mod retention;
 pub mod serve;
-mod servers;
+pub mod server;
 pub mod setup;
 pub mod simulate;
-mod stamps;
-mod weigh;
+mod storage;
+mod write_trace;

@@ -1,8 +1,8 @@
 //! The campanile command.
 
-use campanile::cli::{self, Demo, Rooms, Serve};
+use campanile::cli::{self, Demo, InProcessCommands, Serve};
 use campanile::config::{self, LogFormat};
-use campanile::{demo, house, serve};
+use campanile::{demo, serve, server};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -11,8 +11,8 @@ use tracing_subscriber::EnvFilter;
 const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
-    house::choose_cryptography();
-    cli::main(&Rooms { serve: serve_house, demo: show_demo })
+    server::choose_cryptography();
+    cli::main(&InProcessCommands { serve: serve_house, demo: show_demo })
 }
 
 fn serve_house(serve: Serve) -> Result<(), String> {

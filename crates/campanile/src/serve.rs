@@ -1,7 +1,7 @@
-//! `campanile serve`: a house from the config, until it is told to stop.
+//! `campanile serve`: a server from the config, until it is told to stop.
 
 use crate::config::{self, Problems};
-use crate::house::House;
+use crate::server::RunningServer;
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,30 +18,30 @@ pub async fn run(file: Option<PathBuf>, data: PathBuf) -> Result<(), String> {
     let setup =
         config::load(file.as_deref(), &data).map_err(|problems| problems.to_string())?.setup(&data)?;
     let (asking, mut asked) = mpsc::channel::<oneshot::Sender<Answer>>(RELOADS_MAX);
-    let mut house = House::open(setup, Some(by_channel(asking))).await?;
-    if let Some(token) = &house.admin_token {
+    let mut server = RunningServer::open(setup, Some(by_channel(asking))).await?;
+    if let Some(token) = &server.admin_token {
         println!("admin token: {token}");
     }
-    if let Some(address) = house.http {
+    if let Some(address) = server.http {
         eprintln!("campanile listens on http://{address}; data is in {}", data.display());
     }
     let mut signals = Signals::new().map_err(|error| format!("signals cannot be heard: {error}"))?;
-    let mut ended = std::pin::pin!(house.ended());
+    let mut ended = std::pin::pin!(server.ended());
     loop {
         tokio::select! {
             () = &mut ended => break,
             _ = signals.terminate.recv() => break,
             _ = signals.interrupt.recv() => break,
-            _ = signals.hangup.recv() => said(&reload(&mut house, file.as_deref(), &data).await),
+            _ = signals.hangup.recv() => said(&reload(&mut server, file.as_deref(), &data).await),
             Some(reply) = asked.recv() => {
-                let answer = reload(&mut house, file.as_deref(), &data).await;
+                let answer = reload(&mut server, file.as_deref(), &data).await;
                 said(&answer);
                 let _ = reply.send(answer);
             }
         }
     }
     tracing::info!("closing: doors first, then what is under way");
-    house.close().await;
+    server.close().await;
     Ok(())
 }
 
@@ -76,10 +76,10 @@ fn by_channel(asking: mpsc::Sender<oneshot::Sender<Answer>>) -> doors::http::Rel
 }
 
 /// A bad file changes nothing and says why.
-async fn reload(house: &mut House, file: Option<&Path>, data: &Path) -> Answer {
+async fn reload(server: &mut RunningServer, file: Option<&Path>, data: &Path) -> Answer {
     let config = config::load(file, data).map_err(|problems| listed(&problems))?;
     let setup = config.setup(data).map_err(|why| vec![problem("", &why)])?;
-    house.apply(&setup).await.map_err(|why| vec![problem("", &why)])
+    server.apply(&setup).await.map_err(|why| vec![problem("", &why)])
 }
 
 fn listed(problems: &Problems) -> Vec<engine::Problem> {

@@ -1,4 +1,4 @@
-//! What a house is built from, whoever says it: the config of `serve`, the demo, a bench.
+//! What a server is built from, whoever says it: the config of `serve`, the demo, a bench.
 
 use doors::http::{CapSender, HttpConfig};
 use doors::kannel::PlatformSettings;
@@ -10,13 +10,13 @@ use records::Route;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Everything a house needs to know.
+/// Everything a server needs to know.
 #[derive(Clone)]
 pub struct Setup {
     /// Where everything is kept.
     pub data: PathBuf,
     /// SQL and topics.
-    pub kept: Kept,
+    pub kept: StoragePlace,
     /// Files that alerts carry.
     pub media: store::media::Media,
     /// The HTTP door.
@@ -24,7 +24,7 @@ pub struct Setup {
     /// The SMTP door.
     pub smtp: Option<SmtpDoor>,
     /// Ways out.
-    pub routes: Vec<Way>,
+    pub routes: Vec<ConfiguredRoute>,
     /// The SMPP door.
     pub smpp: Option<SmppDoor>,
     /// The topic door.
@@ -117,7 +117,7 @@ pub struct LedgerSetup {
 
 /// Where what outlives the process is kept.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kept {
+pub enum StoragePlace {
     /// On this machine's disk, for this process alone.
     Here {
         /// The SQLite file, below `data` if relative.
@@ -131,21 +131,21 @@ pub enum Kept {
     Shared(Box<SharedServers>),
 }
 
-impl Kept {
+impl StoragePlace {
     fn store(&self) -> Option<&PathBuf> {
-        if let Kept::Here { database, .. } = self { Some(database) } else { None }
+        if let StoragePlace::Here { database, .. } = self { Some(database) } else { None }
     }
 
     fn bus(&self) -> Option<&PathBuf> {
-        if let Kept::Here { bus, .. } = self { Some(bus) } else { None }
+        if let StoragePlace::Here { bus, .. } = self { Some(bus) } else { None }
     }
 
     fn fsync(&self) -> Option<bus::embedded::Fsync> {
-        if let Kept::Here { fsync, .. } = self { Some(*fsync) } else { None }
+        if let StoragePlace::Here { fsync, .. } = self { Some(*fsync) } else { None }
     }
 
     fn shared(&self) -> Option<&SharedServers> {
-        if let Kept::Shared(servers) = self { Some(servers) } else { None }
+        if let StoragePlace::Shared(servers) = self { Some(servers) } else { None }
     }
 }
 
@@ -210,7 +210,7 @@ pub struct Retention {
 
 /// One `[[route]]`.
 #[derive(Clone, PartialEq)]
-pub struct Way {
+pub struct ConfiguredRoute {
     /// What the engine knows of it.
     pub route: Route,
     /// The settings of its gateway: those of its channel.

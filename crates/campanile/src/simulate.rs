@@ -1,10 +1,10 @@
 //! Simulators of this process: real listeners on ports, and the routes to them ordinary clients.
 
-use crate::setup::{Setup, Way};
+use crate::setup::{ConfiguredRoute, Setup};
 use gateway::{Simulator, SimulatorOptions, registry};
 use std::collections::BTreeMap;
 
-/// The simulators of a house, by route.
+/// The simulators of a server, by route.
 #[derive(Default)]
 pub struct Simulators {
     running: BTreeMap<String, Box<dyn Simulator>>,
@@ -38,7 +38,7 @@ impl Simulators {
     }
 }
 
-async fn start(way: &Way, setup: &Setup) -> std::io::Result<Box<dyn Simulator>> {
+async fn start(way: &ConfiguredRoute, setup: &Setup) -> std::io::Result<Box<dyn Simulator>> {
     let options = SimulatorOptions {
         habits: way.simulator.as_ref().and_then(|simulator| simulator.habits.clone()),
         smtp_door: setup.smtp.as_ref().map(|door| door.listen.to_string()),

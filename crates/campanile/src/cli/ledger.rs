@@ -3,7 +3,7 @@
 use super::args::{BooksArgs, LedgerAudit, LedgerExport, RecordsForm};
 use super::{Failure, Outcome, print};
 use crate::config;
-use crate::setup::Kept;
+use crate::setup::StoragePlace;
 use charging::ledger::audit::{self, Report};
 use charging::ledger::recovery::recover;
 use charging::ledger::shard_threads::{identity_of, shard_folder};
@@ -26,11 +26,13 @@ enum Found {
 impl Found {
     /// The one in the database that the config names, else the one in the data folder.
     fn by(args: &BooksArgs) -> Result<Found, Failure> {
-        let here = || Found::Folder(crate::money::folder(&args.data));
+        let here = || Found::Folder(crate::message_funds::folder(&args.data));
         let Some(file) = &args.config else { return Ok(here()) };
         let config =
             config::load(Some(file), &args.data).map_err(|problems| Failure::Failed(problems.to_string()))?;
-        let Kept::Shared(servers) = config.setup(&args.data).map_err(failed)?.kept else { return Ok(here()) };
+        let StoragePlace::Shared(servers) = config.setup(&args.data).map_err(failed)?.kept else {
+            return Ok(here());
+        };
         let options = store::postgres::Options { sweep: false, ..servers.postgres.clone() };
         let store = store::postgres::open(servers.store.reveal(), &options).map_err(failed)?;
         store.ledger_log().map(Found::Shared).ok_or_else(|| failed("this database has none"))

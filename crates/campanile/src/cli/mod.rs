@@ -1,7 +1,7 @@
 //! The command line: what can be asked, and what is said. Exit codes: 0 success, 1 failed, 2 wrong usage.
 //!
 //! Commands that need a running server speak its HTTP API and nothing else. What runs inside this process (the server,
-//! the demo) is handed in by [`Rooms`], so that the command line can be tested without a house.
+//! the demo) is handed in by [`InProcessCommands`], so that the command line can be tested without a server.
 
 mod alert_args;
 mod alerts;
@@ -30,7 +30,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// What runs inside this process.
-pub struct Rooms {
+pub struct InProcessCommands {
     /// `campanile serve`: runs until it is told to stop.
     pub serve: fn(Serve) -> Result<(), String>,
     /// `campanile demo`; false if not everybody is accounted for.
@@ -61,12 +61,12 @@ impl From<io::Error> for Failure {
 type Outcome = Result<(), Failure>;
 
 /// Does what the process's arguments ask for.
-pub fn main(rooms: &Rooms) -> ExitCode {
-    run(std::env::args_os(), rooms)
+pub fn main(in_process: &InProcessCommands) -> ExitCode {
+    run(std::env::args_os(), in_process)
 }
 
 /// Does what `arguments` ask for; the first is the program's name.
-fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, rooms: &Rooms) -> ExitCode {
+fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, in_process: &InProcessCommands) -> ExitCode {
     let parsed =
         Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
@@ -77,7 +77,7 @@ fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, rooms: &Rooms) -
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let (why, code) = match carry_out(cli.command, rooms) {
+    let (why, code) = match carry_out(cli.command, in_process) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Failed(why)) => (why, 1),
         Err(Failure::Usage(why)) => (why, 2),
@@ -88,10 +88,10 @@ fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, rooms: &Rooms) -
     ExitCode::from(code)
 }
 
-fn carry_out(command: Command, rooms: &Rooms) -> Outcome {
+fn carry_out(command: Command, in_process: &InProcessCommands) -> Outcome {
     match command {
-        Command::Serve(serve) => Ok((rooms.serve)(serve)?),
-        Command::Demo(demo) => match (rooms.demo)(demo)? {
+        Command::Serve(serve) => Ok((in_process.serve)(serve)?),
+        Command::Demo(demo) => match (in_process.demo)(demo)? {
             true => Ok(()),
             false => Err(Failure::Failed("not every recipient is accounted for".to_owned())),
         },

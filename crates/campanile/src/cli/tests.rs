@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-const ROOMS: Rooms = Rooms {
+const ROOMS: InProcessCommands = InProcessCommands {
     serve: |serve| if serve.data.ends_with("bad") { Err("no such house".to_owned()) } else { Ok(()) },
     demo: |demo| Ok(demo.recipients != 13),
 };

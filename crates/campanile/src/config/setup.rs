@@ -3,7 +3,8 @@
 use super::check_servers::{Where, bus_kept, store_kept};
 use super::{Charging, ChargingMode, Config, Route};
 use crate::setup::{
-    Kept, LedgerSetup, NodeSetup, Retention, Setup, SharedServers, Simulator, SmppDoor, SmtpDoor, Way,
+    ConfiguredRoute, LedgerSetup, NodeSetup, Retention, Setup, SharedServers, Simulator, SmppDoor, SmtpDoor,
+    StoragePlace,
 };
 use bus::nats::Credentials;
 use doors::http::HttpConfig;
@@ -77,15 +78,15 @@ impl Config {
         bus_kept(&self.bus.url) == Some(Where::Shared) || self.route.iter().any(publishes)
     }
 
-    fn kept(&self, data: &Path) -> Kept {
+    fn kept(&self, data: &Path) -> StoragePlace {
         let url = self.store.url.reveal();
         if store_kept(url) != Some(Where::Shared) {
             let (database, bus) = (after_scheme(url), after_scheme(&self.bus.url));
-            return Kept::Here { database, bus, fsync: self.bus.fsync };
+            return StoragePlace::Here { database, bus, fsync: self.bus.fsync };
         }
         let bus = &self.bus;
         let below = |file: &Option<PathBuf>| file.as_ref().map(|file| data.join(file));
-        Kept::Shared(Box::new(SharedServers {
+        StoragePlace::Shared(Box::new(SharedServers {
             store: self.store.url.clone(),
             postgres: store::postgres::Options {
                 connections: self.store.connections as usize,
@@ -139,7 +140,7 @@ impl Config {
         Ok(HttpConfig { listen, tls, public_url, limits: self.http_limits() })
     }
 
-    fn ways(&self, data: &Path) -> Result<Vec<Way>, String> {
+    fn ways(&self, data: &Path) -> Result<Vec<ConfiguredRoute>, String> {
         let around = self.surroundings(data).map_err(|(at, why)| format!("{at}: {why}"))?;
         self.route.iter().filter_map(|route| way(route, &around)).collect()
     }
@@ -168,11 +169,15 @@ impl Config {
 }
 
 /// A route as the server needs it; nothing without a channel and a mode: such a config has problems.
-fn way(route: &Route, around: &Surroundings) -> Option<Result<Way, String>> {
+fn way(route: &Route, around: &Surroundings) -> Option<Result<ConfiguredRoute, String>> {
     let (record, settings) = (route.record()?, route.settings(around)?);
     let simulator = route.common.sim.then(Simulator::default);
     let refused = |problem| format!("route {}: {problem}", record.name);
-    Some(settings.map_err(refused).map(|settings| Way { route: record.clone(), settings, simulator }))
+    Some(settings.map_err(refused).map(|settings| ConfiguredRoute {
+        route: record.clone(),
+        settings,
+        simulator,
+    }))
 }
 
 /// The machine's name, in the letters a node's name may have.

@@ -3,7 +3,7 @@
 
 use super::Api;
 use crate::config;
-use crate::house::House;
+use crate::server::RunningServer;
 use diameter::avp::Address;
 use diameter::check::Origin;
 use diameter::credit::request::{ServiceControl, UsedUnits};
@@ -51,16 +51,16 @@ pub struct Options {
 /// Runs it; true if the account is what it must be.
 pub async fn run(options: Options) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
-    let house = House::open(setup(&options, folder.path())?, None).await?;
-    let result = show(&house, &options).await;
+    let server = RunningServer::open(setup(&options, folder.path())?, None).await?;
+    let result = show(&server, &options).await;
     if result.is_ok() && !options.exit {
         println!("Everything stays up until you press Ctrl-C. Accounts that change are shown:\n");
         tokio::select! {
             _ = tokio::signal::ctrl_c() => {}
-            () = watch(&house) => {}
+            () = watch(&server) => {}
         }
     }
-    house.close().await;
+    server.close().await;
     result
 }
 
@@ -81,14 +81,14 @@ fn setup(options: &Options, folder: &Path) -> Result<crate::setup::Setup, String
     config.setup(folder).map_err(|error| error.to_string())
 }
 
-fn api(house: &House) -> Result<Api, String> {
-    let address = house.http.ok_or("the HTTP door is not open")?;
-    let token = house.admin_token.clone().ok_or("there is no token")?;
+fn api(server: &RunningServer) -> Result<Api, String> {
+    let address = server.http.ok_or("the HTTP door is not open")?;
+    let token = server.admin_token.clone().ok_or("there is no token")?;
     Ok(Api { url: format!("http://{address}"), token, client: reqwest::Client::new() })
 }
 
-async fn show(house: &House, options: &Options) -> Result<bool, String> {
-    let (api, server) = (api(house)?, house.diameter().0.ok_or("the credit-control server is not open")?);
+async fn show(server: &RunningServer, options: &Options) -> Result<bool, String> {
+    let (api, server) = (api(server)?, server.diameter().0.ok_or("the credit-control server is not open")?);
     let realm = options.origin_host.split_once('.').map_or("", |(_, realm)| realm);
     println!("campanile demo --charging: a credit-control server, each account begins with {BALANCE}.\n");
     println!("  Diameter  {server}, Origin-Host {}, realm {realm}", options.origin_host);
@@ -110,8 +110,8 @@ async fn show(house: &House, options: &Options) -> Result<bool, String> {
 }
 
 /// Shows each account whenever it has changed.
-async fn watch(house: &House) {
-    let Ok(api) = api(house) else { return };
+async fn watch(server: &RunningServer) {
+    let Ok(api) = api(server) else { return };
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     loop {
         if let Ok(page) = api.get(&format!("/api/v1/accounts?limit={SHOWN}")).await {

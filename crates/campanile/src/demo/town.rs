@@ -1,6 +1,6 @@
 //! The demo's house: three carriers with limits, a mail relay, and the alert that goes out by them.
 
-use crate::setup::{Retention, Setup, Simulator, SmtpDoor, Way};
+use crate::setup::{ConfiguredRoute, Retention, Setup, Simulator, SmtpDoor};
 use doors::http::{HttpConfig, Limits};
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
@@ -27,7 +27,7 @@ const CARRIERS: [(&str, f64); 3] = [("carrier-a", 120.0), ("carrier-b", 60.0), (
 /// The relay's limit.
 const RELAY: (&str, f64) = ("relay", 150.0);
 
-/// The house.
+/// The server.
 pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, String> {
     // The door's port must be known before the mailbox that answers to it: a free one is taken and let go.
     let door = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
@@ -42,7 +42,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         platforms: Vec::new(),
         parties: Vec::new(),
         data: folder.to_owned(),
-        kept: crate::setup::Kept::Here {
+        kept: crate::setup::StoragePlace::Here {
             database: "campanile.db".into(),
             bus: "bus".into(),
             fsync: bus::embedded::Fsync::Always,
@@ -59,7 +59,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
     })
 }
 
-fn routes(town: &Town) -> Vec<Way> {
+fn routes(town: &Town) -> Vec<ConfiguredRoute> {
     let carriers = CARRIERS.into_iter().map(|one| way(one, channels::SMS, carrier(one), town));
     carriers.chain([way(RELAY, channels::MAIL, relay(RELAY), town)]).collect()
 }
@@ -86,7 +86,12 @@ fn relay((name, rate): (&str, f64)) -> AnyRoute {
     })
 }
 
-fn way((name, rate): (&str, f64), channel: ChannelNumber, settings: AnyRoute, town: &Town) -> Way {
+fn way(
+    (name, rate): (&str, f64),
+    channel: ChannelNumber,
+    settings: AnyRoute,
+    town: &Town,
+) -> ConfiguredRoute {
     let route = Route {
         name: name.to_owned(),
         channel,
@@ -102,7 +107,7 @@ fn way((name, rate): (&str, f64), channel: ChannelNumber, settings: AnyRoute, to
         validity_s: 0,
         receipts: channels::traits(channel).receipts,
     };
-    Way { route, settings, simulator: Some(Simulator { habits: Some(town.habits()) }) }
+    ConfiguredRoute { route, settings, simulator: Some(Simulator { habits: Some(town.habits()) }) }
 }
 
 /// The alert, as a client would send it.

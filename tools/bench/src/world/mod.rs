@@ -18,7 +18,7 @@ pub(crate) use callbacks::Callbacks;
 pub(crate) use campanile::campanile;
 pub(crate) use carrier::{Carrier, CarrierStats};
 pub(crate) use disk::{Probe, fdatasync_p50_us};
-pub(crate) use house::{House, Plan, Taken};
+pub(crate) use house::{Plan, RunningServer, Taken};
 pub(crate) use memory::touch_memory;
 pub(crate) use part::{Part, this_program};
 pub(crate) use placement::{Placement, bind_this_thread, is_mapped, own_cpus};

@@ -2,7 +2,7 @@
 
 use crate::data_form;
 use crate::keys::Keys;
-use crate::setup::{Kept, NodeSetup, Setup, SharedServers};
+use crate::setup::{NodeSetup, Setup, SharedServers, StoragePlace};
 use bus::embedded::Fsync;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct Opened {
 pub async fn open(setup: &Setup) -> Result<Opened, String> {
     data_form::note_in_folder(&setup.data)?;
     match &setup.kept {
-        Kept::Here { database, bus, fsync } => {
+        StoragePlace::Here { database, bus, fsync } => {
             let keys = Keys::open(&setup.data)?;
             let options = bus::embedded::Options { fsync: *fsync, ..bus::embedded::Options::default() };
             let bus =
@@ -44,7 +44,7 @@ pub async fn open(setup: &Setup) -> Result<Opened, String> {
                 .map_err(|error| error.to_string())?;
             Ok(Opened { store, bus, keys, node: None, outbox: None })
         }
-        Kept::Shared(servers) => shared(servers, &setup.data).await,
+        StoragePlace::Shared(servers) => shared(servers, &setup.data).await,
     }
 }
 

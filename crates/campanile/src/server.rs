@@ -2,9 +2,9 @@
 
 use crate::alert_documents::StoredDocuments;
 use crate::keys::Keys;
-use crate::servers::Opened;
-use crate::setup::{NodeSetup, Setup, Way};
-use crate::weigh::PartsEstimator;
+use crate::parts_estimator::PartsEstimator;
+use crate::setup::{ConfiguredRoute, NodeSetup, Setup};
+use crate::storage::Opened;
 use arc_swap::ArcSwap;
 use charging::books::Books;
 use doors::http::{AnswerLinks, CapSender};
@@ -26,7 +26,7 @@ const START_CHARS: usize = 12;
 const NOTICES: &str = "(notices)";
 
 /// A running house.
-pub struct House {
+pub struct RunningServer {
     /// The engine.
     pub engine: Engine,
     /// SQL.
@@ -43,12 +43,12 @@ pub struct House {
     pub topics: (Option<SocketAddr>, Option<SocketAddr>),
     /// The books.
     pub ledger: Option<charging::ledger::Ledger>,
-    paying: crate::money::Paying,
+    paying: crate::message_funds::MessageFunds,
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
     pub(crate) doors: Doors,
     pub(crate) gateways: BTreeMap<String, Running>,
-    pub(crate) ways: BTreeMap<String, Way>,
+    pub(crate) ways: BTreeMap<String, ConfiguredRoute>,
     context: GatewayContext,
     tags: gateway::mail::tag::Tags,
     pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
@@ -65,7 +65,7 @@ pub struct House {
     keeper: tokio::task::JoinHandle<()>,
     /// Among others that share store and bus.
     node: Option<NodeSetup>,
-    lead: Option<crate::lead::Lead>,
+    lead: Option<crate::rate_share::RateShare>,
     forwarding: Option<doors::http::Forwarding>,
 }
 
@@ -130,13 +130,13 @@ fn engine_parts(
     }
 }
 
-impl House {
+impl RunningServer {
     /// Builds the server. What fails is told in words; nothing is left running.
-    pub async fn open(setup: Setup, reload: Option<doors::http::Reload>) -> Result<House, String> {
+    pub async fn open(setup: Setup, reload: Option<doors::http::Reload>) -> Result<RunningServer, String> {
         choose_cryptography();
         std::fs::create_dir_all(&setup.data)
             .map_err(|error| format!("the data folder {} cannot be made: {error}", setup.data.display()))?;
-        let Opened { store, bus, keys, node, outbox } = crate::servers::open(&setup).await?;
+        let Opened { store, bus, keys, node, outbox } = crate::storage::open(&setup).await?;
         let clock: Clock = Arc::new(wall_clock);
         let links = links(&setup, &keys);
         let cores = cores()?;
@@ -151,14 +151,16 @@ impl House {
         context.outbox = outbox;
         let lead = furnish(&mut context, &engine, member.as_ref())?;
         let among = node.as_ref().zip(lead.as_ref());
-        let among =
-            among.map(|(node, lead)| crate::money::Among { name: node.name.clone(), leads: lead.leads() });
-        let (ledger, paying) = crate::money::open(&setup, &store, &mut context, among).await?;
-        let mut house = House {
+        let among = among.map(|(node, lead)| crate::message_funds::NodePlace {
+            name: node.name.clone(),
+            leads: lead.leads(),
+        });
+        let (ledger, paying) = crate::message_funds::open(&setup, &store, &mut context, among).await?;
+        let mut server = RunningServer {
             lead,
             forwarding: forwarding(&setup, &keys, node.is_some())?,
             node,
-            keeper: tokio::spawn(crate::keep::keep(setup.clone(), store.clone(), engine.clone())),
+            keeper: tokio::spawn(crate::retention::keep(setup.clone(), store.clone(), engine.clone())),
             engine,
             store,
             bus,
@@ -184,13 +186,13 @@ impl House {
             cores,
             simulators,
         };
-        house.open_gateways(&setup, &keys)?;
-        house.open_doors(setup, clock, links, reload).await?;
+        server.open_gateways(&setup, &keys)?;
+        server.open_doors(setup, clock, links, reload).await?;
         // Last of all: a start that fails must not have made a token that nobody was told.
-        house.admin_token = doors::http::ensure_admin_token(&house.store, wall_clock())
+        server.admin_token = doors::http::ensure_admin_token(&server.store, wall_clock())
             .await
             .map_err(|error| error.to_string())?;
-        Ok(house)
+        Ok(server)
     }
 
     /// This process drives the route of this name.
@@ -213,7 +215,7 @@ impl House {
         Ok(())
     }
 
-    pub(crate) fn open_gateway(&mut self, way: &Way) -> Result<(), String> {
+    pub(crate) fn open_gateway(&mut self, way: &ConfiguredRoute) -> Result<(), String> {
         let name = way.route.name.clone();
         let simulated = self.simulators.address(&name);
         let running = gateway_of(way)?
@@ -231,7 +233,7 @@ impl House {
         links: Arc<AnswerLinks>,
         reload: Option<doors::http::Reload>,
     ) -> Result<(), String> {
-        let books_kept = crate::money::kept(&setup, &self.store);
+        let books_kept = crate::message_funds::kept(&setup, &self.store);
         if let Some(http) = setup.http {
             let deps = doors::http::Deps {
                 engine: self.engine.clone(),
@@ -257,7 +259,7 @@ impl House {
             let config = doors::smtp::SmtpConfig { listen: smtp.listen.to_string(), domain: smtp.domain };
             let deps = doors::smtp::SmtpDeps {
                 bus: self.bus.clone(),
-                tags: Arc::new(crate::weigh::TagsOf(self.tags.clone())),
+                tags: Arc::new(crate::parts_estimator::TagsOf(self.tags.clone())),
                 clock: clock.clone(),
                 cores: self.cores.clone(),
             };
@@ -380,7 +382,7 @@ impl House {
             door.stop().await;
         }
         if let Some(ledger) = self.ledger {
-            crate::money::close(ledger).await;
+            crate::message_funds::close(ledger).await;
         }
         if let Err(error) = self.store.close().await {
             tracing::error!(%error, "the store did not close in order");
@@ -390,7 +392,7 @@ impl House {
 }
 
 /// The gateway of a route's channel.
-pub(crate) fn gateway_of(way: &Way) -> Result<&'static dyn gateway::Gateway, String> {
+pub(crate) fn gateway_of(way: &ConfiguredRoute) -> Result<&'static dyn gateway::Gateway, String> {
     let channel = way.route.channel;
     gateway::registry::of(channel).ok_or_else(|| {
         format!("route {}: channel {} has no gateway", way.route.name, channels::name(channel))
@@ -431,11 +433,11 @@ fn furnish(
     context: &mut GatewayContext,
     engine: &Engine,
     member: Option<&engine::Node>,
-) -> Result<Option<crate::lead::Lead>, String> {
+) -> Result<Option<crate::rate_share::RateShare>, String> {
     let behind = engine.behind();
     context.behind = Arc::new(move || behind.load(Ordering::Relaxed));
-    context.write_observer = crate::stamps::write_observer()?;
-    member.map(|member| crate::lead::share(context, &member.name, member.lease, engine)).transpose()
+    context.write_observer = crate::write_trace::write_observer()?;
+    member.map(|member| crate::rate_share::share(context, &member.name, member.lease, engine)).transpose()
 }
 
 /// This process, as the others see it: under another name at every start, so that nothing of the one before is taken for its own.

@@ -1,13 +1,13 @@
 //! A reload: what changed in the config is applied, and sessions of what did not change stay as they are.
 
-use crate::house::{House, gateway_of, listed, said};
-use crate::setup::{Setup, Way};
+use crate::server::{RunningServer, gateway_of, listed, said};
+use crate::setup::{ConfiguredRoute, Setup};
 use doors::kannel::Platforms;
 use gateway::Changed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-impl House {
+impl RunningServer {
     /// Applies what changed: routes, clients and platforms come, go and change. Tells what was done, and what needs a restart.
     ///
     /// # Errors
@@ -80,8 +80,10 @@ impl House {
     }
 
     async fn apply_routes(&mut self, setup: &Setup, told: &mut Vec<String>) -> Result<(), String> {
-        let driven: Vec<&Way> = setup.routes.iter().filter(|way| self.drives(&way.route.name)).collect();
-        let wanted: BTreeMap<&str, &Way> = driven.iter().map(|way| (way.route.name.as_str(), *way)).collect();
+        let driven: Vec<&ConfiguredRoute> =
+            setup.routes.iter().filter(|way| self.drives(&way.route.name)).collect();
+        let wanted: BTreeMap<&str, &ConfiguredRoute> =
+            driven.iter().map(|way| (way.route.name.as_str(), *way)).collect();
         let gone: Vec<String> =
             self.ways.keys().filter(|name| !wanted.contains_key(name.as_str())).cloned().collect();
         for name in gone {
@@ -100,7 +102,7 @@ impl House {
     }
 
     /// One route; nothing if it is as it was.
-    async fn apply_route(&mut self, way: &Way) -> Result<Option<&'static str>, String> {
+    async fn apply_route(&mut self, way: &ConfiguredRoute) -> Result<Option<&'static str>, String> {
         let name = &way.route.name;
         let wants_simulator = way.simulator.is_some() && self.simulators.address(name).is_none();
         if self.ways.get(name) == Some(way) {

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Rates, shared with other processes.
-pub struct Lead {
+pub struct RateShare {
     allocator: Arc<RateAllocator>,
     leads: Arc<watch::Sender<bool>>,
     watching: JoinHandle<()>,
@@ -25,7 +25,7 @@ pub fn share(
     node: &str,
     lease: Duration,
     engine: &Engine,
-) -> Result<Lead, String> {
+) -> Result<RateShare, String> {
     let opened = tokio::task::block_in_place(|| {
         context.share(node, lease)?;
         RateAllocator::start(&*context.bus, &context.cores, node, lease)
@@ -45,10 +45,10 @@ pub fn share(
             }
         }
     });
-    Ok(Lead { allocator, leads, watching })
+    Ok(RateShare { allocator, leads, watching })
 }
 
-impl Lead {
+impl RateShare {
     /// Whether this process leads.
     pub fn leads(&self) -> watch::Receiver<bool> {
         self.leads.subscribe()

@@ -32,13 +32,13 @@ pub(crate) async fn open(
     setup: &Setup,
     store: &SharedStore,
     context: &mut gateway::GatewayContext,
-    among: Option<Among>,
-) -> Result<(Option<Ledger>, Paying), String> {
+    among: Option<NodePlace>,
+) -> Result<(Option<Ledger>, MessageFunds), String> {
     let ledger = match store.ledger_log() {
         None => open_ledger(setup).await?,
         Some(log) => open_shared(setup, log).await?,
     };
-    let mut paying = Paying::default();
+    let mut paying = MessageFunds::default();
     if let Some(settings) = &setup.external {
         let said = |error: bus::BusError| format!("charging: {error}");
         let (member, leads) = match among {
@@ -51,7 +51,7 @@ pub(crate) async fn open(
         };
         let external = External::open(settings.clone(), member, &*context.bus, store.clone()).await;
         let external = external.map_err(said)?;
-        context.funds = Some(Arc::new(ServersPurse(external.clone())));
+        context.funds = Some(Arc::new(ExternalFunds(external.clone())));
         paying.settling =
             Some(external::settle::start(external.clone(), &*context.bus, leads).map_err(said)?);
         paying.external = Some(external);
@@ -62,7 +62,7 @@ pub(crate) async fn open(
 }
 
 /// This process among several that share store and bus.
-pub(crate) struct Among {
+pub(crate) struct NodePlace {
     /// As its config names it.
     pub(crate) name: String,
     /// Whether it leads.
@@ -71,7 +71,7 @@ pub(crate) struct Among {
 
 /// How our own messages are paid.
 #[derive(Default)]
-pub(crate) struct Paying {
+pub(crate) struct MessageFunds {
     /// Others' servers; they are asked once the Diameter node is open.
     pub(crate) external: Option<External>,
     /// What makes outcomes into charges.
@@ -79,9 +79,9 @@ pub(crate) struct Paying {
 }
 
 /// Others' servers, as gateways ask them.
-struct ServersPurse(External);
+struct ExternalFunds(External);
 
-impl gateway::Funds for ServersPurse {
+impl gateway::Funds for ExternalFunds {
     fn pay(&self, bill: Bill) -> BoxFuture<'_, Vec<Funding>> {
         Box::pin(async move { self.0.pay(&bill).await })
     }
@@ -124,9 +124,9 @@ async fn open_shared(setup: &Setup, log: Arc<dyn LedgerLog>) -> Result<Option<Le
 }
 
 /// The ledger, as gateways ask it.
-struct LedgersPurse(MessageCharging);
+struct LedgerFunds(MessageCharging);
 
-impl gateway::Funds for LedgersPurse {
+impl gateway::Funds for LedgerFunds {
     fn pay(&self, bill: Bill) -> BoxFuture<'_, Vec<Funding>> {
         Box::pin(async move { self.0.pay(&bill).await })
     }
@@ -141,7 +141,7 @@ fn charge_own(
     let charges = setup.ledger.as_ref().is_some_and(|ledger| ledger.charges_own);
     let Some(ledger) = ledger.filter(|_| charges) else { return Ok(None) };
     let own = MessageCharging::new(ledger.clone());
-    context.funds = Some(Arc::new(LedgersPurse(own.clone())));
+    context.funds = Some(Arc::new(LedgerFunds(own.clone())));
     settle::start(own, &*context.bus).map(Some).map_err(|error| format!("charging: {error}"))
 }
 

@@ -1,6 +1,6 @@
 //! Retention: finished alerts are exported, then removed, by age.
 
-use crate::house::wall_clock;
+use crate::server::wall_clock;
 use crate::setup::{Retention, Setup};
 use engine::{Engine, report};
 use records::{Alert, EndpointNo};
@@ -98,8 +98,8 @@ async fn export(dir: &Path, alert: &Alert, engine: &Engine) -> Result<(), String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::house::House;
-    use crate::setup::{Simulator, Way};
+    use crate::server::RunningServer;
+    use crate::setup::{ConfiguredRoute, Simulator};
     use gateway::Secret;
     use gateway::sms::SmsRoute;
     use records::{AlertState, AudienceEntry, Mode, Route};
@@ -139,14 +139,14 @@ mod tests {
             platforms: Vec::new(),
             parties: Vec::new(),
             data: data.to_owned(),
-            kept: crate::setup::Kept::Here {
+            kept: crate::setup::StoragePlace::Here {
                 database: "db".into(),
                 bus: "bus".into(),
                 fsync: bus::embedded::Fsync::Os,
             },
             http: None,
             smtp: None,
-            routes: vec![Way {
+            routes: vec![ConfiguredRoute {
                 route,
                 settings: gateway::AnyRoute::new(sms),
                 simulator: Some(Simulator::default()),
@@ -190,10 +190,10 @@ mod tests {
         }
     }
 
-    async fn finished(house: &House, alert: &Alert) {
+    async fn finished(server: &RunningServer, alert: &Alert) {
         let begun = std::time::Instant::now();
         loop {
-            let stored = house.store.alert_by_no(alert.no).await.unwrap().unwrap();
+            let stored = server.store.alert_by_no(alert.no).await.unwrap().unwrap();
             if stored.state == AlertState::Done {
                 return;
             }
@@ -205,7 +205,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn alerts_past_their_retention_are_exported_and_then_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let house = House::open(setup(dir.path()), None).await.unwrap();
+        let server = RunningServer::open(setup(dir.path()), None).await.unwrap();
         let draft = engine::Draft {
             account: "default".to_owned(),
             token: "t".to_owned(),
@@ -214,19 +214,19 @@ mod tests {
             key: None,
             wait_solved: false,
         };
-        let alert = house.engine.submit(draft).await.unwrap().alert;
-        finished(&house, &alert).await;
+        let alert = server.engine.submit(draft).await.unwrap().alert;
+        finished(&server, &alert).await;
         let young = Retention { days: 1, export_dir: Some("old".into()) };
-        look(dir.path(), &young, &house.store, &house.engine).await.unwrap();
-        assert!(house.store.alert_by_no(alert.no).await.unwrap().is_some(), "it is not old enough");
+        look(dir.path(), &young, &server.store, &server.engine).await.unwrap();
+        assert!(server.store.alert_by_no(alert.no).await.unwrap().is_some(), "it is not old enough");
         let retention = Retention { days: 0, ..young };
-        look(dir.path(), &retention, &house.store, &house.engine).await.unwrap();
-        assert!(house.store.alert_by_no(alert.no).await.unwrap().is_none(), "it is gone");
+        look(dir.path(), &retention, &server.store, &server.engine).await.unwrap();
+        assert!(server.store.alert_by_no(alert.no).await.unwrap().is_none(), "it is gone");
         let old = dir.path().join("old");
         let rows = std::fs::read_to_string(old.join(format!("{}.csv", alert.id))).unwrap();
         assert!(rows.contains("+46701740605") && rows.contains("delivered"), "{rows}");
         let report = std::fs::read_to_string(old.join(format!("{}.json", alert.id))).unwrap();
         assert!(report.contains("\"delivered\":1"), "{report}");
-        house.close().await;
+        server.close().await;
     }
 }

@@ -1,6 +1,6 @@
 //! Adapters between crates that may not know each other: parts of messages, tags of mail.
 
-use crate::setup::Way;
+use crate::setup::ConfiguredRoute;
 use arc_swap::ArcSwap;
 use engine::UnitsEstimator;
 use gateway::{AnyRoute, registry};
@@ -15,14 +15,14 @@ pub struct PartsEstimator {
 
 impl PartsEstimator {
     /// For these routes.
-    pub fn new(ways: &[Way]) -> PartsEstimator {
+    pub fn new(ways: &[ConfiguredRoute]) -> PartsEstimator {
         let estimator = PartsEstimator { routes: ArcSwap::default() };
         estimator.replace(ways);
         estimator
     }
 
     /// These from now on.
-    pub fn replace(&self, ways: &[Way]) {
+    pub fn replace(&self, ways: &[ConfiguredRoute]) {
         let routes = ways.iter().map(|way| (way.route.name.clone(), way.settings.clone()));
         self.routes.store(Arc::new(routes.collect()));
     }
