@@ -14,7 +14,7 @@ pub trait Leases {
     /// Lets go of one's own, so that another need not wait. False if it was no longer one's own.
     fn release_lease<'a>(&'a self, name: &'a str, epoch: u64) -> BoxFuture<'a, Result<bool, StoreError>>;
     /// Who holds it now.
-    fn lease_holder<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Held>, StoreError>>;
+    fn lease_holder<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<HeldLease>, StoreError>>;
 }
 
 /// A process, as others see it.
@@ -35,12 +35,12 @@ pub enum LeaseTaken {
         epoch: u64,
     },
     /// Somebody else has it.
-    Theirs(Held),
+    Theirs(HeldLease),
 }
 
 /// A lease in somebody's hands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldLease {
     /// Who.
     pub holder: Holder,
     /// Its epoch.

@@ -37,7 +37,7 @@ pub use audit::{Act, Audit};
 pub use deliveries::{Deliveries, Fold, FoldedBlock};
 pub use error::StoreError;
 pub use groups::Groups;
-pub use leases::{Fence, Held, Holder, LeaseTaken, Leases};
+pub use leases::{Fence, HeldLease, Holder, LeaseTaken, Leases};
 pub use ledger_log::{Appended, LedgerBlock, LedgerHold, LedgerIdentity, LedgerLog, NewLedgerBlock};
 pub use observers::Observers;
 pub use opt_outs::{OptOut, OptOuts};

@@ -14,6 +14,7 @@
 
 mod alert;
 mod command;
+mod deployment;
 mod diameter;
 mod http;
 mod measured;
@@ -22,7 +23,6 @@ mod smpp;
 mod statistics;
 mod topics;
 mod udp;
-mod world;
 
 use clap::Parser;
 use command::Command;
@@ -43,7 +43,7 @@ struct Cli {
 fn main() -> ExitCode {
     // Clap prints help and wrong usage, each with its stream and exit code.
     let command = Cli::parse().command;
-    let program = match command.needs_campanile().then(world::campanile).transpose() {
+    let program = match command.needs_campanile().then(deployment::campanile).transpose() {
         Ok(program) => program.unwrap_or_default(),
         Err(why) => return failed(&why, 2),
     };

@@ -38,12 +38,12 @@ impl Call {
 /// A listener that keeps every call and answers 200, or what it is told to answer first.
 pub struct Callbacks {
     address: SocketAddr,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<CallLog>>,
     task: JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CallLog {
     calls: Vec<Call>,
     answers: VecDeque<u16>,
 }
@@ -53,7 +53,7 @@ impl Callbacks {
     pub async fn start() -> Callbacks {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let kept: Arc<Mutex<Kept>> = Arc::default();
+        let kept: Arc<Mutex<CallLog>> = Arc::default();
         let router = Router::new().fallback(keep).with_state(kept.clone());
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Callbacks { address, kept, task }
@@ -86,7 +86,12 @@ impl Drop for Callbacks {
     }
 }
 
-async fn keep(State(kept): State<Arc<Mutex<Kept>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn keep(
+    State(kept): State<Arc<Mutex<CallLog>>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
     let mut kept = kept.lock().unwrap();
     let answered = kept.answers.pop_front().unwrap_or(200);
     kept.calls.push(Call { target: uri.to_string(), headers, body: body.to_vec(), answered });

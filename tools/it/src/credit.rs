@@ -108,18 +108,18 @@ impl Draft {
 
 /// A message that was heard.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct ReceivedMessage {
     octets: Vec<u8>,
 }
 
-impl From<Vec<u8>> for Heard {
+impl From<Vec<u8>> for ReceivedMessage {
     /// One whole message.
-    fn from(octets: Vec<u8>) -> Heard {
-        Heard { octets }
+    fn from(octets: Vec<u8>) -> ReceivedMessage {
+        ReceivedMessage { octets }
     }
 }
 
-impl Heard {
+impl ReceivedMessage {
     /// As it came.
     pub fn octets(&self) -> &[u8] {
         &self.octets
@@ -367,14 +367,14 @@ impl CreditClient {
     ///
     /// # Errors
     /// The connection ended, or nothing came for long.
-    pub fn try_hear(&mut self) -> io::Result<Heard> {
+    pub fn try_hear(&mut self) -> io::Result<ReceivedMessage> {
         let mut buffer = [0; 16 * 1024];
         loop {
             let frame = next_frame(&self.heard, MESSAGE_OCTETS_MAX).expect("what the server says is framed");
             if let Some(frame) = frame {
                 let octets = frame.to_vec();
                 self.heard.drain(..octets.len());
-                return Ok(Heard { octets });
+                return Ok(ReceivedMessage { octets });
             }
             let read = self.stream.read(&mut buffer)?;
             if read == 0 {
@@ -388,7 +388,7 @@ impl CreditClient {
     ///
     /// # Errors
     /// The connection ended, or nothing came for long.
-    pub fn try_answer(&mut self) -> io::Result<Heard> {
+    pub fn try_answer(&mut self) -> io::Result<ReceivedMessage> {
         loop {
             let heard = self.try_hear()?;
             let header = heard.message().header;
@@ -403,7 +403,7 @@ impl CreditClient {
 
     /// The next request of the server's, but for DWR, which is answered meanwhile.
     #[track_caller]
-    pub fn asked(&mut self) -> Heard {
+    pub fn asked(&mut self) -> ReceivedMessage {
         loop {
             let heard = self.try_hear().unwrap();
             let header = heard.message().header;
@@ -417,7 +417,7 @@ impl CreditClient {
     }
 
     /// Answers what the server asked about a session.
-    pub fn reply(&mut self, request: &Heard, result_code: u32) {
+    pub fn reply(&mut self, request: &ReceivedMessage, result_code: u32) {
         let mut octets = Vec::new();
         let mut writer = Writer::answer(&mut octets, &request.message().header);
         writer.octet_string(avp::SESSION_ID, request.find(avp::SESSION_ID).unwrap().data);
@@ -430,7 +430,7 @@ impl CreditClient {
 
     /// The next answer.
     #[track_caller]
-    pub fn answer(&mut self) -> Heard {
+    pub fn answer(&mut self) -> ReceivedMessage {
         self.try_answer().unwrap()
     }
 
@@ -438,20 +438,20 @@ impl CreditClient {
     ///
     /// # Errors
     /// The connection ended.
-    pub fn try_ask(&mut self, request: &Draft) -> io::Result<Heard> {
+    pub fn try_ask(&mut self, request: &Draft) -> io::Result<ReceivedMessage> {
         self.try_send(&request.octets())?;
         self.try_answer()
     }
 
     /// Sends a request and hears its answer, of which holds what must of every one.
     #[track_caller]
-    pub fn ask(&mut self, request: &Draft) -> Heard {
+    pub fn ask(&mut self, request: &Draft) -> ReceivedMessage {
         self.ask_octets(&request.octets())
     }
 
     /// The same with the octets of a request.
     #[track_caller]
-    pub fn ask_octets(&mut self, request: &[u8]) -> Heard {
+    pub fn ask_octets(&mut self, request: &[u8]) -> ReceivedMessage {
         self.send(request);
         let answer = self.answer();
         answer.assert_answers(request);
@@ -460,7 +460,7 @@ impl CreditClient {
 
     /// Whether the server closes the connection, and what it said before.
     #[track_caller]
-    pub fn is_closed(&mut self) -> Vec<Heard> {
+    pub fn is_closed(&mut self) -> Vec<ReceivedMessage> {
         let mut said = Vec::new();
         loop {
             match self.try_hear() {
@@ -498,7 +498,7 @@ pub fn bare_cer(name: &str) -> Draft {
 }
 
 /// A CEA that lets in who introduces itself.
-pub fn cea(request: &Heard, name: &str) -> Vec<u8> {
+pub fn cea(request: &ReceivedMessage, name: &str) -> Vec<u8> {
     let mut octets = Vec::new();
     let mut writer = Writer::answer(&mut octets, &request.message().header);
     writer.u32(avp::RESULT_CODE, 2001);
@@ -530,7 +530,7 @@ pub fn dpr(name: &str, cause: u32) -> Draft {
 }
 
 /// DWA or DPA to what the server asked.
-pub fn answer_to(request: &Heard, name: &str) -> Vec<u8> {
+pub fn answer_to(request: &ReceivedMessage, name: &str) -> Vec<u8> {
     let mut octets = Vec::new();
     let mut writer = Writer::answer(&mut octets, &request.message().header);
     writer.u32(avp::RESULT_CODE, 2001);

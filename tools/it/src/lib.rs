@@ -7,7 +7,7 @@
 //! - [`wire`]: SMPP by the octet, for what no library would say. [`credit`]: Diameter, likewise.
 //! - [`Guest`]: a small machine under emulation, with a kernel of its own.
 //! - [`Relay`]: a network between two of them that can be cut.
-//! - [`Callbacks`]: somebody who is told. [`Witness`]: somebody who sees the program write.
+//! - [`Callbacks`]: somebody who is told. [`SyscallTrace`]: somebody who sees the program write.
 //! - `sim`'s SMSC and mailbox run in the tests' process, so they outlive a server that is killed.
 //!
 //! Whatever a test starts has its own ports and its own folder, and ends with the test.
@@ -30,10 +30,10 @@ mod ports;
 mod relay;
 mod sendsms;
 mod server;
+mod syscall_trace;
 pub mod transport;
 mod wait;
 pub mod wire;
-mod witness;
 
 pub use api::{Api, Reply};
 pub use callbacks::{Call, Callbacks};
@@ -50,5 +50,5 @@ pub use ports::free_port;
 pub use relay::Relay;
 pub use sendsms::{SendSms, escaped};
 pub use server::{Server, Setup, mail_route, platform, program, smpp_client, smpp_door, sms_route};
+pub use syscall_trace::SyscallTrace;
 pub use wait::{eventually, within};
-pub use witness::Witness;

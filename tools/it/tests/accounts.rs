@@ -1,6 +1,6 @@
 //! What is one account's is nobody else's.
 
-use crate::world::{SOON, carrier, count, number, phone_owner};
+use crate::fixtures::{SOON, carrier, count, number, phone_owner};
 use it::{Server, sms_route};
 use reqwest::Method;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Answers: by the page behind the link, by mail, by API; and people who say stop.
 
-use crate::world::{
+use crate::fixtures::{
     SOON, carrier_that, carrier_with, count, everybody_answers, mail_server, mail_server_that, number,
     phone_owner,
 };

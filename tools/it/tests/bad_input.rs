@@ -1,6 +1,6 @@
 //! Bad input: a clear answer that names the field, and a server that goes on.
 
-use crate::world::{SOON, carrier, number, phone_owner};
+use crate::fixtures::{SOON, carrier, number, phone_owner};
 use it::{Api, Reply, Server, sms_route};
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! CAP messages as authorities issued them, with their faults, to people of several languages.
 
-use crate::world::{SOON, carrier, count, mail_server, number};
+use crate::fixtures::{SOON, carrier, count, mail_server, number};
 use it::{Api, Server, mail_route, sms_route};
 use serde_json::{Value, json};
 use sim::mailbox::Mailbox;

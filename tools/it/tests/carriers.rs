@@ -1,6 +1,6 @@
 //! Carriers as they are: slow, limited, cut off, with ids of many forms; and who goes first.
 
-use crate::world::{LATER, SOON, assert_counts_add_up, carrier, carrier_that, count, number, phones_csv};
+use crate::fixtures::{LATER, SOON, assert_counts_add_up, carrier, carrier_that, count, number, phones_csv};
 use it::{Server, free_port, sms_route};
 use serde_json::{Value, json};
 use sim::smsc::{IdForm, ReceiptForm, Receipts, Throttle};

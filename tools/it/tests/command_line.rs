@@ -1,6 +1,6 @@
 //! What people type: every command against the real program.
 
-use crate::world::{SOON, carrier, count, number, phones_csv};
+use crate::fixtures::{SOON, carrier, count, number, phones_csv};
 use it::{Api, Server, eventually, free_port, program, sms_route};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};

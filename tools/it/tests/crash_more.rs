@@ -1,6 +1,6 @@
 //! More kills: over a mail relay, during a start, in the middle of an import.
 
-use crate::world::{LATER, SOON, assert_counts_add_up, carrier, count, mail_server_that, phones_csv};
+use crate::fixtures::{LATER, SOON, assert_counts_add_up, carrier, count, mail_server_that, phones_csv};
 use it::{Server, eventually, mail_route, sms_route};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

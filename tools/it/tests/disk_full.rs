@@ -1,6 +1,6 @@
 //! A full disk: an error in words, nothing lost, and a server that works again once there is room.
 
-use crate::world::{LATER, SOON, assert_counts_add_up, carrier, count, number, phones_csv};
+use crate::fixtures::{LATER, SOON, assert_counts_add_up, carrier, count, number, phones_csv};
 use it::{Server, Setup, eventually, sms_route};
 use serde_json::json;
 use std::io::Write;

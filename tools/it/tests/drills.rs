@@ -1,6 +1,6 @@
 //! Drills reach drill routes alone, and nothing of the kind is ever live.
 
-use crate::world::{SOON, carrier, count, phone_owner};
+use crate::fixtures::{SOON, carrier, count, phone_owner};
 use it::{Server, sms_route};
 use serde_json::json;
 

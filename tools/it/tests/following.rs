@@ -1,6 +1,6 @@
 //! Seeing it happen: the stream of events, signed callbacks, observers, reports in other forms.
 
-use crate::world::{SOON, carrier, carrier_with, count, everybody_answers, number, phones_csv};
+use crate::fixtures::{SOON, carrier, carrier_with, count, everybody_answers, number, phones_csv};
 use base64::Engine;
 use hmac::{Hmac, Mac};
 use it::{Api, Call, Callbacks, Server, eventually, sms_route, within};

@@ -1,6 +1,6 @@
 //! The peers themselves: what is not there would make a test of nothing.
 
-use crate::world::{SOON, carrier};
+use crate::fixtures::{SOON, carrier};
 use it::{
     Api, Callbacks, Esme, EsmeBy, ForeignSmsc, ForeignSmscOptions, Kannel, Login, OpenSmtpd, SmscBy,
     eventually,

@@ -1,6 +1,6 @@
 //! Mail to a server that nobody here wrote: Debian's OpenSMTPD, which delivers to mailboxes.
 
-use crate::world::{SOON, count};
+use crate::fixtures::{SOON, count};
 use it::{OpenSmtpd, Server, eventually, mail_route};
 use mail_parser::{Message, MessageParser};
 use serde_json::json;

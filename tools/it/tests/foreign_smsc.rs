@@ -1,6 +1,6 @@
 //! Short messages to SMSCs that nobody here wrote: npm's `smpp`, Java's jsmpp and Cloudhopper.
 
-use crate::world::{SOON, count, number, phone_owner};
+use crate::fixtures::{SOON, count, number, phone_owner};
 use it::{ForeignSmsc, ForeignSmscOptions, Server, SmscBy, eventually, sms_route};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Platforms' messages among others: lanes, keywords, changes while it runs, many routes.
 
+use crate::fixtures::{SOON, carrier, carrier_that, number};
 use crate::rate::most_in_a_second;
-use crate::world::{SOON, carrier, carrier_that, number};
 use futures_util::future::join_all;
 use it::{
-    Callbacks, Esme, EsmeBy, Login, Reply, SendSms, Server, Witness, escaped, eventually, free_port,
+    Callbacks, Esme, EsmeBy, Login, Reply, SendSms, Server, SyscallTrace, escaped, eventually, free_port,
     platform, smpp_client, smpp_door, sms_route,
 };
 use serde_json::json;
@@ -270,7 +270,7 @@ async fn fifty_routes_at_five_a_second_each_keep_to_it_and_reach_it() {
     }
     let mut server = Server::start(&config).await;
     let bulk = sendsms(&server, "bulk");
-    let witness = Witness::attach(server.pid().unwrap());
+    let witness = SyscallTrace::attach(server.pid().unwrap());
     witness.watches(server.pid().unwrap()).await;
     let requests = (0..ROUTES).map(|route| {
         let bulk = bulk.clone();
@@ -282,7 +282,7 @@ async fn fifty_routes_at_five_a_second_each_keep_to_it_and_reach_it() {
         }
     });
     join_all(requests).await;
-    eventually("all are at the carrier", crate::world::LATER, async || {
+    eventually("all are at the carrier", crate::fixtures::LATER, async || {
         let accepted = carrier.stats().accepted;
         if accepted == (ROUTES * RATE * SECONDS) as u64 { Ok(()) } else { Err(accepted) }
     })

@@ -1,6 +1,6 @@
 //! Whoever means harm at the platforms' doors: the rest goes on, and memory stays.
 
-use crate::world::{SOON, carrier, number};
+use crate::fixtures::{SOON, carrier, number};
 use futures_util::future::join_all;
 use it::wire::{self, Pdu, Wire};
 use it::{Server, eventually, free_port, smpp_client, smpp_door, sms_route, within};
@@ -11,7 +11,7 @@ const MIB: u64 = 1 << 20;
 /// More than anything here may cost.
 const MEMORY_MAX: u64 = 64 * MIB;
 
-struct World {
+struct Platform {
     carrier: Smsc,
     server: Server,
     port: u16,
@@ -20,8 +20,8 @@ struct World {
     before: u64,
 }
 
-impl World {
-    async fn begin() -> World {
+impl Platform {
+    async fn begin() -> Platform {
         let (carrier, port) = (carrier().await, free_port());
         let config = [
             smpp_door(port) + "session_init = \"4s\"\n",
@@ -31,7 +31,7 @@ impl World {
         ];
         let server = Server::start(&config.concat()).await;
         let good = Wire::bound(port, wire::BIND_TRANSCEIVER, "good").await.unwrap();
-        let mut world = World { carrier, server, port, good, sequence: 1, before: 0 };
+        let mut world = Platform { carrier, server, port, good, sequence: 1, before: 0 };
         world.goes_on().await;
         world.before = world.resident();
         world
@@ -81,7 +81,7 @@ impl World {
 
 #[tokio::test]
 async fn what_is_no_smpp_is_shown_the_door_and_a_length_is_not_believed() {
-    let mut world = World::begin().await;
+    let mut world = Platform::begin().await;
     let header =
         |length: u32| [length.to_be_bytes(), 4u32.to_be_bytes(), [0; 4], 1u32.to_be_bytes()].concat();
     let cases: [(&str, Vec<u8>); 6] = [
@@ -115,7 +115,7 @@ async fn what_is_no_smpp_is_shown_the_door_and_a_length_is_not_believed() {
 #[tokio::test]
 async fn three_hundred_that_never_bind_and_one_that_never_reads_disturb_nobody() {
     const IDLE: usize = 300;
-    let mut world = World::begin().await;
+    let mut world = Platform::begin().await;
     let port = world.port;
     let idle = join_all((0..IDLE).map(|_| Wire::connect(port))).await;
     assert!(idle.iter().all(Result::is_ok));

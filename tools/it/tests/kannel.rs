@@ -1,6 +1,6 @@
 //! Debian's Kannel: bound to us as a platform, and beside us, asked the same.
 
-use crate::world::{SOON, carrier, carrier_that, number};
+use crate::fixtures::{SOON, carrier, carrier_that, number};
 use it::{
     Callbacks, Kannel, SendSms, Server, escaped, eventually, free_port, platform, smpp_client, smpp_door,
     sms_route,

@@ -1,7 +1,7 @@
 //! Data folders that releases left are opened by this version: all that was in them is there, and it goes on.
 
+use crate::fixtures::LATER;
 use crate::own_money::{client, comes_to, money};
-use crate::world::LATER;
 use it::{Api, Server, Setup};
 use serde_json::{Value, json};
 use std::fs;

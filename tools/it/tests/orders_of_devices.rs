@@ -1,6 +1,6 @@
 //! Which of a person's devices are tried, in what order, and who is credited.
 
-use crate::world::{
+use crate::fixtures::{
     SOON, assert_counts_add_up, carrier_that, carrier_with, count, everybody_answers, mail_server, number,
 };
 use it::{Server, mail_route, sms_route};

@@ -1,6 +1,6 @@
 //! Our own messages are paid from the ledger: held before they are sent, charged once each, and refused where there is no money.
 
-use crate::world::{LATER, SOON, carrier, carrier_that, count, number, phone_owner, phones_csv};
+use crate::fixtures::{LATER, SOON, carrier, carrier_that, count, number, phone_owner, phones_csv};
 use it::{Api, Server, eventually, program, sms_route};
 use serde_json::{Value, json};
 use std::process::Command;

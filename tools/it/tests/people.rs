@@ -1,6 +1,6 @@
 //! Recipients and groups, and imports of many.
 
-use crate::world::{LATER, SOON, carrier, count, number, phone_owner, phones_csv};
+use crate::fixtures::{LATER, SOON, carrier, count, number, phone_owner, phones_csv};
 use it::{Server, eventually, sms_route, within};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ async fn groups_may_be_lists_groups_of_groups_and_rules() {
 #[tokio::test]
 async fn a_group_on_a_channel_reaches_that_channels_devices_alone() {
     let carrier = carrier().await;
-    let mails = crate::world::mail_server().await;
+    let mails = crate::fixtures::mail_server().await;
     let config = sms_route("carrier", carrier.address(), "") + &it::mail_route("relay", mails.address(), "");
     let server = Server::start(&config).await;
     let api = server.api();

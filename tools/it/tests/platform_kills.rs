@@ -1,7 +1,7 @@
 //! Kill -9 while platforms hand messages in. What was acknowledged is sent, nothing twice, and its platform is told.
 
 use crate::crash::seed;
-use crate::world::{LATER, carrier_that};
+use crate::fixtures::{LATER, carrier_that};
 use it::wire::{self, Pdu, Wire};
 use it::{
     Callbacks, SendSms, Server, escaped, eventually, free_port, platform, smpp_client, smpp_door, sms_route,

@@ -1,6 +1,6 @@
 //! Platforms bind to us with libraries that nobody here wrote: jsmpp, Cloudhopper, smpplib, npm's smpp.
 
-use crate::world::{SOON, carrier, carrier_that, number};
+use crate::fixtures::{SOON, carrier, carrier_that, number};
 use futures_util::future::join_all;
 use it::{Esme, EsmeBy, Login, Server, eventually, free_port, smpp_client, smpp_door, sms_route};
 use serde_json::Value;
@@ -10,18 +10,18 @@ use sim::smsc::{Injection, Smsc};
 const OURS: &str = "71700";
 
 /// A server with an SMPP door for `platform`, and a carrier behind it.
-struct World {
+struct Platform {
     carrier: Smsc,
     server: Server,
     port: u16,
 }
 
-impl World {
-    async fn begin() -> World {
-        World::behind(carrier().await, "").await
+impl Platform {
+    async fn begin() -> Platform {
+        Platform::behind(carrier().await, "").await
     }
 
-    async fn behind(carrier: Smsc, client: &str) -> World {
+    async fn behind(carrier: Smsc, client: &str) -> Platform {
         let port = free_port();
         let mut config = smpp_door(port);
         config += &smpp_client("platform", &format!("numbers = [\"{OURS}\"]\n{client}"));
@@ -30,7 +30,7 @@ impl World {
         }
         config += &sms_route("carrier", carrier.address(), "");
         let server = Server::start(&config).await;
-        World { carrier, server, port }
+        Platform { carrier, server, port }
     }
 
     fn login(&self) -> Login {
@@ -101,7 +101,7 @@ with_each_library! {
 }
 
 async fn submits_and_is_told(by: EsmeBy) {
-    let world = World::begin().await;
+    let world = Platform::begin().await;
     let esme = Esme::bind(by, &world.login()).await;
     let person = number(0);
     let id = esme.submit(OURS, &digits(&person), "Dinner is ready", &[("receipt", "1")]).await;
@@ -137,7 +137,7 @@ fn text(event: &Value, field: &str) -> String {
 
 #[tokio::test]
 async fn every_library_binds_in_every_mode_and_is_refused_with_the_wrong_words() {
-    let world = World::begin().await;
+    let world = Platform::begin().await;
     let world = &world;
     let tries = EsmeBy::ALL.into_iter().flat_map(|by| {
         ["transceiver", "transmitter", "receiver"].map(move |mode| async move {
@@ -161,7 +161,7 @@ async fn every_library_binds_in_every_mode_and_is_refused_with_the_wrong_words()
 /// a receipt.
 #[tokio::test]
 async fn long_messages_and_emoji_arrive_whole_however_a_library_splits_them() {
-    let world = World::begin().await;
+    let world = Platform::begin().await;
     let gsm = "The river {has} left its bed, €5 for a boat. ".repeat(8).trim().to_owned();
     let ucs2 = "Η πλατεία είναι κλειστή 🔔 μείνετε σπίτι 🏠. ".repeat(5).trim().to_owned();
     // Whose splitting, of which kind, in which coding, in how many submissions.
@@ -230,7 +230,7 @@ const DELETED: u64 = 4;
 
 #[tokio::test]
 async fn what_waits_is_queried_replaced_and_taken_back() {
-    let world = World::begin().await;
+    let world = Platform::begin().await;
     let world = &world;
     let each = [EsmeBy::Jsmpp, EsmeBy::Cloudhopper, EsmeBy::Npm].map(async |by| {
         let esme = Esme::bind(by, &world.login_of(by)).await;
@@ -272,7 +272,7 @@ async fn what_waits_is_queried_replaced_and_taken_back() {
 
 #[tokio::test]
 async fn a_message_to_several_and_one_by_data_sm_are_sent() {
-    let world = World::begin().await;
+    let world = Platform::begin().await;
     let numbers: Vec<String> = (40..43).map(number).collect();
     let to = numbers.iter().map(|number| digits(number)).collect::<Vec<_>>().join(",");
     for by in [EsmeBy::Jsmpp, EsmeBy::Npm] {
@@ -300,7 +300,7 @@ async fn a_message_to_several_and_one_by_data_sm_are_sent() {
 
 #[tokio::test]
 async fn receipts_and_words_of_people_wait_until_a_receiver_binds_also_over_a_kill() {
-    let mut world = World::begin().await;
+    let mut world = Platform::begin().await;
     let transmitter = Esme::bind(EsmeBy::Smpplib, &world.login().mode("transmitter")).await;
     let mut ids = Vec::new();
     for place in 0..5 {
@@ -354,7 +354,7 @@ async fn what_the_carrier_refuses_or_cannot_deliver_is_told_as_such() {
         ];
     })
     .await;
-    let world = World::behind(carrier, "").await;
+    let world = Platform::behind(carrier, "").await;
     let esme = Esme::bind(EsmeBy::Cloudhopper, &world.login()).await;
     let mut expected = Vec::new();
     for (place, stat) in [(0, "DELIVRD"), (1, "UNDELIV"), (2, "REJECTD")] {

@@ -1,7 +1,7 @@
 //! A route's limit holds in every second, whatever happens, and is reached.
 
-use crate::world::{LATER, SOON, carrier, phones_csv};
-use it::{Server, Witness, eventually, sms_route};
+use crate::fixtures::{LATER, SOON, carrier, phones_csv};
+use it::{Server, SyscallTrace, eventually, sms_route};
 use serde_json::json;
 use sim::smsc::Smsc;
 
@@ -42,7 +42,7 @@ async fn a_limit_of_50_a_second_holds_in_every_second_also_over_a_kill_and_is_re
     let carrier = carrier().await;
     let mut server =
         Server::start(&sms_route("carrier", carrier.address(), "rate = 50.0\nsessions = 2")).await;
-    let first = Witness::attach(server.pid().unwrap());
+    let first = SyscallTrace::attach(server.pid().unwrap());
     let api = server.api();
     api.import_csv(phones_csv(PEOPLE)).await;
     let id = api.submit(&json!({"text": "hello", "audience": ["all"], "on_unknown": "resend"})).await;
@@ -50,7 +50,7 @@ async fn a_limit_of_50_a_second_holds_in_every_second_also_over_a_kill_and_is_re
     server.kill9();
     let before = first.submits();
     server.spawn_again();
-    let second = Witness::attach(server.pid().unwrap());
+    let second = SyscallTrace::attach(server.pid().unwrap());
     server.ready().await;
     api.done(&id, LATER).await;
     server.stop().await;

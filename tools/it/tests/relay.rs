@@ -1,6 +1,6 @@
 //! The network that can be cut, which other tests lean on.
 
-use crate::world::SOON;
+use crate::fixtures::SOON;
 use it::{Relay, eventually, within};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

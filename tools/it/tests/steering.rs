@@ -1,6 +1,6 @@
 //! What a sender can tell a running alert: pause, resume, cancel, retry what failed.
 
-use crate::world::{LATER, SOON, assert_counts_add_up, carrier, carrier_that, count, number, phones_csv};
+use crate::fixtures::{LATER, SOON, assert_counts_add_up, carrier, carrier_that, count, number, phones_csv};
 use it::{Api, Server, eventually, sms_route};
 use serde_json::{Value, json};
 use sim::smsc::{ErrorShare, Options, Smsc};

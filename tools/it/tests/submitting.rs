@@ -1,6 +1,6 @@
 //! Submitting: what a client may rely on once it has an id.
 
-use crate::world::{SOON, assert_counts_add_up, carrier, count, mail_server, number, phone_owner};
+use crate::fixtures::{SOON, assert_counts_add_up, carrier, count, mail_server, number, phone_owner};
 use it::{Server, mail_route, sms_route};
 use reqwest::Method;
 use serde_json::json;
@@ -96,7 +96,7 @@ async fn one_body_may_name_tens_of_thousands() {
     let carrier = carrier().await;
     let server = Server::start(&sms_route("carrier", carrier.address(), "")).await;
     let api = server.api();
-    let audience: Vec<String> = crate::world::phones(NAMED)
+    let audience: Vec<String> = crate::fixtures::phones(NAMED)
         .people()
         .flat_map(|person| person.devices)
         .map(|device| format!("sms:{}", device.address))

@@ -149,7 +149,7 @@ impl BatchHeader {
 
 /// What a batch's header says of the log.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BatchPlace {
     /// The file's.
     pub salt: u64,
     /// Index of the next record.
@@ -159,7 +159,7 @@ pub(super) struct Place {
 }
 
 /// Appends one batch to `out`. The caller has checked that its octets fit 32 bits.
-pub(super) fn encode_batch(out: &mut BytesMut, place: Place, key: Option<&[u8]>, records: &[&[u8]]) {
+pub(super) fn encode_batch(out: &mut BytesMut, place: BatchPlace, key: Option<&[u8]>, records: &[&[u8]]) {
     let body = batch_octets(key, records) - BATCH_HEADER;
     let magic = if key.is_some() { KEYED_MAGIC } else { BATCH_MAGIC };
     encode_header(out, magic, place, records.len(), body);
@@ -172,7 +172,7 @@ pub(super) fn encode_batch(out: &mut BytesMut, place: Place, key: Option<&[u8]>,
 }
 
 /// Appends a batch of places of keys to `out`: each (first index, index behind the last, key).
-pub(super) fn encode_places(out: &mut BytesMut, place: Place, places: &[(u64, u64, &[u8])]) {
+pub(super) fn encode_places(out: &mut BytesMut, place: BatchPlace, places: &[(u64, u64, &[u8])]) {
     let body: usize = places.iter().map(|(.., key)| RECORD_HEADER + PLACE_OCTETS + key.len()).sum();
     encode_header(out, PLACES_MAGIC, place, places.len(), body);
     let mut payload = Vec::new();
@@ -194,7 +194,7 @@ pub(super) fn decode_place(payload: &[u8]) -> Option<(u64, u64, &[u8])> {
     Some((u64_at(numbers, 0), u64_at(numbers, 8), key))
 }
 
-fn encode_header(out: &mut BytesMut, magic: [u8; 4], place: Place, count: usize, body: usize) {
+fn encode_header(out: &mut BytesMut, magic: [u8; 4], place: BatchPlace, count: usize, body: usize) {
     out.reserve(BATCH_HEADER + body);
     let mut header = [0; BATCH_HEADER];
     header[..4].copy_from_slice(&magic);
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_batch_header_passes_only_under_its_salt() {
-        let place = Place { salt: 99, first: 1000, durable: 990 };
+        let place = BatchPlace { salt: 99, first: 1000, durable: 990 };
         let records: [&[u8]; 3] = [b"one", b"", b"three"];
         for (key, kind, before) in [(None, Kind::Records, 0), (Some(&b"key"[..]), Kind::Keyed, 11)] {
             let mut out = BytesMut::new();
@@ -294,7 +294,7 @@ mod tests {
     fn places_of_keys_come_back_and_take_no_index() {
         let mut out = BytesMut::new();
         let places: [(u64, u64, &[u8]); 2] = [(7, 9, b"a"), (9, 10, b"")];
-        encode_places(&mut out, Place { salt: 5, first: 40, durable: 40 }, &places);
+        encode_places(&mut out, BatchPlace { salt: 5, first: 40, durable: 40 }, &places);
         let header = BatchHeader::decode(&out, 5).unwrap();
         assert_eq!((header.kind, header.records(), header.first), (Kind::Places, 0, 40));
         assert_eq!(out.len(), BATCH_HEADER + header.octets as usize);

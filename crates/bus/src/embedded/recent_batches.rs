@@ -222,13 +222,13 @@ impl TailCache {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::{BATCH_HEADER, Place, encode_batch};
+    use super::super::frame::{BATCH_HEADER, BatchPlace, encode_batch};
     use super::*;
     use bytes::BytesMut;
 
     fn batch(first: u64, records: &[&[u8]]) -> Bytes {
         let mut out = BytesMut::new();
-        encode_batch(&mut out, Place { salt: 1, first, durable: 0 }, None, records);
+        encode_batch(&mut out, BatchPlace { salt: 1, first, durable: 0 }, None, records);
         out.freeze()
     }
 

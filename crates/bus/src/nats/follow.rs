@@ -30,7 +30,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 
 /// The newest records of a topic.
 #[derive(Default)]
-pub struct Tail {
+pub struct TopicTail {
     /// The index of the first.
     first: u64,
     records: VecDeque<Bytes>,
@@ -42,7 +42,7 @@ pub struct Tail {
     wanted: Option<Instant>,
 }
 
-impl Tail {
+impl TopicTail {
     /// Records from `from` on; nothing if they are not (all) here and the servers must be asked.
     pub fn read(&self, from: u64, head: u64, records_max: usize, octets_max: usize) -> Option<Vec<Record>> {
         if from >= head {
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_tail_gives_what_it_has_and_says_when_servers_must_be_asked() {
-        let mut tail = Tail::default();
+        let mut tail = TopicTail::default();
         tail.restart(5);
         for index in 5..9 {
             tail.push(index, Bytes::from(vec![u8::try_from(index).expect("small"); 10]));

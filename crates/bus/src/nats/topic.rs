@@ -1,7 +1,7 @@
 //! A topic: a stream, what is known here of its ends, and its newest records while somebody waits for them.
 
 use super::append::Queue;
-use super::follow::{self, Tail};
+use super::follow::{self, TopicTail};
 use super::link::Link;
 use super::stream::{self, Limits};
 use super::{lock, name, read};
@@ -49,7 +49,7 @@ pub struct NatsTopic {
     /// Each message costs its servers a sync or a word among each other: then what waits together goes as one batch. A server alone
     /// that syncs when it likes stages a batch on its disk first, which costs more than it saves.
     pub is_joined: bool,
-    pub tail: Mutex<Tail>,
+    pub tail: Mutex<TopicTail>,
     /// Who waits at its end now.
     pub waiters: AtomicUsize,
     progress: watch::Sender<Progress>,

@@ -43,24 +43,24 @@ impl Aligned {
 
 /// The end of a file that only grows. Only whole pages can be written: the last one's octets are kept, and written again with what follows.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(super) struct FileTail {
     file: File,
     pages: Aligned,
     /// So many octets of the last page are written.
     kept: usize,
 }
 
-impl Tail {
+impl FileTail {
     /// Goes on at this offset; `read` has what is before it.
     ///
     /// # Errors
     ///
     /// The octets before it in its page cannot be read.
-    pub(super) fn new(file: File, read: &File, at: u64) -> io::Result<Tail> {
+    pub(super) fn new(file: File, read: &File, at: u64) -> io::Result<FileTail> {
         let kept = (at % PAGE_OCTETS as u64) as usize;
         let mut pages = Aligned::zeros(PAGE_OCTETS);
         read.read_exact_at(&mut pages.get_mut()[..kept], at - kept as u64)?;
-        Ok(Tail { file, pages, kept })
+        Ok(FileTail { file, pages, kept })
     }
 
     /// Writes these octets at the end, which is at `at`, and zeros after them to the end of their page.
@@ -114,7 +114,7 @@ mod tests {
             // Where there is no way past the cache the pages are the same.
             let write = || OpenOptions::new().write(true).open(&path).unwrap();
             let file = open(&path).unwrap_or_else(write);
-            let mut tail = Tail::new(file, &File::open(&path).unwrap(), before as u64).unwrap();
+            let mut tail = FileTail::new(file, &File::open(&path).unwrap(), before as u64).unwrap();
             for (number, octets) in pieces.into_iter().enumerate() {
                 let piece: Vec<u8> = (0..octets).map(|at| (at * 7 + number) as u8 | 1).collect();
                 tail.append(&piece, expected.len() as u64).unwrap();

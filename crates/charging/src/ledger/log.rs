@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use super::direct::{self, Tail};
+use super::direct::{self, FileTail};
 use super::preallocate::{PreallocatedSegment, allocate};
 use super::shard::{ENTRY_OCTETS_MAX, Past};
 use super::sync_pipeline::Synced;
@@ -81,7 +81,7 @@ pub struct Log {
     segment_octets: u64,
     file: Arc<File>,
     /// Its end, written past the system's cache; none where its file system cannot.
-    tail: Option<Tail>,
+    tail: Option<FileTail>,
     base: u64,
     at: u64,
     synced: u64,
@@ -268,8 +268,8 @@ impl Log {
 }
 
 /// The end of the segment that begins at `base`, where the log ends at `at`.
-fn tail(folder: &Path, file: &File, base: u64, at: u64) -> io::Result<Option<Tail>> {
-    direct::open(&segment_path(folder, base)).map(|direct| Tail::new(direct, file, at - base)).transpose()
+fn tail(folder: &Path, file: &File, base: u64, at: u64) -> io::Result<Option<FileTail>> {
+    direct::open(&segment_path(folder, base)).map(|direct| FileTail::new(direct, file, at - base)).transpose()
 }
 
 fn create(folder: &Path, base: u64, octets: u64) -> io::Result<File> {

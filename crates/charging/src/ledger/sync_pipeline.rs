@@ -340,9 +340,9 @@ mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     /// A file whose syncs end when they are told to, and how.
-    struct Held(Mutex<Receiver<io::Result<()>>>);
+    struct HeldSync(Mutex<Receiver<io::Result<()>>>);
 
-    impl Synced for Held {
+    impl Synced for HeldSync {
         fn sync(&self) -> io::Result<()> {
             self.0.lock().unwrap().recv().unwrap()
         }
@@ -350,7 +350,7 @@ mod tests {
 
     fn held() -> (Sender<io::Result<()>>, Option<Arc<dyn Synced>>) {
         let (end, ended) = channel();
-        (end, Some(Arc::new(Held(Mutex::new(ended)))))
+        (end, Some(Arc::new(HeldSync(Mutex::new(ended)))))
     }
 
     fn flights() -> (SyncPipeline<u32>, Receiver<u32>, Receiver<()>) {

@@ -2,7 +2,7 @@
 
 use diameter::dictionary::command;
 use diameter::message::Message;
-use diameter::peer::{Connection, Fate, Outgoing, SendError, Unanswered};
+use diameter::peer::{Connection, NoAnswer, Outgoing, SendError, Unanswered};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub enum Reply {
     /// The answer, whole.
     Answer(Vec<u8>),
     /// None came.
-    Unanswered(Fate),
+    Unanswered(NoAnswer),
 }
 
 /// Who has sessions at charging servers, and hears what those ask about them by themselves.
@@ -93,12 +93,12 @@ impl Asker {
         {
             let mut waiting = self.lock();
             let Some(bell) = waiting.bell.clone().filter(|_| waiting.asks.len() < WAITING_MAX) else {
-                return Reply::Unanswered(Fate::NotSent);
+                return Reply::Unanswered(NoAnswer::NotSent);
             };
             waiting.asks.push_back(Ask { octets, end_to_end, timeout, reply });
             bell.notify_one();
         }
-        replied.await.unwrap_or(Reply::Unanswered(Fate::Ended))
+        replied.await.unwrap_or(Reply::Unanswered(NoAnswer::Ended))
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingAnswer> {
@@ -192,7 +192,7 @@ impl Asking {
             Err(SendError::WindowFull | SendError::OutputFull) => Some(ask),
             Err(SendError::NotOpen | SendError::Suspended) => {
                 // Who asked may have gone.
-                let _ = ask.reply.send(Reply::Unanswered(Fate::NotSent));
+                let _ = ask.reply.send(Reply::Unanswered(NoAnswer::NotSent));
                 None
             }
         }
@@ -216,7 +216,7 @@ impl Asking {
     fn give_back(&mut self) {
         let asks = std::mem::take(&mut self.asker.lock().asks);
         for ask in asks {
-            let _ = ask.reply.send(Reply::Unanswered(Fate::NotSent));
+            let _ = ask.reply.send(Reply::Unanswered(NoAnswer::NotSent));
         }
     }
 }

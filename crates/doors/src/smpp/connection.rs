@@ -19,7 +19,7 @@ use smpp::Status;
 use smpp::pdu::{
     Address, Destination, Pdu, QuerySmResp, Refused, RefusedBuf, SubmitMulti, SubmitMultiResp, Version,
 };
-use smpp::session::{Event, Fate, Reason, Session};
+use smpp::session::{Event, NoResponse, Reason, Session};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -429,7 +429,7 @@ impl Worker<Session> for SmppConnection {
             }
             Event::Unanswered(unanswered) => {
                 if let (Some(telling), Some(bound)) = (&mut self.telling, &self.bound) {
-                    let ended = unanswered.fate != Fate::TimedOut;
+                    let ended = unanswered.fate != NoResponse::TimedOut;
                     telling.unanswered(unanswered.token, ended, &bound.client.meter, now);
                 }
             }

@@ -5,7 +5,7 @@ use super::term::Term;
 use super::{Leader, Node};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{Held, Holder, LeaseTaken, SharedStore};
+use store::{HeldLease, Holder, LeaseTaken, SharedStore};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// The lease on leading.
@@ -135,7 +135,7 @@ impl LeaderLease {
         lease / LOOKS
     }
 
-    fn is_theirs(&mut self, held: &Held) -> Duration {
+    fn is_theirs(&mut self, held: &HeldLease) -> Duration {
         self.heard = Instant::now();
         if self.end_term() {
             tracing::warn!(by = held.holder.name, "another process leads from now on");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bus::{Bus, BusError, Record, Retention, Topic, TopicSettings};
 use net::Cores;
-use pace::share::{Allotment, Ask, Grant, Need, Standing};
+use pace::share::{Allotment, Ask, Grant, GrantedShare, Need};
 use records::{RATES_ASKED, RATES_GRANTED, RateAsk, RateAsks, RateGrant, RateGrants};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -182,7 +182,7 @@ impl AllocatorState {
             for grant in &seat.grants {
                 let allotment: &mut Allotment =
                     routes.entry(grant.route.clone()).or_insert_with(|| Allotment::new(self.lasts));
-                let standing = Standing {
+                let standing = GrantedShare {
                     grant: Grant { answers: grant.answers, number: grant.number, rate: grant.rate },
                     most: grant.most,
                 };

@@ -58,15 +58,15 @@ fn documents(attached: &Path) -> DocumentSet {
     }
 }
 
-struct House {
+struct TestRoute {
     bus: Arc<dyn Bus>,
     context: GatewayContext,
     folder: tempfile::TempDir,
     sites: Vec<EdgeSite>,
 }
 
-impl House {
-    fn new() -> House {
+impl TestRoute {
+    fn new() -> TestRoute {
         let folder = tempfile::tempdir().unwrap();
         let tone: Vec<u8> = (0..700_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         std::fs::write(folder.path().join("tone"), tone).unwrap();
@@ -74,7 +74,7 @@ impl House {
         let mut context =
             GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
         context.documents = Some(Arc::new(OneAlert(folder.path().join("tone"))));
-        House { bus, context, folder, sites: Vec::new() }
+        TestRoute { bus, context, folder, sites: Vec::new() }
     }
 
     fn route(&self) -> EdgeRoute {
@@ -202,7 +202,7 @@ fn segment(alert: u64, entries: &[(u32, &str)], lasts: Duration) -> Segment {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_site_gets_the_bundle_and_its_receipt_is_on_record() {
-    let mut house = House::new();
+    let mut house = TestRoute::new();
     let (north, south) = (house.site("north", |_| {}), house.site("south", |_| {}));
     let running = start(house.route(), &house.context).unwrap();
     house.append(&segment(1, &[(0, "north"), (1, "south"), (2, "nowhere")], PATIENCE)).await;
@@ -235,7 +235,7 @@ async fn every_site_gets_the_bundle_and_its_receipt_is_on_record() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_site_ends_by_itself_with_its_reason() {
-    let mut house = House::new();
+    let mut house = TestRoute::new();
     let good = house.site("good", |_| {});
     let _small = house.site("small", |options| options.size_max = 1_000);
     let _full = house.site("full", |options| options.keep_free = u64::MAX / 4);
@@ -276,7 +276,7 @@ async fn each_site_ends_by_itself_with_its_reason() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_under_way_at_a_stop_goes_back_and_a_second_push_leaves_one_copy() {
-    let mut house = House::new();
+    let mut house = TestRoute::new();
     let north = house.site("north", |_| {});
     let gone = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = gone.local_addr().unwrap().to_string();
@@ -304,7 +304,7 @@ async fn what_is_under_way_at_a_stop_goes_back_and_a_second_push_leaves_one_copy
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_that_is_gone_or_an_attachment_that_changed_is_told() {
-    let mut house = House::new();
+    let mut house = TestRoute::new();
     let north = house.site("north", |_| {});
     let running = start(house.route(), &house.context).unwrap();
     house.append(&segment(2, &[(0, "north")], PATIENCE)).await;

@@ -210,7 +210,7 @@ impl MailSessions {
 /// there.
 async fn keep_session(relay: Arc<Relay>, number: usize, mut stop: Stop) {
     let mut backoff = Backoff::new(RECONNECT_FIRST, RECONNECT_MAX);
-    let mut place = Place { up: false, probe: number == 0 };
+    let mut place = SessionView { up: false, probe: number == 0 };
     while !stop.is_set() {
         let job = match place.probe {
             true => None,
@@ -238,14 +238,14 @@ async fn keep_session(relay: Arc<Relay>, number: usize, mut stop: Stop) {
 }
 
 /// What the route was told of a place's session.
-struct Place {
+struct SessionView {
     /// That it can send. A session closed in order still can: it is opened again when there is work.
     up: bool,
     /// It is opened without work.
     probe: bool,
 }
 
-impl Place {
+impl SessionView {
     /// It is given up. Others of the route may go on, and one that begins anew says so again.
     fn leave(&self, relay: &Relay, opened: bool) {
         if self.up || opened {

@@ -18,12 +18,12 @@ fn wall() -> Timestamp {
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-struct Heard {
+struct ReceivedNotice {
     head: String,
     body: String,
 }
 
-impl Heard {
+impl ReceivedNotice {
     fn header(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value).next().unwrap_or("")
@@ -33,23 +33,23 @@ impl Heard {
     }
 }
 
-type Answers = Box<dyn FnMut(usize, &Heard) -> Option<String> + Send>;
+type Answers = Box<dyn FnMut(usize, &ReceivedNotice) -> Option<String> + Send>;
 
 /// An HTTP server that notes what it hears and answers by script; `None`: not at all.
 struct Ear {
-    heard: Arc<Mutex<Vec<Heard>>>,
+    heard: Arc<Mutex<Vec<ReceivedNotice>>>,
     connections: Arc<AtomicUsize>,
     address: String,
 }
 
 impl Ear {
-    async fn open(answers: impl FnMut(usize, &Heard) -> Option<String> + Send + 'static) -> Ear {
+    async fn open(answers: impl FnMut(usize, &ReceivedNotice) -> Option<String> + Send + 'static) -> Ear {
         Ear::open_with(None, answers).await
     }
 
     async fn open_with(
         tls: Option<TlsServer>,
-        answers: impl FnMut(usize, &Heard) -> Option<String> + Send + 'static,
+        answers: impl FnMut(usize, &ReceivedNotice) -> Option<String> + Send + 'static,
     ) -> Ear {
         Ear::open_at("127.0.0.1:0", tls, answers).await
     }
@@ -57,7 +57,7 @@ impl Ear {
     async fn open_at(
         address: &str,
         tls: Option<TlsServer>,
-        answers: impl FnMut(usize, &Heard) -> Option<String> + Send + 'static,
+        answers: impl FnMut(usize, &ReceivedNotice) -> Option<String> + Send + 'static,
     ) -> Ear {
         let listener = Listener::bind(address, 100).await.unwrap();
         let address = listener.address().unwrap().to_string();
@@ -83,12 +83,12 @@ impl Ear {
         self.connections.load(Ordering::Relaxed)
     }
 
-    fn heard(&self) -> Vec<Heard> {
+    fn heard(&self) -> Vec<ReceivedNotice> {
         self.heard.lock().unwrap().clone()
     }
 }
 
-async fn listen(mut stream: Stream, heard: Arc<Mutex<Vec<Heard>>>, answers: Arc<Mutex<Answers>>) {
+async fn listen(mut stream: Stream, heard: Arc<Mutex<Vec<ReceivedNotice>>>, answers: Arc<Mutex<Answers>>) {
     let mut octets = Vec::new();
     loop {
         let head = loop {
@@ -99,7 +99,7 @@ async fn listen(mut stream: Stream, heard: Arc<Mutex<Vec<Heard>>>, answers: Arc<
                 return;
             }
         };
-        let mut request = Heard { head, body: String::new() };
+        let mut request = ReceivedNotice { head, body: String::new() };
         let length: usize = request.header("content-length").parse().unwrap_or(0);
         while octets.len() < length {
             stream.read_buf(&mut octets).await.unwrap();
@@ -119,19 +119,19 @@ fn answer(status: &str) -> Option<String> {
     Some(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n"))
 }
 
-struct House {
+struct TestRoute {
     _dir: tempfile::TempDir,
     bus: Arc<dyn Bus>,
     context: GatewayContext,
 }
 
-impl House {
-    fn new() -> House {
+impl TestRoute {
+    fn new() -> TestRoute {
         let dir = tempfile::tempdir().unwrap();
         let bus =
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
         let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        House { _dir: dir, bus, context }
+        TestRoute { _dir: dir, bus, context }
     }
 
     async fn notify(&self, url: &str, id: &str) {
@@ -186,19 +186,19 @@ async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
     }
 }
 
-fn paths(heard: &[Heard]) -> Vec<String> {
+fn paths(heard: &[ReceivedNotice]) -> Vec<String> {
     heard.iter().map(|heard| heard.path().to_owned()).collect()
 }
 
 #[tokio::test]
 async fn a_platforms_own_address_is_asked_for_as_it_is_until_it_answers() {
-    let script = |number, heard: &Heard| match (number, heard.path()) {
+    let script = |number, heard: &ReceivedNotice| match (number, heard.path()) {
         (_, "/no?a=%20b") if number < 3 => answer("404 Not Found"),
         (_, "/moved") => answer("302 Found\r\nlocation: http://127.0.0.1:1/"),
         (_, "/gone") => answer("410 Gone"),
         _ => answer("202 Accepted"),
     };
-    let (house, ear) = (House::new(), Ear::open(script).await);
+    let (house, ear) = (TestRoute::new(), Ear::open(script).await);
     for path in ["/no?a=%20b", "/moved", "/gone", "/dlr?id=7&text=gr%C3%BC%C3%9Fe"] {
         house.append(NoticeVerb::Fetch, &ear.url(path), path, wall().plus_s(600)).await;
     }
@@ -219,9 +219,10 @@ async fn a_platforms_own_address_is_asked_for_as_it_is_until_it_answers() {
 
 #[tokio::test]
 async fn one_address_without_an_answer_does_not_hold_up_others_of_its_host() {
-    let script =
-        |_, heard: &Heard| if heard.path() == "/stuck" { answer("404 Not Found") } else { answer("200 OK") };
-    let (house, ear) = (House::new(), Ear::open(script).await);
+    let script = |_, heard: &ReceivedNotice| {
+        if heard.path() == "/stuck" { answer("404 Not Found") } else { answer("200 OK") }
+    };
+    let (house, ear) = (TestRoute::new(), Ear::open(script).await);
     for _ in 0..40 {
         house.append(NoticeVerb::Fetch, &ear.url("/stuck"), "stuck", wall().plus_s(600)).await;
     }
@@ -239,7 +240,7 @@ async fn one_address_without_an_answer_does_not_hold_up_others_of_its_host() {
 
 #[tokio::test]
 async fn a_host_that_is_gone_is_left_alone_for_a_while_and_told_when_it_is_back() {
-    let house = House::new();
+    let house = TestRoute::new();
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for number in 0..200 {
         let url = format!("http://{address}/{number}");
@@ -253,13 +254,13 @@ async fn a_host_that_is_gone_is_left_alone_for_a_while_and_told_when_it_is_back(
     assert_eq!(ear.heard().len(), 200);
 }
 
-fn ids(heard: &[Heard]) -> Vec<String> {
+fn ids(heard: &[ReceivedNotice]) -> Vec<String> {
     heard.iter().map(|heard| heard.header("webhook-id").to_owned()).collect()
 }
 
 #[tokio::test]
 async fn a_notice_is_posted_with_a_signature_that_its_hearer_can_check() {
-    let (house, ear) = (House::new(), Ear::open(|_, _| answer("204 No Content")).await);
+    let (house, ear) = (TestRoute::new(), Ear::open(|_, _| answer("204 No Content")).await);
     house.notify(&ear.url("/hook?a=1"), "msg-1").await;
     let running = house.start();
     house.until_told().await;
@@ -279,14 +280,14 @@ async fn a_notice_is_posted_with_a_signature_that_its_hearer_can_check() {
 
 #[tokio::test]
 async fn a_notice_is_told_again_until_it_is_heard_and_those_behind_it_wait() {
-    let script = |number, _: &Heard| match number {
+    let script = |number, _: &ReceivedNotice| match number {
         0 => answer("500 Internal Server Error"),
         1 => answer("302 Found\r\nlocation: http://127.0.0.1:1/"),
         2 => answer("404 Not Found"),
         3 => None,
         _ => answer("200 OK"),
     };
-    let (house, ear) = (House::new(), Ear::open(script).await);
+    let (house, ear) = (TestRoute::new(), Ear::open(script).await);
     house.notify(&ear.url("/"), "first").await;
     house.notify(&ear.url("/"), "second").await;
     let running = house.start();
@@ -297,8 +298,9 @@ async fn a_notice_is_told_again_until_it_is_heard_and_those_behind_it_wait() {
 
 #[tokio::test]
 async fn a_slow_address_does_not_hold_up_others() {
-    let script = |_, heard: &Heard| if heard.path().starts_with("/slow") { None } else { answer("200 OK") };
-    let (house, ear) = (House::new(), Ear::open(script).await);
+    let script =
+        |_, heard: &ReceivedNotice| if heard.path().starts_with("/slow") { None } else { answer("200 OK") };
+    let (house, ear) = (TestRoute::new(), Ear::open(script).await);
     for number in 0..300 {
         house.notify(&ear.url("/slow"), &format!("slow-{number}")).await;
     }
@@ -318,7 +320,7 @@ async fn a_slow_address_does_not_hold_up_others() {
 #[tokio::test]
 async fn an_address_that_is_gone_and_a_notice_out_of_time_are_given_up() {
     let (house, ear) = (
-        House::new(),
+        TestRoute::new(),
         Ear::open(|_, heard| {
             if heard.path() == "/gone" {
                 answer("410 Gone")
@@ -346,7 +348,7 @@ async fn an_address_that_is_gone_and_a_notice_out_of_time_are_given_up() {
 #[tokio::test]
 async fn what_was_not_told_before_a_stop_is_told_after_it() {
     let (house, ear) =
-        (House::new(), Ear::open(|number, _| if number == 0 { None } else { answer("200 OK") }).await);
+        (TestRoute::new(), Ear::open(|number, _| if number == 0 { None } else { answer("200 OK") }).await);
     house.notify(&ear.url("/"), "once").await;
     let running = house.start();
     wait_for("heard", || ear.heard().len() == 1).await;
@@ -365,7 +367,7 @@ async fn a_notice_goes_by_tls_to_whom_is_trusted_and_to_nobody_else() {
     std::fs::write(&cert_file, made.cert.pem()).unwrap();
     std::fs::write(&key_file, made.signing_key.serialize_pem()).unwrap();
     let tls = TlsServer::new(&TlsServerSettings { cert_file: cert_file.clone(), key_file }).unwrap();
-    let (house, ear) = (House::new(), Ear::open_with(Some(tls), |_, _| answer("200 OK")).await);
+    let (house, ear) = (TestRoute::new(), Ear::open_with(Some(tls), |_, _| answer("200 OK")).await);
     let url = ear.url("/").replace("http:", "https:");
     house.notify_until(&url, "distrusted", wall().plus_us(200_000)).await;
     let running = house.start();

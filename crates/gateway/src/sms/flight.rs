@@ -11,14 +11,14 @@ const LATE_MAX: usize = smpp::session::WINDOW_MAX;
 /// Parts in flight by token. A token is a place and how often that was used, so that it never names two parts.
 #[derive(Default)]
 pub(super) struct SubmitsInFlight {
-    places: Vec<Place>,
+    places: Vec<FlightSlot>,
     free: Vec<u32>,
     late: HashMap<u64, AttemptRef>,
     late_order: VecDeque<u64>,
 }
 
 #[derive(Default)]
-struct Place {
+struct FlightSlot {
     uses: u32,
     sending: Option<Sending>,
 }
@@ -41,7 +41,7 @@ impl SubmitsInFlight {
     pub(super) fn insert(&mut self, sending: Sending) {
         match self.free.pop() {
             Some(place) => self.places[place as usize].sending = Some(sending),
-            None => self.places.push(Place { uses: 0, sending: Some(sending) }),
+            None => self.places.push(FlightSlot { uses: 0, sending: Some(sending) }),
         }
     }
 

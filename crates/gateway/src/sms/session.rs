@@ -10,7 +10,7 @@ use records::{AttemptResult, AttemptResultRef, Outcome};
 use smpp::Status;
 use smpp::pdu::{Bind, BindMode};
 use smpp::receipt::Receipt;
-use smpp::session::{Event, Fate, Reason, Response, SendError, Session, Unanswered};
+use smpp::session::{Event, NoResponse, Reason, Response, SendError, Session, Unanswered};
 use smpp::text::udh::UserData;
 use tokio::sync::Notify;
 
@@ -322,19 +322,19 @@ impl CarrierConnection {
     fn unanswered(&mut self, unanswered: &Unanswered, now: Instant) {
         let Some(sending) = self.flights.take(unanswered.token) else { return };
         let text = match unanswered.fate {
-            Fate::NotSent => {
+            NoResponse::NotSent => {
                 self.unwritten = self.unwritten.saturating_sub(1);
                 self.carrier.unused(1);
                 self.carrier.put_aside(sending, now);
                 return;
             }
-            Fate::TimedOut => {
+            NoResponse::TimedOut => {
                 self.flights.expect_late(unanswered.token, sending.job.of(sending.part));
                 self.heard.add(self.pen.config.response_timeout, None);
                 let seconds = self.pen.config.response_timeout.as_secs_f64();
                 format!("no answer within {seconds} s after write")
             }
-            Fate::SessionEnded => "connection lost after write".to_owned(),
+            NoResponse::SessionEnded => "connection lost after write".to_owned(),
         };
         self.ended(sending, AttemptResultRef::Unknown { text: &text });
     }

@@ -18,7 +18,7 @@ use super::manifest::{Manifest, sign};
 use super::message::Offer;
 use super::packet::TOKEN_LIMIT;
 use super::proof::SiteKey;
-use super::site::{Standing, Visit};
+use super::site::{SiteProgress, Visit};
 use super::stream::{Counts, Stream};
 use super::udp::Sender;
 
@@ -209,7 +209,7 @@ async fn visit_until(
     deadline: Option<Duration>,
     began: Arc<[OnceLock<Instant>]>,
 ) -> (usize, SiteReport) {
-    let mut standing = Standing::new(visit.blocks);
+    let mut standing = SiteProgress::new(visit.blocks);
     let visiting = visit.run(&mut standing);
     let outcome = match deadline {
         Some(deadline) => timeout(deadline, visiting).await.unwrap_or(Outcome::Late),

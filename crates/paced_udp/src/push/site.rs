@@ -71,7 +71,7 @@ impl From<io::Error> for Failed {
 }
 
 /// How far a site is.
-pub struct Standing {
+pub struct SiteProgress {
     /// When it was first there.
     pub joined: Option<Instant>,
     /// Blocks it lacks.
@@ -82,7 +82,7 @@ pub struct Standing {
     told: Instant,
 }
 
-impl Standing {
+impl SiteProgress {
     /// Of a site of which nothing was heard.
     pub fn new(blocks: u32) -> Self {
         let now = Instant::now();
@@ -101,7 +101,7 @@ impl Standing {
 
 impl Visit {
     /// Tries until there is an outcome. `standing` is kept up to date, for a report at a deadline.
-    pub async fn run(&self, standing: &mut Standing) -> Outcome {
+    pub async fn run(&self, standing: &mut SiteProgress) -> Outcome {
         standing.heard = Instant::now();
         loop {
             let ended = self.attempt(standing).await;
@@ -120,7 +120,7 @@ impl Visit {
         }
     }
 
-    async fn attempt(&self, standing: &mut Standing) -> Result<(), Failed> {
+    async fn attempt(&self, standing: &mut SiteProgress) -> Result<(), Failed> {
         let connecting = self.endpoint.connect(self.site.address, link::CERTIFICATE_NAME);
         let connecting = connecting.map_err(|error| Failed::ForGood(error.to_string()))?;
         let connection = match timeout(CONNECT_MAX, connecting).await {
@@ -132,7 +132,7 @@ impl Visit {
         ended
     }
 
-    async fn converse(&self, connection: &Connection, standing: &mut Standing) -> Result<(), Failed> {
+    async fn converse(&self, connection: &Connection, standing: &mut SiteProgress) -> Result<(), Failed> {
         let (mut send, mut receive) = connection.open_bi().await.map_err(io::Error::from)?;
         let accepted = timeout(ACCEPT_MAX, async {
             let bond = self.handshake(connection, &mut send, &mut receive).await?;
@@ -183,7 +183,7 @@ impl Visit {
         connection: &Connection,
         receive: &mut RecvStream,
         bond: &Bond,
-        standing: &mut Standing,
+        standing: &mut SiteProgress,
     ) -> Result<(), Failed> {
         let receipt = next(receive, EARLY_LEN_MAX);
         tokio::pin!(receipt);
@@ -212,7 +212,7 @@ impl Visit {
         }
     }
 
-    fn hear(&self, report: Report, standing: &mut Standing) -> Result<(), Failed> {
+    fn hear(&self, report: Report, standing: &mut SiteProgress) -> Result<(), Failed> {
         standing.hear(&report);
         if standing.left > 0 && standing.moved.elapsed() > STANDSTILL_MAX {
             let seconds = STANDSTILL_MAX.as_secs();

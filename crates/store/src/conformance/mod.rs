@@ -4,10 +4,10 @@ pub(crate) mod alerts;
 pub(crate) mod deliveries;
 pub(crate) mod imports;
 pub(crate) mod leases;
+pub(crate) mod message_streams;
 pub(crate) mod others;
 pub(crate) mod recipients;
 pub(crate) mod rosters;
-pub(crate) mod standing;
 
 use records::{
     Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Device, Mode, OnUnknown, Origin,
@@ -71,7 +71,7 @@ macro_rules! all_cases {
             what_belongs_to_no_alert_is_left_out,
         }
 
-        $cases! { standing:
+        $cases! { message_streams:
             standing_alerts_are_found_by_index_and_are_in_no_list,
             a_roster_grows_by_folds_with_how_far_intake_is,
             blocks_beyond_one_transaction_are_all_there_before_the_positions,

@@ -6,7 +6,7 @@
 use super::error::Trouble;
 use super::link::{Link, get};
 use super::{Postgres, Work, as_i64, as_u64};
-use crate::{Held, Holder, LeaseTaken, Leases, StoreError};
+use crate::{HeldLease, Holder, LeaseTaken, Leases, StoreError};
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -57,7 +57,7 @@ impl Leases for Postgres {
         Box::pin(self.on_runtime(|base| async move { base.change_lease(&work).await }))
     }
 
-    fn lease_holder<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Held>, StoreError>> {
+    fn lease_holder<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<HeldLease>, StoreError>> {
         let work = Work::new(name.to_owned(), |link, name| {
             Box::pin(async move {
                 let found = link.one(LOOK, &[name]).await?;
@@ -89,9 +89,13 @@ async fn take(link: &Link, args: &Take) -> Result<LeaseTaken, Trouble> {
 }
 
 /// In whose hands it is now.
-fn held(row: &Row) -> Result<Option<Held>, Trouble> {
+fn held(row: &Row) -> Result<Option<HeldLease>, Trouble> {
     let left: Option<i64> = get(row, 3)?;
     let Some(left) = left.filter(|left| *left > 0) else { return Ok(None) };
     let holder = Holder { name: get(row, 1)?, address: get(row, 2)? };
-    Ok(Some(Held { holder, epoch: as_u64(get(row, 0)?), remaining: Duration::from_micros(as_u64(left)) }))
+    Ok(Some(HeldLease {
+        holder,
+        epoch: as_u64(get(row, 0)?),
+        remaining: Duration::from_micros(as_u64(left)),
+    }))
 }

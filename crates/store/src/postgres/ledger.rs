@@ -204,25 +204,25 @@ impl LedgerLog for Postgres {
 }
 
 /// What is held, on whose connection.
-struct Held {
+struct HeldShard {
     link: Option<Object<Links>>,
     head: u64,
     missed: Vec<LedgerBlock>,
 }
 
 struct Hold {
-    held: Held,
+    held: HeldShard,
     shard: u32,
     store: Postgres,
 }
 
 /// Begins, locks and reads in one round trip. What was read is what the lock was waited for.
-async fn hold(base: Arc<Base>, shard: u32, from: u64) -> Result<Held, StoreError> {
+async fn hold(base: Arc<Base>, shard: u32, from: u64) -> Result<HeldShard, StoreError> {
     let held = async {
         let link = lend(&base.ledger_pool).await?;
         let locked = base.bounded(&link, begin(&link, shard, from)).await;
         match locked {
-            Ok((head, missed)) => Ok(Held { link: Some(link), head, missed }),
+            Ok((head, missed)) => Ok(HeldShard { link: Some(link), head, missed }),
             Err(trouble) => {
                 undo(&link, &trouble).await;
                 Err(trouble)
@@ -293,7 +293,7 @@ impl LedgerHold for Hold {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldShard {
     fn drop(&mut self) {
         // The server undoes what was begun on it.
         if let Some(link) = &self.link {

@@ -4,7 +4,7 @@
 //! is this process's monotonic one, which nobody sets.
 
 use super::{Sqlite, Step, Tx, as_i64, as_u64};
-use crate::{Fence, Held, Holder, LeaseTaken, Leases, StoreError};
+use crate::{Fence, HeldLease, Holder, LeaseTaken, Leases, StoreError};
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OptionalExtension};
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ impl Leases for Sqlite {
         })
     }
 
-    fn lease_holder<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Held>, StoreError>> {
+    fn lease_holder<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<HeldLease>, StoreError>> {
         Box::pin(async move {
             let (name, opened) = (name.to_owned(), self.opened);
             let find = move |connection: &Connection| {
@@ -56,10 +56,10 @@ struct Row {
 
 impl Row {
     /// In whose hands it is now.
-    fn held(self, now: i64) -> Option<Held> {
+    fn held(self, now: i64) -> Option<HeldLease> {
         let left = self.until?.saturating_sub(now);
         let remaining = Duration::from_micros(as_u64(left));
-        (left > 0).then_some(Held { holder: self.holder, epoch: as_u64(self.epoch), remaining })
+        (left > 0).then_some(HeldLease { holder: self.holder, epoch: as_u64(self.epoch), remaining })
     }
 }
 

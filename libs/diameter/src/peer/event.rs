@@ -75,12 +75,12 @@ pub struct Unanswered {
     /// When it was sent.
     pub sent: Instant,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: NoAnswer,
 }
 
 /// What became of a request without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum NoAnswer {
     /// Unknown: no answer in time.
     TimedOut,
     /// Unknown: the peer is suspected. Sent again it bears the T bit.
@@ -91,11 +91,11 @@ pub enum Fate {
     NotSent,
 }
 
-impl Fate {
+impl NoAnswer {
     /// Whether the request bears the T bit when it is sent again.
     #[must_use]
     pub fn is_retransmit(self) -> bool {
-        self != Fate::NotSent
+        self != NoAnswer::NotSent
     }
 }
 

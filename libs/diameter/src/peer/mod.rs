@@ -78,7 +78,7 @@ mod config;
 mod connection;
 mod event;
 mod identifiers;
-mod owner;
+mod identity;
 mod random;
 pub mod states;
 pub mod watchdog;
@@ -92,8 +92,8 @@ pub use config::{
     Application, Config, Identity, MESSAGE_OCTETS_MAX_DEFAULT, OUTPUT_OCTETS_MAX, OWED_MAX, WINDOW_DEFAULT,
 };
 pub use connection::{Connection, Outgoing, Start, TRANSMIT_OCTETS_MAX};
-pub use event::{Answers, Cause, Counters, End, Event, Fate, Incoming, SendError, Unanswered};
+pub use event::{Answers, Cause, Counters, End, Event, Incoming, NoAnswer, SendError, Unanswered};
 pub use identifiers::EndToEnd;
-pub use owner::{ALREADY_CONNECTED, Order, Peer};
+pub use identity::{ALREADY_CONNECTED, Order, Peer};
 pub use random::Random;
 pub use window::{Pending, WINDOW_MAX};

@@ -46,7 +46,7 @@ struct Out {
 
 /// What one process was granted last, and the most it may be using.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Standing {
+pub struct GrantedShare {
     /// The last grant.
     pub grant: Grant,
     /// Messages per second it may be using, until it says that it took the last grant up.
@@ -61,9 +61,9 @@ impl Allotment {
 
     /// Takes over from the process that allotted before: what that one said last. It counts from `now`, which is after anything it
     /// could still say.
-    pub fn adopt(&mut self, node: &str, standing: Standing, now: Instant) {
+    pub fn adopt(&mut self, node: &str, standing: GrantedShare, now: Instant) {
         let until = now + self.lasts + margin(self.lasts);
-        let Standing { grant, most } = standing;
+        let GrantedShare { grant, most } = standing;
         self.number = self.number.max(grant.number);
         let before = Out { number: grant.number.saturating_sub(1), rate: most, until };
         let out = vec![before, Out { number: grant.number, rate: grant.rate, until }];
@@ -106,10 +106,10 @@ impl Allotment {
     }
 
     /// What each process was granted last, and may be using.
-    pub fn standing(&self) -> impl Iterator<Item = (&str, Standing)> {
+    pub fn standing(&self) -> impl Iterator<Item = (&str, GrantedShare)> {
         self.nodes.iter().filter_map(|(name, node)| {
             let grant = node.given.filter(|_| !node.out.is_empty())?;
-            Some((name.as_str(), Standing { grant, most: node.most() }))
+            Some((name.as_str(), GrantedShare { grant, most: node.most() }))
         })
     }
 

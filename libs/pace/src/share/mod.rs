@@ -19,7 +19,7 @@ mod holder;
 #[cfg(test)]
 mod tests;
 
-pub use allotment::{Allotment, NODES_MAX, Standing};
+pub use allotment::{Allotment, GrantedShare, NODES_MAX};
 pub use holder::Holder;
 
 use std::time::Duration;

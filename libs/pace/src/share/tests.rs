@@ -39,7 +39,7 @@ impl Clock {
     }
 }
 
-type Record = Vec<(String, Standing)>;
+type Record = Vec<(String, GrantedShare)>;
 
 /// A topic: records in one order, each readable from a moment on.
 struct Topic<T> {
@@ -86,7 +86,7 @@ struct Allots {
     sending: Option<(u64, Record)>,
 }
 
-struct House {
+struct SharedRoute {
     chance: Chance,
     rate: f64,
     asks: Topic<(String, Ask)>,
@@ -98,9 +98,9 @@ struct House {
     rough: bool,
 }
 
-impl House {
-    fn new(seed: u64, rate: f64, count: u64) -> House {
-        let mut house = House {
+impl SharedRoute {
+    fn new(seed: u64, rate: f64, count: u64) -> SharedRoute {
+        let mut house = SharedRoute {
             chance: Chance(seed),
             rate,
             asks: Topic { records: Vec::new() },
@@ -280,7 +280,7 @@ impl House {
 /// Two minutes of misfortunes, then half a minute of calm in which everybody is busy.
 fn story(seed: u64) {
     let rates = [0.5, 1.0, 2.0, 5.0, 7.5, 30.0, 100.0, 1_000.0];
-    let mut house = House::new(seed, rates[seed as usize % rates.len()], 1 + seed % 4);
+    let mut house = SharedRoute::new(seed, rates[seed as usize % rates.len()], 1 + seed % 4);
     house.run(0, 120_000_000);
     house.rough = false;
     for process in &mut house.processes {
@@ -308,7 +308,7 @@ fn the_rate_holds_over_all_processes_whatever_happens_and_is_reached_when_nothin
 #[test]
 fn one_that_is_cut_off_stops_before_the_others_have_its_share() {
     for (seed, rate) in [(1, 2.0), (2, 40.0), (3, 1_000.0)] {
-        let mut house = House::new(seed, rate, 2);
+        let mut house = SharedRoute::new(seed, rate, 2);
         house.rough = false;
         house.processes.iter_mut().for_each(|process| process.busy = true);
         house.lead(0, 0);

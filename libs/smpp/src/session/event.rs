@@ -181,12 +181,12 @@ pub struct Unanswered {
     /// The request's command.
     pub command: Command,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: NoResponse,
 }
 
 /// What became of a request without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum NoResponse {
     /// Unknown: no response in time. A late one is still reported for a while.
     TimedOut,
     /// Unknown: the session ended after the request was handed out for writing.

@@ -41,7 +41,7 @@ mod window;
 mod tests;
 
 pub use config::{Config, OUTPUT_OCTETS_MAX, PEER_WINDOW_DEFAULT, Role, WINDOW_DEFAULT, WINDOW_MAX};
-pub use event::{Counters, Event, Fate, Reason, Refused, Response, SendError, Unanswered};
+pub use event::{Counters, Event, NoResponse, Reason, Refused, Response, SendError, Unanswered};
 pub use state::{State, may_send};
 
 use crate::frame::{self, Split};
@@ -475,9 +475,9 @@ impl Core {
         }
         let entry = self.window.take_oldest()?;
         let fate = match (over, entry.batch == self.batch) {
-            (true, true) => Fate::NotSent,
-            (true, false) => Fate::SessionEnded,
-            (false, _) => Fate::TimedOut,
+            (true, true) => NoResponse::NotSent,
+            (true, false) => NoResponse::SessionEnded,
+            (false, _) => NoResponse::TimedOut,
         };
         if !over {
             self.window.expire(entry, self.nanos);

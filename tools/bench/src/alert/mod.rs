@@ -4,8 +4,8 @@ mod paper;
 
 pub(crate) use paper::{curves as paper_curves, rows as paper_rows, run as run_paper};
 
+use crate::deployment::{Api, Plan, ServerWithCarriers, fdatasync_p50_us, now_us};
 use crate::measured::Measured;
-use crate::world::{Api, Plan, RunningServer, fdatasync_p50_us, now_us};
 use futures_util::stream;
 use records::{ChannelNumber, Recipient};
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ pub async fn run(options: &AlertOptions) -> Result<Measured, String> {
     if let Some((address, token)) = &options.server {
         return run_against(options, &Api::new(address, token)?).await;
     }
-    let house = RunningServer::open(&options.plan()).await?;
+    let house = ServerWithCarriers::open(&options.plan()).await?;
     let fdatasync_us = fdatasync_p50_us(house.folder()).map_err(|error| format!("fdatasync: {error}"))?;
     let api = house.server.api()?;
     let import_s = import(options, &api).await?;

@@ -2,9 +2,9 @@
 //! the segments, with and without acknowledgements).
 
 use super::answering;
+use crate::deployment::{Api, Callbacks, Plan, ServerWithCarriers, Taken, fdatasync_p50_us, now_us};
 use crate::measured::{Measured, shown};
 use crate::published::{self, EndToEnd, MailSequence};
-use crate::world::{Api, Callbacks, Plan, RunningServer, Taken, fdatasync_p50_us, now_us};
 use plot::Curve;
 use serde_json::{Value, json};
 use sim::mailbox;
@@ -68,7 +68,7 @@ pub(crate) async fn run(
             sessions: SESSIONS,
             window: 0,
         };
-        let house = RunningServer::open(&plan).await?;
+        let house = ServerWithCarriers::open(&plan).await?;
         let fdatasync_us = fdatasync_p50_us(house.folder()).map_err(|error| format!("fdatasync: {error}"))?;
         let scene = Scene { api: house.server.api()?, callbacks: Callbacks::start().await?, house, ack };
         let mut runs = Vec::new();
@@ -103,7 +103,7 @@ pub(crate) async fn run(
 }
 
 struct Scene {
-    house: RunningServer,
+    house: ServerWithCarriers,
     api: Api,
     callbacks: Callbacks,
     ack: bool,

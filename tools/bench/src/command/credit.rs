@@ -1,9 +1,9 @@
 //! `campanile bench diameter`.
 
 use super::{Common, Figure, Format, judged};
+use crate::deployment::Placement;
 use crate::diameter::{self, DiameterOptions, Experiment, StudyOptions};
 use crate::measured::{csv, table};
-use crate::world::Placement;
 use clap::{Args, ValueEnum};
 use plot::{self, Scale};
 use std::path::{Path, PathBuf};

@@ -17,8 +17,8 @@ pub(crate) use report::{curves, rows};
 pub(crate) use study::{Experiment, StudyOptions, run as run_study, run_job};
 pub(crate) use transport::Transport;
 
+use crate::deployment::{Placement, Probe, Usage, touch_memory};
 use crate::measured::{Cpu, Measured};
-use crate::world::{Placement, Probe, Usage, touch_memory};
 use books::check_books;
 use load::{Done, Load};
 use std::path::PathBuf;

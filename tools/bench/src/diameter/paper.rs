@@ -1,9 +1,9 @@
 //! The published run: 50 clients, 3,000,000 requests in all, on one processor and on more.
 
 use super::{Amount, DiameterOptions, run as run_one};
+use crate::deployment::{Placement, own_cpus};
 use crate::measured::{Measured, shown};
 use crate::statistics::Summary;
-use crate::world::{Placement, own_cpus};
 use plot::Curve;
 
 /// Requests of the published run.

@@ -2,7 +2,7 @@
 
 use super::load::tls_of;
 use super::{BALANCE, DiameterOptions, Transport};
-use crate::world::{Part, Server, Usage, free_port};
+use crate::deployment::{Part, Server, Usage, free_port};
 use rustls::ClientConfig;
 use std::path::Path;
 use std::sync::Arc;

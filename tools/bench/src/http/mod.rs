@@ -6,8 +6,8 @@ mod sizes;
 pub(crate) use paper::{curves, rows as paper_rows, run as run_paper};
 pub(crate) use sizes::{curves as sizes_curves, rows as sizes_rows, run as run_sizes};
 
+use crate::deployment::{Api, Plan, ServerWithCarriers, fdatasync_p50_us};
 use crate::measured::{Measured, percentile, shown};
-use crate::world::{Api, Plan, RunningServer, fdatasync_p50_us};
 use records::ChannelNumber;
 use serde_json::json;
 use sim::chance::Chance;
@@ -80,8 +80,8 @@ pub async fn run(options: &HttpOptions) -> Result<Measured, String> {
     run_in(options, &house, 0).await
 }
 
-async fn open(options: &HttpOptions) -> Result<RunningServer, String> {
-    RunningServer::open(&Plan {
+async fn open(options: &HttpOptions) -> Result<ServerWithCarriers, String> {
+    ServerWithCarriers::open(&Plan {
         program: options.program.clone(),
         folder: options.folder.clone(),
         sms: (options.channel == channels::SMS).then(smsc::Options::sink),
@@ -95,7 +95,7 @@ async fn open(options: &HttpOptions) -> Result<RunningServer, String> {
 }
 
 /// A run in a house that is open: `round` makes its addresses its own.
-async fn run_in(options: &HttpOptions, house: &RunningServer, round: u64) -> Result<Measured, String> {
+async fn run_in(options: &HttpOptions, house: &ServerWithCarriers, round: u64) -> Result<Measured, String> {
     let fdatasync_us = fdatasync_p50_us(house.folder()).map_err(|error| format!("fdatasync: {error}"))?;
     let (server_before, load_before) = house.usage();
     let (mut measured, requests) = load(options, &house.server.api()?, round).await?;

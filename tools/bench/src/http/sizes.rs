@@ -2,9 +2,9 @@
 //! compressed, and as a group.
 
 use super::{HttpOptions, check_one, open, submission};
+use crate::deployment::{Api, ServerWithCarriers, fdatasync_p50_us};
 use crate::measured::{Measured, percentile, shown};
 use crate::published::{self, MessageSize};
-use crate::world::{Api, RunningServer, fdatasync_p50_us};
 use async_compression::tokio::write::{GzipEncoder, ZstdEncoder};
 use plot::Curve;
 use records::Recipient;
@@ -35,7 +35,7 @@ pub(crate) async fn run(options: &HttpOptions) -> Result<Vec<Measured>, String> 
 }
 
 /// Measures the table against a server that runs. Its people are imported first.
-pub(super) async fn run_in(house: &RunningServer, fsync: &str) -> Result<Vec<Measured>, String> {
+pub(super) async fn run_in(house: &ServerWithCarriers, fsync: &str) -> Result<Vec<Measured>, String> {
     let (api, table) = (house.server.api()?, published::message_sizes());
     let people = people(&table);
     import(&api, &people).await?;

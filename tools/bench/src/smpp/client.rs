@@ -3,8 +3,8 @@
 use super::SmppOptions;
 use super::session::{self, Load};
 use super::sink::Totals;
+use crate::deployment::{Part, Usage};
 use crate::measured::Measured;
-use crate::world::{Part, Usage};
 
 /// Runs it; against a server that runs already where one is named.
 ///

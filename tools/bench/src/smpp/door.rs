@@ -48,7 +48,7 @@ impl Door {
             intake: Arc::new(OnBus(Arc::clone(&topic))),
             clients: Arc::new(clients),
             bus,
-            clock: Arc::new(|| Timestamp(crate::world::now_us() as i64)),
+            clock: Arc::new(|| Timestamp(crate::deployment::now_us() as i64)),
             cores,
         };
         let running = doors::smpp::start(config, deps).await.map_err(|error| error.to_string())?;

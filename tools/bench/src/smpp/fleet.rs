@@ -3,7 +3,7 @@
 
 use super::new_folder;
 use super::windows::Stamp;
-use crate::world::{Api, Part, Server, Usage};
+use crate::deployment::{Api, Part, Server, Usage};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;

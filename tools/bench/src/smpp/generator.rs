@@ -2,7 +2,7 @@
 //! sequence, number and text of their own, writes once for all that fit, and matches every response in its window.
 
 use super::Amount;
-use super::record::{NUMBERS, SOURCE, Sums, Words};
+use super::record::{NUMBERS, NumberedMessage, SOURCE, Sums};
 use crate::statistics::Spread;
 use smpp::Status;
 use smpp::pdu::{Address, Bind, BindMode, SubmitSm, encode};
@@ -107,7 +107,7 @@ pub(super) fn run(load: &Load, begun: impl FnOnce()) -> Result<Seen, String> {
     let mut seen = Seen::new();
     std::thread::scope(|scope| {
         let talks = streams.into_iter().enumerate().map(|(place, stream)| {
-            let talk = Talk::new(load, place as u64, begin);
+            let talk = GeneratorConnection::new(load, place as u64, begin);
             scope.spawn(move || talk.run(stream))
         });
         for talk in talks.collect::<Vec<_>>() {
@@ -119,7 +119,7 @@ pub(super) fn run(load: &Load, begun: impl FnOnce()) -> Result<Seen, String> {
 }
 
 /// A submit_sm of these words.
-pub(super) fn submit_sm(words: &Words, sequence: u32, output: &mut Vec<u8>) {
+pub(super) fn submit_sm(words: &NumberedMessage, sequence: u32, output: &mut Vec<u8>) {
     let submit = SubmitSm {
         source: Address::alphanumeric(SOURCE.as_bytes()),
         destination: Address::international(&words.address),
@@ -161,7 +161,7 @@ fn word(octets: &[u8], at: usize) -> u32 {
 }
 
 /// One connection.
-struct Talk {
+struct GeneratorConnection {
     begin: Instant,
     until: Option<Duration>,
     window: usize,
@@ -180,10 +180,10 @@ struct Talk {
     seen: Seen,
 }
 
-impl Talk {
-    fn new(load: &Load, place: u64, begin: Instant) -> Talk {
+impl GeneratorConnection {
+    fn new(load: &Load, place: u64, begin: Instant) -> GeneratorConnection {
         let (first, end) = load.amount.numbers(place, load.connections as u64);
-        Talk {
+        GeneratorConnection {
             begin,
             until: load.amount.time(),
             window: load.window,
@@ -321,12 +321,12 @@ struct Template {
     pdu: Vec<u8>,
     address_at: usize,
     text_at: usize,
-    words: Words,
+    words: NumberedMessage,
 }
 
 impl Template {
     fn new() -> Template {
-        let words = Words::new(NUMBERS - 1);
+        let words = NumberedMessage::new(NUMBERS - 1);
         let mut pdu = Vec::new();
         submit_sm(&words, 0, &mut pdu);
         let place = |of: &[u8]| pdu.windows(of.len()).position(|octets| octets == of).unwrap_or(0);
@@ -359,7 +359,7 @@ mod tests {
         for (number, sequence) in [(0, 1), (12_345, 77), (NUMBERS - 1, 0x7FFF_FFFF)] {
             let (mut ready_made, mut encoded) = (Vec::new(), Vec::new());
             template.put(number, sequence, &mut ready_made);
-            submit_sm(&Words::new(number), sequence, &mut encoded);
+            submit_sm(&NumberedMessage::new(number), sequence, &mut encoded);
             assert_eq!(ready_made, encoded);
         }
     }
@@ -395,7 +395,7 @@ mod tests {
             amount: Amount::Of(2),
             echoes: false,
         };
-        let mut talk = Talk::new(&load, 0, Instant::now());
+        let mut talk = GeneratorConnection::new(&load, 0, Instant::now());
         talk.fill(&mut Vec::new());
         assert_eq!(talk.in_flight, 2);
         let response = |sequence: u32, status: u32, id: &[u8]| {

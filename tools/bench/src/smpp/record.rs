@@ -18,15 +18,15 @@ const TEXT: &[u8; 44] = b"Sirens test at noon. Nothing to do. 00000000";
 pub(super) const SOURCE: &str = "Campanile";
 
 /// One message's address and text.
-pub(super) struct Words {
+pub(super) struct NumberedMessage {
     pub(super) address: [u8; ADDRESS_OCTETS],
     pub(super) text: [u8; TEXT.len()],
 }
 
-impl Words {
+impl NumberedMessage {
     /// Those of message `number`, below [`NUMBERS`].
-    pub(super) fn new(number: u64) -> Words {
-        let mut words = Words { address: [0; ADDRESS_OCTETS], text: *TEXT };
+    pub(super) fn new(number: u64) -> NumberedMessage {
+        let mut words = NumberedMessage { address: [0; ADDRESS_OCTETS], text: *TEXT };
         words.address[..FRONT.len()].copy_from_slice(FRONT);
         words.say(number);
         words
@@ -108,14 +108,14 @@ mod tests {
 
     #[test]
     fn a_message_says_its_number_in_its_address_its_text_and_its_id() {
-        let mut words = Words::new(7);
+        let mut words = NumberedMessage::new(7);
         for number in [0, 7, 12_345_678, NUMBERS - 1] {
             words.say(number);
             assert_eq!(number_of(&words.address, &words.text), Some(number));
             assert!(words.id().ends_with(&words.address) && words.id().starts_with(b"00000467"));
         }
-        assert_eq!(Words::new(42).phone_number(), "+46700000042");
-        assert_eq!(number_of(&words.address, &Words::new(1).text), None);
+        assert_eq!(NumberedMessage::new(42).phone_number(), "+46700000042");
+        assert_eq!(number_of(&words.address, &NumberedMessage::new(1).text), None);
         for (address, text) in [(&b"1234567"[..], &b"1234567"[..]), (b"4670000000x", b"0000000x"), (b"", b"")]
         {
             assert_eq!(number_of(address, text), None);

@@ -3,7 +3,7 @@
 use super::SmppOptions;
 use super::record::Sums;
 use super::sink::Totals;
-use crate::world::{Part, Server, free_port};
+use crate::deployment::{Part, Server, free_port};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;

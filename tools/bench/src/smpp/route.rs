@@ -1,10 +1,10 @@
 //! The client as the server has it: the whole gateway of an SMS route, from segments on the bus to the carrier's answers on record.
 
-use super::record::{Sums, Words, number_of};
+use super::record::{NumberedMessage, Sums, number_of};
 use super::sink::Totals;
 use super::{Amount, SmppOptions};
+use crate::deployment::{Part, Usage, fdatasync_p50_us, now_us};
 use crate::measured::Measured;
-use crate::world::{Part, Usage, fdatasync_p50_us, now_us};
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use gateway::GatewayContext;
@@ -130,7 +130,7 @@ fn segment(first: u64, count: u64) -> Segment {
 
 /// Each has a text of its own.
 fn entry(number: u64) -> Entry {
-    let words = Words::new(number);
+    let words = NumberedMessage::new(number);
     Entry {
         endpoint: EndpointNo(number as u32),
         attempt: 1,

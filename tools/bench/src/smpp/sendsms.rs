@@ -2,10 +2,10 @@
 
 use super::SmppOptions;
 use super::generator::Seen;
-use super::record::{SOURCE, Words};
+use super::record::{NumberedMessage, SOURCE};
 use super::rig::{PLATFORM, Rig};
+use crate::deployment::{Probe, Usage, now_us};
 use crate::measured::Measured;
-use crate::world::{Probe, Usage, now_us};
 use net::Cores;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -138,7 +138,7 @@ impl Client {
         let mut stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;
         let (mut request, mut input) = (Vec::new(), vec![0; ANSWER_OCTETS_MAX]);
-        let mut words = Words::new(self.next);
+        let mut words = NumberedMessage::new(self.next);
         while self.next < self.end && self.until.is_none_or(|until| self.begin.elapsed() < until) {
             words.say(self.next);
             self.request(&words, &mut request);
@@ -159,7 +159,7 @@ impl Client {
         Ok(())
     }
 
-    fn request(&self, words: &Words, request: &mut Vec<u8>) {
+    fn request(&self, words: &NumberedMessage, request: &mut Vec<u8>) {
         request.clear();
         request.extend_from_slice(self.front.as_bytes());
         request.extend_from_slice(&words.address);

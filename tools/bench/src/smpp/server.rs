@@ -4,8 +4,8 @@ use super::SmppOptions;
 use super::generator::{self, Load, Seen};
 use super::rig::{PLATFORM, Rig};
 use super::sink::Totals;
+use crate::deployment::{Part, Usage, fdatasync_p50_us};
 use crate::measured::Measured;
-use crate::world::{Part, Usage, fdatasync_p50_us};
 
 /// What a submit_sm_resp of the door says.
 const ACKNOWLEDGED: &str = "when it is on the bus, as durable as fsync says";

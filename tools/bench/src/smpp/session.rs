@@ -2,7 +2,7 @@
 
 use super::Amount;
 use super::generator::Seen;
-use super::record::{SOURCE, Words};
+use super::record::{NumberedMessage, SOURCE};
 use net::{Cores, Link, Worker, connect, drive};
 use smpp::Status;
 use smpp::pdu::{Address, Bind, BindMode, SubmitSm};
@@ -78,7 +78,7 @@ struct Client {
     end: u64,
     in_flight: u64,
     echoes: bool,
-    words: Words,
+    words: NumberedMessage,
     stamps: Option<Vec<Instant>>,
     seen: Seen,
     trouble: Option<String>,
@@ -103,7 +103,7 @@ impl Client {
             end,
             in_flight: 0,
             echoes: load.echoes,
-            words: Words::new(next),
+            words: NumberedMessage::new(next),
             stamps: load.stamps.then(Vec::new),
             seen: Seen::new(),
             trouble: None,

@@ -2,7 +2,7 @@
 //! writes once. The id it gives is the message's own address, so that who submitted can tell whose answer it got.
 
 use super::record::{ID_OCTETS, Sums, number_of};
-use crate::world::now_us;
+use crate::deployment::now_us;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -166,7 +166,7 @@ fn cstring(octets: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::super::generator::submit_sm;
-    use super::super::record::Words;
+    use super::super::record::NumberedMessage;
     use super::*;
     use smpp::Status;
     use smpp::pdu::{Command, Header, Pdu, SubmitSmResp, decode};
@@ -175,7 +175,7 @@ mod tests {
     fn each_submission_is_answered_with_its_sequence_and_its_own_address() {
         let (mut input, mut output, mut batch) = (Vec::new(), Vec::new(), Totals::default());
         for sequence in 1..=3 {
-            submit_sm(&Words::new(u64::from(sequence) * 11), sequence, &mut input);
+            submit_sm(&NumberedMessage::new(u64::from(sequence) * 11), sequence, &mut input);
         }
         let whole = input.len();
         input.extend_from_slice(&[0, 0]);
@@ -190,15 +190,15 @@ mod tests {
             let (_, Pdu::SubmitSmResp(SubmitSmResp { message_id, .. })) = decode(pdu).unwrap() else {
                 panic!("{pdu:?}")
             };
-            assert_eq!(message_id, Words::new(u64::from(sequence) * 11).id());
+            assert_eq!(message_id, NumberedMessage::new(u64::from(sequence) * 11).id());
         }
     }
 
     #[test]
     fn what_is_no_message_of_a_bench_is_counted_and_a_lost_framing_ends() {
         let (mut input, mut output, mut batch) = (Vec::new(), Vec::new(), Totals::default());
-        let mut words = Words::new(5);
-        words.text = Words::new(6).text;
+        let mut words = NumberedMessage::new(5);
+        words.text = NumberedMessage::new(6).text;
         submit_sm(&words, 1, &mut input);
         input.extend_from_slice(&[0, 0, 0, 17, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 9]);
         answer(&input, &mut output, &mut batch).unwrap();

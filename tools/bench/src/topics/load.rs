@@ -1,6 +1,6 @@
 //! Posters and readers: threads with blocking connections, every reply looked at.
 
-use super::words::{Chance, MESSAGES, NEWEST, TOPICS, Words};
+use super::request_lists::{Chance, MESSAGES, NEWEST, RequestLists, TOPICS};
 use crate::statistics::Spread;
 use rustix::event::{Timespec, epoll};
 use std::io::{self, Read, Write};
@@ -31,7 +31,7 @@ pub(super) struct Load {
     /// Connections, spread over the threads; at least one each.
     pub(super) connections: usize,
     pub(super) time: Duration,
-    pub(super) words: Arc<Words>,
+    pub(super) words: Arc<RequestLists>,
 }
 
 /// What came of it.

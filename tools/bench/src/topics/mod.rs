@@ -3,23 +3,23 @@
 mod floor;
 mod load;
 mod paper;
-mod words;
+mod request_lists;
 
 pub(crate) use floor::start as start_floor;
 pub(crate) use paper::run as run_paper;
 
+use crate::deployment::{Part, Probe, Server, Usage, free_port};
 use crate::measured::{Cpu, Measured, shown};
 use crate::statistics::Summary;
-use crate::world::{Part, Probe, Server, Usage, free_port};
 use load::{Done, Load};
 use plot::Curve;
+use request_lists::{RequestLists, TOPICS};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
-use words::{TOPICS, Words};
 
 /// The topic door opens so long after the HTTP door.
 const DOOR_MAX: Duration = Duration::from_secs(30);
@@ -165,7 +165,7 @@ async fn measure(subject: &Subject, options: &TopicsOptions) -> Result<Measured,
         depth: options.depth,
         connections: options.connections,
         time: options.time,
-        words: Arc::new(Words::new(&mark)),
+        words: Arc::new(RequestLists::new(&mark)),
     };
     let (before, own) = (subject.usage(), Usage::of(std::process::id()));
     let done = tokio::task::spawn_blocking(move || load::run(&load)).await;

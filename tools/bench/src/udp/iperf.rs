@@ -3,8 +3,8 @@
 use super::series::gbit;
 use super::tap::{Tap, Tapped};
 use super::{LATE_MAX, Threads, UdpOptions};
+use crate::deployment::free_port;
 use crate::measured::{Cpu, Measured};
-use crate::world::free_port;
 use pace::parse_bit_rate;
 use serde::Deserialize;
 use std::net::SocketAddr;

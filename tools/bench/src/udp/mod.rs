@@ -11,8 +11,8 @@ pub(crate) use paper::{PaperOptions, Section, run as run_paper};
 pub(crate) use part::{Call, Late, run_receiver, run_sender};
 pub(crate) use report::{curves, rows};
 
+use crate::deployment::{Part, this_program};
 use crate::measured::{Cpu, Measured};
-use crate::world::{Part, this_program};
 use part::{Came, ScalingRule, SendJob, Sent};
 use series::{Point, gbit, points};
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
 //! The two processes of a run: one receives, one sends; each tells what it did and what processor time it took.
 
-use crate::world::Usage;
+use crate::deployment::Usage;
 use clap::ValueEnum;
 use pace::sender_scaler::Published;
 use pace::{DEBT, Profile, Rule};

@@ -4,8 +4,8 @@ use super::{ANN, Ocs, PATIENCE};
 use diameter::check::check;
 use diameter::dictionary::{avp, command};
 use it::credit::{
-    CLIENT_REALM, CreditClient, Heard, INITIAL, SERVER_HOST, SERVER_REALM, TERMINATION, UPDATE, requested,
-    subscriber, used,
+    CLIENT_REALM, CreditClient, INITIAL, ReceivedMessage, SERVER_HOST, SERVER_REALM, TERMINATION, UPDATE,
+    requested, subscriber, used,
 };
 use it::{eventually, program};
 use serde_json::json;
@@ -14,13 +14,13 @@ use std::process::{Command, Stdio};
 const BOB: &str = "46701740606";
 const VALIDITY: &str = "validity = \"10m\"";
 
-fn granted(answer: &Heard) -> Option<u64> {
+fn granted(answer: &ReceivedMessage) -> Option<u64> {
     answer.within(&[avp::GRANTED_SERVICE_UNIT, avp::CC_SERVICE_SPECIFIC_UNITS]).map(|avp| avp.u64().unwrap())
 }
 
 /// It is this command, about this session, and for this client.
 #[track_caller]
-fn assert_asks(request: &Heard, command: u32, session: &str, client: &str) {
+fn assert_asks(request: &ReceivedMessage, command: u32, session: &str, client: &str) {
     let header = request.message().header;
     assert_eq!((header.command, header.application), (command, 4));
     assert!(header.flags.is_proxiable() && !header.flags.is_error());

@@ -3,18 +3,23 @@
 use super::PATIENCE;
 use super::connecting::Listener;
 use super::elsewhere::{asked_next, cca, cca_like, charges, house, said, sent, town};
-use crate::world::{LATER, carrier, carrier_that, count, mail_server_that, phone_owner};
+use crate::fixtures::{LATER, carrier, carrier_that, count, mail_server_that, phone_owner};
 use diameter::check::{Fault, Origin, check};
 use diameter::credit::answer::{ServerRequest, SessionPart};
 use diameter::dictionary::{avp, command};
-use it::credit::{CreditClient, Heard, INITIAL, TERMINATION, UPDATE};
+use it::credit::{CreditClient, INITIAL, ReceivedMessage, TERMINATION, UPDATE};
 use it::{Api, Server, eventually, free_port, mail_route, sms_route};
 use serde_json::json;
 use sim::town::Habits;
 use std::time::Duration;
 
 /// Asks a house about a session, and takes its answer.
-pub(crate) fn ask_about(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> Heard {
+pub(crate) fn ask_about(
+    line: &mut CreditClient,
+    command: u32,
+    session_id: &str,
+    to: &str,
+) -> ReceivedMessage {
     let name = line.name().to_owned();
     let request = ServerRequest {
         session_id,
@@ -42,7 +47,7 @@ pub(crate) fn ask_about(line: &mut CreditClient, command: u32, session_id: &str,
 }
 
 /// The same of the server of these stories.
-fn ask(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> Heard {
+fn ask(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> ReceivedMessage {
     let answer = ask_about(line, command, session_id, to);
     assert_eq!(answer.find(avp::ORIGIN_HOST).unwrap().utf8(), Ok(HOUSE));
     answer
@@ -51,7 +56,7 @@ fn ask(line: &mut CreditClient, command: u32, session_id: &str, to: &str) -> Hea
 const HOUSE: &str = "house.client.test";
 
 /// How many units a request names so.
-pub(crate) fn units(asked: &Heard, name: diameter::avp::AvpName) -> Option<u64> {
+pub(crate) fn units(asked: &ReceivedMessage, name: diameter::avp::AvpName) -> Option<u64> {
     asked.within(&[name, avp::CC_SERVICE_SPECIFIC_UNITS]).map(|units| units.u64().unwrap())
 }
 
@@ -208,7 +213,7 @@ async fn a_session_that_was_unknown_before_a_kill_is_ended_when_its_server_wants
 }
 
 /// The session ends, with none used.
-fn ends_unused(line: &mut CreditClient, session: &str) -> Heard {
+fn ends_unused(line: &mut CreditClient, session: &str) -> ReceivedMessage {
     let end = asked_of(line, session);
     assert_eq!(said(&end).1, TERMINATION);
     assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
@@ -300,7 +305,7 @@ async fn after_a_kill_a_session_goes_on_with_the_number_after_its_update_and_the
 
 /// The next request of this session. The end of one before may be told again, since it is on disk within a second that it was told: the server
 /// does not know it any more.
-fn asked_of(line: &mut CreditClient, session: &str) -> Heard {
+fn asked_of(line: &mut CreditClient, session: &str) -> ReceivedMessage {
     loop {
         let asked = asked_next(line);
         let (of, kind, _, is_again) = said(&asked);
@@ -314,7 +319,7 @@ fn asked_of(line: &mut CreditClient, session: &str) -> Heard {
 }
 
 /// INVALID_AVP_VALUE, and the AVP (RFC 6733, section 7.5).
-fn blames_the_number(asked: &Heard, name: &str) -> Vec<u8> {
+fn blames_the_number(asked: &ReceivedMessage, name: &str) -> Vec<u8> {
     const INVALID_AVP_VALUE: u32 = 5004;
     let mut octets = Vec::new();
     let origin = Origin { host: name, realm: "client.test" };

@@ -112,7 +112,7 @@ impl Cases {
     }
 
     /// Session-Id and Proxy-Info are repeated wherever they can be read.
-    fn echoed(&self, case: &Case, answer: &it::credit::Heard) {
+    fn echoed(&self, case: &Case, answer: &it::credit::ReceivedMessage) {
         let Ok(request) = diameter::message::Message::read(&case.request) else { return };
         let session = request.find(avp::SESSION_ID).filter(|session| session.utf8().is_ok());
         if let Some(session) = session {

@@ -3,7 +3,7 @@
 
 use super::{ANN, Ocs, PATIENCE};
 use diameter::dictionary::{avp, command};
-use it::credit::{CreditClient, Heard, SERVER_HOST, answer_to, cea, cer, diameter_door, dpr};
+use it::credit::{CreditClient, ReceivedMessage, SERVER_HOST, answer_to, cea, cer, diameter_door, dpr};
 use it::{CreditPeer, eventually, free_port};
 use serde_json::{Value, json};
 use std::io;
@@ -37,7 +37,7 @@ impl Listener {
     }
 
     /// The server's next connection and its CER.
-    pub(crate) fn accept(&self) -> (CreditClient, Heard) {
+    pub(crate) fn accept(&self) -> (CreditClient, ReceivedMessage) {
         let (stream, _) = self.listener.accept().unwrap();
         let mut line = CreditClient::over(stream, self.name).unwrap();
         let asked = line.try_hear().unwrap();

@@ -4,31 +4,33 @@ use super::{ANN, Ocs};
 use diameter::avp::AvpName;
 use diameter::dictionary::avp;
 use diameter::write::Writer;
-use it::credit::{CreditClient, EVENT, Heard, INITIAL, TERMINATION, UPDATE, requested, subscriber, used};
+use it::credit::{
+    CreditClient, EVENT, INITIAL, ReceivedMessage, TERMINATION, UPDATE, requested, subscriber, used,
+};
 use serde_json::json;
 
 const BOB: &str = "46701740606";
 const VALIDITY: &str = "validity = \"10m\"";
 
 /// The messages that were granted.
-fn granted(answer: &Heard) -> Option<u64> {
+fn granted(answer: &ReceivedMessage) -> Option<u64> {
     answer.within(&[avp::GRANTED_SERVICE_UNIT, avp::CC_SERVICE_SPECIFIC_UNITS]).map(|avp| avp.u64().unwrap())
 }
 
 /// Final-Unit-Action.
-fn final_action(answer: &Heard) -> Option<u32> {
+fn final_action(answer: &ReceivedMessage) -> Option<u32> {
     answer.within(&[avp::FINAL_UNIT_INDICATION, avp::FINAL_UNIT_ACTION]).map(|avp| avp.u32().unwrap())
 }
 
 /// CC-Request-Type and CC-Request-Number are repeated.
 #[track_caller]
-fn assert_repeats(answer: &Heard, kind: u32, number: u32) {
+fn assert_repeats(answer: &ReceivedMessage, kind: u32, number: u32) {
     let said = |name: AvpName| answer.find(name).unwrap().u32().unwrap();
     assert_eq!((said(avp::CC_REQUEST_TYPE), said(avp::CC_REQUEST_NUMBER)), (kind, number));
     assert_eq!(said(avp::AUTH_APPLICATION_ID), 4);
 }
 
-fn action(client: &mut CreditClient, action: u32, write: impl FnOnce(&mut Writer<'_>)) -> Heard {
+fn action(client: &mut CreditClient, action: u32, write: impl FnOnce(&mut Writer<'_>)) -> ReceivedMessage {
     let session = client.fresh_session();
     let request = client.credit(&session, EVENT, 0).with(|writer| {
         writer.u32(avp::REQUESTED_ACTION, action);
@@ -217,7 +219,7 @@ async fn money_that_runs_out_is_said_in_the_last_grant_and_a_top_up_goes_on() {
 }
 
 /// Rating-Group, Result-Code and granted octets of each Multiple-Services-Credit-Control.
-fn services(answer: &Heard) -> Vec<(u32, u32, Option<u64>, bool)> {
+fn services(answer: &ReceivedMessage) -> Vec<(u32, u32, Option<u64>, bool)> {
     let groups = answer.all(avp::MULTIPLE_SERVICES_CREDIT_CONTROL);
     let each = groups.iter().map(|group| {
         let number = |name| group.group().find_name(name).unwrap().u32().unwrap();

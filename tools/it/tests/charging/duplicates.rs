@@ -3,11 +3,11 @@
 use super::{ANN, Ocs};
 use diameter::dictionary::avp;
 use diameter::header::CommandFlags;
-use it::credit::{CreditClient, Draft, Heard, TERMINATION, UPDATE, requested, used};
+use it::credit::{CreditClient, Draft, ReceivedMessage, TERMINATION, UPDATE, requested, used};
 
 /// Says it again: the first answer must come again, for these Proxy-Info.
 #[track_caller]
-fn again(client: &mut CreditClient, request: &Draft, first: &Heard) {
+fn again(client: &mut CreditClient, request: &Draft, first: &ReceivedMessage) {
     let plain = client.ask(request);
     assert_eq!(plain.octets(), first.octets(), "octet for octet where nothing differs");
     let mut proxied = request.clone().flagged(CommandFlags::RETRANSMIT);
@@ -45,8 +45,8 @@ async fn duplicates_get_the_first_answer_and_move_nothing_also_after_a_kill() {
         }),
         client.credit(&session, TERMINATION, 2).with(|writer| used(writer, 20)),
     ];
-    let answers: Vec<Heard> = requests.iter().map(|request| client.ask(request)).collect();
-    let codes: Vec<u32> = answers.iter().map(Heard::code).collect();
+    let answers: Vec<ReceivedMessage> = requests.iter().map(|request| client.ask(request)).collect();
+    let codes: Vec<u32> = answers.iter().map(ReceivedMessage::code).collect();
     assert_eq!(codes, [2001, 4012, 5030, 2001, 2001, 2001]);
     let money = ocs.money(ANN).await;
     assert_eq!(money, (45, 0, 55));

@@ -2,11 +2,13 @@
 
 use super::connecting::Listener;
 use super::{Ocs, PATIENCE};
-use crate::world::{LATER, SOON, carrier, carrier_that, count, number, phone_owner, phones_csv};
+use crate::fixtures::{LATER, SOON, carrier, carrier_that, count, number, phone_owner, phones_csv};
 use diameter::dictionary::{avp, command};
 use diameter::header::CommandFlags;
 use diameter::write::Writer;
-use it::credit::{CreditClient, EVENT, Heard, INITIAL, SERVER_HOST, SERVER_REALM, TERMINATION, answer_to};
+use it::credit::{
+    CreditClient, EVENT, INITIAL, ReceivedMessage, SERVER_HOST, SERVER_REALM, TERMINATION, answer_to,
+};
 use it::{Api, Server, eventually, free_port, sms_route};
 use serde_json::{Value, json};
 
@@ -221,12 +223,12 @@ async fn when_a_server_is_lost_the_next_one_is_asked_and_both_together_charge_ev
 }
 
 /// An answer to a CCR, with this Result-Code.
-pub(crate) fn cca(asked: &Heard, name: &str, code: u32) -> Vec<u8> {
+pub(crate) fn cca(asked: &ReceivedMessage, name: &str, code: u32) -> Vec<u8> {
     cca_like(asked, asked, name, code)
 }
 
 /// An answer to a CCR that says what the answer to another of its session said.
-pub(crate) fn cca_like(asked: &Heard, like: &Heard, name: &str, code: u32) -> Vec<u8> {
+pub(crate) fn cca_like(asked: &ReceivedMessage, like: &ReceivedMessage, name: &str, code: u32) -> Vec<u8> {
     let mut octets = Vec::new();
     let mut writer = Writer::answer(&mut octets, &asked.message().header);
     writer.utf8(avp::SESSION_ID, asked.find(avp::SESSION_ID).unwrap().utf8().unwrap());
@@ -241,7 +243,7 @@ pub(crate) fn cca_like(asked: &Heard, like: &Heard, name: &str, code: u32) -> Ve
     octets
 }
 
-fn number_of(asked: &Heard, name: diameter::avp::AvpName) -> u32 {
+fn number_of(asked: &ReceivedMessage, name: diameter::avp::AvpName) -> u32 {
     asked.find(name).unwrap().u32().unwrap()
 }
 
@@ -249,7 +251,7 @@ fn number_of(asked: &Heard, name: diameter::avp::AvpName) -> u32 {
 const WATCHDOGS_MAX: usize = 40;
 
 /// The next request of credit control; DWRs are answered meanwhile.
-pub(crate) fn asked_next(line: &mut CreditClient) -> Heard {
+pub(crate) fn asked_next(line: &mut CreditClient) -> ReceivedMessage {
     for _ in 0..WATCHDOGS_MAX {
         let heard = line.try_hear().unwrap();
         if heard.message().header.command != command::DEVICE_WATCHDOG {
@@ -262,7 +264,7 @@ pub(crate) fn asked_next(line: &mut CreditClient) -> Heard {
 }
 
 /// Session-Id, CC-Request-Type, CC-Request-Number, and whether it bears the T bit.
-pub(crate) fn said(asked: &Heard) -> (String, u32, u32, bool) {
+pub(crate) fn said(asked: &ReceivedMessage) -> (String, u32, u32, bool) {
     let header = asked.message().header;
     assert_eq!(header.command, command::CREDIT_CONTROL);
     assert!(header.flags.is_request() && header.flags.0 & CommandFlags::PROXIABLE.0 != 0);

@@ -4,7 +4,7 @@ use super::{ANN, Ocs};
 use diameter::avp::AvpName;
 use diameter::dictionary::avp;
 use diameter::write::Writer;
-use it::credit::{CreditClient, Heard, INITIAL, TERMINATION, UPDATE, subscriber};
+use it::credit::{CreditClient, INITIAL, ReceivedMessage, TERMINATION, UPDATE, subscriber};
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -28,7 +28,7 @@ fn service(writer: &mut Writer<'_>, asked: Option<u64>, used: &[(Option<u32>, u6
     });
 }
 
-fn initial(client: &mut CreditClient, session: &str, asked: u64) -> Heard {
+fn initial(client: &mut CreditClient, session: &str, asked: u64) -> ReceivedMessage {
     let request = client.credit(session, INITIAL, 0).with(|writer| {
         subscriber(writer, ANN);
         writer.u32(avp::MULTIPLE_SERVICES_INDICATOR, 1);
@@ -43,18 +43,18 @@ fn update(
     number: u32,
     asked: u64,
     used: &[(Option<u32>, u64)],
-) -> Heard {
+) -> ReceivedMessage {
     let request = client.credit(session, UPDATE, number).with(|writer| service(writer, Some(asked), used));
     client.ask(&request)
 }
 
 /// An AVP of the only service.
-fn told<'h>(answer: &'h Heard, path: &[AvpName]) -> Option<diameter::avp::Avp<'h>> {
+fn told<'h>(answer: &'h ReceivedMessage, path: &[AvpName]) -> Option<diameter::avp::Avp<'h>> {
     let whole = [&[avp::MULTIPLE_SERVICES_CREDIT_CONTROL], path].concat();
     answer.within(&whole)
 }
 
-fn granted(answer: &Heard) -> Option<u64> {
+fn granted(answer: &ReceivedMessage) -> Option<u64> {
     told(answer, &[avp::GRANTED_SERVICE_UNIT, avp::CC_TOTAL_OCTETS]).map(|avp| avp.u64().unwrap())
 }
 

@@ -4,7 +4,7 @@ use super::{Ocs, PATIENCE};
 use crate::crash::seed;
 use diameter::dictionary::avp;
 use diameter::header::CommandFlags;
-use it::credit::{CreditClient, Draft, Heard, TERMINATION, UPDATE, requested, used};
+use it::credit::{CreditClient, Draft, ReceivedMessage, TERMINATION, UPDATE, requested, used};
 use it::eventually;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -127,7 +127,7 @@ impl Teller {
         Ok(())
     }
 
-    fn heed(&mut self, ask: &Ask, answer: &Heard) {
+    fn heed(&mut self, ask: &Ask, answer: &ReceivedMessage) {
         answer.assert_answers(&ask.draft.octets());
         let code = answer.code();
         let is_hot = ask.account == 0;

@@ -5,7 +5,9 @@ use diameter::avp::{Address, AvpName};
 use diameter::dictionary::{application, avp, command};
 use diameter::frame::next_frame;
 use diameter::header::MESSAGE_OCTETS_MAX;
-use it::credit::{CreditClient, Draft, Heard, SERVER_HOST, SERVER_REALM, answer_to, bare_cer, cer, dpr, dwr};
+use it::credit::{
+    CreditClient, Draft, ReceivedMessage, SERVER_HOST, SERVER_REALM, answer_to, bare_cer, cer, dpr, dwr,
+};
 use net::{TlsClient, TlsClientSettings};
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -16,7 +18,7 @@ const WATCHDOG: &str = "watchdog = \"6s\"";
 
 /// The answer to a CER on a connection of its own, and whether the connection ends behind it.
 #[track_caller]
-fn refused(ocs: &Ocs, cer: &Draft) -> Heard {
+fn refused(ocs: &Ocs, cer: &Draft) -> ReceivedMessage {
     let mut client = CreditClient::connect(ocs.port, "refused.test");
     let answer = client.ask(cer);
     assert!(client.is_closed().is_empty(), "nothing follows");
@@ -111,7 +113,7 @@ async fn whoever_says_anything_but_a_cer_first_is_cut_off_without_a_word() {
 }
 
 /// What a CER is answered with.
-fn client_cer(ocs: &Ocs) -> Heard {
+fn client_cer(ocs: &Ocs) -> ReceivedMessage {
     CreditClient::connect(ocs.port, "x.test").ask(&cer("x.test"))
 }
 
@@ -272,7 +274,7 @@ async fn by_tls_the_same_is_said() {
         for request in &requests {
             stream.write_all(&request.octets()).await.unwrap();
             stream.flush().await.unwrap();
-            let answer = Heard::from(next(&mut stream, &mut heard).await);
+            let answer = ReceivedMessage::from(next(&mut stream, &mut heard).await);
             answer.assert_answers(&request.octets());
             codes.push(answer.code());
         }

@@ -4,7 +4,7 @@ use super::{ANN, Ocs};
 use diameter::avp::{Avp, AvpName};
 use diameter::dictionary::avp;
 use diameter::write::Writer;
-use it::credit::{Heard, INITIAL, TERMINATION, UPDATE, subscriber};
+use it::credit::{INITIAL, ReceivedMessage, TERMINATION, UPDATE, subscriber};
 
 const MB: u64 = 1_000_000;
 /// CC-Unit-Type (section 8.32).
@@ -19,7 +19,7 @@ fn service(writer: &mut Writer<'_>, group: u32, amount: AvpName, unit: impl FnOn
 }
 
 /// The pool's number, the unit's type, and digits and exponent of what a unit takes, as each service is told them.
-fn references(answer: &Heard) -> Vec<(u32, u32, i64, i32)> {
+fn references(answer: &ReceivedMessage) -> Vec<(u32, u32, i64, i32)> {
     let inner = |group: &Avp<'_>, path: &[AvpName]| -> Vec<u8> {
         let (name, rest) = path.split_first().unwrap();
         let found = group.group().find_name(*name).unwrap();

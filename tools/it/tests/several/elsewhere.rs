@@ -6,10 +6,10 @@ use crate::charging::Ocs;
 use crate::charging::asked_back::{ask_about, units};
 use crate::charging::connecting::Listener;
 use crate::charging::elsewhere::{TOWN, asked_next, cca, cca_like, charges, comes_to, rests, said, sent};
-use crate::world::{carrier, carrier_that, count, phone_owner, phones_csv};
+use crate::fixtures::{carrier, carrier_that, count, phone_owner, phones_csv};
 use diameter::dictionary::{avp, command};
 use it::credit::{
-    CLIENT_REALM, CreditClient, Heard, INITIAL, SERVER_HOST, SERVER_REALM, TERMINATION, UPDATE, cea,
+    CLIENT_REALM, CreditClient, INITIAL, ReceivedMessage, SERVER_HOST, SERVER_REALM, TERMINATION, UPDATE, cea,
 };
 use it::{Api, Constellation, Plan, Server, eventually, free_port, sms_route};
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ fn both(ocs: &Listener) -> [CreditClient; 2] {
 }
 
 /// The first request on either line, and whose it is.
-async fn first_asked(lines: &mut [CreditClient; 2]) -> (usize, Heard) {
+async fn first_asked(lines: &mut [CreditClient; 2]) -> (usize, ReceivedMessage) {
     lines.iter().for_each(|line| line.stream().set_nonblocking(true).unwrap());
     let asking = eventually("somebody asks", AT_LAST, async || {
         let speaks = |line: &CreditClient| match line.stream().peek(&mut [0; 1]) {
@@ -158,7 +158,7 @@ async fn what_a_process_asked_before_it_died_another_asks_in_the_same_words_with
     assert_eq!((kind, number, is_again), (INITIAL, 0, false));
     assert!(session.starts_with(&format!("{SERVER_HOST};")), "{session}");
     // One client, and an agent of it.
-    let named = |asked: &Heard, name| asked.find(name).unwrap().utf8().unwrap().to_owned();
+    let named = |asked: &ReceivedMessage, name| asked.find(name).unwrap().utf8().unwrap().to_owned();
     assert_eq!([avp::ORIGIN_HOST, avp::ROUTE_RECORD].map(|name| named(&asked, name)), [SERVER_HOST; 2]);
     let slot = asked.message().header.end_to_end >> 26;
     all.processes[asking].kill9();
@@ -183,7 +183,11 @@ async fn what_a_process_asked_before_it_died_another_asks_in_the_same_words_with
 }
 
 /// An alert to the one person there is, until its message's session has begun: who began it, and with which words.
-async fn begins(town: &Api, lines: &mut [CreditClient; 2], alert: &Value) -> (String, usize, Heard) {
+async fn begins(
+    town: &Api,
+    lines: &mut [CreditClient; 2],
+    alert: &Value,
+) -> (String, usize, ReceivedMessage) {
     let alert = town.submit(alert).await;
     let (asking, asked) = first_asked(lines).await;
     let (_, kind, number, _) = said(&asked);

@@ -10,7 +10,7 @@ mod pauses;
 mod sharing;
 
 use crate::crash::seed;
-use crate::world::{assert_counts_add_up, count, phones_csv};
+use crate::fixtures::{assert_counts_add_up, count, phones_csv};
 use it::{Constellation, Plan, eventually, sms_route};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

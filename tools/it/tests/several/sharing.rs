@@ -1,7 +1,7 @@
 //! What several processes do together when nothing goes wrong: any takes, any tells, all share.
 
 use super::{ALL, AT_LAST, worst_second};
-use crate::world::{assert_counts_add_up, carrier, carrier_that, count, mail_server, phones_csv};
+use crate::fixtures::{assert_counts_add_up, carrier, carrier_that, count, mail_server, phones_csv};
 use it::wire::{self, Pdu, Wire};
 use it::{Constellation, Plan, eventually, mail_route, smpp_client, sms_route, within};
 use serde_json::json;

@@ -44,16 +44,16 @@ struct Session {
 
 /// What an answer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct CreditAnswer {
     pub(super) code: u32,
     /// Each service, in the order of the request. One that is not named stands at the top of the answer.
     pub(super) services: Vec<Granted>,
 }
 
-impl Said {
+impl CreditAnswer {
     /// A Result-Code and nothing else.
-    pub(super) fn only(code: u32) -> Said {
-        Said { code, services: Vec::new() }
+    pub(super) fn only(code: u32) -> CreditAnswer {
+        CreditAnswer { code, services: Vec::new() }
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Book {
     balance: u64,
     accounts: HashMap<String, Account>,
     sessions: HashMap<String, Session>,
-    answers: HashMap<Key, Said>,
+    answers: HashMap<Key, CreditAnswer>,
     order: VecDeque<Key>,
     pub(super) stats: Stats,
 }
@@ -78,14 +78,14 @@ impl Book {
     }
 
     /// The answer of a request that came before.
-    pub(super) fn known(&mut self, request: &CreditControlRequest<'_>) -> Option<Said> {
+    pub(super) fn known(&mut self, request: &CreditControlRequest<'_>) -> Option<CreditAnswer> {
         let said = self.answers.get(&key(request)).cloned();
         self.stats.duplicates += u64::from(said.is_some());
         said
     }
 
     /// Does what a request asks, once.
-    pub(super) fn charge(&mut self, request: &CreditControlRequest<'_>) -> Said {
+    pub(super) fn charge(&mut self, request: &CreditControlRequest<'_>) -> CreditAnswer {
         let said = self.decide(request);
         if self.order.len() >= ANSWERS_MAX
             && let Some(oldest) = self.order.pop_front()
@@ -97,15 +97,15 @@ impl Book {
         said
     }
 
-    fn decide(&mut self, request: &CreditControlRequest<'_>) -> Said {
+    fn decide(&mut self, request: &CreditControlRequest<'_>) -> CreditAnswer {
         if self.sessions.len() >= KEPT_MAX || self.accounts.len() >= KEPT_MAX {
-            return Said::only(result_code::UNABLE_TO_COMPLY);
+            return CreditAnswer::only(result_code::UNABLE_TO_COMPLY);
         }
-        let Ok(services) = asked(request) else { return Said::only(result_code::RATING_FAILED) };
+        let Ok(services) = asked(request) else { return CreditAnswer::only(result_code::RATING_FAILED) };
         match request.kind {
             RequestType::Initial => {
                 let Some(subscriber) = request.subscriptions().next() else {
-                    return Said::only(result_code::MISSING_AVP);
+                    return CreditAnswer::only(result_code::MISSING_AVP);
                 };
                 self.end(request.session_id);
                 let (account, reserved) = (subscriber.data.to_owned(), HashMap::new());
@@ -127,9 +127,9 @@ impl Book {
     }
 
     /// Takes what services of a session used, and reserves anew what they ask for.
-    fn go_on(&mut self, id: &str, services: &[Asked]) -> Said {
+    fn go_on(&mut self, id: &str, services: &[Asked]) -> CreditAnswer {
         let Some(session) = self.sessions.get_mut(id) else {
-            return Said::only(result_code::UNKNOWN_SESSION_ID);
+            return CreditAnswer::only(result_code::UNKNOWN_SESSION_ID);
         };
         let account = session.account.clone();
         let freed = services.iter().filter_map(|service| session.reserved.remove(&service.key)).sum::<u64>();
@@ -143,12 +143,12 @@ impl Book {
             Some(first) if granted.iter().all(is_refused) => first.code,
             _ => result_code::SUCCESS,
         };
-        Said { code, services: granted }
+        CreditAnswer { code, services: granted }
     }
 
-    fn event(&mut self, request: &CreditControlRequest<'_>, services: &[Asked]) -> Said {
+    fn event(&mut self, request: &CreditControlRequest<'_>, services: &[Asked]) -> CreditAnswer {
         let Some(subscriber) = request.subscriptions().next() else {
-            return Said::only(result_code::MISSING_AVP);
+            return CreditAnswer::only(result_code::MISSING_AVP);
         };
         let price = services.iter().map(Asked::price).fold(0, u64::saturating_add);
         let account = self.account(subscriber.data);
@@ -157,16 +157,18 @@ impl Book {
             Some(RequestedAction::RefundAccount) => {
                 account.left = account.left.saturating_add(price);
                 self.stats.used = self.stats.used.saturating_sub(price);
-                Said::only(result_code::SUCCESS)
+                CreditAnswer::only(result_code::SUCCESS)
             }
             Some(RequestedAction::DirectDebiting) | None if has_enough => {
                 self.take(subscriber.data, price);
                 let services = services.iter().map(Asked::in_whole).collect();
-                Said { code: result_code::SUCCESS, services }
+                CreditAnswer { code: result_code::SUCCESS, services }
             }
-            Some(RequestedAction::DirectDebiting) | None => Said::only(result_code::CREDIT_LIMIT_REACHED),
+            Some(RequestedAction::DirectDebiting) | None => {
+                CreditAnswer::only(result_code::CREDIT_LIMIT_REACHED)
+            }
             Some(RequestedAction::CheckBalance | RequestedAction::PriceEnquiry) => {
-                Said::only(result_code::SUCCESS)
+                CreditAnswer::only(result_code::SUCCESS)
             }
         }
     }

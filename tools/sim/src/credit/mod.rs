@@ -6,8 +6,8 @@
 
 mod book;
 pub mod client;
+mod connection;
 mod service;
-mod talk;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +15,7 @@ pub use book::Stats;
 
 use crate::chance::Delay;
 use book::Book;
+use connection::{ServerConnection, Usher};
 use diameter::peer::{Application, Config, Connection, Identity, Start};
 use net::{Link, Stream, drive};
 use std::io;
@@ -22,7 +23,6 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use talk::{Talk, Usher};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -163,7 +163,7 @@ async fn converse(shared: Arc<Shared>, stream: Stream) {
     let seed = shared.seed.fetch_add(1, Ordering::Relaxed);
     let start = Start { local: local.ip(), is_secured: false, watchdog: None, seed };
     let connection = Connection::listening(Arc::clone(&shared.config), start, Instant::now());
-    let mut talk = Talk::new(connection, shared, seed);
+    let mut talk = ServerConnection::new(connection, shared, seed);
     let end = drive(&mut Link::new(stream), &mut talk, &mut Usher::default()).await;
     tracing::debug!(?end, "a connection ended");
 }

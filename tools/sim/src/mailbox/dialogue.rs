@@ -1,8 +1,8 @@
 //! The server's side of SMTP (RFC 5321, 1870, 2034, 2920, 3207, 4954, 6152): octets in, octets out, no socket.
 
 use super::ledger::{Batch, Mail, key};
-use super::letter;
-use super::{Scene, Shared, Stage, letter::Parcel};
+use super::reply_mail;
+use super::{Scene, Shared, Stage, reply_mail::Parcel};
 use crate::chance::{Chance, hash};
 use crate::town::{Conduct, Refusal};
 use std::borrow::Cow;
@@ -199,7 +199,7 @@ impl Dialogue {
         if !mechanism.eq_ignore_ascii_case("PLAIN") || response.is_empty() {
             return self.refuse("504 5.5.4 AUTH PLAIN with its response, please", out);
         }
-        self.is_logged_in = letter::base64(expected.as_bytes()) == response;
+        self.is_logged_in = reply_mail::base64(expected.as_bytes()) == response;
         if self.is_logged_in {
             say("235 2.7.0 welcome", out);
         } else {
@@ -313,7 +313,7 @@ impl Dialogue {
         self.batch.accepted += recipients.len() as u64;
         self.batch.octets += content.len() as u64;
         if options.count != super::Counting::Off {
-            let message_id = letter::message_id(content);
+            let message_id = reply_mail::message_id(content);
             self.batch
                 .keys
                 .extend(recipients.iter().filter_map(|(to, _)| key(options.count, to, message_id)));
@@ -328,7 +328,8 @@ impl Dialogue {
             let words = mail.words();
             for (recipient, conduct) in &recipients {
                 let bounce_us = options.bounce_after.at(self.chance.unit()).as_micros() as u64;
-                let answer = letter::answer(&mail, &words, recipient, conduct, bounce_us, &options.hostname);
+                let answer =
+                    reply_mail::answer(&mail, &words, recipient, conduct, bounce_us, &options.hostname);
                 self.parcels.extend(answer);
             }
         }

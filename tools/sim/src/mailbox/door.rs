@@ -1,6 +1,6 @@
 //! Brings bounces and answers to the SMTP door of whoever sent the mail.
 
-use super::letter::{Kind, Parcel};
+use super::reply_mail::{Kind, Parcel};
 use crate::agenda::Agenda;
 use crate::clock::Clock;
 use serde::Serialize;

@@ -62,7 +62,7 @@ pub struct Mail {
 
 /// A mail's parts that people read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
-pub struct Words {
+pub struct MailText {
     /// When it was taken, microseconds since 1970.
     pub at_us: u64,
     /// MAIL FROM.
@@ -83,9 +83,13 @@ pub struct Words {
 
 impl Mail {
     /// Reads the mail; a mail that cannot be read has no words.
-    pub fn words(&self) -> Words {
-        let mut words =
-            Words { at_us: self.at_us, from: self.from.clone(), to: self.to.clone(), ..Words::default() };
+    pub fn words(&self) -> MailText {
+        let mut words = MailText {
+            at_us: self.at_us,
+            from: self.from.clone(),
+            to: self.to.clone(),
+            ..MailText::default()
+        };
         let Some(message) = MessageParser::default().parse(&*self.raw) else { return words };
         let address = message.reply_to().or_else(|| message.from()).and_then(|list| list.first());
         words.reply_to = address.and_then(|a| a.address()).unwrap_or_default().to_owned();

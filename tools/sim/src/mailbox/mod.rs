@@ -7,16 +7,16 @@
 mod dialogue;
 mod door;
 mod ledger;
-mod letter;
 mod options;
 mod page;
+mod reply_mail;
 mod session;
 
 #[cfg(test)]
 mod tests;
 
 pub use door::{LetterStats, PARCELS_MAX};
-pub use ledger::{Mail, Stats, Words};
+pub use ledger::{Mail, MailText, Stats};
 pub use options::{Counting, ErrorShare, Login, Options, Stage};
 
 use crate::clock::Clock;

@@ -1,4 +1,4 @@
-use super::{Shared, Stats, Words, ledger};
+use super::{MailText, Shared, Stats, ledger};
 use crate::page::{Answer, Page, Request, document, escaped, json};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ const SHOWN: usize = 50;
 pub(super) struct MailboxPage(pub(super) Arc<Shared>);
 
 impl MailboxPage {
-    fn words(&self, limit: usize) -> Vec<Words> {
+    fn words(&self, limit: usize) -> Vec<MailText> {
         self.0.ledger.mails(limit).iter().map(super::Mail::words).collect()
     }
 }
@@ -38,7 +38,7 @@ impl Page for MailboxPage {
     }
 }
 
-fn html(stats: &Stats, mails: &[Words]) -> String {
+fn html(stats: &Stats, mails: &[MailText]) -> String {
     let mut rows = String::new();
     for mail in mails.iter().rev() {
         let to = mail.to.join(", ");

@@ -200,12 +200,12 @@ async fn answers_bounces_and_machines_come_to_the_door() {
     }
     let letters = stats_when(&mailbox, |stats| stats.letters.delivered == 4).await.letters;
     assert_eq!((letters.answers, letters.bounces, letters.automatic, letters.waiting), (2, 1, 1, 0));
-    let words: Vec<Words> = door.mails(9).iter().map(Mail::words).collect();
+    let words: Vec<MailText> = door.mails(9).iter().map(Mail::words).collect();
     let of = |to: &str, from: &str| words.iter().find(|w| w.to == [to] && w.from == from).expect(from);
     assert!(of("answers@campanile.test", &answering).text.starts_with(&text));
     assert_eq!(of("answers@campanile.test", &answering).subject, "Re: Fire");
     assert!(of("answers@campanile.test", &stopping).text.starts_with("STOP"));
-    let from_nobody: Vec<&Words> = words.iter().filter(|w| w.from.is_empty()).collect();
+    let from_nobody: Vec<&MailText> = words.iter().filter(|w| w.from.is_empty()).collect();
     assert!(from_nobody.iter().all(|w| w.to == ["bounces@campanile.test"]) && from_nobody.len() == 2);
 }
 
@@ -392,7 +392,7 @@ async fn the_page_tells_counts_and_mails() {
     };
     let stats: serde_json::Value = serde_json::from_str(&get("/stats").await).unwrap();
     assert_eq!((&stats["accepted"], &stats["letters"]["waiting"]), (&1.into(), &0.into()));
-    let words: Vec<Words> = serde_json::from_str(&get("/messages").await).unwrap();
+    let words: Vec<MailText> = serde_json::from_str(&get("/messages").await).unwrap();
     assert_eq!(words[0].subject, "Fire");
     assert!(get("/").await.contains("Close your windows."));
     assert!(get("/count?to=a@town.example&message_id=%3C1.2@campanile.test%3E").await.contains("1"));

@@ -1,8 +1,8 @@
 //! The last accepted messages, by their ids: to be queried, cancelled, replaced, and receipted by hand.
 
+use super::deliver_sm::{self, Subject};
+use super::delivery_queue::Account;
 use super::ids;
-use super::letter::{self, Subject};
-use super::post::Account;
 use super::receipts::{IdForm, State};
 use super::{Shared, Smsc, alphabet};
 use smpp::pdu::{Address, registered_delivery};
@@ -61,20 +61,20 @@ pub(super) struct Slot {
     pub(super) error: u8,
     pub(super) registered_delivery: u8,
     pub(super) is_v33: bool,
-    pub(super) words: Words,
+    pub(super) words: TextBeginning,
 }
 
 /// A message's first octets: they are read when a receipt wants them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Words {
+pub(super) struct TextBeginning {
     octets: [u8; WORDS_OCTETS],
     length: u8,
     data_coding: u8,
 }
 
-impl Words {
+impl TextBeginning {
     pub(super) fn new(data_coding: u8, octets: &[u8]) -> Self {
-        let mut words = Words { octets: [0; WORDS_OCTETS], length: 0, data_coding };
+        let mut words = TextBeginning { octets: [0; WORDS_OCTETS], length: 0, data_coding };
         let length = octets.len().min(WORDS_OCTETS);
         words.octets[..length].copy_from_slice(&octets[..length]);
         words.length = length as u8;
@@ -108,7 +108,7 @@ impl Slot {
             state: self.state,
             error: self.error,
         };
-        letter::receipt(&subject, receipts)
+        deliver_sm::receipt(&subject, receipts)
     }
 }
 
@@ -226,14 +226,14 @@ impl Shared {
         let now_us = self.clock.now_us();
         let id = self.with(wanted, |slot| {
             slot.is_pending(now_us).then(|| {
-                slot.words = Words::new(0, octets);
+                slot.words = TextBeginning::new(0, octets);
                 slot.registered_delivery = registered;
                 slot.id
             })
         });
         let id = id.ok_or(Status::RINVMSGID)?.ok_or(Status::RREPLACEFAIL)?;
         let mut written = Vec::new();
-        ids::write(self.scene().options.ids, id, ids::Place::Response, wanted.is_v33, &mut written);
+        ids::write(self.scene().options.ids, id, ids::IdPlace::Response, wanted.is_v33, &mut written);
         self.ledger.replace(&String::from_utf8_lossy(&written), &alphabet::read(0, octets));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What is known of one connection from outside of it, and how it is told to end.
 
+use super::delivery_queue::QueuedDeliverSm;
 use super::faults::{Mode, Parting};
-use super::post::Letter;
 use super::{Shared, Smsc};
 use serde::Serialize;
 use smpp::pdu::Version;
@@ -47,7 +47,7 @@ pub(super) struct Card {
     pub(super) delivered: AtomicU64,
     pub(super) unanswered: AtomicU64,
     /// Letters that only this session may bring; nothing once it receives no more.
-    own: Mutex<Option<VecDeque<Letter>>>,
+    own: Mutex<Option<VecDeque<QueuedDeliverSm>>>,
     order: Mutex<Option<Parting>>,
     /// There is a letter of its own, an order, or another scene.
     pub(super) wake: Notify,
@@ -79,7 +79,7 @@ impl Card {
     }
 
     /// Takes a letter for this session, or gives it back if it receives no more.
-    pub(super) fn push(&self, letter: Letter) -> Result<(), Letter> {
+    pub(super) fn push(&self, letter: QueuedDeliverSm) -> Result<(), QueuedDeliverSm> {
         match &mut *lock(&self.own) {
             Some(letters) => letters.push_back(letter),
             None => return Err(letter),
@@ -89,7 +89,7 @@ impl Card {
     }
 
     /// Its own letters, so many at most.
-    pub(super) fn take(&self, count: usize, taken: &mut Vec<Letter>) {
+    pub(super) fn take(&self, count: usize, taken: &mut Vec<QueuedDeliverSm>) {
         if let Some(letters) = &mut *lock(&self.own) {
             let count = count.min(letters.len());
             taken.extend(letters.drain(..count));
@@ -97,7 +97,7 @@ impl Card {
     }
 
     /// It receives no more: its letters are for others.
-    pub(super) fn close(&self) -> VecDeque<Letter> {
+    pub(super) fn close(&self) -> VecDeque<QueuedDeliverSm> {
         lock(&self.own).take().unwrap_or_default()
     }
 

@@ -26,26 +26,26 @@ impl Ids {
 
 /// Where an id is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum IdPlace {
     Response,
     Receipt,
 }
 
 /// Appends an id as it is written there. `is_short`: to a peer of version 3.3, which has room for 8 digits.
-pub(super) fn write(form: IdForm, id: u64, place: Place, is_short: bool, out: &mut Vec<u8>) {
+pub(super) fn write(form: IdForm, id: u64, place: IdPlace, is_short: bool, out: &mut Vec<u8>) {
     // Writing to a vector does not fail.
     let _ = match (form, place) {
         _ if is_short => write!(out, "{:08X}", id as u32),
         (IdForm::Decimal, _)
-        | (IdForm::HexThenDecimal, Place::Receipt)
-        | (IdForm::DecimalThenHex | IdForm::DecimalThenPadded, Place::Response) => {
+        | (IdForm::HexThenDecimal, IdPlace::Receipt)
+        | (IdForm::DecimalThenHex | IdForm::DecimalThenPadded, IdPlace::Response) => {
             write_decimal(id, out);
             Ok(())
         }
-        (IdForm::Hex | IdForm::HexThenDecimal | IdForm::HexThenPadded, Place::Response)
-        | (IdForm::Hex | IdForm::DecimalThenHex, Place::Receipt) => write!(out, "{id:x}"),
-        (IdForm::HexThenPadded, Place::Receipt) => write!(out, "{id:016X}"),
-        (IdForm::DecimalThenPadded, Place::Receipt) => write!(out, "{id:020}"),
+        (IdForm::Hex | IdForm::HexThenDecimal | IdForm::HexThenPadded, IdPlace::Response)
+        | (IdForm::Hex | IdForm::DecimalThenHex, IdPlace::Receipt) => write!(out, "{id:x}"),
+        (IdForm::HexThenPadded, IdPlace::Receipt) => write!(out, "{id:016X}"),
+        (IdForm::DecimalThenPadded, IdPlace::Receipt) => write!(out, "{id:020}"),
         (IdForm::Uuid, _) => {
             let high = crate::chance::mix(id);
             let (a, b, c) = ((high >> 32) as u32, (high >> 16) as u16, high as u16 & 0x0FFF);
@@ -102,11 +102,11 @@ mod tests {
             (IdForm::HexThenPadded, "64f2a9c0177ab", "00064F2A9C0177AB"),
             (IdForm::DecimalThenPadded, "1775894284826539", "00001775894284826539"),
         ] {
-            for (place, expected) in [(Place::Response, response), (Place::Receipt, receipt)] {
+            for (place, expected) in [(IdPlace::Response, response), (IdPlace::Receipt, receipt)] {
                 let mut out = Vec::new();
                 write(form, id, place, false, &mut out);
                 let read = read(form, &out, false);
-                assert!(place == Place::Receipt || read == Some(id), "{form:?}: {read:?}");
+                assert!(place == IdPlace::Receipt || read == Some(id), "{form:?}: {read:?}");
                 assert_eq!(String::from_utf8(out).unwrap(), expected, "{form:?}");
             }
         }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_uuid_has_its_form_and_is_the_same_in_both_places() {
-        let mut outs = [Place::Response, Place::Receipt].map(|place| {
+        let mut outs = [IdPlace::Response, IdPlace::Receipt].map(|place| {
             let mut out = Vec::new();
             write(IdForm::Uuid, 1_776_268_937_787_307, place, false, &mut out);
             String::from_utf8(out).unwrap()
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_peer_of_version_3_3_gets_eight_digits() {
         let mut out = Vec::new();
-        write(IdForm::Uuid, 0xAB_0000_00FF, Place::Response, true, &mut out);
+        write(IdForm::Uuid, 0xAB_0000_00FF, IdPlace::Response, true, &mut out);
         assert_eq!(out, b"000000FF");
         assert_eq!(read(IdForm::Uuid, &out, true), Some(0xFF));
     }

@@ -48,7 +48,7 @@ pub struct Stats {
     /// Sessions bound now.
     pub sessions: u64,
     /// Receipts and replies.
-    pub letters: super::post::LetterStats,
+    pub letters: super::delivery_queue::LetterStats,
 }
 
 /// A whole message, as kept.

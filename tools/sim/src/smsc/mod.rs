@@ -8,21 +8,21 @@ mod alphabet;
 mod book;
 mod capture;
 mod card;
-mod desk;
+mod deliver_sm;
+mod delivery_queue;
 mod faults;
 mod ids;
 mod joined;
 mod ledger;
-mod letter;
 mod line;
 mod options;
 mod page;
 mod phases;
-mod post;
 mod receipts;
 mod scenario;
 mod scene;
 mod session;
+mod submit_handler;
 mod traffic;
 
 #[cfg(test)]
@@ -32,11 +32,11 @@ mod tests;
 
 pub use capture::{Answered, Record};
 pub use card::SessionInfo;
+pub use delivery_queue::{LETTERS_MAX, LetterStats};
 pub use faults::{Answers, Disconnects, Login, Mode, Parting, Prefix, Tls};
 pub use ledger::{Message, Stats};
 pub use options::{Counting, ErrorShare, Options, Throttle};
 pub use phases::Phase;
-pub use post::{LETTERS_MAX, LetterStats};
 pub use receipts::{IdForm, OnBind, ReceiptForm, ReceiptOn, ReceiptPdu, Receipts, State, StateShare};
 pub use traffic::{Injection, LongForm, Reply, Traffic};
 
@@ -45,12 +45,12 @@ pub type Scenario = Options;
 
 use crate::clock::Clock;
 use card::Card;
+use delivery_queue::DeliveryQueue;
 use ids::Ids;
 use joined::Unfinished;
 use ledger::Ledger;
 use line::Line;
 use phases::Timetable;
-use post::Post;
 use scene::Scene;
 use session::Session;
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ struct Shared {
     /// What phones write of their own accord may have changed.
     new_traffic: Notify,
     ledger: Ledger,
-    post: Post,
+    post: DeliveryQueue,
     ids: Ids,
     clock: Clock,
     unfinished: Mutex<Unfinished>,
@@ -119,7 +119,7 @@ impl Shared {
             new_timetable: Notify::new(),
             new_traffic: Notify::new(),
             ledger: Ledger::open(&options)?,
-            post: Post::new(clock),
+            post: DeliveryQueue::new(clock),
             ids: Ids::starting_at(clock.now_us()),
             clock,
             unfinished: Mutex::default(),

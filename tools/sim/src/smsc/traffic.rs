@@ -1,6 +1,6 @@
 //! What phones write, as a scenario says it: answers to what they get, and messages of their own.
 
-use super::letter::Inbound;
+use super::deliver_sm::Inbound;
 use super::{Shared, Smsc};
 use crate::chance::{Chance, Delay};
 use serde::{Deserialize, Serialize};
@@ -200,9 +200,14 @@ impl Shared {
     }
 
     /// Returns how many parts it made.
-    fn send(&self, account: &Arc<super::post::Account>, inbound: &Inbound<'_>, reference: u16) -> usize {
+    fn send(
+        &self,
+        account: &Arc<super::delivery_queue::Account>,
+        inbound: &Inbound<'_>,
+        reference: u16,
+    ) -> usize {
         let now_us = self.clock.now_us();
-        let pdus = super::letter::inbound(inbound, reference);
+        let pdus = super::deliver_sm::inbound(inbound, reference);
         let parts = pdus.len();
         let mut letters = pdus.into_iter().map(|pdu| (now_us, account.letter(pdu))).collect();
         self.post.count_made(0, parts as u64);

@@ -5,7 +5,7 @@ use super::stage::StagedResult;
 use super::{Fsync, Log, LogFile, Writer, failed};
 use crate::embedded::disk::{File, write_all_at};
 use crate::embedded::frame::{
-    FILE_HEADER, FileHeader, Place, batch_octets, batch_skip, encode_batch, encode_places,
+    BatchPlace, FILE_HEADER, FileHeader, batch_octets, batch_skip, encode_batch, encode_places,
 };
 use crate::embedded::lock::{lock, read, write};
 use crate::{BusError, KEY_OCTETS_MAX, RECORD_OCTETS_MAX};
@@ -188,7 +188,7 @@ impl Log {
         let places: Vec<(u64, u64, &[u8])> =
             mentions.iter().map(|mention| (mention.first, mention.end, &*mention.key)).collect();
         let mut sized = BytesMut::new();
-        let place = Place { salt: 0, first: 0, durable: 0 };
+        let place = BatchPlace { salt: 0, first: 0, durable: 0 };
         encode_places(&mut sized, place, &places);
         debug_assert!(sized.len() <= PLACES_OCTETS_MAX);
         let octets = sized.len() as u64;
@@ -212,7 +212,7 @@ impl Log {
         writer: &mut Writer,
         stages: bool,
         octets: u64,
-        encode: impl Fn(&mut BytesMut, Place),
+        encode: impl Fn(&mut BytesMut, BatchPlace),
     ) -> Result<Placed, BusError> {
         let reserve = &self.shared.reserve;
         if !self.is_emergency() && !reserve.leaves_room(&self.shared) {
@@ -239,7 +239,7 @@ impl Log {
         writer: &mut Writer,
         stages: bool,
         octets: u64,
-        encode: impl Fn(&mut BytesMut, Place),
+        encode: impl Fn(&mut BytesMut, BatchPlace),
     ) -> Result<Placed, BusError> {
         self.cut_leftover(writer)?;
         let last = read(&self.files).last().cloned();
@@ -255,7 +255,7 @@ impl Log {
         }
         let durable = self.progress.borrow().durable;
         let first = writer.next;
-        encode(&mut writer.buffer, Place { salt: writer.salt, first, durable });
+        encode(&mut writer.buffer, BatchPlace { salt: writer.salt, first, durable });
         if stages {
             writer.staged.push(&writer.buffer, first, writer.offset);
         } else {

@@ -111,7 +111,7 @@ pub(super) fn push(args: &Push) -> Outcome {
     let report = block_on(async {
         let (tell, mut told) = unbounded_channel();
         let saying = tokio::spawn(async move {
-            let mut screen = Said { names, is_json, last: Vec::new() };
+            let mut screen = PushScreen { names, is_json, last: Vec::new() };
             while let Some(progress) = told.recv().await {
                 // Who stops reading has seen enough; the push goes on.
                 let _ = print(&screen.line(&progress));
@@ -169,13 +169,13 @@ fn hex(text: &str, name: &str) -> Result<[u8; 32], Failure> {
 }
 
 /// What is said while it goes on.
-struct Said {
+struct PushScreen {
     names: Vec<String>,
     is_json: bool,
     last: Vec<Option<Instant>>,
 }
 
-impl Said {
+impl PushScreen {
     fn line(&mut self, progress: &Progress) -> String {
         let name = |site: &usize| self.names.get(*site).map_or("?", String::as_str);
         let (object, words): (Value, String) = match progress {

@@ -24,7 +24,7 @@ impl Past for Nothing {
 }
 
 /// Who asks a shard.
-pub struct Desk {
+pub struct ShardUnderTest {
     pub shard: Shard,
     pub log: Vec<u8>,
     pub now_us: u64,
@@ -53,16 +53,16 @@ pub fn asks(units: Units) -> Service {
     Service { requested: Some(units), ..Service::default() }
 }
 
-impl Desk {
-    pub fn new(config: Config) -> Desk {
+impl ShardUnderTest {
+    pub fn new(config: Config) -> ShardUnderTest {
         let config = Arc::new(config);
         let mut shard = Shard::new(KEY, config.clone());
         shard.begin_block(BASE, 1_000 * SECOND);
-        Desk { shard, log: Vec::new(), now_us: 1_000 * SECOND, config, origins: 0 }
+        ShardUnderTest { shard, log: Vec::new(), now_us: 1_000 * SECOND, config, origins: 0 }
     }
 
-    pub fn with_account(balance: i64) -> Desk {
-        let mut desk = Desk::new(Config::default());
+    pub fn with_account(balance: i64) -> ShardUnderTest {
+        let mut desk = ShardUnderTest::new(Config::default());
         assert_eq!(desk.ask(&plain(Kind::Create { balance, limit: 0 })).0.result, 2001);
         desk
     }
@@ -87,7 +87,8 @@ impl Desk {
 
     pub fn debit(&mut self, session: &str, units: Units) -> Answer {
         let services = [asks(units)];
-        let request = Request { session: Desk::session(session), services: &services, ..plain(Kind::Debit) };
+        let request =
+            Request { session: ShardUnderTest::session(session), services: &services, ..plain(Kind::Debit) };
         self.new_request(&request).0
     }
 

@@ -1,6 +1,6 @@
 //! Who opened a session, and the ends that others than its client bring it.
 
-use super::Desk;
+use super::ShardUnderTest;
 use super::bench::{SECOND, asks, plain};
 use crate::ledger::client::{Client, Opener};
 use crate::ledger::entry::EntryKind;
@@ -11,17 +11,17 @@ fn client(host: &str, state_id: u32) -> Arc<Client> {
     Arc::new(Client::new(HashKey([9, 9]), host, "example", host, Some(state_id)))
 }
 
-fn begin(desk: &mut Desk, session: &str, client: &Arc<Client>, octets: u64) {
+fn begin(desk: &mut ShardUnderTest, session: &str, client: &Arc<Client>, octets: u64) {
     let services = [asks(Units::octets(octets))];
     let opener = Some(Opener { session_id: session.as_bytes(), client, is_multiple: false });
-    let session = Desk::session(session);
+    let session = ShardUnderTest::session(session);
     let request = Request { session, services: &services, opener, ..plain(Kind::Initial) };
     desk.new_request(&request);
 }
 
 #[test]
 fn a_session_knows_who_opened_it_and_whether_it_had_too_little() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     let smf = client("smf.example", 1);
     begin(&mut desk, "a", &smf, 3_000_000);
     begin(&mut desk, "b", &smf, 9_000_000);
@@ -37,7 +37,7 @@ fn a_session_knows_who_opened_it_and_whether_it_had_too_little() {
     // With money it has what it wants.
     desk.ask(&plain(Kind::TopUp { amount: 50 }));
     let services = [asks(Units::octets(9_000_000))];
-    let session = Desk::session("b");
+    let session = ShardUnderTest::session("b");
     desk.new_request(&Request { session, number: 1, services: &services, ..plain(Kind::Update) });
     assert!(desk.shard.sessions_of(number, |session| session.is_starved()).is_empty());
     desk.check();
@@ -45,7 +45,7 @@ fn a_session_knows_who_opened_it_and_whether_it_had_too_little() {
 
 #[test]
 fn a_client_that_started_anew_loses_its_sessions_of_before_and_nobody_elses() {
-    let mut desk = Desk::with_account(100);
+    let mut desk = ShardUnderTest::with_account(100);
     let (before, now, other) = (client("smf.example", 1), client("smf.example", 2), client("pgw.example", 1));
     begin(&mut desk, "a", &before, 3_000_000);
     begin(&mut desk, "b", &other, 4_000_000);
@@ -57,7 +57,7 @@ fn a_client_that_started_anew_loses_its_sessions_of_before_and_nobody_elses() {
     let last = desk.entries().pop().unwrap();
     assert_eq!(
         (last.deed, last.session, last.moved.pending),
-        (EntryKind::SessionEnded, Desk::session("a"), -3)
+        (EntryKind::SessionEnded, ShardUnderTest::session("a"), -3)
     );
     assert_eq!(desk.shard.end_sessions_before("smf.example", 2), 0);
     desk.check();
@@ -77,11 +77,11 @@ fn a_client_that_started_anew_loses_its_sessions_of_before_and_nobody_elses() {
 #[test]
 fn one_service_that_is_refused_begins_no_session_also_where_it_has_a_name() {
     for is_multiple in [false, true] {
-        let mut desk = Desk::with_account(0);
+        let mut desk = ShardUnderTest::with_account(0);
         let services = [crate::ledger::Service { service_id: Some(7), ..asks(Units::octets(1)) }];
         let client = client("smf.example", 1);
         let opener = Some(Opener { session_id: b"a", client: &client, is_multiple });
-        let session = Desk::session("a");
+        let session = ShardUnderTest::session("a");
         let request = Request { session, services: &services, opener, ..plain(Kind::Initial) };
         let (answer, refused) = desk.new_request(&request);
         assert_eq!(refused[0].result, 4012);
@@ -93,7 +93,7 @@ fn one_service_that_is_refused_begins_no_session_also_where_it_has_a_name() {
 
 #[test]
 fn a_snapshot_keeps_who_opened_each_session() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     for (name, host) in [("a", "smf.example"), ("b", "pgw.example"), ("c", "smf.example")] {
         begin(&mut desk, name, &client(host, 1), 3_000_000);
     }

@@ -1,10 +1,10 @@
-use super::Desk;
+use super::ShardUnderTest;
 use super::bench::{SECOND, asks, plain};
 use crate::ledger::{Config, Kind, Request, Units, config::DefaultAccount};
 
 #[test]
 fn a_debit_takes_its_price_and_no_more_than_there_is() {
-    let mut desk = Desk::with_account(3);
+    let mut desk = ShardUnderTest::with_account(3);
     assert_eq!((desk.debit("a", Units::specific(2)).result, desk.balance()), (2001, (1, 0)));
     assert_eq!((desk.debit("b", Units::specific(2)).result, desk.balance()), (4012, (1, 0)));
     assert_eq!((desk.debit("c", Units::specific(1)).result, desk.balance()), (2001, (0, 0)));
@@ -21,7 +21,7 @@ fn begun_steps_of_time_and_octets_cost_whole_ones() {
         (Units::money(17), 17),
         (Units::default(), 1),
     ] {
-        let mut desk = Desk::with_account(100);
+        let mut desk = ShardUnderTest::with_account(100);
         let answer = desk.debit("a", units);
         assert_eq!((answer.result, answer.cost, desk.balance().0), (2001, price, 100 - price), "{units:?}");
     }
@@ -29,7 +29,7 @@ fn begun_steps_of_time_and_octets_cost_whole_ones() {
 
 #[test]
 fn what_cannot_be_rated_is_refused_and_moves_nothing() {
-    let mut desk = Desk::with_account(100);
+    let mut desk = ShardUnderTest::with_account(100);
     assert_eq!(desk.debit("a", Units::money(-1)).result, 5031);
     assert_eq!(
         desk.debit(
@@ -44,29 +44,35 @@ fn what_cannot_be_rated_is_refused_and_moves_nothing() {
 
 #[test]
 fn an_unknown_account_is_opened_where_the_rules_say_so_and_refused_elsewhere() {
-    let mut desk = Desk::new(Config::default());
+    let mut desk = ShardUnderTest::new(Config::default());
     assert_eq!(desk.debit("a", Units::specific(1)).result, 5030);
     let default_account = Some(DefaultAccount { balance: 1_000_000, limit: 0 });
-    let mut desk = Desk::new(Config { default_account, ..Config::default() });
+    let mut desk = ShardUnderTest::new(Config { default_account, ..Config::default() });
     assert_eq!((desk.debit("a", Units::specific(1)).result, desk.balance()), (2001, (999_999, 0)));
 }
 
 #[test]
 fn a_duplicate_by_session_or_by_origin_gets_the_first_answer_and_debits_nothing() {
-    let mut desk = Desk::with_account(3);
+    let mut desk = ShardUnderTest::with_account(3);
     let services = [asks(Units::specific(2))];
-    let request =
-        Request { session: Desk::session("a"), origin: [7, 8], services: &services, ..plain(Kind::Debit) };
+    let request = Request {
+        session: ShardUnderTest::session("a"),
+        origin: [7, 8],
+        services: &services,
+        ..plain(Kind::Debit)
+    };
     let (first, granted) = desk.ask(&request);
     assert_eq!((first.result, first.is_duplicate, first.cost), (2001, false, 2));
-    for again in
-        [request, Request { origin: [9, 9], ..request }, Request { session: Desk::session("b"), ..request }]
-    {
+    for again in [
+        request,
+        Request { origin: [9, 9], ..request },
+        Request { session: ShardUnderTest::session("b"), ..request },
+    ] {
         let (answer, services) = desk.ask(&again);
         assert_eq!((answer.is_duplicate, answer.result, answer.cost, &services), (true, 2001, 2, &granted));
     }
     // A refusal is answered again as well, though there is money by now.
-    let refused = Request { session: Desk::session("c"), origin: [0, 0], ..request };
+    let refused = Request { session: ShardUnderTest::session("c"), origin: [0, 0], ..request };
     assert_eq!(desk.ask(&refused).0.result, 4012);
     desk.ask(&plain(Kind::TopUp { amount: 10 }));
     assert_eq!((desk.ask(&refused).0.result, desk.balance()), (4012, (11, 0)));
@@ -75,7 +81,7 @@ fn a_duplicate_by_session_or_by_origin_gets_the_first_answer_and_debits_nothing(
 
 #[test]
 fn an_event_is_known_again_for_its_window_only() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     desk.debit("a", Units::specific(1));
     desk.pass(59 * SECOND);
     assert!(desk.debit("a", Units::specific(1)).is_duplicate);
@@ -83,7 +89,7 @@ fn an_event_is_known_again_for_its_window_only() {
 
 #[test]
 fn the_entry_of_an_event_has_150_octets_at_most() {
-    let mut desk = Desk::with_account(i64::MAX >> 4);
+    let mut desk = ShardUnderTest::with_account(i64::MAX >> 4);
     let before = desk.log.len();
     let services = [crate::ledger::Service {
         rating_group: Some(u32::MAX),
@@ -107,7 +113,7 @@ fn the_entry_of_an_event_has_150_octets_at_most() {
 
 #[test]
 fn refunds_of_an_event_are_never_more_than_was_debited() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     desk.debit("a", Units::specific(5));
     let mut refund = |count: u64, of: Option<[u64; 2]>| {
         let services = [asks(Units::specific(count))];
@@ -115,12 +121,12 @@ fn refunds_of_an_event_are_never_more_than_was_debited() {
         desk.check();
         (answer.result, desk.balance().0)
     };
-    let event = Some(Desk::session("a"));
+    let event = Some(ShardUnderTest::session("a"));
     assert_eq!(refund(3, event), (2001, 8));
     assert_eq!(refund(3, event), (4010, 8));
     assert_eq!(refund(2, event), (2001, 10));
     assert_eq!(refund(1, event), (4010, 10));
-    assert_eq!(refund(1, Some(Desk::session("never"))), (4010, 10));
+    assert_eq!(refund(1, Some(ShardUnderTest::session("never"))), (4010, 10));
     // Without a name the rules bound each refund.
     assert_eq!(refund(100_000, None), (2001, 100_010));
     assert_eq!(refund(100_001, None), (4010, 100_010));
@@ -128,7 +134,7 @@ fn refunds_of_an_event_are_never_more_than_was_debited() {
 
 #[test]
 fn an_enquiry_tells_and_moves_nothing() {
-    let mut desk = Desk::with_account(4);
+    let mut desk = ShardUnderTest::with_account(4);
     for (count, is_enough) in [(4, true), (5, false)] {
         let services = [asks(Units::specific(count))];
         let (answer, _) = desk.new_request(&Request { services: &services, ..plain(Kind::CheckBalance) });
@@ -142,7 +148,7 @@ fn an_enquiry_tells_and_moves_nothing() {
 
 #[test]
 fn a_limit_lets_the_balance_go_below_zero_so_far_and_no_further() {
-    let mut desk = Desk::with_account(1);
+    let mut desk = ShardUnderTest::with_account(1);
     assert_eq!(desk.ask(&plain(Kind::SetLimit { limit: 3 })).0.result, 2001);
     assert_eq!((desk.debit("a", Units::specific(4)).result, desk.balance()), (2001, (-3, 0)));
     assert_eq!(desk.debit("b", Units::specific(1)).result, 4012);
@@ -158,7 +164,7 @@ fn a_limit_lets_the_balance_go_below_zero_so_far_and_no_further() {
 
 #[test]
 fn amounts_that_would_leave_64_bits_are_refused() {
-    let mut desk = Desk::with_account(1 << 59);
+    let mut desk = ShardUnderTest::with_account(1 << 59);
     for amount in [i64::MAX, -1, 1 << 60] {
         assert_eq!(desk.ask(&plain(Kind::TopUp { amount })).0.result, 5004, "{amount}");
     }
@@ -169,7 +175,7 @@ fn amounts_that_would_leave_64_bits_are_refused() {
 
 #[test]
 fn services_of_an_event_have_results_of_their_own() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     let services = [4, 3, 1].map(|count| crate::ledger::Service {
         rating_group: Some(count as u32),
         ..asks(Units::specific(count))

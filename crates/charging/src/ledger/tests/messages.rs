@@ -1,27 +1,27 @@
-use super::Desk;
+use super::ShardUnderTest;
 use super::bench::{SECOND, plain};
 use crate::ledger::{Kind, request::MessageKey};
 
 const KEY: MessageKey = MessageKey { alert: 7, endpoint: 9 };
 
-fn hold(desk: &mut Desk, parts: u32) -> u32 {
+fn hold(desk: &mut ShardUnderTest, parts: u32) -> u32 {
     hold_since(desk, parts, 5)
 }
 
-fn hold_since(desk: &mut Desk, parts: u32, since: u64) -> u32 {
+fn hold_since(desk: &mut ShardUnderTest, parts: u32, since: u64) -> u32 {
     let until_us = desk.now_us + 3_600 * SECOND;
     tell(desk, Kind::Hold { message: KEY, parts, until_us, since })
 }
 
-fn release(desk: &mut Desk, at: u64) -> u32 {
+fn release(desk: &mut ShardUnderTest, at: u64) -> u32 {
     tell(desk, Kind::Release { message: KEY, at })
 }
 
-fn settle(desk: &mut Desk, parts: u32) -> u32 {
+fn settle(desk: &mut ShardUnderTest, parts: u32) -> u32 {
     tell(desk, Kind::Settle { message: KEY, parts })
 }
 
-fn tell(desk: &mut Desk, kind: Kind) -> u32 {
+fn tell(desk: &mut ShardUnderTest, kind: Kind) -> u32 {
     let (answer, _) = desk.ask(&plain(kind));
     desk.check();
     answer.result
@@ -29,7 +29,7 @@ fn tell(desk: &mut Desk, kind: Kind) -> u32 {
 
 #[test]
 fn a_message_is_held_and_taken_once_however_often_it_is_told() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     for _ in 0..3 {
         assert_eq!((hold(&mut desk, 3), desk.balance()), (2001, (10, 3)));
     }
@@ -46,7 +46,7 @@ fn a_message_is_held_and_taken_once_however_often_it_is_told() {
 
 #[test]
 fn a_message_that_was_not_sent_costs_nothing() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     hold(&mut desk, 3);
     for _ in 0..2 {
         assert_eq!((release(&mut desk, 9), desk.balance()), (2001, (10, 0)));
@@ -57,7 +57,7 @@ fn a_message_that_was_not_sent_costs_nothing() {
 
 #[test]
 fn what_was_freed_is_held_again_by_another_attempt_and_an_old_refusal_does_not_free_that() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     hold_since(&mut desk, 3, 5);
     assert_eq!((release(&mut desk, 4), desk.balance()), (4011, (10, 3)));
     assert_eq!((release(&mut desk, 6), desk.balance()), (2001, (10, 0)));
@@ -70,7 +70,7 @@ fn what_was_freed_is_held_again_by_another_attempt_and_an_old_refusal_does_not_f
 #[test]
 fn a_late_yes_to_what_was_freed_is_charged_as_far_as_there_is_money() {
     for (left, taken) in [(10, 3), (2, 2), (0, 0)] {
-        let mut desk = Desk::with_account(10);
+        let mut desk = ShardUnderTest::with_account(10);
         hold(&mut desk, 3);
         release(&mut desk, 9);
         let other = MessageKey { alert: 8, endpoint: 1 };
@@ -88,7 +88,7 @@ fn a_late_yes_to_what_was_freed_is_charged_as_far_as_there_is_money() {
 #[test]
 fn nothing_frees_what_is_unknown_but_a_yes_or_the_end_of_its_validity() {
     for yes in [false, true] {
-        let mut desk = Desk::with_account(10);
+        let mut desk = ShardUnderTest::with_account(10);
         hold(&mut desk, 3);
         assert_eq!(tell(&mut desk, Kind::Keep { message: KEY }), 2001);
         assert_eq!((hold_since(&mut desk, 3, 20), release(&mut desk, 30)), (2001, 4011));
@@ -99,13 +99,13 @@ fn nothing_frees_what_is_unknown_but_a_yes_or_the_end_of_its_validity() {
         desk.pass(3_601 * SECOND);
         assert_eq!(desk.balance(), (if yes { 7 } else { 10 }, 0));
     }
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     assert_eq!(tell(&mut desk, Kind::Keep { message: KEY }), 5002);
 }
 
 #[test]
 fn without_money_a_message_is_refused_before_it_is_sent() {
-    let mut desk = Desk::with_account(2);
+    let mut desk = ShardUnderTest::with_account(2);
     assert_eq!((hold(&mut desk, 3), desk.balance()), (4012, (2, 0)));
     // With fewer parts, or after a top-up, the same message may be held.
     assert_eq!((hold(&mut desk, 2), desk.balance()), (2001, (2, 2)));
@@ -113,7 +113,7 @@ fn without_money_a_message_is_refused_before_it_is_sent() {
 
 #[test]
 fn an_unknown_outcome_keeps_its_hold_until_the_end_of_its_validity() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     hold(&mut desk, 3);
     desk.pass(3_599 * SECOND);
     assert_eq!(desk.balance(), (10, 3));
@@ -125,7 +125,7 @@ fn an_unknown_outcome_keeps_its_hold_until_the_end_of_its_validity() {
 
 #[test]
 fn an_emergency_owes_and_never_touches_the_balance() {
-    let mut desk = Desk::with_account(1);
+    let mut desk = ShardUnderTest::with_account(1);
     let until_us = desk.now_us + SECOND;
     desk.ask(&plain(Kind::Block { blocked: true }));
     for _ in 0..2 {

@@ -11,4 +11,4 @@ mod properties;
 mod sessions;
 mod tariffs;
 
-pub use bench::Desk;
+pub use bench::ShardUnderTest;

@@ -1,7 +1,7 @@
 //! Credit pools (RFC 8506, section 5.1.2): the units that a session's services were granted, weighed and added up, are one sum S, which any of
 //! them may use: the pool is exhausted when C1 M1 + C2 M2 + … reaches it.
 
-use super::Desk;
+use super::ShardUnderTest;
 use super::bench::{SECOND, asks, plain};
 use crate::ledger::config::Config;
 use crate::ledger::request::{ServiceContext, Weights};
@@ -14,14 +14,19 @@ const MB: u64 = 1_000_000;
 /// What 1 for each begun million octets and 1 for each begun minute come to.
 const PRICES: Weights = Weights { time: 16_666_667, octets: 1_000, specific: 0 };
 
-fn desk(balance: i64, credit_pool: bool) -> Desk {
-    let mut desk = Desk::new(Config { credit_pool, ..Config::default() });
+fn desk(balance: i64, credit_pool: bool) -> ShardUnderTest {
+    let mut desk = ShardUnderTest::new(Config { credit_pool, ..Config::default() });
     desk.ask(&plain(Kind::Create { balance, limit: 0 }));
     desk
 }
 
-fn ask(desk: &mut Desk, kind: Kind, number: u32, services: &[Service]) -> (Answer, Vec<ServiceAnswer>) {
-    let request = Request { session: Desk::session("s"), number, services, ..plain(kind) };
+fn ask(
+    desk: &mut ShardUnderTest,
+    kind: Kind,
+    number: u32,
+    services: &[Service],
+) -> (Answer, Vec<ServiceAnswer>) {
+    let request = Request { session: ShardUnderTest::session("s"), number, services, ..plain(kind) };
     let answer = desk.new_request(&request);
     desk.check();
     answer
@@ -32,14 +37,14 @@ fn group(rating_group: u32, used: Option<Units>, requested: Option<Units>) -> Se
 }
 
 /// Group 1 gets 5 MB and group 2 five minutes, which is all the money.
-fn five_and_five(desk: &mut Desk) -> Vec<ServiceAnswer> {
+fn five_and_five(desk: &mut ShardUnderTest) -> Vec<ServiceAnswer> {
     let both = [group(1, None, Some(Units::octets(5 * MB))), group(2, None, Some(Units::time(300)))];
     let (_, services) = ask(desk, Kind::Initial, 0, &both);
     assert_eq!(desk.balance(), (10, 10));
     services
 }
 
-fn shortfall(desk: &Desk) -> i64 {
+fn shortfall(desk: &ShardUnderTest) -> i64 {
     desk.entries().iter().flat_map(|entry| &entry.services).map(|service| service.shortfall).sum()
 }
 
@@ -116,7 +121,8 @@ fn a_service_that_shares_nothing_with_others_is_not_of_the_pool() {
         ("free of charge", group(7, None, Some(Units::octets(1)))),
         ("under either of two tariffs", group(8, None, Some(Units::octets(1)))),
     ] {
-        let mut desk = Desk::new(Config { credit_pool: true, tariffs: tariffs.clone(), ..Config::default() });
+        let mut desk =
+            ShardUnderTest::new(Config { credit_pool: true, tariffs: tariffs.clone(), ..Config::default() });
         desk.ask(&plain(Kind::Create { balance: 10, limit: 0 }));
         let (_, services) = ask(&mut desk, Kind::Initial, 0, &[service]);
         assert_eq!((services[0].result, services[0].terms.pool), (2001, Weights::default()), "{what}");
@@ -135,7 +141,7 @@ fn a_snapshot_has_the_pools() {
     desk.pass(SECOND);
     let octets = desk.shard.freeze(9_000).encode(Vec::new()).unwrap();
     let thawed = snapshot::decode(&octets, super::bench::KEY, Arc::clone(&desk.config)).unwrap().shard;
-    let id = Desk::session("s");
+    let id = ShardUnderTest::session("s");
     assert_eq!(thawed.sessions.find(&id), desk.shard.sessions.find(&id));
     assert!(thawed.sessions.find(&id).unwrap().has_pool());
 }

@@ -46,7 +46,7 @@ fn written(folder: &Path, blocks: u32, segment_octets: u64) -> Vec<(u64, i64)> {
 }
 
 fn session(number: u32) -> [u64; 2] {
-    super::Desk::session(&number.to_string())
+    super::ShardUnderTest::session(&number.to_string())
 }
 
 fn posted(shard: &Shard) -> i64 {

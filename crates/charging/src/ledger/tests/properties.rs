@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
 
-use super::Desk;
+use super::ShardUnderTest;
 use super::bench::{BASE, KEY, Nothing, SECOND, plain};
 use crate::ledger::client::{Client, Opener};
 use crate::ledger::config::{Config, DefaultAccount};
@@ -52,7 +52,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     let until = 1_000_u64..1_000_000;
     prop_oneof![
         3 => Just(Kind::Debit),
-        1 => (0_u8..4).prop_map(|of| Kind::Refund { of: Some(Desk::session(&of.to_string())) }),
+        1 => (0_u8..4).prop_map(|of| Kind::Refund { of: Some(ShardUnderTest::session(&of.to_string())) }),
         1 => Just(Kind::Refund { of: None }),
         1 => Just(Kind::CheckBalance),
         1 => Just(Kind::PriceEnquiry),
@@ -113,7 +113,7 @@ impl Step {
         Request {
             account: PackedKey::new(KEY, KeyKind::Nai, octets),
             account_octets: octets,
-            session: Desk::session(&self.session.to_string()),
+            session: ShardUnderTest::session(&self.session.to_string()),
             number: self.number,
             services: &self.services,
             opener: self.opener(),
@@ -151,7 +151,7 @@ proptest! {
     ) {
         let default_account = opens_accounts.then_some(DefaultAccount { balance: 40, limit: 3 });
         let duplicates_octets_first = 1 << 14;
-        let mut desk = Desk::new(Config { default_account, duplicates_octets_first, ..Config::default() });
+        let mut desk = ShardUnderTest::new(Config { default_account, duplicates_octets_first, ..Config::default() });
         let mut savepoint = Savepoint::default();
         for (at, step) in steps.iter().enumerate() {
             let mut batch = Batch::default();
@@ -186,7 +186,7 @@ proptest! {
         credit_pool in any::<bool>(),
     ) {
         let default_account = opens_accounts.then_some(DefaultAccount { balance: 40, limit: 3 });
-        let mut desk = Desk::new(Config { default_account, zero_grant, credit_pool, ..Config::default() });
+        let mut desk = ShardUnderTest::new(Config { default_account, zero_grant, credit_pool, ..Config::default() });
         for step in &steps {
             if step.pause_s > 0 {
                 desk.pass(step.pause_s * SECOND);

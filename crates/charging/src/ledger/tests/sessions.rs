@@ -1,11 +1,16 @@
-use super::Desk;
+use super::ShardUnderTest;
 use super::bench::{SECOND, asks, plain};
 use crate::ledger::config::{Config, FinalAction};
 use crate::ledger::tariff::{Hours, Rate, Rates, Tariff, Tariffs};
 use crate::ledger::{Answer, Kind, Request, Service, ServiceAnswer, Terms, Units};
 
-fn ask(desk: &mut Desk, kind: Kind, number: u32, services: &[Service]) -> (Answer, Vec<ServiceAnswer>) {
-    let request = Request { session: Desk::session("s"), number, services, ..plain(kind) };
+fn ask(
+    desk: &mut ShardUnderTest,
+    kind: Kind,
+    number: u32,
+    services: &[Service],
+) -> (Answer, Vec<ServiceAnswer>) {
+    let request = Request { session: ShardUnderTest::session("s"), number, services, ..plain(kind) };
     let answer = desk.new_request(&request);
     desk.check();
     answer
@@ -21,7 +26,7 @@ fn group(rating_group: u32, service: Service) -> Service {
 
 #[test]
 fn a_session_reserves_takes_what_was_used_and_frees_the_rest() {
-    let mut desk = Desk::with_account(100);
+    let mut desk = ShardUnderTest::with_account(100);
     let (answer, services) = ask(&mut desk, Kind::Initial, 0, &[asks(Units::time(600))]);
     assert_eq!((answer.result, services[0].granted, services[0].validity_s), (2001, Units::time(600), 3_600));
     assert_eq!(desk.balance(), (100, 10));
@@ -33,7 +38,7 @@ fn a_session_reserves_takes_what_was_used_and_frees_the_rest() {
 
 #[test]
 fn reports_of_one_rating_group_are_rounded_once() {
-    let mut desk = Desk::with_account(100);
+    let mut desk = ShardUnderTest::with_account(100);
     ask(&mut desk, Kind::Initial, 0, &[asks(Units::time(60))]);
     for number in 1..=10 {
         ask(&mut desk, Kind::Update, number, &[uses(Units::time(6), Some(Units::time(60)))]);
@@ -45,7 +50,7 @@ fn reports_of_one_rating_group_are_rounded_once() {
 
 #[test]
 fn less_money_than_asked_for_grants_what_it_pays_and_says_that_it_is_the_last() {
-    let mut desk = Desk::with_account(3);
+    let mut desk = ShardUnderTest::with_account(3);
     let (_, services) = ask(&mut desk, Kind::Initial, 0, &[group(1, asks(Units::octets(10_000_000)))]);
     assert_eq!((services[0].granted, services[0].is_final), (Units::octets(3_000_000), true));
     let (answer, services) =
@@ -59,7 +64,7 @@ fn less_money_than_asked_for_grants_what_it_pays_and_says_that_it_is_the_last() 
 
 #[test]
 fn with_redirection_nothing_is_granted_finally_and_the_session_lives_on() {
-    let mut desk = Desk::new(Config { zero_grant: true, ..Config::default() });
+    let mut desk = ShardUnderTest::new(Config { zero_grant: true, ..Config::default() });
     desk.ask(&plain(Kind::Create { balance: 0, limit: 0 }));
     let (answer, services) = ask(&mut desk, Kind::Initial, 0, &[asks(Units::octets(1))]);
     assert_eq!((answer.result, services[0].granted.octets, services[0].is_final), (2001, 0, true));
@@ -68,7 +73,7 @@ fn with_redirection_nothing_is_granted_finally_and_the_session_lives_on() {
 
 #[test]
 fn more_used_than_granted_takes_no_more_than_there_is_and_records_the_rest() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(2))]);
     ask(&mut desk, Kind::Terminate, 1, &[uses(Units::specific(9), None)]);
     assert_eq!((desk.balance(), desk.entries().last().unwrap().services[0].shortfall), ((0, 0), 4));
@@ -76,7 +81,7 @@ fn more_used_than_granted_takes_no_more_than_there_is_and_records_the_rest() {
 
 #[test]
 fn two_services_share_one_balance() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     let services = [group(1, asks(Units::specific(3))), group(2, asks(Units::specific(3)))];
     let (_, answers) = ask(&mut desk, Kind::Initial, 0, &services);
     assert_eq!((answers[0].granted.specific, answers[1].granted.specific, answers[1].is_final), (3, 2, true));
@@ -90,7 +95,7 @@ fn two_services_share_one_balance() {
 
 #[test]
 fn a_service_named_twice_in_one_request_is_refused_and_moves_nothing() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     let twice = [group(1, asks(Units::specific(1))), group(1, asks(Units::specific(1)))];
     assert_eq!(ask(&mut desk, Kind::Initial, 0, &twice).0.result, 5004);
     assert_eq!((desk.balance(), desk.shard.sessions().0), ((5, 0), 0));
@@ -98,7 +103,7 @@ fn a_service_named_twice_in_one_request_is_refused_and_moves_nothing() {
 
 #[test]
 fn an_update_after_the_end_and_one_of_an_unknown_session_are_refused() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     assert_eq!(ask(&mut desk, Kind::Update, 1, &[]).0.result, 5002);
     ask(&mut desk, Kind::Initial, 2, &[]);
     ask(&mut desk, Kind::Terminate, 3, &[]);
@@ -108,7 +113,7 @@ fn an_update_after_the_end_and_one_of_an_unknown_session_are_refused() {
 
 #[test]
 fn a_request_with_a_lower_number_that_nobody_remembers_is_refused() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     ask(&mut desk, Kind::Initial, 5, &[asks(Units::specific(1))]);
     assert_eq!(ask(&mut desk, Kind::Update, 4, &[asks(Units::specific(1))]).0.result, 5004);
     assert_eq!(desk.balance(), (5, 1));
@@ -116,7 +121,7 @@ fn a_request_with_a_lower_number_that_nobody_remembers_is_refused() {
 
 #[test]
 fn a_session_that_is_begun_again_lets_go_of_what_it_held() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     ask(&mut desk, Kind::Initial, 0, &[group(1, asks(Units::specific(5)))]);
     let (_, services) = ask(&mut desk, Kind::Initial, 1, &[group(2, asks(Units::specific(4)))]);
     assert_eq!((services[0].granted.specific, desk.balance(), desk.shard.sessions().0), (4, (5, 4), 1));
@@ -124,7 +129,7 @@ fn a_session_that_is_begun_again_lets_go_of_what_it_held() {
 
 #[test]
 fn an_initial_that_is_refused_takes_nothing_that_an_earlier_one_holds() {
-    let mut desk = Desk::with_account(5);
+    let mut desk = ShardUnderTest::with_account(5);
     ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(4))]);
     let (answer, _) = ask(&mut desk, Kind::Initial, 1, &[uses(Units::specific(5), Some(Units::money(-1)))]);
     assert_eq!((answer.result, desk.balance(), desk.shard.sessions().0), (5031, (5, 4), 1));
@@ -132,14 +137,14 @@ fn an_initial_that_is_refused_takes_nothing_that_an_earlier_one_holds() {
 
 #[test]
 fn an_initial_that_is_refused_leaves_no_session() {
-    let mut desk = Desk::with_account(0);
+    let mut desk = ShardUnderTest::with_account(0);
     assert_eq!(ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(1))]).0.result, 4012);
     assert_eq!((desk.shard.sessions().0, desk.balance()), (0, (0, 0)));
 }
 
 #[test]
 fn a_blocked_account_pays_what_was_used_and_gets_nothing_new() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(2))]);
     desk.ask(&plain(Kind::Block { blocked: true }));
     let (answer, _) = ask(&mut desk, Kind::Update, 1, &[uses(Units::specific(2), Some(Units::specific(1)))]);
@@ -151,10 +156,10 @@ fn a_blocked_account_pays_what_was_used_and_gets_nothing_new() {
 
 #[test]
 fn ten_thousand_sessions_that_nobody_ends_are_released_after_tcc_and_their_memory_too() {
-    let mut desk = Desk::with_account(1_000_000);
+    let mut desk = ShardUnderTest::with_account(1_000_000);
     let services = [asks(Units::specific(2))];
     for i in 0..10_000 {
-        let session = Desk::session(&format!("s{i}"));
+        let session = ShardUnderTest::session(&format!("s{i}"));
         desk.new_request(&Request { session, services: &services, ..plain(Kind::Initial) });
     }
     let room = desk.shard.sessions().1;
@@ -169,7 +174,7 @@ fn ten_thousand_sessions_that_nobody_ends_are_released_after_tcc_and_their_memor
 
 #[test]
 fn an_update_gives_a_session_its_time_again() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(1))]);
     desk.pass(7_000 * SECOND);
     ask(&mut desk, Kind::Update, 1, &[uses(Units::specific(1), Some(Units::specific(1)))]);
@@ -181,7 +186,7 @@ fn an_update_gives_a_session_its_time_again() {
 
 #[test]
 fn a_duplicate_of_a_sessions_request_gets_its_first_answer_for_four_minutes() {
-    let mut desk = Desk::with_account(3);
+    let mut desk = ShardUnderTest::with_account(3);
     let first = ask(&mut desk, Kind::Initial, 0, &[asks(Units::specific(5))]);
     let update = ask(&mut desk, Kind::Update, 1, &[uses(Units::specific(1), Some(Units::specific(1)))]);
     desk.pass(239 * SECOND);
@@ -197,7 +202,7 @@ fn a_duplicate_of_a_sessions_request_gets_its_first_answer_for_four_minutes() {
 
 #[test]
 fn bundles_are_used_before_money_and_only_until_they_expire() {
-    let mut desk = Desk::with_account(10);
+    let mut desk = ShardUnderTest::with_account(10);
     let expires_s = (desk.now_us / SECOND) as u32 + 100;
     let context = plain(Kind::Debit).context;
     desk.ask(&plain(Kind::AddBundle { units: 5, context, expires_s }));
@@ -235,7 +240,7 @@ fn day_and_night() -> Config {
 #[test]
 fn a_grant_tells_when_the_tariff_changes_and_what_was_used_before_and_after_is_priced_apart() {
     const MB: u64 = 1_000_000;
-    let mut desk = Desk::new(day_and_night());
+    let mut desk = ShardUnderTest::new(day_and_night());
     desk.ask(&plain(Kind::Create { balance: 100, limit: 0 }));
     // Four in the afternoon: for the next hour the day's price holds.
     desk.pass(16 * 3_600 * SECOND - desk.now_us);
@@ -267,7 +272,7 @@ fn a_grant_tells_when_the_tariff_changes_and_what_was_used_before_and_after_is_p
         "each has a record of its own"
     );
     // The same again says the same.
-    let session = Desk::session("s");
+    let session = ShardUnderTest::session("s");
     let (again, repeated) =
         desk.ask(&Request { session, number: 2, services: &[before, after], ..plain(Kind::Update) });
     assert!(again.is_duplicate && repeated == services);
@@ -287,7 +292,7 @@ fn a_grant_has_the_terms_of_the_rules() {
         holding_s: 600,
         ..Config::default()
     };
-    let mut desk = Desk::new(rules);
+    let mut desk = ShardUnderTest::new(rules);
     desk.ask(&plain(Kind::Create { balance: 3, limit: 0 }));
     let (_, services) = ask(&mut desk, Kind::Initial, 0, &[group(1, asks(Units::specific(2)))]);
     let terms = Terms { threshold_percent: 20, holding_s: 600, ..Terms::default() };

@@ -1,4 +1,4 @@
-use super::Desk;
+use super::ShardUnderTest;
 use super::bench::{asks, plain};
 use crate::ledger::request::{Destination, ServiceContext};
 use crate::ledger::tariff::{Hours, Rate, Rates, Target, Tariff, Tariffs};
@@ -75,7 +75,7 @@ fn hours_are_those_of_their_zone_and_may_pass_midnight() {
 #[test]
 fn without_a_tariff_and_without_a_fallback_nothing_can_be_rated() {
     let tariffs = Tariffs::new(vec![tariff("46", 7)], None).unwrap();
-    let mut desk = Desk::new(Config { tariffs, ..Config::default() });
+    let mut desk = ShardUnderTest::new(Config { tariffs, ..Config::default() });
     desk.ask(&plain(Kind::Create { balance: 100, limit: 0 }));
     let services = [asks(Units::specific(2))];
     let request = Request { services: &services, ..plain(Kind::Debit) };

@@ -9,7 +9,7 @@ use crate::server::{Back, Reply, SessionHolder};
 use diameter::check::{Fault, Origin, check};
 use diameter::dictionary::{application, avp, command};
 use diameter::message::Message;
-use diameter::peer::Fate;
+use diameter::peer::NoAnswer;
 use diameter::result_code;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -169,7 +169,7 @@ impl External {
         let octets = self.write(about, what, (&server, end_to_end, false));
         match server.ask(octets, end_to_end, self.0.settings.tx).await {
             Reply::Answer(octets) if is_good(&octets) => {}
-            Reply::Unanswered(Fate::NotSent) => *update.last -= 1,
+            Reply::Unanswered(NoAnswer::NotSent) => *update.last -= 1,
             reply => {
                 tracing::debug!(alert = %id.alert, ?reply, "credit that a server wanted asked for again is not granted")
             }

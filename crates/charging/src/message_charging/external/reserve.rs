@@ -7,7 +7,7 @@ use crate::server::{Asker, Reply};
 use diameter::credit::client::session::{Config, Event, Session};
 use diameter::credit::client::{Answer, Step, Steps};
 use diameter::message::Message;
-use diameter::peer::Fate;
+use diameter::peer::NoAnswer;
 use diameter::result_code;
 use records::{Bill, BillItem, Funding, Unpaid};
 use std::sync::Arc;
@@ -179,9 +179,9 @@ impl InitialRequest<'_> {
             let before = std::mem::replace(&mut self.is_retransmit, true);
             match server.ask(octets, self.end_to_end, OWN_TIME).await {
                 Reply::Answer(octets) => return Some(octets),
-                Reply::Unanswered(Fate::NotSent) => self.is_retransmit = before,
-                Reply::Unanswered(Fate::TimedOut) => return None,
-                Reply::Unanswered(Fate::FailedOver | Fate::Ended) => {}
+                Reply::Unanswered(NoAnswer::NotSent) => self.is_retransmit = before,
+                Reply::Unanswered(NoAnswer::TimedOut) => return None,
+                Reply::Unanswered(NoAnswer::FailedOver | NoAnswer::Ended) => {}
             }
         }
     }

@@ -9,7 +9,7 @@ fn limits(cut: Cut) -> Limits {
 
 /// A request with the octets its places stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Said {
+enum MachineOutput {
     Post(Vec<u8>, Vec<u8>),
     Read(Vec<u8>, Option<u64>),
     Count(Vec<u8>),
@@ -19,21 +19,21 @@ enum Said {
     Garbage,
 }
 
-fn said(conversation: &Conversation, request: &Request) -> Said {
+fn said(conversation: &Conversation, request: &Request) -> MachineOutput {
     let text = |place: &Range<usize>| conversation.text(place).to_vec();
     match request {
-        Request::Post { topic, message } => Said::Post(text(topic), text(message)),
-        Request::Read { topic, index } => Said::Read(text(topic), *index),
-        Request::Count { topic } => Said::Count(text(topic)),
-        Request::List => Said::List,
-        Request::Exit => Said::Exit,
-        Request::Auth { token } => Said::Auth(text(token)),
-        Request::Garbage => Said::Garbage,
+        Request::Post { topic, message } => MachineOutput::Post(text(topic), text(message)),
+        Request::Read { topic, index } => MachineOutput::Read(text(topic), *index),
+        Request::Count { topic } => MachineOutput::Count(text(topic)),
+        Request::List => MachineOutput::List,
+        Request::Exit => MachineOutput::Exit,
+        Request::Auth { token } => MachineOutput::Auth(text(token)),
+        Request::Garbage => MachineOutput::Garbage,
     }
 }
 
 /// What comes of pieces; each request is answered with its number.
-fn connection<'a>(cut: Cut, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Said>, Vec<u8>) {
+fn connection<'a>(cut: Cut, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<MachineOutput>, Vec<u8>) {
     let now = Instant::now();
     let mut conversation = Conversation::new(limits(cut), now);
     let mut all = Vec::new();
@@ -53,7 +53,7 @@ fn connection<'a>(cut: Cut, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<
     (all, output)
 }
 
-fn one(text: &[u8]) -> Said {
+fn one(text: &[u8]) -> MachineOutput {
     let whole = [text, b"\0"].concat();
     let (mut all, _) = connection(CUT, [&whole[..]]);
     assert_eq!(all.len(), 1, "{all:?}");
@@ -62,8 +62,8 @@ fn one(text: &[u8]) -> Said {
 
 #[test]
 fn every_row_of_the_table_is_understood() {
-    let post = |topic: &str, message: &str| Said::Post(topic.into(), message.into());
-    let read = |topic: &str, index| Said::Read(topic.into(), index);
+    let post = |topic: &str, message: &str| MachineOutput::Post(topic.into(), message.into());
+    let read = |topic: &str, index| MachineOutput::Read(topic.into(), index);
     for (text, expected) in [
         ("POST@news#hello", post("@news", "hello")),
         ("POST@#hello", post("@", "hello")),
@@ -75,12 +75,12 @@ fn every_row_of_the_table_is_understood() {
         ("READ@news#18446744073709551615", read("@news", Some(u64::MAX))),
         ("READ@news#18446744073709551616", read("@news", None)),
         ("READ@#99999999999999999999999999", read("@", None)),
-        ("COUNT@news", Said::Count("@news".into())),
-        ("COUNT@", Said::Count("@".into())),
-        ("LIST", Said::List),
-        ("EXIT", Said::Exit),
-        ("AUTH@cmp_x", Said::Auth("cmp_x".into())),
-        ("AUTH@", Said::Auth("".into())),
+        ("COUNT@news", MachineOutput::Count("@news".into())),
+        ("COUNT@", MachineOutput::Count("@".into())),
+        ("LIST", MachineOutput::List),
+        ("EXIT", MachineOutput::Exit),
+        ("AUTH@cmp_x", MachineOutput::Auth("cmp_x".into())),
+        ("AUTH@", MachineOutput::Auth("".into())),
     ] {
         assert_eq!(one(text.as_bytes()), expected, "{text}");
     }
@@ -128,26 +128,30 @@ fn what_is_in_no_row_is_garbage() {
     ] {
         // A terminator before fixes the framing.
         let (all, _) = connection(CUT, [&b"LIST\0"[..], text.as_bytes(), b"\0"]);
-        assert_eq!(all[1..], [Said::Garbage], "{text:?}");
+        assert_eq!(all[1..], [MachineOutput::Garbage], "{text:?}");
     }
-    assert_eq!(one(&[0xFF; 16]), Said::Garbage);
+    assert_eq!(one(&[0xFF; 16]), MachineOutput::Garbage);
 }
 
 #[test]
 fn the_first_terminator_fixes_the_framing_of_requests_and_replies() {
     for (input, expected, output) in [
-        (&b"LIST\0EXIT\0"[..], &[Said::List, Said::Exit][..], &b"1\x002\0"[..]),
-        (b"LIST\nEXIT\n", &[Said::List, Said::Exit], b"1\n2\n"),
-        (b"LIST\r\nEXIT\r\n", &[Said::List, Said::Exit], b"1\r\n2\r\n"),
+        (&b"LIST\0EXIT\0"[..], &[MachineOutput::List, MachineOutput::Exit][..], &b"1\x002\0"[..]),
+        (b"LIST\nEXIT\n", &[MachineOutput::List, MachineOutput::Exit], b"1\n2\n"),
+        (b"LIST\r\nEXIT\r\n", &[MachineOutput::List, MachineOutput::Exit], b"1\r\n2\r\n"),
         // Both line ends are understood afterwards; the answer stays as it was.
-        (b"LIST\nEXIT\r\n", &[Said::List, Said::Exit], b"1\n2\n"),
-        (b"LIST\r\nEXIT\n", &[Said::List, Said::Exit], b"1\r\n2\r\n"),
+        (b"LIST\nEXIT\r\n", &[MachineOutput::List, MachineOutput::Exit], b"1\n2\n"),
+        (b"LIST\r\nEXIT\n", &[MachineOutput::List, MachineOutput::Exit], b"1\r\n2\r\n"),
         // A bare terminator is nothing, and fixes it too.
-        (b"\0\0LIST\0\0", &[Said::List], b"1\0"),
-        (b"\nLIST\n\n", &[Said::List], b"1\n"),
-        (b"\r\n\r\nLIST\r\n", &[Said::List], b"1\r\n"),
-        (b"\0LIST\nLIST\0", &[Said::Garbage], b"1\0"),
-        (b"LIST\nLI\0ST\nLI\rST\n", &[Said::List, Said::Garbage, Said::Garbage], b"1\n2\n3\n"),
+        (b"\0\0LIST\0\0", &[MachineOutput::List], b"1\0"),
+        (b"\nLIST\n\n", &[MachineOutput::List], b"1\n"),
+        (b"\r\n\r\nLIST\r\n", &[MachineOutput::List], b"1\r\n"),
+        (b"\0LIST\nLIST\0", &[MachineOutput::Garbage], b"1\0"),
+        (
+            b"LIST\nLI\0ST\nLI\rST\n",
+            &[MachineOutput::List, MachineOutput::Garbage, MachineOutput::Garbage],
+            b"1\n2\n3\n",
+        ),
     ] {
         let (all, replies) = connection(CUT, [input]);
         assert_eq!((&all[..], &replies[..]), (expected, output), "{input:?}");
@@ -162,7 +166,7 @@ fn topics_and_messages_are_cut_at_a_character() {
     let kept = |topic: &[u8], message: &[u8]| {
         let text = [b"POST", topic, b"#", message, b"\0"].concat();
         match connection(cut, [&text[..]]).0.remove(0) {
-            Said::Post(topic, message) => (topic, message),
+            MachineOutput::Post(topic, message) => (topic, message),
             other => panic!("{other:?}"),
         }
     };
@@ -185,19 +189,22 @@ fn topics_and_messages_are_cut_at_a_character() {
     assert_eq!(kept("@1234567\u{e5}".as_bytes(), b"x").0, b"@1234567");
     assert_eq!(kept("@123456\u{e5}".as_bytes(), b"x").0, b"@123456");
     let (all, _) = connection(cut, [&b"READ@123456789#7\0COUNT@12345678\0"[..]]);
-    assert_eq!(all, [Said::Read(b"@1234567".to_vec(), Some(7)), Said::Count(b"@1234567".to_vec())]);
+    assert_eq!(
+        all,
+        [MachineOutput::Read(b"@1234567".to_vec(), Some(7)), MachineOutput::Count(b"@1234567".to_vec())]
+    );
 }
 
 #[test]
 fn a_request_of_any_length_takes_bounded_room() {
     let now = Instant::now();
     let mut conversation = Conversation::new(limits(CUT), now);
-    let begins: [(&[u8], &[u8], Said); 5] = [
-        (b"POST@", b"t", Said::Garbage),
-        (b"POST@t#", b"m", Said::Post(b"@t".to_vec(), vec![b'm'; 140])),
-        (b"READ@t#", b"0", Said::Read(b"@t".to_vec(), Some(0))),
-        (b"READ@t#1", b"0", Said::Read(b"@t".to_vec(), None)),
-        (b"no row", b"x", Said::Garbage),
+    let begins: [(&[u8], &[u8], MachineOutput); 5] = [
+        (b"POST@", b"t", MachineOutput::Garbage),
+        (b"POST@t#", b"m", MachineOutput::Post(b"@t".to_vec(), vec![b'm'; 140])),
+        (b"READ@t#", b"0", MachineOutput::Read(b"@t".to_vec(), Some(0))),
+        (b"READ@t#1", b"0", MachineOutput::Read(b"@t".to_vec(), None)),
+        (b"no row", b"x", MachineOutput::Garbage),
     ];
     for (begin, more, expected) in begins {
         conversation.handle_input(now, begin);
@@ -321,10 +328,10 @@ proptest! {
         let short = request::shortened(begun, is_line, &cut);
         prop_assert!(short.len() <= TOKEN_OCTETS_MAX + 8, "{} octets", short.len());
         let again = [&short[..], rest].concat();
-        let cut_tokens = |all: Vec<Said>| -> Vec<Said> {
+        let cut_tokens = |all: Vec<MachineOutput>| -> Vec<MachineOutput> {
             all.into_iter().map(|said| match said {
                 // Both are too long to be a token.
-                Said::Auth(token) => Said::Auth(token[..token.len().min(TOKEN_OCTETS_MAX + 1)].to_vec()),
+                MachineOutput::Auth(token) => MachineOutput::Auth(token[..token.len().min(TOKEN_OCTETS_MAX + 1)].to_vec()),
                 other => other,
             }).collect()
         };

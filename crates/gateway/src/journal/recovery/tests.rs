@@ -6,17 +6,17 @@ use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use records::{NotTried, OUTCOMES, encode_outcomes, segment_topic};
 
-struct House {
+struct TestRoute {
     _dir: tempfile::TempDir,
     bus: Arc<dyn Bus>,
 }
 
-impl House {
-    fn new() -> House {
+impl TestRoute {
+    fn new() -> TestRoute {
         let dir = tempfile::tempdir().unwrap();
         let bus =
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
-        House { _dir: dir, bus }
+        TestRoute { _dir: dir, bus }
     }
 
     async fn segment(&self, segment: &Segment) -> u64 {
@@ -41,7 +41,7 @@ fn seen(parts: &[u8]) -> Seen {
 
 #[tokio::test]
 async fn what_was_intended_without_a_complete_outcome_is_found_with_its_parts() {
-    let house = House::new();
+    let house = TestRoute::new();
     let one = segment(1, Lane::Routine, 0, &[1, 3, 1, 1, 1]);
     let index = house.segment(&one).await;
     house.outcomes(&[intent(&one, index, 0, 2)]).await;
@@ -63,7 +63,7 @@ async fn what_was_intended_without_a_complete_outcome_is_found_with_its_parts() 
 
 #[tokio::test]
 async fn untouched_and_acknowledged_segments_and_other_routes_are_left_alone() {
-    let house = House::new();
+    let house = TestRoute::new();
     let one = segment(1, Lane::Routine, 0, &[1, 1]);
     let other = Segment { route: "other".to_owned(), ..one.clone() };
     let (done, untouched) = (house.segment(&one).await, house.segment(&one).await);
@@ -82,7 +82,7 @@ async fn untouched_and_acknowledged_segments_and_other_routes_are_left_alone() {
 
 #[tokio::test]
 async fn what_was_given_back_is_not_sent_by_its_old_segment_but_by_the_new_one() {
-    let house = House::new();
+    let house = TestRoute::new();
     let old = segment(1, Lane::Routine, 0, &[1; 4]);
     house.segment(&old).await;
     let back = |place| attempt(&old, place, 1, 1, AttemptResult::NotTried { why: NotTried::Paused });
@@ -103,7 +103,7 @@ async fn where_the_outcomes_were_trimmed_away_nothing_is_sent_again() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { fsync: Fsync::Os, file_octets_max: 4_096, ..Options::default() };
     let bus = bus::embedded::open(dir.path(), options).unwrap();
-    let house = House { _dir: dir, bus };
+    let house = TestRoute { _dir: dir, bus };
     let one = segment(1, Lane::Routine, 0, &[1, 1, 1]);
     let index = house.segment(&one).await;
     for _ in 0..200 {
@@ -130,7 +130,7 @@ fn a_set_of_parts_holds_any_number_an_octet_can_say() {
 
 #[tokio::test]
 async fn a_start_is_quiet_when_nothing_was_said_for_a_minute_and_a_route_once_in_a_process() {
-    let house = House::new();
+    let house = TestRoute::new();
     let recovery = || Recovery::new(Arc::clone(&house.bus));
     let later = |seconds: i64| NOW.plus_s(seconds);
     let once = recovery();

@@ -63,14 +63,14 @@ fn encoder(concat: Concat) -> SmsEncoder {
 
 /// What goes out of a part.
 #[derive(Debug, Clone, PartialEq)]
-struct Said {
+struct SentText {
     esm_class: u8,
     data_coding: u8,
     short_message: Vec<u8>,
     tlvs: Vec<u8>,
 }
 
-impl Said {
+impl SentText {
     fn data(&self) -> UserData<'_> {
         let tlvs = Tlvs::parse(&self.tlvs).unwrap();
         let message = match self.short_message.as_slice() {
@@ -82,7 +82,7 @@ impl Said {
 }
 
 /// All parts of an entry, as they are written one after another.
-fn say(encoder: &SmsEncoder, segment: &Segment, entry: &Entry) -> Result<Vec<Said>, Unsendable> {
+fn say(encoder: &SmsEncoder, segment: &Segment, entry: &Entry) -> Result<Vec<SentText>, Unsendable> {
     let prepared = encoder.prepare(segment);
     let units = encoder.units(segment, &prepared, entry);
     let kept = match &entry.own {
@@ -93,7 +93,7 @@ fn say(encoder: &SmsEncoder, segment: &Segment, entry: &Entry) -> Result<Vec<Sai
     let mut part = |number| {
         let wording =
             encoder.wording(segment, &prepared, entry, kept.as_deref(), (number, 7), &mut scratch)?;
-        Ok(Said {
+        Ok(SentText {
             esm_class: wording.esm_class,
             data_coding: wording.data_coding,
             short_message: wording.short_message.to_vec(),
@@ -103,11 +103,11 @@ fn say(encoder: &SmsEncoder, segment: &Segment, entry: &Entry) -> Result<Vec<Sai
     (1..=units).map(&mut part).collect()
 }
 
-fn say_own(encoder: &SmsEncoder, body: Body) -> Result<Vec<Said>, Unsendable> {
+fn say_own(encoder: &SmsEncoder, body: Body) -> Result<Vec<SentText>, Unsendable> {
     say(encoder, &segment(Vec::new(), false), &entry(9, Some(body)))
 }
 
-fn whole(said: &[Said], carrier: Charset) -> String {
+fn whole(said: &[SentText], carrier: Charset) -> String {
     let octets: Vec<u8> = said.iter().flat_map(|said| said.data().text.to_vec()).collect();
     Coding::of(said[0].data_coding, carrier).charset.decode(&octets)
 }
@@ -179,7 +179,7 @@ fn a_platforms_octets_and_header_go_as_they_are() {
             ..octets(0xF5, &[1, 2, 3])
         };
         let said = say_own(&encoder(concat), short(given)).unwrap();
-        let expected = Said {
+        let expected = SentText {
             esm_class: esm_class::UDHI | esm_class::REPLY_PATH | 3,
             data_coding: 0xF5,
             short_message: [&[6], udh, &[1, 2, 3]].concat(),
@@ -243,12 +243,12 @@ fn shifted(concat: Concat, languages: &[Language]) -> SmsRoute {
 }
 
 /// What a phone shows of parts.
-fn shown(said: &[Said]) -> String {
+fn shown(said: &[SentText]) -> String {
     said.iter().map(|said| said.data().decode(said.data_coding, Charset::Gsm7)).collect()
 }
 
 /// Octets of each part's header, and of its text.
-fn sizes(said: &[Said]) -> Vec<(usize, usize)> {
+fn sizes(said: &[SentText]) -> Vec<(usize, usize)> {
     said.iter()
         .map(|said| (said.short_message.len() - said.data().text.len(), said.data().text.len()))
         .collect()

@@ -6,7 +6,7 @@ mod timers;
 
 use super::capabilities::{Capabilities, Refusal};
 use super::config::Config;
-use super::event::{Answers, Cause, Counters, End, Event, Fate, Incoming, Unanswered};
+use super::event::{Answers, Cause, Counters, End, Event, Incoming, NoAnswer, Unanswered};
 use super::random::Random;
 use super::watchdog::{Action, Watchdog};
 use super::window::{Pending, Window};
@@ -63,7 +63,7 @@ struct Core {
     random: Random,
     events: VecDeque<Event>,
     /// All that is outstanding is handed back, with this fate.
-    handing_back: Option<Fate>,
+    handing_back: Option<NoAnswer>,
     ended: Option<End>,
     told_ended: bool,
     /// When output that waits is taken for output that nobody reads.
@@ -356,7 +356,7 @@ impl Core {
         let keeps_output = end.is_in_order() || matches!(end, End::RefusedByUs { .. } | End::Framing(_));
         self.stage = Stage::Ended;
         self.ended = Some(end);
-        self.handing_back.get_or_insert(Fate::Ended);
+        self.handing_back.get_or_insert(NoAnswer::Ended);
         self.owed = 0;
         self.write_stall = None;
         self.dwr = None;
@@ -384,7 +384,7 @@ impl Core {
             self.handing_back = None;
         }
         if let Some(pending) = self.window.take_expired(self.now) {
-            return Some(self.unanswered(pending, Fate::TimedOut));
+            return Some(self.unanswered(pending, NoAnswer::TimedOut));
         }
         // The last that was outstanding may have been among those.
         self.settle();
@@ -396,10 +396,10 @@ impl Core {
         Some(Event::Ended(end))
     }
 
-    fn unanswered(&self, pending: Pending, fate: Fate) -> Event {
+    fn unanswered(&self, pending: Pending, fate: NoAnswer) -> Event {
         let was_handed_out = pending.batch != self.batch;
         // Only an end takes back what has not left: a suspended peer's output may still go out.
-        let fate = if fate == Fate::Ended && !was_handed_out { Fate::NotSent } else { fate };
+        let fate = if fate == NoAnswer::Ended && !was_handed_out { NoAnswer::NotSent } else { fate };
         let Pending { token, command, end_to_end, sent, .. } = pending;
         Event::Unanswered(Unanswered { token, command, end_to_end, sent, fate })
     }
@@ -409,7 +409,7 @@ impl Core {
             match action {
                 Action::SendWatchdog => self.send_dwr(),
                 Action::Failover => {
-                    self.handing_back = Some(Fate::FailedOver);
+                    self.handing_back = Some(NoAnswer::FailedOver);
                     self.events.push_back(Event::Suspended);
                 }
                 Action::Failback => self.events.push_back(Event::Resumed),

@@ -1,7 +1,7 @@
 //! What an open connection does: requests, answers, watchdog, disconnection.
 
 use super::pair::*;
-use crate::peer::{Cause, Config, Connection, End, Event, Fate, SendError, TRANSMIT_OCTETS_MAX};
+use crate::peer::{Cause, Config, Connection, End, Event, NoAnswer, SendError, TRANSMIT_OCTETS_MAX};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn a_request_without_an_answer_times_out_and_its_late_answer_finds_nobody() {
     let hop_by_hop = request(&mut pair.client, 7, pair.now).unwrap();
     let (client, _) = pair.pass(TIMEOUT);
     let [Seen::Event(Event::Unanswered(unanswered))] = client[..] else { panic!("{client:?}") };
-    assert_eq!((unanswered.token, unanswered.end_to_end, unanswered.fate), (7, 7, Fate::TimedOut));
+    assert_eq!((unanswered.token, unanswered.end_to_end, unanswered.fate), (7, 7, NoAnswer::TimedOut));
     answer(&mut pair.server, hop_by_hop, pair.now).unwrap();
     assert_eq!(pair.exchange().0, []);
     assert_eq!(pair.client.counters().unknown_answers, 1);
@@ -124,7 +124,10 @@ fn a_silent_peer_is_suspected_then_given_up_and_all_outstanding_come_back() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(returned, [(41, Fate::FailedOver), (42, Fate::FailedOver), (43, Fate::FailedOver)]);
+    assert_eq!(
+        returned,
+        [(41, NoAnswer::FailedOver), (42, NoAnswer::FailedOver), (43, NoAnswer::FailedOver)]
+    );
     assert!(returned.iter().all(|(_, fate)| fate.is_retransmit()));
     // Two intervals to the suspicion, one more to the end.
     assert!((56..=64).contains(&suspended.as_secs()) && (84..=96).contains(&ended.as_secs()), "{seen:?}");
@@ -274,7 +277,7 @@ fn a_drain_that_takes_too_long_is_cut_short() {
     else {
         panic!("{client:?}")
     };
-    assert_eq!((unanswered.token, unanswered.fate), (1, Fate::Ended));
+    assert_eq!((unanswered.token, unanswered.fate), (1, NoAnswer::Ended));
 }
 
 #[test]
@@ -327,7 +330,7 @@ fn the_end_of_a_connection_hands_back_what_was_sent_as_unknown_and_the_rest_as_n
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(fates, [(1, Some(Fate::Ended)), (2, Some(Fate::NotSent)), (0, None)]);
+    assert_eq!(fates, [(1, Some(NoAnswer::Ended)), (2, Some(NoAnswer::NotSent)), (0, None)]);
     assert_eq!(output(&mut pair.client), []);
 }
 

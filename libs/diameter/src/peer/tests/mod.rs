@@ -1,7 +1,7 @@
 mod capabilities;
 mod conversation;
 mod hostile;
-mod owner;
+mod identity;
 mod pair;
 mod states;
 mod storm;

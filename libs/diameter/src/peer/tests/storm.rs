@@ -40,7 +40,7 @@ struct Node {
     fates: BTreeMap<u64, u32>,
 }
 
-struct World {
+struct VirtualWire {
     seed: u64,
     random: Random,
     now: Instant,
@@ -51,8 +51,8 @@ struct World {
     is_bad: bool,
 }
 
-impl World {
-    fn new(seed: u64) -> World {
+impl VirtualWire {
+    fn new(seed: u64) -> VirtualWire {
         let mut random = Random::new(seed);
         let mut node = |ours: &str, theirs: &str| {
             let mut config = config(ours);
@@ -64,7 +64,7 @@ impl World {
         };
         let nodes = [node("a.example", "b.example"), node("B.example", "A.example")];
         let (now, links) = (Instant::now(), BTreeMap::new());
-        World { seed, random, now, nodes, links, next_link: 0, is_bad: true }
+        VirtualWire { seed, random, now, nodes, links, next_link: 0, is_bad: true }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -286,7 +286,7 @@ impl World {
 }
 
 fn play(seed: u64) -> (u64, u64) {
-    let mut world = World::new(seed);
+    let mut world = VirtualWire::new(seed);
     let now = world.now;
     world.nodes[0].peer.start(now);
     if !seed.is_multiple_of(3) {

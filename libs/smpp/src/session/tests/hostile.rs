@@ -50,8 +50,8 @@ fn what_was_in_flight_at_a_bad_length_is_unknown() {
     pair.esme.submit(&hello(), 2, pair.now).unwrap();
     let seen = input(&mut pair.esme, &[0; 16], pair.now);
     let expected = [
-        Seen::Unanswered { token: 1, fate: Fate::SessionEnded },
-        Seen::Unanswered { token: 2, fate: Fate::NotSent },
+        Seen::Unanswered { token: 1, fate: NoResponse::SessionEnded },
+        Seen::Unanswered { token: 2, fate: NoResponse::NotSent },
         Seen::Closed(Reason::BadLength),
     ];
     assert_eq!(seen, expected);

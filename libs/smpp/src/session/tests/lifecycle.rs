@@ -90,7 +90,7 @@ fn unbind_does_not_wait_for_ever() {
     let answers = answers(&mut pair.esme);
     assert!(matches!(answers[..], [(Command::UNBIND, ..)]), "{answers:?}");
     let (esme, _) = pair.pass(second(30));
-    let unknown = Seen::Unanswered { token: 1, fate: Fate::SessionEnded };
+    let unknown = Seen::Unanswered { token: 1, fate: NoResponse::SessionEnded };
     assert_eq!(esme, [unknown, Seen::Closed(Reason::UnbindTimedOut)]);
 }
 
@@ -156,8 +156,8 @@ fn a_lost_connection_tells_sent_requests_from_unsent_ones() {
     pair.esme.submit(&hello(), 2, pair.now).unwrap();
     pair.esme.handle_eof(pair.now);
     let expected = [
-        Seen::Unanswered { token: 1, fate: Fate::SessionEnded },
-        Seen::Unanswered { token: 2, fate: Fate::NotSent },
+        Seen::Unanswered { token: 1, fate: NoResponse::SessionEnded },
+        Seen::Unanswered { token: 2, fate: NoResponse::NotSent },
         Seen::Closed(Reason::ConnectionLost),
     ];
     assert_eq!(events(&mut pair.esme), expected);
@@ -192,7 +192,7 @@ fn a_close_keeps_answers_and_takes_requests_back() {
     pair.carry_to_esme();
     pair.esme.respond(sequence, Status::ROK, b"", pair.now).unwrap();
     pair.esme.abort(pair.now);
-    let not_sent = Seen::Unanswered { token: 1, fate: Fate::NotSent };
+    let not_sent = Seen::Unanswered { token: 1, fate: NoResponse::NotSent };
     assert_eq!(events(&mut pair.esme), [not_sent, Seen::Closed(Reason::Aborted)]);
     assert_eq!(answers(&mut pair.esme), [(Command::DELIVER_SM_RESP, Status::ROK, sequence)]);
 }

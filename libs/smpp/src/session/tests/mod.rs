@@ -22,7 +22,7 @@ pub(super) enum Seen {
     Bound(Version),
     BindRefused(Status),
     Response { token: u64, status: Status, id: String, late: bool },
-    Unanswered { token: u64, fate: Fate },
+    Unanswered { token: u64, fate: NoResponse },
     Submit { sequence: u32, text: Vec<u8> },
     Deliver { sequence: u32, text: Vec<u8> },
     Data { sequence: u32, text: Vec<u8> },

@@ -228,7 +228,7 @@ fn messages_and_receipts_are_delivered_in_a_window_of_our_own() {
     assert_eq!(pair.carry_to_smsc(), [refused]);
     assert_eq!(pair.smsc.free_slots(), 1);
     let (_, seen) = pair.pass(second(30));
-    let unknown = |token| Seen::Unanswered { token, fate: Fate::TimedOut };
+    let unknown = |token| Seen::Unanswered { token, fate: NoResponse::TimedOut };
     assert_eq!(seen, [unknown(1), unknown(3)], "to be delivered again");
 }
 

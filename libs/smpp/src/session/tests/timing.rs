@@ -28,7 +28,7 @@ fn a_request_without_a_response_is_unknown_and_its_slot_free() {
     pair.esme.submit(&hello(), 1, pair.now).unwrap();
     output(&mut pair.esme);
     assert_eq!(pair.esme.poll_timeout(), Some(pair.now + second(30)));
-    assert_eq!(pair.pass(second(30)).0, [Seen::Unanswered { token: 1, fate: Fate::TimedOut }]);
+    assert_eq!(pair.pass(second(30)).0, [Seen::Unanswered { token: 1, fate: NoResponse::TimedOut }]);
     assert_eq!(pair.esme.free_slots(), 1);
     assert!(pair.esme.submit(&hello(), 2, pair.now).is_ok());
 }
@@ -39,14 +39,14 @@ fn a_late_response_is_reported_once_with_its_token() {
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
     pair.carry_to_smsc();
     let (seen, _) = pair.pass(second(30));
-    assert_eq!(seen, [Seen::Unanswered { token: 1, fate: Fate::TimedOut }]);
+    assert_eq!(seen, [Seen::Unanswered { token: 1, fate: NoResponse::TimedOut }]);
     let other = pair.esme.submit(&hello(), 2, pair.now).unwrap();
     assert_ne!(other, sequence);
     pair.now += second(60);
     let response = frame(&crate::pdu::SubmitSmResp { message_id: b"9", ..Default::default() }, sequence);
     let seen = input(&mut pair.esme, &response, pair.now);
     let late = Seen::Response { token: 1, status: Status::ROK, id: "9".into(), late: true };
-    assert_eq!(seen, [late, Seen::Unanswered { token: 2, fate: Fate::TimedOut }]);
+    assert_eq!(seen, [late, Seen::Unanswered { token: 2, fate: NoResponse::TimedOut }]);
     assert_eq!(input(&mut pair.esme, &response, pair.now), [], "the second copy is unknown");
     let counters = pair.esme.counters();
     assert_eq!((counters.late_responses, counters.unknown_responses), (1, 1));
@@ -148,7 +148,7 @@ fn a_peer_that_never_reads_is_closed_and_costs_bounded_memory() {
     assert!(pair.esme.output_octets() < 4_096 + 200 + 1_600);
     let (seen, _) = pair.pass(second(30));
     let unsent =
-        seen.iter().filter(|seen| matches!(seen, Seen::Unanswered { fate: Fate::NotSent, .. })).count();
+        seen.iter().filter(|seen| matches!(seen, Seen::Unanswered { fate: NoResponse::NotSent, .. })).count();
     assert_eq!(unsent as u64, taken);
     assert_eq!(seen.last(), Some(&Seen::Closed(Reason::NotReading)));
 }

@@ -52,13 +52,13 @@ struct Weather {
 #[derive(Default)]
 struct Ledger {
     /// Message to its fate: `Ok(id)` or why there is none.
-    fates: BTreeMap<u64, Result<String, Fate>>,
+    fates: BTreeMap<u64, Result<String, NoResponse>>,
     late: BTreeMap<u64, String>,
     /// Message to the id that the SMSC gave it, each time it came.
     carried: BTreeMap<u64, Vec<String>>,
 }
 
-struct World {
+struct VirtualWire {
     weather: Weather,
     random: Random,
     pair: Pair,
@@ -76,12 +76,12 @@ struct World {
 const MESSAGES: u64 = 120;
 const WINDOW: usize = 8;
 
-impl World {
-    fn new(weather: Weather) -> World {
-        World {
+impl VirtualWire {
+    fn new(weather: Weather) -> VirtualWire {
+        VirtualWire {
             weather,
             random: Random(weather.seed),
-            pair: World::connect(None),
+            pair: VirtualWire::connect(None),
             up: Direction::default(),
             down: Direction::default(),
             ledger: Ledger::default(),
@@ -198,7 +198,7 @@ impl World {
                 Seen::Response { token, id, late: true, .. } => {
                     assert_eq!(
                         self.ledger.fates.get(&token),
-                        Some(&Err(Fate::TimedOut)),
+                        Some(&Err(NoResponse::TimedOut)),
                         "{:?}",
                         self.weather
                     );
@@ -211,7 +211,7 @@ impl World {
         }
     }
 
-    fn settle(&mut self, token: u64, fate: Result<String, Fate>) {
+    fn settle(&mut self, token: u64, fate: Result<String, NoResponse>) {
         let before = self.ledger.fates.insert(token, fate);
         assert_eq!(before, None, "{:?}: message {token} has two fates", self.weather);
     }
@@ -255,7 +255,7 @@ impl World {
         self.smsc_events();
         (self.up, self.down) = (Direction::default(), Direction::default());
         self.answers.clear();
-        self.pair = World::connect(Some(self.pair.now));
+        self.pair = VirtualWire::connect(Some(self.pair.now));
     }
 }
 
@@ -266,8 +266,10 @@ fn check(ledger: &Ledger, weather: Weather) {
         assert!(carried.len() <= 1, "{weather:?}: message {token} went out twice");
         match &ledger.fates[&token] {
             Ok(id) => assert_eq!(carried, std::slice::from_ref(id), "{weather:?}: {token} has another's id"),
-            Err(Fate::NotSent) => assert!(carried.is_empty(), "{weather:?}: {token} was sent after all"),
-            Err(Fate::TimedOut | Fate::SessionEnded) => {}
+            Err(NoResponse::NotSent) => {
+                assert!(carried.is_empty(), "{weather:?}: {token} was sent after all")
+            }
+            Err(NoResponse::TimedOut | NoResponse::SessionEnded) => {}
         }
         if let Some(id) = ledger.late.get(&token) {
             assert_eq!(carried, std::slice::from_ref(id), "{weather:?}: {token} has another's id, late");
@@ -276,7 +278,7 @@ fn check(ledger: &Ledger, weather: Weather) {
 }
 
 fn play(weather: Weather) -> Ledger {
-    let ledger = World::new(weather).run();
+    let ledger = VirtualWire::new(weather).run();
     check(&ledger, weather);
     ledger
 }
@@ -316,7 +318,9 @@ fn a_reset_at_every_pdu_of_a_conversation_loses_nothing() {
     for pdu in 0..(2 * MESSAGES as usize + 4) {
         let weather = Weather { seed: 7, lost: 0, repeated: 0, reset: 0, reset_at_pdu: Some(pdu) };
         let ledger = play(weather);
-        let by_reset = |fate: &&Result<String, Fate>| matches!(fate, Err(Fate::SessionEnded | Fate::NotSent));
+        let by_reset = |fate: &&Result<String, NoResponse>| {
+            matches!(fate, Err(NoResponse::SessionEnded | NoResponse::NotSent))
+        };
         let unknown = ledger.fates.values().filter(by_reset).count();
         assert!(unknown <= WINDOW, "{weather:?}: {unknown} unknown");
     }

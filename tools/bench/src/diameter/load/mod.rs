@@ -6,8 +6,8 @@ mod schedule;
 
 use super::request::{Kind, Template, client_name, is_good};
 use super::transport::Transport;
+use crate::deployment::bind_this_thread;
 use crate::statistics::Spread;
-use crate::world::bind_this_thread;
 use diameter::avp::Address;
 use diameter::dictionary::{application, avp, command};
 use diameter::frame::next_frame;

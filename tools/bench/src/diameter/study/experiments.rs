@@ -3,8 +3,8 @@
 use super::job::{Job, Pin, Work};
 use super::queues::Kind;
 use super::{Allocator, Experiment, How, StudyOptions, Trial};
+use crate::deployment::{Placement, own_cpus};
 use crate::diameter::{Amount, DiameterOptions, Transport};
-use crate::world::{Placement, own_cpus};
 
 /// What the study did so often.
 const MESSAGES: f64 = 10_000_000.0;

@@ -1,7 +1,7 @@
 //! One experiment alone, in a process of its own: so many threads share so many turns of one small work.
 
 use super::{handling, locks, pieces, queues};
-use crate::world::{bind_this_thread, own_cpus};
+use crate::deployment::{bind_this_thread, own_cpus};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -14,8 +14,8 @@ mod table;
 pub(crate) use job::run as run_job;
 
 use super::{DiameterOptions, run as run_server};
+use crate::deployment::{Placement, is_mapped, this_program};
 use crate::measured::{Cpu, Measured};
-use crate::world::{Placement, is_mapped, this_program};
 use allocators::Allocator;
 use clap::ValueEnum;
 use job::{Job, Outcome};

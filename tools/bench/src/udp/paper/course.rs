@@ -201,7 +201,7 @@ impl Drop for Burners {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Usage;
+    use crate::deployment::Usage;
 
     #[test]
     fn burning_threads_take_processor_time_until_they_are_dropped() {

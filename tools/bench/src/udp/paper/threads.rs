@@ -19,18 +19,18 @@ pub(super) const PUBLISHED_ALONE: [f64; 2] = [3.2, 3.9];
 const PUBLISHED_CPUS: usize = 12;
 
 /// A way to send.
-struct Way {
+struct SendMethod {
     name: &'static str,
     rate: &'static str,
     call: Call,
     late: Late,
 }
 
-const WAYS: [Way; 4] = [
-    Way { name: "paced, send", rate: ASKED, call: Call::Send, late: Late::CatchUp },
-    Way { name: "not paced, send", rate: UNREACHABLE, call: Call::Send, late: Late::CatchUp },
-    Way { name: "paced, gso", rate: ASKED, call: Call::Gso, late: Late::Bounded },
-    Way { name: "not paced, gso", rate: UNREACHABLE, call: Call::Gso, late: Late::Bounded },
+const WAYS: [SendMethod; 4] = [
+    SendMethod { name: "paced, send", rate: ASKED, call: Call::Send, late: Late::CatchUp },
+    SendMethod { name: "not paced, send", rate: UNREACHABLE, call: Call::Send, late: Late::CatchUp },
+    SendMethod { name: "paced, gso", rate: ASKED, call: Call::Gso, late: Late::Bounded },
+    SendMethod { name: "not paced, gso", rate: UNREACHABLE, call: Call::Gso, late: Late::Bounded },
 ];
 
 pub(super) async fn run(options: &PaperOptions, paper: &mut Paper) -> Result<(), String> {

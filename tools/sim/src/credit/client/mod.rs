@@ -4,21 +4,21 @@
 //! Whatever is repeated must be answered as before, and nothing may stay without an answer. When the server wants credit to be asked for again
 //! (RAR), an UPDATE follows at once, also out of a pause; when it wants a session ended (ASR), a TERMINATION.
 
+mod connection;
 mod script;
 mod session;
-mod talk;
 #[cfg(test)]
 mod tests;
 
 pub use script::Script;
 
+use connection::{ClientConnection, Driver};
 use diameter::peer::{Application, Config, Connection, Identity, Start};
 use net::{Link, drive};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use talk::{Driver, Talk};
 
 /// Connecting takes at most so long.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -151,7 +151,7 @@ pub async fn drill(options: Options) -> io::Result<Report> {
     let began = Instant::now();
     let start = Start { local, is_secured: false, watchdog: None, seed: since.subsec_nanos().into() };
     let connection = Connection::connecting(Arc::new(config), start, None, began);
-    let mut talk = Talk::new(connection, options, since, began);
+    let mut talk = ClientConnection::new(connection, options, since, began);
     let end = drive(&mut Link::new(stream), &mut talk, &mut Driver::default()).await;
     let mut report = talk.report().map_err(|why| io::Error::other(format!("{why} ({end:?})")))?;
     report.took = began.elapsed();

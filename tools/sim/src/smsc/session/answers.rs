@@ -20,16 +20,20 @@ impl Session {
 
     /// Writes an answer now, or keeps it until its latency is over.
     pub(super) fn say(&mut self, after_us: u64, write: impl FnOnce(&mut Vec<u8>)) {
-        if after_us == 0 && self.desk.scene.is_plain {
+        if after_us == 0 && self.submit_handler.scene.is_plain {
             return write(&mut self.out);
         }
         let mut answer = Vec::new();
         write(&mut answer);
-        if self.desk.scene.is_plain { self.emit(after_us, answer) } else { self.say_oddly(after_us, answer) }
+        if self.submit_handler.scene.is_plain {
+            self.emit(after_us, answer)
+        } else {
+            self.say_oddly(after_us, answer)
+        }
     }
 
     fn say_oddly(&mut self, after_us: u64, mut answer: Vec<u8>) {
-        let scene = Arc::clone(&self.desk.scene);
+        let scene = Arc::clone(&self.submit_handler.scene);
         let Some(header) = Header::parse(&answer).filter(|_| !scene.options.mute) else { return };
         let odd = &scene.options.answers;
         let is_about_messages = !matches!(
@@ -41,7 +45,7 @@ impl Session {
                 | Command::ENQUIRE_LINK_RESP
         );
         let mut draws = [odd.nacked, odd.twice, odd.stray, odd.swapped]
-            .map(|share| is_about_messages && share > 0.0 && self.desk.chance.hits(share));
+            .map(|share| is_about_messages && share > 0.0 && self.submit_handler.chance.hits(share));
         if draws[0] {
             answer.clear();
             encode_header(Command::GENERIC_NACK, Status::RSYSERR, header.sequence, &mut answer);
@@ -61,7 +65,7 @@ impl Session {
             }
         }
         if let Some(copy) = copy {
-            let again_us = odd.twice_after.at(self.desk.chance.unit()).as_micros() as u64;
+            let again_us = odd.twice_after.at(self.submit_handler.chance.unit()).as_micros() as u64;
             self.emit(after_us + again_us, copy);
         }
         if draws[2] {
@@ -86,7 +90,7 @@ impl Session {
             return;
         }
         let now_us = self.shared.clock.now_us();
-        if self.desk.scene.options.mute {
+        if self.submit_handler.scene.options.mute {
             self.late.clear();
             self.held = None;
         }

@@ -1,6 +1,6 @@
 //! Receipts and messages of phones on their way to the peer, and what it says to them.
 
-use super::super::post::{Account, Fate, Letter};
+use super::super::delivery_queue::{Account, DeliverSmResult, QueuedDeliverSm};
 use super::Session;
 use smpp::pdu::Header;
 use smpp::status::Status;
@@ -21,8 +21,8 @@ impl Session {
         if !self.outstanding.is_empty() && self.sweep_us <= now_us {
             self.sweep(&account, now_us);
         }
-        let room = self.desk.scene.options.deliver_window.saturating_sub(self.outstanding.len());
-        if room == 0 || self.is_closing || self.desk.scene.options.mute {
+        let room = self.submit_handler.scene.options.deliver_window.saturating_sub(self.outstanding.len());
+        if room == 0 || self.is_closing || self.submit_handler.scene.options.mute {
             return;
         }
         let mut letters = Vec::new();
@@ -44,7 +44,7 @@ impl Session {
     /// What was not answered in time goes back to the account.
     fn sweep(&mut self, account: &Account, now_us: u64) {
         self.sweep_us = now_us + SWEEP_US;
-        let patience_us = self.desk.scene.options.deliver_timeout.longest().as_micros() as u64;
+        let patience_us = self.submit_handler.scene.options.deliver_timeout.longest().as_micros() as u64;
         let mut overdue: Vec<u32> = self
             .outstanding
             .iter()
@@ -53,7 +53,7 @@ impl Session {
             .collect();
         overdue.sort_unstable();
         let outstanding = &mut self.outstanding;
-        let letters: Vec<Letter> =
+        let letters: Vec<QueuedDeliverSm> =
             overdue.iter().filter_map(|s| outstanding.remove(s)).map(|(l, _)| l).collect();
         account.put_back(letters.into_iter());
     }
@@ -61,12 +61,12 @@ impl Session {
     pub(super) fn delivered(&mut self, header: Header) {
         let Some((letter, _)) = self.outstanding.remove(&header.sequence) else { return };
         match header.status {
-            Status::ROK => self.shared.post.count_fate(Fate::Confirmed),
+            Status::ROK => self.shared.post.count_fate(DeliverSmResult::Confirmed),
             Status::RX_T_APPN | Status::RSYSERR | Status::RMSGQFUL | Status::RTHROTTLED => {
                 let at_us = self.shared.clock.now_us() + RETRY_US;
-                self.shared.post.mail(&mut vec![(at_us, Letter { is_again: true, ..letter })]);
+                self.shared.post.mail(&mut vec![(at_us, QueuedDeliverSm { is_again: true, ..letter })]);
             }
-            _ => self.shared.post.count_fate(Fate::Refused),
+            _ => self.shared.post.count_fate(DeliverSmResult::Refused),
         }
     }
 
@@ -79,7 +79,7 @@ impl Session {
         self.shared.sessions.fetch_sub(1, Ordering::Relaxed);
         bound.account.sessions.fetch_sub(1, Ordering::Relaxed);
         bound.account.leave(&self.card);
-        let mut letters: Vec<(u32, Letter)> =
+        let mut letters: Vec<(u32, QueuedDeliverSm)> =
             self.outstanding.into_iter().map(|(s, (l, _))| (s, l)).collect();
         letters.sort_unstable_by_key(|(sequence, _)| *sequence);
         bound.account.put_back(letters.into_iter().map(|(_, letter)| letter));

@@ -10,10 +10,10 @@ mod requests;
 use super::Shared;
 use super::capture::{Answered, Record};
 use super::card::Card;
-use super::desk::Desk;
+use super::delivery_queue::{Account, QueuedDeliverSm};
 use super::faults::{Disconnects, Parting};
 use super::line::Line;
-use super::post::{Account, Letter};
+use super::submit_handler::SubmitHandler;
 use smpp::frame::{Split, split};
 use smpp::limits::{PDU_OCTETS_MAX, SEQUENCE_MAX};
 use smpp::pdu::{BindMode, Body, Command, Header, Outbind, Pdu, Version, decode, encode, encode_header};
@@ -40,7 +40,7 @@ const HALF_PDU_OCTETS: usize = 10;
 pub(super) struct Session {
     shared: Arc<Shared>,
     card: Arc<Card>,
-    desk: Desk,
+    submit_handler: SubmitHandler,
     bound: Option<Bound>,
     input: Vec<u8>,
     out: Vec<u8>,
@@ -54,7 +54,7 @@ pub(super) struct Session {
     held: Option<(u64, Vec<u8>)>,
     /// What the request in hand was answered with, where that is captured.
     answered: Option<Answered>,
-    outstanding: HashMap<u32, (Letter, u64)>,
+    outstanding: HashMap<u32, (QueuedDeliverSm, u64)>,
     next_sequence: u32,
     sweep_us: u64,
     /// When its life ends; 0: that is not drawn yet.
@@ -78,11 +78,11 @@ struct Bound {
 
 impl Session {
     pub(super) fn new(shared: Arc<Shared>, card: Arc<Card>) -> Self {
-        let desk = Desk::new(Arc::clone(&shared), card.number);
+        let submit_handler = SubmitHandler::new(Arc::clone(&shared), card.number);
         Session {
             shared,
             card,
-            desk,
+            submit_handler,
             bound: None,
             input: Vec::new(),
             out: Vec::new(),
@@ -105,7 +105,7 @@ impl Session {
 
     /// Asks the peer to bind (3.4 §2.2.1).
     pub(super) fn outbind(&mut self) {
-        let options = &self.desk.scene.options;
+        let options = &self.submit_handler.scene.options;
         let password = options.password.clone().unwrap_or_default();
         let system_id = options.system_id.clone();
         let outbind =
@@ -144,13 +144,13 @@ impl Session {
             let due = self.due().map(|at| self.shared.clock.instant(at));
             let account =
                 self.bound.as_ref().filter(|bound| bound.mode.receives()).map(|b| Arc::clone(&b.account));
-            let has_room = self.outstanding.len() < self.desk.scene.options.deliver_window
-                && !self.desk.scene.options.mute;
+            let has_room = self.outstanding.len() < self.submit_handler.scene.options.deliver_window
+                && !self.submit_handler.scene.options.mute;
             tokio::select! {
                 biased;
                 _ = stop.changed() => return Ok(()),
                 () = self.card.wake.notified() => {
-                    self.desk.refresh();
+                    self.submit_handler.refresh();
                     if let Some(how) = self.card.order() && !self.part(how, line) {
                         return Ok(());
                     }
@@ -170,7 +170,7 @@ impl Session {
         !self.is_closing
             && self.out.len() - self.written < OUTPUT_OCTETS_MAX
             && self.late.len() < LATE_ANSWERS_MAX
-            && !self.desk.scene.options.deaf
+            && !self.submit_handler.scene.options.deaf
     }
 
     /// The next moment at which there is something to do.
@@ -184,16 +184,16 @@ impl Session {
 
     /// Whether the connection's life goes on.
     fn keep_time(&mut self, line: &Line) -> bool {
-        let Some(after) = self.desk.scene.options.disconnects.after else {
+        let Some(after) = self.submit_handler.scene.options.disconnects.after else {
             return self.unbind_us.is_none_or(|at| at > self.shared.clock.now_us());
         };
         let now_us = self.shared.clock.now_us();
         if self.end_us == 0 {
-            self.end_us = now_us + after.at(self.desk.chance.unit()).as_micros() as u64;
+            self.end_us = now_us + after.at(self.submit_handler.chance.unit()).as_micros() as u64;
         }
         if self.end_us <= now_us {
             self.end_us = u64::MAX;
-            let how = self.desk.scene.options.disconnects.how;
+            let how = self.submit_handler.scene.options.disconnects.how;
             return self.part(how, line);
         }
         self.unbind_us.is_none_or(|at| at > now_us)
@@ -253,19 +253,19 @@ impl Session {
             Err(error) => return Err(error),
         }
         let mut input = std::mem::take(&mut self.input);
-        self.desk.open(self.shared.clock.now_us());
+        self.submit_handler.open(self.shared.clock.now_us());
         let mut consumed = 0;
         let goes_on = loop {
             consumed += self.handle_all(&input[consumed..]);
             if !std::mem::take(&mut self.is_cut) {
                 break true;
             }
-            if !self.part(self.desk.scene.options.disconnects.how, line) {
+            if !self.part(self.submit_handler.scene.options.disconnects.how, line) {
                 break false;
             }
         };
         // Counted and captured before any answer can leave.
-        self.desk.close();
+        self.submit_handler.close();
         self.card.pdus.store(self.pdus, Ordering::Relaxed);
         input.drain(..consumed);
         self.input = input;
@@ -274,7 +274,7 @@ impl Session {
 
     /// Returns how many octets whole PDUs took.
     fn handle_all(&mut self, input: &[u8]) -> usize {
-        let Disconnects { after_pdus: last, how, .. } = self.desk.scene.options.disconnects;
+        let Disconnects { after_pdus: last, how, .. } = self.submit_handler.scene.options.disconnects;
         let mut at = 0;
         while !self.is_closing && !self.is_cut {
             match split(&input[at..], PDU_OCTETS_MAX) {
@@ -298,7 +298,7 @@ impl Session {
     }
 
     fn handle(&mut self, pdu: &[u8]) {
-        if !self.desk.scene.captures {
+        if !self.submit_handler.scene.captures {
             return self.answer_to(pdu);
         }
         self.answered = None;
@@ -307,7 +307,7 @@ impl Session {
         let record =
             Record::event("pdu", now_us, self.card.number, &self.card.peer, &system_id).with_pdu(pdu);
         self.answer_to(pdu);
-        self.desk.record(Record { answer: self.answered.take(), ..record });
+        self.submit_handler.record(Record { answer: self.answered.take(), ..record });
     }
 
     fn answer_to(&mut self, pdu: &[u8]) {

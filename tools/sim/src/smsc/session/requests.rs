@@ -1,9 +1,9 @@
 //! What a peer may ask for: to be bound, messages to be taken, queried, cancelled and replaced.
 
 use super::super::book::Wanted;
-use super::super::desk::{Submission, Verdict};
-use super::super::ids::{self, Place};
-use super::super::post::Account;
+use super::super::delivery_queue::Account;
+use super::super::ids::{self, IdPlace};
+use super::super::submit_handler::{Submission, Verdict};
 use super::{Bound, Session, put};
 use crate::clock::civil;
 use smpp::pdu::{
@@ -32,7 +32,7 @@ impl Session {
         if version.has_tlvs() {
             tlvs.push_u8(Tag::SC_INTERFACE_VERSION, version.0);
         }
-        let system_id = self.desk.scene.options.system_id.clone();
+        let system_id = self.submit_handler.scene.options.system_id.clone();
         let response = BindResp { mode: bind.mode, system_id: system_id.as_bytes(), tlvs: tlvs.as_tlvs() };
         self.say(0, |out| put(&response, header.sequence, out));
         self.shared.sessions.fetch_add(1, Ordering::Relaxed);
@@ -45,7 +45,7 @@ impl Session {
     }
 
     fn judge_bind(&mut self, bind: &Bind<'_>, account: &Account) -> Status {
-        let scene = Arc::clone(&self.desk.scene);
+        let scene = Arc::clone(&self.submit_handler.scene);
         let options = &scene.options;
         let is_full =
             |bound: &AtomicU64, most: u32| most > 0 && bound.load(Ordering::Relaxed) >= u64::from(most);
@@ -56,7 +56,7 @@ impl Session {
         if self.bound.is_some() {
             return Status::RALYBND;
         }
-        if let Some(status) = scene.bind_refusal(&mut self.desk.chance) {
+        if let Some(status) = scene.bind_refusal(&mut self.submit_handler.chance) {
             return status;
         }
         match login {
@@ -98,7 +98,7 @@ impl Session {
             tlvs: submit.tlvs,
             id: None,
         };
-        let verdict = self.desk.judge(&account, version, &submission);
+        let verdict = self.submit_handler.judge(&account, version, &submission);
         self.answer(header, version, verdict)
     }
 
@@ -117,7 +117,7 @@ impl Session {
             tlvs: data.tlvs,
             id: None,
         };
-        let verdict = self.desk.judge(&account, version, &submission);
+        let verdict = self.submit_handler.judge(&account, version, &submission);
         self.answer(header, version, verdict)
     }
 
@@ -130,7 +130,7 @@ impl Session {
         let id = self.shared.ids.next();
         let mut refused = RefusedBuf::new();
         let (mut longest_us, mut is_silent) = (0, false);
-        let scene = Arc::clone(&self.desk.scene);
+        let scene = Arc::clone(&self.submit_handler.scene);
         for to in recipients(&scene.options.lists, multi) {
             let submission = Submission {
                 from: multi.source,
@@ -144,7 +144,7 @@ impl Session {
             };
             let verdict = match to.addr {
                 b"" => Verdict::Refused { status: Status::RCNTSUBDL, after_us: 0 },
-                _ => self.desk.judge(&account, version, &submission),
+                _ => self.submit_handler.judge(&account, version, &submission),
             };
             match verdict {
                 Verdict::Accepted { after_us, .. } => longest_us = longest_us.max(after_us),
@@ -195,13 +195,13 @@ impl Session {
     }
 
     fn write_id(&self, id: u64, version: Version, out: &mut Vec<u8>) {
-        ids::write(self.desk.scene.options.ids, id, Place::Response, !version.has_tlvs(), out);
+        ids::write(self.submit_handler.scene.options.ids, id, IdPlace::Response, !version.has_tlvs(), out);
     }
 
     pub(super) fn query(&mut self, header: Header, query: &QuerySm<'_>) {
         let Some((account, version)) = self.transmitter(header) else { return };
         // What came in the same read is in the book before it is asked for.
-        self.desk.close();
+        self.submit_handler.close();
         let (message_id, from) = (query.message_id, query.source);
         let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         match self.shared.query(&wanted) {
@@ -219,7 +219,7 @@ impl Session {
 
     pub(super) fn cancel(&mut self, header: Header, cancel: &CancelSm<'_>) {
         let Some((account, version)) = self.transmitter(header) else { return };
-        self.desk.close();
+        self.submit_handler.close();
         let (message_id, from) = (cancel.message_id, cancel.source);
         let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         let status = self.shared.cancel(&wanted, cancel.destination).err().unwrap_or(Status::ROK);
@@ -231,7 +231,7 @@ impl Session {
         if let Err(error) = replace.check() {
             return self.say_status(header, error.status);
         }
-        self.desk.close();
+        self.submit_handler.close();
         let (message_id, from) = (replace.message_id, replace.source);
         let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         let replaced = self.shared.replace(&wanted, replace.short_message, replace.registered_delivery);
@@ -254,7 +254,7 @@ impl Session {
             tlvs: Tlvs::NONE,
             id: None,
         };
-        let verdict = self.desk.judge(&account, version, &submission);
+        let verdict = self.submit_handler.judge(&account, version, &submission);
         if let Verdict::Accepted { id, .. } = verdict {
             let areas = broadcast.tlvs.iter().filter(|tlv| tlv.tag == Tag::BROADCAST_AREA_IDENTIFIER);
             self.shared.keep_areas(id, areas.map(|tlv| tlv.value.into()).collect());
@@ -264,7 +264,7 @@ impl Session {
 
     pub(super) fn query_broadcast(&mut self, header: Header, query: &QueryBroadcastSm<'_>) {
         let Some((account, version)) = self.transmitter(header) else { return };
-        self.desk.close();
+        self.submit_handler.close();
         let (message_id, from) = (query.message_id, query.source);
         let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         let Ok((state, ..)) = self.shared.query(&wanted) else {
@@ -272,7 +272,7 @@ impl Session {
         };
         let mut tlvs = TlvBuf::new();
         tlvs.push_u8(Tag::MESSAGE_STATE, state.number());
-        let form = self.desk.scene.options.ids;
+        let form = self.submit_handler.scene.options.ids;
         for area in self.shared.areas(ids::read(form, message_id, !version.has_tlvs())) {
             // What came in a PDU fits into one; of its success all is said, 100 per cent.
             let _ = tlvs.push(Tag::BROADCAST_AREA_IDENTIFIER, &area);
@@ -284,7 +284,7 @@ impl Session {
 
     pub(super) fn cancel_broadcast(&mut self, header: Header, cancel: &CancelBroadcastSm<'_>) {
         let Some((account, version)) = self.transmitter(header) else { return };
-        self.desk.close();
+        self.submit_handler.close();
         let (message_id, from) = (cancel.message_id, cancel.source);
         let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         let cancelled = self.shared.cancel(&wanted, Address::default());

@@ -3,7 +3,7 @@
 use super::super::{Smsc, alphabet};
 use super::PATIENCE;
 use smpp::pdu::{Address, Bind, BindMode, Body, Command, SubmitSm, Version};
-use smpp::session::{Config, Event, Fate, Reason, Role, Session};
+use smpp::session::{Config, Event, NoResponse, Reason, Role, Session};
 use smpp::status::Status;
 use smpp::tlv::Tag;
 use std::collections::VecDeque;
@@ -17,8 +17,8 @@ pub(super) enum Got {
     Bound(Version),
     BindRefused(Status),
     Answer(Answer),
-    Unanswered(u64, Fate),
-    Letter(Letter),
+    Unanswered(u64, NoResponse),
+    DeliverSm(QueuedDeliverSm),
     Outbind(String),
     Nack(Status),
     Unbinding,
@@ -38,7 +38,7 @@ pub(super) struct Answer {
 
 /// A deliver_sm or data_sm, which was confirmed.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Letter {
+pub(super) struct QueuedDeliverSm {
     pub(super) command: Command,
     pub(super) from: String,
     pub(super) to: String,
@@ -115,9 +115,9 @@ impl Client {
     }
 
     /// The next letter; what else comes is kept.
-    pub(super) async fn letter(&mut self) -> Letter {
+    pub(super) async fn letter(&mut self) -> QueuedDeliverSm {
         self.find(|got| match got {
-            Got::Letter(letter) => Some(letter.clone()),
+            Got::DeliverSm(letter) => Some(letter.clone()),
             _ => None,
         })
         .await
@@ -207,7 +207,7 @@ impl Client {
                 Event::Deliver { sequence, pdu } => {
                     confirm.push(sequence);
                     let id = pdu.tlvs.find_cstring(Tag::RECEIPTED_MESSAGE_ID).map(text);
-                    Got::Letter(Letter {
+                    Got::DeliverSm(QueuedDeliverSm {
                         command: Command::DELIVER_SM,
                         from: text(pdu.source.addr),
                         to: text(pdu.destination.addr),
@@ -222,7 +222,7 @@ impl Client {
                 Event::Data { sequence, pdu } => {
                     confirm.push(sequence);
                     let id = pdu.tlvs.find_cstring(Tag::RECEIPTED_MESSAGE_ID).map(text);
-                    Got::Letter(Letter {
+                    Got::DeliverSm(QueuedDeliverSm {
                         command: Command::DATA_SM,
                         from: text(pdu.source.addr),
                         to: text(pdu.destination.addr),

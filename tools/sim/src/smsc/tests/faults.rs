@@ -3,7 +3,7 @@
 use super::super::*;
 use super::client::{Client, Got, message, wide};
 use smpp::pdu::BindMode;
-use smpp::session::{Config, Fate, Reason};
+use smpp::session::{Config, NoResponse, Reason};
 use smpp::status::Status;
 use std::time::{Duration, Instant};
 
@@ -112,7 +112,7 @@ async fn a_lost_answer_leaves_an_accepted_message_unknown() {
     let token = client.send(&message("46701", "x")).await;
     let receipt = client.letter().await;
     assert!(receipt.text.contains("stat:DELIVRD"), "{receipt:?}");
-    assert_eq!(client.next().await, Got::Unanswered(token, Fate::TimedOut));
+    assert_eq!(client.next().await, Got::Unanswered(token, NoResponse::TimedOut));
     assert_eq!((smsc.stats().accepted, smsc.stats().silent), (1, 1));
 }
 
@@ -123,7 +123,7 @@ async fn an_answer_over_its_time_comes_late_and_is_still_known() {
     let mut client = Client::connect(&smsc, config).await;
     client.bind("esme", "", BindMode::Transmitter).await;
     let token = client.send(&message("46701", "x")).await;
-    assert_eq!(client.next().await, Got::Unanswered(token, Fate::TimedOut));
+    assert_eq!(client.next().await, Got::Unanswered(token, NoResponse::TimedOut));
     let Got::Answer(answer) = client.next().await else { panic!() };
     assert_eq!((answer.token, answer.late, answer.status), (token, true, Status::ROK));
 }

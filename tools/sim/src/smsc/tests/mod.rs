@@ -1,7 +1,7 @@
 mod client;
 mod control;
+mod deliver_sm;
 mod faults;
-mod letters;
 mod requests;
 
 use super::*;

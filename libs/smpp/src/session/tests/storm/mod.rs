@@ -82,7 +82,7 @@ fn config() -> Config {
     }
 }
 
-struct World {
+struct VirtualWire {
     weather: Weather,
     random: Random,
     now: Instant,
@@ -93,10 +93,10 @@ struct World {
     is_broken: bool,
 }
 
-impl World {
-    fn new(weather: Weather) -> World {
+impl VirtualWire {
+    fn new(weather: Weather) -> VirtualWire {
         let now = Instant::now();
-        World {
+        VirtualWire {
             weather,
             random: Random(weather.seed),
             now,
@@ -206,7 +206,7 @@ impl World {
 }
 
 fn play(weather: Weather) -> Outcome {
-    World::new(weather).run()
+    VirtualWire::new(weather).run()
 }
 
 #[test]

@@ -168,10 +168,10 @@ impl Platform {
         }
     }
 
-    fn unanswered(&mut self, token: usize, fate: Fate) {
+    fn unanswered(&mut self, token: usize, fate: NoResponse) {
         let message = &mut self.messages[token];
         assert_eq!(message.fortune, Fortune::InFlight, "{:?}: {token} has two fates", self.weather);
-        message.unknowns += usize::from(fate != Fate::NotSent);
+        message.unknowns += usize::from(fate != NoResponse::NotSent);
         message.fortune = match (message.ids.is_empty(), message.unknowns) {
             (false, _) => Fortune::Accepted,
             (true, 0) => Fortune::Waiting,

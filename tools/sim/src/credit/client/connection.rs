@@ -11,7 +11,7 @@ use diameter::write::Writer;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-pub(super) struct Talk {
+pub(super) struct ClientConnection {
     connection: Connection,
     options: Options,
     /// Distinguishes this run's sessions from those of others (RFC 6733, section 8.8).
@@ -26,9 +26,14 @@ pub(super) struct Talk {
     said_goodbye: bool,
 }
 
-impl Talk {
-    pub(super) fn new(connection: Connection, options: Options, since: Duration, began: Instant) -> Talk {
-        Talk {
+impl ClientConnection {
+    pub(super) fn new(
+        connection: Connection,
+        options: Options,
+        since: Duration,
+        began: Instant,
+    ) -> ClientConnection {
+        ClientConnection {
             connection,
             started_s: since.as_secs(),
             began,
@@ -183,11 +188,11 @@ fn answer(
     octets
 }
 
-impl net::Machine for Talk {
+impl net::Machine for ClientConnection {
     type Event<'a> = Event;
 
     fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        let Talk { connection, live, report, options, .. } = self;
+        let ClientConnection { connection, live, report, options, .. } = self;
         connection.handle_input(input, now, &mut |incoming, answers| match incoming {
             Incoming::Answer { message, pending } => {
                 if let Some(session) = live.get_mut(&pending.token) {
@@ -231,7 +236,7 @@ pub(super) struct Driver {
     due: Option<Instant>,
 }
 
-impl net::Worker<Talk> for Driver {
+impl net::Worker<ClientConnection> for Driver {
     fn handle(&mut self, event: Event, _now: Instant) {
         match event {
             Event::Opened(server) => self.opened = Some((server.origin_host, server.origin_realm)),
@@ -240,7 +245,7 @@ impl net::Worker<Talk> for Driver {
         }
     }
 
-    fn fill(&mut self, talk: &mut Talk, now: Instant, writable: bool) {
+    fn fill(&mut self, talk: &mut ClientConnection, now: Instant, writable: bool) {
         if let Some(server) = self.opened.take() {
             (talk.server, talk.began) = (Some(server), now);
         }

@@ -6,24 +6,24 @@ mod callbacks;
 mod campanile;
 mod carrier;
 mod disk;
-mod house;
 mod memory;
 mod part;
 mod placement;
 mod process;
 mod server;
+mod server_with_carriers;
 
 pub(crate) use api::{Api, http_client};
 pub(crate) use callbacks::Callbacks;
 pub(crate) use campanile::campanile;
 pub(crate) use carrier::{Carrier, CarrierStats};
 pub(crate) use disk::{Probe, fdatasync_p50_us};
-pub(crate) use house::{Plan, RunningServer, Taken};
 pub(crate) use memory::touch_memory;
 pub(crate) use part::{Part, this_program};
 pub(crate) use placement::{Placement, bind_this_thread, is_mapped, own_cpus};
 pub(crate) use process::Usage;
 pub(crate) use server::{Server, free_port};
+pub(crate) use server_with_carriers::{Plan, ServerWithCarriers, Taken};
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

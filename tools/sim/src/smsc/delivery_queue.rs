@@ -45,7 +45,7 @@ pub struct LetterStats {
 
 /// One `deliver_sm`, whole but for its sequence number.
 #[derive(Debug)]
-pub(super) struct Letter {
+pub(super) struct QueuedDeliverSm {
     pub(super) account: Arc<Account>,
     pub(super) pdu: Box<[u8]>,
     /// It was written before.
@@ -56,7 +56,7 @@ pub(super) struct Letter {
     pub(super) bind: (OnBind, u64),
 }
 
-impl Letter {
+impl QueuedDeliverSm {
     /// Appends the PDU with its sequence number.
     pub(super) fn write(&self, sequence: u32, out: &mut Vec<u8>) {
         let start = out.len();
@@ -71,7 +71,7 @@ pub(super) struct Account {
     pub(super) system_id: String,
     /// In the order in which they came to be known.
     pub(super) place: u32,
-    outbox: Mutex<VecDeque<Letter>>,
+    outbox: Mutex<VecDeque<QueuedDeliverSm>>,
     /// Wakes one receiving session.
     pub(super) news: Notify,
     receivers: Mutex<Vec<Arc<Card>>>,
@@ -81,8 +81,8 @@ pub(super) struct Account {
 
 impl Account {
     /// A letter to whichever session.
-    pub(super) fn letter(self: &Arc<Self>, pdu: Box<[u8]>) -> Letter {
-        Letter { account: Arc::clone(self), pdu, is_again: false, about: 0, bind: (OnBind::Any, 0) }
+    pub(super) fn letter(self: &Arc<Self>, pdu: Box<[u8]>) -> QueuedDeliverSm {
+        QueuedDeliverSm { account: Arc::clone(self), pdu, is_again: false, about: 0, bind: (OnBind::Any, 0) }
     }
 
     pub(super) fn join(&self, card: &Arc<Card>) {
@@ -95,7 +95,7 @@ impl Account {
         self.put_back_as_new(card.close());
     }
 
-    fn put_back_as_new(&self, letters: VecDeque<Letter>) {
+    fn put_back_as_new(&self, letters: VecDeque<QueuedDeliverSm>) {
         let mut outbox = lock(&self.outbox);
         outbox.extend(letters);
         if !outbox.is_empty() {
@@ -126,7 +126,7 @@ impl Account {
         has_room
     }
 
-    pub(super) fn take(&self, count: usize, taken: &mut Vec<Letter>) {
+    pub(super) fn take(&self, count: usize, taken: &mut Vec<QueuedDeliverSm>) {
         let mut outbox = lock(&self.outbox);
         let count = count.min(outbox.len());
         taken.extend(outbox.drain(..count));
@@ -136,10 +136,10 @@ impl Account {
     }
 
     /// Letters that a session could not bring come first again.
-    pub(super) fn put_back(&self, letters: impl DoubleEndedIterator<Item = Letter>) {
+    pub(super) fn put_back(&self, letters: impl DoubleEndedIterator<Item = QueuedDeliverSm>) {
         let mut outbox = lock(&self.outbox);
         for letter in letters.rev() {
-            outbox.push_front(Letter { is_again: true, ..letter });
+            outbox.push_front(QueuedDeliverSm { is_again: true, ..letter });
         }
         if !outbox.is_empty() {
             self.news.notify_one();
@@ -159,8 +159,8 @@ struct Counters {
     withdrawn: AtomicU64,
 }
 
-pub(super) struct Post {
-    agenda: Agenda<Letter>,
+pub(super) struct DeliveryQueue {
+    agenda: Agenda<QueuedDeliverSm>,
     withdrawn: Mutex<BTreeSet<u64>>,
     accounts: Mutex<HashMap<Vec<u8>, Arc<Account>>>,
     counters: Counters,
@@ -168,14 +168,14 @@ pub(super) struct Post {
 
 /// What happened to letters.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fate {
+pub(super) enum DeliverSmResult {
     Confirmed,
     Refused,
 }
 
-impl Post {
+impl DeliveryQueue {
     pub(super) fn new(clock: Clock) -> Self {
-        Post {
+        DeliveryQueue {
             agenda: Agenda::new(clock),
             withdrawn: Mutex::default(),
             accounts: Mutex::default(),
@@ -228,7 +228,7 @@ impl Post {
     }
 
     /// The letters that go out.
-    fn sift(&self, mut letters: Vec<Letter>) -> Vec<Letter> {
+    fn sift(&self, mut letters: Vec<QueuedDeliverSm>) -> Vec<QueuedDeliverSm> {
         let withdrawn = lock(&self.withdrawn);
         if !withdrawn.is_empty() {
             let before = letters.len();
@@ -240,7 +240,7 @@ impl Post {
     }
 
     /// Takes letters with the moments at which they are due, and empties the list.
-    pub(super) fn mail(&self, letters: &mut Vec<(u64, Letter)>) {
+    pub(super) fn mail(&self, letters: &mut Vec<(u64, QueuedDeliverSm)>) {
         if letters.is_empty() {
             return;
         }
@@ -284,10 +284,10 @@ impl Post {
         self.counters.again.fetch_add(u64::from(is_again), Ordering::Relaxed);
     }
 
-    pub(super) fn count_fate(&self, fate: Fate) {
+    pub(super) fn count_fate(&self, fate: DeliverSmResult) {
         let counter = match fate {
-            Fate::Confirmed => &self.counters.confirmed,
-            Fate::Refused => &self.counters.refused,
+            DeliverSmResult::Confirmed => &self.counters.confirmed,
+            DeliverSmResult::Refused => &self.counters.refused,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }

@@ -85,7 +85,7 @@ mod tests {
     #[tokio::test]
     async fn every_callback_is_answered_and_counted() {
         let callbacks = Callbacks::start().await.unwrap();
-        let client = crate::world::http_client().unwrap();
+        let client = crate::deployment::http_client().unwrap();
         for _ in 0..3 {
             let reply = client.post(callbacks.url()).body("{\"state\": \"done\"}").send().await.unwrap();
             assert_eq!(reply.status(), 204);

@@ -1,7 +1,7 @@
 //! Receipts, answers and messages of phones, as a scenario says them.
 
 use super::super::*;
-use super::client::{Client, Letter, message};
+use super::client::{Client, QueuedDeliverSm, message};
 use smpp::pdu::{BindMode, Command, SubmitSm, registered_delivery};
 use smpp::status::Status;
 use smpp::text::udh::UserData;
@@ -84,7 +84,7 @@ async fn a_receipt_before_its_answer_names_the_same_message() {
     let smsc = start("[receipts]\nearly = 1.0").await;
     let mut client = Client::transceiver(&smsc).await;
     client.send(&message("46701", "x")).await;
-    let super::client::Got::Letter(receipt) = client.next().await else { panic!("the receipt is first") };
+    let super::client::Got::DeliverSm(receipt) = client.next().await else { panic!("the receipt is first") };
     let super::client::Got::Answer(answer) = client.next().await else { panic!() };
     assert_eq!(receipt.receipted.map(|(id, _)| id), Some(answer.id));
 }
@@ -186,7 +186,7 @@ async fn phones_write_at_their_rate_and_the_same_seed_writes_the_same() {
         to = ["71700", "+46731"]
         texts = ["hello {n}", "Åh {n}", "да {n}"]
     "##;
-    let mut runs: Vec<Vec<Letter>> = Vec::new();
+    let mut runs: Vec<Vec<QueuedDeliverSm>> = Vec::new();
     for _ in 0..2 {
         let smsc = start(scenario).await;
         tokio::time::sleep(Duration::from_millis(60)).await;

@@ -14,14 +14,14 @@ const ATTACHED_MAX: Duration = Duration::from_secs(20);
 /// `strace` beside a running program: it sees every write to a socket as the program makes it, with the moment before it.
 /// The program stands still from that moment until the system has been told, so a stamp is never after its write, and
 /// never before the program decided to write.
-pub struct Witness {
+pub struct SyscallTrace {
     child: Child,
     folder: TempDir,
 }
 
-impl Witness {
+impl SyscallTrace {
     /// Attaches to all threads of a process, and those to come. Ends with the process.
-    pub fn attach(pid: u32) -> Witness {
+    pub fn attach(pid: u32) -> SyscallTrace {
         needs("strace");
         let folder = tempfile::Builder::new().prefix("campanile-it-strace-").tempdir().unwrap();
         let child = Command::new("strace")
@@ -33,7 +33,7 @@ impl Witness {
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start strace (run scripts/install-foreign): {error}"));
-        Witness { child, folder }
+        SyscallTrace { child, folder }
     }
 
     /// Waits until it watches every thread there is: from then on it sees all.

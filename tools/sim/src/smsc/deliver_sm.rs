@@ -1,7 +1,7 @@
 //! The words of receipts and replies.
 
 use super::alphabet;
-use super::ids::{self, Place};
+use super::ids::{self, IdPlace};
 use super::receipts::{IdForm, ReceiptForm, ReceiptPdu, Receipts, State};
 use super::traffic::LongForm;
 use crate::chance::Chance;
@@ -38,7 +38,7 @@ pub(super) struct Subject<'a> {
 /// A receipt as 3.4's Appendix B has it, or as the scenario's template says.
 pub(super) fn receipt(subject: &Subject<'_>, receipts: &Receipts) -> Option<Box<[u8]>> {
     let mut id = Vec::with_capacity(36);
-    ids::write(subject.form, subject.id, Place::Receipt, subject.is_v33, &mut id);
+    ids::write(subject.form, subject.id, IdPlace::Receipt, subject.is_v33, &mut id);
     let mut text = Vec::new();
     if receipts.form != ReceiptForm::Tlv || subject.is_v33 {
         match &receipts.template {

@@ -20,17 +20,17 @@ const SYLLABLES: [&str; 8] = [
 
 /// The fixed lists of a run.
 #[derive(Debug, Clone)]
-pub(super) struct Words {
+pub(super) struct RequestLists {
     pub(super) topics: Vec<String>,
     pub(super) messages: Vec<String>,
 }
 
-impl Words {
+impl RequestLists {
     /// `mark` makes the topics a run's own, where a server has others.
-    pub(super) fn new(mark: &str) -> Words {
+    pub(super) fn new(mark: &str) -> RequestLists {
         let topics = (0..TOPICS).map(|number| format!("@bench{mark}-{number}")).collect();
         let messages = (0..MESSAGES).map(message).collect();
-        Words { topics, messages }
+        RequestLists { topics, messages }
     }
 
     /// Whether a text is one of the messages: it says by itself which.
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_message_says_by_itself_which_it_is() {
-        let words = Words::new("");
+        let words = RequestLists::new("");
         assert!(words.messages.iter().all(|message| words.has(message.as_bytes())));
         assert!(words.messages.iter().all(|message| (8..=140).contains(&message.len())));
         for wrong in [&b""[..], b"0", b"00", b"99 x", b"xx water", &words.messages[3].as_bytes()[1..]] {

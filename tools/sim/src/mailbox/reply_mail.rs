@@ -1,6 +1,6 @@
 //! The words of bounces (RFC 3464), answers, and machines that answer for people (RFC 3834).
 
-use super::ledger::{Mail, Words};
+use super::ledger::{Mail, MailText};
 use crate::chance::hash;
 use crate::clock::mail_date;
 use crate::town::Conduct;
@@ -31,7 +31,7 @@ pub(super) enum Kind {
 /// What comes back from one recipient, and when.
 pub(super) fn answer(
     mail: &Mail,
-    words: &Words,
+    words: &MailText,
     recipient: &str,
     conduct: &Conduct,
     bounce_us: u64,
@@ -59,7 +59,7 @@ pub(super) fn answer(
 }
 
 /// A person's answer as their program writes it: their words above, ours quoted below.
-fn reply(words: &Words, recipient: &str, to: &str, text: &str, kind: Kind, at_us: u64) -> String {
+fn reply(words: &MailText, recipient: &str, to: &str, text: &str, kind: Kind, at_us: u64) -> String {
     let is_automatic = kind == Kind::Automatic;
     let mut out = head(recipient, to, recipient, at_us);
     let subject = &words.subject;
@@ -85,7 +85,7 @@ fn reply(words: &Words, recipient: &str, to: &str, text: &str, kind: Kind, at_us
 }
 
 /// A delivery status notification: a text, the status for machines, the headers of what was returned.
-fn bounce(mail: &Mail, words: &Words, recipient: &str, at_us: u64, hostname: &str) -> String {
+fn bounce(mail: &Mail, words: &MailText, recipient: &str, at_us: u64, hostname: &str) -> String {
     let boundary = format!("{:016x}", hash(mail.at_us, recipient.as_bytes()));
     let mut out = head(&format!("mailer-daemon@{hostname}"), &mail.from, recipient, at_us);
     let headers = headers(&mail.raw);

@@ -1,7 +1,7 @@
 //! One connection: each request is answered when its time has come, or never.
 
 use super::Shared;
-use super::book::Said;
+use super::book::CreditAnswer;
 use super::service::Granted;
 use crate::chance::Chance;
 use diameter::check::{Fault, Origin};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-pub(super) struct Talk {
+pub(super) struct ServerConnection {
     connection: Connection,
     shared: Arc<Shared>,
     chance: Chance,
@@ -23,10 +23,10 @@ pub(super) struct Talk {
     count: u64,
 }
 
-impl Talk {
-    pub(super) fn new(connection: Connection, shared: Arc<Shared>, seed: u64) -> Talk {
+impl ServerConnection {
+    pub(super) fn new(connection: Connection, shared: Arc<Shared>, seed: u64) -> ServerConnection {
         let chance = Chance::new(shared.options.seed, seed);
-        Talk { connection, shared, chance, late: BTreeMap::new(), count: 0 }
+        ServerConnection { connection, shared, chance, late: BTreeMap::new(), count: 0 }
     }
 
     /// Writes the answers whose time has come.
@@ -59,7 +59,7 @@ fn answer(shared: &Shared, chance: &mut Chance, message: &Message<'_>) -> (Vec<u
         Some(said) => said,
         None if is_refused => {
             book.stats.refused += 1;
-            Said::only(options.refused_with)
+            CreditAnswer::only(options.refused_with)
         }
         None => book.charge(&request),
     };
@@ -73,7 +73,7 @@ fn answer(shared: &Shared, chance: &mut Chance, message: &Message<'_>) -> (Vec<u
     (octets, is_lost)
 }
 
-fn write(said: &Said, request: &CreditControlRequest<'_>, origin: &Origin<'_>, octets: &mut Vec<u8>) {
+fn write(said: &CreditAnswer, request: &CreditControlRequest<'_>, origin: &Origin<'_>, octets: &mut Vec<u8>) {
     let identifiers: Vec<Vec<u32>> = said
         .services
         .iter()
@@ -93,11 +93,11 @@ fn write(said: &Said, request: &CreditControlRequest<'_>, origin: &Origin<'_>, o
     answer.write(request, origin, octets);
 }
 
-impl net::Machine for Talk {
+impl net::Machine for ServerConnection {
     type Event<'a> = Event;
 
     fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        let Talk { connection, shared, chance, late, count } = self;
+        let ServerConnection { connection, shared, chance, late, count } = self;
         connection.handle_input(input, now, &mut |incoming, _| {
             // It asks nothing itself.
             let Incoming::Request(message) = incoming else { return };
@@ -137,7 +137,7 @@ pub(super) struct Usher {
     is_asked: bool,
 }
 
-impl net::Worker<Talk> for Usher {
+impl net::Worker<ServerConnection> for Usher {
     fn handle(&mut self, event: Event, _now: Instant) {
         if let Event::Asked(peer) = event {
             tracing::info!(peer = peer.origin_host, "let in");
@@ -145,7 +145,7 @@ impl net::Worker<Talk> for Usher {
         }
     }
 
-    fn fill(&mut self, talk: &mut Talk, now: Instant, _writable: bool) {
+    fn fill(&mut self, talk: &mut ServerConnection, now: Instant, _writable: bool) {
         if std::mem::take(&mut self.is_asked) {
             talk.connection.accept(now);
         }

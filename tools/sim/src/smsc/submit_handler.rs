@@ -1,13 +1,13 @@
 //! Where submissions are judged: refused, accepted, left without an answer; and where their receipts and replies are
 //! written.
 
-use super::book::{OwnAddress, Slot, Words};
+use super::book::{OwnAddress, Slot, TextBeginning};
 use super::capture::Record;
-use super::ids::{self, Place};
+use super::deliver_sm::{self, Subject};
+use super::delivery_queue::{Account, QueuedDeliverSm};
+use super::ids::{self, IdPlace};
 use super::joined;
 use super::ledger::{Batch, Message, key};
-use super::letter::{self, Subject};
-use super::post::{Account, Letter};
 use super::receipts::{OnBind, ReceiptOn, Receipts, State};
 use super::scene::Scene;
 use super::{Shared, Throttle, alphabet};
@@ -57,14 +57,14 @@ pub(super) enum Verdict {
     Cut,
 }
 
-/// What a session judges with; what it found is in the batch until [`Desk::close`].
-pub(super) struct Desk {
+/// What a session judges with; what it found is in the batch until [`SubmitHandler::close`].
+pub(super) struct SubmitHandler {
     shared: Arc<Shared>,
     pub(super) scene: Arc<Scene>,
     pub(super) chance: Chance,
     session: u64,
     batch: Batch,
-    letters: Vec<(u64, Letter)>,
+    letters: Vec<(u64, QueuedDeliverSm)>,
     made: [u64; 2],
 }
 
@@ -79,11 +79,19 @@ struct Course {
     done_us: u64,
 }
 
-impl Desk {
+impl SubmitHandler {
     pub(super) fn new(shared: Arc<Shared>, session: u64) -> Self {
         let scene = shared.scene();
         let chance = Chance::new(scene.options.seed, session);
-        Desk { shared, scene, chance, session, batch: Batch::default(), letters: Vec::new(), made: [0; 2] }
+        SubmitHandler {
+            shared,
+            scene,
+            chance,
+            session,
+            batch: Batch::default(),
+            letters: Vec::new(),
+            made: [0; 2],
+        }
     }
 
     /// Whose turn it is may have changed.
@@ -253,7 +261,7 @@ impl Desk {
             error: course.error,
             registered_delivery: submission.registered_delivery,
             is_v33: !version.has_tlvs(),
-            words: Words::new(submission.data_coding, octets),
+            words: TextBeginning::new(submission.data_coding, octets),
         });
     }
 
@@ -277,7 +285,7 @@ impl Desk {
             return;
         }
         let mut written = Vec::with_capacity(ID_OCTETS);
-        ids::write(options.ids, id, Place::Response, !version.has_tlvs(), &mut written);
+        ids::write(options.ids, id, IdPlace::Response, !version.has_tlvs(), &mut written);
         self.batch.kept.push(Message {
             at_us: self.batch.now_us,
             id: String::from_utf8(written).unwrap_or_default(),
@@ -350,7 +358,7 @@ impl Desk {
             Some(name) => &self.shared.post.account(name.as_bytes()),
             None => account,
         };
-        if let Some(pdu) = letter::receipt(&subject, receipts) {
+        if let Some(pdu) = deliver_sm::receipt(&subject, receipts) {
             if receipts.twice > 0.0 && self.chance.hits(receipts.twice) {
                 let again_us = receipts.twice_after.at(self.chance.unit()).as_micros() as u64;
                 self.put_receipt(account, course.done_us + again_us, pdu.clone(), course.id, receipts.bind);
@@ -360,7 +368,7 @@ impl Desk {
         let wants_more = registered & registered_delivery::INTERMEDIATE != 0 && course.state.is_final();
         if wants_more && self.chance.hits(receipts.intermediate) {
             (subject.state, subject.error, subject.done_us) = (State::Enroute, 0, subject.submitted_us);
-            if let Some(pdu) = letter::receipt(&subject, receipts) {
+            if let Some(pdu) = deliver_sm::receipt(&subject, receipts) {
                 self.put_receipt(account, self.batch.now_us, pdu, course.id, receipts.bind);
             }
         }
@@ -383,7 +391,7 @@ impl Desk {
         }
         let long = self.scene.options.inbound.long;
         let at_us = arrived_us + after.as_micros() as u64;
-        for pdu in letter::message(submission.to, submission.from, text, long, at_us as u16) {
+        for pdu in deliver_sm::message(submission.to, submission.from, text, long, at_us as u16) {
             self.put(account, at_us, pdu);
         }
     }
@@ -404,7 +412,7 @@ impl Desk {
         let (from, to) = (String::from_utf8_lossy(from), String::from_utf8_lossy(to));
         let Some((answer, after_us)) = self.scene.reply(&from, &to, &text, &mut self.chance) else { return };
         let (long, at_us) = (self.scene.options.inbound.long, arrived_us + after_us);
-        for pdu in letter::message(submission.to, submission.from, &answer, long, at_us as u16) {
+        for pdu in deliver_sm::message(submission.to, submission.from, &answer, long, at_us as u16) {
             self.put(account, at_us, pdu);
         }
     }
@@ -416,7 +424,8 @@ impl Desk {
 
     fn put_receipt(&mut self, account: &Arc<Account>, at_us: u64, pdu: Box<[u8]>, id: u64, bind: OnBind) {
         self.made[0] += 1;
-        self.letters.push((at_us, Letter { about: id, bind: (bind, self.session), ..account.letter(pdu) }));
+        self.letters
+            .push((at_us, QueuedDeliverSm { about: id, bind: (bind, self.session), ..account.letter(pdu) }));
     }
 }
 

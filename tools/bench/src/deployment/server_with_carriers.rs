@@ -25,7 +25,7 @@ pub(crate) struct Plan {
 }
 
 /// A running server with its carriers, all in one folder that goes when it does.
-pub(crate) struct RunningServer {
+pub(crate) struct ServerWithCarriers {
     pub(crate) server: Server,
     sms: Option<Carrier>,
     mail: Option<Carrier>,
@@ -43,12 +43,12 @@ pub(crate) struct Taken {
     pub(crate) last_us: u64,
 }
 
-impl RunningServer {
+impl ServerWithCarriers {
     /// Starts carriers and server.
     ///
     /// # Errors
     /// What does not come up, in words.
-    pub(crate) async fn open(plan: &Plan) -> Result<RunningServer, String> {
+    pub(crate) async fn open(plan: &Plan) -> Result<ServerWithCarriers, String> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("campanile-bench-");
         let folder = match &plan.folder {
@@ -71,7 +71,7 @@ impl RunningServer {
         };
         let config = config(plan, sms.as_ref(), mail.as_ref(), &door);
         let server = Server::start(&plan.program, folder.path(), &config, None).await?;
-        Ok(RunningServer { server, sms, mail, folder })
+        Ok(ServerWithCarriers { server, sms, mail, folder })
     }
 
     /// Where the server's data are.
