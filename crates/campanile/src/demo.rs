@@ -50,7 +50,7 @@ pub async fn run(options: Options) -> Result<bool, String> {
 async fn show(server: &RunningServer, town: &Town, options: &Options) -> Result<bool, String> {
     let address = server.http.ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
-    let api = Api { url: format!("http://{address}"), token, client: reqwest::Client::new() };
+    let api = DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() };
     println!("campanile demo: a town of {} people, simulated carriers on real ports.\n", options.recipients);
     for (route, carrier) in server.simulators().each() {
         println!("  route {route:<9} simulated, listens on {}", carrier.address());
@@ -72,13 +72,13 @@ async fn show(server: &RunningServer, town: &Town, options: &Options) -> Result<
 }
 
 /// The HTTP API, as any client uses it.
-struct Api {
+struct DemoApi {
     url: String,
     token: String,
     client: reqwest::Client,
 }
 
-impl Api {
+impl DemoApi {
     async fn get(&self, path: &str) -> Result<Value, String> {
         self.send(self.client.get(format!("{}{path}", self.url))).await
     }
@@ -95,7 +95,7 @@ impl Api {
     }
 }
 
-async fn import(api: &Api, town: &Town) -> Result<u64, String> {
+async fn import(api: &DemoApi, town: &Town) -> Result<u64, String> {
     for group in Town::groups() {
         let body = serde_json::to_value(&group).map_err(|error| error.to_string())?;
         api.post("/api/v1/groups", &body).await?;
@@ -111,13 +111,13 @@ async fn import(api: &Api, town: &Town) -> Result<u64, String> {
     answer["imported"].as_u64().ok_or_else(|| format!("the import says {answer}"))
 }
 
-async fn submit(api: &Api) -> Result<String, String> {
+async fn submit(api: &DemoApi) -> Result<String, String> {
     let answer = api.post("/api/v1/alerts", &town::alert()).await?;
     answer["id"].as_str().map(str::to_owned).ok_or_else(|| format!("the alert says {answer}"))
 }
 
 /// Draws until everybody is accounted for as the town knows it, or patience ends.
-async fn follow(api: &Api, id: &str, expected: &Expected) -> Result<Value, String> {
+async fn follow(api: &DemoApi, id: &str, expected: &Expected) -> Result<Value, String> {
     let begun = Instant::now();
     let mut picture = picture::Picture::new(std::io::stdout().is_terminal());
     loop {
@@ -134,7 +134,7 @@ async fn follow(api: &Api, id: &str, expected: &Expected) -> Result<Value, Strin
 
 /// Is every person of the town in the list of deliveries, and every count what the town says it must be?
 async fn account(
-    api: &Api,
+    api: &DemoApi,
     id: &str,
     town: &Town,
     expected: &Expected,

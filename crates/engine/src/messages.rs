@@ -19,10 +19,10 @@ pub const INTAKE_WAITING_MAX: u64 = 1_000_000;
 /// The engine, as the doors of platforms hold it. Cheap to clone.
 #[derive(Clone)]
 pub struct Messages {
-    inner: Arc<Inner>,
+    inner: Arc<MessagesInner>,
 }
 
-struct Inner {
+struct MessagesInner {
     parts: Arc<Parts>,
     intake: Arc<dyn bus::Topic>,
     takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
@@ -98,7 +98,7 @@ impl Messages {
         taken: Arc<AtomicU64>,
         commands: mpsc::Sender<Command>,
     ) -> Messages {
-        Messages { inner: Arc::new(Inner { parts, intake, takers, taken, commands }) }
+        Messages { inner: Arc::new(MessagesInner { parts, intake, takers, taken, commands }) }
     }
 
     /// A route of the mode takes such a message, now or when it is up again. No lock and no allocation.

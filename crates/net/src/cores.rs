@@ -20,10 +20,10 @@ const CORES_MAX: usize = 256;
 pub struct Cores {
     handles: Vec<Handle>,
     next: AtomicUsize,
-    threads: Mutex<Vec<Running>>,
+    threads: Mutex<Vec<RunningCore>>,
 }
 
-struct Running {
+struct RunningCore {
     stop: oneshot::Sender<()>,
     thread: thread::JoinHandle<()>,
 }
@@ -109,7 +109,7 @@ impl Drop for Cores {
     }
 }
 
-fn start(core: usize) -> io::Result<(Handle, Running)> {
+fn start(core: usize) -> io::Result<(Handle, RunningCore)> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let handle = runtime.handle().clone();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -118,7 +118,7 @@ fn start(core: usize) -> io::Result<(Handle, Running)> {
         let _ = runtime.block_on(stopped);
         runtime.shutdown_background();
     })?;
-    Ok((handle, Running { stop, thread }))
+    Ok((handle, RunningCore { stop, thread }))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ enum Listening {
 }
 
 /// Accepted, and of no runtime yet.
-enum Accepted {
+enum AcceptedStream {
     Tcp(std::net::TcpStream),
     Sctp(OwnedFd, Messages),
 }
@@ -123,11 +123,11 @@ fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Listening {
-    async fn accept(&self) -> io::Result<(Accepted, SocketAddr)> {
+    async fn accept(&self) -> io::Result<(AcceptedStream, SocketAddr)> {
         match self {
             Listening::Tcp(listener) => {
                 let (tcp, peer) = listener.accept().await?;
-                Ok((Accepted::Tcp(tcp.into_std()?), peer))
+                Ok((AcceptedStream::Tcp(tcp.into_std()?), peer))
             }
             Listening::Sctp(socket, messages) => loop {
                 let mut ready = socket.readable().await?;
@@ -135,18 +135,18 @@ impl Listening {
                 if let Ok(accepted) = ready.try_io(|socket| Ok(acceptfrom_with(socket, flags)?)) {
                     let (socket, peer) = accepted?;
                     let peer = peer.ok_or(io::ErrorKind::NotConnected)?.try_into()?;
-                    return Ok((Accepted::Sctp(socket, *messages), peer));
+                    return Ok((AcceptedStream::Sctp(socket, *messages), peer));
                 }
             },
         }
     }
 }
 
-impl Accepted {
+impl AcceptedStream {
     async fn prepare(self, tls: Option<TlsServer>) -> io::Result<Stream> {
         let stream = match self {
-            Accepted::Tcp(tcp) => Stream::plain(TcpStream::from_std(tcp)?)?,
-            Accepted::Sctp(socket, messages) => {
+            AcceptedStream::Tcp(tcp) => Stream::plain(TcpStream::from_std(tcp)?)?,
+            AcceptedStream::Sctp(socket, messages) => {
                 Stream::Sctp(SctpStream::new(registered(socket)?, messages.length))
             }
         };

@@ -59,7 +59,7 @@ impl Head {
         if head[0] != MAGIC || head[1] != 0 {
             return None;
         }
-        let mut fields = Fields(&head[2..]);
+        let mut fields = FieldReader(&head[2..]);
         let read = Head {
             thread: fields.u16(),
             stream: fields.u32(),
@@ -243,7 +243,7 @@ impl Message {
             return Err(Unread::Version(datagram[2]));
         }
         let (body, seal) = datagram.split_at(BODY);
-        let fields = Fields(&body[4..]);
+        let fields = FieldReader(&body[4..]);
         // `blake3::Hash` compares in constant time.
         let seal: [u8; MAC] = seal.try_into().map_err(|_| Unread::NotOurs)?;
         if blake3::keyed_hash(&key.0, body) != blake3::Hash::from(seal) {
@@ -252,7 +252,7 @@ impl Message {
         Message::of(datagram[1], fields).ok_or(Unread::NotOurs)
     }
 
-    fn of(kind: u8, mut fields: Fields<'_>) -> Option<Message> {
+    fn of(kind: u8, mut fields: FieldReader<'_>) -> Option<Message> {
         let (stream, nonce) = (fields.u32(), fields.array());
         Some(match kind {
             1 => Message::Hello { stream, nonce, rate: fields.u64(), mss: fields.u16() },
@@ -295,9 +295,9 @@ pub enum Unread {
 }
 
 /// Fixed fields, one after the other; their lengths were checked before.
-struct Fields<'a>(&'a [u8]);
+struct FieldReader<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl FieldReader<'_> {
     fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut field = [0; N];
         if let Some((head, rest)) = self.0.split_at_checked(N) {

@@ -24,7 +24,7 @@ type Pair = (Vec<u8>, Vec<u8>);
 pub(crate) struct Spool {
     path: PathBuf,
     octets: Vec<u8>,
-    records: Vec<Record>,
+    records: Vec<SpoolRecord>,
     file: Option<File>,
     /// Where the runs end.
     runs: Vec<u64>,
@@ -32,13 +32,13 @@ pub(crate) struct Spool {
 
 /// Where a record stands in memory.
 #[derive(Clone, Copy)]
-struct Record {
+struct SpoolRecord {
     start: usize,
     value: usize,
     end: usize,
 }
 
-impl Record {
+impl SpoolRecord {
     fn key<'a>(&self, octets: &'a [u8]) -> &'a [u8] {
         &octets[self.start..self.value]
     }
@@ -58,7 +58,7 @@ impl Spool {
         let start = self.octets.len();
         self.octets.extend_from_slice(key);
         self.octets.extend_from_slice(value);
-        self.records.push(Record { start, value: start + key.len(), end: self.octets.len() });
+        self.records.push(SpoolRecord { start, value: start + key.len(), end: self.octets.len() });
         if self.octets.len() >= RUN_OCTETS { self.spill() } else { Ok(()) }
     }
 
@@ -69,10 +69,10 @@ impl Spool {
         let mut sources = Vec::with_capacity(self.runs.len() + 1);
         let mut from = 0;
         for end in &self.runs {
-            sources.push(Source::File(Run { at: from, end: *end, read: Vec::new(), next: 0 }));
+            sources.push(RunSource::File(SortedRun { at: from, end: *end, read: Vec::new(), next: 0 }));
             from = *end;
         }
-        sources.push(Source::Memory { next: 0 });
+        sources.push(RunSource::Memory { next: 0 });
         let mut merge = Merge { spool: self, sources, heads: BinaryHeap::new(), last: None };
         for run in 0..merge.sources.len() {
             heads.extend(merge.read(run)?);
@@ -143,18 +143,18 @@ fn failed(error: &std::io::Error) -> StoreError {
 /// The merge over all runs.
 pub(crate) struct Merge {
     spool: Spool,
-    sources: Vec<Source>,
-    heads: BinaryHeap<Head>,
+    sources: Vec<RunSource>,
+    heads: BinaryHeap<SpoolHead>,
     last: Option<Vec<u8>>,
 }
 
-enum Source {
-    File(Run),
+enum RunSource {
+    File(SortedRun),
     Memory { next: usize },
 }
 
 /// A run in the file, read from its front.
-struct Run {
+struct SortedRun {
     /// What is not read yet.
     at: u64,
     end: u64,
@@ -164,19 +164,19 @@ struct Run {
 
 /// The first record of a run that was not given yet.
 #[derive(PartialEq, Eq)]
-struct Head {
+struct SpoolHead {
     key: Vec<u8>,
     value: Vec<u8>,
     run: usize,
 }
 
-impl Ord for Head {
+impl Ord for SpoolHead {
     /// The greatest is the next to be given: the smallest key, of equal keys the latest run.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key.cmp(&self.key).then(self.run.cmp(&other.run))
     }
 }
-impl PartialOrd for Head {
+impl PartialOrd for SpoolHead {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -196,24 +196,28 @@ impl Merge {
         Ok(None)
     }
 
-    fn read(&mut self, run: usize) -> Result<Option<Head>, StoreError> {
+    fn read(&mut self, run: usize) -> Result<Option<SpoolHead>, StoreError> {
         match (&mut self.sources[run], &self.spool.file) {
-            (Source::Memory { next }, _) => {
+            (RunSource::Memory { next }, _) => {
                 let Some(record) = self.spool.records.get(*next) else { return Ok(None) };
                 *next += 1;
                 let octets = &self.spool.octets;
-                Ok(Some(Head { key: record.key(octets).to_vec(), value: record.value(octets).to_vec(), run }))
+                Ok(Some(SpoolHead {
+                    key: record.key(octets).to_vec(),
+                    value: record.value(octets).to_vec(),
+                    run,
+                }))
             }
-            (Source::File(from), Some(file)) => {
+            (RunSource::File(from), Some(file)) => {
                 let record = from.record(file).map_err(|error| failed(&error))?;
-                Ok(record.map(|(key, value)| Head { key, value, run }))
+                Ok(record.map(|(key, value)| SpoolHead { key, value, run }))
             }
-            (Source::File(_), None) => Ok(None),
+            (RunSource::File(_), None) => Ok(None),
         }
     }
 }
 
-impl Run {
+impl SortedRun {
     fn record(&mut self, file: &File) -> std::io::Result<Option<Pair>> {
         if self.next == self.read.len() && self.at == self.end {
             return Ok(None);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const MERGED_SPAN: Duration = Duration::from_micros(100);
 
 #[derive(Debug, Clone)]
-struct Run {
+struct StampRun {
     first: Instant,
     last: Instant,
     messages: u64,
@@ -18,7 +18,7 @@ struct Run {
 /// Write stamps in order, oldest in front.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stamps {
-    runs: VecDeque<Run>,
+    runs: VecDeque<StampRun>,
     messages: u64,
 }
 
@@ -37,10 +37,10 @@ impl Stamps {
                 run.messages += messages;
                 return;
             }
-            self.runs.push_back(Run { first: stamp, last: stamp, messages });
+            self.runs.push_back(StampRun { first: stamp, last: stamp, messages });
             return;
         }
-        self.runs.push_back(Run { first: stamp, last: stamp, messages });
+        self.runs.push_back(StampRun { first: stamp, last: stamp, messages });
     }
 
     /// Forgets what is at least `span` old at `now`. Each run is dropped once: constant cost per push.

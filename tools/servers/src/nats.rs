@@ -103,7 +103,7 @@ impl Server {
 
 /// Several servers that are one.
 pub struct Cluster {
-    nodes: Vec<Node>,
+    nodes: Vec<NatsNode>,
     program: PathBuf,
     extra: String,
     /// Its nodes tell clients of each other.
@@ -111,7 +111,7 @@ pub struct Cluster {
     folder: Folder,
 }
 
-struct Node {
+struct NatsNode {
     name: String,
     client: Port,
     route: Port,
@@ -140,7 +140,12 @@ impl Cluster {
         needs("nats");
         assert!((1..=5).contains(&count), "a cluster of 1 to 5 nodes");
         let nodes = (0..count)
-            .map(|i| Node { name: format!("n{i}"), client: Port::take(), route: Port::take(), child: None })
+            .map(|i| NatsNode {
+                name: format!("n{i}"),
+                client: Port::take(),
+                route: Port::take(),
+                child: None,
+            })
             .collect();
         let folder = Folder::new("nats");
         let (program, extra) = (program.to_path_buf(), config.to_string());

@@ -11,12 +11,12 @@ pub(super) type FileKey = (u64, u64);
 
 /// The open files. One in use stays open for its user when it is closed here.
 pub(super) struct Handles {
-    open: Mutex<Open>,
+    open: Mutex<OpenHandle>,
     limit: usize,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenHandle {
     files: HashMap<FileKey, (Arc<dyn File>, u64)>,
     uses: u64,
 }

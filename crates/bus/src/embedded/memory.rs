@@ -30,7 +30,7 @@ pub(super) struct Memory {
     name: String,
     shared: Arc<Shared>,
     ceilings: Arc<LogRetained>,
-    inner: Mutex<Inner>,
+    inner: Mutex<MemoryTopicInner>,
     tail: RecentBatches,
     low: AtomicU64,
     head: AtomicU64,
@@ -39,7 +39,7 @@ pub(super) struct Memory {
     me: Weak<Memory>,
 }
 
-struct Inner {
+struct MemoryTopicInner {
     /// Index of the next record.
     next: u64,
     /// The index it began with in this process.
@@ -63,7 +63,7 @@ struct Inner {
 }
 
 /// What an append came to.
-enum Done {
+enum MemoryAppendResult {
     At(Keyed),
     /// The ceiling must be raised to so much first.
     Raise(u64),
@@ -76,7 +76,7 @@ impl Memory {
             name: name.to_owned(),
             shared: shared.clone(),
             ceilings: ceilings.clone(),
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(MemoryTopicInner {
                 next: ceiling,
                 begin: ceiling,
                 ceiling,
@@ -121,7 +121,7 @@ impl Memory {
         Ok(())
     }
 
-    fn try_append(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<Done, BusError> {
+    fn try_append(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<MemoryAppendResult, BusError> {
         check_sizes(rule.key(), records)?;
         let mut inner = lock(&self.inner);
         if self.stopped.load(Ordering::SeqCst) {
@@ -133,7 +133,7 @@ impl Memory {
             }
             Rule::Key(key) => {
                 if let Some(first) = inner.keys.get(key) {
-                    return Ok(Done::At(Keyed { first: *first, repeated: true }));
+                    return Ok(MemoryAppendResult::At(Keyed { first: *first, repeated: true }));
                 }
             }
             Rule::Any | Rule::Head(_) => {}
@@ -144,7 +144,7 @@ impl Memory {
             if end > inner.ceiling {
                 return match inner.failed.take() {
                     Some(error) => Err(error),
-                    None => Ok(Done::Raise(end)),
+                    None => Ok(MemoryAppendResult::Raise(end)),
                 };
             }
             self.put(&mut inner, records)?;
@@ -159,11 +159,11 @@ impl Memory {
         }
         drop(inner);
         self.bell.ring();
-        Ok(Done::At(Keyed { first, repeated: false }))
+        Ok(MemoryAppendResult::At(Keyed { first, repeated: false }))
     }
 
     /// Writes records into the piece at hand.
-    fn put(&self, inner: &mut Inner, records: &[&[u8]]) -> Result<(), BusError> {
+    fn put(&self, inner: &mut MemoryTopicInner, records: &[&[u8]]) -> Result<(), BusError> {
         let octets: usize = records.iter().map(|record| RECORD_HEADER + record.len()).sum();
         let held = self.shared.memory_octets.fetch_add(octets, Ordering::Relaxed) + octets;
         if held > self.shared.memory_octets_max {
@@ -194,7 +194,7 @@ impl Memory {
     }
 
     /// Lets go of what is over a limit.
-    fn keep(&self, inner: &mut Inner) {
+    fn keep(&self, inner: &mut MemoryTopicInner) {
         let Retention { age, octets, records } = inner.retention;
         if let Some(age) = age {
             let now = self.shared.clock.now();
@@ -217,11 +217,11 @@ impl Memory {
     }
 
     /// Lets go of batches that end at or below an index.
-    fn drop_below(&self, inner: &mut Inner, below: u64) {
+    fn drop_below(&self, inner: &mut MemoryTopicInner, below: u64) {
         while self.tail.oldest_end().is_some_and(|end| end <= below) && self.drop_oldest(inner) {}
     }
 
-    fn drop_oldest(&self, inner: &mut Inner) -> bool {
+    fn drop_oldest(&self, inner: &mut MemoryTopicInner) -> bool {
         let Some((end, octets)) = self.tail.drop_oldest() else {
             return false;
         };
@@ -251,8 +251,8 @@ impl Memory {
     async fn append_by(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<Keyed, BusError> {
         loop {
             let end = match self.try_append(rule, records)? {
-                Done::At(keyed) => return Ok(keyed),
-                Done::Raise(end) => end,
+                MemoryAppendResult::At(keyed) => return Ok(keyed),
+                MemoryAppendResult::Raise(end) => end,
             };
             let begins = {
                 let mut inner = lock(&self.inner);
@@ -270,11 +270,11 @@ impl Memory {
     }
 }
 
-fn raise_by(inner: &Inner) -> u64 {
+fn raise_by(inner: &MemoryTopicInner) -> u64 {
     (inner.next - inner.begin).clamp(RAISE_MIN, RAISE_MAX)
 }
 
-impl Inner {
+impl MemoryTopicInner {
     fn remember(&mut self, key: &[u8], first: u64) {
         self.keys.insert(key.into(), first);
         self.key_order.push_back(key.into());
@@ -319,7 +319,7 @@ impl Source for Memory {
 
     fn append_now(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
         loop {
-            if let Done::At(keyed) = self.try_append(rule, records)? {
+            if let MemoryAppendResult::At(keyed) = self.try_append(rule, records)? {
                 return Ok(keyed.first);
             }
             self.run();

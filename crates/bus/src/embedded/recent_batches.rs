@@ -14,10 +14,10 @@ const STEP_RECORDS: usize = 64;
 /// The batches of one log that are in memory: contiguous, up to the newest.
 #[derive(Default)]
 pub(super) struct RecentBatches {
-    batches: Mutex<VecDeque<Batch>>,
+    batches: Mutex<VecDeque<CachedBatch>>,
 }
 
-struct Batch {
+struct CachedBatch {
     first: u64,
     count: u32,
     /// As in the file, header included.
@@ -28,7 +28,7 @@ struct Batch {
     steps: Box<[u32]>,
 }
 
-impl Batch {
+impl CachedBatch {
     fn end(&self) -> u64 {
         self.first + u64::from(self.count)
     }
@@ -128,7 +128,7 @@ impl RecentBatches {
             at += RECORD_HEADER + record.len();
         }
         let count = records.len() as u32;
-        let batch = Batch { first, count, octets, skip: skip as u16, steps: steps.into() };
+        let batch = CachedBatch { first, count, octets, skip: skip as u16, steps: steps.into() };
         lock(&self.batches).push_back(batch);
     }
 
@@ -142,7 +142,7 @@ impl RecentBatches {
 
     /// The index behind the oldest batch.
     pub fn oldest_end(&self) -> Option<u64> {
-        lock(&self.batches).front().map(Batch::end)
+        lock(&self.batches).front().map(CachedBatch::end)
     }
 
     /// Lets go of the oldest batch; says the index behind it and its octets.
@@ -153,7 +153,7 @@ impl RecentBatches {
 
 /// The place of the first batch that ends behind an index. Batches are mostly of one size: it is guessed from the ends, and what is left
 /// of the way found by doubled steps. A plain binary search would touch memory all over a long tail for every read.
-fn place_of(batches: &VecDeque<Batch>, index: u64) -> usize {
+fn place_of(batches: &VecDeque<CachedBatch>, index: u64) -> usize {
     let (Some(oldest), Some(newest)) = (batches.front(), batches.back()) else { return 0 };
     if index >= newest.end() {
         return batches.len();
@@ -248,7 +248,7 @@ mod tests {
             let mut first = 7;
             for count in sizes {
                 let (octets, steps) = (Bytes::new(), Box::default());
-                batches.push_back(Batch { first, count, octets, skip: 0, steps });
+                batches.push_back(CachedBatch { first, count, octets, skip: 0, steps });
                 first += u64::from(count);
             }
             for index in 0..first + 3 {

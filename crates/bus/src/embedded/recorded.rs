@@ -26,7 +26,7 @@ pub(super) enum Op<P> {
     Promise(P),
 }
 
-struct Record<P> {
+struct DiskRecord<P> {
     ops: Vec<Op<P>>,
     /// Files by path, as it is now.
     numbers: HashMap<PathBuf, u64>,
@@ -38,7 +38,7 @@ struct Record<P> {
 pub(super) struct RecordedDisk<P> {
     root: PathBuf,
     as_root: PathBuf,
-    record: Arc<Mutex<Record<P>>>,
+    record: Arc<Mutex<DiskRecord<P>>>,
 }
 
 impl<P> Clone for RecordedDisk<P> {
@@ -49,7 +49,7 @@ impl<P> Clone for RecordedDisk<P> {
 
 impl<P: Send + 'static> RecordedDisk<P> {
     pub fn new(root: &Path, as_root: PathBuf) -> RecordedDisk<P> {
-        let record = Record { ops: Vec::new(), numbers: HashMap::new(), next: 0, syncs: 0 };
+        let record = DiskRecord { ops: Vec::new(), numbers: HashMap::new(), next: 0, syncs: 0 };
         RecordedDisk { root: root.to_owned(), as_root, record: Arc::new(Mutex::new(record)) }
     }
 
@@ -75,7 +75,7 @@ impl<P: Send + 'static> RecordedDisk<P> {
 struct RecordedFile<P> {
     file: Arc<dyn File>,
     number: u64,
-    record: Arc<Mutex<Record<P>>>,
+    record: Arc<Mutex<DiskRecord<P>>>,
 }
 
 impl<P: Send + 'static> Disk for RecordedDisk<P> {

@@ -30,16 +30,16 @@ impl Dice {
 
 #[derive(Default)]
 pub(super) struct SimulatedDisk {
-    state: Mutex<State>,
+    state: Mutex<SimulatedState>,
     turn: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SimulatedState {
     /// Everything that is there now.
-    now: BTreeMap<PathBuf, Node>,
+    now: BTreeMap<PathBuf, SimulatedNode>,
     /// The entries that are there after a power cut in any case.
-    safe: BTreeMap<PathBuf, Node>,
+    safe: BTreeMap<PathBuf, SimulatedNode>,
     faults: Faults,
     syncs: usize,
     ended: usize,
@@ -51,7 +51,7 @@ struct State {
 }
 
 #[derive(Clone)]
-enum Node {
+enum SimulatedNode {
     Folder,
     File(Arc<Mutex<Content>>),
 }
@@ -85,8 +85,8 @@ pub(super) struct Faults {
 impl SimulatedDisk {
     pub fn new() -> Arc<SimulatedDisk> {
         let disk = SimulatedDisk::default();
-        disk.state().now.insert(root(), Node::Folder);
-        disk.state().safe.insert(root(), Node::Folder);
+        disk.state().now.insert(root(), SimulatedNode::Folder);
+        disk.state().safe.insert(root(), SimulatedNode::Folder);
         Arc::new(disk)
     }
 
@@ -130,7 +130,7 @@ impl SimulatedDisk {
     /// What a machine finds after its power was cut now.
     pub fn power_cut(&self, dice: &mut Dice) -> Arc<SimulatedDisk> {
         let state = self.state();
-        let mut after: BTreeMap<PathBuf, Node> = BTreeMap::new();
+        let mut after: BTreeMap<PathBuf, SimulatedNode> = BTreeMap::new();
         let paths: BTreeSet<&PathBuf> = state.now.keys().chain(state.safe.keys()).collect();
         // Folders that were moved or removed and are back, with all that is in them.
         let mut back: Vec<&PathBuf> = Vec::new();
@@ -142,7 +142,7 @@ impl SimulatedDisk {
             };
             let is_back = back.iter().any(|folder| path.starts_with(folder));
             let node = if !is_back && (same || dice.one_in(2)) { now } else { safe };
-            if now.is_none() && matches!(node, Some(Node::Folder)) {
+            if now.is_none() && matches!(node, Some(SimulatedNode::Folder)) {
                 back.push(path);
             }
             let parent_is_there =
@@ -151,10 +151,10 @@ impl SimulatedDisk {
                 && parent_is_there
             {
                 let node = match node {
-                    Node::Folder => Node::Folder,
-                    Node::File(content) => {
+                    SimulatedNode::Folder => SimulatedNode::Folder,
+                    SimulatedNode::File(content) => {
                         let left = content.lock().unwrap().after_power_cut(dice);
-                        Node::File(Arc::new(Mutex::new(Content {
+                        SimulatedNode::File(Arc::new(Mutex::new(Content {
                             now: left.clone(),
                             safe: left,
                             ..Content::default()
@@ -176,8 +176,8 @@ impl SimulatedDisk {
         let files = state.now.iter().filter(|(path, _)| path.starts_with(root().join(below)));
         files
             .filter_map(|(path, node)| match node {
-                Node::File(content) => Some((path.clone(), content.lock().unwrap().now.clone())),
-                Node::Folder => None,
+                SimulatedNode::File(content) => Some((path.clone(), content.lock().unwrap().now.clone())),
+                SimulatedNode::Folder => None,
             })
             .collect()
     }
@@ -186,14 +186,14 @@ impl SimulatedDisk {
     pub fn with_file(&self, path: &Path, octets: Vec<u8>) -> Arc<SimulatedDisk> {
         let copy = self.power_cut_without_loss();
         let content = Content { now: octets.clone(), safe: octets, ..Content::default() };
-        copy.state().now.insert(path.to_owned(), Node::File(Arc::new(Mutex::new(content))));
+        copy.state().now.insert(path.to_owned(), SimulatedNode::File(Arc::new(Mutex::new(content))));
         copy
     }
 
     /// What the next process finds after this one died: all that was handed to the operating system.
     pub fn power_cut_without_loss(&self) -> Arc<SimulatedDisk> {
         let disk = SimulatedDisk::default();
-        let copied: BTreeMap<PathBuf, Node> =
+        let copied: BTreeMap<PathBuf, SimulatedNode> =
             self.state().now.iter().map(|(path, node)| (path.clone(), node.copy())).collect();
         let mut state = disk.state();
         let safe = self.state();
@@ -205,25 +205,27 @@ impl SimulatedDisk {
         Arc::new(disk)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SimulatedState> {
         self.state.lock().unwrap()
     }
 }
 
-impl Node {
+impl SimulatedNode {
     /// They are the same file, or both a folder.
-    fn is(&self, other: &Node) -> bool {
+    fn is(&self, other: &SimulatedNode) -> bool {
         match (self, other) {
-            (Node::File(one), Node::File(other)) => Arc::ptr_eq(one, other),
-            (Node::Folder, Node::Folder) => true,
+            (SimulatedNode::File(one), SimulatedNode::File(other)) => Arc::ptr_eq(one, other),
+            (SimulatedNode::Folder, SimulatedNode::Folder) => true,
             _ => false,
         }
     }
 
-    fn copy(&self) -> Node {
+    fn copy(&self) -> SimulatedNode {
         match self {
-            Node::Folder => Node::Folder,
-            Node::File(content) => Node::File(Arc::new(Mutex::new(content.lock().unwrap().clone()))),
+            SimulatedNode::Folder => SimulatedNode::Folder,
+            SimulatedNode::File(content) => {
+                SimulatedNode::File(Arc::new(Mutex::new(content.lock().unwrap().clone())))
+            }
         }
     }
 }
@@ -293,7 +295,9 @@ impl SimulatedDisk {
     /// A file that is there.
     pub fn file(self: &Arc<Self>, path: &Path) -> Option<SimulatedFile> {
         match self.state().now.get(path) {
-            Some(Node::File(content)) => Some(SimulatedFile { disk: self.clone(), content: content.clone() }),
+            Some(SimulatedNode::File(content)) => {
+                Some(SimulatedFile { disk: self.clone(), content: content.clone() })
+            }
             _ => None,
         }
     }
@@ -302,7 +306,7 @@ impl SimulatedDisk {
 impl Disk for Arc<SimulatedDisk> {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         match self.state().now.get(path) {
-            Some(Node::File(content)) => {
+            Some(SimulatedNode::File(content)) => {
                 Ok(Arc::new(SimulatedFile { disk: self.clone(), content: content.clone() }))
             }
             _ => Err(io::ErrorKind::NotFound.into()),
@@ -317,7 +321,7 @@ impl Disk for Arc<SimulatedDisk> {
             return Err(io::ErrorKind::NotFound.into());
         }
         let content = Arc::new(Mutex::new(Content::default()));
-        state.now.insert(path.to_owned(), Node::File(content.clone()));
+        state.now.insert(path.to_owned(), SimulatedNode::File(content.clone()));
         Ok(Arc::new(SimulatedFile { disk: self.clone(), content }))
     }
     fn list(&self, folder: &Path) -> io::Result<Vec<Found>> {
@@ -326,7 +330,7 @@ impl Disk for Arc<SimulatedDisk> {
         Ok(entries
             .map(|(path, node)| Found {
                 name: path.file_name().unwrap().to_str().unwrap().to_owned(),
-                is_folder: matches!(node, Node::Folder),
+                is_folder: matches!(node, SimulatedNode::Folder),
             })
             .collect())
     }
@@ -338,7 +342,7 @@ impl Disk for Arc<SimulatedDisk> {
         if !state.now.contains_key(folder.parent().unwrap()) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        state.now.insert(folder.to_owned(), Node::Folder);
+        state.now.insert(folder.to_owned(), SimulatedNode::Folder);
         Ok(true)
     }
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
@@ -432,7 +436,7 @@ impl File for SimulatedFile {
         state.syncs += 1;
         let number = state.syncs;
         self.disk.turn.notify_all();
-        let is_held = |state: &mut State| state.held || state.held_one == Some(number);
+        let is_held = |state: &mut SimulatedState| state.held || state.held_one == Some(number);
         let waited = self.disk.turn.wait_timeout_while(state, Duration::from_secs(60), is_held);
         let mut state = waited.unwrap().0;
         state.ended += 1;

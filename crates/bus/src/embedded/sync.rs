@@ -35,7 +35,7 @@ pub(super) trait Chore: Send + Sync {
 /// The threads and what they have to do.
 #[derive(Default)]
 pub(super) struct SyncPool {
-    queue: Mutex<Queue>,
+    queue: Mutex<SyncQueue>,
     wake: Condvar,
     /// Of the thread that is kept for emergencies.
     wake_kept: Condvar,
@@ -43,18 +43,18 @@ pub(super) struct SyncPool {
 }
 
 #[derive(Default)]
-struct Queue {
+struct SyncQueue {
     /// Of emergencies: before all others.
-    urgent: VecDeque<Job>,
-    now: VecDeque<Job>,
+    urgent: VecDeque<SyncJob>,
+    now: VecDeque<SyncJob>,
     /// After all others.
-    chores: VecDeque<Job>,
+    chores: VecDeque<SyncJob>,
     /// Logs that are synced by interval, and when.
     later: VecDeque<(Instant, Arc<Log>)>,
     closing: bool,
 }
 
-enum Job {
+enum SyncJob {
     Sync(Arc<Log>),
     Chore(Arc<dyn Chore>),
 }
@@ -88,7 +88,7 @@ impl SyncPool {
         if way.running < log.lanes() {
             way.is_queued = true;
             drop(way);
-            self.push(Job::Sync(log.clone()));
+            self.push(SyncJob::Sync(log.clone()));
         } else {
             way.again = true;
         }
@@ -102,7 +102,7 @@ impl SyncPool {
 
     /// Has a chore done.
     pub fn chore(&self, chore: Arc<dyn Chore>) {
-        self.push(Job::Chore(chore));
+        self.push(SyncJob::Chore(chore));
     }
 
     /// Has the threads end when nothing is left to do.
@@ -155,20 +155,20 @@ impl SyncPool {
         self.wake.notify_all();
     }
 
-    fn push(&self, job: Job) {
+    fn push(&self, job: SyncJob) {
         let mut queue = lock(&self.queue);
-        let is_urgent = matches!(&job, Job::Sync(log) if log.is_emergency());
+        let is_urgent = matches!(&job, SyncJob::Sync(log) if log.is_emergency());
         match &job {
-            Job::Sync(_) if is_urgent => queue.urgent.push_back(job),
-            Job::Sync(_) => queue.now.push_back(job),
-            Job::Chore(_) => queue.chores.push_back(job),
+            SyncJob::Sync(_) if is_urgent => queue.urgent.push_back(job),
+            SyncJob::Sync(_) => queue.now.push_back(job),
+            SyncJob::Chore(_) => queue.chores.push_back(job),
         }
         drop(queue);
         if is_urgent { &self.wake_kept } else { &self.wake }.notify_one();
     }
 
     /// Waits for something to do; nothing when closing and all is done. One thread does nothing but what is urgent.
-    fn next(&self, clock: &dyn super::Clock, is_kept: bool) -> Option<Job> {
+    fn next(&self, clock: &dyn super::Clock, is_kept: bool) -> Option<SyncJob> {
         let mut queue = lock(&self.queue);
         loop {
             if let Some(job) = queue.urgent.pop_front() {
@@ -203,10 +203,10 @@ impl SyncPool {
         }
     }
 
-    fn carry_out(&self, job: Job) {
+    fn carry_out(&self, job: SyncJob) {
         let log = match job {
-            Job::Sync(log) => log,
-            Job::Chore(chore) => return chore.run(),
+            SyncJob::Sync(log) => log,
+            SyncJob::Chore(chore) => return chore.run(),
         };
         log.gather();
         {
@@ -221,7 +221,7 @@ impl SyncPool {
         way.running -= 1;
         if std::mem::take(&mut way.again) && !way.is_queued {
             way.is_queued = true;
-            self.push(Job::Sync(log.clone()));
+            self.push(SyncJob::Sync(log.clone()));
         }
     }
 }

@@ -13,11 +13,11 @@ const LISTED_MAX: usize = 512;
 /// The list, in the order of their first write since their last sync.
 #[derive(Default)]
 pub(super) struct Unsynced {
-    inner: Mutex<Inner>,
+    inner: Mutex<UnsyncedInner>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct UnsyncedInner {
     logs: BTreeMap<u64, Weak<Log>>,
     next: u64,
     /// All before were asked for their sync.

@@ -19,11 +19,11 @@ thread_local! {
 /// Who is to be woken on one core.
 #[derive(Default)]
 pub(super) struct WakeupBatch {
-    state: Mutex<State>,
+    state: Mutex<WakeupState>,
 }
 
 #[derive(Default)]
-struct State {
+struct WakeupState {
     woken: Vec<Waker>,
     task: Option<Waker>,
     /// Its task is gone: nobody would pass on what is handed to it.

@@ -38,11 +38,11 @@ const BATCH_COMMIT: &str = "Nats-Batch-Commit";
 /// Appends that wait.
 #[derive(Default)]
 pub struct Queue {
-    inner: Mutex<Inner>,
+    inner: Mutex<AppenderInner>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct AppenderInner {
     waiting: VecDeque<PendingAppend>,
     octets: usize,
     is_running: bool,
@@ -163,7 +163,7 @@ impl PendingAppend {
     }
 }
 
-impl Inner {
+impl AppenderInner {
     /// Those at the front that may go together: one that names its place goes alone, and where a batch costs more than
     /// messages do, those of one record do not go with others.
     fn next(&mut self, is_joined: bool) -> Vec<PendingAppend> {
@@ -215,11 +215,11 @@ async fn send(topic: &NatsTopic, mut together: Vec<PendingAppend>) {
                 return;
             }
             Err(fault) => match settle(topic, &mut together, fault).await {
-                Next::Again => {
+                NextAppend::Again => {
                     struggle.get_or_insert_with(|| RetryGuard::begin(&topic.link));
                     tokio::time::sleep(TRY_AGAIN_AFTER).await;
                 }
-                Next::Done(result) => {
+                NextAppend::Done(result) => {
                     for one in together {
                         // Who does not listen any more does not want to know.
                         let _ = one.answer.send(result.clone());
@@ -243,44 +243,44 @@ fn answer(topic: &NatsTopic, together: Vec<PendingAppend>, first: u64, repeated:
     }
 }
 
-enum Next {
+enum NextAppend {
     Again,
     Done(Result<Keyed, BusError>),
 }
 
 /// What becomes of an append (or of several that only silence befell).
-async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: Fault) -> Next {
+async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: Fault) -> NextAppend {
     if matches!(fault, Fault::Silent(_)) {
         together.iter_mut().for_each(|one| one.in_doubt = true);
     }
     let Some(one) = together.first() else {
-        return Next::Done(Err(BusError::Closed));
+        return NextAppend::Done(Err(BusError::Closed));
     };
     let is_late = one.since.elapsed() >= ANSWERED_WITHIN;
     if fault.is(code::BATCH_HOLDS_DUPLICATE) {
         return match locate(topic, &one.id).await {
             Ok(first) => {
                 topic.reached(first + one.records.len() as u64);
-                Next::Done(Ok(Keyed { first, repeated: true }))
+                NextAppend::Done(Ok(Keyed { first, repeated: true }))
             }
-            Err(fault) if fault.passes() && !is_late => Next::Again,
-            Err(fault) => Next::Done(Err(fault.into_error(&topic.name))),
+            Err(fault) if fault.passes() && !is_late => NextAppend::Again,
+            Err(fault) => NextAppend::Done(Err(fault.into_error(&topic.name))),
         };
     }
     if let (true, Some(at)) = (fault.is(code::WRONG_LAST_SEQUENCE), one.at) {
         return match moved(topic, one, at).await {
-            Ok(result) => Next::Done(result),
-            Err(fault) if fault.passes() && !is_late => Next::Again,
-            Err(fault) => Next::Done(Err(fault.into_error(&topic.name))),
+            Ok(result) => NextAppend::Done(result),
+            Err(fault) if fault.passes() && !is_late => NextAppend::Again,
+            Err(fault) => NextAppend::Done(Err(fault.into_error(&topic.name))),
         };
     }
     if fault.passes() && !is_late {
-        return Next::Again;
+        return NextAppend::Again;
     }
     if fault.is(code::STREAM_NOT_FOUND) {
-        return Next::Done(Err(BusError::Closed));
+        return NextAppend::Done(Err(BusError::Closed));
     }
-    Next::Done(Err(fault.into_error(&topic.name)))
+    NextAppend::Done(Err(fault.into_error(&topic.name)))
 }
 
 /// The next index is another. If an answer was lost before, it may be so because of this append itself: then its record stands there.
@@ -391,8 +391,8 @@ const _: () = assert!(TRY_WITHIN.as_secs() < ANSWERED_WITHIN.as_secs());
 mod tests {
     use super::*;
 
-    fn queue(appends: &[(usize, Option<u64>)]) -> Inner {
-        let mut inner = Inner::default();
+    fn queue(appends: &[(usize, Option<u64>)]) -> AppenderInner {
+        let mut inner = AppenderInner::default();
         for (count, at) in appends {
             let (answer, _) = oneshot::channel();
             inner.waiting.push_back(PendingAppend {
@@ -409,7 +409,7 @@ mod tests {
         inner
     }
 
-    fn counts(mut inner: Inner, is_joined: bool) -> Vec<usize> {
+    fn counts(mut inner: AppenderInner, is_joined: bool) -> Vec<usize> {
         let mut counts = Vec::new();
         loop {
             let together = inner.next(is_joined);

@@ -18,15 +18,15 @@ fn failed(why: impl std::fmt::Display) -> Failure {
 }
 
 /// A ledger that is looked at.
-enum Found {
+enum OpenedLedger {
     Folder(PathBuf),
     Shared(Arc<dyn LedgerLog>),
 }
 
-impl Found {
+impl OpenedLedger {
     /// The one in the database that the config names, else the one in the data folder.
-    fn by(args: &BooksArgs) -> Result<Found, Failure> {
-        let here = || Found::Folder(crate::message_funds::folder(&args.data));
+    fn by(args: &BooksArgs) -> Result<OpenedLedger, Failure> {
+        let here = || OpenedLedger::Folder(crate::message_funds::folder(&args.data));
         let Some(file) = &args.config else { return Ok(here()) };
         let config =
             config::load(Some(file), &args.data).map_err(|problems| Failure::Failed(problems.to_string()))?;
@@ -35,33 +35,33 @@ impl Found {
         };
         let options = store::postgres::Options { sweep: false, ..servers.postgres.clone() };
         let store = store::postgres::open(servers.store.reveal(), &options).map_err(failed)?;
-        store.ledger_log().map(Found::Shared).ok_or_else(|| failed("this database has none"))
+        store.ledger_log().map(OpenedLedger::Shared).ok_or_else(|| failed("this database has none"))
     }
 
     fn audit(&self) -> Result<Report, Refusal> {
         match self {
-            Found::Folder(folder) => audit::audit(folder),
-            Found::Shared(log) => shared::read::audit(log),
+            OpenedLedger::Folder(folder) => audit::audit(folder),
+            OpenedLedger::Shared(log) => shared::read::audit(log),
         }
     }
 
     fn shards(&self) -> Result<usize, Refusal> {
         match self {
-            Found::Folder(folder) => Ok(identity_of(folder)?.1),
-            Found::Shared(log) => Ok(shared::read::shards(log)? as usize),
+            OpenedLedger::Folder(folder) => Ok(identity_of(folder)?.1),
+            OpenedLedger::Shared(log) => Ok(shared::read::shards(log)? as usize),
         }
     }
 
     /// A shard's log, and its state: the names of accounts stand there.
     fn shard(&self, shard: usize) -> Result<(Blocks, Shard), Refusal> {
         match self {
-            Found::Folder(folder) => {
+            OpenedLedger::Folder(folder) => {
                 let (key, _) = identity_of(folder)?;
                 let log = shard_folder(folder, shard);
                 let state = recover(&log, key, Arc::default())?.shard;
                 Ok((Blocks::Folder(log), state))
             }
-            Found::Shared(log) => {
+            OpenedLedger::Shared(log) => {
                 let number = u32::try_from(shard).unwrap_or(u32::MAX);
                 Ok((Blocks::Shared(log.clone(), number), shared::read::state(log, number)?))
             }
@@ -70,7 +70,7 @@ impl Found {
 }
 
 pub(super) fn audit(args: &LedgerAudit) -> Outcome {
-    let report = Found::by(&args.books)?.audit().map_err(failed)?;
+    let report = OpenedLedger::by(&args.books)?.audit().map_err(failed)?;
     let text = match args.format.is_json() {
         true => serde_json::to_string(&report).map_err(|error| Failure::Failed(error.to_string()))? + "\n",
         false => told(&report),
@@ -83,7 +83,7 @@ pub(super) fn audit(args: &LedgerAudit) -> Outcome {
 }
 
 pub(super) fn export(args: &LedgerExport) -> Outcome {
-    let found = Found::by(&args.books)?;
+    let found = OpenedLedger::by(&args.books)?;
     let format = match args.form {
         RecordsForm::Csv => Format::Csv,
         RecordsForm::Json => Format::Json,

@@ -1,7 +1,7 @@
 //! `campanile demo --charging`: the credit-control server, ready for peers of a realm; a subscriber of the demo's own uses it first, over
 //! Diameter, as a gateway of a mobile network would.
 
-use super::Api;
+use super::DemoApi;
 use crate::config;
 use crate::server::RunningServer;
 use diameter::avp::Address;
@@ -81,10 +81,10 @@ fn setup(options: &Options, folder: &Path) -> Result<crate::setup::Setup, String
     config.setup(folder).map_err(|error| error.to_string())
 }
 
-fn api(server: &RunningServer) -> Result<Api, String> {
+fn api(server: &RunningServer) -> Result<DemoApi, String> {
     let address = server.http.ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
-    Ok(Api { url: format!("http://{address}"), token, client: reqwest::Client::new() })
+    Ok(DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() })
 }
 
 async fn show(server: &RunningServer, options: &Options) -> Result<bool, String> {
@@ -99,7 +99,7 @@ async fn show(server: &RunningServer, options: &Options) -> Result<bool, String>
         println!("  No peer of our own is of that realm: nothing is shown.\n");
         return Ok(true);
     }
-    let mut client = Client::open(server, realm).await?;
+    let mut client = DemoGateway::open(server, realm).await?;
     println!("  {SUBSCRIBER} opens a session and uses 8 MB:");
     client.ask(RequestType::Initial, 10, 0).await?;
     client.ask(RequestType::Update, 10, 5).await?;
@@ -127,16 +127,16 @@ async fn watch(server: &RunningServer) {
 }
 
 /// A gateway of a mobile network, with one session.
-struct Client<'r> {
+struct DemoGateway<'r> {
     stream: TcpStream,
     realm: &'r str,
     number: u32,
 }
 
-impl<'r> Client<'r> {
-    async fn open(server: SocketAddr, realm: &'r str) -> Result<Client<'r>, String> {
+impl<'r> DemoGateway<'r> {
+    async fn open(server: SocketAddr, realm: &'r str) -> Result<DemoGateway<'r>, String> {
         let stream = TcpStream::connect(server).await.map_err(|error| error.to_string())?;
-        let mut client = Client { stream, realm, number: 0 };
+        let mut client = DemoGateway { stream, realm, number: 0 };
         let mut request = Vec::new();
         let flags = CommandFlags::default();
         let mut writer = Writer::request(&mut request, command::CAPABILITIES_EXCHANGE, 0, flags, 1, 1);

@@ -114,7 +114,7 @@ pub struct Opener<'a> {
 
 /// A client with the number of its open sessions.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownClient {
     client: Arc<Client>,
     sessions: u32,
 }
@@ -122,7 +122,7 @@ struct Known {
 /// The clients of a shard. A number whose sessions are all over is given to somebody else when it is needed.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
-    all: Vec<Known>,
+    all: Vec<KnownClient>,
     by_hash: HashMap<Hash128, ClientNumber, BuildHasherDefault<Taken>>,
 }
 
@@ -150,7 +150,7 @@ impl Clients {
                 self.by_hash.remove(&known.client.hash);
                 known.client = client;
             }
-            None if place == count => self.all.push(Known { client, sessions: 0 }),
+            None if place == count => self.all.push(KnownClient { client, sessions: 0 }),
             _ => return false,
         }
         self.by_hash.insert(hash, number);

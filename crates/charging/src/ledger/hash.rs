@@ -9,13 +9,13 @@ pub type Hash128 = [u64; 2];
 pub struct HashKey(pub [u64; 2]);
 
 #[derive(Clone, Copy, Debug)]
-struct State([u64; 4]);
+struct SipHashState([u64; 4]);
 
-impl State {
-    fn new(key: HashKey) -> State {
+impl SipHashState {
+    fn new(key: HashKey) -> SipHashState {
         let [k0, k1] = key.0;
         // The published constants; 0xee marks the form with 128 bits.
-        State([
+        SipHashState([
             k0 ^ 0x736f_6d65_7073_6575,
             k1 ^ 0x646f_7261_6e64_6f6d ^ 0xee,
             k0 ^ 0x6c79_6765_6e65_7261,
@@ -98,7 +98,7 @@ impl HashKey {
     #[inline]
     pub fn octets(self, octets: &[u8]) -> Hash128 {
         let (words, rest) = octets.as_chunks();
-        State::new(self).rest(words, rest, octets.len())
+        SipHashState::new(self).rest(words, rest, octets.len())
     }
 
     /// The hash of an Origin-Host, to be kept with its connection.
@@ -119,8 +119,8 @@ impl HashKey {
     }
 
     #[inline(always)]
-    fn after_words(self, words: [u64; 2]) -> State {
-        let mut state = State::new(self);
+    fn after_words(self, words: [u64; 2]) -> SipHashState {
+        let mut state = SipHashState::new(self);
         words.into_iter().for_each(|word| state.word(word));
         state
     }
@@ -133,7 +133,7 @@ pub struct Beginning {
     key: HashKey,
     /// What they have in common, in whole words, and the state behind it.
     begin: Vec<[u8; 8]>,
-    state: State,
+    state: SipHashState,
     /// The octets that it was last compared with.
     last: Vec<[u8; 8]>,
     /// So many more until it is looked for again.
@@ -145,7 +145,7 @@ const BEGINNINGS_KEPT: u32 = 256;
 
 impl Beginning {
     pub fn new(key: HashKey) -> Beginning {
-        Beginning { key, begin: Vec::new(), state: State::new(key), last: Vec::new(), until_next: 0 }
+        Beginning { key, begin: Vec::new(), state: SipHashState::new(key), last: Vec::new(), until_next: 0 }
     }
 
     /// The hash of some octets.
@@ -170,7 +170,7 @@ impl Beginning {
         self.begin.extend_from_slice(&words[..alike]);
         self.last.clear();
         self.last.extend_from_slice(words);
-        self.state = State::new(self.key);
+        self.state = SipHashState::new(self.key);
         for word in &self.begin {
             self.state.word(u64::from_le_bytes(*word));
         }

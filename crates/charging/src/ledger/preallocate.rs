@@ -25,13 +25,13 @@ const REST: Duration = Duration::from_millis(4);
 
 /// How far the log is, and whether anybody still wants the spare.
 #[derive(Debug, Default)]
-struct Progress {
+struct LogProgress {
     /// Octets of the segment before it that are filled.
     filled: AtomicU64,
     is_over: AtomicBool,
 }
 
-impl Progress {
+impl LogProgress {
     /// Whether a spare with so many octets of zeros is further than it must be.
     fn is_ahead(&self, zeros: u64) -> bool {
         let filled = self.filled.load(Ordering::Relaxed);
@@ -45,7 +45,7 @@ pub(super) struct PreallocatedSegment {
     path: PathBuf,
     /// None: there is no thread, and so no spare.
     thread: Option<JoinHandle<io::Result<()>>>,
-    progress: Arc<Progress>,
+    progress: Arc<LogProgress>,
 }
 
 impl PreallocatedSegment {
@@ -64,7 +64,7 @@ impl PreallocatedSegment {
     /// Begins to make one.
     pub fn prepare(folder: &Path, octets: u64) -> PreallocatedSegment {
         let path = folder.join(SPARE);
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(LogProgress::default());
         let (to, told) = (path.clone(), progress.clone());
         let write = move || {
             let file = OpenOptions::new().write(true).create(true).truncate(true).open(&to)?;
@@ -103,7 +103,7 @@ impl Drop for PreallocatedSegment {
     }
 }
 
-fn write_zeros(file: &File, octets: u64, progress: &Progress) -> io::Result<()> {
+fn write_zeros(file: &File, octets: u64, progress: &LogProgress) -> io::Result<()> {
     let zeros = Aligned::zeros(PIECE_OCTETS.min(octets as usize));
     let mut at = 0;
     while at < octets {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn zeros_are_written_half_as_fast_again_as_the_log_grows() {
-        let progress = Progress::default();
+        let progress = LogProgress::default();
         let (quarter, half, whole) = (OCTETS / 4, OCTETS / 2, OCTETS);
         for (filled, zeros, is_ahead) in [
             (0, 1, true),
@@ -174,7 +174,7 @@ mod tests {
         std::fs::write(folder.path().join(SPARE), b"of another process").unwrap();
         PreallocatedSegment::remove_old(folder.path()).unwrap();
         assert!(!folder.path().join(SPARE).exists());
-        let (file, progress) = (File::create(folder.path().join(SPARE)).unwrap(), Progress::default());
+        let (file, progress) = (File::create(folder.path().join(SPARE)).unwrap(), LogProgress::default());
         progress.is_over.store(true, Ordering::Relaxed);
         let written = write_zeros(&file, OCTETS, &progress);
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::Interrupted);

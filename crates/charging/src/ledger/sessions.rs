@@ -35,7 +35,7 @@ const ROOM_KEPT: usize = 1_024;
 const ROOM_PART: usize = 8;
 
 #[derive(Clone, Debug)]
-struct Slot {
+struct SessionSlot {
     id: Hash128,
     /// Neighbours in the chain of the account; of a vacant one `after` is the next vacant one.
     before: u32,
@@ -48,7 +48,7 @@ struct Slot {
     session: Session,
 }
 
-impl Slot {
+impl SessionSlot {
     fn open(&self) -> Option<&Session> {
         self.is_open.then_some(&self.session)
     }
@@ -58,7 +58,7 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub struct Sessions {
     places: HashMap<Hash128, u32, BuildHasherDefault<Taken>>,
-    slots: Vec<Slot>,
+    slots: Vec<SessionSlot>,
     vacant: u32,
     /// The first session of each account, by its number, as far as there was one.
     first_of: Vec<u32>,
@@ -205,7 +205,15 @@ impl Sessions {
             None => {
                 let session = Session::default();
                 let (before, after, due_after) = (NOWHERE, NOWHERE, NOWHERE);
-                self.slots.push(Slot { id, before, after, due_s: 0, due_after, is_open: true, session });
+                self.slots.push(SessionSlot {
+                    id,
+                    before,
+                    after,
+                    due_s: 0,
+                    due_after,
+                    is_open: true,
+                    session,
+                });
                 (self.slots.len() - 1) as u32
             }
         };
@@ -229,7 +237,7 @@ impl Sessions {
 
     /// Takes it out of the chain of its account.
     fn unchain(&mut self, place: u32) {
-        let Slot { before, after, session, .. } = &self.slots[place as usize];
+        let SessionSlot { before, after, session, .. } = &self.slots[place as usize];
         let (before, after, account) = (*before, *after, session.account as usize);
         match self.slots.get_mut(before as usize) {
             Some(before) => before.after = after,

@@ -87,7 +87,7 @@ struct SyncInFlight<T> {
     is_synced: bool,
 }
 
-struct State<T> {
+struct SyncPipelineState<T> {
     /// Those that have not landed, in the order in which they began.
     order: VecDeque<SyncInFlight<T>>,
     waiting: VecDeque<(u64, Arc<dyn Synced>)>,
@@ -102,7 +102,7 @@ struct State<T> {
     is_over: bool,
 }
 
-impl<T> State<T> {
+impl<T> SyncPipelineState<T> {
     /// A sync has ended. What lands with it.
     fn end(&mut self, number: u64, result: io::Result<()>) -> Vec<T> {
         self.running -= 1;
@@ -127,7 +127,7 @@ impl<T> State<T> {
 
 /// What both sides know.
 struct PipelineState<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<SyncPipelineState<T>>,
     /// There is a sync to begin, or all is over.
     begin: Condvar,
     /// One has ended.
@@ -139,11 +139,14 @@ struct PipelineState<T> {
 }
 
 impl<T> PipelineState<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, SyncPipelineState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(bell: &Condvar, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+    fn wait<'a>(
+        bell: &Condvar,
+        state: MutexGuard<'a, SyncPipelineState<T>>,
+    ) -> MutexGuard<'a, SyncPipelineState<T>> {
         bell.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -190,7 +193,7 @@ impl<T: Send + 'static> SyncPipeline<T> {
         land: impl Fn(T) + Send + Sync + 'static,
         fell: impl Fn() + Send + Sync + 'static,
     ) -> SyncPipeline<T> {
-        let state = State {
+        let state = SyncPipelineState {
             order: VecDeque::new(),
             waiting: VecDeque::new(),
             begun: 0,
@@ -300,7 +303,7 @@ impl<T: Send + 'static> SyncPipeline<T> {
         Self::so_far(&state)
     }
 
-    fn so_far(state: &State<T>) -> io::Result<u64> {
+    fn so_far(state: &SyncPipelineState<T>) -> io::Result<u64> {
         match &state.failed {
             Some(error) => Err(io::Error::new(error.kind(), error.to_string())),
             None => Ok(state.synced),

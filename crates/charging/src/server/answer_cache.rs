@@ -11,7 +11,7 @@ const TAILS: usize = 4;
 
 /// What the end of an answer depends on, besides CC-Request-Number and who we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Head {
+struct AnswerKey {
     request_type: u32,
     kind: Asked,
     result: u32,
@@ -20,10 +20,10 @@ struct Head {
     cost: i64,
 }
 
-impl Head {
+impl AnswerKey {
     #[inline]
-    fn of(context: &Context<'_>, answer: &Answer) -> Head {
-        Head {
+    fn of(context: &Context<'_>, answer: &Answer) -> AnswerKey {
+        AnswerKey {
             request_type: context.request_type,
             kind: context.kind,
             result: answer.result,
@@ -36,7 +36,7 @@ impl Head {
 /// An end, and what it was written for.
 #[derive(Debug)]
 struct CachedAnswer {
-    head: Head,
+    head: AnswerKey,
     services: Vec<ServiceAnswer>,
     octets: Vec<u8>,
 }
@@ -72,7 +72,7 @@ impl AnswerCache {
         services: &[ServiceAnswer],
     ) -> Option<&[u8]> {
         let tail = self.0[context.request_type as usize % TAILS].as_ref()?;
-        let is_it = tail.head == Head::of(context, answer)
+        let is_it = tail.head == AnswerKey::of(context, answer)
             && tail.services.len() == services.len()
             && tail.services.iter().zip(services).all(|(one, other)| is_told_alike(one, other));
         is_it.then_some(&tail.octets[..])
@@ -89,7 +89,7 @@ impl AnswerCache {
         if octets.len() > OCTETS_MAX {
             return;
         }
-        let head = Head::of(context, answer);
+        let head = AnswerKey::of(context, answer);
         let tail = self.0[context.request_type as usize % TAILS].get_or_insert_with(|| CachedAnswer {
             head,
             services: Vec::new(),

@@ -74,7 +74,7 @@ pub(crate) async fn change(
 ) -> Outcome<Response> {
     let books = books(&app)?;
     let id = in_path(&id)?;
-    let wanted = Change::read(app.json(&headers, body).await?)?;
+    let wanted = AccountPatch::read(app.json(&headers, body).await?)?;
     let _held = app.hold("", &id.to_string()).await;
     let mut account = books.account(&id).await.map_err(problem)?;
     check_if_match(&headers, Some(version(&account)))?;
@@ -91,13 +91,13 @@ pub(crate) async fn change(
 }
 
 /// What a PATCH asks for.
-struct Change {
+struct AccountPatch {
     limit: Option<i64>,
     blocked: Option<bool>,
 }
 
-impl Change {
-    fn read(node: Node) -> Outcome<Change> {
+impl AccountPatch {
+    fn read(node: Node) -> Outcome<AccountPatch> {
         let mut fields = Fields::default();
         let read = Object::open(node, "", &["state", "limit"], &mut fields).map(|mut object| {
             let limit = object.take("limit").and_then(|node| amount(node, "limit", 0, &mut fields));
@@ -110,7 +110,7 @@ impl Change {
                 }
                 None => None,
             };
-            Change { limit, blocked }
+            AccountPatch { limit, blocked }
         });
         read.filter(|_| fields.is_empty()).ok_or_else(|| Problem::fields(Kind::InvalidFields, fields))
     }

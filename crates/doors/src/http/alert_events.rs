@@ -39,28 +39,28 @@ pub(crate) async fn events(
     // First listen, then ask: what happens between is heard twice rather than never.
     let receiver = app.engine.watch(caller.account(), id).await?;
     let report = app.engine.report(caller.account(), id).await?;
-    let follower = Follower::new(report, receiver, app.stopping.clone(), place);
+    let follower = EventFollower::new(report, receiver, app.stopping.clone(), place);
     Ok(Sse::new(follow(follower)).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
 }
 
-struct Follower {
+struct EventFollower {
     waiting: VecDeque<Event>,
     receiver: Option<Receiver<engine::Event>>,
     stopping: watch::Receiver<bool>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Follower {
+impl EventFollower {
     fn new(
         report: Arc<Report>,
         receiver: Option<Receiver<engine::Event>>,
         stopping: watch::Receiver<bool>,
         place: OwnedSemaphorePermit,
-    ) -> Follower {
+    ) -> EventFollower {
         // There is nothing to follow once it is over.
         let over = report.finished.is_some() || receiver.is_none();
         let first = report_event(if over { "done" } else { "progress" }, &report);
-        Follower {
+        EventFollower {
             waiting: VecDeque::from([first]),
             receiver: receiver.filter(|_| !over),
             stopping,
@@ -128,7 +128,7 @@ impl Follower {
     }
 }
 
-fn follow(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> {
+fn follow(follower: EventFollower) -> impl Stream<Item = Result<Event, Infallible>> {
     stream::unfold(follower, |mut follower| async move {
         follower.next().await.map(|event| (Ok(event), follower))
     })
@@ -186,7 +186,7 @@ mod tests {
         let (events, receiver) = broadcast::channel(16);
         let (_stop, stopping) = watch::channel(false);
         let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let mut follower = Follower::new(report(0), Some(receiver), stopping, place);
+        let mut follower = EventFollower::new(report(0), Some(receiver), stopping, place);
         assert!(follower.next().await.is_some(), "the report of now comes first");
         for n in 1..=100 {
             events.send(engine::Event::Progress(report(n))).unwrap();

@@ -87,7 +87,7 @@ fn label<'a>(choices: &'a [Choice], text: &'a str) -> &'a str {
 
 #[derive(Template)]
 #[template(path = "answer.html")]
-struct Page<'a> {
+struct AnswerPage<'a> {
     language: &'a str,
     direction: &'static str,
     title: &'a str,
@@ -113,7 +113,7 @@ fn page(status: StatusCode, question: &Question, thanks: bool) -> Response {
         (false, false, false) => words.over,
     };
     let title = if question.headline.is_empty() { words.answer } else { &question.headline };
-    let page = Page {
+    let page = AnswerPage {
         language,
         direction: direction(language),
         title,
@@ -145,7 +145,7 @@ fn wrong_link() -> Response {
 /// A page without a question.
 fn plain(status: StatusCode, title: &str, text: &str) -> Response {
     let words = &WORDS[0].1;
-    let page = Page {
+    let page = AnswerPage {
         language: "en",
         direction: "ltr",
         title,

@@ -44,7 +44,7 @@ pub(crate) async fn add(
     let spec = read(app.json(&headers, body).await?)?;
     let settings = change(&app, move |settings| {
         if settings.peers.len() >= RULES_MAX {
-            return Err(Refused::TooMany);
+            return Err(RulesRefused::TooMany);
         }
         // Versions only grow: so no rule gets the name of one that was removed.
         let id = (settings.version + 1).to_string();
@@ -69,7 +69,7 @@ pub(crate) async fn remove(
     change(&app, move |settings| {
         let before = settings.peers.len();
         settings.peers.retain(|rule| rule.id != wanted);
-        if settings.peers.len() < before { Ok(()) } else { Err(Refused::Unknown) }
+        if settings.peers.len() < before { Ok(()) } else { Err(RulesRefused::Unknown) }
     })
     .await?;
     app.note(&caller, "diameter-peer.remove", &id, "").await;
@@ -77,37 +77,39 @@ pub(crate) async fn remove(
 }
 
 /// Why the rules were not changed.
-enum Refused {
+enum RulesRefused {
     TooMany,
     Unknown,
     Disk(io::Error),
 }
 
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Refused {
-        Refused::Disk(error)
+impl From<io::Error> for RulesRefused {
+    fn from(error: io::Error) -> RulesRefused {
+        RulesRefused::Disk(error)
     }
 }
 
 /// A file is synced: not on a thread that others wait for.
 async fn change(
     app: &App,
-    change: impl FnOnce(&mut Settings) -> Result<(), Refused> + Send + 'static,
+    change: impl FnOnce(&mut Settings) -> Result<(), RulesRefused> + Send + 'static,
 ) -> Outcome<Settings> {
     let kept = books(app)?.ledger().kept().clone();
     let changed = tokio::task::spawn_blocking(move || kept.change(change)).await;
     let changed = changed.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
     changed.map_err(|refused| match refused {
-        Refused::TooMany => {
+        RulesRefused::TooMany => {
             Problem::new(Kind::WrongState, format!("there are {RULES_MAX} rules: remove one"))
         }
-        Refused::Unknown => {
+        RulesRefused::Unknown => {
             Problem::new(Kind::NotFound, "there is no such rule of the API; the config's stand in the config")
         }
-        Refused::Disk(error) if error.kind() == io::ErrorKind::Unsupported => {
+        RulesRefused::Disk(error) if error.kind() == io::ErrorKind::Unsupported => {
             Problem::new(Kind::WrongState, error.to_string())
         }
-        Refused::Disk(error) => Problem::new(Kind::Internal, format!("the rule cannot be written: {error}")),
+        RulesRefused::Disk(error) => {
+            Problem::new(Kind::Internal, format!("the rule cannot be written: {error}"))
+        }
     })
 }
 

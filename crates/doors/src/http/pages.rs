@@ -61,7 +61,7 @@ struct AlertPage<'a> {
     form_token: Option<String>,
     report: &'a Report,
     over: bool,
-    bar: Vec<Part>,
+    bar: Vec<BarPart>,
     bar_label: String,
     pace: String,
     answers: Vec<(String, u64)>,
@@ -71,7 +71,7 @@ struct AlertPage<'a> {
 }
 
 /// One state's share of the bar, in percent.
-struct Part {
+struct BarPart {
     name: &'static str,
     count: u64,
     from: String,
@@ -202,7 +202,7 @@ pub(crate) async fn alert(
     html(StatusCode::OK, &nonce, page.render())
 }
 
-fn bar(counts: &Counts) -> Vec<Part> {
+fn bar(counts: &Counts) -> Vec<BarPart> {
     let shares = [
         ("answered", counts.answered),
         ("delivered", counts.delivered),
@@ -218,7 +218,7 @@ fn bar(counts: &Counts) -> Vec<Part> {
     let mut before = 0;
     let mut parts = Vec::new();
     for (name, count) in shares.into_iter().filter(|(_, count)| *count > 0) {
-        parts.push(Part {
+        parts.push(BarPart {
             name,
             count,
             from: format!("{:.3}", percent(before)),

@@ -65,13 +65,13 @@ pub(crate) async fn import(
 }
 
 /// A staged import: abandoned when it is dropped before it ended, as when its client hangs up.
-struct Staged {
+struct StagedImport {
     store: store::SharedStore,
     no: store::ImportNo,
     ended: bool,
 }
 
-impl Drop for Staged {
+impl Drop for StagedImport {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -89,7 +89,7 @@ impl Drop for Staged {
 struct Intake<'a> {
     app: &'a App,
     caller: &'a Caller,
-    import: Staged,
+    import: StagedImport,
     reader: Option<Reader>,
     on_problem: OnProblem,
     rows: Vec<Recipient>,
@@ -107,7 +107,7 @@ impl<'a> Intake<'a> {
         on_problem: OnProblem,
     ) -> Outcome<Intake<'a>> {
         let no = app.store.begin_import(caller.account(), app.now()).await?;
-        let import = Staged { store: app.store.clone(), no, ended: false };
+        let import = StagedImport { store: app.store.clone(), no, ended: false };
         let (rows, problems) = (Vec::new(), Vec::new());
         Ok(Intake {
             app,
@@ -239,7 +239,7 @@ pub(crate) async fn export(
     let columns = if csv { Some(columns(&app, &caller).await?) } else { None };
     let name = if csv { "recipients.csv" } else { "recipients.ndjson" };
     let head = columns.as_ref().map(|columns| columns.header());
-    let export = Export { app, caller, columns, after: Some(String::new()), head };
+    let export = RecipientExport { app, caller, columns, after: Some(String::new()), head };
     let pieces =
         stream::unfold(export, |mut export| async move { export.next().await.map(|piece| (piece, export)) });
     let content_type = if csv { "text/csv; charset=utf-8" } else { wanted };
@@ -248,7 +248,7 @@ pub(crate) async fn export(
         .into_response())
 }
 
-struct Export {
+struct RecipientExport {
     app: App,
     caller: Caller,
     columns: Option<Columns>,
@@ -257,7 +257,7 @@ struct Export {
     head: Option<String>,
 }
 
-impl Export {
+impl RecipientExport {
     async fn next(&mut self) -> Option<io::Result<String>> {
         if let Some(head) = self.head.take() {
             return Some(Ok(head));

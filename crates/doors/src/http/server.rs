@@ -85,7 +85,7 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<Running, ServeError
     let (stop, stopping) = watch::channel(false);
     let metrics = deps.metrics.clone();
     let app = App::new(deps, &config, stopping.clone());
-    let door = Door {
+    let door = HttpDoorState {
         ways: RequestPaths::new(app),
         tls: config.tls.clone().map(TlsAcceptor::from),
         places: Arc::new(Semaphore::new(config.limits.connections_max)),
@@ -110,14 +110,14 @@ async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {
     }
 }
 
-struct Door {
+struct HttpDoorState {
     ways: RequestPaths,
     tls: Option<TlsAcceptor>,
     places: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }
 
-impl Door {
+impl HttpDoorState {
     async fn run(self, listener: TcpListener) {
         let mut connections = JoinSet::new();
         let mut stopping = self.stopping.clone();

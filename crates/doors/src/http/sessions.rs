@@ -24,11 +24,11 @@ pub(crate) const FORM_COOKIE: &str = "campanile_form";
 /// All sessions.
 #[derive(Default)]
 pub(crate) struct Sessions {
-    by_hash: Mutex<HashMap<[u8; 32], Session>>,
+    by_hash: Mutex<HashMap<[u8; 32], BrowserSession>>,
 }
 
 #[derive(Clone)]
-struct Session {
+struct BrowserSession {
     token_hash: [u8; 32],
     form_token: String,
     began: Instant,
@@ -38,7 +38,7 @@ impl Sessions {
     /// Begins a session for a token; gives its id, which is nowhere else.
     pub(crate) fn begin(&self, token_hash: [u8; 32]) -> Outcome<String> {
         let id = random_text()?;
-        let session = Session { token_hash, form_token: random_text()?, began: Instant::now() };
+        let session = BrowserSession { token_hash, form_token: random_text()?, began: Instant::now() };
         let mut sessions = self.lock();
         sessions.retain(|_, session| session.began.elapsed() < SESSION_FOR);
         if sessions.len() >= SESSIONS_MAX
@@ -67,13 +67,13 @@ impl Sessions {
         self.session(headers).map(|session| session.form_token)
     }
 
-    fn session(&self, headers: &HeaderMap) -> Option<Session> {
+    fn session(&self, headers: &HeaderMap) -> Option<BrowserSession> {
         let id = cookie(headers, SESSION_COOKIE)?;
         let sessions = self.lock();
         sessions.get(&hash(&id)).filter(|session| session.began.elapsed() < SESSION_FOR).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], BrowserSession>> {
         self.by_hash.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -85,7 +85,7 @@ impl FastPath {
         let core = started.cores.next();
         let (sendsms, queues) = (self.sendsms.clone(), started.queues.clone());
         let served = started.cores.spawn_on(core, async move {
-            let connection = Connection {
+            let connection = FastPathConnection {
                 stream: TcpStream::from_std(stream)?,
                 unread: BytesMut::with_capacity(BUFFER_OCTETS),
                 sendsms,
@@ -108,7 +108,7 @@ pub(crate) fn is_for_fast_path(beginning: &[u8]) -> bool {
 /// Octets that [`is_for_fast_path`] looks at.
 pub(crate) const BEGINNING_OCTETS: usize = "POST ".len() + PATH.len();
 
-struct Connection {
+struct FastPathConnection {
     stream: TcpStream,
     unread: BytesMut,
     sendsms: Arc<SendSms>,
@@ -124,17 +124,17 @@ enum Front {
     /// A request for the other road, or none at all.
     Other,
     /// A request, read and put into the queue.
-    Taken(Taken),
+    Taken(TakenRequest),
 }
 
-struct Taken {
+struct TakenRequest {
     step: Step,
     octets: usize,
     is_post: bool,
     closes: bool,
 }
 
-impl Connection {
+impl FastPathConnection {
     async fn serve(mut self, mut stopping: watch::Receiver<bool>) -> io::Result<Option<GoesOn>> {
         let mut told = pin!(stopping.wait_for(|stop| *stop));
         let mut idle = pin!(sleep_until(Instant::now() + IDLE_MAX));
@@ -213,7 +213,7 @@ fn front(unread: &[u8], sendsms: &SendSms, queue: &Queue, from: IpAddr) -> Front
     }
     let Some(body) = unread.get(head..octets) else { return Front::Part };
     let ask = Ask { is_post, query: query.as_bytes(), headers: &*request.headers, body, from };
-    Front::Taken(Taken { step: sendsms.take(&ask, queue), octets, is_post, closes: framing.closes })
+    Front::Taken(TakenRequest { step: sendsms.take(&ask, queue), octets, is_post, closes: framing.closes })
 }
 
 /// How a request ends, and whether the connection does.

@@ -29,10 +29,10 @@ pub(super) struct NotTaken;
 pub(super) type Done = oneshot::Receiver<Result<(), NotTaken>>;
 
 /// The queue in front of an appender of its own.
-pub(super) struct Queue(Arc<Shared>);
+pub(super) struct Queue(Arc<AppendShared>);
 
 #[derive(Default)]
-struct Shared {
+struct AppendShared {
     waiting: Mutex<QueuedRecords>,
     wake: Notify,
     is_over: AtomicBool,
@@ -53,7 +53,7 @@ struct QueuedRecords {
 impl Queue {
     /// A queue whose appender runs on the current runtime until the queue is dropped.
     pub(super) fn start(intake: Arc<dyn MessageIntake>) -> Queue {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(AppendShared::default());
         tokio::spawn(run(shared.clone(), intake));
         Queue(shared)
     }
@@ -92,7 +92,7 @@ impl Drop for Queue {
     }
 }
 
-impl Shared {
+impl AppendShared {
     /// Has the appender woken at so many requests; tells how many there are.
     fn want(&self, requests: usize) -> usize {
         let mut waiting = self.lock();
@@ -112,7 +112,7 @@ impl Shared {
     }
 }
 
-async fn run(shared: Arc<Shared>, intake: Arc<dyn MessageIntake>) {
+async fn run(shared: Arc<AppendShared>, intake: Arc<dyn MessageIntake>) {
     let mut taken = QueuedRecords::default();
     let mut crowd = ConcurrencyEstimate::default();
     loop {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 const DEPTH_MAX: usize = 16;
 /// What stands in no element of ours, and what is no XML, says nothing: then nobody is named, and nobody admitted.
 pub(super) fn params(body: &[u8]) -> Params<'static> {
-    let mut found = Found::default();
+    let mut found = XmlFields::default();
     // What came before the damage does not count either.
     if read(body, &mut found).is_none() {
         return Params::default();
@@ -19,12 +19,12 @@ pub(super) fn params(body: &[u8]) -> Params<'static> {
 }
 
 #[derive(Default)]
-struct Found {
+struct XmlFields {
     params: Params<'static>,
     to: Option<Cow<'static, [u8]>>,
 }
 
-fn read(body: &[u8], found: &mut Found) -> Option<()> {
+fn read(body: &[u8], found: &mut XmlFields) -> Option<()> {
     let text = decoded(body)?;
     let mut reader = Reader::from_str(&text);
     let mut path: Vec<String> = Vec::new();
@@ -94,7 +94,7 @@ fn named_coding(body: &[u8]) -> Option<&[u8]> {
     Some(&rest[..rest.iter().position(|octet| octet == quote)?])
 }
 
-impl Found {
+impl XmlFields {
     fn take(&mut self, path: &str, said: &str) {
         let Some(path) = path.strip_prefix("message/submit/") else { return };
         let said = said.trim();

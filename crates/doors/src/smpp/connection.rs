@@ -58,8 +58,8 @@ pub(super) struct SmppConnection {
     batch: Batch,
     spare: Vec<Batch>,
     refusals: Vec<(u32, Status)>,
-    work: FuturesUnordered<BoxFuture<'static, Done>>,
-    done: Vec<Done>,
+    work: FuturesUnordered<BoxFuture<'static, EngineCompletion>>,
+    done: Vec<EngineCompletion>,
     scratch: Scratch,
     tally: Tally,
     /// When it was last said that messages could not be taken.
@@ -68,7 +68,7 @@ pub(super) struct SmppConnection {
 }
 
 /// Something the engine has done for the session.
-enum Done {
+enum EngineCompletion {
     Accepted(Instant, Batch, Result<MessageId, EngineError>),
     Steered(u32, Result<(), Status>),
     Queried(u32, Result<Queried, Status>),
@@ -267,18 +267,18 @@ impl SmppConnection {
             self.door.intake_topic.head(),
             at,
         );
-        let job: BoxFuture<'static, Done> = match pdu {
+        let job: BoxFuture<'static, EngineCompletion> = match pdu {
             Pdu::QuerySm(pdu) => {
                 let asked = OwnedQuery::from(pdu);
-                Box::pin(async move { Done::Queried(sequence, asker.query(asked).await) })
+                Box::pin(async move { EngineCompletion::Queried(sequence, asker.query(asked).await) })
             }
             Pdu::CancelSm(pdu) => {
                 let asked = OwnedCancel::from(pdu);
-                Box::pin(async move { Done::Steered(sequence, asker.cancel(asked).await) })
+                Box::pin(async move { EngineCompletion::Steered(sequence, asker.cancel(asked).await) })
             }
             Pdu::ReplaceSm(pdu) => {
                 let asked = OwnedReplace::from(pdu);
-                Box::pin(async move { Done::Steered(sequence, asker.replace(asked).await) })
+                Box::pin(async move { EngineCompletion::Steered(sequence, asker.replace(asked).await) })
             }
             other => {
                 let status = without_broadcast(other, bound.version);
@@ -296,9 +296,9 @@ impl SmppConnection {
         }
         let batch = std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default());
         let (intake, begun) = (Arc::clone(&self.door.intake), Instant::now());
-        let mut job: BoxFuture<'static, Done> = Box::pin(async move {
+        let mut job: BoxFuture<'static, EngineCompletion> = Box::pin(async move {
             let (batch, result) = batch.accept(intake).await;
-            Done::Accepted(begun, batch, result)
+            EngineCompletion::Accepted(begun, batch, result)
         });
         // Begun at once; what only has to reach the system is done by that, and answered with the same write.
         match job.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -322,17 +322,17 @@ impl SmppConnection {
         }
         for done in std::mem::take(&mut self.done) {
             match done {
-                Done::Accepted(begun, batch, result) => {
+                EngineCompletion::Accepted(begun, batch, result) => {
                     if let Some(bound) = &self.bound {
                         bound.client.meter.accepted_in(begun.elapsed());
                     }
                     self.answer_batch(session, batch, result, now);
                 }
-                Done::Steered(sequence, result) => {
+                EngineCompletion::Steered(sequence, result) => {
                     self.outstanding -= 1;
                     let _ = session.respond(sequence, result.err().unwrap_or(Status::ROK), b"", now);
                 }
-                Done::Queried(sequence, result) => {
+                EngineCompletion::Queried(sequence, result) => {
                     self.outstanding -= 1;
                     let _ = match result {
                         Ok(queried) => session.respond_with(sequence, Status::ROK, &queried.body(), now),

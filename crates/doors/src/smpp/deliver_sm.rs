@@ -35,7 +35,7 @@ pub(super) struct DeliverSmParts {
     destination: MessageClient,
     esm_class: u8,
     data_coding: u8,
-    parts: Vec<Part>,
+    parts: Vec<DeliverSmPart>,
 }
 
 struct MessageClient {
@@ -45,7 +45,7 @@ struct MessageClient {
 }
 
 #[derive(Default)]
-struct Part {
+struct DeliverSmPart {
     udhi: bool,
     short_message: Vec<u8>,
     tlvs: TlvBuf,
@@ -156,7 +156,7 @@ fn receipt(fate: &MessageStatus, style: Style) -> Result<DeliverSmParts, EncodeE
         text: &beginning,
         ..Receipt::default()
     };
-    let mut part = Part::default();
+    let mut part = DeliverSmPart::default();
     receipt.write_text(&mut part.short_message);
     if style.tlvs {
         receipt.write_tlvs(&mut part.tlvs)?;
@@ -195,8 +195,8 @@ fn message(inbound: &ClientInbound, style: Style, reference: u16) -> Result<Deli
 }
 
 /// Octets go through as they came.
-fn raw(octets: &InboundOctets, style: Style) -> Result<Part, EncodeError> {
-    let mut part = Part { udhi: !octets.udh.is_empty(), ..Part::default() };
+fn raw(octets: &InboundOctets, style: Style) -> Result<DeliverSmPart, EncodeError> {
+    let mut part = DeliverSmPart { udhi: !octets.udh.is_empty(), ..DeliverSmPart::default() };
     if let (true, Ok(length)) = (part.udhi, u8::try_from(octets.udh.len())) {
         part.short_message.push(length);
         part.short_message.extend_from_slice(&octets.udh);
@@ -207,7 +207,7 @@ fn raw(octets: &InboundOctets, style: Style) -> Result<Part, EncodeError> {
 }
 
 /// Moves what is too long into `message_payload`, where the client reads that.
-fn into_payload(part: &mut Part, style: Style) -> Result<(), EncodeError> {
+fn into_payload(part: &mut DeliverSmPart, style: Style) -> Result<(), EncodeError> {
     if part.short_message.len() > SHORT_OCTETS_MAX && style.tlvs {
         part.tlvs.push(Tag::MESSAGE_PAYLOAD, &part.short_message)?;
         part.short_message.clear();
@@ -215,12 +215,12 @@ fn into_payload(part: &mut Part, style: Style) -> Result<(), EncodeError> {
     Ok(())
 }
 
-fn text(text: &str, style: Style, reference: u16) -> Result<(u8, Vec<Part>), EncodeError> {
+fn text(text: &str, style: Style, reference: u16) -> Result<(u8, Vec<DeliverSmPart>), EncodeError> {
     let Coding { charset, data_coding } = choose(text, style.charset);
     let mut octets = Vec::with_capacity(text.len());
     charset.encode_lossy(text, &mut octets);
     if style.long == Long::Payload && style.tlvs {
-        let mut part = Part { short_message: octets, ..Part::default() };
+        let mut part = DeliverSmPart { short_message: octets, ..DeliverSmPart::default() };
         into_payload(&mut part, style)?;
         return Ok((data_coding, vec![part]));
     }
@@ -232,7 +232,7 @@ fn text(text: &str, style: Style, reference: u16) -> Result<(u8, Vec<Part>), Enc
     });
     let mut parts = Vec::new();
     for piece in split.into_iter().flatten() {
-        let mut part = Part { udhi: piece.esm_class() != 0, ..Part::default() };
+        let mut part = DeliverSmPart { udhi: piece.esm_class() != 0, ..DeliverSmPart::default() };
         piece.write_short_message(&mut part.short_message);
         parts.push(part);
     }

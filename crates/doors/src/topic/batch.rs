@@ -25,7 +25,7 @@ pub(super) struct TopicConnection {
     role: Option<Role>,
     wrong_tokens: u32,
     posts: Posts,
-    counts: Counts,
+    counts: RequestCounts,
     /// Its place among the door's connections.
     _place: ConnectionCount,
 }
@@ -40,7 +40,7 @@ struct Posts {
 
 /// Requests since the last look at the meter.
 #[derive(Default)]
-struct Counts {
+struct RequestCounts {
     posts: u64,
     reads: u64,
     others: u64,
@@ -56,7 +56,7 @@ impl TopicConnection {
             role: None,
             wrong_tokens: 0,
             posts: Posts::default(),
-            counts: Counts::default(),
+            counts: RequestCounts::default(),
             _place: place,
         }
     }

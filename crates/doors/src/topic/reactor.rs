@@ -41,9 +41,9 @@ pub(super) fn start(door: &Arc<Door>, stream: std::net::TcpStream, connection: T
 /// One connection, until either side ends it, or a thread of its own is free.
 pub(super) async fn run(door: &Arc<Door>, mut stream: Stream, mut connection: TopicConnection) {
     match converse(door, &mut stream, &mut connection).await {
-        Ok(End::Gone) => {}
-        Ok(End::Finished) => hang_up(&mut stream).await,
-        Ok(End::Quiet) => {
+        Ok(ReactorEnd::Gone) => {}
+        Ok(ReactorEnd::Finished) => hang_up(&mut stream).await,
+        Ok(ReactorEnd::Quiet) => {
             if let Stream::Plain(tcp) = stream
                 && let Ok(tcp) = tcp.into_std()
             {
@@ -54,7 +54,7 @@ pub(super) async fn run(door: &Arc<Door>, mut stream: Stream, mut connection: To
     }
 }
 
-enum End {
+enum ReactorEnd {
     /// The client or the door closed.
     Gone,
     /// We do.
@@ -67,7 +67,7 @@ async fn converse(
     door: &Arc<Door>,
     stream: &mut Stream,
     connection: &mut TopicConnection,
-) -> io::Result<End> {
+) -> io::Result<ReactorEnd> {
     let mut stopping = door.stopping();
     let mut stopped = pin!(stopping.wait_for(|stop| *stop));
     let mut timer = pin!(sleep_until(due(&connection.machine).into()));
@@ -76,19 +76,19 @@ async fn converse(
             biased;
             read = poll_fn(|cx| read(stream, cx, &mut connection.machine)) => {
                 if read? == 0 {
-                    return Ok(End::Gone);
+                    return Ok(ReactorEnd::Gone);
                 }
             }
             // It is set anew only when it fires: most requests come long before.
             () = &mut timer => {
                 connection.machine.handle_timeout(Instant::now());
                 if connection.machine.is_finished() {
-                    return Ok(End::Gone);
+                    return Ok(ReactorEnd::Gone);
                 }
                 timer.as_mut().reset(due(&connection.machine).into());
                 continue;
             }
-            _ = &mut stopped => return Ok(End::Gone),
+            _ = &mut stopped => return Ok(ReactorEnd::Gone),
         }
         loop {
             connection.turn(door).await;
@@ -98,13 +98,13 @@ async fn converse(
             write(stream, &mut connection.machine, door.config.write_stall).await?;
         }
         if connection.machine.is_finished() {
-            return Ok(End::Finished);
+            return Ok(ReactorEnd::Finished);
         }
         if due(&connection.machine) < timer.deadline().into_std() {
             timer.as_mut().reset(due(&connection.machine).into());
         }
         if matches!(stream, Stream::Plain(_)) && door.is_quiet() {
-            return Ok(End::Quiet);
+            return Ok(ReactorEnd::Quiet);
         }
     }
 }

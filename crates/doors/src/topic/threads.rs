@@ -65,12 +65,12 @@ pub(super) fn start(door: &Arc<Door>, stream: TcpStream, connection: TopicConnec
         let end = run(&at, &stream, &seat, &mut connection);
         at.unseat(number);
         match end {
-            Ok(End::Crowded) => {
+            Ok(ThreadEnd::Crowded) => {
                 drop(seat);
                 reactor::start(&at, stream, connection);
             }
-            Ok(End::Finished) => hang_up(&stream),
-            Ok(End::Gone) => {}
+            Ok(ThreadEnd::Finished) => hang_up(&stream),
+            Ok(ThreadEnd::Gone) => {}
             Err(error) => tracing::debug!(%error, "a connection of the topic door broke"),
         }
     });
@@ -84,7 +84,7 @@ pub(super) fn start(door: &Arc<Door>, stream: TcpStream, connection: TopicConnec
     }
 }
 
-enum End {
+enum ThreadEnd {
     /// The client closed.
     Gone,
     /// We do.
@@ -98,12 +98,12 @@ fn run(
     mut stream: &TcpStream,
     seat: &ThreadHandle,
     connection: &mut TopicConnection,
-) -> io::Result<End> {
+) -> io::Result<ThreadEnd> {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut buffer = vec![0; READ_OCTETS];
     loop {
         let read = match stream.read(&mut buffer) {
-            Ok(0) => return Ok(End::Gone),
+            Ok(0) => return Ok(ThreadEnd::Gone),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -120,10 +120,10 @@ fn run(
             connection.machine.handle_sent(written);
         }
         if connection.machine.is_finished() {
-            return Ok(End::Finished);
+            return Ok(ThreadEnd::Finished);
         }
         if door.is_crowded() {
-            return Ok(End::Crowded);
+            return Ok(ThreadEnd::Crowded);
         }
         seat.due_ms.store(door.due_ms(connection.machine.poll_timeout()), Ordering::Relaxed);
     }

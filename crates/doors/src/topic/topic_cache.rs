@@ -9,13 +9,13 @@ pub(super) struct TopicCache {
     bus: Arc<dyn Bus>,
     settings: TopicSettings,
     topics_max: usize,
-    known: RwLock<Known>,
+    known: RwLock<CachedTopic>,
     /// Held by whoever opens one: two would open it twice.
     opening: Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CachedTopic {
     topics: FxHashMap<Box<[u8]>, Arc<dyn Topic>>,
     /// What LIST answers.
     list: Vec<u8>,

@@ -16,17 +16,17 @@ const KEPT_OCTETS_MAX: usize = 32 * 1024 * 1024;
 /// The texts of alerts that are in use, and of the last ones that were.
 #[derive(Clone, Default)]
 pub struct TextCache {
-    inner: Arc<Inner>,
+    inner: Arc<TextCacheInner>,
 }
 
 #[derive(Default)]
-struct Inner {
-    known: Mutex<Known>,
+struct TextCacheInner {
+    known: Mutex<CachedTexts>,
     compiled: AtomicU64,
 }
 
 #[derive(Default)]
-struct Known {
+struct CachedTexts {
     by_alert: FxHashMap<AlertNo, Weak<Wording>>,
     /// The last ones, so that they stay.
     kept: VecDeque<Arc<Wording>>,
@@ -74,7 +74,7 @@ impl TextCache {
         self.inner.compiled.load(Ordering::Relaxed)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, CachedTexts> {
         self.inner.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -27,11 +27,11 @@ enum Variant {
     /// The same for everyone: the text, and its renderings by the mark of a drill. Of a live alert there is one.
     Shared(Content, Box<[OnceLock<Arc<Body>>]>),
     /// Rendered for each.
-    Personal(Parts),
+    Personal(TemplateNames),
 }
 
 /// Names of the templates of one rendering, and the placeholders in them.
-struct Parts {
+struct TemplateNames {
     text: String,
     subject: Option<String>,
     html: Option<String>,
@@ -218,7 +218,7 @@ impl Wording {
         Ok(Variant::Shared(content, (0..marks).map(|_| OnceLock::new()).collect()))
     }
 
-    fn compile(&mut self, field: &str, content: Content) -> Result<Parts, Problem> {
+    fn compile(&mut self, field: &str, content: Content) -> Result<TemplateNames, Problem> {
         let problem = |error: minijinja::Error| Problem {
             field: field.to_owned(),
             reason: format!("the template cannot be read: {error}; placeholders look like {{{{name}}}}"),
@@ -246,10 +246,10 @@ impl Wording {
                 format!("names {} placeholders, over the limit of {PLACEHOLDERS_MAX}", placeholders.len());
             return Err(Problem { field: field.to_owned(), reason });
         }
-        Ok(Parts { text, subject, html, spoken, placeholders })
+        Ok(TemplateNames { text, subject, html, spoken, placeholders })
     }
 
-    fn personal(&self, parts: &Parts, values: &[(String, String)]) -> Result<Content, String> {
+    fn personal(&self, parts: &TemplateNames, values: &[(String, String)]) -> Result<Content, String> {
         let context: BTreeMap<String, minijinja::Value> =
             values.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
         let context = minijinja::Value::from(context);

@@ -127,7 +127,7 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 }
 
 /// How a term ended.
-enum Ended {
+enum TermEnd {
     /// It was told to stop.
     Stopped(oneshot::Sender<()>),
     /// Nobody holds the engine any more.
@@ -158,16 +158,16 @@ impl Member {
                 _ => {
                     up.take().map(|up| up.send(Ok(())));
                     match follower.follow(&mut commands, &mut self.turns).await {
-                        FollowerEnd::Turn => Ended::Over,
-                        FollowerEnd::Stopped(done) => Ended::Stopped(done),
-                        FollowerEnd::Gone => Ended::Gone,
+                        FollowerEnd::Turn => TermEnd::Over,
+                        FollowerEnd::Stopped(done) => TermEnd::Stopped(done),
+                        FollowerEnd::Gone => TermEnd::Gone,
                     }
                 }
             };
             match ended {
-                Ended::Over => {}
-                Ended::Gone => return,
-                Ended::Stopped(done) => {
+                TermEnd::Over => {}
+                TermEnd::Gone => return,
+                TermEnd::Stopped(done) => {
                     self.leave().await;
                     let _ = done.send(());
                     return;
@@ -183,7 +183,7 @@ impl Member {
         parts: &mut Parts,
         commands: &mut mpsc::Receiver<Command>,
         up: &mut Option<Up>,
-    ) -> Result<Ended, EngineError> {
+    ) -> Result<TermEnd, EngineError> {
         let begun = self.begin(term, parts.clone()).await;
         let mut owner = match begun {
             Ok(owner) => owner,
@@ -193,7 +193,7 @@ impl Member {
                 up.take().map(|up| up.send(Ok(())));
                 tokio::time::sleep(REST).await;
                 self.over(term);
-                return Ok(Ended::Over);
+                return Ok(TermEnd::Over);
             }
         };
         self.leader.send_if_modified(|leader| {
@@ -211,12 +211,12 @@ impl Member {
         parts.settings = owner.parts.settings.clone();
         drop(owner);
         Ok(match rest {
-            StopReason::Stopped(done) => Ended::Stopped(done),
-            StopReason::Gone => Ended::Gone,
+            StopReason::Stopped(done) => TermEnd::Stopped(done),
+            StopReason::Gone => TermEnd::Gone,
             StopReason::Over => {
                 tracing::warn!(epoch = term.epoch(), "this process no longer leads");
                 self.over(term);
-                Ended::Over
+                TermEnd::Over
             }
         })
     }

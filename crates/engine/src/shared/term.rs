@@ -12,10 +12,10 @@ const ENDED: u64 = 0;
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub struct Term {
-    inner: Arc<Inner>,
+    inner: Arc<TermInner>,
 }
 
-struct Inner {
+struct TermInner {
     epoch: u64,
     base: Instant,
     /// Microseconds after `base`; [`ENDED`] for good.
@@ -26,7 +26,7 @@ impl Term {
     /// The lease was ours for `lasts` from some moment after `asked` on: it counts from `asked`.
     pub fn new(epoch: u64, asked: Instant, lasts: Duration) -> Term {
         let until_us = AtomicU64::new(counted_us(asked, asked, lasts));
-        Term { inner: Arc::new(Inner { epoch, base: asked, until_us }) }
+        Term { inner: Arc::new(TermInner { epoch, base: asked, until_us }) }
     }
 
     /// Rises with each change of hands.

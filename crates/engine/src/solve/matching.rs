@@ -100,12 +100,12 @@ pub struct Matcher {
 /// Entries of one kind together, each with its channels and rule.
 #[derive(Default)]
 struct Names {
-    sets: Vec<(Wanted, Channels, u32)>,
+    sets: Vec<(WantedChannels, Channels, u32)>,
     ids: FxHashMap<String, u32>,
     addresses: FxHashMap<(ChannelNumber, String), u32>,
 }
 
-enum Wanted {
+enum WantedChannels {
     All,
     Area,
     Group(GroupSet),
@@ -130,8 +130,8 @@ impl Matcher {
     /// Must every recipient be asked, or do ids and memberships tell them all?
     pub fn needs_scan(&self) -> bool {
         self.wanted.sets.iter().any(|(wanted, ..)| match wanted {
-            Wanted::All | Wanted::Area => true,
-            Wanted::Group(set) => !set.rules.is_empty(),
+            WantedChannels::All | WantedChannels::Area => true,
+            WantedChannels::Group(set) => !set.rules.is_empty(),
         })
     }
 
@@ -176,11 +176,15 @@ impl Names {
         let mut names = Names::default();
         for (to, rule) in entries {
             match to {
-                To::All => names.sets.push((Wanted::All, Channels::ALL, rule)),
-                To::Area => names.sets.push((Wanted::Area, Channels::ALL, rule)),
+                To::All => names.sets.push((WantedChannels::All, Channels::ALL, rule)),
+                To::Area => names.sets.push((WantedChannels::Area, Channels::ALL, rule)),
                 To::Group(_, channel) => {
                     let channels = channel.map_or(Channels::ALL, |channel| Channels::of(&[channel]));
-                    names.sets.push((Wanted::Group(groups.next().unwrap_or_default()), channels, rule));
+                    names.sets.push((
+                        WantedChannels::Group(groups.next().unwrap_or_default()),
+                        channels,
+                        rule,
+                    ));
                 }
                 To::Recipient(id) => _ = names.ids.entry(id.clone()).or_insert(rule),
                 To::Address(channel, address) => {
@@ -205,16 +209,16 @@ impl Names {
     }
 }
 
-impl Wanted {
+impl WantedChannels {
     fn group(&self) -> Option<&GroupSet> {
-        if let Wanted::Group(set) = self { Some(set) } else { None }
+        if let WantedChannels::Group(set) = self { Some(set) } else { None }
     }
 
     fn fits(&self, recipient: &Recipient, area: Option<&Area>) -> bool {
         match self {
-            Wanted::All => true,
-            Wanted::Area => area.is_some_and(|area| area.holds(recipient)),
-            Wanted::Group(set) => set.holds(recipient),
+            WantedChannels::All => true,
+            WantedChannels::Area => area.is_some_and(|area| area.holds(recipient)),
+            WantedChannels::Group(set) => set.holds(recipient),
         }
     }
 }

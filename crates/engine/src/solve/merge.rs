@@ -15,8 +15,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Default)]
 pub struct Roster {
     arena: Vec<u8>,
-    endpoints: Vec<Slot>,
-    persons: Vec<Credit>,
+    endpoints: Vec<EndpointSlot>,
+    persons: Vec<CreditedPerson>,
     values: Vec<Vec<(String, String)>>,
     languages: Vec<String>,
     by_address: FxHashMap<u64, u32>,
@@ -30,7 +30,7 @@ struct Span {
     len: u16,
 }
 
-struct Slot {
+struct EndpointSlot {
     address: Span,
     channel: Option<ChannelNumber>,
     excluded: Option<Reason>,
@@ -42,7 +42,7 @@ struct Slot {
     last_person: u32,
 }
 
-struct Credit {
+struct CreditedPerson {
     recipient: Span,
     name: Span,
     step: u8,
@@ -93,7 +93,7 @@ impl Roster {
     pub fn add(&mut self, found: Found<'_>) -> EndpointNo {
         let credit = self.persons.len() as u32;
         let (recipient, name) = (self.keep(found.recipient), self.keep(found.name));
-        self.persons.push(Credit { recipient, name, step: found.step, next: NONE });
+        self.persons.push(CreditedPerson { recipient, name, step: found.step, next: NONE });
         // Exclusions are of a person and a device, not of an address: they are not merged.
         if let (Some(channel), None) = (found.channel, found.excluded) {
             match self.place(channel, found.address) {
@@ -101,7 +101,7 @@ impl Roster {
                 Err(hash) => self.by_address.insert(hash, self.endpoints.len() as u32),
             };
         }
-        let slot = Slot {
+        let slot = EndpointSlot {
             address: self.keep(found.address),
             channel: found.channel,
             excluded: found.excluded,
@@ -178,7 +178,7 @@ impl Roster {
         })
     }
 
-    fn entry(&self, slot: &Slot) -> RosterEntry {
+    fn entry(&self, slot: &EndpointSlot) -> RosterEntry {
         let mut persons = Vec::with_capacity(1);
         let mut at = slot.first_person;
         while let Some(credit) = self.persons.get(at as usize) {

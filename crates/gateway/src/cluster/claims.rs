@@ -23,7 +23,7 @@ pub(crate) struct Claims {
     /// From which record on it knows everything.
     pub(crate) began: u64,
     names: HashMap<String, Arc<str>>,
-    accounts: FxHashMap<SegmentKey, Account>,
+    accounts: FxHashMap<SegmentKey, SegmentAccount>,
     /// Intended, and not yet seen to be over.
     open: FxHashMap<Key, (SegmentKey, u32)>,
     over: HashMap<(Arc<str>, Lane), Ranges>,
@@ -34,7 +34,7 @@ pub(crate) struct Claims {
 }
 
 #[derive(Debug, Default)]
-struct Account {
+struct SegmentAccount {
     /// Who claimed it last, and by which record.
     owner: Option<(String, u64)>,
     /// How often it was claimed.
@@ -113,7 +113,7 @@ impl Claims {
         self.void.clear();
     }
 
-    /// Places of a segment that its owner passes over. See [`Account::given_back`].
+    /// Places of a segment that its owner passes over. See [`SegmentAccount::given_back`].
     pub(crate) fn given_back(&self, place: &SegmentKey) -> BTreeSet<u32> {
         self.accounts.get(place).map_or_else(BTreeSet::new, |account| account.given_back.clone())
     }
@@ -247,7 +247,7 @@ impl Claims {
     }
 }
 
-impl Account {
+impl SegmentAccount {
     fn progress(&self) -> Progress {
         let unresolved = self.unresolved.iter().map(|(at, seen)| (*at, *seen)).collect();
         Progress { intended_to: self.intended_to, unresolved }

@@ -37,13 +37,13 @@ pub(crate) struct Share {
     /// The process's, another for each share.
     name: String,
     route: String,
-    state: Mutex<State>,
+    state: Mutex<RateClientState>,
     needs: Needs,
     news: ShareListener,
     desk: Weak<RateClient>,
 }
 
-struct State {
+struct RateClientState {
     holder: Holder,
     /// The whole route's rate.
     rate: f64,
@@ -75,7 +75,7 @@ impl Share {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RateClientState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,7 +187,7 @@ impl RateClient {
         needs: Needs,
         news: ShareListener,
     ) -> Arc<Share> {
-        let state = State {
+        let state = RateClientState {
             holder: Holder::new(self.lasts),
             rate,
             asked: None,

@@ -8,7 +8,7 @@ use records::{Bill, BillItem, Entry, Funding, Lane};
 use tokio::sync::{Notify, watch};
 
 use super::leased_segment::Pass;
-use super::{ChannelEncoder, LeasedSegment, RouteDispatcher, State};
+use super::{ChannelEncoder, DispatcherState, LeasedSegment, RouteDispatcher};
 use crate::Funds;
 use crate::journal::recovery::{Progress, RouteProgress};
 
@@ -60,7 +60,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     /// A segment that was taken waits until it is known what of it is paid for.
     pub(super) fn ask_for_money(&self, leased: LeasedSegment<C::Prepared>) {
         let mut state = self.state();
-        let State { queue, earlier, .. } = &mut *state;
+        let DispatcherState { queue, earlier, .. } = &mut *state;
         let progress = earlier.take(leased.lane(), leased.index).unwrap_or_default();
         queue.expect_money(&leased);
         let earlier: &RouteProgress = earlier;
@@ -77,7 +77,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     /// The same of one that was claimed before others could; what an earlier holder did of it is in `progress`.
     pub(super) fn ask_for_claimed(
         &self,
-        state: &mut State<C::Prepared>,
+        state: &mut DispatcherState<C::Prepared>,
         leased: Arc<LeasedSegment<C::Prepared>>,
         progress: Progress,
     ) {
@@ -161,7 +161,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         leased.set_verdict(self.verdict(&leased));
         let now = self.context.now();
         let mut state = self.state();
-        let State { queue, earlier, .. } = &mut *state;
+        let DispatcherState { queue, earlier, .. } = &mut *state;
         queue.money_came(&leased);
         let gave_back = |entry: &Entry| earlier.gave_back(&leased.segment, entry);
         queue.admit(&self.encoder, Arc::clone(&leased), &progress, gave_back, now);

@@ -86,7 +86,7 @@ pub struct RouteDispatcher<C: ChannelEncoder> {
     control: Arc<dyn Retained>,
     routes: Arc<dyn Retained>,
     lanes: [Arc<dyn Group>; 3],
-    state: Mutex<State<C::Prepared>>,
+    state: Mutex<DispatcherState<C::Prepared>>,
     /// There may be something to append.
     work: Notify,
     /// There may be something to take, or to tell.
@@ -106,7 +106,7 @@ pub struct RouteDispatcher<C: ChannelEncoder> {
     acked_octets: AtomicU64,
 }
 
-struct State<P> {
+struct DispatcherState<P> {
     queue: SendQueue<P>,
     health: Health,
     earlier: RouteProgress,
@@ -126,7 +126,7 @@ struct State<P> {
     lost: bool,
 }
 
-impl<P> State<P> {
+impl<P> DispatcherState<P> {
     /// What is intended must be about to be written: a session can send, and the limit gives credit.
     fn may_intend(&self, now: Instant) -> bool {
         self.phase == Phase::Open && self.health.can_send() && now >= self.begins && !self.without_share
@@ -191,7 +191,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             Some(_) => RouteProgress::default(),
         };
         let node = context.shared.as_ref().map(|shared| shared.node.as_str());
-        let state = State {
+        let state = DispatcherState {
             queue: SendQueue::new(&route, node, slots),
             health: Health::new(rate, rests, context.now(), Instant::now()),
             earlier,
@@ -655,7 +655,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
 
     fn settle_claims(
         &self,
-        state: &mut State<C::Prepared>,
+        state: &mut DispatcherState<C::Prepared>,
         claims: Vec<Settlement<C::Prepared>>,
         now: Timestamp,
     ) {
@@ -694,7 +694,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     }
 
     /// Looks what the senders say, if anything was said since the last look.
-    fn review(&self, state: &mut State<C::Prepared>) {
+    fn review(&self, state: &mut DispatcherState<C::Prepared>) {
         let version = self.control.version();
         if version == state.control_seen {
             return;
@@ -724,7 +724,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         listeners.iter().for_each(|listener| listener.notify_one());
     }
 
-    fn state(&self) -> MutexGuard<'_, State<C::Prepared>> {
+    fn state(&self) -> MutexGuard<'_, DispatcherState<C::Prepared>> {
         // Every change is made whole before anything that could panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

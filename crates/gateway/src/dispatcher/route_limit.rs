@@ -48,10 +48,10 @@ pub(crate) fn begin_sharing<C: ChannelEncoder>(
 /// The limit of a channel whose peers never ask for less: asked before every write and told after it.
 pub(crate) struct RouteLimit<C: ChannelEncoder> {
     dispatcher: Arc<RouteDispatcher<C>>,
-    state: Mutex<State>,
+    state: Mutex<RouteLimitState>,
 }
 
-struct State {
+struct RouteLimitState {
     limiter: Limiter,
     /// The rate agreed for the whole route, units per second; 0 is unlimited.
     agreed: f64,
@@ -68,14 +68,14 @@ impl<C: ChannelEncoder> RouteLimit<C> {
         if let Some(at) = limiter.next(now) {
             dispatcher.begin_at(at);
         }
-        let state = Mutex::new(State { limiter, agreed, shared: SharedLimiter::default() });
+        let state = Mutex::new(RouteLimitState { limiter, agreed, shared: SharedLimiter::default() });
         Arc::new(RouteLimit { dispatcher: Arc::clone(dispatcher), state })
     }
 
     /// Whether one unit may be written now; it is then told by [`wrote`](RouteLimit::wrote) or [`unused`](RouteLimit::unused).
     pub(crate) fn grant(&self, now: Instant) -> bool {
         let mut state = self.state();
-        let State { limiter, shared, agreed } = &mut *state;
+        let RouteLimitState { limiter, shared, agreed } = &mut *state;
         shared.keep(limiter, *agreed, now);
         limiter.grant(now, 1) == 1
     }
@@ -98,7 +98,7 @@ impl<C: ChannelEncoder> RouteLimit<C> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RouteLimitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -106,13 +106,13 @@ impl<C: ChannelEncoder> RouteLimit<C> {
 impl<C: ChannelEncoder> RateHolder for RouteLimit<C> {
     fn share(&self, share: Arc<Share>, now: Instant) {
         let mut state = self.state();
-        let State { limiter, shared, .. } = &mut *state;
+        let RouteLimitState { limiter, shared, .. } = &mut *state;
         shared.begin(share, limiter, now);
     }
 
     fn view(&self, now: Instant) -> RateShareView {
         let mut state = self.state();
-        let State { limiter, shared, agreed } = &mut *state;
+        let RouteLimitState { limiter, shared, agreed } = &mut *state;
         shared.outlook(limiter, *agreed, now)
     }
 

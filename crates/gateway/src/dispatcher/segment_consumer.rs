@@ -8,7 +8,7 @@ use bus::{BusError, Leased};
 use futures_util::future::{BoxFuture, select_all};
 use records::{Lane, NotTried, Segment, health_key};
 
-use super::{ChannelEncoder, LeasedSegment, Phase, RouteDispatcher, State};
+use super::{ChannelEncoder, DispatcherState, LeasedSegment, Phase, RouteDispatcher};
 use crate::cluster::SegmentLease;
 use crate::journal::recovery::RouteProgress;
 
@@ -254,7 +254,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         leased.set_verdict(self.verdict(&leased));
         let now = self.context.now();
         let mut state = self.state();
-        let State { queue, earlier, .. } = &mut *state;
+        let DispatcherState { queue, earlier, .. } = &mut *state;
         let progress = earlier.take(lane, index).unwrap_or_default();
         let earlier: &RouteProgress = earlier;
         let gave_back = |entry: &records::Entry| earlier.gave_back(&leased.segment, entry);

@@ -244,7 +244,7 @@ impl RelayConnection {
     }
 
     /// Octets were written or read, or never will be again.
-    fn moved(&mut self, progress: io::Result<Progress>, now: Instant) {
+    fn moved(&mut self, progress: io::Result<RelayProgress>, now: Instant) {
         match progress {
             Ok(progress) => {
                 if progress.closed {
@@ -310,18 +310,18 @@ impl RelayConnection {
 
 /// What [`progress`] did.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Progress {
+struct RelayProgress {
     moved: bool,
     closed: bool,
 }
 
 /// Waits until octets were written or read: writes all the system takes, then reads all there is.
-async fn progress(stream: &mut Stream, client: &mut Client, buffer: &mut [u8]) -> io::Result<Progress> {
+async fn progress(stream: &mut Stream, client: &mut Client, buffer: &mut [u8]) -> io::Result<RelayProgress> {
     poll_fn(|cx| {
-        let mut done = Progress::default();
+        let mut done = RelayProgress::default();
         write(stream, client, cx, &mut done)?;
         read(stream, client, cx, buffer, &mut done)?;
-        if done == Progress::default() { Poll::Pending } else { Poll::Ready(Ok(done)) }
+        if done == RelayProgress::default() { Poll::Pending } else { Poll::Ready(Ok(done)) }
     })
     .await
 }
@@ -330,7 +330,7 @@ fn write(
     stream: &mut Stream,
     client: &mut Client,
     cx: &mut Context<'_>,
-    done: &mut Progress,
+    done: &mut RelayProgress,
 ) -> io::Result<()> {
     while !client.poll_transmit().is_empty() {
         match Pin::new(&mut *stream).poll_write(cx, client.poll_transmit()) {
@@ -355,7 +355,7 @@ fn read(
     client: &mut Client,
     cx: &mut Context<'_>,
     buffer: &mut [u8],
-    done: &mut Progress,
+    done: &mut RelayProgress,
 ) -> io::Result<()> {
     loop {
         let mut octets = ReadBuf::new(buffer);

@@ -42,14 +42,14 @@ struct HostQueue {
 }
 
 /// A notice whose turn it is.
-struct Turn {
+struct DueNotice {
     index: u64,
     notice: Option<Box<Notice>>,
     failures: u32,
 }
 
 /// How a turn ended.
-enum Ended {
+enum HostTurnResult {
     /// It needs no more telling.
     Over,
     /// Again; `broken` if the host itself is in trouble.
@@ -92,7 +92,7 @@ impl Host {
         self.queue.is_empty() && self.retries.is_empty() && self.under_way.is_empty()
     }
 
-    fn next(&mut self, now: Instant) -> Option<Turn> {
+    fn next(&mut self, now: Instant) -> Option<DueNotice> {
         if self.left_alone.is_some_and(|until| until > now) {
             return None;
         }
@@ -100,11 +100,11 @@ impl Host {
             Some(Reverse((due, index, failures))) if *due <= now => {
                 let (index, failures) = (*index, *failures);
                 self.retries.pop();
-                Turn { index, notice: None, failures }
+                DueNotice { index, notice: None, failures }
             }
             _ => {
                 let HostQueue { index, notice } = self.queue.pop_front()?;
-                Turn { index, notice, failures: 0 }
+                DueNotice { index, notice, failures: 0 }
             }
         };
         self.under_way.insert(turn.index);
@@ -121,7 +121,7 @@ impl Host {
 
     fn failed(
         &mut self,
-        turn: &Turn,
+        turn: &DueNotice,
         at_least: Option<Duration>,
         broken: bool,
         backoff: &Backoff,
@@ -177,38 +177,44 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-fn settle(office: &NoticeDispatcher, name: &str, backoff: &Backoff, turn: &Turn, ended: &Ended) {
+fn settle(
+    office: &NoticeDispatcher,
+    name: &str,
+    backoff: &Backoff,
+    turn: &DueNotice,
+    ended: &HostTurnResult,
+) {
     let over = office.with_host(name, |host| {
         host.under_way.remove(&turn.index);
         match *ended {
-            Ended::Over => host.answered(),
-            Ended::NotYet { at_least, broken } => {
+            HostTurnResult::Over => host.answered(),
+            HostTurnResult::NotYet { at_least, broken } => {
                 host.failed(turn, at_least, broken, backoff, Instant::now());
             }
         }
     });
-    if over.is_some() && matches!(ended, Ended::Over) {
+    if over.is_some() && matches!(ended, HostTurnResult::Over) {
         office.acknowledge(turn.index);
     }
 }
 
-async fn take_turn(office: &NoticeDispatcher, mut turn: Turn) -> (Turn, Ended) {
+async fn take_turn(office: &NoticeDispatcher, mut turn: DueNotice) -> (DueNotice, HostTurnResult) {
     let notice = match turn.notice.take() {
         Some(notice) => Some(*notice),
         // Trimmed away: too old to be told.
         None => office.read(turn.index).await,
     };
-    let Some(notice) = notice else { return (turn, Ended::Over) };
+    let Some(notice) = notice else { return (turn, HostTurnResult::Over) };
     if office.context.now() > notice.expires {
         tracing::warn!(url = notice.url, tries = turn.failures, "a platform could not be told in its time");
-        return (turn, Ended::Over);
+        return (turn, HostTurnResult::Over);
     }
     let ended = fetch(office, &notice).await;
     (turn, ended)
 }
 
 /// Asks for the address as it is.
-async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> Ended {
+async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> HostTurnResult {
     // It is never closed.
     let _permit = office.requests.acquire().await;
     match office.client.get(&notice.url).send().await {
@@ -217,23 +223,23 @@ async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> Ended {
             if status.is_success() || status.is_redirection() {
                 // The connection can be used again only when its answer was read.
                 let _ = read_away(response).await;
-                return Ended::Over;
+                return HostTurnResult::Over;
             }
             match super::line::judge(office, &response) {
-                TryResult::Gone | TryResult::Yes => Ended::Over,
+                TryResult::Gone | TryResult::Yes => HostTurnResult::Over,
                 TryResult::NotYet(why, at_least) => {
                     tracing::info!(url = notice.url, why, "a platform did not listen");
                     let broken = status.is_server_error();
                     let _ = read_away(response).await;
-                    Ended::NotYet { at_least, broken }
+                    HostTurnResult::NotYet { at_least, broken }
                 }
             }
         }
         // An address that is none will not become one.
-        Err(error) if error.is_builder() => Ended::Over,
+        Err(error) if error.is_builder() => HostTurnResult::Over,
         Err(error) => {
             tracing::info!(url = notice.url, why = words(&error), "a platform was not reached");
-            Ended::NotYet { at_least: None, broken: true }
+            HostTurnResult::NotYet { at_least: None, broken: true }
         }
     }
 }

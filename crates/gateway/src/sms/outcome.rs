@@ -68,13 +68,13 @@ pub(super) fn refused(status: Status, permanent: bool) -> AttemptResult {
 pub(super) struct Ids {
     route: u64,
     form: IdForm,
-    answers: Seen,
-    receipts: Seen,
+    answers: SeenIds,
+    receipts: SeenIds,
 }
 
 /// What ids looked like.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenIds {
     count: u32,
     /// With letters from a to f, and nothing beyond hexadecimal digits.
     hex: bool,
@@ -82,7 +82,7 @@ struct Seen {
     other: bool,
 }
 
-impl Seen {
+impl SeenIds {
     fn look(&mut self, id: &[u8]) {
         let id = id.strip_prefix(b"0x").or(id.strip_prefix(b"0X")).unwrap_or(id);
         self.count = self.count.saturating_add(1);
@@ -103,7 +103,7 @@ impl Ids {
         let route = route.bytes().fold(0xCBF2_9CE4_8422_2325u64, |hash, octet| {
             (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01B3)
         });
-        Ids { route, form, answers: Seen::default(), receipts: Seen::default() }
+        Ids { route, form, answers: SeenIds::default(), receipts: SeenIds::default() }
     }
 
     /// Another habit is said.

@@ -32,7 +32,7 @@ pub(super) struct Pace {
     aimd: Aimd,
     strain: Strain,
     retries: VecDeque<(Instant, Sending)>,
-    meter: Meter,
+    meter: WriteMeter,
     looked: Instant,
 }
 
@@ -63,7 +63,7 @@ impl RecentThrottling {
 }
 
 /// How many parts were written of late.
-struct Meter {
+struct WriteMeter {
     from: Instant,
     count: usize,
     last: f64,
@@ -77,7 +77,7 @@ impl Pace {
         if !quiet || rate < QUIET_RATE_MIN {
             limiter.start(now);
         }
-        let meter = Meter { from: now, count: 0, last: 0.0 };
+        let meter = WriteMeter { from: now, count: 0, last: 0.0 };
         let (aimd, strain) = (Aimd::new(rate), Strain::new());
         let metered = SharedLimiter::default();
         Pace { limiter, agreed: rate, metered, aimd, strain, retries: VecDeque::new(), meter, looked: now }
@@ -110,7 +110,7 @@ impl Pace {
         meter.count += parts;
         let elapsed = now.saturating_duration_since(meter.from);
         if elapsed >= METER {
-            *meter = Meter { from: now, count: 0, last: meter.count as f64 / elapsed.as_secs_f64() };
+            *meter = WriteMeter { from: now, count: 0, last: meter.count as f64 / elapsed.as_secs_f64() };
         }
     }
 

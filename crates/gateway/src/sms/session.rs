@@ -30,7 +30,7 @@ use crate::journal::Ticket;
 const ANSWERS_MAX: usize = 4_000;
 
 /// Something of the carrier's that is answered once it is on disk.
-struct Answer {
+struct DeferredAnswer {
     sequence: u32,
     waits: Waits,
 }
@@ -51,7 +51,7 @@ pub(super) struct CarrierConnection {
     mode: BindMode,
     stop: Stop,
     /// Whether the SMSC has yet to ask us to bind.
-    asking: Asking,
+    asking: BindRequester,
     listener: Arc<Notify>,
     bound: bool,
     unbinding: bool,
@@ -64,7 +64,7 @@ pub(super) struct CarrierConnection {
     flights: SubmitsInFlight,
     /// What became of parts, not handed in yet.
     notes: Notes<Prepared>,
-    answers: VecDeque<Answer>,
+    answers: VecDeque<DeferredAnswer>,
     /// Parts submitted since the last write, and an instant before the first of them.
     unwritten: usize,
     filled: Option<Instant>,
@@ -79,7 +79,7 @@ pub(super) struct CarrierConnection {
 
 /// An SMSC that connects to us asks us to bind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asking {
+enum BindRequester {
     /// It need not, or we have bound.
     No,
     /// It has yet to.
@@ -123,7 +123,7 @@ impl CarrierConnection {
             carrier,
             mode,
             stop,
-            asking: Asking::No,
+            asking: BindRequester::No,
             listener,
             bound: false,
             unbinding: false,
@@ -145,7 +145,7 @@ impl CarrierConnection {
 
     /// The SMSC has connected to us, and asks us to bind.
     pub(super) fn asked(self) -> CarrierConnection {
-        CarrierConnection { asking: Asking::Awaited, ..self }
+        CarrierConnection { asking: BindRequester::Awaited, ..self }
     }
 
     /// The connection is gone, and all events are handled: what the session still had goes on elsewhere.
@@ -178,7 +178,7 @@ impl CarrierConnection {
 
     /// Whether a session bound on demand has had nothing to do for its time.
     fn is_idle(&mut self, now: Instant) -> bool {
-        if !self.pen.config.is_on_demand() || self.asking != Asking::No {
+        if !self.pen.config.is_on_demand() || self.asking != BindRequester::No {
             return false;
         }
         let busy = !self.flights.is_empty()
@@ -363,7 +363,7 @@ impl CarrierConnection {
             // Its user data header runs over its end: the same next time, so it is refused for good.
             (None, None) => Waits::Nothing(Status::RX_R_APPN),
         };
-        self.answers.push_back(Answer { sequence, waits });
+        self.answers.push_back(DeferredAnswer { sequence, waits });
     }
 }
 
@@ -424,7 +424,7 @@ impl Worker<Session> for CarrierConnection {
             Event::Outbind(outbind) => {
                 let expected = self.pen.config.outbind_password.reveal().as_bytes();
                 let proven = expected.is_empty() || expected == outbind.password;
-                self.asking = if proven { Asking::Asked } else { Asking::Refused };
+                self.asking = if proven { BindRequester::Asked } else { BindRequester::Refused };
             }
             // An SMSC's or nobody's concern.
             Event::Bind { .. } | Event::Submit { .. } | Event::Request { .. } | Event::Alert(_) => {}
@@ -440,12 +440,12 @@ impl Worker<Session> for CarrierConnection {
         }
         self.respond(session, now);
         self.looked = now;
-        if self.end.refused.is_some() || self.asking == Asking::Refused {
+        if self.end.refused.is_some() || self.asking == BindRequester::Refused {
             session.abort(now);
             return;
         }
-        if self.asking == Asking::Asked {
-            self.asking = Asking::No;
+        if self.asking == BindRequester::Asked {
+            self.asking = BindRequester::No;
             if session.bind(&bind_of(&self.pen.config, self.mode), now).is_err() {
                 return session.abort(now);
             }

@@ -36,12 +36,12 @@ pub(super) struct SessionPool {
 
 /// A task that keeps a session bound.
 struct SessionTask {
-    kind: Kind,
+    kind: SessionKind,
     stop: watch::Sender<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SessionKind {
     /// We connect.
     Open(BindMode),
     /// The SMSC does.
@@ -57,8 +57,8 @@ impl SessionPool {
     pub(super) fn fill(&mut self) {
         while self.tasks.try_join_next().is_some() {}
         let config = self.carrier.config();
-        let mut wanted: Vec<Kind> = config.modes().into_iter().map(Kind::Open).collect();
-        wanted.extend(config.outbind.as_ref().map(|_| Kind::Outbind));
+        let mut wanted: Vec<SessionKind> = config.modes().into_iter().map(SessionKind::Open).collect();
+        wanted.extend(config.outbind.as_ref().map(|_| SessionKind::Outbind));
         self.posts.retain(|post| match wanted.iter().position(|kind| *kind == post.kind) {
             Some(at) => {
                 wanted.swap_remove(at);
@@ -72,12 +72,12 @@ impl SessionPool {
         wanted.into_iter().for_each(|kind| self.begin(kind));
     }
 
-    fn begin(&mut self, kind: Kind) {
+    fn begin(&mut self, kind: SessionKind) {
         let (stop, stopping) = Stop::pair();
         let carrier = Arc::clone(&self.carrier);
         match kind {
-            Kind::Open(mode) => self.tasks.spawn(keep_session(carrier, self.tls.clone(), mode, stopping)),
-            Kind::Outbind => self.tasks.spawn(keep_listening(carrier, stopping)),
+            SessionKind::Open(mode) => self.tasks.spawn(keep_session(carrier, self.tls.clone(), mode, stopping)),
+            SessionKind::Outbind => self.tasks.spawn(keep_listening(carrier, stopping)),
         };
         self.posts.push(SessionTask { kind, stop });
     }

@@ -22,14 +22,14 @@ const REPAIR_ROOM: usize = 32;
 const REPAIRS_BEYOND: usize = 16;
 
 /// A block that is not whole yet.
-struct Open {
+struct OpenBlock {
     slab: SymbolSlab,
     have: Vec<bool>,
     sources: usize,
     repairs: Vec<u32>,
 }
 
-impl Open {
+impl OpenBlock {
     fn new(symbols: usize, symbol_size: usize) -> Self {
         let slab = SymbolSlab::with_zeros(symbols + REPAIR_ROOM, symbol_size);
         Self { slab, have: vec![false; symbols], sources: 0, repairs: Vec::new() }
@@ -98,8 +98,8 @@ pub struct Assembly {
     token: u64,
     done: Vec<bool>,
     left: u32,
-    open: BTreeMap<u32, Open>,
-    spare: Vec<Open>,
+    open: BTreeMap<u32, OpenBlock>,
+    spare: Vec<OpenBlock>,
     code: Code,
     last_code: Code,
     seen: u32,
@@ -175,7 +175,7 @@ impl Assembly {
         let full = symbols == self.code.symbols();
         let open = match self.spare.pop() {
             Some(open) if full => open,
-            _ => Open::new(symbols, self.layout.symbol_size()),
+            _ => OpenBlock::new(symbols, self.layout.symbol_size()),
         };
         self.open.insert(block, open);
         true
@@ -218,7 +218,7 @@ impl Assembly {
         let blocks = self.layout.blocks();
         let mut report = Report { seen: self.seen, came: self.came, upto: blocks, runs: Vec::new() };
         for block in (0..blocks).filter(|block| !self.done[*block as usize]) {
-            let lacks = self.open.get(&block).map_or(self.layout.symbols(block) as u16, Open::lacks);
+            let lacks = self.open.get(&block).map_or(self.layout.symbols(block) as u16, OpenBlock::lacks);
             let full = report.runs.len() == Report::RUNS_MAX;
             match report.runs.last_mut() {
                 Some(run) if run.first + run.count == block && run.lacks == lacks => run.count += 1,

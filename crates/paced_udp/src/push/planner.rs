@@ -103,7 +103,7 @@ impl Site {
 
 /// What was sent of a block.
 #[derive(Default)]
-struct Sent {
+struct SentSymbols {
     repairs: u32,
     bursts: VecDeque<(u32, u32)>,
 }
@@ -112,7 +112,7 @@ struct Sent {
 pub struct Planner {
     layout: Layout,
     sites: Vec<Option<Site>>,
-    sent: Vec<Sent>,
+    sent: Vec<SentSymbols>,
     /// Blocks of which something was sent and something is lacking.
     open: BTreeSet<u32>,
     cursor: Option<(u32, u32)>,
@@ -133,7 +133,7 @@ impl Planner {
         Self {
             layout,
             sites: (0..sites).map(|_| None).collect(),
-            sent: (0..layout.blocks()).map(|_| Sent::default()).collect(),
+            sent: (0..layout.blocks()).map(|_| SentSymbols::default()).collect(),
             open: BTreeSet::new(),
             cursor: None,
             seq: 0,

@@ -37,7 +37,7 @@ pub struct SocketView {
 }
 
 /// One socket and who serves it.
-struct Running {
+struct RunningSocket {
     socket: Socket,
     desk: Arc<ThreadMailbox>,
     handle: JoinHandle<io::Result<()>>,
@@ -49,7 +49,7 @@ struct Running {
 
 /// All of them.
 pub(super) struct Sockets {
-    running: Vec<Running>,
+    running: Vec<RunningSocket>,
     intake: ReceiverScaler,
     host: HostWatch,
     /// For sockets to come.
@@ -125,7 +125,7 @@ impl Sockets {
             .name(format!("udp-receive-{}", self.running.len()))
             .spawn(move || thread.run())?;
         let (before, view) = (None, SocketView::default());
-        self.running.push(Running { socket: ours, desk, handle, parked: false, before, view });
+        self.running.push(RunningSocket { socket: ours, desk, handle, parked: false, before, view });
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl Sockets {
     }
 }
 
-impl Running {
+impl RunningSocket {
     fn set_parked(&mut self, parked: bool) {
         if self.parked != parked {
             self.parked = parked;

@@ -128,7 +128,7 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// One stream as this thread sees it.
-struct Stream {
+struct ThreadStream {
     id: u32,
     from: IpAddr,
     mss: u16,
@@ -140,9 +140,9 @@ struct Stream {
     unwritten: u64,
 }
 
-impl Stream {
-    fn new(id: u32, from: IpAddr, mss: u16) -> Stream {
-        Stream {
+impl ThreadStream {
+    fn new(id: u32, from: IpAddr, mss: u16) -> ThreadStream {
+        ThreadStream {
             id,
             from,
             mss,
@@ -171,13 +171,13 @@ pub struct Thread {
     seen: u64,
     letters: SyncSender<ControlDatagram>,
     sink: Sink,
-    counts: Counts,
+    counts: StreamCounts,
 }
 
 /// Streams are few and packets many: the stream of the last packet is looked at first, and is nearly always it. No map is asked per packet.
 #[derive(Default)]
-struct Counts {
-    streams: Vec<Stream>,
+struct StreamCounts {
+    streams: Vec<ThreadStream>,
     /// Where the last packet's stream stands.
     last: usize,
     foreign: u64,
@@ -194,7 +194,7 @@ impl Thread {
         letters: SyncSender<ControlDatagram>,
         sink: Sink,
     ) -> Thread {
-        Thread { inbox, desk, admitted, seen: u64::MAX, letters, sink, counts: Counts::default() }
+        Thread { inbox, desk, admitted, seen: u64::MAX, letters, sink, counts: StreamCounts::default() }
     }
 
     /// Receives until it is told to end.
@@ -253,7 +253,7 @@ impl Thread {
         for (id, (from, mss)) in admitted.iter() {
             match streams.iter_mut().find(|stream| stream.id == *id) {
                 Some(known) => (known.from, known.mss) = (*from, *mss),
-                None => streams.push(Stream::new(*id, *from, *mss)),
+                None => streams.push(ThreadStream::new(*id, *from, *mss)),
             }
         }
     }
@@ -288,19 +288,20 @@ impl Thread {
     }
 }
 
-impl Counts {
+impl StreamCounts {
     /// How large the packets of a stream are that `octets` begin with one of, if they are more than one.
     fn mss_of(&self, octets: &[u8]) -> Option<usize> {
         let stream = Head::read(octets)?.stream;
-        let is_its = |known: &&Stream| known.id == stream;
+        let is_its = |known: &&ThreadStream| known.id == stream;
         let known =
             self.streams.get(self.last).filter(is_its).or_else(|| self.streams.iter().find(is_its))?;
         Some(usize::from(known.mss)).filter(|mss| octets.len() > *mss)
     }
 
     fn take(&mut self, head: &Head, packet: &[u8], stamp_ns: u64, from: Option<SocketAddr>, sink: &mut Sink) {
-        let is_its =
-            |stream: &Stream| stream.id == head.stream && from.is_some_and(|from| from.ip() == stream.from);
+        let is_its = |stream: &ThreadStream| {
+            stream.id == head.stream && from.is_some_and(|from| from.ip() == stream.from)
+        };
         if !self.streams.get(self.last).is_some_and(is_its)
             && let Some(at) = self.streams.iter().position(is_its)
         {
@@ -337,20 +338,20 @@ mod tests {
     use super::*;
     use crate::wire::HEAD;
 
-    fn take(counts: &mut Counts, stream: u32, thread: u16, number: u64, from: [u8; 4]) {
+    fn take(counts: &mut StreamCounts, stream: u32, thread: u16, number: u64, from: [u8; 4]) {
         let head = Head { thread, stream, number, sent_ns: 0, offset: 0, gap_ns: 1_000, filled: 0 };
         counts.take(&head, &[0; HEAD], number, Some((from, 9).into()), &mut Sink::None);
     }
 
-    fn unique(counts: &Counts, at: usize) -> Vec<u64> {
+    fn unique(counts: &StreamCounts, at: usize) -> Vec<u64> {
         counts.streams[at].flows.iter().flatten().map(|flow| flow.unique).collect()
     }
 
     #[test]
     fn packets_of_several_streams_and_threads_in_turns_are_each_counted_with_their_own() {
         let (here, there) = ([127, 0, 0, 1], [127, 0, 0, 2]);
-        let streams = vec![Stream::new(7, here.into(), 1472), Stream::new(8, there.into(), 1472)];
-        let mut counts = Counts { streams, ..Counts::default() };
+        let streams = vec![ThreadStream::new(7, here.into(), 1472), ThreadStream::new(8, there.into(), 1472)];
+        let mut counts = StreamCounts { streams, ..StreamCounts::default() };
         for number in 0..10 {
             take(&mut counts, 7, 0, number, here);
             take(&mut counts, 7, 3, number, here);
@@ -367,8 +368,8 @@ mod tests {
     #[test]
     fn a_stream_that_was_dismissed_while_it_was_the_last_is_foreign() {
         let here = [127, 0, 0, 1];
-        let streams = vec![Stream::new(7, here.into(), 1472), Stream::new(8, here.into(), 1472)];
-        let mut counts = Counts { streams, ..Counts::default() };
+        let streams = vec![ThreadStream::new(7, here.into(), 1472), ThreadStream::new(8, here.into(), 1472)];
+        let mut counts = StreamCounts { streams, ..StreamCounts::default() };
         take(&mut counts, 8, 0, 0, here);
         counts.streams.pop();
         take(&mut counts, 8, 0, 1, here);

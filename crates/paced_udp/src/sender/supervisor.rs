@@ -24,7 +24,7 @@ const LOOKS: Duration = Duration::from_millis(100);
 const HEARS: Duration = Duration::from_millis(5);
 
 /// One thread as its manager knows it.
-struct Running {
+struct RunningSender {
     desk: Arc<ThreadMailbox>,
     handle: JoinHandle<()>,
     sends: bool,
@@ -36,7 +36,7 @@ struct Running {
 
 /// How the rate is carried.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Plan {
+struct RatePlan {
     threads: usize,
     burst: u32,
     rung: Rung,
@@ -55,7 +55,7 @@ struct Decided {
 
 /// What was counted up to the last look.
 #[derive(Default)]
-struct Seen {
+struct CountedSoFar {
     at: Duration,
     /// When threads told what they had sent, in the mean.
     told_at: Duration,
@@ -75,8 +75,8 @@ pub(super) struct Supervisor {
     views: Channel<View>,
     rung: Rung,
     begun: Instant,
-    running: Vec<Running>,
-    plan: Plan,
+    running: Vec<RunningSender>,
+    plan: RatePlan,
     /// The rate in force, and since when it is counted.
     rate: f64,
     counted_to: Duration,
@@ -91,7 +91,7 @@ pub(super) struct Supervisor {
     thread_seconds: f64,
     threads_max: usize,
     lag: Lag,
-    seen: Seen,
+    seen: CountedSoFar,
 }
 
 impl Supervisor {
@@ -107,7 +107,7 @@ impl Supervisor {
         let peer = Peer::greet(options.to, &options.key, offer)?;
         let probed = probe(&connect(options.to).map_err(PacedUdpError::io("a socket"))?);
         let rung = options.rung_max.map_or(probed, |most| most.min(probed));
-        let plan = Plan { threads: options.threads.0, burst: 1, rung };
+        let plan = RatePlan { threads: options.threads.0, burst: 1, rung };
         let controller: Option<Box<dyn Controller + Send>> = match &options.crewing {
             Scaling::Fixed => None,
             Scaling::Learned => Some(Box::new(SenderScaler::new())),
@@ -136,7 +136,7 @@ impl Supervisor {
             thread_seconds: 0.0,
             threads_max: 0,
             lag: Lag::new(),
-            seen: Seen::default(),
+            seen: CountedSoFar::default(),
         })
     }
 
@@ -208,7 +208,7 @@ impl Supervisor {
     /// One that was parked holds a part of the file that nobody else has: once others have found no more, it sends that.
     fn wake_for_the_rest(&mut self) {
         if self.options.file.is_some() && self.running.iter().any(|one| one.handle.is_finished()) {
-            self.running.iter_mut().filter(|one| !one.sends).for_each(Running::wake);
+            self.running.iter_mut().filter(|one| !one.sends).for_each(RunningSender::wake);
         }
     }
 
@@ -226,7 +226,7 @@ impl Supervisor {
     }
 
     /// The plan for a rate that has just changed.
-    fn fitting(&mut self) -> Plan {
+    fn fitting(&mut self) -> RatePlan {
         let (now, rate) = (Instant::now(), self.rate);
         let decision = match &mut self.controller {
             Some(_) if self.running.is_empty() => self.judge(&[]),
@@ -238,7 +238,7 @@ impl Supervisor {
         }
         let is_fixed = self.controller.is_none();
         let burst = burst_for(rate, u32::from(self.options.mss), self.burst_max());
-        Plan { burst: if is_fixed { burst } else { self.plan.burst }, ..self.plan }
+        RatePlan { burst: if is_fixed { burst } else { self.plan.burst }, ..self.plan }
     }
 
     fn burst_max(&self) -> u32 {
@@ -261,7 +261,7 @@ impl Supervisor {
         self.controller.as_mut().map(|controller| controller.decide(&evidence))
     }
 
-    fn planned(&mut self, decision: &Decision) -> Plan {
+    fn planned(&mut self, decision: &Decision) -> RatePlan {
         let (first, most) = self.options.threads;
         self.decided.ceiling = decision.ceiling.map(in_the_way);
         if let Some(reason) = decision.reason {
@@ -270,7 +270,7 @@ impl Supervisor {
         // The first threads are the user's; what is decided later may be fewer.
         let least = if self.running.is_empty() { first } else { 1 };
         let threads = (decision.setting.threads as usize).clamp(least, most);
-        Plan { threads, burst: decision.setting.burst, rung: decision.setting.rung.into() }
+        RatePlan { threads, burst: decision.setting.burst, rung: decision.setting.rung.into() }
     }
 
     /// At the end of a period: how it went, and what is to be.
@@ -314,13 +314,13 @@ impl Supervisor {
     }
 
     /// Gives every thread its share.
-    fn apply(&mut self, plan: Plan) -> Result<(), PacedUdpError> {
+    fn apply(&mut self, plan: RatePlan) -> Result<(), PacedUdpError> {
         self.count();
         self.plan = plan;
         let share = Interval::of(u32::from(self.options.mss), plan.burst, plan.threads as u32, self.rate);
         let Some(interval) = share else {
             // A pause: nothing is due.
-            self.running.iter_mut().for_each(Running::park);
+            self.running.iter_mut().for_each(RunningSender::park);
             return Ok(());
         };
         let gap_ns = (self.packet_bits() / self.rate * 1e9) as u32;
@@ -358,7 +358,7 @@ impl Supervisor {
             .name(format!("udp-send-{at}"))
             .spawn(move || thread.run())
             .map_err(PacedUdpError::io("a thread"))?;
-        self.running.push(Running {
+        self.running.push(RunningSender {
             desk,
             handle,
             sends: true,
@@ -384,7 +384,7 @@ impl Supervisor {
     fn view(&mut self, lag: &Lag) -> View {
         let total = |of: fn(&Tally) -> u64| self.running.iter().map(|one| of(&one.told)).sum::<u64>();
         let cpu: Duration = self.running.iter().map(|one| one.told.cpu).sum();
-        let now = Seen {
+        let now = CountedSoFar {
             at: self.counted_to,
             told_at: self.told_at(),
             asked_bits: self.asked_bits,
@@ -431,7 +431,7 @@ impl Supervisor {
     }
 
     /// Whether less than asked for was sent between two looks: over 1 percent, and more than is under way at their ends.
-    fn is_short(&self, before: &Seen, now: &Seen) -> bool {
+    fn is_short(&self, before: &CountedSoFar, now: &CountedSoFar) -> bool {
         const PART: f64 = 0.01;
         let span_s = now.at.saturating_sub(before.at).as_secs_f64().max(1e-9);
         let told_s = now.told_at.saturating_sub(before.told_at).as_secs_f64();
@@ -492,7 +492,7 @@ impl Supervisor {
     }
 }
 
-impl Running {
+impl RunningSender {
     fn order(&mut self, orders: Orders) {
         self.desk.order(|old| *old = orders);
         self.handle.thread().unpark();

@@ -38,7 +38,7 @@ pub struct Reader {
     people: u64,
     ids: HashSet<u64, Unhashed>,
     hasher: RandomState,
-    mark: Mark,
+    mark: FormatMark,
     over: bool,
 }
 
@@ -58,7 +58,7 @@ impl Reader {
             people: 0,
             ids: HashSet::default(),
             hasher: RandomState::new(),
-            mark: Mark::default(),
+            mark: FormatMark::default(),
             over: false,
         }
     }
@@ -192,20 +192,20 @@ impl Reader {
 
 /// The mark some programs put before UTF-8.
 #[derive(Default)]
-struct Mark {
+struct FormatMark {
     /// Octets of it so far; all of them also when there is none.
     seen: usize,
 }
 
-impl Mark {
+impl FormatMark {
     const OCTETS: [u8; 3] = [0xef, 0xbb, 0xbf];
 
     fn strip<'a>(&mut self, mut octets: &'a [u8]) -> &'a [u8] {
-        while let Some(wanted) = Mark::OCTETS.get(self.seen)
+        while let Some(wanted) = FormatMark::OCTETS.get(self.seen)
             && let Some((first, rest)) = octets.split_first()
         {
             if first != wanted {
-                self.seen = Mark::OCTETS.len();
+                self.seen = FormatMark::OCTETS.len();
                 break;
             }
             self.seen += 1;

@@ -13,7 +13,7 @@ const SET: &str = "INSERT INTO opt_outs (account, channel, address, sender, at) 
 const REMOVE: &str =
     "DELETE FROM opt_outs WHERE account = $1 AND channel = $2 AND address = $3 AND sender = $4";
 
-struct Set {
+struct OptOutSet {
     account: String,
     channel: i16,
     address: String,
@@ -44,7 +44,7 @@ impl OptOuts for Postgres {
         out: bool,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let args = Set {
+        let args = OptOutSet {
             account: account.to_owned(),
             channel: i16::from(channel.0),
             address: kept(address),
@@ -71,8 +71,8 @@ impl OptOuts for Postgres {
     }
 }
 
-async fn set(link: &Link, args: &Set) -> Result<(), Trouble> {
-    let Set { channel, address, sender, now, .. } = args;
+async fn set(link: &Link, args: &OptOutSet) -> Result<(), Trouble> {
+    let OptOutSet { channel, address, sender, now, .. } = args;
     let no = account(link, &args.account).await?;
     if args.out {
         link.execute(SET, &[&no, channel, address, sender, now]).await?;

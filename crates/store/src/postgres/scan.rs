@@ -29,7 +29,7 @@ pub(super) trait Source: Clone + Send + Sync + 'static {
     fn next(&mut self, link: &Link) -> impl Future<Output = Result<Option<Vec<Self::Item>>, Trouble>> + Send;
 }
 
-enum Sent<T> {
+enum ScanSent<T> {
     Page(Vec<T>),
     End(Result<(), StoreError>),
 }
@@ -57,13 +57,13 @@ pub(super) fn run<S: Source>(
             Ok(_permit) => base.read_all(source, &pages, &freed).await,
             Err(error) => Err(error),
         };
-        let _ = pages.send(Sent::End(end)); // the caller may have had enough
+        let _ = pages.send(ScanSent::End(end)); // the caller may have had enough
     });
     loop {
         match sent.recv().map_err(|_| StoreError::Closed)? {
-            Sent::Page(page) if each(&page) => room.0.add_permits(1),
-            Sent::Page(_) => return Ok(()),
-            Sent::End(end) => return end,
+            ScanSent::Page(page) if each(&page) => room.0.add_permits(1),
+            ScanSent::Page(_) => return Ok(()),
+            ScanSent::End(end) => return end,
         }
     }
 }
@@ -73,7 +73,7 @@ impl Base {
     async fn read_all<S: Source>(
         &self,
         source: S,
-        pages: &Sender<Sent<S::Item>>,
+        pages: &Sender<ScanSent<S::Item>>,
         room: &Semaphore,
     ) -> Result<(), StoreError> {
         let _bulk = self.bulk.acquire().await.map_err(|_| StoreError::Closed)?;
@@ -95,7 +95,7 @@ impl Base {
     async fn read_once<S: Source>(
         &self,
         mut source: S,
-        pages: &Sender<Sent<S::Item>>,
+        pages: &Sender<ScanSent<S::Item>>,
         room: &Semaphore,
         seen: &mut bool,
     ) -> Result<(), Trouble> {
@@ -111,7 +111,7 @@ impl Base {
                 self.go_on()?;
                 let Some(page) = self.bounded(&link, source.next(&link)).await? else { break };
                 *seen = true;
-                if pages.send(Sent::Page(page)).is_err() {
+                if pages.send(ScanSent::Page(page)).is_err() {
                     break;
                 }
             }

@@ -46,7 +46,7 @@ macro_rules! sweep {
 }
 
 /// Where the next slice begins.
-enum Next {
+enum SweepNext {
     After(String),
     /// That was the last.
     Done,
@@ -96,9 +96,9 @@ async fn sweep_account(base: &Base, account: i32, imports: Vec<i64>) -> Result<(
             Box::pin(sweep_slice(link, *account, after))
         });
         match base.change(&slice.again()).await? {
-            Next::After(next) => after = next,
-            Next::Done => break,
-            Next::Busy => return Ok(()),
+            SweepNext::After(next) => after = next,
+            SweepNext::Done => break,
+            SweepNext::Busy => return Ok(()),
         }
     }
     let forget = Work::new((account, imports), |link, (account, imports)| {
@@ -111,21 +111,21 @@ async fn sweep_account(base: &Base, account: i32, imports: Vec<i64>) -> Result<(
     Ok(())
 }
 
-async fn sweep_slice(link: &Link, account: i32, after: &String) -> Result<Next, Trouble> {
+async fn sweep_slice(link: &Link, account: i32, after: &String) -> Result<SweepNext, Trouble> {
     let locked = link.one(LOCK, &[]).await?.map(|row| get(&row, 0)).transpose()?;
     if locked != Some(true) {
-        return Ok(Next::Busy);
+        return Ok(SweepNext::Busy);
     }
     lock_account(link, account).await?;
     let end = link.one(END, &[&account, after, &as_limit(SLICE_ROWS)]).await?;
     match end.map(|row| get::<String>(&row, 0)).transpose()? {
         Some(end) => {
             link.execute(sweep!("AND recipients.id <= $3"), &[&account, after, &end]).await?;
-            Ok(Next::After(end))
+            Ok(SweepNext::After(end))
         }
         None => {
             link.execute(sweep!(""), &[&account, after]).await?;
-            Ok(Next::Done)
+            Ok(SweepNext::Done)
         }
     }
 }

@@ -48,13 +48,13 @@ impl Leases for Sqlite {
 }
 
 /// A lease as stored.
-struct Row {
+struct LeaseRow {
     epoch: i64,
     holder: Holder,
     until: Option<i64>,
 }
 
-impl Row {
+impl LeaseRow {
     /// In whose hands it is now.
     fn held(self, now: i64) -> Option<HeldLease> {
         let left = self.until?.saturating_sub(now);
@@ -63,12 +63,12 @@ impl Row {
     }
 }
 
-fn row(connection: &Connection, name: &str) -> Result<Option<Row>, StoreError> {
+fn row(connection: &Connection, name: &str) -> Result<Option<LeaseRow>, StoreError> {
     let mut select =
         connection.prepare_cached("SELECT epoch, holder, address, until FROM leases WHERE name = ?1")?;
     let found = select.query_row([name], |row| {
         let holder = Holder { name: row.get(1)?, address: row.get(2)? };
-        Ok(Row { epoch: row.get(0)?, holder, until: row.get(3)? })
+        Ok(LeaseRow { epoch: row.get(0)?, holder, until: row.get(3)? })
     });
     Ok(found.optional()?)
 }

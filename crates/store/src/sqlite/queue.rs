@@ -60,7 +60,7 @@ pub(super) enum Next {
 
 /// How the store ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Ending {
+enum StoreShutdown {
     Open,
     /// What waits in `Now` and `Soon` is still done.
     Orderly,
@@ -84,7 +84,7 @@ struct Lanes {
     soon: VecDeque<Box<dyn Work>>,
     later: VecDeque<Box<dyn Work>>,
     batches_in_a_row: u32,
-    ending: Ending,
+    ending: StoreShutdown,
 }
 
 impl Queue {
@@ -95,7 +95,7 @@ impl Queue {
                 soon: VecDeque::new(),
                 later: VecDeque::new(),
                 batches_in_a_row: 0,
-                ending: Ending::Open,
+                ending: StoreShutdown::Open,
             }),
             wake: Condvar::new(),
             now_waiting: AtomicUsize::new(0),
@@ -114,7 +114,7 @@ impl Queue {
         let permits = if lane == Lane::Now { &self.now_permits } else { &self.sliced_permits };
         let permit = Arc::clone(permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let (reply, answer) = oneshot::channel();
-        self.push(lane, Box::new(Job { run, done: None, reply, _permit: Some(permit) }));
+        self.push(lane, Box::new(WriterJob { run, done: None, reply, _permit: Some(permit) }));
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
@@ -125,13 +125,13 @@ impl Queue {
         F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        self.push(lane, Box::new(Job { run, done: None, reply, _permit: None }));
+        self.push(lane, Box::new(WriterJob { run, done: None, reply, _permit: None }));
         answer.blocking_recv().unwrap_or(Err(StoreError::Closed))
     }
 
     fn push(&self, lane: Lane, work: Box<dyn Work>) {
         let mut lanes = self.lock();
-        if lanes.ending != Ending::Open {
+        if lanes.ending != StoreShutdown::Open {
             return; // dropping the job answers `Closed`
         }
         match lane {
@@ -168,10 +168,10 @@ impl Queue {
     }
 
     fn choose(&self, lanes: &mut Lanes) -> Option<Next> {
-        if lanes.ending == Ending::AtOnce {
+        if lanes.ending == StoreShutdown::AtOnce {
             return Some(Next::End);
         }
-        let gate_open = lanes.ending != Ending::Open || !self.gate_closed.load(Ordering::Acquire);
+        let gate_open = lanes.ending != StoreShutdown::Open || !self.gate_closed.load(Ordering::Acquire);
         let turn_of_slices =
             lanes.batches_in_a_row >= BATCHES_IN_A_ROW_MAX && gate_open && lanes.has_slices();
         if !lanes.now.is_empty() && !turn_of_slices {
@@ -185,13 +185,13 @@ impl Queue {
             if let Some(work) = lanes.soon.pop_front() {
                 return Some(Next::Slice(work, Lane::Soon));
             }
-            if lanes.ending == Ending::Open
+            if lanes.ending == StoreShutdown::Open
                 && let Some(work) = lanes.later.pop_front()
             {
                 return Some(Next::Slice(work, Lane::Later));
             }
         }
-        (lanes.ending == Ending::Orderly).then_some(Next::End)
+        (lanes.ending == StoreShutdown::Orderly).then_some(Next::End)
     }
 
     /// Somebody with haste waits: a slice should end here.
@@ -214,21 +214,21 @@ impl Queue {
 
     /// Takes no more; the writer finishes what has somebody waiting, and ends.
     pub(super) fn close(&self) {
-        self.end(Ending::Orderly);
+        self.end(StoreShutdown::Orderly);
     }
 
     /// Takes no more, and drops what waits.
     pub(super) fn close_at_once(&self) {
-        self.end(Ending::AtOnce);
+        self.end(StoreShutdown::AtOnce);
     }
 
-    fn end(&self, ending: Ending) {
+    fn end(&self, ending: StoreShutdown) {
         self.now_permits.close();
         self.sliced_permits.close();
         let mut lanes = self.lock();
         lanes.ending = lanes.ending.max(ending);
         let mut dropped = std::mem::take(&mut lanes.later);
-        if lanes.ending == Ending::AtOnce {
+        if lanes.ending == StoreShutdown::AtOnce {
             dropped.append(&mut lanes.soon);
             dropped.append(&mut lanes.now);
         }
@@ -248,14 +248,14 @@ impl Lanes {
     }
 }
 
-struct Job<T, F> {
+struct WriterJob<T, F> {
     run: F,
     done: Option<T>,
     reply: oneshot::Sender<Result<T, StoreError>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl<T, F> Work for Job<T, F>
+impl<T, F> Work for WriterJob<T, F>
 where
     T: Send,
     F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send,
@@ -271,7 +271,7 @@ where
     }
 
     fn answer(self: Box<Self>, result: Result<(), StoreError>) {
-        let Job { done, reply, .. } = *self;
+        let WriterJob { done, reply, .. } = *self;
         let _ = reply.send(result.and_then(|()| done.ok_or(StoreError::Closed))); // who asked may have gone
     }
 }

@@ -22,12 +22,12 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// Wakes the sweep.
 #[derive(Default)]
 pub(super) struct Sweep {
-    state: Mutex<State>,
+    state: Mutex<SweepState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SweepState {
     wanted: bool,
     sweeping: bool,
     ended: bool,
@@ -74,7 +74,7 @@ impl Sweep {
         self.lock().ended
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SweepState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -30,12 +30,12 @@ pub(super) struct Log {
     rest_wanted: AtomicBool,
     /// So long is long.
     long_pages: u64,
-    state: Mutex<State>,
+    state: Mutex<WalState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WalState {
     wanted: bool,
     ended: bool,
 }
@@ -107,12 +107,12 @@ impl Log {
 
     /// Two cannot move at a time: the writer goes first now, if it has anything to do at all.
     fn wait_for_rest(&self) {
-        let wanted = |state: &mut State| self.rest_wanted.load(Ordering::Acquire) && !state.ended;
+        let wanted = |state: &mut WalState| self.rest_wanted.load(Ordering::Acquire) && !state.ended;
         let _ = self.wake.wait_timeout_while(self.lock(), REST_WAIT, wanted);
         self.rest_wanted.store(false, Ordering::Release);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -76,7 +76,7 @@ impl Refusal {
 
 /// What is gathered while walking.
 #[derive(Default)]
-struct Walk<'m> {
+struct AvpWalk<'m> {
     origin_host: Option<&'m str>,
     origin_realm: Option<&'m str>,
     has_address: bool,
@@ -92,7 +92,7 @@ struct Walk<'m> {
     security: Option<bool>,
 }
 
-impl<'m> Walk<'m> {
+impl<'m> AvpWalk<'m> {
     fn take(&mut self, avp: &Avp<'m>, ours: &Identity) -> Result<(), AvpError> {
         match avp.name {
             avp::ORIGIN_HOST => self.origin_host = Some(avp.identity()?),
@@ -191,7 +191,7 @@ pub(super) fn is_about_bits(fault: &Fault) -> bool {
 /// # Errors
 /// 5005 what is missing, 5004 and 5014 what cannot be read, 5010 no common application, 5017 no common security.
 pub(super) fn read(message: &Message<'_>, ours: &Identity, is_secured: bool) -> Result<Capabilities, Fault> {
-    let mut walk = Walk::default();
+    let mut walk = AvpWalk::default();
     for avp in message.avps() {
         let avp = avp.map_err(|error| Fault::unreadable(error, 0))?;
         walk.take(&avp, ours).map_err(|error| Fault::unreadable(error, message.position(&avp)))?;

@@ -30,7 +30,7 @@ pub struct Pending {
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct PeerWindowSlot {
     /// The identifier that the slot's present or next request has.
     hop_by_hop: u32,
     previous: u16,
@@ -42,7 +42,7 @@ pub(super) struct Window {
     limit: usize,
     used: usize,
     /// Grows by one until it is `limit` long, at most [`WINDOW_MAX`].
-    slots: Vec<Slot>,
+    slots: Vec<PeerWindowSlot>,
     /// Free slots, the last freed last: a wrong answer finds the count one further at the earliest after a whole round.
     free: std::collections::VecDeque<u16>,
     first: u16,
@@ -75,7 +75,7 @@ impl Window {
         if self.free.is_empty() {
             let index = self.slots.len() as u16; // below WINDOW_MAX, as used < limit <= WINDOW_MAX
             let hop_by_hop = u32::from(self.start) << 16 | u32::from(index);
-            self.slots.push(Slot { hop_by_hop, previous: NONE, next: NONE, pending: None });
+            self.slots.push(PeerWindowSlot { hop_by_hop, previous: NONE, next: NONE, pending: None });
             self.free.push_back(index);
         }
         let index = *self.free.front()?;

@@ -94,7 +94,7 @@ impl Run {
 }
 
 #[derive(Clone)]
-struct Thread {
+struct SimulatedThread {
     starts_in: u32,
     stalled: u32,
     owed: f64,
@@ -109,9 +109,9 @@ struct Thread {
     lag: Lag,
 }
 
-impl Thread {
-    fn new(starts_in: u32) -> Thread {
-        Thread {
+impl SimulatedThread {
+    fn new(starts_in: u32) -> SimulatedThread {
+        SimulatedThread {
             starts_in,
             stalled: 0,
             owed: 0.0,
@@ -143,18 +143,22 @@ impl Thread {
             written_off: self.written_off,
             errors: self.errors as u64,
         };
-        *self =
-            Thread { starts_in: self.starts_in, stalled: self.stalled, owed: self.owed, ..Thread::new(0) };
+        *self = SimulatedThread {
+            starts_in: self.starts_in,
+            stalled: self.stalled,
+            owed: self.owed,
+            ..SimulatedThread::new(0)
+        };
         report
     }
 }
 
 /// The machine while it runs.
-struct Machine<'a> {
+struct MachineRun<'a> {
     world: &'a SimulatedMachine<'a>,
     random: Gaps,
     setting: Setting,
-    threads: Vec<Thread>,
+    threads: Vec<SimulatedThread>,
     /// CPU seconds of others since the last decision.
     stolen_s: f64,
     others_s: f64,
@@ -165,7 +169,7 @@ pub(super) fn run(world: &SimulatedMachine<'_>, controller: &mut dyn Controller,
     let start = Instant::now();
     let mut told = Run::default();
     let none = Setting { threads: 0, rung: Rung::Send, burst: 1 };
-    let mut machine = Machine {
+    let mut machine = MachineRun {
         world,
         random: Gaps::new(world.seed),
         setting: none,
@@ -210,7 +214,7 @@ pub(super) fn run(world: &SimulatedMachine<'_>, controller: &mut dyn Controller,
     told
 }
 
-impl Machine<'_> {
+impl MachineRun<'_> {
     /// Seconds of a packet.
     fn cost_s(&self) -> f64 {
         let burst = f64::from(self.setting.burst);
@@ -243,7 +247,7 @@ impl Machine<'_> {
 
     fn set(&mut self, setting: Setting) {
         self.threads.truncate(setting.threads as usize);
-        self.threads.resize(setting.threads as usize, Thread::new(START_TICKS));
+        self.threads.resize(setting.threads as usize, SimulatedThread::new(START_TICKS));
         self.setting = setting;
     }
 
@@ -279,7 +283,7 @@ struct Given {
     each: f64,
 }
 
-impl Thread {
+impl SimulatedThread {
     /// Packets to send in this tick: what is owed, at no more than twice the rate.
     fn want(&mut self, each: f64, random: &mut Gaps) -> f64 {
         self.owed += each;

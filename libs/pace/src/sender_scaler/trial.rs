@@ -12,13 +12,13 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 /// Watches threads that were started, and remembers how many were too many.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trial {
-    running: Option<Running>,
+    running: Option<RunningTrial>,
     /// No more than so many until then.
     barred: Option<(u32, Instant)>,
 }
 
 #[derive(Debug, Clone)]
-struct Running {
+struct RunningTrial {
     until: Instant,
     before: u32,
     sent_before: f64,
@@ -29,7 +29,7 @@ impl Trial {
     /// way belongs to it.
     pub(super) fn start(&mut self, now: Instant, before: u32, sent_per_s: f64) {
         if self.running.is_none() {
-            self.running = Some(Running { until: now + LASTS, before, sent_before: sent_per_s });
+            self.running = Some(RunningTrial { until: now + LASTS, before, sent_before: sent_per_s });
         }
     }
 

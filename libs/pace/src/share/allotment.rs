@@ -21,14 +21,14 @@ const OUT_MAX: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Allotment {
     lasts: Duration,
-    nodes: BTreeMap<String, Node>,
+    nodes: BTreeMap<String, AllotmentNode>,
     /// The last grant's number.
     number: u64,
     news: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Node {
+struct AllotmentNode {
     /// What it asked last, and when that was received.
     asked: Option<(Ask, Instant)>,
     /// What it was granted last.
@@ -67,7 +67,7 @@ impl Allotment {
         self.number = self.number.max(grant.number);
         let before = Out { number: grant.number.saturating_sub(1), rate: most, until };
         let out = vec![before, Out { number: grant.number, rate: grant.rate, until }];
-        self.nodes.insert(node.to_owned(), Node { asked: None, given: Some(grant), out });
+        self.nodes.insert(node.to_owned(), AllotmentNode { asked: None, given: Some(grant), out });
     }
 
     /// A process asks. What is older than what it asked before is passed over.
@@ -76,7 +76,7 @@ impl Allotment {
             if ask.leaves || self.nodes.len() >= NODES_MAX {
                 return;
             }
-            self.nodes.insert(node.to_owned(), Node { asked: None, given: None, out: Vec::new() });
+            self.nodes.insert(node.to_owned(), AllotmentNode { asked: None, given: None, out: Vec::new() });
         }
         if let Some(node) = self.nodes.get_mut(node)
             && node.asked.as_ref().is_none_or(|(before, _)| before.number < ask.number)
@@ -152,7 +152,7 @@ impl Allotment {
         if rate == 0.0 {
             return;
         }
-        let asking = |node: &Node| node.asked.filter(|(ask, _)| !ask.leaves && ask.rate != 0.0);
+        let asking = |node: &AllotmentNode| node.asked.filter(|(ask, _)| !ask.leaves && ask.rate != 0.0);
         let names: Vec<String> = self
             .nodes
             .iter()
@@ -198,7 +198,7 @@ impl Allotment {
 /// Sums of shares are exact, but for what one process has alone.
 const ROUNDING: f64 = 1e-9;
 
-impl Node {
+impl AllotmentNode {
     /// What it was granted last, if that still stands.
     fn last(&self) -> f64 {
         match (self.given, self.out.last()) {

@@ -34,7 +34,7 @@ pub(super) struct Entry {
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct WindowSlot {
     token: u64,
     sent: Nanos,
     /// 0: the slot is free.
@@ -45,9 +45,10 @@ struct Slot {
     next: u16,
 }
 
-const FREE: Slot = Slot { token: 0, sent: 0, sequence: 0, batch: 0, command: 0, previous: NONE, next: NONE };
+const FREE: WindowSlot =
+    WindowSlot { token: 0, sent: 0, sequence: 0, batch: 0, command: 0, previous: NONE, next: NONE };
 
-impl Slot {
+impl WindowSlot {
     fn entry(&self) -> Entry {
         Entry {
             token: self.token,
@@ -69,7 +70,7 @@ pub(super) struct Window {
     limit: usize,
     used: usize,
     /// A power of two of slots, at most 32,768; allocated with the first request.
-    slots: Vec<Slot>,
+    slots: Vec<WindowSlot>,
     oldest: u16,
     newest: u16,
     late: VecDeque<Late>,
@@ -134,7 +135,7 @@ impl Window {
         let index = self.index(entry.sequence);
         debug_assert!(self.slots[index].sequence == 0 && entry.sequence != 0);
         let previous = self.newest;
-        self.slots[index] = Slot {
+        self.slots[index] = WindowSlot {
             token: entry.token,
             sent: entry.sent,
             sequence: entry.sequence,

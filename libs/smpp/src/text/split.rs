@@ -265,8 +265,8 @@ impl Part<'_> {
     }
 
     /// The user data header with its length octet; empty without elements.
-    fn header(&self) -> Header {
-        let mut header = Header::default();
+    fn header(&self) -> UdhHeader {
+        let mut header = UdhHeader::default();
         if self.total > 1 {
             match self.concat {
                 Concat::Udh8 => {
@@ -288,13 +288,13 @@ impl Part<'_> {
 
 /// A user data header on the stack.
 #[derive(Default)]
-struct Header {
+struct UdhHeader {
     octets: [u8; HEADER_OCTETS_MAX],
     /// Octets of the elements.
     len: usize,
 }
 
-impl Header {
+impl UdhHeader {
     fn push(&mut self, element: &[u8]) {
         let start = 1 + self.len;
         self.octets[start..start + element.len()].copy_from_slice(element);
@@ -303,7 +303,7 @@ impl Header {
     }
 }
 
-impl std::ops::Deref for Header {
+impl std::ops::Deref for UdhHeader {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {

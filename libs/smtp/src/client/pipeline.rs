@@ -23,7 +23,7 @@ const DATA_WINDOW: usize = 2;
 
 /// Order of commands and replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum LineStyle {
     Lockstep,
     Groups,
     Chunks,
@@ -31,7 +31,7 @@ enum Style {
 
 /// A command whose reply is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Command {
+enum ClientCommand {
     Mail,
     Rcpt,
     Data,
@@ -55,10 +55,10 @@ struct InFlight {
 /// All transactions of a session.
 #[derive(Debug)]
 pub struct Pipeline {
-    style: Style,
+    style: LineStyle,
     window: usize,
     extensions: Extensions,
-    awaited: VecDeque<(Command, u64)>,
+    awaited: VecDeque<(ClientCommand, u64)>,
     flights: VecDeque<InFlight>,
     next_number: u64,
     /// The last transaction was refused half way: the server may still hold its envelope.
@@ -73,14 +73,14 @@ impl Pipeline {
     /// For a server with these extensions; at most `window` transactions under way.
     pub fn new(extensions: Extensions, window: usize) -> Pipeline {
         let style = match (extensions.pipelining, extensions.chunking) {
-            (false, _) => Style::Lockstep,
-            (true, true) if window > 1 => Style::Chunks,
-            (true, _) => Style::Groups,
+            (false, _) => LineStyle::Lockstep,
+            (true, true) if window > 1 => LineStyle::Chunks,
+            (true, _) => LineStyle::Groups,
         };
         let window = match style {
-            Style::Lockstep => 1,
-            Style::Groups => window.clamp(1, DATA_WINDOW),
-            Style::Chunks => window,
+            LineStyle::Lockstep => 1,
+            LineStyle::Groups => window.clamp(1, DATA_WINDOW),
+            LineStyle::Chunks => window,
         };
         Pipeline {
             style,
@@ -98,16 +98,16 @@ impl Pipeline {
     /// How many transactions may be handed over now: what is handed over is begun at once.
     pub fn room(&self, out: &Outbox) -> usize {
         let may_begin = match self.style {
-            Style::Lockstep => self.awaited.is_empty() && self.flights.is_empty(),
-            Style::Groups => !self.envelope_open,
-            Style::Chunks => true,
+            LineStyle::Lockstep => self.awaited.is_empty() && self.flights.is_empty(),
+            LineStyle::Groups => !self.envelope_open,
+            LineStyle::Chunks => true,
         };
         if !may_begin || !out.has_room() {
             return 0;
         }
         let unsettled = self.flights.iter().filter(|flight| !flight.settled).count();
         let free = self.window.saturating_sub(unsettled);
-        if self.style == Style::Chunks { free } else { free.min(1) }
+        if self.style == LineStyle::Chunks { free } else { free.min(1) }
     }
 
     /// Nothing is under way and no reply is awaited.
@@ -134,33 +134,33 @@ impl Pipeline {
         let reset = std::mem::take(&mut self.reset_first);
         if reset {
             out.push(b"RSET\r\n");
-            self.awaited.push_back((Command::Rset, number));
+            self.awaited.push_back((ClientCommand::Rset, number));
         }
         let extensions = self.extensions;
         out.push_with(|octets| {
             // Without pipelining MAIL waits for RSET's reply.
-            if !(reset && self.style == Style::Lockstep) {
+            if !(reset && self.style == LineStyle::Lockstep) {
                 transaction.push_mail(octets, &extensions);
-                self.awaited.push_back((Command::Mail, number));
+                self.awaited.push_back((ClientCommand::Mail, number));
             }
-            if self.style != Style::Lockstep {
+            if self.style != LineStyle::Lockstep {
                 transaction.push_rcpt(octets, &extensions);
-                self.awaited.push_back((Command::Rcpt, number));
+                self.awaited.push_back((ClientCommand::Rcpt, number));
             }
         });
         let mut flight = InFlight { number, transaction, end: None, settled: false };
         match self.style {
-            Style::Lockstep => self.envelope_open = true,
-            Style::Groups => {
+            LineStyle::Lockstep => self.envelope_open = true,
+            LineStyle::Groups => {
                 out.push(b"DATA\r\n");
-                self.awaited.push_back((Command::Data, number));
+                self.awaited.push_back((ClientCommand::Data, number));
                 self.envelope_open = true;
             }
-            Style::Chunks => {
+            LineStyle::Chunks => {
                 out.push_with(|octets| flight.transaction.push_chunk(octets));
                 flight.end = Some(out.end());
                 out.push(b"RSET\r\n");
-                self.awaited.extend([(Command::Bdat, number), (Command::Rset, number)]);
+                self.awaited.extend([(ClientCommand::Bdat, number), (ClientCommand::Rset, number)]);
             }
         }
         self.flights.push_back(flight);
@@ -183,12 +183,12 @@ impl Pipeline {
             return self.handle_closing(command, at, reply);
         }
         match (command, reply.class()) {
-            (Command::Rset, Class::Completion) => self.handle_reset(at, out),
-            (Command::Rset, _) => return Err(Failure::unexpected("RSET", reply)),
-            (Command::Data, Class::Intermediate) => self.write_content(at, out),
-            (Command::Mail, Class::Completion) => self.step(at, Command::Rcpt, out),
-            (Command::Rcpt, Class::Completion) => self.step(at, Command::Data, out),
-            (Command::Content | Command::Bdat, Class::Completion) => {
+            (ClientCommand::Rset, Class::Completion) => self.handle_reset(at, out),
+            (ClientCommand::Rset, _) => return Err(Failure::unexpected("RSET", reply)),
+            (ClientCommand::Data, Class::Intermediate) => self.write_content(at, out),
+            (ClientCommand::Mail, Class::Completion) => self.step(at, ClientCommand::Rcpt, out),
+            (ClientCommand::Rcpt, Class::Completion) => self.step(at, ClientCommand::Data, out),
+            (ClientCommand::Content | ClientCommand::Bdat, Class::Completion) => {
                 self.settle(at, Verdict::accepted(reply));
                 self.finish(command, at);
             }
@@ -203,22 +203,22 @@ impl Pipeline {
 
     /// The server closes the channel with this reply, so nothing behind it was carried out (RFC 5321 §3.8). Before
     /// `RCPT` it says nothing of the recipient.
-    fn handle_closing(&mut self, command: Command, at: usize, reply: &Reply) -> Result<(), Failure> {
-        if !matches!(command, Command::Mail | Command::Rset) {
+    fn handle_closing(&mut self, command: ClientCommand, at: usize, reply: &Reply) -> Result<(), Failure> {
+        if !matches!(command, ClientCommand::Mail | ClientCommand::Rset) {
             self.settle(at, Verdict::refused(reply));
         }
         Err(Failure::refused(command.name(), reply))
     }
 
     /// In lockstep: the next command of the same transaction.
-    fn step(&mut self, at: usize, command: Command, out: &mut Outbox) {
-        if self.style != Style::Lockstep {
+    fn step(&mut self, at: usize, command: ClientCommand, out: &mut Outbox) {
+        if self.style != LineStyle::Lockstep {
             return;
         }
         let (flight, extensions) = (&self.flights[at], &self.extensions);
         match command {
-            Command::Mail => out.push_with(|octets| flight.transaction.push_mail(octets, extensions)),
-            Command::Rcpt => out.push_with(|octets| flight.transaction.push_rcpt(octets, extensions)),
+            ClientCommand::Mail => out.push_with(|octets| flight.transaction.push_mail(octets, extensions)),
+            ClientCommand::Rcpt => out.push_with(|octets| flight.transaction.push_rcpt(octets, extensions)),
             _ => out.push(b"DATA\r\n"),
         }
         self.awaited.push_back((command, flight.number));
@@ -226,9 +226,9 @@ impl Pipeline {
 
     fn handle_reset(&mut self, at: usize, out: &mut Outbox) {
         match self.style {
-            Style::Lockstep => self.step(at, Command::Mail, out),
-            Style::Groups => {}
-            Style::Chunks => {
+            LineStyle::Lockstep => self.step(at, ClientCommand::Mail, out),
+            LineStyle::Groups => {}
+            LineStyle::Chunks => {
                 self.flights.remove(at);
             }
         }
@@ -244,8 +244,8 @@ impl Pipeline {
             flight.end = Some(out.end());
         }
         flight.transaction.message = Vec::new();
-        self.awaited.push_back((Command::Content, flight.number));
-        self.envelope_open = self.style == Style::Lockstep;
+        self.awaited.push_back((ClientCommand::Content, flight.number));
+        self.envelope_open = self.style == LineStyle::Lockstep;
     }
 
     /// Gives the verdict, unless an earlier reply decided it: `503` after a refused recipient adds nothing.
@@ -257,11 +257,11 @@ impl Pipeline {
         }
     }
 
-    fn after_refusal(&mut self, command: Command, at: usize) {
+    fn after_refusal(&mut self, command: ClientCommand, at: usize) {
         match (command, self.style) {
-            (Command::Content | Command::Bdat, _) => self.finish(command, at),
+            (ClientCommand::Content | ClientCommand::Bdat, _) => self.finish(command, at),
             // In a group the reply to DATA is still to come, and it is the last of this transaction.
-            (Command::Mail | Command::Rcpt, Style::Groups | Style::Chunks) => {}
+            (ClientCommand::Mail | ClientCommand::Rcpt, LineStyle::Groups | LineStyle::Chunks) => {}
             _ => {
                 self.reset_first = true;
                 self.envelope_open = false;
@@ -271,10 +271,10 @@ impl Pipeline {
     }
 
     /// The message was taken or refused after its end: the transaction is over on both sides.
-    fn finish(&mut self, command: Command, at: usize) {
-        if command == Command::Content {
+    fn finish(&mut self, command: ClientCommand, at: usize) {
+        if command == ClientCommand::Content {
             self.flights.remove(at);
-            if self.style == Style::Lockstep {
+            if self.style == LineStyle::Lockstep {
                 self.envelope_open = false;
             }
         }
@@ -295,23 +295,23 @@ impl Pipeline {
     }
 }
 
-impl Command {
+impl ClientCommand {
     fn name(self) -> &'static str {
         match self {
-            Command::Mail => "MAIL",
-            Command::Rcpt => "RCPT",
-            Command::Data => "DATA",
-            Command::Content => "the end of data",
-            Command::Bdat => "BDAT",
-            Command::Rset => "RSET",
+            ClientCommand::Mail => "MAIL",
+            ClientCommand::Rcpt => "RCPT",
+            ClientCommand::Data => "DATA",
+            ClientCommand::Content => "the end of data",
+            ClientCommand::Bdat => "BDAT",
+            ClientCommand::Rset => "RSET",
         }
     }
 
     fn timeout(self, timeouts: &Timeouts) -> Duration {
         match self {
-            Command::Mail | Command::Rcpt | Command::Rset => timeouts.command,
-            Command::Data => timeouts.data,
-            Command::Content | Command::Bdat => timeouts.content,
+            ClientCommand::Mail | ClientCommand::Rcpt | ClientCommand::Rset => timeouts.command,
+            ClientCommand::Data => timeouts.data,
+            ClientCommand::Content | ClientCommand::Bdat => timeouts.content,
         }
     }
 }

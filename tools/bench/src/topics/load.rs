@@ -94,7 +94,7 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
 
 /// Puts some messages into each topic, so that readers find something from the start on.
 fn prepare(shared: &Shared) -> io::Result<()> {
-    let mut connection = Connection::open(&shared.load)?;
+    let mut connection = LoadConnection::open(&shared.load)?;
     let words = &shared.load.words;
     for (place, topic) in words.topics.iter().enumerate() {
         let mut output = Vec::new();
@@ -126,7 +126,7 @@ fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-struct Connection {
+struct LoadConnection {
     stream: TcpStream,
     input: Vec<u8>,
     filled: usize,
@@ -140,14 +140,14 @@ struct Connection {
     last: [Option<u64>; TOPICS],
 }
 
-impl Connection {
-    fn open(load: &Load) -> io::Result<Connection> {
+impl LoadConnection {
+    fn open(load: &Load) -> io::Result<LoadConnection> {
         let stream = TcpStream::connect(&load.address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let input = vec![0; if load.connections > 1_000 { 1024 } else { READ_OCTETS }];
         let (asked, last, since) = (Vec::new(), [None; TOPICS], Instant::now());
-        let mut connection = Connection { stream, input, filled: 0, asked, heard: 0, since, last };
+        let mut connection = LoadConnection { stream, input, filled: 0, asked, heard: 0, since, last };
         if let Some(token) = &load.token {
             connection.stream.write_all(format!("AUTH@{token}\0").as_bytes())?;
             let mut good = false;
@@ -197,7 +197,7 @@ impl Connection {
 }
 
 struct Thread {
-    connections: Vec<Connection>,
+    connections: Vec<LoadConnection>,
     posts: bool,
     chance: Chance,
     output: Vec<u8>,
@@ -208,8 +208,8 @@ struct Thread {
 
 impl Thread {
     fn open(shared: &Shared, number: usize, connections: usize) -> io::Result<Thread> {
-        let connections: io::Result<Vec<Connection>> =
-            (0..connections).map(|_| Connection::open(&shared.load)).collect();
+        let connections: io::Result<Vec<LoadConnection>> =
+            (0..connections).map(|_| LoadConnection::open(&shared.load)).collect();
         Ok(Thread {
             connections: connections?,
             posts: number < shared.load.posters,
@@ -236,7 +236,7 @@ impl Thread {
         })
     }
 
-    fn wait_in_turn(&mut self, connection: &mut Connection, shared: &Shared) -> io::Result<()> {
+    fn wait_in_turn(&mut self, connection: &mut LoadConnection, shared: &Shared) -> io::Result<()> {
         while !shared.over.load(Ordering::Relaxed) {
             self.ask(connection, shared)?;
             while !self.hear(connection, shared)? {}
@@ -245,7 +245,7 @@ impl Thread {
     }
 
     /// Each connection goes on as soon as it was answered, whatever the others wait for: clients know nothing of each other.
-    fn wait_for_any(&mut self, connections: &mut [Connection], shared: &Shared) -> io::Result<()> {
+    fn wait_for_any(&mut self, connections: &mut [LoadConnection], shared: &Shared) -> io::Result<()> {
         let readable = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (place, connection) in connections.iter_mut().enumerate() {
             let place = epoll::EventData::new_u64(place as u64);
@@ -270,7 +270,7 @@ impl Thread {
         Ok(())
     }
 
-    fn ask(&mut self, connection: &mut Connection, shared: &Shared) -> io::Result<()> {
+    fn ask(&mut self, connection: &mut LoadConnection, shared: &Shared) -> io::Result<()> {
         let words = &shared.load.words;
         self.output.clear();
         connection.asked.clear();
@@ -301,7 +301,7 @@ impl Thread {
     }
 
     /// Reads once, and whether all was replied to.
-    fn hear(&mut self, connection: &mut Connection, shared: &Shared) -> io::Result<bool> {
+    fn hear(&mut self, connection: &mut LoadConnection, shared: &Shared) -> io::Result<bool> {
         let asked = std::mem::take(&mut connection.asked);
         let (mut last, mut heard) = (connection.last, connection.heard);
         connection.read_some(|reply| {

@@ -31,12 +31,12 @@ pub struct Stats {
 }
 
 #[derive(Default)]
-struct Account {
+struct CreditAccount {
     left: u64,
     reserved: u64,
 }
 
-struct Session {
+struct BookSession {
     account: String,
     /// What each service of it holds.
     reserved: HashMap<ServiceKey, u64>,
@@ -59,8 +59,8 @@ impl CreditAnswer {
 
 pub(super) struct Book {
     balance: u64,
-    accounts: HashMap<String, Account>,
-    sessions: HashMap<String, Session>,
+    accounts: HashMap<String, CreditAccount>,
+    sessions: HashMap<String, BookSession>,
     answers: HashMap<Key, CreditAnswer>,
     order: VecDeque<Key>,
     pub(super) stats: Stats,
@@ -109,7 +109,7 @@ impl Book {
                 };
                 self.end(request.session_id);
                 let (account, reserved) = (subscriber.data.to_owned(), HashMap::new());
-                self.sessions.insert(request.session_id.to_owned(), Session { account, reserved });
+                self.sessions.insert(request.session_id.to_owned(), BookSession { account, reserved });
                 let said = self.go_on(request.session_id, &services);
                 if said.code != result_code::SUCCESS {
                     self.end(request.session_id);
@@ -173,9 +173,9 @@ impl Book {
         }
     }
 
-    fn account(&mut self, name: &str) -> &mut Account {
+    fn account(&mut self, name: &str) -> &mut CreditAccount {
         let left = self.balance;
-        self.accounts.entry(name.to_owned()).or_insert(Account { left, reserved: 0 })
+        self.accounts.entry(name.to_owned()).or_insert(CreditAccount { left, reserved: 0 })
     }
 
     /// Frees what a session holds, and forgets it.

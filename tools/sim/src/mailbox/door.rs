@@ -48,7 +48,7 @@ pub struct LetterStats {
 }
 
 #[derive(Default)]
-struct Counters {
+struct MailCounters {
     bounces: AtomicU64,
     answers: AtomicU64,
     automatic: AtomicU64,
@@ -60,12 +60,12 @@ struct Counters {
 pub(super) struct Door {
     clock: Clock,
     agenda: Agenda<Parcel>,
-    counters: Counters,
+    counters: MailCounters,
 }
 
 impl Door {
     pub(super) fn new(clock: Clock) -> Self {
-        Door { clock, agenda: Agenda::new(clock), counters: Counters::default() }
+        Door { clock, agenda: Agenda::new(clock), counters: MailCounters::default() }
     }
 
     /// Takes parcels with their moments, and empties the list.

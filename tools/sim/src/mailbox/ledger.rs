@@ -118,11 +118,11 @@ pub(super) struct Batch {
 
 pub(super) struct Ledger {
     folder: Option<PathBuf>,
-    inner: Mutex<Inner>,
+    inner: Mutex<MailboxLedgerInner>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct MailboxLedgerInner {
     stats: Stats,
     accepted: LastSecond,
     tally: Tally,
@@ -204,12 +204,12 @@ impl Ledger {
     }
 
     /// Counts stay right even if a task died while it held them.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, MailboxLedgerInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl MailboxLedgerInner {
     fn keep(&mut self, mail: Mail, keep: usize) {
         self.kept_octets += mail.raw.len();
         self.kept.push_back(mail);

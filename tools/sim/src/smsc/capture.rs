@@ -144,7 +144,7 @@ pub(super) fn named(status: Status) -> String {
 }
 
 fn fields(pdu: &Pdu<'_>) -> (Map<String, Value>, Option<String>) {
-    let mut map = Fields(Map::new());
+    let mut map = CaptureFields(Map::new());
     let mut text = None;
     match pdu {
         Pdu::Bind(bind) => {
@@ -199,7 +199,7 @@ fn fields(pdu: &Pdu<'_>) -> (Map<String, Value>, Option<String>) {
 }
 
 /// What asks for a message, and answers.
-fn asked(pdu: &Pdu<'_>, map: &mut Fields, text: &mut Option<String>) {
+fn asked(pdu: &Pdu<'_>, map: &mut CaptureFields, text: &mut Option<String>) {
     match pdu {
         Pdu::QuerySm(pdu) => {
             map.text("message_id", pdu.message_id).address("source", pdu.source);
@@ -231,9 +231,9 @@ fn asked(pdu: &Pdu<'_>, map: &mut Fields, text: &mut Option<String>) {
     }
 }
 
-struct Fields(Map<String, Value>);
+struct CaptureFields(Map<String, Value>);
 
-impl Fields {
+impl CaptureFields {
     fn text(&mut self, name: &str, octets: &[u8]) -> &mut Self {
         self.put(name, String::from_utf8_lossy(octets).into_owned().into())
     }

@@ -148,7 +148,7 @@ impl Account {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct DeliveryCounters {
     receipts: AtomicU64,
     replies: AtomicU64,
     sent: AtomicU64,
@@ -163,7 +163,7 @@ pub(super) struct DeliveryQueue {
     agenda: Agenda<QueuedDeliverSm>,
     withdrawn: Mutex<BTreeSet<u64>>,
     accounts: Mutex<HashMap<Vec<u8>, Arc<Account>>>,
-    counters: Counters,
+    counters: DeliveryCounters,
 }
 
 /// What happened to letters.
@@ -179,7 +179,7 @@ impl DeliveryQueue {
             agenda: Agenda::new(clock),
             withdrawn: Mutex::default(),
             accounts: Mutex::default(),
-            counters: Counters::default(),
+            counters: DeliveryCounters::default(),
         }
     }
 

@@ -64,12 +64,12 @@ fn is_sound(part: &Part) -> bool {
 /// Parts that wait for the others.
 #[derive(Debug, Default)]
 pub(super) struct Unfinished {
-    messages: HashMap<Key, Vec<Option<Box<[u8]>>>>,
-    order: VecDeque<Key>,
+    messages: HashMap<JoinedKey, Vec<Option<Box<[u8]>>>>,
+    order: VecDeque<JoinedKey>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct JoinedKey {
     from: Box<[u8]>,
     to: Box<[u8]>,
     reference: u16,
@@ -79,7 +79,8 @@ struct Key {
 impl Unfinished {
     /// Takes a part; gives the whole message when it was the last one.
     pub(super) fn take(&mut self, from: &[u8], to: &[u8], part: Part, octets: &[u8]) -> Option<Vec<u8>> {
-        let key = Key { from: from.into(), to: to.into(), reference: part.reference, total: part.total };
+        let key =
+            JoinedKey { from: from.into(), to: to.into(), reference: part.reference, total: part.total };
         if !self.messages.contains_key(&key) {
             self.make_room();
             self.order.push_back(key.clone());

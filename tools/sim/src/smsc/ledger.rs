@@ -95,10 +95,10 @@ impl Batch {
 }
 
 pub(super) struct Ledger {
-    inner: Mutex<Inner>,
+    inner: Mutex<SmscLedgerInner>,
 }
 
-struct Inner {
+struct SmscLedgerInner {
     stats: Stats,
     submits: LastSecond,
     accepted: LastSecond,
@@ -118,7 +118,7 @@ impl Ledger {
             Some(path) => Some(OpenOptions::new().create(true).append(true).open(path)?),
             None => None,
         };
-        let inner = Inner {
+        let inner = SmscLedgerInner {
             stats: Stats::default(),
             submits: LastSecond::default(),
             accepted: LastSecond::default(),
@@ -230,12 +230,12 @@ impl Ledger {
     }
 
     /// Counts stay right even if a task died while it held them.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SmscLedgerInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl SmscLedgerInner {
     fn record(&mut self, records: &mut Vec<Record>, keep: usize) {
         if let Some(capture) = &mut self.capture {
             self.line.clear();

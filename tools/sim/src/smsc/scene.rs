@@ -20,7 +20,7 @@ pub(super) struct Scene {
     bind_refusals: Vec<(Status, f64)>,
     /// The longest first.
     prefixes: Vec<(Prefix, Vec<(Status, f64)>)>,
-    replies: Vec<Rule>,
+    replies: Vec<ScenarioRule>,
     /// Most accepted in a second.
     pub(super) limit: Option<u64>,
     /// Texts are looked at.
@@ -31,7 +31,7 @@ pub(super) struct Scene {
     pub(super) is_plain: bool,
 }
 
-struct Rule {
+struct ScenarioRule {
     reply: Reply,
     keyword: Option<String>,
     regex: Option<Regex>,
@@ -53,7 +53,7 @@ impl Scene {
             refusals: mix("errors", &options.errors)?,
             bind_refusals: mix("bind_errors", &options.bind_errors)?,
             prefixes,
-            replies: options.replies.iter().map(Rule::new).collect::<Result<_, _>>()?,
+            replies: options.replies.iter().map(ScenarioRule::new).collect::<Result<_, _>>()?,
             limit,
             notes: options.count != Counting::Off || options.keep > 0,
             captures,
@@ -136,7 +136,7 @@ impl Scene {
     }
 }
 
-impl Rule {
+impl ScenarioRule {
     fn new(reply: &Reply) -> Result<Self, String> {
         let regex = match &reply.regex {
             Some(text) => Some(
@@ -148,7 +148,7 @@ impl Rule {
             None => None,
         };
         let keyword = reply.keyword.as_ref().map(|word| word.to_lowercase());
-        Ok(Rule { reply: reply.clone(), keyword, regex })
+        Ok(ScenarioRule { reply: reply.clone(), keyword, regex })
     }
 
     /// The answer, if the message fits.

@@ -32,7 +32,7 @@ pub struct Ended {
     pub output: String,
 }
 
-struct Running {
+struct RunningJob {
     name: String,
     child: Child,
     since: Instant,
@@ -51,7 +51,7 @@ pub fn run(
 ) -> io::Result<Vec<Ended>> {
     fs::create_dir_all(folder)?;
     let mut waiting: VecDeque<(usize, Job)> = jobs.into_iter().enumerate().collect();
-    let (mut running, mut all): (Vec<Running>, Vec<Ended>) = (Vec::new(), Vec::new());
+    let (mut running, mut all): (Vec<RunningJob>, Vec<Ended>) = (Vec::new(), Vec::new());
     while !(waiting.is_empty() && running.is_empty()) {
         while running.len() < width.max(1) {
             let Some((number, job)) = waiting.pop_front() else { break };
@@ -73,17 +73,17 @@ pub fn run(
     Ok(all)
 }
 
-fn start(mut job: Job, log: PathBuf) -> io::Result<Running> {
+fn start(mut job: Job, log: PathBuf) -> io::Result<RunningJob> {
     let file = File::create(&log)?;
     job.command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let child = job.command.spawn().map_err(|error| {
         io::Error::new(error.kind(), format!("cannot start {}: {error}", job.command.get_program().display()))
     })?;
-    Ok(Running { name: job.name, child, since: Instant::now(), log })
+    Ok(RunningJob { name: job.name, child, since: Instant::now(), log })
 }
 
 /// The outcome of a process that has ended; it is reaped only once its times were read.
-fn poll(running: &mut Running) -> io::Result<Option<Ended>> {
+fn poll(running: &mut RunningJob) -> io::Result<Option<Ended>> {
     let is_late = running.since.elapsed() > JOB_MAX;
     if is_late {
         running.child.kill()?;

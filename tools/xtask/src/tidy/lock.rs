@@ -79,13 +79,13 @@ fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// A line `{ crate = "…", reason = "…" },` of a list of deny.toml.
-struct Entry<'a> {
+struct LockEntry<'a> {
     krate: &'a str,
     reason: &'a str,
     line: usize,
 }
 
-fn entries<'a>(deny: &'a str, list: &str) -> Vec<Entry<'a>> {
+fn entries<'a>(deny: &'a str, list: &str) -> Vec<LockEntry<'a>> {
     let begin = format!("{list} = [");
     let quoted = |line: &'a str, key: &str| line.split_once(&format!("{key} = \""))?.1.split('"').next();
     (1..)
@@ -94,7 +94,7 @@ fn entries<'a>(deny: &'a str, list: &str) -> Vec<Entry<'a>> {
         .take_while(|(_, line)| *line != "]")
         .filter_map(|(line, text)| {
             let krate = quoted(text.trim_start().strip_prefix("{ ")?, "crate")?;
-            Some(Entry { krate, reason: quoted(text, "reason").unwrap_or_default(), line })
+            Some(LockEntry { krate, reason: quoted(text, "reason").unwrap_or_default(), line })
         })
         .collect()
 }

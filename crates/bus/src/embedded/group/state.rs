@@ -11,7 +11,7 @@ pub(crate) const SPAN_MAX: u64 = 262_144;
 /// follows is new.
 pub(super) struct State {
     low: u64,
-    slots: VecDeque<Slot>,
+    slots: VecDeque<IndexSlot>,
     /// The free ones among the slots.
     free: BTreeSet<u64>,
     /// When leases may end. Some entries are out of date: the slot decides.
@@ -38,7 +38,7 @@ impl Default for Limits {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Slot {
+enum IndexSlot {
     /// Can be given out, after so many times.
     Free {
         given: u32,
@@ -88,7 +88,7 @@ impl State {
         self.limits = limits;
         let waiting: Vec<u64> = self.free.iter().chain(&self.dead).copied().collect();
         for index in waiting {
-            if let Some(Slot::Free { given } | Slot::Dead { given }) = self.slot(index) {
+            if let Some(IndexSlot::Free { given } | IndexSlot::Dead { given }) = self.slot(index) {
                 self.give_back(index, given);
             }
         }
@@ -97,7 +97,7 @@ impl State {
     /// Records that are dead, with how often each was given out, at most `max`.
     pub fn dead(&self, max: usize) -> Vec<(u64, u32)> {
         let given = |&index: &u64| match self.slot(index) {
-            Some(Slot::Dead { given }) => Some((index, given)),
+            Some(IndexSlot::Dead { given }) => Some((index, given)),
             _ => None,
         };
         self.dead.iter().filter_map(given).take(max).collect()
@@ -110,8 +110,8 @@ impl State {
 
     /// A dead one is given out again as if it never was.
     pub fn revive(&mut self, index: u64) {
-        if let Some(Slot::Dead { .. }) = self.slot(index) {
-            self.set(index, Slot::Free { given: 0 });
+        if let Some(IndexSlot::Dead { .. }) = self.slot(index) {
+            self.set(index, IndexSlot::Free { given: 0 });
         }
     }
 
@@ -121,15 +121,18 @@ impl State {
             return;
         }
         self.reach(index);
-        if let Some(Slot::Free { given: before } | Slot::Dead { given: before }) = self.slot(index) {
+        if let Some(IndexSlot::Free { given: before } | IndexSlot::Dead { given: before }) = self.slot(index)
+        {
             self.give_back(index, given.max(before));
         }
     }
 
     /// What was given out and not acknowledged, with how often.
     pub fn given(&self) -> Vec<(u64, u32)> {
-        let given = |(index, slot): (u64, &Slot)| match *slot {
-            Slot::Free { given } | Slot::Leased { given, .. } | Slot::Dead { given } if given > 0 => {
+        let given = |(index, slot): (u64, &IndexSlot)| match *slot {
+            IndexSlot::Free { given } | IndexSlot::Leased { given, .. } | IndexSlot::Dead { given }
+                if given > 0 =>
+            {
                 Some((index, given))
             }
             _ => None,
@@ -139,7 +142,7 @@ impl State {
 
     fn give_back(&mut self, index: u64, given: u32) {
         let is_dead = self.limits.deliveries > 0 && given >= self.limits.deliveries;
-        self.set(index, if is_dead { Slot::Dead { given } } else { Slot::Free { given } });
+        self.set(index, if is_dead { IndexSlot::Dead { given } } else { IndexSlot::Free { given } });
     }
 
     /// Nothing new is given out.
@@ -170,7 +173,7 @@ impl State {
                 break;
             }
             self.ends.pop();
-            if let Some(Slot::Leased { until: end, given }) = self.slot(index)
+            if let Some(IndexSlot::Leased { until: end, given }) = self.slot(index)
                 && end <= now
             {
                 self.give_back(index, given);
@@ -184,7 +187,7 @@ impl State {
     pub fn next_end(&mut self) -> Option<Instant> {
         while let Some(&Reverse((until, index))) = self.ends.peek() {
             match self.slot(index) {
-                Some(Slot::Leased { until: end, .. }) if end == until => return Some(until),
+                Some(IndexSlot::Leased { until: end, .. }) if end == until => return Some(until),
                 _ => self.ends.pop(),
             };
         }
@@ -197,7 +200,7 @@ impl State {
         let returned = self.free.iter().take_while(|index| **index < head).take(max).map(|&index| match self
             .slot(index)
         {
-            Some(Slot::Free { given }) => (index, given),
+            Some(IndexSlot::Free { given }) => (index, given),
             _ => (index, 0),
         });
         let mut offer: Vec<(u64, u32)> = returned.collect();
@@ -210,16 +213,16 @@ impl State {
     pub fn lease(&mut self, index: u64, until: Instant) {
         self.reach(index);
         let given = match self.slot(index) {
-            Some(Slot::Free { given }) => given,
+            Some(IndexSlot::Free { given }) => given,
             _ => return,
         };
-        self.set(index, Slot::Leased { until, given: given.saturating_add(1) });
+        self.set(index, IndexSlot::Leased { until, given: given.saturating_add(1) });
         self.push_end(until, index);
     }
 
     /// It is done, whoever has it.
     pub fn ack(&mut self, index: u64) -> Acked {
-        if index < self.low || self.slot(index) == Some(Slot::Acked) {
+        if index < self.low || self.slot(index) == Some(IndexSlot::Acked) {
             return Acked::Before;
         }
         if index - self.low >= SPAN_MAX {
@@ -227,25 +230,25 @@ impl State {
         }
         self.reach(index);
         let was_full = self.is_full();
-        self.set(index, Slot::Acked);
+        self.set(index, IndexSlot::Acked);
         self.settle();
         Acked::Now { opens: was_full && !self.is_full() }
     }
 
     /// Extends a lease; says whether there was one.
     pub fn renew(&mut self, index: u64, now: Instant, lease: Duration) -> bool {
-        let Some(Slot::Leased { given, .. }) = self.slot(index) else {
+        let Some(IndexSlot::Leased { given, .. }) = self.slot(index) else {
             return false;
         };
         let until = now + lease;
-        self.set(index, Slot::Leased { until, given });
+        self.set(index, IndexSlot::Leased { until, given });
         self.push_end(until, index);
         true
     }
 
     /// Ends a lease; says whether there was one.
     pub fn release(&mut self, index: u64) -> bool {
-        let Some(Slot::Leased { given, .. }) = self.slot(index) else {
+        let Some(IndexSlot::Leased { given, .. }) = self.slot(index) else {
             return false;
         };
         self.give_back(index, given);
@@ -258,7 +261,7 @@ impl State {
             return false;
         }
         for index in self.low..low.min(self.next()) {
-            self.set(index, Slot::Acked);
+            self.set(index, IndexSlot::Acked);
         }
         self.settle();
         if self.low < low {
@@ -271,38 +274,38 @@ impl State {
 
     /// Indexes below `head` that are not acknowledged, at most `max`.
     pub fn unacknowledged(&self, max: usize, head: u64) -> Vec<u64> {
-        (self.low..head).filter(|&index| self.slot(index) != Some(Slot::Acked)).take(max).collect()
+        (self.low..head).filter(|&index| self.slot(index) != Some(IndexSlot::Acked)).take(max).collect()
     }
 
     /// Spans (from, below) of acknowledged indexes above the low-water mark.
     pub fn acked_spans(&self) -> Vec<(u64, u64)> {
         let mut spans = Vec::new();
         for (index, slot) in (self.low..).zip(&self.slots) {
-            if *slot == Slot::Acked {
+            if *slot == IndexSlot::Acked {
                 add_span(&mut spans, index);
             }
         }
         spans
     }
 
-    fn slot(&self, index: u64) -> Option<Slot> {
+    fn slot(&self, index: u64) -> Option<IndexSlot> {
         let place = index.checked_sub(self.low)?;
         self.slots.get(usize::try_from(place).ok()?).copied()
     }
 
-    fn set(&mut self, index: u64, slot: Slot) {
+    fn set(&mut self, index: u64, slot: IndexSlot) {
         let place = (index - self.low) as usize;
         match self.slots[place] {
-            Slot::Free { .. } => drop(self.free.remove(&index)),
-            Slot::Leased { .. } => self.leased -= 1,
-            Slot::Dead { .. } => drop(self.dead.remove(&index)),
-            Slot::Acked => {}
+            IndexSlot::Free { .. } => drop(self.free.remove(&index)),
+            IndexSlot::Leased { .. } => self.leased -= 1,
+            IndexSlot::Dead { .. } => drop(self.dead.remove(&index)),
+            IndexSlot::Acked => {}
         }
         match slot {
-            Slot::Free { .. } => drop(self.free.insert(index)),
-            Slot::Leased { .. } => self.leased += 1,
-            Slot::Dead { .. } => drop(self.dead.insert(index)),
-            Slot::Acked => {}
+            IndexSlot::Free { .. } => drop(self.free.insert(index)),
+            IndexSlot::Leased { .. } => self.leased += 1,
+            IndexSlot::Dead { .. } => drop(self.dead.insert(index)),
+            IndexSlot::Acked => {}
         }
         self.slots[place] = slot;
     }
@@ -311,13 +314,13 @@ impl State {
     fn reach(&mut self, index: u64) {
         while self.next() <= index {
             self.free.insert(self.next());
-            self.slots.push_back(Slot::Free { given: 0 });
+            self.slots.push_back(IndexSlot::Free { given: 0 });
         }
     }
 
     /// Moves the low-water mark over what is acknowledged.
     fn settle(&mut self) {
-        while self.slots.front() == Some(&Slot::Acked) {
+        while self.slots.front() == Some(&IndexSlot::Acked) {
             self.slots.pop_front();
             self.low += 1;
         }
@@ -332,7 +335,7 @@ impl State {
             let ends = std::mem::take(&mut self.ends).into_iter();
             self.ends = ends
                 .filter(|Reverse((until, index))| {
-                    matches!(self.slot(*index), Some(Slot::Leased { until: end, .. }) if end == *until)
+                    matches!(self.slot(*index), Some(IndexSlot::Leased { until: end, .. }) if end == *until)
                 })
                 .collect();
         }

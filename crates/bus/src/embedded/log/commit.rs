@@ -25,19 +25,19 @@ pub(in super::super) const LANES_MAX: usize = 8;
 /// The syncs of a log.
 #[derive(Default)]
 pub(super) struct Syncs {
-    state: Mutex<State>,
+    state: Mutex<CommitState>,
     /// One has ended.
     turn: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct CommitState {
     cohort: SyncCohort,
     /// Those that may overlap, in the order in which they began. One that failed stays, and all behind it.
     order: VecDeque<Overlapping>,
     begun: u64,
     /// Open files for those that begin while another runs.
-    lanes: Vec<Lane>,
+    lanes: Vec<SyncLane>,
     /// One runs that no other may overlap.
     is_alone: bool,
     /// So many wait until they can run alone.
@@ -52,7 +52,7 @@ struct Overlapping {
 }
 
 /// An open file that one sync at a time uses.
-struct Lane {
+struct SyncLane {
     /// The first index of the file.
     first: u64,
     file: Arc<dyn File>,
@@ -69,7 +69,7 @@ struct Begun {
     listed: Option<u64>,
 }
 
-impl State {
+impl CommitState {
     /// Nothing runs.
     fn is_idle(&self) -> bool {
         !self.is_alone && self.order.is_empty()
@@ -95,7 +95,7 @@ impl State {
     }
 
     /// A lane is not used any more.
-    fn leave(&mut self, lane: Option<Lane>) {
+    fn leave(&mut self, lane: Option<SyncLane>) {
         if self.order.is_empty() {
             self.lanes.clear();
         } else {
@@ -105,7 +105,7 @@ impl State {
 }
 
 impl Syncs {
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, CommitState>) -> MutexGuard<'a, CommitState> {
         self.turn.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -280,16 +280,16 @@ impl Log {
     }
 
     /// An open file of its own for a sync that begins while another runs.
-    fn lane(&self, state: &mut State) -> io::Result<Lane> {
+    fn lane(&self, state: &mut CommitState) -> io::Result<SyncLane> {
         let last = read(&self.files).last().cloned().ok_or(io::ErrorKind::NotFound)?;
         state.lanes.retain(|lane| lane.first == last.first);
         match state.lanes.pop() {
             Some(lane) => Ok(lane),
-            None => Ok(Lane { first: last.first, file: self.shared.disk.open(&last.path)? }),
+            None => Ok(SyncLane { first: last.first, file: self.shared.disk.open(&last.path)? }),
         }
     }
 
-    fn begin(&self, state: &mut State, writer: &mut Writer) -> Begun {
+    fn begin(&self, state: &mut CommitState, writer: &mut Writer) -> Begun {
         let appends = state.cohort.carry(self.appends.load(Ordering::SeqCst));
         self.gathering.set_lanes(state.cohort.lanes());
         writer.last_unsynced = false;
@@ -305,7 +305,7 @@ impl Log {
     /// A sync has ended: the log gets on as far as `result` says, or stops.
     fn over(
         &self,
-        state: &mut State,
+        state: &mut CommitState,
         begun: Begun,
         took: Duration,
         result: io::Result<Option<u64>>,

@@ -34,7 +34,7 @@ impl Log {
             return Err(BusError::Damaged { what });
         };
         let at = file.mark_before(from);
-        Walk { file: &file, handle: &*handle, salt, name: &self.name, at, noted: at.offset }
+        FileWalk { file: &file, handle: &*handle, salt, name: &self.name, at, noted: at.offset }
             .read(from, budget)
     }
 
@@ -47,7 +47,7 @@ impl Log {
     }
 }
 
-struct Walk<'a> {
+struct FileWalk<'a> {
     file: &'a LogFile,
     handle: &'a dyn File,
     salt: u64,
@@ -58,7 +58,7 @@ struct Walk<'a> {
 }
 
 /// What stands at a place in a buffer.
-enum Step {
+enum ParsedStep {
     /// A batch's header: on to its first record, or to the next batch if it has none.
     Entered,
     /// A record, with its payload's place in the buffer.
@@ -67,7 +67,7 @@ enum Step {
     Needs(usize),
 }
 
-impl Walk<'_> {
+impl FileWalk<'_> {
     fn read(mut self, from: u64, mut budget: Budget) -> Result<Vec<Record>, BusError> {
         let mut out = Vec::new();
         let mut size = budget.octets.saturating_add(MARK_OCTETS as usize * 2).min(READ_OCTETS_MAX);
@@ -105,9 +105,9 @@ impl Walk<'_> {
                 self.noted = self.at.offset;
             }
             match self.step(&buffer[place.min(buffer.len())..])? {
-                Step::Needs(octets) => return Ok(octets),
-                Step::Entered => {}
-                Step::Passed { payload, crc } => {
+                ParsedStep::Needs(octets) => return Ok(octets),
+                ParsedStep::Entered => {}
+                ParsedStep::Passed { payload, crc } => {
                     let (index, len) = (self.at.index, payload.len());
                     if index >= from {
                         if !budget.allows(out, len) {
@@ -130,10 +130,10 @@ impl Walk<'_> {
         Ok(0)
     }
 
-    fn step(&mut self, octets: &[u8]) -> Result<Step, BusError> {
+    fn step(&mut self, octets: &[u8]) -> Result<ParsedStep, BusError> {
         if self.at.left == 0 {
             if octets.len() < BATCH_HEADER {
-                return Ok(Step::Needs(BATCH_HEADER));
+                return Ok(ParsedStep::Needs(BATCH_HEADER));
             }
             let header =
                 BatchHeader::decode(octets, self.salt).filter(|header| header.first == self.at.index);
@@ -144,7 +144,7 @@ impl Walk<'_> {
                 Kind::Records => BATCH_HEADER,
                 Kind::Places => BATCH_HEADER + header.octets as usize,
                 Kind::Keyed => match record_header(&octets[BATCH_HEADER..]) {
-                    None => return Ok(Step::Needs(BATCH_HEADER + RECORD_HEADER)),
+                    None => return Ok(ParsedStep::Needs(BATCH_HEADER + RECORD_HEADER)),
                     Some((len, _)) if len > KEY_OCTETS_MAX => {
                         return Err(self.damaged("a key's length is over the limit"));
                     }
@@ -152,19 +152,19 @@ impl Walk<'_> {
                 },
             };
             self.at = Mark { left: header.records(), offset: self.at.offset + skip as u64, ..self.at };
-            return Ok(Step::Entered);
+            return Ok(ParsedStep::Entered);
         }
         let Some((len, crc)) = record_header(octets) else {
-            return Ok(Step::Needs(RECORD_HEADER));
+            return Ok(ParsedStep::Needs(RECORD_HEADER));
         };
         if len > RECORD_OCTETS_MAX {
             return Err(self.damaged("a record's length is over the limit"));
         }
         let end = RECORD_HEADER + len;
         Ok(if octets.len() < end {
-            Step::Needs(end)
+            ParsedStep::Needs(end)
         } else {
-            Step::Passed { payload: RECORD_HEADER..end, crc }
+            ParsedStep::Passed { payload: RECORD_HEADER..end, crc }
         })
     }
 

@@ -77,7 +77,7 @@ pub(super) fn recover(shared: &Shared, log: u64, name: &str, folder: &Path) -> R
 }
 
 /// Where the log ends: in which of the scanned files, at what offset, with what index.
-struct End {
+struct LogEnd {
     file: usize,
     offset: u64,
     next: u64,
@@ -85,8 +85,8 @@ struct End {
 }
 
 /// The end by what the scanned files hold; nothing if there is none.
-fn find_end(files: &[LogFile], scans: &[Scan]) -> Option<End> {
-    let mut end: Option<End> = None;
+fn find_end(files: &[LogFile], scans: &[Scan]) -> Option<LogEnd> {
+    let mut end: Option<LogEnd> = None;
     for (file, scan) in scans.iter().enumerate() {
         let first = files[file].first;
         if let Some(before) = &end
@@ -98,13 +98,13 @@ fn find_end(files: &[LogFile], scans: &[Scan]) -> Option<End> {
             // Begun and never written: the one before takes the next append.
             break;
         }
-        end = Some(End { file, offset: scan.offset, next: scan.next, torn: scan.torn });
+        end = Some(LogEnd { file, offset: scan.offset, next: scan.next, torn: scan.torn });
     }
     end
 }
 
 /// An end below what was safe on disk is no torn tail.
-fn refuse_damage(file: &LogFile, end: &End, durable: u64) -> Result<(), BusError> {
+fn refuse_damage(file: &LogFile, end: &LogEnd, durable: u64) -> Result<(), BusError> {
     let path = file.path.display();
     let (offset, next) = (end.offset, end.next);
     let what = if durable == HEADER_DAMAGED || (offset == 0 && next > 0 && end.file == 0) {
@@ -129,7 +129,13 @@ fn sync_all(shared: &Shared, files: &[LogFile], folder: &Path) -> io::Result<()>
 }
 
 /// Removes what stands behind the end; says how many files stay.
-fn cut_tail(shared: &Shared, files: &[LogFile], whole: usize, end: &End, folder: &Path) -> io::Result<usize> {
+fn cut_tail(
+    shared: &Shared,
+    files: &[LogFile],
+    whole: usize,
+    end: &LogEnd,
+    folder: &Path,
+) -> io::Result<usize> {
     let last = whole + end.file;
     // The highest goes first, so that a crash in between leaves no gap.
     for file in files[last + 1..].iter().rev() {

@@ -52,7 +52,7 @@ const REQUESTS_AT_ONCE: usize = 64;
 pub struct NatsGroup {
     topic: Arc<NatsTopic>,
     consumer: Consumer,
-    inner: Mutex<Inner>,
+    inner: Mutex<NatsGroupInner>,
     /// Rings when something may be taken.
     bell: Notify,
     /// Wakes the task.
@@ -63,7 +63,7 @@ pub struct NatsGroup {
     me: Weak<NatsGroup>,
 }
 
-struct Inner {
+struct NatsGroupInner {
     state: State,
     /// To be told.
     orders: Vec<Order>,
@@ -92,7 +92,7 @@ impl NatsGroup {
         let group = Arc::new_cyclic(|me| NatsGroup {
             topic: topic.clone(),
             consumer,
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(NatsGroupInner {
                 state,
                 orders: Vec::new(),
                 asked: 1,
@@ -178,13 +178,13 @@ impl NatsGroup {
     }
 
     /// Somebody here takes, or waits to.
-    fn is_wanted(&self, inner: &Inner, now: Instant) -> bool {
+    fn is_wanted(&self, inner: &NatsGroupInner, now: Instant) -> bool {
         self.waiters.load(Ordering::Relaxed) > 0
             || inner.taken.is_some_and(|taken| now.saturating_duration_since(taken) < WANTED_FOR)
     }
 
     /// What cannot be dealt with goes where the dead are, once; then it is done.
-    fn bury(&self, inner: &mut Inner, now: Instant) {
+    fn bury(&self, inner: &mut NatsGroupInner, now: Instant) {
         let dead = inner.state.dead(now);
         if dead.is_empty() {
             return;
@@ -535,7 +535,7 @@ impl Task {
     }
 
     /// How many records to ask for now.
-    fn wants(&mut self, inner: &mut Inner, is_wanted: bool, now: Instant) -> usize {
+    fn wants(&mut self, inner: &mut NatsGroupInner, is_wanted: bool, now: Instant) -> usize {
         if self.pull.as_ref().is_some_and(|pull| now.saturating_duration_since(pull.heard) > SILENT_MAX) {
             self.pull = None;
         }

@@ -36,7 +36,7 @@ pub struct Dead {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct MemberEntry {
     octets: Bytes,
     reply: String,
     /// How often it was given out, here and as the servers count.
@@ -47,11 +47,11 @@ struct Entry {
     asked: Option<Instant>,
     /// Since when it lies here, given to nobody.
     since: Instant,
-    holder: Holder,
+    holder: LeaseHolder,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holder {
+enum LeaseHolder {
     Nobody,
     /// Until its lease ends.
     Member(Instant),
@@ -70,7 +70,7 @@ struct Acked {
 /// A member's view of a group.
 #[derive(Debug)]
 pub struct State {
-    entries: BTreeMap<u64, Entry>,
+    entries: BTreeMap<u64, MemberEntry>,
     /// Acknowledged here, at or above `floor`.
     acked: BTreeMap<u64, Acked>,
     /// The servers know that everything below was acknowledged.
@@ -116,14 +116,14 @@ impl State {
             return Some(Order::Ack(reply));
         }
         let before = deliveries.saturating_sub(1);
-        let entry = self.entries.entry(index).or_insert_with(|| Entry {
+        let entry = self.entries.entry(index).or_insert_with(|| MemberEntry {
             octets,
             reply: String::new(),
             given: 0,
             alive: sent,
             asked: None,
             since: now,
-            holder: Holder::Nobody,
+            holder: LeaseHolder::Nobody,
         });
         // Again, although it is here: the servers waited in vain for a sign of life. It is still nobody else's.
         entry.reply = reply;
@@ -142,14 +142,14 @@ impl State {
             if taken.len() == max {
                 break;
             }
-            if entry.holder != Holder::Nobody || index < lowest {
+            if entry.holder != LeaseHolder::Nobody || index < lowest {
                 continue;
             }
             if index > lowest && room == 0 {
                 break;
             }
             room = room.saturating_sub(usize::from(index > lowest));
-            entry.holder = Holder::Member(now + lease);
+            entry.holder = LeaseHolder::Member(now + lease);
             let record = Record { index, octets: entry.octets.clone() };
             taken.push(Leased { record, redelivered: entry.given });
             entry.given = entry.given.saturating_add(1);
@@ -165,8 +165,8 @@ impl State {
         }
         let mut dead = Vec::new();
         for (&index, entry) in &mut self.entries {
-            if entry.holder == Holder::Nobody && entry.given >= self.deliveries_max {
-                entry.holder = Holder::Grave;
+            if entry.holder == LeaseHolder::Nobody && entry.given >= self.deliveries_max {
+                entry.holder = LeaseHolder::Grave;
                 dead.push(Dead { index, deliveries: entry.given, octets: entry.octets.clone() });
             }
         }
@@ -176,8 +176,11 @@ impl State {
     /// How many records may still be acknowledged above the lowest that is not.
     fn out_of_order_room(&self) -> usize {
         let ahead = self.acked.range(self.low..).count();
-        let held =
-            self.entries.range(self.low + 1..).filter(|(_, entry)| entry.holder != Holder::Nobody).count();
+        let held = self
+            .entries
+            .range(self.low + 1..)
+            .filter(|(_, entry)| entry.holder != LeaseHolder::Nobody)
+            .count();
         self.out_of_order_max.saturating_sub(ahead + held)
     }
 
@@ -200,8 +203,8 @@ impl State {
     pub fn renew(&mut self, index: u64, lease: Duration, now: Instant) -> bool {
         self.expire(now);
         match self.entries.get_mut(&index) {
-            Some(entry) if matches!(entry.holder, Holder::Member(_)) => {
-                entry.holder = Holder::Member(now + lease);
+            Some(entry) if matches!(entry.holder, LeaseHolder::Member(_)) => {
+                entry.holder = LeaseHolder::Member(now + lease);
                 true
             }
             _ => false,
@@ -212,8 +215,8 @@ impl State {
     pub fn release(&mut self, index: u64, now: Instant) -> bool {
         self.expire(now);
         match self.entries.get_mut(&index) {
-            Some(entry) if matches!(entry.holder, Holder::Member(_)) => {
-                entry.holder = Holder::Nobody;
+            Some(entry) if matches!(entry.holder, LeaseHolder::Member(_)) => {
+                entry.holder = LeaseHolder::Nobody;
                 entry.since = now;
                 true
             }
@@ -228,8 +231,8 @@ impl State {
         // Without a sign of life for so long the servers may have given it to another.
         self.entries.retain(|_, entry| now.saturating_duration_since(entry.alive) < ack_wait);
         for entry in self.entries.values_mut() {
-            if matches!(entry.holder, Holder::Member(until) if until <= now) {
-                entry.holder = Holder::Nobody;
+            if matches!(entry.holder, LeaseHolder::Member(until) if until <= now) {
+                entry.holder = LeaseHolder::Nobody;
                 entry.since = now;
                 rings = true;
             }
@@ -247,7 +250,7 @@ impl State {
         let mut gone = Vec::new();
         for (&index, entry) in &mut self.entries {
             let quiet = now.saturating_duration_since(entry.alive);
-            if entry.holder == Holder::Nobody {
+            if entry.holder == LeaseHolder::Nobody {
                 let lain = now.saturating_duration_since(entry.since);
                 if index < low || lain >= if is_wanted { half } else { unwanted } {
                     gone.push(index);
@@ -284,9 +287,9 @@ impl State {
     /// A dead record could not be put away: it is tried again.
     pub fn not_buried(&mut self, index: u64) {
         if let Some(entry) = self.entries.get_mut(&index)
-            && entry.holder == Holder::Grave
+            && entry.holder == LeaseHolder::Grave
         {
-            entry.holder = Holder::Nobody;
+            entry.holder = LeaseHolder::Nobody;
         }
     }
 
@@ -355,7 +358,7 @@ impl State {
     pub fn at_hand(&mut self, now: Instant) -> usize {
         self.expire(now);
         let room = self.out_of_order_room();
-        let free = self.entries.range(self.low..).filter(|(_, entry)| entry.holder == Holder::Nobody);
+        let free = self.entries.range(self.low..).filter(|(_, entry)| entry.holder == LeaseHolder::Nobody);
         free.filter(|(index, _)| **index <= self.low || room > 0).count()
     }
 
@@ -363,12 +366,12 @@ impl State {
     pub fn next_due(&self, is_wanted: bool, now: Instant) -> Option<Instant> {
         let (third, half) = (self.ack_wait / 3, self.ack_wait / 2);
         let unwanted = UNWANTED_AFTER.min(half);
-        let due = |entry: &Entry| {
+        let due = |entry: &MemberEntry| {
             let alive = entry.asked.map_or(entry.alive, |asked| asked.max(entry.alive)) + third;
             match entry.holder {
-                Holder::Nobody => alive.min(entry.since + if is_wanted { half } else { unwanted }),
-                Holder::Member(until) => alive.min(until),
-                Holder::Grave => alive,
+                LeaseHolder::Nobody => alive.min(entry.since + if is_wanted { half } else { unwanted }),
+                LeaseHolder::Member(until) => alive.min(until),
+                LeaseHolder::Grave => alive,
             }
         };
         // Never at once again and again.

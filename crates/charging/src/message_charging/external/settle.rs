@@ -60,9 +60,9 @@ struct Settler {
     /// Records that were taken and not acknowledged.
     under_way: HashMap<u64, Arc<RecordLease>>,
     /// Each ends the sessions of one record.
-    ends: JoinSet<Ended>,
+    ends: JoinSet<EndedSessions>,
     /// Those that are not acknowledged yet, in their order.
-    ended: Vec<Ended>,
+    ended: Vec<EndedSessions>,
     words: Settlement,
     unsettled: OpenSessionTopic,
     renewed: Instant,
@@ -73,7 +73,7 @@ struct Settler {
 }
 
 /// The sessions that one record ends, or one server's wish.
-struct Ended {
+struct EndedSessions {
     /// The record.
     index: Option<u64>,
     /// What is to be noted, once that is done.
@@ -83,7 +83,7 @@ struct Ended {
 }
 
 /// Whether settling goes on.
-enum Next {
+enum SettleNext {
     Goes,
     /// It was not possible now.
     Again,
@@ -105,12 +105,12 @@ impl Settler {
                 }
             }
             match self.work().await {
-                Next::Goes => {}
-                Next::Again => {
+                SettleNext::Goes => {}
+                SettleNext::Again => {
                     tokio::time::sleep(AGAIN).await;
                     continue;
                 }
-                Next::Ends => return,
+                SettleNext::Ends => return,
             }
             let Some(is_empty) = self.take().await else { return };
             let is_over = is_empty
@@ -137,24 +137,24 @@ impl Settler {
     }
 
     /// Begins to lead, if that is new, and acknowledges what is done.
-    async fn work(&mut self) -> Next {
+    async fn work(&mut self) -> SettleNext {
         let done = match self.is_leading {
             true => self.acknowledge().await,
             false => self.take_over().await,
         };
         match done {
-            Ok(()) => Next::Goes,
-            Err(BusError::Closed) => Next::Ends,
+            Ok(()) => SettleNext::Goes,
+            Err(BusError::Closed) => SettleNext::Ends,
             Err(BusError::Moved { .. }) => {
                 tracing::warn!(
                     "another process settles too; what is under way is settled by who is given it"
                 );
                 self.leave_it_to_others().await;
-                Next::Again
+                SettleNext::Again
             }
             Err(error) => {
                 tracing::error!(%error, "what is known of unsettled messages is not on the bus: money waits to be settled");
-                Next::Again
+                SettleNext::Again
             }
         }
     }
@@ -209,14 +209,14 @@ impl Settler {
         };
         if words.is_empty() {
             // What is learned of it comes before what is learned of later ones.
-            self.ended.push(Ended { index: Some(index), changes, is_done: true });
+            self.ended.push(EndedSessions { index: Some(index), changes, is_done: true });
             return;
         }
         let external = self.external.clone();
         self.ends.spawn(async move {
             let ends = words.into_iter().map(|word| external.end(word.id, word.used, &tenure));
             let is_done = join_all(ends).await.into_iter().all(|said| said);
-            Ended { index: Some(index), changes, is_done }
+            EndedSessions { index: Some(index), changes, is_done }
         });
     }
 
@@ -241,7 +241,7 @@ impl Settler {
             let tenure = RecordLease::always(is_again);
             let ends = words.into_iter().map(|Word { id, used }| external.end(id, used, &tenure));
             join_all(ends).await;
-            Ended { index: None, changes, is_done: true }
+            EndedSessions { index: None, changes, is_done: true }
         });
     }
 
@@ -267,7 +267,7 @@ impl Settler {
         let done = || self.ended.iter().filter(|ended| ended.is_done);
         let changes: Vec<Change> = done().flat_map(|ended| ended.changes.iter().copied()).collect();
         self.unsettled.note(&changes).await?;
-        for Ended { index, is_done, .. } in std::mem::take(&mut self.ended) {
+        for EndedSessions { index, is_done, .. } in std::mem::take(&mut self.ended) {
             let Some(index) = index else { continue };
             self.under_way.remove(&index);
             if !is_done {

@@ -56,14 +56,14 @@ struct Unknown {
 
 /// A message of several parts, while not all have been told of.
 #[derive(Debug, Clone, Copy, Default)]
-struct Parts {
+struct MessageParts {
     told: [u64; 4],
     /// The part whose yes ended the session. Told again, it ends it again: whoever was told first may not have come to it.
     paid_by: Option<u8>,
     since_us: u64,
 }
 
-impl Parts {
+impl MessageParts {
     fn note(&mut self, part: u8) {
         self.told[usize::from(part) / 64] |= 1 << (part % 64);
     }
@@ -79,7 +79,7 @@ pub(super) struct Settlement {
     /// Unknown attempts at a message, in their order, by the key that a mail's receipt has.
     unknown: HashMap<u64, Vec<Unknown>>,
     early: PendingReceipts,
-    parts: HashMap<MessageId, Parts>,
+    parts: HashMap<MessageId, MessageParts>,
     /// Messages of several parts that the record in hand tells of, and whether they were known before it.
     touched: HashMap<MessageId, bool>,
 }
@@ -152,7 +152,7 @@ impl Settlement {
             }
             Change::Known(of) => drop(self.forget(named(of), &mut Reading::default())),
             Change::Parts(of, told, paid_by, since_us) if is_good(since_us) => {
-                let parts = Parts { told, paid_by, since_us };
+                let parts = MessageParts { told, paid_by, since_us };
                 make_room(&mut self.parts, |parts| parts.since_us);
                 self.parts.insert(named(of), parts);
             }
@@ -243,13 +243,13 @@ impl Settlement {
     }
 
     /// Something was told of a part: what was known of the message, and whether something was told of all its parts by now.
-    fn note_part(&mut self, id: MessageId, (part, parts): (u8, u8), clock: Clock) -> (Parts, bool) {
+    fn note_part(&mut self, id: MessageId, (part, parts): (u8, u8), clock: Clock) -> (MessageParts, bool) {
         if parts == 1 {
-            return (Parts::default(), true);
+            return (MessageParts::default(), true);
         }
         make_room(&mut self.parts, |parts| parts.since_us);
         self.touched.entry(id).or_insert(self.parts.contains_key(&id));
-        let new = || Parts { since_us: clock.us_of(clock.now), ..Parts::default() };
+        let new = || MessageParts { since_us: clock.us_of(clock.now), ..MessageParts::default() };
         let known = self.parts.entry(id).or_insert_with(new);
         known.note(part);
         let (known, is_whole) = (*known, known.has_all(parts));

@@ -28,7 +28,7 @@ const NUMBERS_MAX: u32 = 16;
 const LOOK_UPS: u32 = 60;
 
 /// What a server says of a session's end.
-enum Word {
+enum ServerVerdict {
     /// It is over, and charged.
     Done,
     /// The server has no such session.
@@ -40,7 +40,7 @@ enum Word {
 }
 
 /// A session that is being ended.
-struct Ending<'a> {
+struct SessionTermination<'a> {
     external: &'a External,
     id: MessageId,
     open: Option<Open>,
@@ -90,7 +90,7 @@ impl External {
             Some(open) => open.last_number().await,
             None => 1,
         };
-        let mut ending = Ending {
+        let mut ending = SessionTermination {
             external: self,
             id,
             may_begin_yet: self.0.is_shared && open.is_none(),
@@ -107,7 +107,7 @@ impl External {
     }
 }
 
-impl Ending<'_> {
+impl SessionTermination<'_> {
     fn about(&self) -> About<'_> {
         let account = self.open.as_ref().map_or("", |open| &open.account);
         About { id: self.id, account, phone: "", is_sms: true }
@@ -132,10 +132,10 @@ impl Ending<'_> {
                     (self.number, self.end_to_end) = (self.number + 1, self.external.end_to_end());
                 }
                 Reply::Answer(octets) => match word(&octets) {
-                    Word::Done => return Ok(()),
-                    Word::Unknown => self.strangers.push(Arc::from(&*server.host)),
-                    Word::Busy => tokio::time::sleep(BUSY).await,
-                    Word::Refused(code) => {
+                    ServerVerdict::Done => return Ok(()),
+                    ServerVerdict::Unknown => self.strangers.push(Arc::from(&*server.host)),
+                    ServerVerdict::Busy => tokio::time::sleep(BUSY).await,
+                    ServerVerdict::Refused(code) => {
                         self.lost(&format!("{} refuses it with {code}", server.host));
                         return Ok(());
                     }
@@ -239,13 +239,13 @@ impl Ending<'_> {
             let octets = self.external.write(about, what, (&server, end_to_end, is_retransmit));
             match server.ask(octets, end_to_end, ANSWERED_WITHIN).await {
                 Reply::Answer(octets) => match word(&octets) {
-                    Word::Done => return Ok(()),
-                    Word::Busy => tokio::time::sleep(BUSY).await,
-                    Word::Unknown => {
+                    ServerVerdict::Done => return Ok(()),
+                    ServerVerdict::Busy => tokio::time::sleep(BUSY).await,
+                    ServerVerdict::Unknown => {
                         self.lost("its server does not know it");
                         return Ok(());
                     }
-                    Word::Refused(code) => {
+                    ServerVerdict::Refused(code) => {
                         self.lost(&format!("{} refuses it with {code}", server.host));
                         return Ok(());
                     }
@@ -289,17 +289,17 @@ impl Ending<'_> {
     }
 }
 
-fn word(octets: &[u8]) -> Word {
-    let Ok(message) = Message::read(octets) else { return Word::Busy };
+fn word(octets: &[u8]) -> ServerVerdict {
+    let Ok(message) = Message::read(octets) else { return ServerVerdict::Busy };
     match result_code(&message) {
-        code if result_code::is_success(code) => Word::Done,
+        code if result_code::is_success(code) => ServerVerdict::Done,
         // It costs nothing.
-        result_code::CREDIT_CONTROL_NOT_APPLICABLE => Word::Done,
-        result_code::UNKNOWN_SESSION_ID => Word::Unknown,
+        result_code::CREDIT_CONTROL_NOT_APPLICABLE => ServerVerdict::Done,
+        result_code::UNKNOWN_SESSION_ID => ServerVerdict::Unknown,
         result_code::TOO_BUSY
         | result_code::UNABLE_TO_DELIVER
         | result_code::LOOP_DETECTED
-        | result_code::UNABLE_TO_COMPLY => Word::Busy,
-        code => Word::Refused(code),
+        | result_code::UNABLE_TO_COMPLY => ServerVerdict::Busy,
+        code => ServerVerdict::Refused(code),
     }
 }

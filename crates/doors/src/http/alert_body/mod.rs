@@ -134,14 +134,14 @@ fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut F
 }
 
 /// What belongs together: who is asked for an answer, and what follows from one.
-struct Asking {
+struct AnswerFields {
     strategy: Strategy,
     require_answer: bool,
     choices: Vec<Choice>,
     terminal: Terminal,
 }
 
-fn asking(object: &mut Object, fields: &mut Fields) -> Asking {
+fn asking(object: &mut Object, fields: &mut Fields) -> AnswerFields {
     let strategy =
         object.take("strategy").and_then(|node| strategy(node, "strategy", fields)).unwrap_or(Strategy::All);
     let choices = choices(object, fields);
@@ -158,7 +158,7 @@ fn asking(object: &mut Object, fields: &mut Fields) -> Asking {
             fields.push("strategy", "escalates to who has not answered, but require_answer is false");
         }
     }
-    Asking { strategy, require_answer, choices, terminal }
+    AnswerFields { strategy, require_answer, choices, terminal }
 }
 
 fn span(object: &mut Object, now: Timestamp, fields: &mut Fields) -> (Option<Timestamp>, Timestamp) {

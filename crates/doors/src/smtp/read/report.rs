@@ -13,7 +13,7 @@ pub fn report(message: &Message<'_>) -> Option<Report> {
     let text = String::from_utf8_lossy(part.contents());
     // Groups of fields, an empty line between them: the first is of the message, each other of a recipient (§2.1).
     let mut groups = groups(&text);
-    let of_message = if groups.len() > 1 { groups.remove(0) } else { Fields::default() };
+    let of_message = if groups.len() > 1 { groups.remove(0) } else { DsnFields::default() };
     let fields = groups
         .into_iter()
         .find(|group| group.value("Action").is_some() || group.value("Status").is_some())?;
@@ -78,21 +78,21 @@ fn status_code(status: &str) -> String {
 
 /// Fields of one group, unfolded.
 #[derive(Debug, Default)]
-struct Fields(Vec<(String, String)>);
+struct DsnFields(Vec<(String, String)>);
 
-impl Fields {
+impl DsnFields {
     fn value(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.clone())
     }
 }
 
-fn groups(text: &str) -> Vec<Fields> {
-    let mut groups = vec![Fields::default()];
+fn groups(text: &str) -> Vec<DsnFields> {
+    let mut groups = vec![DsnFields::default()];
     for line in text.lines().take(FIELDS_MAX) {
         let Some(group) = groups.last_mut() else { break };
         if line.trim().is_empty() {
             if !group.0.is_empty() {
-                groups.push(Fields::default());
+                groups.push(DsnFields::default());
             }
         } else if line.starts_with([' ', '\t']) {
             if let Some((_, value)) = group.0.last_mut() {

@@ -82,11 +82,11 @@ impl RouteProgress {
 /// Looks once for all routes that start together, and again for one that starts a second time.
 pub(crate) struct Recovery {
     bus: Arc<dyn Bus>,
-    found: Mutex<Option<Found>>,
+    found: Mutex<Option<RecoveredIntents>>,
 }
 
 /// What the first look found.
-struct Found {
+struct RecoveredIntents {
     progress: HashMap<String, RouteProgress>,
     /// No earlier process has written anything of late.
     quiet: bool,
@@ -107,7 +107,7 @@ impl Recovery {
             nothing => {
                 let quiet = is_quiet(&*self.bus, now)?;
                 let progress = scan_aside(Arc::clone(&self.bus), None).await?;
-                nothing.insert(Found { progress, quiet, opened: HashSet::new() })
+                nothing.insert(RecoveredIntents { progress, quiet, opened: HashSet::new() })
             }
         };
         let mut progress = match found.progress.remove(route) {

@@ -98,7 +98,7 @@ into_state!(Idle, PendingAa, PendingI, Open, PendingU, PendingT);
 
 /// All of a session but its state.
 #[derive(Clone, Copy, Debug)]
-struct Book {
+struct SessionBook {
     config: Config,
     failure_handling: FailureHandling,
     has_failover: bool,
@@ -116,7 +116,7 @@ struct Book {
     has_rating_changed: bool,
 }
 
-impl Book {
+impl SessionBook {
     fn take_number(&mut self) -> u32 {
         let number = self.number;
         self.number = number.wrapping_add(1);
@@ -181,7 +181,7 @@ impl Book {
 
 impl Idle {
     // Idle | Client or device requests access/service | Send AA request with added CC AVPs, start Tx | PendingI
-    fn start_aa(self, book: &mut Book, steps: &mut Steps) -> PendingAa {
+    fn start_aa(self, book: &mut SessionBook, steps: &mut Steps) -> PendingAa {
         steps.push(Step::SendAaRequest);
         book.take_number();
         book.start_tx();
@@ -189,7 +189,7 @@ impl Idle {
     }
 
     // Idle | Client or device requests access/service | Send CC initial req., start Tx | PendingI
-    fn start(self, book: &mut Book, steps: &mut Steps) -> PendingI {
+    fn start(self, book: &mut SessionBook, steps: &mut Steps) -> PendingI {
         steps.push(Step::SendInitial(book.take_number()));
         book.start_tx();
         PendingI
@@ -199,7 +199,7 @@ impl Idle {
 /// "CLIENT, SESSION BASED for the first interrogation with AA request".
 impl PendingAa {
     // PendingI | Successful AA req. answer received | Grant service to end user, stop Tx | Open
-    fn succeed(self, grant: Grant, book: &mut Book, steps: &mut Steps) -> State {
+    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> State {
         steps.push(Step::GrantService);
         book.grant(grant);
         Open.look_into_queue(book, steps)
@@ -222,7 +222,7 @@ impl PendingAa {
 /// "CLIENT, SESSION BASED for the first interrogation with CCR".
 impl PendingI {
     // PendingI | Successful CC initial answer received | Stop Tx | Open
-    fn succeed(self, grant: Grant, book: &mut Book, steps: &mut Steps) -> State {
+    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> State {
         book.grant(grant);
         Open.look_into_queue(book, steps)
     }
@@ -233,7 +233,7 @@ impl PendingI {
     // PendingI | Failed CC initial answer received and CCFH equal to CONTINUE | Grant service to end user | Idle
     // PendingI | Failed CC initial answer received and CCFH equal to TERMINATE or to RETRY_AND_TERMINATE |
     //          | Terminate end user's service | Idle
-    fn fail(self, book: &Book, steps: &mut Steps) -> Idle {
+    fn fail(self, book: &SessionBook, steps: &mut Steps) -> Idle {
         book.fail(steps)
     }
 
@@ -262,38 +262,38 @@ impl PendingI {
 impl Open {
     // Open | Granted unit elapses and no final unit indication received | Send CC update req., start Tx | PendingU
     // Open | Change in rating condition or Validity-Time elapses | Send CC update req., Start Tx | PendingU
-    fn update(self, book: &mut Book, steps: &mut Steps) -> PendingU {
+    fn update(self, book: &mut SessionBook, steps: &mut Steps) -> PendingU {
         book.send_update(steps)
     }
 
     // Open | Granted unit elapses and final unit action equal to TERMINATE received |
     //      | Terminate end user's service, send CC termination req. | PendingT
-    fn final_terminate(self, book: &mut Book, steps: &mut Steps) -> PendingT {
+    fn final_terminate(self, book: &mut SessionBook, steps: &mut Steps) -> PendingT {
         steps.push(Step::TerminateService);
         book.send_termination(steps)
     }
 
     // Sections 5.6.2 and 5.6.3, which the table leaves to the text: redirected or restricted, the user stays, and the server
     // is asked again.
-    fn final_stay(self, action: FinalUnitAction, book: &mut Book, steps: &mut Steps) -> PendingU {
+    fn final_stay(self, action: FinalUnitAction, book: &mut SessionBook, steps: &mut Steps) -> PendingU {
         steps.push(Step::ApplyFinalUnitAction(action));
         book.send_update(steps)
     }
 
     // Open | User service terminated | Send CC termination req. | PendingT
-    fn terminate(self, book: &mut Book, steps: &mut Steps) -> PendingT {
+    fn terminate(self, book: &mut SessionBook, steps: &mut Steps) -> PendingT {
         book.send_termination(steps)
     }
 
     // Open | RAR received | Send RAA followed by CC update req., start Tx | PendingU
-    fn re_authorize(self, book: &mut Book, steps: &mut Steps) -> PendingU {
+    fn re_authorize(self, book: &mut SessionBook, steps: &mut Steps) -> PendingU {
         steps.push(Step::SendRaa);
         book.send_update(steps)
     }
 
     // Open | Service terminated in queue | Send CC termination req. | PendingT
     // Open | Change in rating condition in queue | Send CC update req., Start Tx | PendingU
-    fn look_into_queue(self, book: &mut Book, steps: &mut Steps) -> State {
+    fn look_into_queue(self, book: &mut SessionBook, steps: &mut Steps) -> State {
         let has_rating_changed = std::mem::take(&mut book.has_rating_changed);
         if std::mem::take(&mut book.has_terminated) {
             book.send_termination(steps).into()
@@ -307,7 +307,7 @@ impl Open {
 
 impl PendingU {
     // PendingU | Successful CC update answer received | Stop Tx | Open
-    fn succeed(self, grant: Grant, book: &mut Book, steps: &mut Steps) -> State {
+    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> State {
         book.grant(grant);
         Open.look_into_queue(book, steps)
     }
@@ -318,7 +318,7 @@ impl PendingU {
     // PendingU | Failed CC update answer received and CCFH equal to CONTINUE | Grant service to end user | Idle
     // PendingU | Failed CC update answer received and CCFH equal to TERMINATE or to RETRY_AND_TERMINATE |
     //          | Terminate end user's service | Idle
-    fn fail(self, book: &Book, steps: &mut Steps) -> Idle {
+    fn fail(self, book: &SessionBook, steps: &mut Steps) -> Idle {
         book.fail(steps)
     }
 
@@ -360,14 +360,14 @@ impl PendingT {
 #[derive(Clone, Copy, Debug)]
 pub struct Session {
     state: State,
-    book: Book,
+    book: SessionBook,
 }
 
 impl Session {
     /// An idle session.
     #[must_use]
     pub fn new(config: Config, now: Instant) -> Self {
-        let book = Book {
+        let book = SessionBook {
             failure_handling: config.failure_handling,
             has_failover: config.has_failover,
             config,
@@ -446,7 +446,7 @@ impl Session {
     }
 }
 
-fn on_idle(state: Idle, event: Event, book: &mut Book, steps: &mut Steps) -> State {
+fn on_idle(state: Idle, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
     match event {
         Event::Start if book.config.is_first_by_aa => state.start_aa(book, steps).into(),
         Event::Start => state.start(book, steps).into(),
@@ -455,7 +455,7 @@ fn on_idle(state: Idle, event: Event, book: &mut Book, steps: &mut Steps) -> Sta
 }
 
 /// The rows of all pending states: queue a termination event, queue a changed rating condition event.
-fn queue(state: impl Into<State>, event: Event, book: &mut Book) -> State {
+fn queue(state: impl Into<State>, event: Event, book: &mut SessionBook) -> State {
     match event {
         // PendingI, PendingU | User service terminated | Queue termination event | the same
         Event::Terminated => book.has_terminated = true,
@@ -466,7 +466,7 @@ fn queue(state: impl Into<State>, event: Event, book: &mut Book) -> State {
     state.into()
 }
 
-fn on_pending_aa(state: PendingAa, event: Event, book: &mut Book, steps: &mut Steps) -> State {
+fn on_pending_aa(state: PendingAa, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
     match event {
         Event::Answer(Answer::Success(grant)) => state.succeed(grant, book, steps),
         Event::Answer(Answer::NotApplicable) => state.not_applicable(steps).into(),
@@ -475,7 +475,7 @@ fn on_pending_aa(state: PendingAa, event: Event, book: &mut Book, steps: &mut St
     }
 }
 
-fn on_pending_i(state: PendingI, event: Event, book: &mut Book, steps: &mut Steps) -> State {
+fn on_pending_i(state: PendingI, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
     match event {
         Event::Answer(Answer::Success(grant)) => state.succeed(grant, book, steps),
         Event::Answer(Answer::Denied | Answer::UserUnknown) => state.deny(steps).into(),
@@ -487,7 +487,7 @@ fn on_pending_i(state: PendingI, event: Event, book: &mut Book, steps: &mut Step
     }
 }
 
-fn on_open(state: Open, event: Event, book: &mut Book, steps: &mut Steps) -> State {
+fn on_open(state: Open, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
     match event {
         Event::UnitsElapsed => match book.final_unit {
             None => state.update(book, steps).into(),
@@ -501,7 +501,7 @@ fn on_open(state: Open, event: Event, book: &mut Book, steps: &mut Steps) -> Sta
     }
 }
 
-fn on_pending_u(state: PendingU, event: Event, book: &mut Book, steps: &mut Steps) -> State {
+fn on_pending_u(state: PendingU, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
     match event {
         Event::Answer(Answer::Success(grant)) => state.succeed(grant, book, steps),
         Event::Answer(Answer::Denied) => state.deny(steps).into(),
