@@ -1,8 +1,9 @@
-//! How fast the log on disk takes records: `cargo run --profile perf -p bus --example commit [DIR] [SECONDS]`.
+//! How fast the log on disk takes records:
+//! `cargo run --profile perf -p bus --example commit [DIR] [SECONDS]`.
 //!
-//! `share` is what group commit is measured by: appends a second over N/s, with N clients that wait, each with one append at a time,
-//! and s the mean time of a sync in the same seconds. A disk with a cache of its own syncs in whatever time others leave it, so there are
-//! runs with a floor under that time too.
+//! `share` is what group commit is measured by: appends a second over N/s, with N clients that wait, each
+//! with one append at a time, and s the mean time of a sync in the same seconds. A disk with a cache of its
+//! own syncs in whatever time others leave it, so there are runs with a floor under that time too.
 
 use bus::embedded::{Embedded, Fsync, Options};
 use bus::{Bus, Durability, Topic, TopicSettings};

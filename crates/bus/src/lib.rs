@@ -18,7 +18,8 @@ use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A topic's name is at most so many octets: segments of `[A-Za-z0-9._-]` and percent-escaped others, joined by `/`.
+/// A topic's name is at most so many octets: segments of `[A-Za-z0-9._-]` and percent-escaped others, joined
+/// by `/`.
 pub const TOPIC_NAME_OCTETS_MAX: usize = 255;
 /// A record is at most so many octets.
 pub const RECORD_OCTETS_MAX: usize = 4 * 1024 * 1024;
@@ -33,8 +34,8 @@ pub const KEYS_MAX: usize = 100_000;
 /// How safe an append is when it is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Durability {
-    /// As long as the process lives. Nothing of it is on disk; after a start the topic is there, empty, and goes on with an index
-    /// that was never given out.
+    /// As long as the process lives. Nothing of it is on disk; after a start the topic is there, empty, and
+    /// goes on with an index that was never given out.
     Memory,
     /// Handed to the operating system: it survives the death of the process.
     #[default]
@@ -43,8 +44,8 @@ pub enum Durability {
     Disk,
 }
 
-/// What may be let go of. Each limit that is given holds by itself; space comes back by whole files, so a topic may hold more than
-/// its limits by one file.
+/// What may be let go of. Each limit that is given holds by itself; space comes back by whole files, so a
+/// topic may hold more than its limits by one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
     /// Records older than this.
@@ -55,21 +56,24 @@ pub struct Retention {
     pub records: Option<u64>,
 }
 
-/// How a topic is kept. The last opening decides; an open topic changes with it, except that one made as `Memory` stays it.
+/// How a topic is kept. The last opening decides; an open topic changes with it, except that one made as
+/// `Memory` stays it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TopicSettings {
     /// Nothing: as the bus promises for all (its `fsync`).
     pub durability: Option<Durability>,
     /// See [`Retention`].
     pub retention: Retention,
-    /// Its appends go before others' where they wait for a disk, and may use the room kept back from a full one.
+    /// Its appends go before others' where they wait for a disk, and may use the room kept back from a full
+    /// one.
     pub emergency: bool,
 }
 
 /// How a group is kept. The last opening decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupSettings {
-    /// Records that may be acknowledged above one that is not; at this bound nothing new is given out until the gap closes.
+    /// Records that may be acknowledged above one that is not; at this bound nothing new is given out until
+    /// the gap closes.
     pub out_of_order_max: usize,
     /// A record that was given out so often and never acknowledged is dead; 0: never.
     pub deliveries_max: u32,
@@ -91,8 +95,8 @@ pub trait Bus: Send + Sync {
     }
     /// The same, kept in a way of its own.
     fn topic_with(&self, name: &str, settings: &TopicSettings) -> Result<Arc<dyn Topic>, BusError>;
-    /// Opens a consumer group of a topic, or makes it; a new group starts at the topic's low end. One that is open in this process
-    /// stays as it is.
+    /// Opens a consumer group of a topic, or makes it; a new group starts at the topic's low end. One that is
+    /// open in this process stays as it is.
     fn group(&self, topic: &str, group: &str) -> Result<Arc<dyn Group>, BusError> {
         self.group_with(topic, group, &GroupSettings::default())
     }
@@ -111,7 +115,8 @@ pub trait Bus: Send + Sync {
     fn remove(&self, name: &str) -> Result<(), BusError>;
     /// How long the last syncs took, for metrics and benches: median of the last 1,000 in microseconds.
     fn sync_us_p50(&self) -> u64;
-    /// Appends can be expected to work: the servers behind the bus answer. A bus on this machine's disk always does.
+    /// Appends can be expected to work: the servers behind the bus answer. A bus on this machine's disk
+    /// always does.
     fn is_reachable(&self) -> bool {
         true
     }
@@ -119,20 +124,22 @@ pub trait Bus: Send + Sync {
 
 /// One topic.
 pub trait Topic: Send + Sync {
-    /// Appends records as one unit (all or none after a crash) and resolves to the first one's index when they are durable.
-    /// Appends of many callers that wait together are synced together (group commit).
+    /// Appends records as one unit (all or none after a crash) and resolves to the first one's index when
+    /// they are durable. Appends of many callers that wait together are synced together (group commit).
     fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>>;
-    /// The same under a key: if records were appended under it before, nothing is appended and their place comes back. The newest
-    /// [`KEYS_MAX`] keys of a topic are remembered, over restarts too; at least for two minutes.
+    /// The same under a key: if records were appended under it before, nothing is appended and their place
+    /// comes back. The newest [`KEYS_MAX`] keys of a topic are remembered, over restarts too; at least for
+    /// two minutes.
     fn append_keyed<'a>(
         &'a self,
         key: &'a [u8],
         records: &'a [&'a [u8]],
     ) -> BoxFuture<'a, Result<Keyed, BusError>>;
-    /// The same, only if the next index is `head`; else [`BusError::Moved`]. For who must know that nobody wrote in between.
+    /// The same, only if the next index is `head`; else [`BusError::Moved`]. For who must know that nobody
+    /// wrote in between.
     fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>>;
-    /// At most `records_max` records and about `octets_max` octets (at least one record if there is one) from `from` on; what is
-    /// below the low end is skipped. Only durable records. Empty at the end of the topic.
+    /// At most `records_max` records and about `octets_max` octets (at least one record if there is one) from
+    /// `from` on; what is below the low end is skipped. Only durable records. Empty at the end of the topic.
     fn read(&self, from: u64, records_max: usize, octets_max: usize) -> Result<Vec<Record>, BusError>;
     /// The same without holding the calling thread, where servers are asked.
     fn fetch(
@@ -141,8 +148,8 @@ pub trait Topic: Send + Sync {
         records_max: usize,
         octets_max: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, BusError>>;
-    /// Shows the record at an index, or that none is there, without a copy and without waiting; `show` must be short. False, and nothing
-    /// is shown: it is not at hand, and to be [fetched](Topic::fetch).
+    /// Shows the record at an index, or that none is there, without a copy and without waiting; `show` must
+    /// be short. False, and nothing is shown: it is not at hand, and to be [fetched](Topic::fetch).
     fn glance(&self, _index: u64, _show: &mut dyn FnMut(Option<&[u8]>)) -> bool {
         false
     }
@@ -222,7 +229,8 @@ pub struct Record {
 /// A consumer group on a topic. A member takes records under a lease and acknowledges them; what is not
 /// acknowledged or renewed in time is given to another.
 pub trait Group: Send + Sync {
-    /// Takes up to `max` records, lowest index first, without waiting. Records given back or expired come first.
+    /// Takes up to `max` records, lowest index first, without waiting. Records given back or expired come
+    /// first.
     fn take(&self, max: usize, lease: Duration) -> Result<Vec<Leased>, BusError>;
     /// Resolves when `take` may have something (also when a lease may have expired).
     fn ready(&self) -> BoxFuture<'static, ()>;
@@ -311,12 +319,14 @@ pub enum BusError {
         /// Its next index.
         head: u64,
     },
-    /// The servers behind the bus do not answer. Whether an append is there is not known: it may be appended again under its key.
+    /// The servers behind the bus do not answer. Whether an append is there is not known: it may be appended
+    /// again under its key.
     Unreachable {
         /// What was tried, and what was heard.
         why: String,
     },
-    /// The servers behind the bus are not what is needed: too old, or they keep a topic in another way than asked.
+    /// The servers behind the bus are not what is needed: too old, or they keep a topic in another way than
+    /// asked.
     Unfit {
         /// What is asked, and what is there.
         why: String,

@@ -1,5 +1,5 @@
-//! Form of a data folder and of the streams of a bus: what a newer version wrote is refused before anything of it is opened.
-//! docs/dev/compatibility.md has the policy.
+//! Form of a data folder and of the streams of a bus: what a newer version wrote is refused before anything
+//! of it is opened. docs/dev/compatibility.md has the policy.
 
 use bus::{BusError, Topic};
 use records::{DATA_FORM, behind_form, with_form};

@@ -1,5 +1,6 @@
-//! `campanile demo`: a simulated town and its carriers, one alert, its report. Everything is real but the town: the
-//! people come in by the HTTP API, messages go out over SMPP and SMTP to listeners of the simulator.
+//! `campanile demo`: a simulated town and its carriers, one alert, its report. Everything is real but the
+//! town: the people come in by the HTTP API, messages go out over SMPP and SMTP to listeners of the
+//! simulator.
 
 pub mod charging;
 mod picture;
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 const SEED: u64 = 1;
 /// How often the picture is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
-/// People answer for some seconds after the last message; the demo waits no longer than this for the last of them.
+/// People answer for some seconds after the last message; the demo waits no longer than this for the last of
+/// them.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Deliveries read in one page.
 const PAGE: usize = 1_000;

@@ -42,7 +42,8 @@ impl Keys {
         gateway::Secret::from(format!("whsec_{secret}"))
     }
 
-    /// What processes vouch with for a caller they pass on: made of another, for it needs to be remembered nowhere.
+    /// What processes vouch with for a caller they pass on: made of another, for it needs to be remembered
+    /// nowhere.
     pub fn forwarding(&self) -> [u8; SECRET_OCTETS] {
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &self.links);
         let made = ring::hmac::sign(&key, b"campanile: callers passed on between processes");

@@ -7,7 +7,8 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
-/// HTTP, the simulators and the wiring share one small runtime; protocols have a runtime per core of their own.
+/// HTTP, the simulators and the wiring share one small runtime; protocols have a runtime per core of their
+/// own.
 const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
@@ -47,7 +48,8 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
         .map_err(|error| format!("no runtime: {error}"))
 }
 
-/// The log goes to standard error. `CAMPANILE_LOG` (`debug`, `gateway=trace`) and `CAMPANILE_LOG_FORMAT=json` go over `[log]`.
+/// The log goes to standard error. `CAMPANILE_LOG` (`debug`, `gateway=trace`) and `CAMPANILE_LOG_FORMAT=json`
+/// go over `[log]`.
 fn log(filter: &str, format: LogFormat) {
     let filter = EnvFilter::try_from_env("CAMPANILE_LOG").unwrap_or_else(|_| EnvFilter::new(filter));
     let logger = tracing_subscriber::fmt()
@@ -62,8 +64,8 @@ fn log(filter: &str, format: LogFormat) {
     }
 }
 
-/// Colours are for eyes: in a journal or a container's log they are noise that no search finds its way through. `NO_COLOR` (not empty)
-/// takes them from terminals too.
+/// Colours are for eyes: in a journal or a container's log they are noise that no search finds its way
+/// through. `NO_COLOR` (not empty) takes them from terminals too.
 fn is_coloured(is_terminal: bool, no_color: Option<std::ffi::OsString>) -> bool {
     is_terminal && no_color.is_none_or(|value| value.is_empty())
 }

@@ -19,7 +19,8 @@ pub(crate) fn folder(data: &Path) -> PathBuf {
     data.join("ledger")
 }
 
-/// Threads that keep books which processes share, if the setup does not say how many: each is a connection of each process.
+/// Threads that keep books which processes share, if the setup does not say how many: each is a connection of
+/// each process.
 const SHARED_SHARDS: usize = 4;
 
 /// Where the books are: in the database, where processes share one.
@@ -91,7 +92,8 @@ async fn open_ledger(setup: &Setup) -> Result<Option<Ledger>, String> {
     let Some(ledger) = &setup.ledger else { return Ok(None) };
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let options = Options {
-        // Connections take about twice as much of the processors as accounts do; more shards only make smaller batches.
+        // Connections take about twice as much of the processors as accounts do; more shards only make
+        // smaller batches.
         shards: ledger.shards.unwrap_or(cores.div_ceil(2)),
         fsync: match ledger.fsync {
             Fsync::Always => charging::ledger::Fsync::Always,

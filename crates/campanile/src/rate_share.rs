@@ -1,4 +1,5 @@
-//! What a process among several does beside its rooms: it has its share of the rates, and hands them out while it leads.
+//! What a process among several does beside its rooms: it has its share of the rates, and hands them out
+//! while it leads.
 
 use engine::{Engine, Leader};
 use gateway::GatewayContext;
@@ -15,8 +16,8 @@ pub struct RateShare {
     watching: JoinHandle<()>,
 }
 
-/// Lets the gateways of this world share segments and rates with those of other processes. Asks servers, and takes its time: to be called
-/// on a thread of a runtime with several.
+/// Lets the gateways of this world share segments and rates with those of other processes. Asks servers, and
+/// takes its time: to be called on a thread of a runtime with several.
 ///
 /// # Errors
 /// The bus's, in words.

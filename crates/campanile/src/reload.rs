@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl RunningServer {
-    /// Applies what changed: routes, clients and platforms come, go and change. Tells what was done, and what needs a restart.
+    /// Applies what changed: routes, clients and platforms come, go and change. Tells what was done, and what
+    /// needs a restart.
     ///
     /// # Errors
     /// What could not be done, in words; everything before it is.

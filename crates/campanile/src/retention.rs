@@ -73,7 +73,8 @@ async fn look(
     Ok(())
 }
 
-/// `ID.json` with the report, `ID.csv` with every delivery; the CSV first, so that a JSON file means a whole export.
+/// `ID.json` with the report, `ID.csv` with every delivery; the CSV first, so that a JSON file means a whole
+/// export.
 async fn export(dir: &Path, alert: &Alert, engine: &Engine) -> Result<(), String> {
     let says = |error: std::io::Error| format!("exporting to {}: {error}", dir.display());
     tokio::fs::create_dir_all(dir).await.map_err(says)?;

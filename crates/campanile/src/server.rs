@@ -1,4 +1,5 @@
-//! The wiring: store, bus, engine, gateways, doors, from the ground floor up; and down again in the opposite order.
+//! The wiring: store, bus, engine, gateways, doors, from the ground floor up; and down again in the opposite
+//! order.
 
 use crate::alert_documents::StoredDocuments;
 use crate::keys::Keys;
@@ -351,7 +352,8 @@ impl RunningServer {
         &self.simulators
     }
 
-    /// Doors first, so that nothing new comes in; then the gateways drain; then the engine folds; then the store closes.
+    /// Doors first, so that nothing new comes in; then the gateways drain; then the engine folds; then the
+    /// store closes.
     pub async fn close(self) {
         if let Some(door) = self.doors.http {
             door.stop().await;
@@ -440,7 +442,8 @@ fn furnish(
     member.map(|member| crate::rate_share::share(context, &member.name, member.lease, engine)).transpose()
 }
 
-/// This process, as the others see it: under another name at every start, so that nothing of the one before is taken for its own.
+/// This process, as the others see it: under another name at every start, so that nothing of the one before
+/// is taken for its own.
 fn member(node: Option<&NodeSetup>, setup: &Setup) -> Option<engine::Node> {
     let node = node?;
     let listens = setup.http.as_ref().map(|http| http.listen.to_string()).unwrap_or_default();

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use store::SharedStore;
 
-/// The topic whose first record says which database the bus belongs to, and holds the secrets that all processes share; those
-/// behind it are [`data_form`]'s.
+/// The topic whose first record says which database the bus belongs to, and holds the secrets that all
+/// processes share; those behind it are [`data_form`]'s.
 const HOUSE: &str = "house";
 /// A database's id in front of the secrets.
 const ID_OCTETS: usize = 16;
@@ -72,8 +72,8 @@ async fn aside<T: Send + 'static>(
     tokio::task::spawn_blocking(open).await.map_err(|error| format!("opening it ended badly: {error}"))?
 }
 
-/// The secrets that the first process left; a bus that belongs to another database is refused: its segments and outcomes speak of
-/// alerts that are not ours.
+/// The secrets that the first process left; a bus that belongs to another database is refused: its segments
+/// and outcomes speak of alerts that are not ours.
 async fn belonging(store: &SharedStore, bus: &Arc<dyn bus::Bus>) -> Result<Keys, String> {
     let id = store.house().await.map_err(|error| error.to_string())?;
     let said = |error: bus::BusError| format!("[bus]: {error}");

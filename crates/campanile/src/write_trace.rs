@@ -1,4 +1,5 @@
-//! Write stamps: for who measures from outside whether routes keep their limits, each write of a gateway is noted in a file.
+//! Write stamps: for who measures from outside whether routes keep their limits, each write of a gateway is
+//! noted in a file.
 
 use gateway::WriteObserver;
 use std::fs::File;
@@ -16,20 +17,22 @@ const FILE: &str = "CAMPANILE_WRITE_STAMPS";
 /// The file cannot be made.
 pub(crate) fn write_observer() -> Result<Option<WriteObserver>, String> {
     let Some(path) = std::env::var_os(FILE) else { return Ok(None) };
-    // The wall clock is read once: so stamps of several processes on one machine lie on one line, and none runs backwards.
+    // The wall clock is read once: so stamps of several processes on one machine lie on one line, and none
+    // runs backwards.
     let born = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let noted = noting(Path::new(&path), Instant::now(), born);
     Ok(Some(noted.map_err(|error| format!("{FILE}: {}: {error}", path.display()))?))
 }
 
-/// A line for each write: the route, how many messages, and nanoseconds since 1970 before and after the write. `born` since 1970
-/// the clock showed `start`.
+/// A line for each write: the route, how many messages, and nanoseconds since 1970 before and after the
+/// write. `born` since 1970 the clock showed `start`.
 fn noting(path: &Path, start: Instant, born: Duration) -> io::Result<WriteObserver> {
     let file = File::options().create(true).append(true).open(path)?;
     let since =
         move |at: Instant| (born + at.checked_duration_since(start).unwrap_or(Duration::ZERO)).as_nanos();
     Ok(Arc::new(move |route: &str, messages, before, after| {
-        // One append a line: several cores may write, and whoever measures kills this process when it has seen enough.
+        // One append a line: several cores may write, and whoever measures kills this process when it has
+        // seen enough.
         let line = format!("{route} {messages} {} {}\n", since(before), since(after));
         if let Err(error) = (&file).write_all(line.as_bytes()) {
             tracing::error!(%error, "a write stamp is lost");

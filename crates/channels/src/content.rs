@@ -59,7 +59,8 @@ pub(crate) fn texts<'a>(request: &'a AlertRequest, language: Option<&str>) -> Op
     }
 }
 
-/// The text for a channel: its own, else that of its language, else the alert's. A short message's is better than none.
+/// The text for a channel: its own, else that of its language, else the alert's. A short message's is better
+/// than none.
 pub(crate) fn text<'a>(
     request: &'a AlertRequest,
     language: Option<&str>,

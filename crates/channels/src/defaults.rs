@@ -11,8 +11,8 @@ const NAMES_SHOWN: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Defaults {
     region: Option<Id>,
-    /// By channel, each list in order. A channel without a list: another process knows its names, so that nobody
-    /// here can tell.
+    /// By channel, each list in order. A channel without a list: another process knows its names, so that
+    /// nobody here can tell.
     known: Arc<[(ChannelNumber, Box<[String]>)]>,
 }
 
@@ -38,7 +38,8 @@ impl Defaults {
         Defaults { known: others.chain(own).collect(), ..self }
     }
 
-    /// The same, where a channel may have any name: of a request that was accepted once, the name may be gone since.
+    /// The same, where a channel may have any name: of a request that was accepted once, the name may be gone
+    /// since.
     #[must_use]
     pub fn with_any_name(&self) -> Defaults {
         Defaults { region: self.region, ..Defaults::default() }

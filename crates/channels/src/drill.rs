@@ -1,14 +1,14 @@
 //! The mark of a drill, by language: first in every text, and also last where a text has room.
 //!
-//! The mark is for the person: it is in their own language, also where the alert has no text in it and the default one
-//! is sent. Whose language nobody knows gets the mark in the language of the text, and in English where that is not
-//! known either: the default text of an alert names no language.
+//! The mark is for the person: it is in their own language, also where the alert has no text in it and the
+//! default one is sent. Whose language nobody knows gets the mark in the language of the text, and in English
+//! where that is not known either: the default text of an alert names no language.
 
 use records::Content;
 
-/// Marks by language (BCP 47, lower case), the longer tag before the shorter one it begins with. Words that civil
-/// protection of the country uses; those of Latin scripts keep to the GSM 7-bit alphabet where the spelling allows it,
-/// so that the mark alone costs no short message its coding.
+/// Marks by language (BCP 47, lower case), the longer tag before the shorter one it begins with. Words that
+/// civil protection of the country uses; those of Latin scripts keep to the GSM 7-bit alphabet where the
+/// spelling allows it, so that the mark alone costs no short message its coding.
 const MARKS: [(&str, &str); 43] = [
     ("en", "[EXERCISE]"),
     ("ar", "[تمرين]"),
@@ -63,8 +63,8 @@ impl Mark {
     /// How many there are; [`Mark::place`] is below.
     pub const COUNT: usize = MARKS.len();
 
-    /// The mark in a language; the regions and scripts of a language share one where they have none of their own
-    /// (RFC 4647, 3.4). Nothing if the table does not know the language.
+    /// The mark in a language; the regions and scripts of a language share one where they have none of their
+    /// own (RFC 4647, 3.4). Nothing if the table does not know the language.
     pub fn of(language: &str) -> Option<Mark> {
         let mut range = match language {
             // Written in the traditional script, which the tag need not say.

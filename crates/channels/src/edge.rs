@@ -22,8 +22,8 @@ impl Channel for Edge {
     fn form(&self) -> &'static str {
         "an edge site's name"
     }
-    /// A site's name: letters, digits, `-`, `_` and `.`, the first a letter or digit. It must be one of those that are
-    /// known, if some are.
+    /// A site's name: letters, digits, `-`, `_` and `.`, the first a letter or digit. It must be one of those
+    /// that are known, if some are.
     fn address(&self, text: &str, defaults: &Defaults) -> Result<Address, String> {
         let name = text.trim();
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -1,11 +1,13 @@
-//! Channels as engine, store and doors see them: addresses, texts, traits. One file a channel, one list of them.
+//! Channels as engine, store and doors see them: addresses, texts, traits. One file a channel, one list of
+//! them.
 //!
-//! A channel is a file of this crate with a type that implements [`Channel`], and a line in the list below. Names in
-//! the API, columns of CSV files, enums of `/openapi.json`, help of the command line come from [`ALL`]. How to speak to
-//! the world outside is the business of the channel's folder in `gateway`.
+//! A channel is a file of this crate with a type that implements [`Channel`], and a line in the list below.
+//! Names in the API, columns of CSV files, enums of `/openapi.json`, help of the command line come from
+//! [`ALL`]. How to speak to the world outside is the business of the channel's folder in `gateway`.
 //!
-//! Architecture Invariant: outside this crate and that folder nobody asks which channel it is, but for two places:
-//! messages of platforms are short messages ([`SMS`]), and the SMTP door hears answers to mail ([`MAIL`]).
+//! Architecture Invariant: outside this crate and that folder nobody asks which channel it is, but for two
+//! places: messages of platforms are short messages ([`SMS`]), and the SMTP door hears answers to mail
+//! ([`MAIL`]).
 
 mod addr_spec;
 mod content;
@@ -23,8 +25,8 @@ use records::{AlertNo, AlertRequest, ChannelNumber, Content, EndpointNo};
 /// An address in normal form: two that reach the same device are equal.
 pub type Address = String;
 
-/// Declares a channel a line: `CONSTANT = file::Type`. A line's place is the channel's number, which stands in stored
-/// records: a new channel comes last, and none is ever taken out.
+/// Declares a channel a line: `CONSTANT = file::Type`. A line's place is the channel's number, which stands
+/// in stored records: a new channel comes last, and none is ever taken out.
 macro_rules! channels {
     ($($constant:ident = $file:ident :: $channel:ident),* $(,)?) => {
         $(mod $file;)*
@@ -55,7 +57,8 @@ pub trait Channel: Sync {
     /// Its place in [`ALL`].
     fn number(&self) -> ChannelNumber;
 
-    /// Its name in the API, in the config and before an address: `sms:+46701234567`. Lower case, `a`–`z` only.
+    /// Its name in the API, in the config and before an address: `sms:+46701234567`. Lower case, `a`–`z`
+    /// only.
     fn name(&self) -> &'static str;
 
     /// An address of it, for help and examples: without the name before it.
@@ -64,8 +67,8 @@ pub trait Channel: Sync {
     /// The form of its addresses in a few words: "a number in E.164 form".
     fn form(&self) -> &'static str;
 
-    /// The normal form of an address as somebody wrote it. Normal forms are their own normal form, whatever the
-    /// defaults. There is no other check of addresses in the program.
+    /// The normal form of an address as somebody wrote it. Normal forms are their own normal form, whatever
+    /// the defaults. There is no other check of addresses in the program.
     ///
     /// # Errors
     /// What is wrong with it, in words that name it.
@@ -91,8 +94,8 @@ pub trait Channel: Sync {
     /// What holds for the channel as such.
     fn traits(&self) -> Traits;
 
-    /// The parts of `texts.CHANNEL` in an alert. With the text alone the value is a string, otherwise a string (the
-    /// text) or an object of the parts.
+    /// The parts of `texts.CHANNEL` in an alert. With the text alone the value is a string, otherwise a
+    /// string (the text) or an object of the parts.
     fn parts(&self) -> &'static [Part] {
         &[Part::Text]
     }
@@ -102,8 +105,8 @@ pub trait Channel: Sync {
         content::schema(self.parts())
     }
 
-    /// The key by which receipts of an attempt are known before the network has given it an id; nothing if only an id
-    /// of the network's will do.
+    /// The key by which receipts of an attempt are known before the network has given it an id; nothing if
+    /// only an id of the network's will do.
     fn own_key(&self, _alert: AlertNo, _endpoint: EndpointNo) -> Option<u64> {
         None
     }

@@ -3,8 +3,8 @@
 use crate::{ALL, Address, Channel, Defaults, Traits};
 use records::ChannelNumber;
 
-/// Names the design gives to channels that nobody built yet. They are refused by name, so that a file or a config for a
-/// later version is not taken for something else.
+/// Names the design gives to channels that nobody built yet. They are refused by name, so that a file or a
+/// config for a later version is not taken for something else.
 const PLANNED: [&str; 8] = ["pager", "voice", "fax", "im", "webhook", "push", "mqtt", "line"];
 
 /// A name that is no channel's.

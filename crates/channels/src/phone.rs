@@ -49,7 +49,8 @@ fn international(digits: &str) -> Result<String, String> {
     Ok(format!("+{digits}"))
 }
 
-/// Begins with a country code that is assigned (ITU Operational Bulletin, list of E.164 assigned country codes).
+/// Begins with a country code that is assigned (ITU Operational Bulletin, list of E.164 assigned country
+/// codes).
 fn has_country_code(digits: &[u8]) -> bool {
     let digit = |place: usize| digits.get(place).map_or(0, |octet| u16::from(octet - b'0'));
     let (one, two) = (digit(0), digit(0) * 10 + digit(1));

@@ -1,10 +1,11 @@
-//! What one CCR EVENT costs the credit-control server in its four parts, without sockets and files: nanoseconds, or instructions under
-//! `valgrind --tool=callgrind --toggle-collect=...`, whose sums over `Bench::receive`, `apply`, `answer` and `transmit` do not depend on what
-//! else runs.
+//! What one CCR EVENT costs the credit-control server in its four parts, without sockets and files:
+//! nanoseconds, or instructions under `valgrind --tool=callgrind --toggle-collect=...`, whose sums over
+//! `Bench::receive`, `apply`, `answer` and `transmit` do not depend on what else runs.
 //!
-//! `cargo run --release -p charging --example server_cost -- [TURNS] [event|varied|sessions|mixed] [ACCOUNTS]`, each of 64 requests; `varied`: of many
-//! shapes, so that each is checked and read in full; `sessions`: INITIAL, UPDATE and TERMINATION of two services, a turn of each; `mixed`: all three in
-//! each turn, as a server has them that many clients ask.
+//! `cargo run --release -p charging --example server_cost -- [TURNS] [event|varied|sessions|mixed] [ACCOUNTS]`,
+//! each of 64 requests; `varied`: of many shapes, so that each is checked and read in full; `sessions`:
+//! INITIAL, UPDATE and TERMINATION of two services, a turn of each; `mixed`: all three in each turn, as a
+//! server has them that many clients ask.
 
 use charging::ledger::Config;
 use charging::ledger::config::DefaultAccount;
@@ -137,8 +138,8 @@ fn assert_good(mut answers: &[u8], requests: u32) {
     assert!(answers.is_empty());
 }
 
-/// Writes the requests of a turn, and says how many. Each of so many sessions has one in it; `is_mixed`: they are not equally far, and come
-/// in another order each time.
+/// Writes the requests of a turn, and says how many. Each of so many sessions has one in it; `is_mixed`: they
+/// are not equally far, and come in another order each time.
 fn write_turn(
     templates: &mut [Template],
     is_mixed: bool,

@@ -34,7 +34,8 @@ impl AccountId {
         AccountId { kind: KeyKind::Name, octets: name.as_bytes().to_vec() }
     }
 
-    /// `e164:46701234567`, `imsi:…`, `sip:…`, `nai:…`, `private:…`; anything else is the name of a client of ours.
+    /// `e164:46701234567`, `imsi:…`, `sip:…`, `nai:…`, `private:…`; anything else is the name of a client of
+    /// ours.
     ///
     /// # Errors
     /// It is empty, or has more than 255 octets.
@@ -209,7 +210,8 @@ impl Books {
         self.find(id).await?.ok_or(BooksError::Unknown)
     }
 
-    /// Pays in so many minor units. Clients whose sessions had less than they asked for are asked to come again.
+    /// Pays in so many minor units. Clients whose sessions had less than they asked for are asked to come
+    /// again.
     ///
     /// # Errors
     /// There is no such account, the sum does not fit, or the ledger cannot.
@@ -261,7 +263,8 @@ impl Books {
         self.account(id).await
     }
 
-    /// Up to so many accounts, in the order in which each shard opened them, from a place that an earlier page told.
+    /// Up to so many accounts, in the order in which each shard opened them, from a place that an earlier
+    /// page told.
     ///
     /// # Errors
     /// The ledger has stopped.

@@ -1,5 +1,6 @@
-//! Reaches clients: what we ask by ourselves about a session (Re-Auth, Abort-Session) goes to the connection of the peer that the session
-//! came from, whichever of its connections is open now. Nothing of this is on a request's way.
+//! Reaches clients: what we ask by ourselves about a session (Re-Auth, Abort-Session) goes to the connection
+//! of the peer that the session came from, whichever of its connections is open now. Nothing of this is on a
+//! request's way.
 
 use crate::ledger::Ledger;
 use crate::ledger::client::Client;
@@ -50,7 +51,8 @@ impl SessionRequest {
         Some(SessionRequest { ask, shard, session: session.session, id: session.id, client, tries: 0 })
     }
 
-    /// Asks it again, if there is still something to ask: the session may have ended since, or got what it wanted. Its shard knows.
+    /// Asks it again, if there is still something to ask: the session may have ended since, or got what it
+    /// wanted. Its shard knows.
     pub(crate) fn ask_again(self, ledger: &Ledger) {
         let notifier = Arc::clone(ledger.notifier());
         ledger.ask(self.shard, move |shard| {
@@ -256,8 +258,8 @@ impl RequestResult {
 }
 
 impl SessionNotifier {
-    /// Hands an errand to the connection of the peer that its session came through. False: nobody is connected who could carry it out; it
-    /// waits until that peer is.
+    /// Hands an errand to the connection of the peer that its session came through. False: nobody is
+    /// connected who could carry it out; it waits until that peer is.
     pub fn ask(&self, errand: SessionRequest) -> bool {
         match self.hand_over(errand) {
             Ok(()) => true,

@@ -64,7 +64,8 @@ pub struct Keyword {
     pub action: KeywordAction,
     /// What people type: the whole message, whatever the case and the punctuation after it.
     pub words: Vec<String>,
-    /// Only when it is said to one of these numbers or names of ours; then it holds for that one alone. Empty: any, for all.
+    /// Only when it is said to one of these numbers or names of ours; then it holds for that one alone.
+    /// Empty: any, for all.
     pub senders: Vec<String>,
     /// The language of `words` and `reply`, as a BCP 47 tag.
     pub language: Option<String>,
@@ -107,7 +108,8 @@ impl Default for Keywords {
 /// The wall clock as a function, so that tests own time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Knows how many units of its route's rate (for SMS: parts) a rendering costs. Gateways know; the engine does not.
+/// Knows how many units of its route's rate (for SMS: parts) a rendering costs. Gateways know; the engine
+/// does not.
 pub trait UnitsEstimator: Send + Sync {
     /// At least 1.
     fn units(&self, route: &Route, body: &Body) -> u32;
@@ -134,7 +136,8 @@ pub struct Settings {
     pub carrier_ids_s: u32,
     /// Words people stop and start messages with.
     pub keywords: Keywords,
-    /// Others that take the topic of outcomes in, each by a consumer group of this name: it is kept until they have.
+    /// Others that take the topic of outcomes in, each by a consumer group of this name: it is kept until
+    /// they have.
     pub outcome_groups: Vec<String>,
 }
 
@@ -293,11 +296,13 @@ pub struct Report {
     pub reasons: BTreeMap<String, u64>,
     /// Answers by choice (or `other`).
     pub answers: BTreeMap<String, u64>,
-    /// Seconds from acceptance to the alert's terminal state for 50, 95, 99 % of the endpoints that are not excluded; absent until reached.
+    /// Seconds from acceptance to the alert's terminal state for 50, 95, 99 % of the endpoints that are not
+    /// excluded; absent until reached.
     pub times: Times,
     /// Endpoints a second reaching the carrier, over the last 5 s.
     pub rate_now: f64,
-    /// Seconds until everything planned is with the carriers, from the routes' limits and what is before it; absent if unknown.
+    /// Seconds until everything planned is with the carriers, from the routes' limits and what is before it;
+    /// absent if unknown.
     pub eta: Option<f64>,
     /// When it was accepted; RFC 3339.
     pub created: String,

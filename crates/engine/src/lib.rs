@@ -1,13 +1,14 @@
-//! The way of an alert: solve (who), plan (which devices, when, in what order and pace), dispatch (onto the bus),
-//! record (what became of it), report.
+//! The way of an alert: solve (who), plan (which devices, when, in what order and pace), dispatch (onto the
+//! bus), record (what became of it), report.
 //!
 //! One task owns all that changes (the hot state); everyone else sends it a message through [`Engine`].
 //! What decides is pure: lists and `now` in, lists out.
 //!
 //! Invariants worth naming:
-//! - SQL is the snapshot: each fold writes what changed together with how far the topic of outcomes is folded,
-//!   so a start is rows, plus the outcomes after that index, plus the segments nobody acknowledged.
-//! - A delivery changes in one place, `LiveAlert::edit`, and counts, dispatch and the list of what SQL lacks move with it.
+//! - SQL is the snapshot: each fold writes what changed together with how far the topic of outcomes is
+//!   folded, so a start is rows, plus the outcomes after that index, plus the segments nobody acknowledged.
+//! - A delivery changes in one place, `LiveAlert::edit`, and counts, dispatch and the list of what SQL lacks
+//!   move with it.
 //! - An attempt's number is never used twice for one delivery.
 
 mod api;

@@ -1,4 +1,5 @@
-//! What the doors of platforms hold: messages in, how they stand, and the hand on those that have not left yet.
+//! What the doors of platforms hold: messages in, how they stand, and the hand on those that have not left
+//! yet.
 
 use crate::api::{EngineError, Parts};
 use crate::plan::{AcceptingRoutes, NoRouteAccepts};
@@ -116,8 +117,8 @@ impl Messages {
         })
     }
 
-    /// Takes encoded [`records::Intake::Message`]s as one unit; resolves to the first one's id when they are as durable as the bus
-    /// promises. What several callers bring at a time is synced together.
+    /// Takes encoded [`records::Intake::Message`]s as one unit; resolves to the first one's id when they are
+    /// as durable as the bus promises. What several callers bring at a time is synced together.
     pub async fn accept(&self, records: &[&[u8]]) -> Result<MessageId, EngineError> {
         self.inner.intake.append(records).await.map(MessageId).map_err(crate::run::bus_error)
     }
@@ -197,8 +198,8 @@ impl Messages {
         })
     }
 
-    /// Takes back every message of a client to one address that has not left us (SMPP 3.4, 4.9: `cancel_sm` without a message id);
-    /// an empty service type means any. Resolves to how many.
+    /// Takes back every message of a client to one address that has not left us (SMPP 3.4, 4.9: `cancel_sm`
+    /// without a message id); an empty service type means any. Resolves to how many.
     pub async fn cancel_all(
         &self,
         account: &str,

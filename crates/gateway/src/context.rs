@@ -45,7 +45,8 @@ pub struct GatewayContext {
     pub write_observer: Option<WriteObserver>,
     /// Other processes may serve the same routes; nothing by default: this one is alone.
     pub shared: Option<Arc<Cluster>>,
-    /// A bus of this machine alone, for what cannot be told while that of all processes is out of reach; nothing by default.
+    /// A bus of this machine alone, for what cannot be told while that of all processes is out of reach;
+    /// nothing by default.
     pub outbox: Option<Arc<dyn Bus>>,
     /// Who pays for messages; nothing by default: they cost nothing.
     pub funds: Option<Arc<dyn Funds>>,
@@ -76,9 +77,9 @@ impl GatewayContext {
         }
     }
 
-    /// From now on other processes serve the same routes over the same bus. `node` is this process's name, another at every start;
-    /// `lease` is how long a segment is a process's without a word: as the bus was told, and the same in all of them. May ask
-    /// servers, and take its time.
+    /// From now on other processes serve the same routes over the same bus. `node` is this process's name,
+    /// another at every start; `lease` is how long a segment is a process's without a word: as the bus was
+    /// told, and the same in all of them. May ask servers, and take its time.
     ///
     /// # Errors
     /// The bus's.
@@ -103,7 +104,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts what `work` makes on a core. The future is handed a [`Stop`], and ends in order soon after that says so.
+    /// Starts what `work` makes on a core. The future is handed a [`Stop`], and ends in order soon after that
+    /// says so.
     pub fn start<W, F>(name: &str, context: &GatewayContext, core: usize, work: W) -> Running
     where
         W: FnOnce(Stop) -> F,
@@ -119,9 +121,9 @@ impl Running {
         Running { changes: Some(changes), ..self }
     }
 
-    /// Gives a running route other settings, under the same name and of the same channel. What needs no new session changes
-    /// in place, such as the rate. Answers when the change is under way: sessions that have to begin anew do so by and by,
-    /// what is under way on them first.
+    /// Gives a running route other settings, under the same name and of the same channel. What needs no new
+    /// session changes in place, such as the rate. Answers when the change is under way: sessions that have
+    /// to begin anew do so by and by, what is under way on them first.
     ///
     /// # Errors
     /// Everything that is wrong with the settings: then nothing has changed.
@@ -144,7 +146,8 @@ impl Running {
         &self.name
     }
 
-    /// Takes nothing new, waits for what is under way, and gives the rest back. Bounded by the gateway's drain time.
+    /// Takes nothing new, waits for what is under way, and gives the rest back. Bounded by the gateway's
+    /// drain time.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         if let Err(error) = self.task.await {

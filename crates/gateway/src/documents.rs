@@ -1,4 +1,5 @@
-//! Alert documents: CAP, attachments and links of an alert, which a gateway requests from the keeper of alerts.
+//! Alert documents: CAP, attachments and links of an alert, which a gateway requests from the keeper of
+//! alerts.
 
 use futures_util::future::BoxFuture;
 use records::AlertNo;

@@ -8,7 +8,8 @@
 //! - [`journal`]: appends outcomes to their topic before anybody acts on them; recovery after a crash.
 //! - [`cluster`]: gateways of several processes: claims of segments, shares of rates.
 //! - [`funds`]: reserves money before anything is written. [`documents`]: CAP and attachments of an alert.
-//! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`edge`]: files for sites, by paced UDP. [`notice`]: callbacks, by HTTP.
+//! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`edge`]: files for sites, by paced UDP.
+//!   [`notice`]: callbacks, by HTTP.
 
 pub mod cluster;
 #[cfg(test)]
@@ -26,8 +27,8 @@ mod surroundings;
 mod tls_words;
 mod worker;
 
-/// Declares a channel a line: `folder::Gateway`. A new channel is its folder, its file in the crate `channels`, and a line
-/// in the list of each.
+/// Declares a channel a line: `folder::Gateway`. A new channel is its folder, its file in the crate
+/// `channels`, and a line in the list of each.
 macro_rules! gateways {
     ($($folder:ident :: $gateway:ident),* $(,)?) => {
         $(pub mod $folder;)*

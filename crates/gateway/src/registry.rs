@@ -1,7 +1,9 @@
-//! Registry: the list of gateways, one a channel, and the trait by which the composition root drives any of them.
+//! Registry: the list of gateways, one a channel, and the trait by which the composition root drives any of
+//! them.
 //!
-//! A channel's folder implements [`ChannelGateway`] in its own types; [`Gateway`] is the same with the types erased, so that
-//! a list can hold it. The list stands in the root of the crate, where a line declares a folder and enters its gateway.
+//! A channel's folder implements [`ChannelGateway`] in its own types; [`Gateway`] is the same with the types
+//! erased, so that a list can hold it. The list stands in the root of the crate, where a line declares a
+//! folder and enters its gateway.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -119,7 +121,8 @@ pub trait Gateway: Send + Sync {
     /// The cost of one message of the route's rate, at least 1: its parts.
     fn units(&self, route: &AnyRoute, body: &Body) -> u32;
 
-    /// Starts a simulator of the far end: a real listener on a free port of this machine. Nothing where there is none.
+    /// Starts a simulator of the far end: a real listener on a free port of this machine. Nothing where there
+    /// is none.
     fn simulate(
         &self,
         options: SimulatorOptions,

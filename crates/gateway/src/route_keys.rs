@@ -5,11 +5,11 @@ use settings::{Format, Node, Problems, Schema, Word, read_parsed, section, words
 use std::time::Duration;
 
 section! {
-    /// Routes: carriers, relays and other ways out, at most 500. A route has the keys of its channel beside those of all
-    /// routes.
+    /// Routes: carriers, relays and other ways out, at most 500. A route has the keys of its channel beside
+    /// those of all routes.
     RouteKeys {
-        /// Its name, unique: letters, digits, `-`, `_` and `.` (not first), at most 100. It names topics on disk: a
-        /// renamed route loses the messages that wait for it.
+        /// Its name, unique: letters, digits, `-`, `_` and `.` (not first), at most 100. It names topics on
+        /// disk: a renamed route loses the messages that wait for it.
         #[manual(required, example = "carrier-1")]
         name: String = String::new(),
         /// Its channel: what it carries, and by which protocol. Each channel has keys of its own.
@@ -24,7 +24,8 @@ section! {
         /// Instead of an address: a simulator in this process answers, by a real listener; reports then show
         /// `simulated`.
         sim: bool = false,
-        /// Messages per second over all sessions, for SMS parts, for edge sites copies that are begun; 0 is unlimited.
+        /// Messages per second over all sessions, for SMS parts, for edge sites copies that are begun; 0 is
+        /// unlimited.
         #[manual(example = 5.0)]
         rate: f64 = 0.0,
         /// Beginnings of addresses that the route is for; for SMS such as `"+46"`. None: all.
@@ -42,8 +43,8 @@ section! {
         cost: i64 = 0,
         /// Share among routes that are equal otherwise; at least 1.
         weight: u32 = 1,
-        /// Longest time in which a message is tried, by this server and by the network; for SMS at most 99d. Of an edge
-        /// route: how long a push goes on, 1s to 24h; until then late sites get the archive too.
+        /// Longest time in which a message is tried, by this server and by the network; for SMS at most 99d.
+        /// Of an edge route: how long a push goes on, 1s to 24h; until then late sites get the archive too.
         #[manual(default = "the alert's own end; 10m of an edge route", example = "24h")]
         validity: Option<Duration> = None,
         /// Whether the network sends receipts: a delivery that waits for one may wait for it.

@@ -1,7 +1,8 @@
-//! Route loop: opens the dispatcher of a route, shares its rate over processes, applies changes, drains and stops.
+//! Route loop: opens the dispatcher of a route, shares its rate over processes, applies changes, drains and
+//! stops.
 //!
-//! One loop for every channel. A channel brings its [`RouteSettings`] and its [`RouteSessions`]; it cannot send before the
-//! loop has begun to share the rate, and it does not decide when the dispatcher closes.
+//! One loop for every channel. A channel brings its [`RouteSettings`] and its [`RouteSessions`]; it cannot
+//! send before the loop has begun to share the rate, and it does not decide when the dispatcher closes.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -120,10 +121,12 @@ pub(crate) trait RouteSessions: Send + Sized + 'static {
     /// The route has been down for so long that what it has goes back.
     fn went_down(&self) {}
 
-    /// Goes on by other settings: [`Step::InPlace`] or [`Step::Rebind`]. The dispatcher and the share know them already.
+    /// Goes on by other settings: [`Step::InPlace`] or [`Step::Rebind`]. The dispatcher and the share know
+    /// them already.
     fn change(&mut self, step: Step, route: Checked<Self>) -> impl Future<Output = ()> + Send;
 
-    /// Ends in order. The dispatcher hands nothing out any more; every entry in hand has its outcome afterwards.
+    /// Ends in order. The dispatcher hands nothing out any more; every entry in hand has its outcome
+    /// afterwards.
     fn end(self) -> impl Future<Output = ()> + Send;
 }
 

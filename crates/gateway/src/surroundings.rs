@@ -4,8 +4,8 @@ use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is known beside the keys of a route. A channel asks for the facts it knows the types of; the composition root,
-/// which has read the other sections, puts them in.
+/// What is known beside the keys of a route. A channel asks for the facts it knows the types of; the
+/// composition root, which has read the other sections, puts them in.
 #[derive(Default)]
 pub struct Surroundings {
     data: PathBuf,

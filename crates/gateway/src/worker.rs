@@ -1,4 +1,5 @@
-//! Worker: the task of a route whose one session is this process, what it takes from the queue, and what stops it.
+//! Worker: the task of a route whose one session is this process, what it takes from the queue, and what
+//! stops it.
 
 use crate::context::Stop;
 use crate::dispatcher::{ChannelEncoder, Job, RouteDispatcher, RouteLimit};

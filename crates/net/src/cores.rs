@@ -86,8 +86,8 @@ impl Cores {
         self.handle(core).spawn(future)
     }
 
-    /// Ends the runtimes and waits for their threads. Tasks that still run are dropped at their next await: drain
-    /// first. Must not be called from a task on one of them.
+    /// Ends the runtimes and waits for their threads. Tasks that still run are dropped at their next await:
+    /// drain first. Must not be called from a task on one of them.
     pub fn stop(&self) {
         let threads = match self.threads.lock() {
             Ok(mut threads) => std::mem::take(&mut *threads),

@@ -15,14 +15,14 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Without any deadline the loop still looks around this often.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What is done with a connection's events, and what is put into it. All of it is called by the connection's own task,
-/// inline.
+/// What is done with a connection's events, and what is put into it. All of it is called by the connection's
+/// own task, inline.
 pub trait Worker<M: Machine>: Send {
     /// The machine says something. What is to be done about it is put into the machine by `fill`.
     fn handle(&mut self, event: M::Event<'_>, now: Instant);
-    /// Put in what there is to send; called once a turn. While not `writable` the system does not take what was put in
-    /// before: put in answers, so that both sides cannot wait for each other, but nothing new. The machine's output
-    /// grows then, until it wants no more input.
+    /// Put in what there is to send; called once a turn. While not `writable` the system does not take what
+    /// was put in before: put in answers, so that both sides cannot wait for each other, but nothing new. The
+    /// machine's output grows then, until it wants no more input.
     fn fill(&mut self, machine: &mut M, now: Instant, writable: bool);
     /// All that was put in so far has been taken by the system; `now` was read after the write.
     fn wrote(&mut self, _now: Instant) {}
@@ -30,8 +30,8 @@ pub trait Worker<M: Machine>: Send {
     fn deadline(&self) -> Option<Instant> {
         None
     }
-    /// Resolves when something came from elsewhere that `fill` should look at. Dropped and called again at every turn:
-    /// it must not lose a signal by that (`Notify::notified` after a `notify_one` does not).
+    /// Resolves when something came from elsewhere that `fill` should look at. Dropped and called again at
+    /// every turn: it must not lose a signal by that (`Notify::notified` after a `notify_one` does not).
     fn woken(&mut self) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }
@@ -56,9 +56,9 @@ pub enum End {
     Broken(io::Error),
 }
 
-/// Drives a machine over a connection until one of them ends: reads all there is, feeds the machine, hands its
-/// events to the worker, asks the worker what to send, and writes once. When it returns, the machine has been told of
-/// the end of the connection, and the worker of all its events.
+/// Drives a machine over a connection until one of them ends: reads all there is, feeds the machine, hands
+/// its events to the worker, asks the worker what to send, and writes once. When it returns, the machine has
+/// been told of the end of the connection, and the worker of all its events.
 pub async fn drive<M, W>(link: &mut Link, machine: &mut M, worker: &mut W) -> End
 where
     M: Machine + Send,
@@ -72,8 +72,8 @@ where
     end
 }
 
-/// Tells the machine of the end of the connection, and the worker of the events that follow: for who drops a [`drive`] that
-/// has not returned. [`drive`] itself does this.
+/// Tells the machine of the end of the connection, and the worker of the events that follow: for who drops a
+/// [`drive`] that has not returned. [`drive`] itself does this.
 pub fn hang_up<M: Machine, W: Worker<M>>(machine: &mut M, worker: &mut W) {
     let now = Instant::now();
     machine.handle_eof(now);
@@ -129,7 +129,8 @@ where
     if !writable {
         return Ok(());
     }
-    // A machine may hand its output out in pieces, so that what is urgent overtakes the rest: it is asked again until nothing is left.
+    // A machine may hand its output out in pieces, so that what is urgent overtakes the rest: it is asked
+    // again until nothing is left.
     loop {
         link.fill(machine);
         if link.is_empty() || !poll_fn(|cx| now_or_never(link.poll_write(cx))).await? {

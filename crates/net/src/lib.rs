@@ -1,15 +1,17 @@
 //! Drives a protocol machine over TCP, TLS and SCTP: one runtime per core, accept, limits, timers, draining.
 //!
 //! - [`Cores`]: one single-threaded runtime per core, each on a thread of its own.
-//! - [`connect`], [`Listener`]: sockets, always with `TCP_NODELAY`, plain or by TLS ([`TlsClient`], [`TlsServer`]).
+//! - [`connect`], [`Listener`]: sockets, always with `TCP_NODELAY`, plain or by TLS ([`TlsClient`],
+//!   [`TlsServer`]).
 //! - [`connect_sctp`], [`Listener::bind_sctp`], [`probe_sctp`]: SCTP, where the kernel has it.
 //! - [`Machine`]: the five verbs every protocol machine has.
 //! - [`AllowedIp`]: from where somebody may connect.
-//! - [`Link`], [`drive`]: one task per connection reads all there is, feeds the machine, lets a [`Worker`] handle
-//!   the events inline, and writes once. No task and no write per message: that is a factor of fifty.
+//! - [`Link`], [`drive`]: one task per connection reads all there is, feeds the machine, lets a [`Worker`]
+//!   handle the events inline, and writes once. No task and no write per message: that is a factor of fifty.
 //!
-//! Invariants: a link holds one batch of output; while the system does not take it, nothing new is put in, and what the
-//! machine has to say waits there, within its limits. A read goes through a buffer of the thread, not of the connection.
+//! Invariants: a link holds one batch of output; while the system does not take it, nothing new is put in,
+//! and what the machine has to say waits there, within its limits. A read goes through a buffer of the
+//! thread, not of the connection.
 
 mod allowed;
 mod cores;

@@ -58,8 +58,8 @@ impl Link {
         self.output.is_empty()
     }
 
-    /// Takes what the machine has to say. Only while nothing waits: so the rest stays with the machine, which knows
-    /// what was never sent.
+    /// Takes what the machine has to say. Only while nothing waits: so the rest stays with the machine, which
+    /// knows what was never sent.
     pub fn fill<M: Machine>(&mut self, machine: &mut M) {
         if self.output.is_empty() {
             machine.poll_transmit(&mut self.output);
@@ -89,8 +89,8 @@ impl Link {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until octets came in (the machine has them then), the peer closed, or all that waited was written. Reads
-    /// only if `reading`. Safe to drop.
+    /// Waits until octets came in (the machine has them then), the peer closed, or all that waited was
+    /// written. Reads only if `reading`. Safe to drop.
     ///
     /// # Errors
     /// The connection is broken.

@@ -42,7 +42,8 @@ enum AcceptedStream {
 }
 
 impl Listener {
-    /// Listens on `host:port` (port 0: any free one) for at most `connections_max` connections at a time; more wait.
+    /// Listens on `host:port` (port 0: any free one) for at most `connections_max` connections at a time;
+    /// more wait.
     ///
     /// # Errors
     /// No such host, address in use, no right to the port.
@@ -60,7 +61,8 @@ impl Listener {
     /// Listens by SCTP on all of these addresses, of one port; otherwise as [`bind`](Listener::bind).
     ///
     /// # Errors
-    /// No SCTP in this kernel ([`probe_sctp`](crate::probe_sctp) says it in words), address in use, no right to the port.
+    /// No SCTP in this kernel ([`probe_sctp`](crate::probe_sctp) says it in words), address in use, no right
+    /// to the port.
     pub fn bind_sctp(
         addresses: &[SocketAddr],
         connections_max: usize,
@@ -86,8 +88,8 @@ impl Listener {
         }
     }
 
-    /// Accepts for ever, each connection handed to `each` as a task on the next of `cores`. Ends when dropped; the
-    /// connections' tasks go on.
+    /// Accepts for ever, each connection handed to `each` as a task on the next of `cores`. Ends when
+    /// dropped; the connections' tasks go on.
     pub async fn serve<F, T>(&self, cores: &Cores, tls: Option<TlsServer>, each: F)
     where
         F: Fn(Stream, SocketAddr) -> T + Clone + Send + 'static,

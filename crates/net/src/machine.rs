@@ -1,20 +1,22 @@
 use std::time::Instant;
 
-/// A protocol machine: octets and instants in, octets, events and a deadline out. It never reads a clock, never
-/// sleeps, never owns a socket.
+/// A protocol machine: octets and instants in, octets, events and a deadline out. It never reads a clock,
+/// never sleeps, never owns a socket.
 pub trait Machine {
     /// What the worker must know of; may point into the machine's input.
     type Event<'a>
     where
         Self: 'a;
 
-    /// Octets from the peer, in the order they came. Partial messages are kept by the machine, within its limits.
+    /// Octets from the peer, in the order they came. Partial messages are kept by the machine, within its
+    /// limits.
     fn handle_input(&mut self, now: Instant, input: &[u8]);
     /// The instant of [`poll_timeout`](Self::poll_timeout) has come.
     fn handle_timeout(&mut self, now: Instant);
     /// Nothing more will come from the peer, and nothing more reaches it.
     fn handle_eof(&mut self, now: Instant);
-    /// Appends octets that wait for the peer to `output`: all of them, or a piece; it is called again once those are written.
+    /// Appends octets that wait for the peer to `output`: all of them, or a piece; it is called again once
+    /// those are written.
     fn poll_transmit(&mut self, output: &mut Vec<u8>);
     /// When to call [`handle_timeout`](Self::handle_timeout). May change with any other call.
     fn poll_timeout(&self) -> Option<Instant>;

@@ -1,4 +1,5 @@
-//! What has no safe form: SCTP's options and lists of addresses (RFC 6458), and a descriptor that the runtime watches.
+//! What has no safe form: SCTP's options and lists of addresses (RFC 6458), and a descriptor that the runtime
+//! watches.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,8 +24,9 @@ pub(crate) const SCTP_SOCKOPT_CONNECTX: libc::c_int = 110;
 pub(crate) fn set_option(socket: BorrowedFd<'_>, option: libc::c_int, value: &[u8]) -> io::Result<()> {
     let length =
         libc::socklen_t::try_from(value.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: pointer and length are those of one slice, which is borrowed for the whole call; the kernel only reads it, at any alignment,
-    // and keeps nothing of it (setsockopt(2)). The descriptor is open, since it is borrowed.
+    // SAFETY: pointer and length are those of one slice, which is borrowed for the whole call; the kernel
+    // only reads it, at any alignment, and keeps nothing of it (setsockopt(2)). The descriptor is open, since
+    // it is borrowed.
     #[allow(unsafe_code)]
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), LEVEL, option, value.as_ptr().cast(), length) };
@@ -34,8 +36,8 @@ pub(crate) fn set_option(socket: BorrowedFd<'_>, option: libc::c_int, value: &[u
 
 /// Has the runtime watch a socket, which does not block.
 pub(crate) fn registered(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is an open descriptor, always the same one, until it is dropped; it is moved in here, and nobody takes it out or
-    // puts another in its place: those that get this only borrow it.
+    // SAFETY: an `OwnedFd` is an open descriptor, always the same one, until it is dropped; it is moved in
+    // here, and nobody takes it out or puts another in its place: those that get this only borrow it.
     #[allow(unsafe_code)]
     let watched = unsafe { AsyncFd::register(socket) };
     Ok(watched?)

@@ -77,8 +77,8 @@ impl Stream {
         Ok(Stream::Plain(tcp))
     }
 
-    /// Starts TLS as the client of a connection that is still plain (STARTTLS). `host` is asked for, unless the
-    /// settings name another.
+    /// Starts TLS as the client of a connection that is still plain (STARTTLS). `host` is asked for, unless
+    /// the settings name another.
     ///
     /// # Errors
     /// When it is TLS already, or the handshake fails.

@@ -1,9 +1,10 @@
 //! A relay that loses and delays, for pushes between network namespaces where the kernel has no `netem`:
 //! `lossy LOSS_PERCENT DELAY_MS OUTER_NET INNER_NET SITES [group=IPV4:PORT]`.
 //!
-//! With OUTER_NET 10.9.0 and INNER_NET 10.9 the sender reaches site N at 10.9.0.(100+N), and the relay reaches it at
-//! 10.9.N.2, both at the ports 7000 (control) and 7001 (data). What is sent to the group on 10.9.0.1 goes out to the
-//! group on 10.9.N.1, for each site with a loss of its own. Control is lost and delayed too, both ways.
+//! With OUTER_NET 10.9.0 and INNER_NET 10.9 the sender reaches site N at 10.9.0.(100+N), and the relay
+//! reaches it at 10.9.N.2, both at the ports 7000 (control) and 7001 (data). What is sent to the group on
+//! 10.9.0.1 goes out to the group on 10.9.N.1, for each site with a loss of its own. Control is lost and
+//! delayed too, both ways.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

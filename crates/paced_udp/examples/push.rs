@@ -1,6 +1,7 @@
-//! Pushes a file: `push FILE RATE_MBIT SITE… [group=ADDRESS:PORT] [interface=NAME] [deadline=SECONDS] [give-up=SECONDS]`.
-//! Tells what happens, each with its second, and at the end each site's goodput, in payload bits from when it was there until its receipt.
-//! For trials: a fixed key.
+//! Pushes a file:
+//! `push FILE RATE_MBIT SITE… [group=ADDRESS:PORT] [interface=NAME] [deadline=SECONDS] [give-up=SECONDS]`.
+//! Tells what happens, each with its second, and at the end each site's goodput, in payload bits from when it
+//! was there until its receipt. For trials: a fixed key.
 
 use std::time::{Duration, Instant};
 

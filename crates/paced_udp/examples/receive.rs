@@ -1,5 +1,5 @@
-//! Receives one pushed file: `receive LISTEN FOLDER [data-port=N] [interface=NAME] [sync=true]`. For trials: the key
-//! is the one of the example `push`.
+//! Receives one pushed file: `receive LISTEN FOLDER [data-port=N] [interface=NAME] [sync=true]`. For trials:
+//! the key is the one of the example `push`.
 
 use paced_udp::push::{ReceiveOptions, Receiving, SiteKey};
 

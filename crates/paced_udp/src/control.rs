@@ -1,6 +1,7 @@
 //! A running sender steered from outside: a socket in the file system that takes one line and answers one.
 //!
-//! `rate 5G` sets the rate, `stop` ends it, `view` tells how it is doing as JSON. The answer is `ok`, the view, or `error: …`.
+//! `rate 5G` sets the rate, `stop` ends it, `view` tells how it is doing as JSON. The answer is `ok`, the
+//! view, or `error: …`.
 
 use crate::error::PacedUdpError;
 use crate::sender::{SenderControl, View};

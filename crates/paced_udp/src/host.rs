@@ -47,7 +47,8 @@ fn read() -> Option<(Instant, Ticks)> {
     Some((Instant::now(), ticks(stat.lines().next()?)?))
 }
 
-/// The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`. Guests are counted in user already.
+/// The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`. Guests are counted
+/// in user already.
 fn ticks(line: &str) -> Option<Ticks> {
     let mut fields = line.split_ascii_whitespace();
     (fields.next()? == "cpu").then_some(())?;

@@ -3,8 +3,8 @@
 use crate::socket::sleep_until;
 use std::time::{Duration, Instant};
 
-/// The least and the most that is spun before a due time. A sleep with 1 ns of timer slack wakes about 15 us late on a quiet machine;
-/// where it wakes far later, spinning longer would burn a core and still be late.
+/// The least and the most that is spun before a due time. A sleep with 1 ns of timer slack wakes about 15 us
+/// late on a quiet machine; where it wakes far later, spinning longer would burn a core and still be late.
 const SPIN_MIN: Duration = Duration::from_micros(5);
 const SPIN_MAX: Duration = Duration::from_micros(80);
 /// No sleep is longer, so that a change of the rate or the end is heard.
@@ -46,7 +46,8 @@ impl Wait {
         (now, now - begun)
     }
 
-    /// Follows the late wake-ups quickly and the early ones slowly, so that about one in fifty is later than the spin.
+    /// Follows the late wake-ups quickly and the early ones slowly, so that about one in fifty is later than
+    /// the spin.
     fn learn(&mut self, late: Duration) {
         self.spin = if late > self.spin {
             self.spin + (late - self.spin) / 4

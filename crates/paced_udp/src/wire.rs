@@ -1,7 +1,8 @@
 //! What travels: the head of every paced packet, and the few messages that open, watch and end a stream.
 //!
-//! All integers are in network order. A packet of data begins with [`HEAD`] octets; what follows is payload. The other messages
-//! ([`Message`]) end with a BLAKE3 keyed hash over all octets before it, under the key that both sides were given ([`Key`]).
+//! All integers are in network order. A packet of data begins with [`HEAD`] octets; what follows is payload.
+//! The other messages ([`Message`]) end with a BLAKE3 keyed hash over all octets before it, under the key
+//! that both sides were given ([`Key`]).
 
 use std::fmt;
 
@@ -11,7 +12,8 @@ pub const HEAD: usize = 40;
 pub const MSS_MIN: u16 = 64;
 /// The largest: the largest payload of UDP over IPv4 (RFC 768, RFC 791).
 pub const MSS_MAX: u16 = 65_507;
-/// Octets of every message that is no data. All have one length, so that no answer is longer than what asked for it.
+/// Octets of every message that is no data. All have one length, so that no answer is longer than what asked
+/// for it.
 pub const MESSAGE: usize = 160;
 
 const MAGIC: u8 = 0xC5;

@@ -57,7 +57,8 @@ impl std::str::FromStr for Role {
     }
 }
 
-/// A bearer token, as stored: only its SHA-256 is kept (the token has 256 random bits, so a slow hash buys nothing).
+/// A bearer token, as stored: only its SHA-256 is kept (the token has 256 random bits, so a slow hash buys
+/// nothing).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// A short public id, to name it in lists and in the audit trail.

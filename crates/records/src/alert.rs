@@ -35,8 +35,8 @@ pub enum Origin {
     Api,
     /// CAP, with the original octets as text.
     Cap(String),
-    /// Nobody sent it: messages of platforms stand in it, those from this index of the topic of intake on, until the next one of
-    /// the same account, mode and lane.
+    /// Nobody sent it: messages of platforms stand in it, those from this index of the topic of intake on,
+    /// until the next one of the same account, mode and lane.
     Standing {
         /// The first index.
         intake_from: u64,
@@ -144,7 +144,8 @@ pub struct AlertRequest {
     /// Files that go with it where a channel carries files.
     #[serde(default)]
     pub attachments: Vec<Attachment>,
-    /// CAP areas and geocodes: people whose position or attribute fits are in the audience entry `area`. JSON of doors and engine.
+    /// CAP areas and geocodes: people whose position or attribute fits are in the audience entry `area`. JSON
+    /// of doors and engine.
     pub area: Option<AreaRequest>,
 }
 

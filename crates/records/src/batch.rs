@@ -65,7 +65,8 @@ enum OutcomeRef<'a> {
     },
 }
 
-/// A record for the topic of outcomes in the making: what [`crate::encode_outcomes`] would write of the same outcomes.
+/// A record for the topic of outcomes in the making: what [`crate::encode_outcomes`] would write of the same
+/// outcomes.
 #[derive(Debug, Clone, Default)]
 pub struct OutcomeBatch {
     /// Behind [`HEAD_OCTETS`] of room, once there is something.

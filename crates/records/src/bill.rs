@@ -9,9 +9,11 @@ pub struct Bill {
     pub alert: AlertNo,
     /// It is written whatever the answer, and soon: what it costs is owed.
     pub is_emergency: bool,
-    /// What became of the deliveries before this place on the topic of outcomes was known when the segment was made.
+    /// What became of the deliveries before this place on the topic of outcomes was known when the segment
+    /// was made.
     pub since: u64,
-    /// Another process had the segment before, or this one: what it says may have been asked already. Where a process is alone it says nothing.
+    /// Another process had the segment before, or this one: what it says may have been asked already. Where a
+    /// process is alone it says nothing.
     pub is_again: bool,
     /// One for each entry.
     pub items: Vec<BillItem>,

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-/// A channel's number: all that records hold of it, one octet. The crate `channels` has the names, addresses and
-/// texts behind it.
+/// A channel's number: all that records hold of it, one octet. The crate `channels` has the names, addresses
+/// and texts behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ChannelNumber(pub u8);

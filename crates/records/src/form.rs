@@ -1,14 +1,15 @@
-//! Form of records: the first octet of each record on the bus and of each binary value in SQL, and the form of all of them
-//! as a whole. docs/dev/compatibility.md has the policy and the list of records.
+//! Form of records: the first octet of each record on the bus and of each binary value in SQL, and the form
+//! of all of them as a whole. docs/dev/compatibility.md has the policy and the list of records.
 
 use crate::DecodeError;
 
-/// Form of everything that stands on a bus, as a whole: its files, and all records. Raised with the first release that
-/// writes something that an earlier one cannot read, so that the earlier one refuses the whole at its start
-/// instead of single records later.
+/// Form of everything that stands on a bus, as a whole: its files, and all records. Raised with the first
+/// release that writes something that an earlier one cannot read, so that the earlier one refuses the whole
+/// at its start instead of single records later.
 pub const DATA_FORM: u32 = 1;
 
-/// First octet of each record. A record whose form changes takes the next number, and its reader goes on to read this one.
+/// First octet of each record. A record whose form changes takes the next number, and its reader goes on to
+/// read this one.
 pub const FORM: u8 = 1;
 
 /// A record that is not made by postcard: its form's octet, then `rest`.

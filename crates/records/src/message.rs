@@ -2,8 +2,8 @@ use crate::{DecodeError, Lane, Mode, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A platform's message as a door took it, by SMPP or by the platform's old HTTP call: a record on the topic
-/// [`crate::INTAKE`]. Its index there is its [`MessageId`]. It takes the same way as an alert's endpoints: each account has a
-/// standing alert per mode and lane, in which every message is one endpoint.
+/// [`crate::INTAKE`]. Its index there is its [`MessageId`]. It takes the same way as an alert's endpoints:
+/// each account has a standing alert per mode and lane, in which every message is one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Whose it is.
@@ -16,7 +16,8 @@ pub struct Message {
     pub lane: Lane,
     /// Live or drill.
     pub mode: Mode,
-    /// The address: `+` and digits where the number is international, else digits as the carrier of `route` understands them.
+    /// The address: `+` and digits where the number is international, else digits as the carrier of `route`
+    /// understands them.
     pub to: String,
     /// What is sent.
     pub short: Short,
@@ -30,7 +31,8 @@ pub struct Message {
     pub tell: DlrRequest,
 }
 
-/// A message's id: its index on the topic of intake. Never used twice. Told outside as 16 hexadecimal digits, 8 to a peer of SMPP 3.3.
+/// A message's id: its index on the topic of intake. Never used twice. Told outside as 16 hexadecimal digits,
+/// 8 to a peer of SMPP 3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MessageId(pub u64);
 
@@ -69,7 +71,8 @@ impl DlrRequest {
     pub const REFUSED: u8 = 16;
 }
 
-/// A short message as a platform gave it: what it said of coding, headers and parameters goes through unchanged.
+/// A short message as a platform gave it: what it said of coding, headers and parameters goes through
+/// unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Short {
     /// The sender shown; an empty address means the route's own.
@@ -78,7 +81,8 @@ pub struct Short {
     pub dest: Option<(u8, u8)>,
     /// What is said.
     pub text: ShortText,
-    /// User data headers, without the length octet in front; empty: none. A part of a long message brings its own.
+    /// User data headers, without the length octet in front; empty: none. A part of a long message brings its
+    /// own.
     pub udh: Box<[u8]>,
     /// SMPP `service_type`; empty: the route's.
     pub service_type: Box<str>,
@@ -108,15 +112,16 @@ pub struct ShortAddress {
 /// What a short message says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShortText {
-    /// Characters: the gateway chooses the coding that holds them, and splits them. `class` is the message class of TS 23.038 (0 is flash).
+    /// Characters: the gateway chooses the coding that holds them, and splits them. `class` is the message
+    /// class of TS 23.038 (0 is flash).
     Text {
         /// The characters.
         text: Box<str>,
         /// Message class, 0 to 3.
         class: Option<u8>,
     },
-    /// Octets in the coding that the platform chose. Data coding 0 is GSM 7-bit, one septet an octet; 8 is UTF-16 big endian.
-    /// Too many for one part are split; a part that has a header of its own is not.
+    /// Octets in the coding that the platform chose. Data coding 0 is GSM 7-bit, one septet an octet; 8 is
+    /// UTF-16 big endian. Too many for one part are split; a part that has a header of its own is not.
     Octets {
         /// SMPP `data_coding`.
         data_coding: u8,

@@ -27,7 +27,8 @@ pub struct Notice {
 pub enum NoticeVerb {
     /// A signed POST (Standard Webhooks).
     Post,
-    /// A GET of the address as it is, unsigned: a platform's own old way (`callback`, `dlr-url`). Any 2xx or 3xx answer is enough.
+    /// A GET of the address as it is, unsigned: a platform's own old way (`callback`, `dlr-url`). Any 2xx or
+    /// 3xx answer is enough.
     Fetch,
 }
 

@@ -37,16 +37,17 @@ pub enum Outcome {
     },
     /// One of several processes takes a segment over. Nothing becomes of any attempt by it.
     Claim(Claim),
-    /// Which of several processes says the intents behind this, up to the record's end. Without it: the only one there is.
+    /// Which of several processes says the intents behind this, up to the record's end. Without it: the only
+    /// one there is.
     By {
         /// Its name.
         node: String,
     },
 }
 
-/// A process says that a segment is its own, before it intends the first entry of it. Where several processes share segments, what
-/// another one intends of the segment behind this is void: it was not written. What was intended before and has no outcome is for the
-/// claimant to call unknown.
+/// A process says that a segment is its own, before it intends the first entry of it. Where several processes
+/// share segments, what another one intends of the segment behind this is void: it was not written. What was
+/// intended before and has no outcome is for the claimant to call unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The segment's route.
@@ -63,8 +64,9 @@ pub struct Claim {
     pub at: Timestamp,
 }
 
-/// The intent of one batch: entries `from..to` of a segment will be written next. Entries are written in their
-/// order, so on redelivery everything below the highest `to` was (perhaps) written, and nothing above it.
+/// The intent of one batch: entries `from..to` of a segment will be written next. Entries are written in
+/// their order, so on redelivery everything below the highest `to` was (perhaps) written, and nothing above
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// The segment's route.
@@ -103,7 +105,8 @@ pub struct AttemptRef {
 pub enum AttemptResult {
     /// The carrier took it.
     Accepted {
-        /// The carrier's ids of it as keys that a receipt will share (see `Receipt::keys`); 0, 1 or 2 of them.
+        /// The carrier's ids of it as keys that a receipt will share (see `Receipt::keys`); 0, 1 or 2 of
+        /// them.
         keys: Vec<u64>,
         /// The carrier's id as it wrote it, for people.
         id: String,
@@ -140,7 +143,8 @@ pub enum NotTried {
     Expired,
     /// The route is down.
     RouteDown,
-    /// The gateway is closing, was reconfigured, or was interrupted by a crash while it wrote what it may write again.
+    /// The gateway is closing, was reconfigured, or was interrupted by a crash while it wrote what it may
+    /// write again.
     Closing,
 }
 
@@ -206,16 +210,17 @@ pub struct InboundOctets {
     pub octets: Vec<u8>,
 }
 
-/// The key by which a mail's submission and its bounces find each other: a mail has no carrier id that a bounce would
-/// repeat, but its envelope sender names the delivery. Stable over versions; never the same for two endpoints of one alert.
+/// The key by which a mail's submission and its bounces find each other: a mail has no carrier id that a
+/// bounce would repeat, but its envelope sender names the delivery. Stable over versions; never the same for
+/// two endpoints of one alert.
 pub fn mail_key(alert: AlertNo, endpoint: EndpointNo) -> u64 {
     /// "mail" in ASCII, so that no other channel's mixing starts from the same state.
     const SALT: u64 = 0x6d61_696c_0000_0000;
     mix(mix(SALT ^ u64::from(endpoint.0)) ^ alert.0)
 }
 
-/// The key by which an edge site's submission and its receipt find each other. Stable over versions; never the same for two
-/// endpoints of one alert.
+/// The key by which an edge site's submission and its receipt find each other. Stable over versions; never
+/// the same for two endpoints of one alert.
 pub fn edge_key(alert: AlertNo, endpoint: EndpointNo) -> u64 {
     /// "edge" in ASCII.
     const SALT: u64 = 0x6564_6765_0000_0000;

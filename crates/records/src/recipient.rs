@@ -78,7 +78,8 @@ pub struct Position {
     pub lon: f64,
 }
 
-/// A daily span in minutes after local midnight; `from > to` passes midnight. In JSON it is a text: `22:00-07:00`.
+/// A daily span in minutes after local midnight; `from > to` passes midnight. In JSON it is a text:
+/// `22:00-07:00`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {
     /// 0 to 1439, first quiet minute.

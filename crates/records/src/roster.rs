@@ -22,10 +22,11 @@ pub struct RosterEntry {
     pub address: String,
     /// Everyone behind the address who is in the audience.
     pub persons: Vec<Person>,
-    /// Which text: a language of the alert's texts, or nothing for the default. In a drill also a language that has no text, for the
-    /// mark on the default one.
+    /// Which text: a language of the alert's texts, or nothing for the default. In a drill also a language
+    /// that has no text, for the mark on the default one.
     pub language: Option<String>,
-    /// Values for the placeholders of a personal text, in the template's order of first use; empty where the text is not personal.
+    /// Values for the placeholders of a personal text, in the template's order of first use; empty where the
+    /// text is not personal.
     pub values: Vec<(String, String)>,
     /// Do not send before, by the quiet hours of whoever is behind it.
     pub not_before: Option<Timestamp>,
@@ -78,8 +79,9 @@ impl RosterBlock {
     }
 }
 
-/// A roster block as octets, in which each entry is found without reading the others: for blocks that grow, and of which one
-/// entry at a time is wanted. Encodes to what [`RosterBlock::encode`] makes of the same entries.
+/// A roster block as octets, in which each entry is found without reading the others: for blocks that grow,
+/// and of which one entry at a time is wanted. Encodes to what [`RosterBlock::encode`] makes of the same
+/// entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RosterSheet {
     first: EndpointNo,

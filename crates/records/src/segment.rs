@@ -7,7 +7,8 @@ pub const SEGMENT_SECONDS_MAX: f64 = 2.0;
 /// And at most so many octets.
 pub const SEGMENT_OCTETS_MAX: usize = 512 * 1024;
 
-/// Attempts for one route and lane that travel together: shared defaults, and what is special to each endpoint.
+/// Attempts for one route and lane that travel together: shared defaults, and what is special to each
+/// endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
     /// The alert.
@@ -57,7 +58,8 @@ pub struct Entry {
     pub own: Option<Box<Body>>,
     /// Its own end, where the segment's is not its own: nothing of it is written after.
     pub expires: Option<Timestamp>,
-    /// The link that leads to this endpoint's answer page, where an answer is asked for and the channel can show it.
+    /// The link that leads to this endpoint's answer page, where an answer is asked for and the channel can
+    /// show it.
     pub link: Option<String>,
 }
 
@@ -70,7 +72,8 @@ pub enum Body {
     Short(Box<Short>),
 }
 
-/// A rendered text in the parts that a channel may have. The gateway of the channel writes headers, splits, adds the answer link.
+/// A rendered text in the parts that a channel may have. The gateway of the channel writes headers, splits,
+/// adds the answer link.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Content {
     /// A line above the text, where the channel has one.
@@ -112,8 +115,9 @@ impl Body {
 }
 
 impl Segment {
-    /// A record with nobody in it, by which a process that begins to lead moves the head of a topic of segments: what another still
-    /// appends at the old head is refused. Gateways acknowledge it and do nothing else. `term` tells one from the other.
+    /// A record with nobody in it, by which a process that begins to lead moves the head of a topic of
+    /// segments: what another still appends at the old head is refused. Gateways acknowledge it and do
+    /// nothing else. `term` tells one from the other.
     pub fn seat(route: &str, lane: Lane, term: u64) -> Segment {
         Segment {
             alert: AlertNo(0),

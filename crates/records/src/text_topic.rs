@@ -5,7 +5,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// Text topics live below this, and nothing else does: none of them can name an internal one.
 pub const TEXT_TOPICS: &str = "text/";
-/// A name on the bus is at most so many octets: a folder's name and a stream's, with a prefix before it, have 255.
+/// A name on the bus is at most so many octets: a folder's name and a stream's, with a prefix before it, have
+/// 255.
 const OCTETS_MAX: usize = 220;
 /// A topic in words, with what a bus's name cannot hold escaped.
 const PLAIN: &str = "n-";

@@ -3,7 +3,8 @@
 use crate::{AlertNo, DecodeError, Lane};
 use serde::{Deserialize, Serialize};
 
-/// All intents and outcomes of all gateways and doors, in the order they happened. Records are [`crate::Outcome`]s.
+/// All intents and outcomes of all gateways and doors, in the order they happened. Records are
+/// [`crate::Outcome`]s.
 pub const OUTCOMES: &str = "outcomes";
 /// What we tell platforms and observers; the notice gateway carries it out.
 pub const NOTICES: &str = "notices";
@@ -13,10 +14,11 @@ pub const INBOUND: &str = "inbound";
 pub const INTAKE: &str = "intake";
 /// Retained: key is the alert's number in decimal, value a [`Control`].
 pub const CONTROL: &str = "control";
-/// Retained: key is the route's name, value a [`crate::RouteHealth`]; where several processes serve a route, key is its
-/// [`health_key`] and value a [`crate::NodeHealth`].
+/// Retained: key is the route's name, value a [`crate::RouteHealth`]; where several processes serve a route,
+/// key is its [`health_key`] and value a [`crate::NodeHealth`].
 pub const ROUTES: &str = "routes";
-/// Numbers of alerts that doors have stored, for the leader, in decimal behind the form's octet. A hint: the store is asked too.
+/// Numbers of alerts that doors have stored, for the leader, in decimal behind the form's octet. A hint: the
+/// store is asked too.
 pub const ACCEPTED: &str = "accepted";
 /// What processes that do not lead ask the one that does.
 pub const ASKS: &str = "asks";
@@ -63,12 +65,12 @@ pub fn segment_topic(route: &str, lane: Lane) -> String {
     format!("segments/{route}/{}", lane.name())
 }
 
-/// So many records that a client has heard stay on its topic (and on [`NOTICES`]): a start after a crash sees from them what was said
-/// already. More than a second's worth, which is how far SQL is behind.
+/// So many records that a client has heard stay on its topic (and on [`NOTICES`]): a start after a crash sees
+/// from them what was said already. More than a second's worth, which is how far SQL is behind.
 pub const TOLD_TAIL: u64 = 65_536;
 
-/// The topic of what a client of our SMPP server is told ([`crate::ClientEvent`]), kept until a session of its takes it. The name is
-/// percent-escaped, since a `system_id` may hold anything.
+/// The topic of what a client of our SMPP server is told ([`crate::ClientEvent`]), kept until a session of
+/// its takes it. The name is percent-escaped, since a `system_id` may hold anything.
 pub fn client_topic(system_id: &str) -> String {
     let mut name = String::from("told/");
     escape_into(&mut name, system_id);

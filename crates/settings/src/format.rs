@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 /// How a key's value is written in the file.
 ///
-/// A type with one way of being written is its own format (`u32`, `Duration`, every section). A type that another crate declares,
-/// or that has several ways, gets a format of its own by [`crate::words!`] or [`crate::text_format!`]; `Option` and `Vec` of a
-/// format are formats.
+/// A type with one way of being written is its own format (`u32`, `Duration`, every section). A type that
+/// another crate declares, or that has several ways, gets a format of its own by [`crate::words!`] or
+/// [`crate::text_format!`]; `Option` and `Vec` of a format are formats.
 pub trait Format {
     /// The type that is read.
     type Value;
@@ -18,8 +18,8 @@ pub trait Format {
     /// Reads the value at `path`; nothing when it is wrong, and then `problems` has the reason.
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self::Value>;
 
-    /// The value as TOML, for the manual's defaults; nothing for what is written by leaving the key out. Secrets are shown: it is
-    /// for defaults only.
+    /// The value as TOML, for the manual's defaults; nothing for what is written by leaving the key out.
+    /// Secrets are shown: it is for defaults only.
     fn write(value: &Self::Value) -> Option<String>;
 
     /// What may be written, in words or as a table of keys.
@@ -31,8 +31,8 @@ pub trait Section: Default {
     /// Its keys, in the order of their declaration.
     const KEYS: &'static [&'static str];
 
-    /// Reads these keys and takes the default of those that are absent or wrong. Keys that are none of these are passed over: the
-    /// code that opened the table refuses them ([`Table::refuse_unknown`]).
+    /// Reads these keys and takes the default of those that are absent or wrong. Keys that are none of these
+    /// are passed over: the code that opened the table refuses them ([`Table::refuse_unknown`]).
     fn read_keys(table: &Table<'_>, problems: &mut Problems) -> Self;
 
     /// Each key with its value as TOML, without those that are left out.

@@ -1,17 +1,22 @@
-//! Sections of a configuration file in TOML: declared once, read with all problems and their lines, described by a generated manual.
+//! Sections of a configuration file in TOML: declared once, read with all problems and their lines, described
+//! by a generated manual.
 //!
-//! [`section!`] declares a section: its keys with their types, defaults and documentation. From the declaration come
+//! [`section!`] declares a section: its keys with their types, defaults and documentation. From the
+//! declaration come
 //! - the struct with its defaults,
-//! - the reader, which names each problem's line and column and the nearest known key ([`Table`], [`Problems`]),
-//! - the manual: the commented file ([`manual::toml`]) and the tables of the documentation ([`manual::table`]).
+//! - the reader, which names each problem's line and column and the nearest known key ([`Table`],
+//!   [`Problems`]),
+//! - the manual: the commented file ([`manual::toml`]) and the tables of the documentation
+//!   ([`manual::table`]).
 //!
-//! A key's [`Format`] says how its value is written. Types of this crate and of the standard library have one; a crate adds those
-//! of its own types by [`words!`] and [`text_format!`], and for types of other crates by a format beside the type: `version: Version as
-//! SmppVersion = Version::V3_4`.
+//! A key's [`Format`] says how its value is written. Types of this crate and of the standard library have
+//! one; a crate adds those of its own types by [`words!`] and [`text_format!`], and for types of other crates
+//! by a format beside the type: `version: Version as SmppVersion = Version::V3_4`.
 //!
-//! A table may be read by several sections, such as a `[[route]]` by the keys of all routes and by those of its channel. Each
-//! reads its keys ([`Section::read_keys`]); the code that opened the table refuses keys that are in none of them
-//! ([`Table::refuse_unknown`]). [`SectionType`] and [`AnySection`] are for lists of sections whose types differ.
+//! A table may be read by several sections, such as a `[[route]]` by the keys of all routes and by those of
+//! its channel. Each reads its keys ([`Section::read_keys`]); the code that opened the table refuses keys
+//! that are in none of them ([`Table::refuse_unknown`]). [`SectionType`] and [`AnySection`] are for lists of
+//! sections whose types differ.
 
 mod any;
 mod format;

@@ -15,8 +15,9 @@ pub fn inline_table<S: Section>(section: &S) -> String {
 
 /// The commented file: every key with its documentation and its default.
 ///
-/// A line that begins with `# ` is a comment. A section or key that holds only where a file sets it is commented out by `#` without
-/// a blank: without that sign it is a valid example. Of a key with a default the default is shown, of another one its example.
+/// A line that begins with `# ` is a comment. A section or key that holds only where a file sets it is
+/// commented out by `#` without a blank: without that sign it is a valid example. Of a key with a default the
+/// default is shown, of another one its example.
 pub fn toml(root: &Outline) -> String {
     let mut manual = Manual { text: String::new() };
     manual.comment(root.doc);
@@ -99,7 +100,8 @@ impl Manual {
         self.line(&line);
     }
 
-    /// The keys of a section: those with a value first, then those that are sections. `is_on`: the section is not commented out.
+    /// The keys of a section: those with a value first, then those that are sections. `is_on`: the section is
+    /// not commented out.
     fn keys(&mut self, outline: &Outline, path: &str, is_on: bool) {
         let is_section = |key: &&Key| !key.is_inline && key.schema.section().is_some();
         for key in outline.keys.iter().filter(|key| !is_section(key)) {
@@ -155,7 +157,8 @@ impl Manual {
         self.documented(key, key.example, is_on);
     }
 
-    /// A key with its documentation. `example` is shown where there is no default, or the default must not be set.
+    /// A key with its documentation. `example` is shown where there is no default, or the default must not be
+    /// set.
     fn documented(&mut self, key: &Key, example: Option<&str>, is_on: bool) {
         let default = key.default.as_deref();
         let is_on = is_on && default.is_some() && !key.is_commented && !key.is_required;

@@ -67,8 +67,8 @@ impl Node {
     }
 }
 
-/// Parses a file's text, of at most 4 MiB. Errors of TOML's syntax are added to `problems`; what could be parsed beside them is
-/// returned.
+/// Parses a file's text, of at most 4 MiB. Errors of TOML's syntax are added to `problems`; what could be
+/// parsed beside them is returned.
 pub fn parse(text: &str, problems: &mut Problems) -> Node {
     let places = Places::new(text);
     if text.len() > FILE_OCTETS_MAX {
@@ -127,8 +127,8 @@ pub(crate) fn listed(text: &str, place: &Place) -> Result<Vec<Node>, String> {
 }
 
 /// Sets keys from environment variables over the file: with the prefix `CAMPANILE__` the variable
-/// `CAMPANILE__ROUTE__0__RATE` is `route[0].rate`. Indexes count from 0; the one after the last adds an entry. Other variables are
-/// passed over.
+/// `CAMPANILE__ROUTE__0__RATE` is `route[0].rate`. Indexes count from 0; the one after the last adds an
+/// entry. Other variables are passed over.
 pub fn overlay(
     root: &mut Node,
     prefix: &str,

@@ -12,7 +12,8 @@ pub enum Schema {
     Words(Vec<Word>),
     /// Several of the same.
     List(Box<Schema>),
-    /// A table of keys. The function keeps the outline of a whole file from being built where one section is asked for.
+    /// A table of keys. The function keeps the outline of a whole file from being built where one section is
+    /// asked for.
     Table(fn() -> Outline),
 }
 
@@ -64,7 +65,8 @@ pub struct Key {
     pub example: Option<&'static str>,
     /// There is no default: `campanile check` asks for it.
     pub is_required: bool,
-    /// The manual shows it commented out although it has a default, since setting it is refused where it is of no use.
+    /// The manual shows it commented out although it has a default, since setting it is refused where it is
+    /// of no use.
     pub is_commented: bool,
     /// A table that is written in one line: `{ton = 1, npi = 1}`.
     pub is_inline: bool,
@@ -160,7 +162,8 @@ impl Outline {
         Outline { doc, keys, variants: Vec::new() }
     }
 
-    /// The paths of all keys, dotted: `route.source.ton`. Lists are passed over; those of variants come after the others.
+    /// The paths of all keys, dotted: `route.source.ton`. Lists are passed over; those of variants come after
+    /// the others.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         let mut known = BTreeSet::new();

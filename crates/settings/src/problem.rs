@@ -47,7 +47,8 @@ impl Problems {
         Problems { file: file.into(), known_paths: Vec::new(), list: Vec::new(), more: 0 }
     }
 
-    /// With the paths of all keys ([`crate::Outline::paths`]): an unknown key then names the section that has one of that name.
+    /// With the paths of all keys ([`crate::Outline::paths`]): an unknown key then names the section that has
+    /// one of that name.
     pub fn with_known_paths(self, known_paths: Vec<String>) -> Problems {
         Problems { known_paths, ..self }
     }

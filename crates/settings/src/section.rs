@@ -1,6 +1,7 @@
 //! The macros that declare sections and the formats of values.
 
-/// Declares a section: a struct with a field for each key, its defaults, its reader and its part of the manual.
+/// Declares a section: a struct with a field for each key, its defaults, its reader and its part of the
+/// manual.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,11 +24,13 @@
 /// assert_eq!(Widgets::default().idle, Duration::from_secs(30));
 /// ```
 ///
-/// A doc comment may use Markdown; in the commented file backticks are left out. A field `key: Type as Format = default` is read and
-/// written by a [`crate::Format`] whose value the type is. `#[manual(…)]` may have, in any order and `example` last:
+/// A doc comment may use Markdown; in the commented file backticks are left out. A field
+/// `key: Type as Format = default` is read and written by a [`crate::Format`] whose value the type is.
+/// `#[manual(…)]` may have, in any order and `example` last:
 /// - `required`: the manual says so; that it is there is for the section's own check,
 /// - `default = "words"`: the default, where TOML cannot say it,
-/// - `commented`: the manual shows the key commented out although it has a default, for keys that are refused where they are of no use,
+/// - `commented`: the manual shows the key commented out although it has a default, for keys that are refused
+///   where they are of no use,
 /// - `inline`: a table that is written in one line,
 /// - `example = TOML`: a value to show where there is no default, or one that says more.
 #[macro_export]
@@ -111,8 +114,9 @@ macro_rules! section {
     };
 }
 
-/// Declares words that a key takes: an enum of its own (`Colour { Red = "red" }`), or a format of an enum that is declared elsewhere
-/// (`VersionWords for Version { V3_4 = "3.4" }`), which must be `Copy` and `PartialEq`.
+/// Declares words that a key takes: an enum of its own (`Colour { Red = "red" }`), or a format of an enum
+/// that is declared elsewhere (`VersionWords for Version { V3_4 = "3.4" }`), which must be `Copy` and
+/// `PartialEq`.
 ///
 /// ```
 /// settings::words! {
@@ -159,8 +163,9 @@ macro_rules! words {
     };
 }
 
-/// Declares a format of a value that is written as a text: its name, the type, what it is in words, the parser, and the function that
-/// writes it as the text that is parsed. `own Type: …` makes a type of this crate its own format.
+/// Declares a format of a value that is written as a text: its name, the type, what it is in words, the
+/// parser, and the function that writes it as the text that is parsed. `own Type: …` makes a type of this
+/// crate its own format.
 ///
 /// ```
 /// settings::text_format! {

@@ -175,7 +175,8 @@ pub fn format_text(text: &str) -> String {
     quoted
 }
 
-/// Parses a duration: a whole number and a unit, such as `500ms`, `30s`, `5m`, `2h`, `7d`; at most 3,650 days.
+/// Parses a duration: a whole number and a unit, such as `500ms`, `30s`, `5m`, `2h`, `7d`; at most 3,650
+/// days.
 ///
 /// # Errors
 /// What is wrong with it, in words.
@@ -192,7 +193,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
-/// A duration as [`parse_duration`] reads it, in the longest unit that says it exactly; parts of a millisecond are left out.
+/// A duration as [`parse_duration`] reads it, in the longest unit that says it exactly; parts of a
+/// millisecond are left out.
 pub fn format_duration(duration: Duration) -> String {
     let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     if ms == 0 {

@@ -2,7 +2,8 @@
 //!
 //! `cargo run --profile perf -p store --example import_million -- [ROWS] [sorted|shuffled] [again] [postgres]`
 //!
-//! With `postgres` it is the store on a PostgreSQL of its own, which syncs as a server does; its folder is in TMPDIR.
+//! With `postgres` it is the store on a PostgreSQL of its own, which syncs as a server does; its folder is in
+//! TMPDIR.
 
 use channels::Defaults;
 use records::{

@@ -9,8 +9,8 @@ pub(crate) const OLD_KEYS_REMOVED: i64 = 4;
 
 /// Alerts.
 pub trait Alerts {
-    /// Stores a new alert, synced to disk before this resolves, and gives it its number. With an idempotency key seen within 24 h the earlier alert
-    /// comes back instead, if the body's hash is the same.
+    /// Stores a new alert, synced to disk before this resolves, and gives it its number. With an idempotency
+    /// key seen within 24 h the earlier alert comes back instead, if the body's hash is the same.
     fn accept_alert<'a>(
         &'a self,
         alert: Alert,
@@ -21,15 +21,16 @@ pub trait Alerts {
     -> BoxFuture<'a, Result<Option<Alert>, StoreError>>;
     /// By its inside number.
     fn alert_by_no(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<Alert>, StoreError>>;
-    /// Newest first, older than `before` (an inside number) if given. Standing alerts are left out: nobody sent them.
+    /// Newest first, older than `before` (an inside number) if given. Standing alerts are left out: nobody
+    /// sent them.
     fn alerts_before<'a>(
         &'a self,
         account: &'a str,
         before: Option<AlertNo>,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>>;
-    /// The standing alerts of an account that can hold the message with this index on the topic of intake: of each class the one with
-    /// the greatest `intake_from` up to it.
+    /// The standing alerts of an account that can hold the message with this index on the topic of intake: of
+    /// each class the one with the greatest `intake_from` up to it.
     fn standing_alerts_of<'a>(
         &'a self,
         account: &'a str,
@@ -37,8 +38,8 @@ pub trait Alerts {
     ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>>;
     /// Every alert that is not final, of every account: what a start has to pick up.
     fn unfinished_alerts(&self) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>>;
-    /// Every alert that asks for an answer and takes one after `now`, final or not, of every account, the oldest first: whose
-    /// answer it is must be known after a start too.
+    /// Every alert that asks for an answer and takes one after `now`, final or not, of every account, the
+    /// oldest first: whose answer it is must be known after a start too.
     fn asking_alerts(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Alert>, StoreError>>;
     /// Notes a change of state. Resolves when synced.
     fn set_alert_state<'a>(
@@ -49,8 +50,8 @@ pub trait Alerts {
         note: &'a str,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
-    /// Stores what solve found and moves the alert from solving to `then`, in one transaction per block and one for the move; a
-    /// roster of an earlier, interrupted solve is removed first.
+    /// Stores what solve found and moves the alert from solving to `then`, in one transaction per block and
+    /// one for the move; a roster of an earlier, interrupted solve is removed first.
     fn put_roster(
         &self,
         no: AlertNo,
@@ -58,8 +59,8 @@ pub trait Alerts {
         then: AlertState,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
-    /// Adds blocks to a roster that is too large for one piece; `first` removes what an interrupted solve left. The caller
-    /// moves the state with [`Alerts::set_alert_state`] when the last block is in.
+    /// Adds blocks to a roster that is too large for one piece; `first` removes what an interrupted solve
+    /// left. The caller moves the state with [`Alerts::set_alert_state`] when the last block is in.
     fn add_roster_blocks(
         &self,
         no: AlertNo,
@@ -70,7 +71,8 @@ pub trait Alerts {
     fn roster_block(&self, no: AlertNo, of: EndpointNo) -> Result<Option<RosterBlock>, StoreError>;
     /// How many endpoints the roster has.
     fn roster_len(&self, no: AlertNo) -> BoxFuture<'_, Result<u32, StoreError>>;
-    /// Removes alerts (with rosters and deliveries) that became final before `before`, at most `limit`. Resolves to those removed.
+    /// Removes alerts (with rosters and deliveries) that became final before `before`, at most `limit`.
+    /// Resolves to those removed.
     fn remove_alerts_before(
         &self,
         before: Timestamp,

@@ -30,15 +30,15 @@ pub struct FoldedBlock {
 
 /// Deliveries, folded: rows that are absent are planned.
 pub trait Deliveries {
-    /// Upserts in key order, in slices, and with the last slice notes how far the topic of outcomes is folded: a fold that was cut short is
-    /// folded again. Folds are done in the order they were asked for. What belongs to an
-    /// alert that was removed is left out.
+    /// Upserts in key order, in slices, and with the last slice notes how far the topic of outcomes is
+    /// folded: a fold that was cut short is folded again. Folds are done in the order they were asked for.
+    /// What belongs to an alert that was removed is left out.
     fn fold(&self, deliveries: Vec<Delivery>, folded_to: u64) -> BoxFuture<'_, Result<(), StoreError>> {
         self.fold_all(Fold { deliveries, folded_to, ..Fold::default() })
     }
-    /// The same, with what grew of the rosters of standing alerts and with how far the topic of intake is in them. Blocks that are there
-    /// are overwritten. Blocks may be stored without the position when a fold is cut short: entries of messages at or after
-    /// [`Deliveries::intake_to`] do not count.
+    /// The same, with what grew of the rosters of standing alerts and with how far the topic of intake is in
+    /// them. Blocks that are there are overwritten. Blocks may be stored without the position when a fold is
+    /// cut short: entries of messages at or after [`Deliveries::intake_to`] do not count.
     fn fold_all(&self, fold: Fold) -> BoxFuture<'_, Result<(), StoreError>>;
     /// How far the topic of outcomes is folded.
     fn folded_to(&self) -> BoxFuture<'_, Result<u64, StoreError>>;

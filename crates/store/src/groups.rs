@@ -6,7 +6,8 @@ use records::Group;
 pub trait Groups {
     /// Inserts or replaces. Resolves to the new version.
     fn put_group<'a>(&'a self, account: &'a str, group: Group) -> BoxFuture<'a, Result<u64, StoreError>>;
-    /// Replaces one if its version is still `version`; resolves to the new version, or to nothing if it is another by now (or there is none).
+    /// Replaces one if its version is still `version`; resolves to the new version, or to nothing if it is
+    /// another by now (or there is none).
     fn replace_group<'a>(
         &'a self,
         account: &'a str,

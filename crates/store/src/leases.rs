@@ -4,7 +4,8 @@ use std::time::Duration;
 
 /// Leases: who does what only one may do, among processes that share a store. By the database's clock.
 pub trait Leases {
-    /// Takes a lease that nobody holds, or that has run out, or renews one's own. Each time it changes hands its epoch rises.
+    /// Takes a lease that nobody holds, or that has run out, or renews one's own. Each time it changes hands
+    /// its epoch rises.
     fn take_lease<'a>(
         &'a self,
         name: &'a str,

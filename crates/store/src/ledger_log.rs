@@ -1,4 +1,5 @@
-//! The log of a ledger that several processes share. What is in it is the ledger's business; here a block is octets at a position.
+//! The log of a ledger that several processes share. What is in it is the ledger's business; here a block is
+//! octets at a position.
 
 use crate::StoreError;
 
@@ -40,7 +41,8 @@ pub struct LedgerBlock {
 pub enum Appended {
     /// The block is committed, by this call or by an earlier one whose answer was lost.
     Done,
-    /// Others appended at that position before. What they did, from that position on: at least one block, perhaps not all.
+    /// Others appended at that position before. What they did, from that position on: at least one block,
+    /// perhaps not all.
     Missed(Vec<LedgerBlock>),
 }
 
@@ -58,13 +60,15 @@ pub trait LedgerHold: Send {
     /// Appends the block and lets go.
     ///
     /// # Errors
-    /// The store's. After [`StoreError::Unreachable`] it may have been appended: [`LedgerLog::append`] with the same block tells.
+    /// The store's. After [`StoreError::Unreachable`] it may have been appended: [`LedgerLog::append`] with
+    /// the same block tells.
     fn append(self: Box<Self>, block: &NewLedgerBlock) -> Result<Appended, StoreError>;
 }
 
 /// The logs of one ledger. All of it blocks, and may be called on any thread that may wait.
 pub trait LedgerLog: Send + Sync {
-    /// The ledger's identity: that of `new` if it is the first, with all its logs empty and ending at `first`.
+    /// The ledger's identity: that of `new` if it is the first, with all its logs empty and ending at
+    /// `first`.
     ///
     /// # Errors
     /// The store's.
@@ -74,18 +78,20 @@ pub trait LedgerLog: Send + Sync {
     /// # Errors
     /// The store's.
     fn identity(&self) -> Result<Option<LedgerIdentity>, StoreError>;
-    /// Appends a block, if the log ends where the block begins; in one round trip also where it does not. Safe to ask again.
+    /// Appends a block, if the log ends where the block begins; in one round trip also where it does not.
+    /// Safe to ask again.
     ///
     /// # Errors
-    /// The store's. After [`StoreError::Unreachable`] it may have been appended: asking again with the same block tells.
+    /// The store's. After [`StoreError::Unreachable`] it may have been appended: asking again with the same
+    /// block tells.
     fn append(&self, block: &NewLedgerBlock) -> Result<Appended, StoreError>;
     /// Holds the end of a log, for whoever was too late too often.
     ///
     /// # Errors
     /// The store's.
     fn hold(&self, shard: u32, from: u64) -> Result<Box<dyn LedgerHold>, StoreError>;
-    /// Blocks of a log in their order, from the one on that has this position, and not from before this time; as many as fit in a page,
-    /// none at the end.
+    /// Blocks of a log in their order, from the one on that has this position, and not from before this time;
+    /// as many as fit in a page, none at the end.
     ///
     /// # Errors
     /// The store's.

@@ -1,8 +1,10 @@
-//! What is kept in SQL: a trait per aggregate, SQLite behind all of them for one process, PostgreSQL for several.
+//! What is kept in SQL: a trait per aggregate, SQLite behind all of them for one process, PostgreSQL for
+//! several.
 //!
 //! Invariants worth naming:
 //! - Every row has its account from the first migration.
-//! - One writer drains a queue into batches; callers with somebody waiting go before imports. Readers never wait for it.
+//! - One writer drains a queue into batches; callers with somebody waiting go before imports. Readers never
+//!   wait for it.
 //! - An alert that was accepted is synced to disk, whatever else is relaxed.
 //! - An import is staged under a generation of its own and becomes visible at one stroke; until then
 //!   nobody sees a row of it, and nothing waits for it.
@@ -51,10 +53,11 @@ use std::sync::Arc;
 pub trait Store:
     Recipients + Groups + OptOuts + Alerts + Deliveries + Tokens + Observers + Audit + Leases + Send + Sync
 {
-    /// The same store, in which every transaction that writes asks first whether the lease is still held at this epoch; once it is not, each
-    /// fails with [`StoreError::Fenced`] and changes nothing.
+    /// The same store, in which every transaction that writes asks first whether the lease is still held at
+    /// this epoch; once it is not, each fails with [`StoreError::Fenced`] and changes nothing.
     fn fenced(&self, fence: Fence) -> SharedStore;
-    /// Who this store is: made with the first migration, another for each database. What belongs to it (a bus) can be told by it.
+    /// Who this store is: made with the first migration, another for each database. What belongs to it (a
+    /// bus) can be told by it.
     fn house(&self) -> BoxFuture<'_, Result<uuid::Uuid, StoreError>>;
     /// The log of a ledger that all processes with this store share. None: the store is one process's own.
     fn ledger_log(&self) -> Option<Arc<dyn LedgerLog>>;

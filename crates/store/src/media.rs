@@ -1,6 +1,8 @@
-//! Files that alerts carry, in a folder: each under the BLAKE3 of what is in it, so that the same file is there once.
+//! Files that alerts carry, in a folder: each under the BLAKE3 of what is in it, so that the same file is
+//! there once.
 //!
-//! Several processes share the folder where they share the store: an attachment is looked for wherever its alert is sent from.
+//! Several processes share the folder where they share the store: an attachment is looked for wherever its
+//! alert is sent from.
 
 use std::fs;
 use std::io::{self, ErrorKind};

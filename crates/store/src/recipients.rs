@@ -4,13 +4,15 @@ use records::{Recipient, Timestamp};
 
 /// People. A key is (account, recipient id).
 pub trait Recipients {
-    /// Inserts or replaces. All or none; of two with one id the later stays. Resolves to each one's new version (for ETags).
+    /// Inserts or replaces. All or none; of two with one id the later stays. Resolves to each one's new
+    /// version (for ETags).
     fn put_recipients<'a>(
         &'a self,
         account: &'a str,
         recipients: Vec<Recipient>,
     ) -> BoxFuture<'a, Result<Vec<u64>, StoreError>>;
-    /// Replaces one if its version is still `version`; resolves to the new version, or to nothing if it is another by now (or there is none).
+    /// Replaces one if its version is still `version`; resolves to the new version, or to nothing if it is
+    /// another by now (or there is none).
     fn replace_recipient<'a>(
         &'a self,
         account: &'a str,
@@ -44,7 +46,8 @@ pub trait Recipients {
         after: &'a str,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
-    /// Removes one. False if there was none. An import that is published later brings its rows, also those of this id.
+    /// Removes one. False if there was none. An import that is published later brings its rows, also those of
+    /// this id.
     fn delete_recipient<'a>(
         &'a self,
         account: &'a str,
@@ -52,8 +55,9 @@ pub trait Recipients {
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
     /// How many there are.
     fn recipient_count<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<u64, StoreError>>;
-    /// Calls `each` with every recipient in key order, in slices, on the calling thread: one snapshot, one pass, no copy of the whole.
-    /// For solve, which runs on a thread of its own (and should not dawdle: the log grows behind a snapshot). Ends early when `each` returns false.
+    /// Calls `each` with every recipient in key order, in slices, on the calling thread: one snapshot, one
+    /// pass, no copy of the whole. For solve, which runs on a thread of its own (and should not dawdle: the
+    /// log grows behind a snapshot). Ends early when `each` returns false.
     fn scan_recipients(
         &self,
         account: &str,
@@ -65,13 +69,15 @@ pub trait Recipients {
         account: &'a str,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<ImportNo, StoreError>>;
-    /// Stages rows; of two with one id the later stays. A few thousand rows a call is best: they are held in memory until then.
+    /// Stages rows; of two with one id the later stays. A few thousand rows a call is best: they are held in
+    /// memory until then.
     fn stage<'a>(&'a self, import: ImportNo, rows: Vec<Recipient>) -> BoxFuture<'a, Result<(), StoreError>>;
-    /// Writes what was staged, unseen, giving way to all who have somebody waiting; then makes it visible at one stroke: existing ids are
-    /// replaced (whatever happened to them since the import began), absent ids stay. Resolves to the number of rows. An import whose
-    /// publication fails is abandoned.
+    /// Writes what was staged, unseen, giving way to all who have somebody waiting; then makes it visible at
+    /// one stroke: existing ids are replaced (whatever happened to them since the import began), absent ids
+    /// stay. Resolves to the number of rows. An import whose publication fails is abandoned.
     fn publish_import(&self, import: ImportNo) -> BoxFuture<'_, Result<u64, StoreError>>;
-    /// Of an import that is staged or being published: rows staged so far, and rows (and memberships) written so far.
+    /// Of an import that is staged or being published: rows staged so far, and rows (and memberships) written
+    /// so far.
     fn import_progress(&self, import: ImportNo) -> Option<(u64, u64)>;
     /// Drops a staged import; its rows are removed in the background.
     fn abandon_import(&self, import: ImportNo) -> BoxFuture<'_, Result<(), StoreError>>;

@@ -1,6 +1,7 @@
 //! Puts records in key order in bounded memory: sorted runs in a file, then one merge over them.
 //!
-//! What is spooled is nobody's yet and need not survive: the file is neither synced nor logged, and is gone with the process.
+//! What is spooled is nobody's yet and need not survive: the file is neither synced nor logged, and is gone
+//! with the process.
 
 use crate::StoreError;
 use std::cmp::Ordering;

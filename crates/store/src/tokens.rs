@@ -6,7 +6,8 @@ use records::{Timestamp, Token};
 pub trait Tokens {
     /// Adds one.
     fn put_token(&self, token: Token) -> BoxFuture<'_, Result<(), StoreError>>;
-    /// Adds one if there is none at all, of any account, revoked or not; of several who try at once one succeeds. False if there was one.
+    /// Adds one if there is none at all, of any account, revoked or not; of several who try at once one
+    /// succeeds. False if there was one.
     fn put_first_token(&self, token: Token) -> BoxFuture<'_, Result<bool, StoreError>>;
     /// By the SHA-256 of its secret; a revoked one is not found.
     fn token_by_hash(&self, hash: [u8; 32]) -> BoxFuture<'_, Result<Option<Token>, StoreError>>;

@@ -1,9 +1,9 @@
 //! Which versions of a recipient are seen.
 //!
-//! Rows of an import that is staged or abandoned are not there. Among the others of one id, the one whose import was
-//! published last is the recipient; those whose import is no longer listed (or that were put one by one) rank 0, and
-//! there is at most one of them: a put removes all others that are visible, and so does the sweep before it takes a
-//! published import off the list.
+//! Rows of an import that is staged or abandoned are not there. Among the others of one id, the one whose
+//! import was published last is the recipient; those whose import is no longer listed (or that were put one
+//! by one) rank 0, and there is at most one of them: a put removes all others that are visible, and so does
+//! the sweep before it takes a published import off the list.
 
 /// States of an import, as stored.
 pub(crate) const STAGING: i64 = 0;

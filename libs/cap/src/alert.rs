@@ -361,8 +361,8 @@ pub struct Circle {
 pub struct Area {
     /// The area in words.
     pub description: String,
-    /// Closed rings, the first vertex again at the end; each at least four long, latitudes -90 to 90, longitudes
-    /// -180 to 180.
+    /// Closed rings, the first vertex again at the end; each at least four long, latitudes -90 to 90,
+    /// longitudes -180 to 180.
     pub polygons: Vec<Vec<Point>>,
     /// Discs.
     pub circles: Vec<Circle>,
@@ -375,14 +375,15 @@ pub struct Area {
 }
 
 impl Alert {
-    /// The first info for a reader of a language: see [`infos_for`](Self::infos_for). `None` if there is no info.
+    /// The first info for a reader of a language: see [`infos_for`](Self::infos_for). `None` if there is no
+    /// info.
     pub fn info_for(&self, language: &str) -> Option<&Info> {
         self.infos_for(language).next()
     }
 
     /// All infos for a reader of a language: those of the same tag, else of the longest tag that it narrows
-    /// (`en-AU` finds `en`), else of the first with the same primary language (`en` finds `en-GB`), else of the
-    /// alert's first language. An issuer may have several infos of one language, for parts of the event.
+    /// (`en-AU` finds `en`), else of the first with the same primary language (`en` finds `en-GB`), else of
+    /// the alert's first language. An issuer may have several infos of one language, for parts of the event.
     pub fn infos_for(&self, language: &str) -> impl Iterator<Item = &Info> {
         let available = self.infos.iter().map(|info| info.language.as_str());
         let tag = language::look_up(language, available.clone()).or_else(|| available.clone().next());

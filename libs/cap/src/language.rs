@@ -11,8 +11,8 @@ pub(crate) fn is_tag(text: &str) -> bool {
     })
 }
 
-/// The tag among `available` for a reader of `wanted`: the same one, else the longest that `wanted` narrows (RFC 4647,
-/// section 3.4), else the first of the same primary language, else none.
+/// The tag among `available` for a reader of `wanted`: the same one, else the longest that `wanted` narrows
+/// (RFC 4647, section 3.4), else the first of the same primary language, else none.
 pub(crate) fn look_up<'a>(wanted: &str, available: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let mut range = wanted.trim();
     while !range.is_empty() {

@@ -1,8 +1,9 @@
 //! The Common Alerting Protocol without IO: a tolerant reader with a list of problems, a strict writer.
 //!
-//! [`read`] takes what authorities really send (CAP 1.0, 1.1, 1.2, bare or in an envelope) and says what is wrong
-//! with it, element by element; it refuses only what is no XML, what is dangerous to read, and what holds no alert.
-//! [`write`] makes CAP 1.2 that breaks no rule, or names the element that would. Between them stands [`Alert`].
+//! [`read`] takes what authorities really send (CAP 1.0, 1.1, 1.2, bare or in an envelope) and says what is
+//! wrong with it, element by element; it refuses only what is no XML, what is dangerous to read, and what
+//! holds no alert. [`write`] makes CAP 1.2 that breaks no rule, or names the element that would. Between them
+//! stands [`Alert`].
 //!
 //! Sections are those of the OASIS standard "Common Alerting Protocol Version 1.2" (1 July 2010).
 

@@ -79,7 +79,8 @@ impl fmt::Display for Rule {
 /// One thing that is wrong with an alert that was read nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The element, as in `alert/info[2]/area[1]/polygon[3]`: what can occur several times is numbered from 1.
+    /// The element, as in `alert/info[2]/area[1]/polygon[3]`: what can occur several times is numbered from
+    /// 1.
     pub path: String,
     /// The kind of rule.
     pub rule: Rule,

@@ -1,4 +1,5 @@
-//! The rules of the standard's text that reader and writer share: the reader lists their breaches, the writer refuses.
+//! The rules of the standard's text that reader and writer share: the reader lists their breaches, the writer
+//! refuses.
 
 use crate::alert::{Alert, Area, Info, MsgType, Resource, Scope};
 use crate::language;

@@ -47,8 +47,8 @@ impl Timestamp {
         self.offset_minutes
     }
 
-    /// Reads `YYYY-MM-DDThh:mm:ss±hh:mm`, and what is near it: `Z`, fractions, no seconds, no zone (read as UTC).
-    /// `None` if it is no time.
+    /// Reads `YYYY-MM-DDThh:mm:ss±hh:mm`, and what is near it: `Z`, fractions, no seconds, no zone (read as
+    /// UTC). `None` if it is no time.
     pub fn parse(text: &str) -> Option<Timestamp> {
         read(text).map(|read| read.timestamp)
     }
@@ -199,8 +199,8 @@ fn is_date(year: i64, month: i64, day: i64) -> bool {
     (1..=length).contains(&day)
 }
 
-/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar (years begin in March here, so that the leap
-/// day is the last).
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar (years begin in March here, so that
+/// the leap day is the last).
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

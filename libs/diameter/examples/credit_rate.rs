@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p diameter --example credit_rate [thousands]`
 //!
-//! Each step is timed by itself over many messages that differ in session, number and subscriber: cutting and walking, checking,
-//! reading, writing the answer. A pass over all messages is short, so that most are not interrupted; the fastest and the middle one are
-//! told, since others use the machine too.
+//! Each step is timed by itself over many messages that differ in session, number and subscriber: cutting and
+//! walking, checking, reading, writing the answer. A pass over all messages is short, so that most are not
+//! interrupted; the fastest and the middle one are told, since others use the machine too.
 
 use diameter::avp::Avps;
 use diameter::check::{Origin, check};

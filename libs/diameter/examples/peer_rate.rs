@@ -2,8 +2,9 @@
 //!
 //! `cargo run --profile perf -p diameter --example peer_rate [thousands] [window]`
 //!
-//! Both machines take turns on one thread, each side's turns timed by themselves. Requests are CCRs of about 300 octets, copied
-//! from one that was written before; answers are copied likewise: what is left is framing, matching and keeping count.
+//! Both machines take turns on one thread, each side's turns timed by themselves. Requests are CCRs of about
+//! 300 octets, copied from one that was written before; answers are copied likewise: what is left is framing,
+//! matching and keeping count.
 
 use diameter::dictionary::{avp, command};
 use diameter::header::CommandFlags;

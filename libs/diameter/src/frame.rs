@@ -1,11 +1,13 @@
-//! A byte stream cut into messages: the length is judged by its four octets, before anything is waited for or allocated.
+//! A byte stream cut into messages: the length is judged by its four octets, before anything is waited for or
+//! allocated.
 
 use crate::header::HEADER_OCTETS;
 use crate::result_code;
 use std::error::Error;
 use std::fmt;
 
-/// The framing of a stream is lost: answer with `result_code` if the header is there, then reset the connection.
+/// The framing of a stream is lost: answer with `result_code` if the header is there, then reset the
+/// connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameError {
     /// The length that the header says, in octets.
@@ -40,10 +42,11 @@ impl fmt::Display for FrameError {
 
 impl Error for FrameError {}
 
-/// The first whole message of `input`, header included; the next begins right behind it. `None`: more octets are needed.
+/// The first whole message of `input`, header included; the next begins right behind it. `None`: more octets
+/// are needed.
 ///
-/// `octets_max` is the greatest length to accept: a longer one is refused by its first four octets. The version is not
-/// looked at here: a message of another version is answered (5011) and its framing goes on.
+/// `octets_max` is the greatest length to accept: a longer one is refused by its first four octets. The
+/// version is not looked at here: a message of another version is answered (5011) and its framing goes on.
 ///
 /// # Errors
 /// A length under 20, over `octets_max` or not a multiple of four: nothing behind it can be found any more.

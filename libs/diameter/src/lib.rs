@@ -1,8 +1,8 @@
-//! Diameter (RFC 6733) and credit control (RFC 8506) without IO: AVPs, dictionary, checks and answers, credit-control messages and
-//! the server's session machine.
+//! Diameter (RFC 6733) and credit control (RFC 8506) without IO: AVPs, dictionary, checks and answers,
+//! credit-control messages and the server's session machine.
 //!
-//! The crate never opens a socket, never reads a clock and never sleeps. Bytes and a moment go in; bytes, states and a deadline come
-//! out.
+//! The crate never opens a socket, never reads a clock and never sleeps. Bytes and a moment go in; bytes,
+//! states and a deadline come out.
 //!
 //! - [`frame`]: a byte stream cut into messages, the length judged before anything is allocated.
 //! - [`message`], [`avp`]: a message and its AVPs, walked where they stand.
@@ -59,20 +59,22 @@
 //!
 //! # Speed
 //!
-//! Reading, checking and answering allocate nothing: what is read points into the input, the rule of an AVP is found with two loads,
-//! where it stands is kept in one walk, and answers go straight into the output. `examples/credit_rate.rs` says what an event costs.
+//! Reading, checking and answering allocate nothing: what is read points into the input, the rule of an AVP
+//! is found with two loads, where it stands is kept in one walk, and answers go straight into the output.
+//! `examples/credit_rate.rs` says what an event costs.
 //!
 //! # Blame
 //!
-//! A [`FrameError`](frame::FrameError), [`MessageError`], [`AvpError`] or [`Fault`](check::Fault) is the peer's fault and carries the
-//! Result-Code to answer with; after a `FrameError` alone the connection is to be reset, since the framing is lost. What the caller
-//! writes is taken at its word, but for a message over 16 MiB, which is not written ([`Writer::finish`]).
+//! A [`FrameError`](frame::FrameError), [`MessageError`], [`AvpError`] or [`Fault`](check::Fault) is the
+//! peer's fault and carries the Result-Code to answer with; after a `FrameError` alone the connection is to
+//! be reset, since the framing is lost. What the caller writes is taken at its word, but for a message over
+//! 16 MiB, which is not written ([`Writer::finish`]).
 //!
 //! # What is bounded
 //!
 //! The length of a message (the caller's maximum, judged by its first four octets), the groups in one another
-//! ([`DEPTH_MAX`](avp::DEPTH_MAX)), the AVPs of a message ([`AVPS_MAX`](check::AVPS_MAX)), amounts (64 bits of minor units). What is
-//! over a limit is answered, never a panic.
+//! ([`DEPTH_MAX`](avp::DEPTH_MAX)), the AVPs of a message ([`AVPS_MAX`](check::AVPS_MAX)), amounts (64 bits
+//! of minor units). What is over a limit is answered, never a panic.
 
 pub mod avp;
 pub mod check;

@@ -67,7 +67,8 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one whole frame, as [`next_frame`](crate::frame::next_frame) cuts it. The AVPs are judged as they are walked.
+    /// Reads one whole frame, as [`next_frame`](crate::frame::next_frame) cuts it. The AVPs are judged as
+    /// they are walked.
     ///
     /// # Errors
     /// Another version, or a length that is not the frame's.
@@ -86,7 +87,8 @@ impl<'a> Message<'a> {
         Avps::new(self.octets.get(HEADER_OCTETS..).unwrap_or_default())
     }
 
-    /// The first AVP at the top with this name. What is malformed behind it is not looked at; in front of it, it ends the search.
+    /// The first AVP at the top with this name. What is malformed behind it is not looked at; in front of it,
+    /// it ends the search.
     pub fn find(&self, name: AvpName) -> Option<Avp<'a>> {
         self.avps().map_while(Result::ok).find(|avp| avp.name == name)
     }
@@ -104,7 +106,8 @@ impl<'a> Message<'a> {
         (avp.octets.as_ptr() as usize).wrapping_sub(self.octets.as_ptr() as usize) as u32
     }
 
-    /// The AVP that begins at a [`position`](Self::position), whichever group it stands in. It must be one that was walked.
+    /// The AVP that begins at a [`position`](Self::position), whichever group it stands in. It must be one
+    /// that was walked.
     #[inline]
     pub fn avp_at(&self, position: u32) -> Option<Avp<'a>> {
         Avps::new(self.octets.get(position as usize..)?).next()?.ok()

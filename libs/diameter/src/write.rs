@@ -1,4 +1,5 @@
-//! Messages written into the caller's buffer: lengths are patched when they are known, nothing else is allocated.
+//! Messages written into the caller's buffer: lengths are patched when they are known, nothing else is
+//! allocated.
 
 use crate::avp::{AVP_HEADER_OCTETS, AVP_OCTETS_MAX, Address, Avp, AvpFlags, AvpName, time_octets};
 use crate::dictionary;
@@ -37,7 +38,8 @@ impl<'b> Writer<'b> {
         Writer::message(out, &Header { length: 0, flags, command, application, hop_by_hop, end_to_end })
     }
 
-    /// Begins the answer to a request: `P` and both identifiers are the request's, all other flags are clear (RFC 6733, section 6.2).
+    /// Begins the answer to a request: `P` and both identifiers are the request's, all other flags are clear
+    /// (RFC 6733, section 6.2).
     pub fn answer(out: &'b mut Vec<u8>, to: &Header) -> Writer<'b> {
         let flags = CommandFlags(to.flags.0 & CommandFlags::PROXIABLE.0);
         Writer::message(out, &Header { flags, ..*to })
@@ -179,7 +181,8 @@ impl<'b> Writer<'b> {
         self.pad(avp.len());
     }
 
-    /// Writes the length and returns it, in octets. A message that is too long for its header (16 MiB) is taken back: 0.
+    /// Writes the length and returns it, in octets. A message that is too long for its header (16 MiB) is
+    /// taken back: 0.
     pub fn finish(self) -> usize {
         let octets = self.octets();
         if self.overflowed || octets > MESSAGE_OCTETS_MAX as usize {

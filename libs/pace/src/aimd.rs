@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 const DECREASE: f64 = 0.5;
 /// On a strain that the peer has not named, it is multiplied by this.
 const EASE: f64 = 0.8;
-/// Throttled responses within this time of a decrease belong to the same overload: a window's worth of them arrives
-/// at once, and must halve the rate once.
+/// Throttled responses within this time of a decrease belong to the same overload: a window's worth of them
+/// arrives at once, and must halve the rate once.
 const DECREASE_GAP: Duration = Duration::from_secs(1);
 /// Per second the rate grows by this part of the ceiling: from half to whole in ten seconds.
 const INCREASE_PART_PER_S: f64 = 0.05;
@@ -17,8 +17,8 @@ const FLOOR_PART: f64 = 1.0 / 64.0;
 const EASE_FLOOR_PART: f64 = 1.0 / 8.0;
 
 /// Additive increase, multiplicative decrease: the rate to give to [`Limiter::learn`](crate::Limiter::learn)
-/// while a carrier answers "throttled" or "queue full", says that it is congested, or answers later and later. Never
-/// above the configured rate.
+/// while a carrier answers "throttled" or "queue full", says that it is congested, or answers later and
+/// later. Never above the configured rate.
 #[derive(Debug, Clone)]
 pub struct Aimd {
     configured: f64,
@@ -29,7 +29,8 @@ pub struct Aimd {
 struct Slowed {
     at: Instant,
     rate: f64,
-    /// Where growth ends: the configured rate, or what was measured before the throttling of an unlimited route.
+    /// Where growth ends: the configured rate, or what was measured before the throttling of an unlimited
+    /// route.
     ceiling: f64,
 }
 
@@ -58,8 +59,8 @@ impl Aimd {
         self.decrease(now, measured, DECREASE, FLOOR_PART)
     }
 
-    /// The peer is under a strain that it has not called throttling ([`Strain`](crate::Strain), a congestion of 90 percent):
-    /// a smaller step. Returns the new rate.
+    /// The peer is under a strain that it has not called throttling ([`Strain`](crate::Strain), a congestion
+    /// of 90 percent): a smaller step. Returns the new rate.
     pub fn strained(&mut self, now: Instant, measured: f64) -> f64 {
         self.decrease(now, measured, EASE, EASE_FLOOR_PART)
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Waits that double from `first` to `max`, each between half of it and all of it by a random number handed in, so
-/// that a thousand sessions cut off together do not come back together.
+/// Waits that double from `first` to `max`, each between half of it and all of it by a random number handed
+/// in, so that a thousand sessions cut off together do not come back together.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     first: Duration,
@@ -23,8 +23,8 @@ impl Backoff {
         Backoff { failures, ..self }
     }
 
-    /// Counts a failure and says how long to wait. `random` is from 0 (half the wait) to 1 (all of it); what lies
-    /// outside or is not a number counts as 1.
+    /// Counts a failure and says how long to wait. `random` is from 0 (half the wait) to 1 (all of it); what
+    /// lies outside or is not a number counts as 1.
     pub fn wait(&mut self, random: f64) -> Duration {
         let whole = self.first.checked_mul(1_u32.checked_shl(self.failures.min(31)).unwrap_or(u32::MAX));
         let whole = whole.map_or(self.max, |wait| wait.min(self.max));

@@ -12,11 +12,13 @@ pub enum Change {
     Down,
 }
 
-/// Cumulative sums in both directions (Page, Continuous inspection schemes, 1954): what lies beyond `target` by more than
-/// `drift` is added up, what lies within is taken off again, and a sum over `threshold` is a change. So a value that
-/// fluctuates decides nothing however long it does, and one that has moved for good is noticed within a few samples.
+/// Cumulative sums in both directions (Page, Continuous inspection schemes, 1954): what lies beyond `target`
+/// by more than `drift` is added up, what lies within is taken off again, and a sum over `threshold` is a
+/// change. So a value that fluctuates decides nothing however long it does, and one that has moved for good
+/// is noticed within a few samples.
 ///
-/// One sample adds at most a quarter of the threshold: it takes four at least, and one that stands out is forgotten.
+/// One sample adds at most a quarter of the threshold: it takes four at least, and one that stands out is
+/// forgotten.
 #[derive(Debug, Clone)]
 pub struct Cusum {
     target: f64,
@@ -27,21 +29,24 @@ pub struct Cusum {
 }
 
 impl Cusum {
-    /// All in the unit of the samples. `drift`: what it may lie off the target for good; `threshold`: how much more than that, summed up, is a
-    /// change. Both count without their sign.
+    /// All in the unit of the samples. `drift`: what it may lie off the target for good; `threshold`: how
+    /// much more than that, summed up, is a change. Both count without their sign.
     pub fn new(target: f64, drift: f64, threshold: f64) -> Self {
         Cusum { target, drift: drift.abs(), threshold: threshold.abs(), up: 0.0, down: 0.0 }
     }
 
-    /// For a value of this mean and deviation: one deviation of drift, 16 of threshold. If it is normally distributed it takes over
-    /// 10^12 samples to be called changed wrongly, and one that moves by 2.5 deviations is called changed after eleven.
+    /// For a value of this mean and deviation: one deviation of drift, 16 of threshold. If it is normally
+    /// distributed it takes over 10^12 samples to be called changed wrongly, and one that moves by 2.5
+    /// deviations is called changed after eleven.
     ///
-    /// The lag of a sender thread is such a value: around one loop, 3.5 us with a deviation of 1.4 us where it was published.
+    /// The lag of a sender thread is such a value: around one loop, 3.5 us with a deviation of 1.4 us where
+    /// it was published.
     pub fn around(mean: f64, sd: f64) -> Self {
         Cusum::new(mean, sd, sd * 16.0)
     }
 
-    /// Adds a sample, and tells if that makes a change; both sums then begin again. What is not a number is left out.
+    /// Adds a sample, and tells if that makes a change; both sums then begin again. What is not a number is
+    /// left out.
     pub fn record(&mut self, value: f64) -> Option<Change> {
         if value.is_nan() {
             return None;

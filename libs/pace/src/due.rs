@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// A virtual schedule: message after message is due one interval after the one before. Who is late may catch up
-/// what fits in `horizon`; what is older is given up, so that an idle hour is not paid out as one burst.
+/// A virtual schedule: message after message is due one interval after the one before. Who is late may catch
+/// up what fits in `horizon`; what is older is given up, so that an idle hour is not paid out as one burst.
 ///
-/// A [`Pacer`](crate::Pacer) is another thing: it counts what it gives up, keeps parts of a nanosecond and a least distance, and knows one burst
-/// at a time; this hands out several messages at once, and takes back what was not used. They have one line in common.
+/// A [`Pacer`](crate::Pacer) is another thing: it counts what it gives up, keeps parts of a nanosecond and a
+/// least distance, and knows one burst at a time; this hands out several messages at once, and takes back
+/// what was not used. They have one line in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Due {
     at: Instant,

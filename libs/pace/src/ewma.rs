@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Mean and deviation of what was heard of late: a sample counts 1/e after the time constant, however often they come
-/// (an exponentially weighted moving average for samples at uneven times).
+/// Mean and deviation of what was heard of late: a sample counts 1/e after the time constant, however often
+/// they come (an exponentially weighted moving average for samples at uneven times).
 #[derive(Debug, Clone)]
 pub struct Ewma {
     time_constant_s: f64,
@@ -18,8 +18,8 @@ impl Ewma {
         Ewma { time_constant_s: time_constant.as_secs_f64(), last: None, mean: 0.0, variance: 0.0 }
     }
 
-    /// Adds a sample taken at `now`, that stands for the time since the one before; what is not finite is left out. Of two of the
-    /// same instant the second has no weight.
+    /// Adds a sample taken at `now`, that stands for the time since the one before; what is not finite is
+    /// left out. Of two of the same instant the second has no weight.
     pub fn record(&mut self, now: Instant, value: f64) {
         if !value.is_finite() {
             return;

@@ -1,8 +1,8 @@
 //! Random gaps between packets, from a seed.
 
 /// Exponential gaps with a mean of 1: packets that come by chance (a Poisson process), to be given to
-/// [`Pacer::sent_with_gap`](crate::Pacer::sent_with_gap). The same seed gives the same gaps; threads with a seed and a part of the rate each
-/// send together what one process of the whole rate would.
+/// [`Pacer::sent_with_gap`](crate::Pacer::sent_with_gap). The same seed gives the same gaps; threads with a
+/// seed and a part of the rate each send together what one process of the whole rate would.
 #[derive(Debug, Clone)]
 pub struct Gaps {
     state: u64,
@@ -55,7 +55,8 @@ mod tests {
             let drawn: Vec<f64> = (0..100_000).map(|_| gaps.gap()).collect();
             let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
             let square = drawn.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / drawn.len() as f64;
-            // Mean and deviation of an exponential distribution are one; so many are longer than 1, and than 3.
+            // Mean and deviation of an exponential distribution are one; so many are longer than 1, and than
+            // 3.
             assert!((mean - 1.0).abs() < 0.015 && (square - 1.0).abs() < 0.05, "{seed}: {mean} {square}");
             for (longer, part) in [(1.0, 0.3679), (3.0, 0.0498)] {
                 let counted = drawn.iter().filter(|gap| **gap > longer).count() as f64 / drawn.len() as f64;

@@ -1,6 +1,7 @@
 //! Due times, rate limits and lag statistics: arithmetic on instants.
 //!
-//! Nothing here reads a clock, sleeps or owns a thread: every instant is handed in, every deadline handed back.
+//! Nothing here reads a clock, sleeps or owns a thread: every instant is handed in, every deadline handed
+//! back.
 //!
 //! - [`Limiter`]: a route's rate limit, exact in every one-second window.
 //! - [`Pacer`]: when the next burst of a paced sender may leave, by one of three [`Rule`]s.
@@ -13,7 +14,8 @@
 //! - [`Backoff`]: growing waits between reconnects, random number handed in.
 //! - [`Aimd`]: the rate to use while the peer says that it is throttled, or is strained.
 //! - [`Strain`]: whether it is, told from how late its answers come.
-//! - [`Lag`]: mean, deviation and maximum of how late things were; [`Ewma`]: of late; [`Cusum`]: whether it has changed.
+//! - [`Lag`]: mean, deviation and maximum of how late things were; [`Ewma`]: of late; [`Cusum`]: whether it
+//!   has changed.
 
 mod aimd;
 mod backoff;

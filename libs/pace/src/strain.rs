@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 /// Response times are judged over this time.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The floor is the quickest response of the last one to two times this: a peer that has become slower for good is not
-/// called strained for ever.
+/// The floor is the quickest response of the last one to two times this: a peer that has become slower for
+/// good is not called strained for ever.
 const FLOOR_KEEP: Duration = Duration::from_secs(60);
 /// A mean over so many times the floor is a strain …
 const FACTOR: u32 = 4;
-/// … if it is also this much over it: below that nobody waits, and the jitter of a network is larger than a quick floor.
+/// … if it is also this much over it: below that nobody waits, and the jitter of a network is larger than a
+/// quick floor.
 const SLACK: Duration = Duration::from_millis(500);
 
 /// Watches a peer's response times over their own floor. Constant memory and cost.
@@ -30,8 +31,9 @@ impl Strain {
         Strain::default()
     }
 
-    /// `count` responses came, of which `sum` was waited together and `quickest` for the quickest one; one that did not
-    /// come in time counts as its time-out. True, at most once a second: the peer is strained, slow down.
+    /// `count` responses came, of which `sum` was waited together and `quickest` for the quickest one; one
+    /// that did not come in time counts as its time-out. True, at most once a second: the peer is strained,
+    /// slow down.
     pub fn heard(&mut self, now: Instant, count: u32, sum: Duration, quickest: Duration) -> bool {
         if count == 0 {
             return false;
@@ -116,8 +118,8 @@ mod tests {
         assert!((40..=130).contains(&called.len()) && called.last() < Some(&130), "{called:?}");
     }
 
-    /// A peer that works through a queue at 50/s, sent to at up to 100/s: the rate settles near what it can do, and its
-    /// queue stays short.
+    /// A peer that works through a queue at 50/s, sent to at up to 100/s: the rate settles near what it can
+    /// do, and its queue stays short.
     #[test]
     fn the_rate_settles_at_what_the_peer_can_do() {
         const CAPACITY: f64 = 50.0;

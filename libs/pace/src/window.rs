@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Stamps this close are kept as one, under the latest of them. So a ring of a very high rate holds at most
-/// 10,000 entries per second instead of one per message; counting a write up to 100 us late can only lower the
-/// rate (by 0.01 %), never raise it.
+/// 10,000 entries per second instead of one per message; counting a write up to 100 us late can only lower
+/// the rate (by 0.01 %), never raise it.
 const MERGED_SPAN: Duration = Duration::from_micros(100);
 
 #[derive(Debug, Clone)]
@@ -23,8 +23,8 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// Records that `messages` were written, the last of them not after `stamp`. Stamps of several sessions may
-    /// come out of order: one that is older than its predecessor counts as late as that one.
+    /// Records that `messages` were written, the last of them not after `stamp`. Stamps of several sessions
+    /// may come out of order: one that is older than its predecessor counts as late as that one.
     pub(crate) fn push(&mut self, stamp: Instant, messages: u64) {
         if messages == 0 {
             return;

@@ -2,9 +2,10 @@
 //!
 //! `cargo run --profile perf -p smpp --example session_rate [thousands] [window]`
 //!
-//! First in memory: both machines in turns on one thread, each side's turns timed by themselves. Then over a loopback
-//! connection: a thread a side, plain blocking sockets, wall time and each thread's CPU time. Every PDU has a number and a text
-//! of its own, every response an id of its own, and each response is matched in the client's window.
+//! First in memory: both machines in turns on one thread, each side's turns timed by themselves. Then over a
+//! loopback connection: a thread a side, plain blocking sockets, wall time and each thread's CPU time. Every
+//! PDU has a number and a text of its own, every response an id of its own, and each response is matched in
+//! the client's window.
 
 use smpp::Status;
 use smpp::pdu::{Address, Bind, BindMode, SubmitSm, registered_delivery};

@@ -1,10 +1,14 @@
-//! SMPP 3.3, 3.4 and 5.0 without IO: PDUs and TLVs, text coding and splitting, the session machine with its window.
+//! SMPP 3.3, 3.4 and 5.0 without IO: PDUs and TLVs, text coding and splitting, the session machine with its
+//! window.
 //!
-//! The crate never opens a socket, never reads a clock and never sleeps. Bytes and a moment go in; bytes, events and a
-//! deadline come out. Both roles are here: the ESME, which binds and submits, and the SMSC, which is bound to and delivers.
+//! The crate never opens a socket, never reads a clock and never sleeps. Bytes and a moment go in; bytes,
+//! events and a deadline come out. Both roles are here: the ESME, which binds and submits, and the SMSC,
+//! which is bound to and delivers.
 //!
-//! - [`session`]: the machine, one [`Session`](session::Session) per connection, with a bounded window either way.
-//! - [`pdu`]: every PDU as a struct that points into the octets it was read from, and is written into the caller's buffer.
+//! - [`session`]: the machine, one [`Session`](session::Session) per connection, with a bounded window either
+//!   way.
+//! - [`pdu`]: every PDU as a struct that points into the octets it was read from, and is written into the
+//!   caller's buffer.
 //! - [`tlv`], [`status`], [`limits`]: the specification's tables.
 //! - [`frame`]: a byte stream cut into PDUs, the length judged before anything is allocated.
 //! - [`text`]: GSM 7-bit, Latin-1, UCS-2, 8-bit; splitting into parts and joining them.
@@ -64,19 +68,21 @@
 //!
 //! # Speed
 //!
-//! Reading and writing a message allocates nothing: what is read points into the input, responses go straight into the output, and
-//! a slot of the window is found by the number's low bits. `examples/session_rate.rs` says what a message costs either side.
+//! Reading and writing a message allocates nothing: what is read points into the input, responses go straight
+//! into the output, and a slot of the window is found by the number's low bits. `examples/session_rate.rs`
+//! says what a message costs either side.
 //!
 //! # Blame
 //!
-//! A [`DecodeError`] is the peer's fault and carries the status to answer with; the session answers by itself. An
-//! [`EncodeError`] or [`SendError`](session::SendError) is the caller's: nothing was written.
+//! A [`DecodeError`] is the peer's fault and carries the status to answer with; the session answers by
+//! itself. An [`EncodeError`] or [`SendError`](session::SendError) is the caller's: nothing was written.
 //!
 //! # What is bounded
 //!
-//! Requests in flight ([`Config::window`](session::Config)), the peer's unanswered ones (`peer_window`, over it `RTHROTTLED`), the
-//! input (one PDU of at most `pdu_octets_max` between calls), the output (`output_octets_max`, then
-//! [`wants_input`](session::Session::wants_input) turns false and requests are refused), the time of everything.
+//! Requests in flight ([`Config::window`](session::Config)), the peer's unanswered ones (`peer_window`, over
+//! it `RTHROTTLED`), the input (one PDU of at most `pdu_octets_max` between calls), the output
+//! (`output_octets_max`, then [`wants_input`](session::Session::wants_input) turns false and requests are
+//! refused), the time of everything.
 
 pub mod error;
 pub mod frame;

@@ -3,7 +3,8 @@
 
 use crate::status::Status;
 
-/// A named C-octet string: its greatest size in octets *with* the terminating NUL, and the status for a bad one.
+/// A named C-octet string: its greatest size in octets *with* the terminating NUL, and the status for a bad
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// The specification's name of the parameter.

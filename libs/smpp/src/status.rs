@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A `command_status`. Any value is kept: the vendor range 0x400 to 0x4FF, and reserved codes, pass through unchanged.
+/// A `command_status`. Any value is kept: the vendor range 0x400 to 0x4FF, and reserved codes, pass through
+/// unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Status(pub u32);
 
@@ -14,7 +15,8 @@ macro_rules! statuses {
             /// Every code with a name, in rising order.
             pub const ALL: &'static [Status] = &[$(Status::$name),*];
 
-            /// The specification's name without its `ESME_` prefix, or `None` for a vendor's or reserved code.
+            /// The specification's name without its `ESME_` prefix, or `None` for a vendor's or reserved
+            /// code.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {

@@ -90,7 +90,8 @@ impl SmppTime {
         in_range.then_some(time)
     }
 
-    /// A relative time of so many seconds, as days, hours, minutes and seconds; over 99 days it is capped there.
+    /// A relative time of so many seconds, as days, hours, minutes and seconds; over 99 days it is capped
+    /// there.
     #[must_use]
     pub fn relative(seconds: u64) -> SmppTime {
         let seconds = seconds.min(99 * 86_400);

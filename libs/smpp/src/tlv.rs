@@ -1,4 +1,5 @@
-//! Optional parameters (3.4 §5.3, 5.0 §4.8): read in place, written once, unknown ones kept and passed through.
+//! Optional parameters (3.4 §5.3, 5.0 §4.8): read in place, written once, unknown ones kept and passed
+//! through.
 
 use crate::error::{DecodeError, EncodeError, Problem};
 use crate::limits::TLV_OCTETS_MAX;
@@ -182,7 +183,8 @@ impl<'a> Tlvs<'a> {
         self.iter().find(|tlv| tlv.tag == tag).map(|tlv| tlv.value)
     }
 
-    /// The values of all with this tag, in order: `broadcast_area_identifier` and the like may come many times.
+    /// The values of all with this tag, in order: `broadcast_area_identifier` and the like may come many
+    /// times.
     pub fn find_all(self, tag: Tag) -> impl Iterator<Item = &'a [u8]> {
         self.iter().filter(move |tlv| tlv.tag == tag).map(|tlv| tlv.value)
     }

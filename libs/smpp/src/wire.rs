@@ -95,7 +95,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where the first NUL is. Eight octets at a time: this is most of what reading and writing a short PDU costs.
+/// Where the first NUL is. Eight octets at a time: this is most of what reading and writing a short PDU
+/// costs.
 #[inline]
 fn nul_at(octets: &[u8]) -> Option<usize> {
     const LOW: u64 = 0x0101_0101_0101_0101;

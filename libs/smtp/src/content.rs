@@ -1,12 +1,12 @@
-//! Message content on the wire: line ends made canonical, leading dots doubled and undoubled, the end of data marked and
-//! found (RFC 5321 §2.3.8, §4.1.1.4, §4.5.2).
+//! Message content on the wire: line ends made canonical, leading dots doubled and undoubled, the end of data
+//! marked and found (RFC 5321 §2.3.8, §4.1.1.4, §4.5.2).
 
 /// End of data after `DATA`. The CRLF before the dot is that of the message's last line.
 pub const END_OF_DATA: &[u8] = b".\r\n";
 
-/// Appends `message` to `out` for `DATA`, without [`END_OF_DATA`]: every line ends with CRLF, a lone CR or LF is a line
-/// end (so that no server can see an end of data that the client did not), a line's leading dot is doubled, and the
-/// last line gets its CRLF (RFC 5321 §4.5.2). An empty message stays empty.
+/// Appends `message` to `out` for `DATA`, without [`END_OF_DATA`]: every line ends with CRLF, a lone CR or LF
+/// is a line end (so that no server can see an end of data that the client did not), a line's leading dot is
+/// doubled, and the last line gets its CRLF (RFC 5321 §4.5.2). An empty message stays empty.
 pub fn push_stuffed(out: &mut Vec<u8>, message: &[u8]) {
     out.reserve(message.len() + message.len() / 64 + END_OF_DATA.len() + 2);
     each_line(message, |line| {
@@ -62,10 +62,10 @@ impl DataReader {
         DataReader { octets: Vec::new(), too_large: false, octets_max, line_start: true }
     }
 
-    /// Takes octets off the front of `rest`, the input not yet taken: their number, and whether the end of data is the
-    /// last of them. `None`: nothing can be taken before more input is appended to `rest`, of which at most 2 octets
-    /// wait. A line ends with CRLF and nothing else, so that no two servers see different ends of one message
-    /// (RFC 5321 §4.1.1.4).
+    /// Takes octets off the front of `rest`, the input not yet taken: their number, and whether the end of
+    /// data is the last of them. `None`: nothing can be taken before more input is appended to `rest`, of
+    /// which at most 2 octets wait. A line ends with CRLF and nothing else, so that no two servers see
+    /// different ends of one message (RFC 5321 §4.1.1.4).
     pub fn take(&mut self, rest: &[u8]) -> Option<(usize, bool)> {
         if self.line_start {
             match rest {
@@ -186,7 +186,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any octets at all: the end of data stands nowhere in them, and removing the dots gives the lines back.
+        /// Any octets at all: the end of data stands nowhere in them, and removing the dots gives the lines
+        /// back.
         #[test]
         fn no_message_can_end_its_transaction_early(message in prop::collection::vec(prop::sample::select(b"a.\r\n".to_vec()), 0..200)) {
             let (mut stuffed, mut canonical) = (b"\r\n".to_vec(), b"\r\n".to_vec());
@@ -199,7 +200,8 @@ mod tests {
             prop_assert_eq!(text.as_bytes(), canonical.as_slice());
         }
 
-        /// What a client stuffs a server reads back, in pieces of any size, and what follows the end is left alone.
+        /// What a client stuffs a server reads back, in pieces of any size, and what follows the end is left
+        /// alone.
         #[test]
         fn a_stuffed_message_is_read_back_as_its_canonical_form(
             message in prop::collection::vec(prop::sample::select(b"ab.\r\n".to_vec()), 0..200),
@@ -213,8 +215,8 @@ mod tests {
             prop_assert_eq!(read(&wire, piece), Some((canonical, b"MAIL".to_vec())));
         }
 
-        /// Any octets: every call takes some or leaves at most the two that may begin an end of data, and the message
-        /// never grows beyond its limit.
+        /// Any octets: every call takes some or leaves at most the two that may begin an end of data, and the
+        /// message never grows beyond its limit.
         #[test]
         fn any_octets_after_data_are_taken_within_the_limit(
             octets in prop::collection::vec(prop::sample::select(b"ab.\r\n\x00\xff".to_vec()), 0..300),

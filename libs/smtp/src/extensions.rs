@@ -28,8 +28,8 @@ pub struct Extensions {
 }
 
 impl Extensions {
-    /// Reads the text of a reply to EHLO, lines parted by line feeds: the first is the server's name, each other one a
-    /// keyword in any case with parameters. Unknown keywords are skipped.
+    /// Reads the text of a reply to EHLO, lines parted by line feeds: the first is the server's name, each
+    /// other one a keyword in any case with parameters. Unknown keywords are skipped.
     pub fn parse(text: &str) -> Extensions {
         let mut extensions = Extensions::default();
         for line in text.lines().skip(1) {

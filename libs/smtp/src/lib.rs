@@ -1,10 +1,12 @@
 //! SMTP (RFC 5321) without IO: the client machine and the server machine.
 //!
-//! The crate never opens a socket, never reads a clock and never sleeps. Octets and an instant go in; octets, events and a
-//! deadline come out.
+//! The crate never opens a socket, never reads a clock and never sleeps. Octets and an instant go in; octets,
+//! events and a deadline come out.
 //!
-//! - [`client`]: one [`Client`](client::Client) per connection, with pipelining (RFC 2920) and chunking (RFC 3030).
-//! - [`server`]: one [`Server`](server::Server) per connection, for addresses of one's own; it relays nothing.
+//! - [`client`]: one [`Client`](client::Client) per connection, with pipelining (RFC 2920) and chunking (RFC
+//!   3030).
+//! - [`server`]: one [`Server`](server::Server) per connection, for addresses of one's own; it relays
+//!   nothing.
 //! - [`path`], [`reply`], [`extensions`], [`content`]: the grammar that both share.
 //!
 //! # The five verbs
@@ -72,13 +74,14 @@
 //! # Blame
 //!
 //! A [`ReplyError`](reply::ReplyError) is the server's fault and ends the client's session, a
-//! [`CommandError`](server::CommandError) is the client's and has its reply, a [`PathError`](path::PathError) is the caller's.
+//! [`CommandError`](server::CommandError) is the client's and has its reply, a [`PathError`](path::PathError)
+//! is the caller's.
 //!
 //! # What is bounded
 //!
-//! Reply lines and their number, command lines, messages, recipients, errors and commands of a session, transactions in
-//! flight, the time of everything. Output that waits closes the client's [`room`](client::Client::room) and turns the
-//! server's [`wants_input`](server::Server::wants_input) false.
+//! Reply lines and their number, command lines, messages, recipients, errors and commands of a session,
+//! transactions in flight, the time of everything. Output that waits closes the client's
+//! [`room`](client::Client::room) and turns the server's [`wants_input`](server::Server::wants_input) false.
 
 pub mod client;
 pub mod content;

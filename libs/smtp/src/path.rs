@@ -14,8 +14,9 @@ pub struct Path(String);
 pub struct PathError(pub &'static str);
 
 impl Path {
-    /// Parses `local@domain`, at most 254 octets, without blanks, controls, quotes and angle brackets (RFC 5321 §4.1.2,
-    /// RFC 6531 §3.3). Quoted local parts are refused: hardly a mailbox has one, and hardly one is not an attack.
+    /// Parses `local@domain`, at most 254 octets, without blanks, controls, quotes and angle brackets (RFC
+    /// 5321 §4.1.2, RFC 6531 §3.3). Quoted local parts are refused: hardly a mailbox has one, and hardly one
+    /// is not an attack.
     ///
     /// # Errors
     /// A text without `@`, an empty or overlong part, a forbidden character.
@@ -49,9 +50,9 @@ impl Path {
     }
 }
 
-/// Reads `<address>` off the front of `text`: the address, empty for the null reverse-path, and the text behind the
-/// bracket. A source route before the address is dropped (RFC 5321 appendix C). `None` if there are no brackets, or a
-/// control or `<` stands between them.
+/// Reads `<address>` off the front of `text`: the address, empty for the null reverse-path, and the text
+/// behind the bracket. A source route before the address is dropped (RFC 5321 appendix C). `None` if there
+/// are no brackets, or a control or `<` stands between them.
 pub fn read_bracketed(text: &str) -> Option<(&str, &str)> {
     let (path, rest) = text.strip_prefix('<')?.split_once('>')?;
     let address = match path.strip_prefix('@').and_then(|route| route.split_once(':')) {
@@ -125,7 +126,8 @@ mod tests {
             if let Ok(path) = Path::parse(&address) {
                 prop_assert!(path.as_str().len() <= PATH_OCTETS_MAX && !path.domain().is_empty());
                 let text = format!("<{}>{rest}", path.as_str());
-                // A local part that looks like a source route is the one exception, and harmless: it is dropped.
+                // A local part that looks like a source route is the one exception, and harmless: it is
+                // dropped.
                 if !(address.starts_with('@') && address.contains(':')) {
                     prop_assert_eq!(read_bracketed(&text), Some((path.as_str(), rest.as_str())));
                 }

@@ -1,9 +1,10 @@
-//! Replies of an SMTP server (RFC 5321 §4.2): read piece by piece, bounded, tolerant where servers are known to stray.
+//! Replies of an SMTP server (RFC 5321 §4.2): read piece by piece, bounded, tolerant where servers are known
+//! to stray.
 
 /// Reply code by which a server closes the channel (RFC 5321 §3.8, §4.2.3): it carries out nothing more.
 pub const SERVICE_CLOSING: u16 = 421;
-/// Octets of a reply line at most, its end included. RFC 5321 §4.5.3.1.5 says 512; servers that add advice and
-/// links go beyond, so four times that is taken.
+/// Octets of a reply line at most, its end included. RFC 5321 §4.5.3.1.5 says 512; servers that add advice
+/// and links go beyond, so four times that is taken.
 pub const REPLY_LINE_OCTETS_MAX: usize = 2048;
 /// Lines of a reply at most; EHLO of the richest servers has about 30.
 pub const REPLY_LINES_MAX: usize = 128;
@@ -32,7 +33,8 @@ pub enum Class {
     Permanent,
 }
 
-/// Octets that are not a reply of SMTP, or are over a limit: in words that quote or name it. The peer is to blame.
+/// Octets that are not a reply of SMTP, or are over a limit: in words that quote or name it. The peer is to
+/// blame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyError(pub String);
 
@@ -47,8 +49,8 @@ impl Reply {
         }
     }
 
-    /// The enhanced status code at the text's beginning, if there is one and its class is the code's (RFC 2034 §4,
-    /// RFC 3463 §2).
+    /// The enhanced status code at the text's beginning, if there is one and its class is the code's (RFC
+    /// 2034 §4, RFC 3463 §2).
     pub fn enhanced(&self) -> Option<&str> {
         let first = self.text.split([' ', '\n']).next()?;
         let mut parts = first.split('.');
@@ -82,7 +84,8 @@ impl Reply {
             .enhanced()
             .map_or(text, |code| text[code.len().min(text.len())..].trim_start_matches([':', ' ']));
         let lower = text.to_ascii_lowercase();
-        // Postfix "Ok: queued as 4Xy", qmail "ok 1699 qp 12", Exim "OK id=1r0-00-1", Exchange "<id> [InternalId=7] Queued"
+        // Postfix "Ok: queued as 4Xy", qmail "ok 1699 qp 12", Exim "OK id=1r0-00-1", Exchange "<id>
+        // [InternalId=7] Queued"
         for mark in ["queued as ", "id=", " qp ", "queued ", "queue id "] {
             if let Some(at) = lower.find(mark) {
                 let id = word(&text[at + mark.len()..]);
@@ -115,8 +118,8 @@ pub struct ReplyReader {
 }
 
 impl ReplyReader {
-    /// Takes octets of the peer, in the order they came, cut anywhere. Memory is bounded as long as [`ReplyReader::next_reply`]
-    /// is called until it has nothing more.
+    /// Takes octets of the peer, in the order they came, cut anywhere. Memory is bounded as long as
+    /// [`ReplyReader::next_reply`] is called until it has nothing more.
     pub fn push(&mut self, octets: &[u8]) {
         if self.start == self.buffer.len() {
             self.buffer.clear();
@@ -128,8 +131,8 @@ impl ReplyReader {
     /// The next whole reply; `None` if more octets must come first.
     ///
     /// # Errors
-    /// A line that is no reply line, one over [`REPLY_LINE_OCTETS_MAX`], a reply over [`REPLY_LINES_MAX`] or with two
-    /// codes. Nothing behind it can be read.
+    /// A line that is no reply line, one over [`REPLY_LINE_OCTETS_MAX`], a reply over [`REPLY_LINES_MAX`] or
+    /// with two codes. Nothing behind it can be read.
     pub fn next_reply(&mut self) -> Result<Option<Reply>, ReplyError> {
         while let Some(length) = self.buffer[self.start..].iter().position(|&octet| octet == b'\n') {
             let line = &self.buffer[self.start..self.start + length];
@@ -161,7 +164,8 @@ fn check_length(octets: usize) -> Result<(), ReplyError> {
     Ok(())
 }
 
-/// `Reply-line = Reply-code ("-" / SP) [textstring]` (RFC 5321 §4.2); a bare code is a last line without text.
+/// `Reply-line = Reply-code ("-" / SP) [textstring]` (RFC 5321 §4.2); a bare code is a last line without
+/// text.
 fn parse_line(line: &[u8]) -> Result<(u16, bool, &[u8]), ReplyError> {
     let bad = || {
         ReplyError(format!(
@@ -210,8 +214,9 @@ fn fold_line(
     Ok(Some(Reply { code, text: readable(&text) }))
 }
 
-/// Server's octets as text for people: UTF-8 or replaced, without control characters but the line feed. EHLO's lines
-/// are short of the kept length many times over in practice: they are read before the text is cut for records.
+/// Server's octets as text for people: UTF-8 or replaced, without control characters but the line feed.
+/// EHLO's lines are short of the kept length many times over in practice: they are read before the text is
+/// cut for records.
 fn readable(octets: &[u8]) -> String {
     let text = String::from_utf8_lossy(octets);
     text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
@@ -338,8 +343,8 @@ mod tests {
         assert_eq!(cut("åx".repeat(400)).len(), 999);
     }
     proptest! {
-        /// Any octets: replies and the error are the same however they are cut, within their limits, and their words
-        /// are found without a fault.
+        /// Any octets: replies and the error are the same however they are cut, within their limits, and
+        /// their words are found without a fault.
         #[test]
         fn any_octets_are_read_the_same_in_pieces_of_any_size(
             lines in prop::collection::vec(

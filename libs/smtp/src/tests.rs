@@ -44,7 +44,8 @@ fn transaction(id: u64, to: &str, message: Vec<u8>) -> Transaction {
     }
 }
 
-/// Carries all transactions over a wire that takes `piece` octets at a time: verdicts in their order, and mails.
+/// Carries all transactions over a wire that takes `piece` octets at a time: verdicts in their order, and
+/// mails.
 fn carry(
     mut left: Vec<Transaction>,
     window: usize,
@@ -90,7 +91,8 @@ fn carry(
 }
 
 proptest! {
-    /// Any messages, in pieces of any size: each is taken once, as its canonical form, or refused with its reason.
+    /// Any messages, in pieces of any size: each is taken once, as its canonical form, or refused with its
+    /// reason.
     #[test]
     fn every_message_arrives_once_as_its_canonical_form(
         messages in prop::collection::vec(

@@ -62,7 +62,8 @@ Examples:
   campanile bench topics --paper --time-scale 10 --out figures"
     )]
     Topics(Box<TopicsArgs>),
-    /// Credit control: requests a second over Diameter, every answer looked at, and every account's books afterwards.
+    /// Credit control: requests a second over Diameter, every answer looked at, and every account's books
+    /// afterwards.
     #[command(
         after_help = "Events debit one unit; sessions open, update and end with two services each. Ranges make several runs. Each run begins with
 events that open its accounts, which are not measured. With --floor a bare server that keeps nothing is measured in turns with ours.

@@ -73,7 +73,8 @@ pub(crate) struct TopicStatistics {
     pub(crate) deviation: f64,
 }
 
-/// Figures 2 to 5 have no numbers but these words: 8,192 endpoints not split took under 1,000 s without acknowledgements.
+/// Figures 2 to 5 have no numbers but these words: 8,192 endpoints not split took under 1,000 s without
+/// acknowledgements.
 pub(crate) const UNSPLIT_8192_S: f64 = 1_000.0;
 /// And almost 2,000 s with them.
 pub(crate) const UNSPLIT_8192_ACKNOWLEDGED_S: f64 = 2_000.0;

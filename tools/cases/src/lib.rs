@@ -1,4 +1,5 @@
-//! Number of seeds and generated cases of tests: each test has its own, which the variable `CASES` multiplies.
+//! Number of seeds and generated cases of tests: each test has its own, which the variable `CASES`
+//! multiplies.
 //!
 //! `CASES=10 cargo test --profile ci -p bus` looks ten times as far. `cargo xtask test` sets proptest's own
 //! `PROPTEST_CASES` to match, for properties that name no number.

@@ -178,7 +178,8 @@ impl Constellation {
         assert_eq!(said.len(), 1, "exactly one process makes the first token: {said:?}");
     }
 
-    /// Puts an empty database in the place of the one that the processes share; they find it when they start again.
+    /// Puts an empty database in the place of the one that the processes share; they find it when they start
+    /// again.
     pub fn another_database(&mut self) {
         let url = block_in_place(|| self.postgres.create_database());
         let old = std::mem::replace(&mut self.database, url.rsplit_once('/').unwrap().1.to_owned());
@@ -199,7 +200,8 @@ impl Constellation {
         self.processes[place].api()
     }
 
-    /// Asks these processes one after another, until one answers with this status: who leads may just be changing.
+    /// Asks these processes one after another, until one answers with this status: who leads may just be
+    /// changing.
     ///
     /// # Panics
     /// None does within `limit`.
@@ -291,7 +293,8 @@ impl Constellation {
         self.relays[place].iter().for_each(Relay::mend);
     }
 
-    /// Each write of a process to carriers: nanoseconds since 1970 just after it, and how many messages it had.
+    /// Each write of a process to carriers: nanoseconds since 1970 just after it, and how many messages it
+    /// had.
     pub fn writes_of(&self, place: usize) -> Vec<(u64, u64)> {
         self.writes_by(place, |_| true)
     }

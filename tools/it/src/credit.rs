@@ -164,7 +164,8 @@ impl ReceivedMessage {
         self.message().avps().map(Result::unwrap).filter(|avp| avp.name == name).collect()
     }
 
-    /// What remains the same in each answer to one request: all but the header's hop-by-hop id and Proxy-Info.
+    /// What remains the same in each answer to one request: all but the header's hop-by-hop id and
+    /// Proxy-Info.
     pub fn lasting(&self) -> Vec<Vec<u8>> {
         let avps = self.message().avps().map(Result::unwrap);
         avps.filter(|avp| avp.name != avp::PROXY_INFO).map(|avp| avp.octets.to_vec()).collect()
@@ -250,8 +251,8 @@ impl CreditClient {
         CreditClient::try_connect(port, name).unwrap()
     }
 
-    /// A connection that is open: capabilities were exchanged. The server may still hold an earlier one of this name, if that was
-    /// broken off just now: then it refuses, and is asked again.
+    /// A connection that is open: capabilities were exchanged. The server may still hold an earlier one of
+    /// this name, if that was broken off just now: then it refuses, and is asked again.
     ///
     /// # Errors
     /// It ends, or is refused for another reason.

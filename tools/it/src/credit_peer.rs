@@ -15,8 +15,9 @@ pub enum CreditPeerBy {
     Erlang,
 }
 
-/// A client of a credit-control server that nobody here wrote the core of. Its peer does what it is told: `event`, `nobody`,
-/// `session`, `goodbye`. It asks for the accounts of 46701740601, 46701740602 and, in vain, 46701740699.
+/// A client of a credit-control server that nobody here wrote the core of. Its peer does what it is told:
+/// `event`, `nobody`, `session`, `goodbye`. It asks for the accounts of 46701740601, 46701740602 and, in
+/// vain, 46701740699.
 pub struct CreditPeer {
     /// Says what happens. It ends before its folder goes.
     pub peer: ForeignProgram,
@@ -63,7 +64,8 @@ fn erlang(folder_for_output: &Path, port: u16) -> ForeignProgram {
     ForeignProgram::start("Erlang/OTP diameter", command)
 }
 
-/// One that listens on this port, with a line more in its configuration: whom it connects to, or whom it lets in.
+/// One that listens on this port, with a line more in its configuration: whom it connects to, or whom it lets
+/// in.
 fn free_diameter(own: &Path, port: u16, more: &str) -> ForeignProgram {
     needs("freediameter");
     let sources = folder("freediameter", "credit_client.c");

@@ -10,8 +10,8 @@ use std::time::Duration;
 /// A peer has started after so long, also many at a time.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// A program that nobody here wrote the core of: it says what happens, one JSON object a line with its kind in `event`, and
-/// ends with its standard input. Dropping it kills it.
+/// A program that nobody here wrote the core of: it says what happens, one JSON object a line with its kind
+/// in `event`, and ends with its standard input. Dropping it kills it.
 pub struct ForeignProgram {
     name: &'static str,
     child: Child,

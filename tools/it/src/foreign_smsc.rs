@@ -22,7 +22,8 @@ pub struct ForeignSmscOptions {
     pub receipt_after: Duration,
     /// Receipts name the message in their text alone, not in a parameter.
     pub text_receipts: bool,
-    /// What everybody replies, and how long after the receipt. The Java ones send a long reply in parts, the last first.
+    /// What everybody replies, and how long after the receipt. The Java ones send a long reply in parts, the
+    /// last first.
     pub reply: Option<(String, Duration)>,
     /// What a bind must bring.
     pub password: String,
@@ -64,8 +65,8 @@ impl ForeignSmsc {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// What happened so far of one kind: `listening`, `bind`, `submit`, `receipt` and `reply` (once they were answered),
-    /// `unbind`.
+    /// What happened so far of one kind: `listening`, `bind`, `submit`, `receipt` and `reply` (once they were
+    /// answered), `unbind`.
     pub fn events(&self, kind: &str) -> Vec<Value> {
         self.peer.events(kind)
     }

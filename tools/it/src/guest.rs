@@ -1,5 +1,6 @@
-//! A small machine under software emulation: Debian's cloud kernel, which has SCTP and more than one device, and a folder in memory
-//! with the programs under test. What `scripts/install-foreign` unpacked is in `tools/it/foreign/debian/guest`.
+//! A small machine under software emulation: Debian's cloud kernel, which has SCTP and more than one device,
+//! and a folder in memory with the programs under test. What `scripts/install-foreign` unpacked is in
+//! `tools/it/foreign/debian/guest`.
 
 use crate::foreign::{folder, needs};
 use std::fs::{self, File};
@@ -54,7 +55,8 @@ impl Guest {
         self.file(path, &file);
     }
 
-    /// With a program at this path, without what only debuggers read, and with the shared libraries that it needs.
+    /// With a program at this path, without what only debuggers read, and with the shared libraries that it
+    /// needs.
     pub fn program(&mut self, path: &str, from: &Path) {
         let small = self.folder.path().join(path.replace('/', "-"));
         let stripped = Command::new("strip").arg("-o").arg(&small).arg(from).status();
@@ -142,7 +144,8 @@ fn boot(image: &Path, console: &Path) -> Child {
         })
 }
 
-/// An initial ram file system: the kernel's `newc` archive, uncompressed (Documentation/driver-api/early-userspace/buffer-format).
+/// An initial ram file system: the kernel's `newc` archive, uncompressed
+/// (Documentation/driver-api/early-userspace/buffer-format).
 fn write_archive(files: &[(String, PathBuf)], to: &Path) -> std::io::Result<()> {
     const FILE: u32 = 0o100_000;
     const FOLDER: u32 = 0o040_000;

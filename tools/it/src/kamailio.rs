@@ -11,7 +11,8 @@ const UNTIL_ALONE: &str = "ulimit -c 0; kamailio -f \"$0/kamailio.cfg\" -DD -E -
 /// No call takes so long; whoever waits for its end gives up.
 const CALL_SECONDS_MAX: &str = "100";
 
-/// Debian's Kamailio, which asks a credit-control server for the seconds of each call (`ims_charging`), and sipp on both sides of it.
+/// Debian's Kamailio, which asks a credit-control server for the seconds of each call (`ims_charging`), and
+/// sipp on both sides of it.
 pub struct Kamailio {
     child: Child,
     folder: TempDir,
@@ -49,8 +50,8 @@ impl Kamailio {
         Kamailio { child, folder: own, sip, callee }
     }
 
-    /// A call of `sip:ann@charging.test` as a scene of `foreign/kamailio` says, to somebody who answers at once. It has gone as the scene says,
-    /// or this panics.
+    /// A call of `sip:ann@charging.test` as a scene of `foreign/kamailio` says, to somebody who answers at
+    /// once. It has gone as the scene says, or this panics.
     pub async fn call(&self, scene: &str, is_answered: bool) {
         let callee = is_answered.then(|| Sipp::start(self.folder.path(), "callee", self.callee, None));
         let caller = Sipp::start(self.folder.path(), scene, free_port(), Some(self.sip));

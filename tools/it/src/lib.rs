@@ -1,9 +1,11 @@
 //! The harness of the tests that cross crates: the real program as a child process, and the world around it.
 //!
-//! - [`Server`]: `campanile serve` with a configuration and a data folder of its own; it can be killed and started again.
+//! - [`Server`]: `campanile serve` with a configuration and a data folder of its own; it can be killed and
+//!   started again.
 //! - [`Constellation`]: several of them over a JetStream cluster and a PostgreSQL that they share.
 //! - [`Api`]: what a client says to it.
-//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`]: peers that nobody here wrote, as children too.
+//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`]: peers that nobody
+//!   here wrote, as children too.
 //! - [`wire`]: SMPP by the octet, for what no library would say. [`credit`]: Diameter, likewise.
 //! - [`Guest`]: a small machine under emulation, with a kernel of its own.
 //! - [`Relay`]: a network between two of them that can be cut.

@@ -1,9 +1,9 @@
-//! OpenSMTPD delivers mail to mailboxes, unpacked from Debian's package and never installed: Debian allows one mail server,
-//! and the machine may have another.
+//! OpenSMTPD delivers mail to mailboxes, unpacked from Debian's package and never installed: Debian allows
+//! one mail server, and the machine may have another.
 //!
-//! It has compiled-in paths and two users of its own. So it runs in a mount namespace in which an overlay lays what was
-//! unpacked over `/usr`, folders of its own lie over its spool and its socket, and `/etc/passwd` and `/etc/group` have its
-//! users. Nobody outside sees any of that.
+//! It has compiled-in paths and two users of its own. So it runs in a mount namespace in which an overlay
+//! lays what was unpacked over `/usr`, folders of its own lie over its spool and its socket, and
+//! `/etc/passwd` and `/etc/group` have its users. Nobody outside sees any of that.
 
 use crate::foreign::{folder, needs};
 use crate::{eventually, free_port};
@@ -28,7 +28,8 @@ for folder in /var/spool /var/lib /run; do mount --bind \".$folder\" $folder; do
 for file in /etc/passwd /etc/group; do mount --bind \".$file\" $file; done
 exec smtpd -d -f smtpd.conf";
 
-/// An OpenSMTPD with mailboxes (Maildir) in a folder of its own. It needs root, since it runs as several users.
+/// An OpenSMTPD with mailboxes (Maildir) in a folder of its own. It needs root, since it runs as several
+/// users.
 pub struct OpenSmtpd {
     child: Child,
     folder: TempDir,

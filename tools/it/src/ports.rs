@@ -1,8 +1,8 @@
 use servers::ports::Port;
 use std::sync::Mutex;
 
-/// A free loopback port that no other test has, in this process or another, until this process ends: also not while the
-/// server that listens there is started again.
+/// A free loopback port that no other test has, in this process or another, until this process ends: also not
+/// while the server that listens there is started again.
 ///
 /// # Panics
 /// None is free.

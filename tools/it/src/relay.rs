@@ -10,8 +10,9 @@ use tokio::task::{JoinHandle, JoinSet};
 /// Octets read at a time.
 const CHUNK_OCTETS: usize = 64 * 1024;
 
-/// A network between one process and one server, which can be cut: then nothing passes either way, and neither end hears of it,
-/// as when a switch dies. What was on its way is kept and passes when it is mended, as TCP sends it again.
+/// A network between one process and one server, which can be cut: then nothing passes either way, and
+/// neither end hears of it, as when a switch dies. What was on its way is kept and passes when it is mended,
+/// as TCP sends it again.
 ///
 /// New connections are taken while it is cut, and nothing comes of them until it is mended.
 pub struct Relay {

@@ -11,9 +11,9 @@ const HEADER_OCTETS: usize = 16;
 /// It watches after so long.
 const ATTACHED_MAX: Duration = Duration::from_secs(20);
 
-/// `strace` beside a running program: it sees every write to a socket as the program makes it, with the moment before it.
-/// The program stands still from that moment until the system has been told, so a stamp is never after its write, and
-/// never before the program decided to write.
+/// `strace` beside a running program: it sees every write to a socket as the program makes it, with the
+/// moment before it. The program stands still from that moment until the system has been told, so a stamp is
+/// never after its write, and never before the program decided to write.
 pub struct SyscallTrace {
     child: Child,
     folder: TempDir,
@@ -104,7 +104,8 @@ fn destinations(mut octets: &[u8]) -> Vec<String> {
     numbers
 }
 
-/// `destination_addr` (SMPP 3.4, section 4.4.1): behind the type of service, and the source with its two octets.
+/// `destination_addr` (SMPP 3.4, section 4.4.1): behind the type of service, and the source with its two
+/// octets.
 fn destination(body: &[u8]) -> String {
     let mut rest = body;
     let mut word = |skipped: usize| {

@@ -1,4 +1,5 @@
-//! By what the clients of credit control connect: TCP, or SCTP where the stories are told inside the guest, whose kernel has it.
+//! By what the clients of credit control connect: TCP, or SCTP where the stories are told inside the guest,
+//! whose kernel has it.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};

@@ -1,4 +1,5 @@
-//! Kill -9 at random moments. Nobody is left out; nobody gets a second copy but among those of whom nobody knows.
+//! Kill -9 at random moments. Nobody is left out; nobody gets a second copy but among those of whom nobody
+//! knows.
 
 use crate::fixtures::{LATER, assert_counts_add_up, count, phones_csv};
 use it::{Api, Server, eventually, sms_route};

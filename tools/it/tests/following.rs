@@ -60,7 +60,8 @@ async fn the_stream_tells_of_progress_of_answers_and_of_the_end() {
     assert_eq!(heard[0].0, "done");
 }
 
-/// A call's signature is right (Standard Webhooks: `webhook-signature` is `v1,` and the HMAC of `id.timestamp.body`).
+/// A call's signature is right (Standard Webhooks: `webhook-signature` is `v1,` and the HMAC of
+/// `id.timestamp.body`).
 fn is_signed(call: &Call, secret: &str) -> bool {
     let key =
         base64::prelude::BASE64_STANDARD.decode(secret.strip_prefix("whsec_").unwrap_or(secret)).unwrap();

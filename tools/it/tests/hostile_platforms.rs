@@ -120,7 +120,8 @@ async fn three_hundred_that_never_bind_and_one_that_never_reads_disturb_nobody()
     let idle = join_all((0..IDLE).map(|_| Wire::connect(port))).await;
     assert!(idle.iter().all(Result::is_ok));
     let mut deaf = Wire::bound(port, wire::BIND_TRANSCEIVER, "bad").await.unwrap();
-    // Nobody reads the answers: what waits for the reader is bounded, so that some time nothing more is taken.
+    // Nobody reads the answers: what waits for the reader is bounded, so that some time nothing more is
+    // taken.
     let writing = tokio::spawn(async move {
         const QUESTIONS: u32 = 10_000;
         for batch in 0..300 {

@@ -63,7 +63,8 @@ async fn a_bearerbox_submits_to_us_gets_receipts_and_what_people_say() {
         })
         .await;
     }
-    // We took it (8), it arrived (1): for the short one, and for each of the long one's parts or for the whole of it.
+    // We took it (8), it arrived (1): for the short one, and for each of the long one's parts or for the
+    // whole of it.
     eventually("its listener is told", SOON, async || {
         let told = targets(&callbacks, "told=");
         let count = |of: &str| told.iter().filter(|target| target.ends_with(of)).count();

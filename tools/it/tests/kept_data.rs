@@ -64,8 +64,8 @@ async fn facts(admin: &Api, town: &Api, alert: &str) -> Value {
     })
 }
 
-/// An alert to every fifth person, and to the archive: the town's first, second … alert. Waits until all receipts are
-/// there and all is paid for.
+/// An alert to every fifth person, and to the archive: the town's first, second … alert. Waits until all
+/// receipts are there and all is paid for.
 async fn alert(admin: &Api, town: &Api, alerts: i64) -> String {
     let alert = json!({
         "headline": "Water main",

@@ -1,4 +1,5 @@
-//! Our own messages are paid from the ledger: held before they are sent, charged once each, and refused where there is no money.
+//! Our own messages are paid from the ledger: held before they are sent, charged once each, and refused where
+//! there is no money.
 
 use crate::fixtures::{LATER, SOON, carrier, carrier_that, count, number, phone_owner, phones_csv};
 use it::{Api, Server, eventually, program, sms_route};

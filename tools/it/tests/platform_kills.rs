@@ -1,4 +1,5 @@
-//! Kill -9 while platforms hand messages in. What was acknowledged is sent, nothing twice, and its platform is told.
+//! Kill -9 while platforms hand messages in. What was acknowledged is sent, nothing twice, and its platform
+//! is told.
 
 use crate::crash::seed;
 use crate::fixtures::{LATER, carrier_that};
@@ -61,7 +62,8 @@ fn words(way: u64, message: u64) -> String {
     format!("way {way} message {message}")
 }
 
-/// A platform that submits as fast as it is let until it is told that it is over, binds again whenever it can, and hears.
+/// A platform that submits as fast as it is let until it is told that it is over, binds again whenever it
+/// can, and hears.
 async fn submits(port: u16, ledger: Arc<Ledger>) {
     loop {
         if let Ok(wire) = Wire::bound(port, wire::BIND_TRANSCEIVER, "platform").await {

@@ -157,8 +157,8 @@ async fn every_library_binds_in_every_mode_and_is_refused_with_the_wrong_words()
     join_all(refusals).await;
 }
 
-/// What a library makes of a long text, as it would for any SMSC: the carrier has it whole, and each of its submissions has
-/// a receipt.
+/// What a library makes of a long text, as it would for any SMSC: the carrier has it whole, and each of its
+/// submissions has a receipt.
 #[tokio::test]
 async fn long_messages_and_emoji_arrive_whole_however_a_library_splits_them() {
     let world = Platform::begin().await;

@@ -181,8 +181,8 @@ fn threads_that_a_rate_needs_are_parked_when_it_falls() {
     assert_eq!(threads, 1, "{seen} s after the rate fell");
 }
 
-/// Two flows of two million packets of 64 octets a second, each by itself: no thread can take in so many. Whether there is a processor for another one depends on
-/// the machine, and on what else it does.
+/// Two flows of two million packets of 64 octets a second, each by itself: no thread can take in so many.
+/// Whether there is a processor for another one depends on the machine, and on what else it does.
 #[test]
 fn a_receiver_that_loses_packets_adds_a_socket_or_says_what_is_in_the_way_and_counts_each_once() {
     let listen = ["receive", "--listen", "127.0.0.1:0", "--streams", "2", "--no-gro", "--buffer", "1"];

@@ -197,7 +197,8 @@ fn tick(number: f64) -> String {
     }
 }
 
-/// From a little below the least to a little above the greatest; values that a logarithm has not are left out.
+/// From a little below the least to a little above the greatest; values that a logarithm has not are left
+/// out.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (least, greatest) = values
         .filter(|value| value.is_finite() && *value > 0.0)

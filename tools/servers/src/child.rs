@@ -1,5 +1,6 @@
-//! Children that never outlive their test process: each gets the parent-death signal (prctl(2), PR_SET_PDEATHSIG). The kernel
-//! sends it when the *thread* that started the child ends, so one thread starts them all, and it ends only with the process.
+//! Children that never outlive their test process: each gets the parent-death signal (prctl(2),
+//! PR_SET_PDEATHSIG). The kernel sends it when the *thread* that started the child ends, so one thread starts
+//! them all, and it ends only with the process.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -25,14 +26,16 @@ impl Child {
         Child::spawn_to_end_by(command, libc::SIGKILL)
     }
 
-    /// The same, with the signal that ends it when this process is gone: for a server that has something to tidy up.
+    /// The same, with the signal that ends it when this process is gone: for a server that has something to
+    /// tidy up.
     ///
     /// # Errors
     /// As [`Command::spawn`].
     pub fn spawn_to_end_by(mut command: Command, signal: i32) -> io::Result<Child> {
         let parent = std::process::id();
-        // SAFETY: between fork and exec only async-signal-safe functions may be called (signal-safety(7)); prctl, getppid and
-        // _exit are bare system calls, and nothing here allocates, locks or touches memory of the parent.
+        // SAFETY: between fork and exec only async-signal-safe functions may be called (signal-safety(7));
+        // prctl, getppid and _exit are bare system calls, and nothing here allocates, locks or touches memory
+        // of the parent.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(move || {

@@ -1,5 +1,5 @@
-//! Temporary folders that go with the process that made them, also when it was killed: each has a lock file beside it, and who
-//! makes the next folder removes those whose lock nobody holds.
+//! Temporary folders that go with the process that made them, also when it was killed: each has a lock file
+//! beside it, and who makes the next folder removes those whose lock nobody holds.
 
 use std::fs::{self, File};
 use std::io;
@@ -56,7 +56,8 @@ fn root() -> PathBuf {
 
 fn make(root: &Path, name: &str) -> io::Result<Folder> {
     fs::create_dir_all(root)?;
-    // A server may run as another user than its test (PostgreSQL refuses to run as root), who must reach its folder.
+    // A server may run as another user than its test (PostgreSQL refuses to run as root), who must reach its
+    // folder.
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(root, fs::Permissions::from_mode(0o755))?;
     // One at a time makes or removes: so a lock file is never seen between its making and its locking.

@@ -1,8 +1,8 @@
 //! Sets of foreign software that a test may start.
 //!
 //! `cargo xtask test` installs the sets of a group of tests just before the group runs, and names them in
-//! `CAMPANILE_FOREIGN`. A test that starts other software by mistake would fail only on a machine without it; by this it
-//! fails on every machine. A test run by `cargo test` alone may start all there is.
+//! `CAMPANILE_FOREIGN`. A test that starts other software by mistake would fail only on a machine without it;
+//! by this it fails on every machine. A test run by `cargo test` alone may start all there is.
 
 /// Names the sets, with commas between.
 const ALLOWED: &str = "CAMPANILE_FOREIGN";

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a server or a cluster may take until it serves. Machines stall; a server that is not there after this never will be.
+/// How long a server or a cluster may take until it serves. Machines stall; a server that is not there after
+/// this never will be.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// How often it is asked meanwhile.
 const ASKED_EVERY: Duration = Duration::from_millis(20);
@@ -55,8 +56,8 @@ impl Server {
         Server::start_with(&program(), "")
     }
 
-    /// The same with another program and lines of configuration of its own. With `authorization` or an `operator` in them, or another client
-    /// port's rules, only that it listens is waited for.
+    /// The same with another program and lines of configuration of its own. With `authorization` or an
+    /// `operator` in them, or another client port's rules, only that it listens is waited for.
     ///
     /// # Panics
     /// If it does not start: says what to install.
@@ -119,8 +120,8 @@ struct NatsNode {
 }
 
 impl Cluster {
-    /// Starts `count` nodes and waits until they have a leader and take a stream with a replica on each. A client knows those of them that
-    /// it was told of, and no others: so its way to each of them can be cut.
+    /// Starts `count` nodes and waits until they have a leader and take a stream with a replica on each. A
+    /// client knows those of them that it was told of, and no others: so its way to each of them can be cut.
     ///
     /// # Panics
     /// If they do not start: says what to install.
@@ -211,7 +212,8 @@ impl Cluster {
         self.nodes[node].child = Some(child);
     }
 
-    /// Waits until every node that was not killed serves, and a stream with a replica on each of them can be made.
+    /// Waits until every node that was not killed serves, and a stream with a replica on each of them can be
+    /// made.
     ///
     /// # Panics
     /// If that takes longer than three minutes, or a node ends: with the end of its log.
@@ -258,8 +260,8 @@ impl Cluster {
         None
     }
 
-    /// Puts a question to a node by the text protocol of NATS and returns the answer's payload; nothing if there was none in
-    /// time.
+    /// Puts a question to a node by the text protocol of NATS and returns the answer's payload; nothing if
+    /// there was none in time.
     pub fn ask(&self, node: usize, subject: &str, payload: &str) -> Option<String> {
         ask(self.port(node), subject, payload).ok()
     }

@@ -1,5 +1,6 @@
-//! Loopback ports for servers that must know theirs before they start (a cluster's nodes name each other). They are taken below
-//! the range from which the kernel gives ports to outgoing connections, and a lock file keeps two test processes from the same one.
+//! Loopback ports for servers that must know theirs before they start (a cluster's nodes name each other).
+//! They are taken below the range from which the kernel gives ports to outgoing connections, and a lock file
+//! keeps two test processes from the same one.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};

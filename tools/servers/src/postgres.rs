@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it serves. Machines stall; a server that is not there after this never will be.
+/// How long a server may take until it serves. Machines stall; a server that is not there after this never
+/// will be.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// How often it is asked meanwhile.
 const ASKED_EVERY: Duration = Duration::from_millis(20);
@@ -104,7 +105,8 @@ impl Server {
         self.url(&name)
     }
 
-    /// Runs SQL in a database as the superuser, and answers with what `psql` prints: rows, columns separated by `|`.
+    /// Runs SQL in a database as the superuser, and answers with what `psql` prints: rows, columns separated
+    /// by `|`.
     ///
     /// # Panics
     /// If the server refuses: with its words.
@@ -207,7 +209,8 @@ impl Server {
             command.args(["-c", setting]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        // SIGQUIT ends it at once, but not without its shared memory, of which a machine has a bounded number of pieces.
+        // SIGQUIT ends it at once, but not without its shared memory, of which a machine has a bounded number
+        // of pieces.
         Child::spawn_to_end_by(as_ordinary_user(command), libc::SIGQUIT)
             .unwrap_or_else(|error| absent("postgres", &error))
     }

@@ -26,7 +26,8 @@ pub enum Command {
   campanile sim mail --listen 127.0.0.1:2525 --page 127.0.0.1:8082
   campanile sim mail --people --door 127.0.0.1:2526 --folder mail")]
     Mail(Box<MailArgs>),
-    /// A credit-control server of others, at which our own messages can be paid: listens until Ctrl-C. Or a client of one.
+    /// A credit-control server of others, at which our own messages can be paid: listens until Ctrl-C. Or a
+    /// client of one.
     #[command(after_help = "Examples:
   campanile sim credit --listen 127.0.0.1:3869
   campanile sim credit --balance 1000 --latency 20ms..200ms --refused 0.05 --refused-with 4012

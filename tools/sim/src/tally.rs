@@ -5,7 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 const SECOND_US: u64 = 1_000_000;
 
-/// How often each key came. Keys are hashes of 64 bits: a million of them take some 20 MB, whatever they stand for.
+/// How often each key came. Keys are hashes of 64 bits: a million of them take some 20 MB, whatever they
+/// stand for.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     counts: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
@@ -33,7 +34,8 @@ impl Tally {
     }
 }
 
-/// How many came within the last second, and the most there ever were in one: exact to the microsecond of each read.
+/// How many came within the last second, and the most there ever were in one: exact to the microsecond of
+/// each read.
 #[derive(Debug, Default)]
 pub(crate) struct LastSecond {
     /// Moment and number; as many entries as there were reads in a second.

@@ -1,7 +1,8 @@
-//! Table of the groups of stories: which stories, side by side how many, with which foreign software, after changes where.
+//! Table of the groups of stories: which stories, side by side how many, with which foreign software, after
+//! changes where.
 //!
-//! A story is a test of `tools/it`. It belongs to the first group one of whose patterns its path contains, so the last
-//! group takes the rest. docs/dev/testing.md tells more.
+//! A story is a test of `tools/it`. It belongs to the first group one of whose patterns its path contains, so
+//! the last group takes the rest. docs/dev/testing.md tells more.
 
 /// Stories that run together.
 #[derive(Debug)]
@@ -14,8 +15,8 @@ pub struct Group {
     pub width: usize,
     /// Sets of `scripts/install-foreign`.
     pub foreign: &'static [&'static str],
-    /// Folders and files; the group runs only when one of them differs from `tools/it/full-run`. Without any it runs
-    /// always.
+    /// Folders and files; the group runs only when one of them differs from `tools/it/full-run`. Without any
+    /// it runs always.
     pub only_after: &'static [&'static str],
 }
 
@@ -161,7 +162,8 @@ pub const FOREIGN_TESTS: &[(&str, &[&str])] = &[
     ("by_openssl", &["openssl"]),
 ];
 
-/// Tests of seeds and properties that run with more of them after changes of their crate, and in `make test-all`.
+/// Tests of seeds and properties that run with more of them after changes of their crate, and in
+/// `make test-all`.
 #[derive(Debug)]
 pub struct Seeds {
     /// The crate.

@@ -1,5 +1,5 @@
-//! Program of the workspace checks its rules (`tidy`), runs its tests (`check`, `test`, `story`) and writes the tables of
-//! Diameter (`dictionary`).
+//! Program of the workspace checks its rules (`tidy`), runs its tests (`check`, `test`, `story`) and writes
+//! the tables of Diameter (`dictionary`).
 
 mod dictionary;
 mod edges;

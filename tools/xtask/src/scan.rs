@@ -1,4 +1,5 @@
-//! Reads Rust well enough to know code from comments and strings, and where functions and test code begin and end.
+//! Reads Rust well enough to know code from comments and strings, and where functions and test code begin and
+//! end.
 
 use std::ops::Range;
 
@@ -192,7 +193,8 @@ fn blank(text: &str) -> String {
             None => at += 1,
         }
     }
-    // Tokens begin and end at ASCII characters, so no character is cut; if one were, it would be no word of ours.
+    // Tokens begin and end at ASCII characters, so no character is cut; if one were, it would be no word of
+    // ours.
     String::from_utf8(code).unwrap_or_else(|cut| {
         cut.into_bytes().iter().map(|&b| if b.is_ascii() { char::from(b) } else { ' ' }).collect()
     })

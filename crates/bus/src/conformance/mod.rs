@@ -1,12 +1,13 @@
-//! What every bus must do, as tests over the trait: an implementation gives the ground, and each case is a test of its own.
+//! What every bus must do, as tests over the trait: an implementation gives the ground, and each case is a
+//! test of its own.
 //!
 //! ```ignore
 //! mod conformance {
 //!     crate::conformance::conform!(SomeGround::new());
 //! }
 //! ```
-//! A case never asks for more than the trait promises: where servers stand behind a bus, what one handle did may be seen by
-//! another a moment later, and a member may get its records a moment after they are ready.
+//! A case never asks for more than the trait promises: where servers stand behind a bus, what one handle did
+//! may be seen by another a moment later, and a member may get its records a moment after they are ready.
 
 pub(crate) mod groups;
 pub(crate) mod keeping;
@@ -28,10 +29,11 @@ pub(crate) const SHORT: Duration = Duration::from_millis(200);
 pub(crate) trait TestBus: Send + Sync {
     /// The bus. Called again it is the same topics: the same handle, or another's as a second process has it.
     fn bus(&self) -> Arc<dyn Bus>;
-    /// All processes die without a word, the servers behind the bus too, and begin again. What was opened before is not used after.
+    /// All processes die without a word, the servers behind the bus too, and begin again. What was opened
+    /// before is not used after.
     fn crash(&self);
-    /// After a crash it is known at once which records above the low-water mark were acknowledged; else they may be told as open
-    /// until they turn out not to come again.
+    /// After a crash it is known at once which records above the low-water mark were acknowledged; else they
+    /// may be told as open until they turn out not to come again.
     fn knows_gaps(&self) -> bool {
         true
     }

@@ -1,4 +1,5 @@
-//! The seam to the file system: everything the log asks of a disk, so that tests can fill it, fail it and cut its power.
+//! The seam to the file system: everything the log asks of a disk, so that tests can fill it, fail it and cut
+//! its power.
 
 use std::io;
 use std::os::unix::fs::FileExt;

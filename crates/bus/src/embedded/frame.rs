@@ -7,12 +7,13 @@
 //! record = length u32, crc u32, payload
 //! ```
 //!
-//! A batch is what one append wrote: after a crash it counts whole or not at all. There are three kinds by their magic: of records;
-//! of records under a key, which stands before them in a frame of its own that is not counted; and of places of keys, which has no
-//! records and takes no index: it carries on what stood in files that are removed. All checksums are CRC-32C
-//! seeded with the file's random salt, so that neither a record that quotes a log nor what an earlier file left
-//! on the disk can pass for a frame. `durable` is the index below which everything was known to be synced when
-//! the header was written: it tells a torn tail (never promised to anyone) from damage (promised and gone).
+//! A batch is what one append wrote: after a crash it counts whole or not at all. There are three kinds by
+//! their magic: of records; of records under a key, which stands before them in a frame of its own that is
+//! not counted; and of places of keys, which has no records and takes no index: it carries on what stood in
+//! files that are removed. All checksums are CRC-32C seeded with the file's random salt, so that neither a
+//! record that quotes a log nor what an earlier file left on the disk can pass for a frame. `durable` is the
+//! index below which everything was known to be synced when the header was written: it tells a torn tail
+//! (never promised to anyone) from damage (promised and gone).
 
 use bytes::{BufMut, BytesMut};
 

@@ -46,7 +46,8 @@ impl Handles {
         Ok(file)
     }
 
-    /// Keeps a file that was opened elsewhere; the quarter that was used least recently goes when there are too many.
+    /// Keeps a file that was opened elsewhere; the quarter that was used least recently goes when there are
+    /// too many.
     pub fn keep(&self, key: FileKey, file: Arc<dyn File>) {
         let mut guard = lock(&self.open);
         if guard.files.len() >= self.limit {

@@ -1,4 +1,5 @@
-//! A topic in memory. All that is on disk of it is a ceiling: an index that it may have reached, so that none is given out twice.
+//! A topic in memory. All that is on disk of it is a ceiling: an index that it may have reached, so that none
+//! is given out twice.
 
 use super::frame::RECORD_HEADER;
 use super::lock::lock;

@@ -12,8 +12,8 @@
 //!
 //! Invariants worth naming:
 //! - There is no thread, timer or open file per topic: an idle topic costs a few hundred octets of memory.
-//! - A log that failed to sync takes no more and says nothing more: what the page cache holds then is no longer
-//!   what the disk holds. A full disk, on the other hand, costs the one append and nothing else.
+//! - A log that failed to sync takes no more and says nothing more: what the page cache holds then is no
+//!   longer what the disk holds. A full disk, on the other hand, costs the one append and nothing else.
 //! - Dropping the [`Embedded`] closes it: what was written is synced, and whoever still holds a topic gets
 //!   [`BusError::Closed`].
 
@@ -96,10 +96,12 @@ pub const MEMORY_OCTETS_MAX: usize = 1024 * 1024 * 1024;
 pub enum Fsync {
     /// After fdatasync: it survives a power cut. Nobody reads it before.
     Always,
-    /// After it was handed to the operating system: it survives the death of the process. It is synced so much
-    /// later in the background; a power cut may take the last records back, and their indexes are given out again.
+    /// After it was handed to the operating system: it survives the death of the process. It is synced so
+    /// much later in the background; a power cut may take the last records back, and their indexes are given
+    /// out again.
     Interval(Duration),
-    /// After it was handed to the operating system, which writes when it likes. A power cut may take back more.
+    /// After it was handed to the operating system, which writes when it likes. A power cut may take back
+    /// more.
     Os,
 }
 
@@ -216,7 +218,8 @@ impl Embedded {
         Ok(bus)
     }
 
-    /// The same where each sync of a file takes at least so long: for measurements that are to be the same on any disk.
+    /// The same where each sync of a file takes at least so long: for measurements that are to be the same on
+    /// any disk.
     ///
     /// # Errors
     /// As [`Embedded::open`].

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// Rung after every change of what is waited for. The change and the condition's look at it are sequentially consistent, so that
-/// either the ringer sees who waits, or the waiter sees the change.
+/// Rung after every change of what is waited for. The change and the condition's look at it are sequentially
+/// consistent, so that either the ringer sees who waits, or the waiter sees the change.
 #[derive(Default)]
 pub(super) struct CountedNotify {
     waiting: AtomicUsize,

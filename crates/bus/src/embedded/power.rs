@@ -1,5 +1,5 @@
-//! A real run on a real disk, and a power cut at each of its moments: what was acknowledged is there, unchanged, and no index is given
-//! to another record.
+//! A real run on a real disk, and a power cut at each of its moments: what was acknowledged is there,
+//! unchanged, and no index is given to another record.
 
 use super::recorded::{Op, RecordedDisk, Replay};
 use super::simulated::{Dice, Moved, SimulatedDisk, root};

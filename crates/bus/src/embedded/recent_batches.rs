@@ -151,8 +151,9 @@ impl RecentBatches {
     }
 }
 
-/// The place of the first batch that ends behind an index. Batches are mostly of one size: it is guessed from the ends, and what is left
-/// of the way found by doubled steps. A plain binary search would touch memory all over a long tail for every read.
+/// The place of the first batch that ends behind an index. Batches are mostly of one size: it is guessed from
+/// the ends, and what is left of the way found by doubled steps. A plain binary search would touch memory all
+/// over a long tail for every read.
 fn place_of(batches: &VecDeque<CachedBatch>, index: u64) -> usize {
     let (Some(oldest), Some(newest)) = (batches.front(), batches.back()) else { return 0 };
     if index >= newest.end() {

@@ -1,5 +1,5 @@
-//! The operating system's disk, with everything it is asked for put on record in its order, so that a power cut can be played at each
-//! moment of a real run.
+//! The operating system's disk, with everything it is asked for put on record in its order, so that a power
+//! cut can be played at each moment of a real run.
 
 use super::disk::{Disk, File, Found, OsDisk};
 use super::lock::lock;

@@ -1,4 +1,5 @@
-//! A retained topic: a map in memory that many read, and its log on disk, rewritten when most of it is out of date.
+//! A retained topic: a map in memory that many read, and its log on disk, rewritten when most of it is out of
+//! date.
 
 use super::lock::{lock, read, write};
 use super::log::{Log, Rule, Written};
@@ -140,8 +141,8 @@ impl LogRetained {
         }
     }
 
-    /// Writes the map into a new file and lets go of the ones before. A crash in between leaves both, and what they
-    /// say together is the same.
+    /// Writes the map into a new file and lets go of the ones before. A crash in between leaves both, and
+    /// what they say together is the same.
     fn compact(&self) -> Result<(), BusError> {
         let mut sizes = lock(&self.writer);
         sizes.compacting = false;

@@ -1,5 +1,5 @@
-//! A disk in memory that can be filled, failed, held up, and whose power can be cut: what was not synced is then
-//! there or not, sector by sector and entry by entry, as a seed decides.
+//! A disk in memory that can be filled, failed, held up, and whose power can be cut: what was not synced is
+//! then there or not, sector by sector and entry by entry, as a seed decides.
 
 use super::clock::Clock;
 use super::disk::{Disk, File, Found};

@@ -1,5 +1,5 @@
-//! The operating system's disk with syncs that take at least so long: what group commit reaches depends on that time alone, and on
-//! a disk with a cache of its own that time is whatever its other users leave.
+//! The operating system's disk with syncs that take at least so long: what group commit reaches depends on
+//! that time alone, and on a disk with a cache of its own that time is whatever its other users leave.
 
 use super::disk::{Disk, File, Found, OsDisk};
 use std::io;

@@ -1,5 +1,6 @@
-//! Group commit: a few threads that sync whatever is dirty. A log is in one thread's hands, and while its sync runs, what is written next
-//! gathers, and the next sync carries all of it; only where many wait several threads sync the same log.
+//! Group commit: a few threads that sync whatever is dirty. A log is in one thread's hands, and while its
+//! sync runs, what is written next gathers, and the next sync carries all of it; only where many wait several
+//! threads sync the same log.
 
 use super::lock::lock;
 use super::log::{LANES_MAX, Log};
@@ -167,7 +168,8 @@ impl SyncPool {
         if is_urgent { &self.wake_kept } else { &self.wake }.notify_one();
     }
 
-    /// Waits for something to do; nothing when closing and all is done. One thread does nothing but what is urgent.
+    /// Waits for something to do; nothing when closing and all is done. One thread does nothing but what is
+    /// urgent.
     fn next(&self, clock: &dyn super::Clock, is_kept: bool) -> Option<SyncJob> {
         let mut queue = lock(&self.queue);
         loop {

@@ -1,8 +1,9 @@
 //! A core is woken once after a sync, however many of its tasks waited for it.
 //!
-//! Waking a task from another thread takes a lock of its runtime and, where that sleeps, a system call. After a sync this would be paid by the
-//! one thread on which the next sync waits, for each of hundreds that were synced together. Instead each core has one task of ours, its relay: the
-//! syncing thread hands it all who waited on that core, wakes it alone, and it wakes them where that costs next to nothing.
+//! Waking a task from another thread takes a lock of its runtime and, where that sleeps, a system call. After
+//! a sync this would be paid by the one thread on which the next sync waits, for each of hundreds that were
+//! synced together. Instead each core has one task of ours, its relay: the syncing thread hands it all who
+//! waited on that core, wakes it alone, and it wakes them where that costs next to nothing.
 
 use super::lock::lock;
 use std::cell::RefCell;
@@ -54,8 +55,8 @@ impl WakeupBatch {
     }
 }
 
-/// Passes wake-ups on to the tasks of the thread it runs on, until it is dropped. To be spawned once on each single-threaded runtime whose
-/// tasks wait for appends; without it all works the same, only slower.
+/// Passes wake-ups on to the tasks of the thread it runs on, until it is dropped. To be spawned once on each
+/// single-threaded runtime whose tasks wait for appends; without it all works the same, only slower.
 pub fn relay() -> impl Future<Output = ()> + Send + 'static {
     Passing { relay: None, passed: Vec::new() }
 }

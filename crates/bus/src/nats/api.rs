@@ -1,5 +1,5 @@
-//! Questions to JetStream's API and its answers: JSON over requests. What is asked and what comes back is in the servers'
-//! own words (ADR-1 and the schemas of `io.nats.jetstream.api.v1`).
+//! Questions to JetStream's API and its answers: JSON over requests. What is asked and what comes back is in
+//! the servers' own words (ADR-1 and the schemas of `io.nats.jetstream.api.v1`).
 
 use super::link::Link;
 use super::{ANSWERED_WITHIN, BusError};

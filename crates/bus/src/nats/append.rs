@@ -1,7 +1,8 @@
-//! Appends: those that wait together go together, in the order they came. Several records are one atomic batch (ADR-50), of one
-//! append or of many; but to a server that is alone appends of one record each go as messages of their own, one behind the other: it
-//! stages a batch in files that it syncs, which costs more than it saves (a tenth of the rate with 16 waiting; three together, on the
-//! other hand, keep it in memory). Each goes under a key, so that what is sent again after a silence stands there once.
+//! Appends: those that wait together go together, in the order they came. Several records are one atomic
+//! batch (ADR-50), of one append or of many; but to a server that is alone appends of one record each go as
+//! messages of their own, one behind the other: it stages a batch in files that it syncs, which costs more
+//! than it saves (a tenth of the rate with 16 waiting; three together, on the other hand, keep it in memory).
+//! Each goes under a key, so that what is sent again after a silence stands there once.
 
 use super::api::{self, Fault, TRY_AGAIN_AFTER, TRY_WITHIN, code};
 use super::link::Link;
@@ -148,7 +149,8 @@ async fn run(topic: &NatsTopic) {
             together
         };
         if !topic.is_joined && together.iter().all(PendingAppend::is_single) {
-            // They are handed to the connection in their order: each sends when it is first asked how it goes.
+            // They are handed to the connection in their order: each sends when it is first asked how it
+            // goes.
             let sent = together.into_iter().map(|one| send(topic, vec![one]));
             futures_util::future::join_all(sent).await;
         } else {
@@ -164,8 +166,8 @@ impl PendingAppend {
 }
 
 impl AppenderInner {
-    /// Those at the front that may go together: one that names its place goes alone, and where a batch costs more than
-    /// messages do, those of one record do not go with others.
+    /// Those at the front that may go together: one that names its place goes alone, and where a batch costs
+    /// more than messages do, those of one record do not go with others.
     fn next(&mut self, is_joined: bool) -> Vec<PendingAppend> {
         let mut together: Vec<PendingAppend> = Vec::new();
         let (mut records, mut octets) = (0, 0);
@@ -283,7 +285,8 @@ async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: Fault)
     NextAppend::Done(Err(fault.into_error(&topic.name)))
 }
 
-/// The next index is another. If an answer was lost before, it may be so because of this append itself: then its record stands there.
+/// The next index is another. If an answer was lost before, it may be so because of this append itself: then
+/// its record stands there.
 async fn moved(topic: &NatsTopic, one: &PendingAppend, at: u64) -> Result<Result<Keyed, BusError>, Fault> {
     if one.in_doubt && read::message_id(topic, at).await?.as_deref() == Some(&one.id) {
         topic.reached(at + one.records.len() as u64);
@@ -296,8 +299,9 @@ async fn moved(topic: &NatsTopic, one: &PendingAppend, at: u64) -> Result<Result
     Ok(Err(BusError::Moved { topic: topic.name.clone(), head }))
 }
 
-/// Where the append with this id stands, of which the servers said that it is there. Asked by a message that cannot be stored: should its
-/// id be forgotten at this very moment, the message before it is expected to have an id that none has.
+/// Where the append with this id stands, of which the servers said that it is there. Asked by a message that
+/// cannot be stored: should its id be forgotten at this very moment, the message before it is expected to
+/// have an id that none has.
 async fn locate(topic: &NatsTopic, id: &str) -> Result<u64, Fault> {
     let mut headers = HeaderMap::new();
     headers.insert(MESSAGE_ID, id);

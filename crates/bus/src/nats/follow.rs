@@ -1,5 +1,5 @@
-//! A topic's tail in memory, for those who wait at its end: an ordered push consumer (ADR-17) that is made anew, from where it was,
-//! after any gap, silence or new connection. Nobody waits for a while, and it ends.
+//! A topic's tail in memory, for those who wait at its end: an ordered push consumer (ADR-17) that is made
+//! anew, from where it was, after any gap, silence or new connection. Nobody waits for a while, and it ends.
 
 use super::api;
 use super::lock;
@@ -229,7 +229,8 @@ impl Linked for NatsTopic {
     }
 }
 
-/// Makes a push consumer that ends by itself when nobody listens. Its messages, and how many are to come at once.
+/// Makes a push consumer that ends by itself when nobody listens. Its messages, and how many are to come at
+/// once.
 pub async fn open_push(
     owner: &impl Linked,
     stream: &str,
@@ -272,8 +273,9 @@ pub async fn control(owner: &impl Linked, message: &Message, delivered: u64) -> 
     message.status == Some(StatusCode::IDLE_HEARTBEAT) && last.is_none_or(|last| last <= delivered)
 }
 
-/// What the reply subject of a consumer's message says: `$JS.ACK.STREAM.CONSUMER.DELIVERIES.STREAM_SEQ.CONSUMER_SEQ.TIME.PENDING`,
-/// or with domain and account before the stream, and a token at the end.
+/// What the reply subject of a consumer's message says:
+/// `$JS.ACK.STREAM.CONSUMER.DELIVERIES.STREAM_SEQ.CONSUMER_SEQ.TIME.PENDING`, or with domain and account
+/// before the stream, and a token at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckSubject {
     /// How often this message was delivered, with this time.

@@ -1,4 +1,5 @@
-//! The way to the servers: one connection of many, kept up by the client, with an eye on whether anybody answers.
+//! The way to the servers: one connection of many, kept up by the client, with an eye on whether anybody
+//! answers.
 
 use super::api::{self, Fault};
 use super::{Credentials, Options, SERVER_VERSION_MIN, lock};
@@ -107,7 +108,8 @@ impl Link {
         if !headers.is_empty() {
             request = request.headers(headers);
         }
-        // The client's own limit counts from when the request is on its way; while there is no connection it is not.
+        // The client's own limit counts from when the request is on its way; while there is no connection it
+        // is not.
         let sent = self.client.send_request(subject.to_owned(), request);
         match tokio::time::timeout(within + within, sent).await {
             Ok(Ok(answer)) => Ok(answer),
@@ -166,7 +168,8 @@ impl Link {
     }
 }
 
-/// `nats://user:password@a:4222,b:4222`: the servers, and who we are to all of them (`user:password`, or a token alone).
+/// `nats://user:password@a:4222,b:4222`: the servers, and who we are to all of them (`user:password`, or a
+/// token alone).
 fn addresses(url: &str) -> Result<(Vec<ServerAddr>, Option<Credentials>), BusError> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
     let (who, hosts) = rest.rsplit_once('@').map_or((None, rest), |(who, hosts)| (Some(who), hosts));
@@ -232,7 +235,8 @@ async fn connect(handle: Handle, servers: Vec<ServerAddr>, options: Options) -> 
     let (closed, _) = watch::channel(false);
     let link = Arc::new(Link {
         options,
-        // What the client names its inboxes by is random: no two processes, and no two openings of one, have the same.
+        // What the client names its inboxes by is random: no two processes, and no two openings of one, have
+        // the same.
         nonce: client.new_inbox().replace("_INBOX.", ""),
         client,
         handle,

@@ -7,13 +7,16 @@
 //! ```
 //!
 //! Invariants worth naming:
-//! - Every append carries a key of its own (`Nats-Msg-Id`): one whose answer got lost is sent again and never stands there twice.
+//! - Every append carries a key of its own (`Nats-Msg-Id`): one whose answer got lost is sent again and never
+//!   stands there twice.
 //! - An append of several records is one atomic batch: readers see all of it or nothing.
-//! - What the servers say they keep is compared with what was asked, field by field: an old server drops what it does not know.
-//! - Every topic is kept in files, also one opened as `Memory`: a stream in memory would begin at its first index again after all
-//!   servers were down, and an index is never given out twice. How often a server syncs is its operator's to say
-//!   (`sync_interval: always`); by default it acknowledges before.
-//! - Nothing is tried for ever: what the servers do not answer within [`ANSWERED_WITHIN`] is [`BusError::Unreachable`].
+//! - What the servers say they keep is compared with what was asked, field by field: an old server drops what
+//!   it does not know.
+//! - Every topic is kept in files, also one opened as `Memory`: a stream in memory would begin at its first
+//!   index again after all servers were down, and an index is never given out twice. How often a server syncs
+//!   is its operator's to say (`sync_interval: always`); by default it acknowledges before.
+//! - Nothing is tried for ever: what the servers do not answer within [`ANSWERED_WITHIN`] is
+//!   [`BusError::Unreachable`].
 
 mod api;
 mod append;
@@ -39,7 +42,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use topic::NatsTopic;
 
-/// The oldest nats-server that has what is used: atomic batches (2.12), time to live of a message and batched reads (2.11).
+/// The oldest nats-server that has what is used: atomic batches (2.12), time to live of a message and batched
+/// reads (2.11).
 pub const SERVER_VERSION_MIN: (u32, u32) = (2, 12);
 /// What the servers do not answer for so long is given up: a failover takes 4 to 7 s, a stalled machine more.
 pub const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
@@ -99,13 +103,15 @@ pub struct Tls {
 pub struct Options {
     /// On how many servers each record is: 1, 3 or 5.
     pub replicas: usize,
-    /// What the names of all streams begin with: `[A-Za-z0-9_-]`, at most [`name::PREFIX_OCTETS_MAX`] octets. One installation has
-    /// one prefix.
+    /// What the names of all streams begin with: `[A-Za-z0-9_-]`, at most [`name::PREFIX_OCTETS_MAX`] octets.
+    /// One installation has one prefix.
     pub prefix: String,
-    /// After so long without a sign of life from its taker a record is given to another. Whoever makes a group first decides.
+    /// After so long without a sign of life from its taker a record is given to another. Whoever makes a
+    /// group first decides.
     pub lease: Duration,
-    /// How often the servers sync, which their operator says to them and here: [`Durability::Disk`] where they run with
-    /// `sync_interval: always`. What waits together then goes together, since each message costs a sync.
+    /// How often the servers sync, which their operator says to them and here: [`Durability::Disk`] where
+    /// they run with `sync_interval: always`. What waits together then goes together, since each message
+    /// costs a sync.
     pub durability: Durability,
     /// Who we are to the servers.
     pub credentials: Credentials,
@@ -129,13 +135,13 @@ impl Default for Options {
     }
 }
 
-/// Opens the bus. `url` names one or several servers of a cluster: `nats://a:4222,b:4222,c:4222` (`tls://` asks for TLS).
-/// The other members of the cluster are learned from the first that answers, unless its servers do not tell (`no_advertise`): then only
-/// those that are named are ever tried.
+/// Opens the bus. `url` names one or several servers of a cluster: `nats://a:4222,b:4222,c:4222` (`tls://`
+/// asks for TLS). The other members of the cluster are learned from the first that answers, unless its
+/// servers do not tell (`no_advertise`): then only those that are named are ever tried.
 ///
 /// # Errors
-/// [`BusError::Unreachable`] if no server answers in time, or refuses who we are; [`BusError::Unfit`] if a server is too old, has no
-/// JetStream, or cannot keep what is asked.
+/// [`BusError::Unreachable`] if no server answers in time, or refuses who we are; [`BusError::Unfit`] if a
+/// server is too old, has no JetStream, or cannot keep what is asked.
 pub fn open(url: &str, options: Options) -> Result<Arc<dyn Bus>, BusError> {
     Ok(Arc::new(Nats::open(url, options)?))
 }
@@ -147,8 +153,8 @@ pub struct Nats {
     topics: Mutex<HashMap<String, Arc<NatsTopic>>>,
     groups: Mutex<HashMap<(String, String), Arc<NatsGroup>>>,
     retained: Mutex<HashMap<String, Arc<NatsRetained>>>,
-    /// Held while the servers are asked for a topic or group: two openings of one must come to one handle, and who wants
-    /// what is open already does not wait for them.
+    /// Held while the servers are asked for a topic or group: two openings of one must come to one handle,
+    /// and who wants what is open already does not wait for them.
     opening: Mutex<()>,
 }
 

@@ -1,4 +1,5 @@
-//! Names of topics and groups as NATS can have them: no `.`, `*`, `>`, `/`, `\` or space in a stream's name or a subject's token.
+//! Names of topics and groups as NATS can have them: no `.`, `*`, `>`, `/`, `\` or space in a stream's name
+//! or a subject's token.
 
 use crate::{BusError, TOPIC_NAME_OCTETS_MAX};
 
@@ -6,9 +7,11 @@ use crate::{BusError, TOPIC_NAME_OCTETS_MAX};
 pub const PREFIX_OCTETS_MAX: usize = 64;
 /// A group's name is at most so many octets.
 const GROUP_NAME_OCTETS_MAX: usize = 128;
-/// A key of a retained topic is at most so many octets: escaped it must fit into a server's line of control (4,096 octets).
+/// A key of a retained topic is at most so many octets: escaped it must fit into a server's line of control
+/// (4,096 octets).
 pub const RETAINED_KEY_OCTETS_MAX: usize = 1_024;
-/// A token that would be longer stands there by its beginning and a hash, since a server makes a folder of a stream's name.
+/// A token that would be longer stands there by its beginning and a hash, since a server makes a folder of a
+/// stream's name.
 const TOKEN_OCTETS_MAX: usize = 160;
 /// What is kept of such a one's beginning.
 const TOKEN_OCTETS_KEPT: usize = 96;

@@ -1,5 +1,5 @@
-//! Reads from the servers: direct gets in batches (ADR-31). Any replica answers them, also one that is behind its leader; so an answer
-//! that ends before what is known to be there is asked for again.
+//! Reads from the servers: direct gets in batches (ADR-31). Any replica answers them, also one that is behind
+//! its leader; so an answer that ends before what is known to be there is asked for again.
 
 use super::api::{Fault, TRY_AGAIN_AFTER, TRY_WITHIN};
 use super::topic::NatsTopic;

@@ -1,5 +1,5 @@
-//! A retained topic: a stream that keeps the last message of each subject, and a copy in memory that follows it. After any gap the copy
-//! is compared with all that is there, so that what was removed meanwhile goes.
+//! A retained topic: a stream that keeps the last message of each subject, and a copy in memory that follows
+//! it. After any gap the copy is compared with all that is there, so that what was removed meanwhile goes.
 
 use super::api::{Fault, TRY_AGAIN_AFTER};
 use super::append::publish;

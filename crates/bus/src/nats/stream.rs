@@ -103,14 +103,15 @@ pub enum Limits {
     Stay,
 }
 
-/// Where another process has just made a stream, one node may say that it is there, and the next that it is not.
+/// Where another process has just made a stream, one node may say that it is there, and the next that it is
+/// not.
 const HEARD_OF_WITHIN: Duration = Duration::from_secs(5);
 
 /// What says how long records are kept.
 const LIMITS: [&str; 4] = ["max_msgs", "max_bytes", "max_age", "duplicate_window"];
 
-/// Makes the stream, or finds it made; several processes may do this at once. What it is kept as then is compared with what was
-/// asked.
+/// Makes the stream, or finds it made; several processes may do this at once. What it is kept as then is
+/// compared with what was asked.
 pub async fn open(link: &Link, wanted: &Value, limits: Limits) -> Result<State, BusError> {
     let name = wanted["name"].as_str().unwrap_or_default();
     let topic = wanted["metadata"][METADATA_NAME].as_str().unwrap_or_default();
@@ -163,8 +164,8 @@ fn parts(mut answer: Value) -> Result<(Value, State), Fault> {
     Ok((answer["config"].take(), state))
 }
 
-/// The configuration as it must become, if what may be changed is not as asked: how long records are kept, and on how many servers
-/// at least.
+/// The configuration as it must become, if what may be changed is not as asked: how long records are kept,
+/// and on how many servers at least.
 fn changed(wanted: &Value, found: &Value, limits: Limits) -> Option<Value> {
     let mut changed = found.clone();
     let mut is_changed = false;
@@ -181,8 +182,8 @@ fn changed(wanted: &Value, found: &Value, limits: Limits) -> Option<Value> {
     is_changed.then_some(changed)
 }
 
-/// An old server drops silently what it does not know, and an operator may have made the stream: so all that was asked must stand in
-/// what came back.
+/// An old server drops silently what it does not know, and an operator may have made the stream: so all that
+/// was asked must stand in what came back.
 fn check(topic: &str, wanted: &Value, found: &Value, limits: Limits) -> Result<(), BusError> {
     let Some(fields) = wanted.as_object() else { return Ok(()) };
     for (field, value) in fields {

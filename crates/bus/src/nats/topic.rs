@@ -22,10 +22,11 @@ pub struct Progress {
     pub closed: bool,
 }
 
-/// Its lowest record may go by itself, or by another's trim: who asks for it again and again hears of that after so long.
+/// Its lowest record may go by itself, or by another's trim: who asks for it again and again hears of that
+/// after so long.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A server that starts again learns the keys of appends from the records that are there. So those that are let go of stay on the
-/// servers until their keys may be forgotten.
+/// A server that starts again learns the keys of appends from the records that are there. So those that are
+/// let go of stay on the servers until their keys may be forgotten.
 const TRIMMED_AFTER: Duration = stream::KEYS_REMEMBERED;
 /// Trims within this go together.
 const TRIMS_TOGETHER: Duration = Duration::from_secs(5);
@@ -46,8 +47,9 @@ pub struct NatsTopic {
     /// Its stream and subject.
     pub names: name::Stream,
     pub queue: Queue,
-    /// Each message costs its servers a sync or a word among each other: then what waits together goes as one batch. A server alone
-    /// that syncs when it likes stages a batch on its disk first, which costs more than it saves.
+    /// Each message costs its servers a sync or a word among each other: then what waits together goes as one
+    /// batch. A server alone that syncs when it likes stages a batch on its disk first, which costs more than
+    /// it saves.
     pub is_joined: bool,
     pub tail: Mutex<TopicTail>,
     /// Who waits at its end now.

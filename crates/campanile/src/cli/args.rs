@@ -111,8 +111,8 @@ pub(crate) struct Anything {
 pub(crate) enum Ledger {
     /// Records against balance moves, to the unit, for every account; ends with 0 if they are equal
     ///
-    /// It reads what is on disk or, with the config of processes that share PostgreSQL, what is there; and asks no server: one that runs may
-    /// go on. What it appends meanwhile is left out.
+    /// It reads what is on disk or, with the config of processes that share PostgreSQL, what is there; and
+    /// asks no server: one that runs may go on. What it appends meanwhile is left out.
     #[command(after_help = "Examples:
   campanile ledger audit
   campanile ledger audit --config /etc/campanile/campanile.toml
@@ -120,8 +120,8 @@ pub(crate) enum Ledger {
     Audit(LedgerAudit),
     /// Charging records since the last export, into files of a bounded number of records
     ///
-    /// An export goes on where the last one of its form ended. It reads what is on disk or, with the config of processes that share
-    /// PostgreSQL, what is there: a server that runs may go on.
+    /// An export goes on where the last one of its form ended. It reads what is on disk or, with the config
+    /// of processes that share PostgreSQL, what is there: a server that runs may go on.
     #[command(after_help = "Examples:
   campanile ledger export --form csv --out records
   campanile ledger export --form ber --out records --node 46700000001")]

@@ -1,7 +1,8 @@
 //! The command line: what can be asked, and what is said. Exit codes: 0 success, 1 failed, 2 wrong usage.
 //!
-//! Commands that need a running server speak its HTTP API and nothing else. What runs inside this process (the server,
-//! the demo) is handed in by [`InProcessCommands`], so that the command line can be tested without a server.
+//! Commands that need a running server speak its HTTP API and nothing else. What runs inside this process
+//! (the server, the demo) is handed in by [`InProcessCommands`], so that the command line can be tested
+//! without a server.
 
 mod alert_args;
 mod alerts;

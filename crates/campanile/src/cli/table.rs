@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 /// A cell is cut at so many characters.
 const CELL_CHARS_MAX: usize = 80;
 
-/// Lines with aligned columns: the header first. Columns whose name begins with `#` are numbers and stand right.
+/// Lines with aligned columns: the header first. Columns whose name begins with `#` are numbers and stand
+/// right.
 pub(super) fn columns<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -31,7 +32,8 @@ pub(super) fn columns<const N: usize>(
     out
 }
 
-/// Without line ends and other control characters, and not too long: a name from outside must not paint the terminal.
+/// Without line ends and other control characters, and not too long: a name from outside must not paint the
+/// terminal.
 pub(super) fn one_line(text: &str) -> String {
     let plain = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut out: String = plain.clone().take(CELL_CHARS_MAX).collect();

@@ -153,8 +153,8 @@ impl Screen {
     }
 }
 
-/// A picture drawn over the last one: up, each line cleared, what is left of the old one cleared. Lines that are too long
-/// would take two rows and spoil the count: they are cut.
+/// A picture drawn over the last one: up, each line cleared, what is left of the old one cleared. Lines that
+/// are too long would take two rows and spoil the count: they are cut.
 fn over(picture: &str, width: usize, lines: &mut usize) -> String {
     let mut out = String::new();
     if *lines > 0 {

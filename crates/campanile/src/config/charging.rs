@@ -15,40 +15,41 @@ use std::time::Duration;
 section! {
     /// Charging, in minor units: integers, hundredths of whatever the currency is.
     Charging {
-        /// How this server's own messages are paid for: `"off"`, `"ledger"` (accounts of this server, or of all
-        /// processes that share PostgreSQL; the credit-control server has the same accounts), `"diameter"` (at the
-        /// credit-control servers among `[[diameter.peer]]`, those with `charging`, each in its turn).
+        /// How this server's own messages are paid for: `"off"`, `"ledger"` (accounts of this server, or of
+        /// all processes that share PostgreSQL; the credit-control server has the same accounts),
+        /// `"diameter"` (at the credit-control servers among `[[diameter.peer]]`, those with `charging`, each
+        /// in its turn).
         #[manual(example = "ledger")]
         mode: ChargingMode = ChargingMode::Off,
         /// With `"diameter"`: time that a message waits for an answer (Tx); at least 1s.
         tx: Duration = diameter::credit::client::TX_DEFAULT,
-        /// With `"diameter"`: what becomes of a message without an answer. `"terminate"`: it is not sent, and tried
-        /// again as `engine.retry_after` says; `"continue"`: it is sent; `"retry_and_terminate"`: it is sent when `tx`
-        /// is over, unless the servers are known to have failed.
+        /// With `"diameter"`: what becomes of a message without an answer. `"terminate"`: it is not sent, and
+        /// tried again as `engine.retry_after` says; `"continue"`: it is sent; `"retry_and_terminate"`: it is
+        /// sent when `tx` is over, unless the servers are known to have failed.
         failure_handling: WithoutAnswer = WithoutAnswer::Terminate,
-        /// When a transfer is acknowledged: `"always"` (it is on disk), `"interval:5ms"`, `"os"`. In PostgreSQL always
-        /// when it is committed.
+        /// When a transfer is acknowledged: `"always"` (it is on disk), `"interval:5ms"`, `"os"`. In
+        /// PostgreSQL always when it is committed.
         fsync: Fsync as FsyncWords = Fsync::Always,
         /// Opens an unknown account at its first use; without it an unknown account is refused (5030).
         #[manual(inline, example = {balance = 1000000, limit = 0})]
         default_account: Option<DefaultAccount> = None,
-        /// Validity-Time of a grant; at least 1s. A session that is silent for twice as long is ended, and its
-        /// reservation released.
+        /// Validity-Time of a grant; at least 1s. A session that is silent for twice as long is ended, and
+        /// its reservation released.
         validity: Duration = Duration::from_secs(3_600),
         /// Final units.
         final_unit: FinalUnit = FinalUnit::default(),
-        /// Percent of a grant, 0 to 99: with so much left clients ask again (Time-, Volume-, Unit-Quota-Threshold).
-        /// 0: when all is used.
+        /// Percent of a grant, 0 to 99: with so much left clients ask again (Time-, Volume-,
+        /// Unit-Quota-Threshold). 0: when all is used.
         #[manual(example = 20)]
         quota_threshold: u8 = 0,
         /// Time without use after which clients return units (Quota-Holding-Time).
         #[manual(default = "never", example = "10m")]
         quota_holding_time: Option<Duration> = None,
-        /// The rating groups of a session share granted units (G-S-U-Pool-Reference, RFC 8506), for clients that
-        /// support it.
+        /// The rating groups of a session share granted units (G-S-U-Pool-Reference, RFC 8506), for clients
+        /// that support it.
         credit_pool: bool = false,
-        /// Time that charging records stay in the ledger's log, at least 1h; for a ledger on this machine's disk.
-        /// Whole segments of 64 MiB are deleted, once two snapshots cover them: export records before
+        /// Time that charging records stay in the ledger's log, at least 1h; for a ledger on this machine's
+        /// disk. Whole segments of 64 MiB are deleted, once two snapshots cover them: export records before
         /// (`campanile ledger export`). Needs a restart.
         #[manual(default = "for ever", example = "400d")]
         keep_records: Option<Duration> = None,
@@ -89,10 +90,12 @@ words! {
 }
 
 section! {
-    /// Final-Unit-Indication: what clients do with the last units. With `"redirect"` and `"restrict"` a session
-    /// without money gets zero units, lives on, and gets more after a top-up. All but `action` needs a restart.
+    /// Final-Unit-Indication: what clients do with the last units. With `"redirect"` and `"restrict"` a
+    /// session without money gets zero units, lives on, and gets more after a top-up. All but `action` needs
+    /// a restart.
     FinalUnit {
-        /// Final-Unit-Action: `"terminate"` the service, `"redirect"` the subscriber, `"restrict"` the traffic.
+        /// Final-Unit-Action: `"terminate"` the service, `"redirect"` the subscriber, `"restrict"` the
+        /// traffic.
         #[manual(example = "redirect")]
         action: FinalUnitAction = FinalUnitAction::Terminate,
         /// Target of `"redirect"`: a URL, a SIP URI or an IP address.
@@ -153,8 +156,8 @@ section! {
 }
 
 section! {
-    /// Tariffs. The longest prefix decides, then the tariff that names more. Without one that fits, 1 unit, 1,000,000
-    /// octets (begun), 60 s (begun) cost 1 each. Applied by a reload.
+    /// Tariffs. The longest prefix decides, then the tariff that names more. Without one that fits, 1 unit,
+    /// 1,000,000 octets (begun), 60 s (begun) cost 1 each. Applied by a reload.
     ChargingTariff {
         /// Service-Context-Id.
         #[manual(default = "any", example = "32274@3gpp.org")]

@@ -12,16 +12,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 section! {
-    /// Credit control over Diameter (RFC 6733, RFC 8506, application 4): the server and its peers. Off without this
-    /// section. [Charging](charging.md) describes it.
+    /// Credit control over Diameter (RFC 6733, RFC 8506, application 4): the server and its peers. Off
+    /// without this section. [Charging](charging.md) describes it.
     Diameter {
         /// Listening address, without TLS.
         listen: SocketAddr = loopback(3868),
         /// Listening address, with TLS from the first octet; needs `tls_cert` and `tls_key`.
         #[manual(example = "127.0.0.1:5868")]
         listen_tls: Option<SocketAddr> = None,
-        /// Listening addresses of one port by SCTP, without TLS: associations go on over the others when one fails. `tls_only`
-        /// excludes it. On a kernel without SCTP the log and `campanile check` report it; TCP and TLS are served.
+        /// Listening addresses of one port by SCTP, without TLS: associations go on over the others when one
+        /// fails. `tls_only` excludes it. On a kernel without SCTP the log and `campanile check` report it;
+        /// TCP and TLS are served.
         #[manual(example = ["127.0.0.1:3868"])]
         listen_sctp: Vec<SocketAddr> = Vec::new(),
         /// Nothing is accepted without TLS: `listen` is not opened.
@@ -54,8 +55,8 @@ section! {
 }
 
 section! {
-    /// A peer that may connect, or that this server connects to. Without any, peers on this machine may connect, and
-    /// the server must not listen beyond it. Applied by a reload.
+    /// A peer that may connect, or that this server connects to. Without any, peers on this machine may
+    /// connect, and the server must not listen beyond it. Applied by a reload.
     DiameterPeer {
         /// Its Origin-Host; `*` stands for any part of the name. In full with `address`.
         #[manual(example = "peer.example")]
@@ -66,8 +67,8 @@ section! {
         /// Addresses and networks from which it may connect; none: any.
         #[manual(example = ["10.0.0.0/8"])]
         allowed_ips: Vec<String> = Vec::new(),
-        /// `host:port` that this server connects to and stays connected to. The peer is served on that connection as
-        /// on any other.
+        /// `host:port` that this server connects to and stays connected to. The peer is served on that
+        /// connection as on any other.
         #[manual(example = "peer.example:3868")]
         address: Option<String> = None,
         /// By TLS only.
@@ -79,8 +80,8 @@ section! {
         /// With `address` and `tls`: the name in the peer's certificate.
         #[manual(default = "the host of `address`", example = "peer.example")]
         server_name: Option<String> = None,
-        /// The peer is a charging server, which `[charging] mode = "diameter"` asks. The lowest number is asked first,
-        /// the others in their order where it cannot be reached. `realm` then stands in full.
+        /// The peer is a charging server, which `[charging] mode = "diameter"` asks. The lowest number is
+        /// asked first, the others in their order where it cannot be reached. `realm` then stands in full.
         #[manual(example = 1)]
         charging: Option<u32> = None,
     }

@@ -1,7 +1,7 @@
 //! The config: a file in TOML, the environment over it, and every problem with its line.
 //!
-//! [`load`] reads, [`Config`] is what it gives, [`Config::setup`] is what the server is built from. Nothing is looked up
-//! later: what a room needs is handed to it as its own settings.
+//! [`load`] reads, [`Config`] is what it gives, [`Config::setup`] is what the server is built from. Nothing
+//! is looked up later: what a room needs is handed to it as its own settings.
 
 mod charging;
 mod check;
@@ -37,8 +37,8 @@ pub const ENVIRONMENT_PREFIX: &str = "CAMPANILE__";
 /// Looked for where no file is named; then it need not be there.
 pub const FILE: &str = "campanile.toml";
 
-/// The whole configuration with its comments, made of the sections' doc comments; `default.toml` is a copy for reading. A
-/// line that is commented out without a blank is an example.
+/// The whole configuration with its comments, made of the sections' doc comments; `default.toml` is a copy
+/// for reading. A line that is commented out without a blank is an example.
 pub fn manual() -> String {
     settings::manual::toml(&Config::outline())
 }

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 section! {
-    /// The SMPP server: platforms bind to it. Off without this section. [Platforms](platforms.md) describes what
-    /// becomes of their messages.
+    /// The SMPP server: platforms bind to it. Off without this section. [Platforms](platforms.md) describes
+    /// what becomes of their messages.
     Smpp {
         /// Listening address, without TLS.
         listen: SocketAddr = loopback(2775),
@@ -36,7 +36,8 @@ section! {
         tls_key: Option<PathBuf> = None,
         /// `system_id` of this server in the response to a bind; at most 15 octets.
         system_id: String = SmppConfig::default().system_id,
-        /// Connections at once on each address; half of them at most may be unbound, a quarter from one network.
+        /// Connections at once on each address; half of them at most may be unbound, a quarter from one
+        /// network.
         connections_max: usize = SmppConfig::default().connections_max,
         /// Time from connection to bind.
         session_init: Duration = SmppConfig::default().session_init,
@@ -80,8 +81,8 @@ section! {
         allowed_ips: Vec<String> = Vec::new(),
         /// Alphabet of `data_coding` 0.
         charset: Charset as CharsetWords = Charset::Gsm7,
-        /// Own numbers, or their beginnings, whose messages from people it gets; none: those that no other client
-        /// names.
+        /// Own numbers, or their beginnings, whose messages from people it gets; none: those that no other
+        /// client names.
         #[manual(example = ["+4670000"])]
         numbers: Vec<String> = Vec::new(),
         /// Names of routes whose messages from people it gets; none: all.
@@ -100,15 +101,15 @@ section! {
         version: Version as VersionWords = Version::V5_0,
         /// Time that a message without `validity_period` is tried; at most 30d.
         validity: Duration = Duration::from_secs(ClientSettings::default().validity_s as u64),
-        /// Form of messages from people that are longer than one part: `"payload"` (message_payload) or `"udh"` (in
-        /// parts).
+        /// Form of messages from people that are longer than one part: `"payload"` (message_payload) or
+        /// `"udh"` (in parts).
         long: LongChoice = LongChoice::Payload,
     }
 }
 
 section! {
-    /// A client of `/cgi-bin/sendsms` on the HTTP server, which works as Kannel's smsbox does; at most 10,000.
-    /// [Platforms](platforms.md) describes it.
+    /// A client of `/cgi-bin/sendsms` on the HTTP server, which works as Kannel's smsbox does; at most
+    /// 10,000. [Platforms](platforms.md) describes it.
     Platform {
         /// Its user name.
         #[manual(required, example = "a")]
@@ -123,8 +124,8 @@ section! {
         /// URL that gets messages from people by GET; escapes as in Kannel's get-url.
         #[manual(example = "http://platform.example/in?from=%p&text=%b")]
         callback: Option<String> = None,
-        /// Own numbers, or their beginnings, whose messages from people it gets; none: those that no other client
-        /// names.
+        /// Own numbers, or their beginnings, whose messages from people it gets; none: those that no other
+        /// client names.
         numbers: Vec<String> = Vec::new(),
         /// Names of routes whose messages from people it gets; none: all.
         routes: Vec<String> = Vec::new(),
@@ -142,9 +143,9 @@ section! {
 }
 
 section! {
-    /// Words by which people stop messages, start them again, or ask. The whole message counts, whatever its case.
-    /// Without any `[[keyword]]` the usual words hold (STOP, STOPP, STOPALL, UNSUBSCRIBE, ARRET, ALTO; START, UNSTOP),
-    /// and no reply is sent.
+    /// Words by which people stop messages, start them again, or ask. The whole message counts, whatever its
+    /// case. Without any `[[keyword]]` the usual words hold (STOP, STOPP, STOPALL, UNSUBSCRIBE, ARRET, ALTO;
+    /// START, UNSTOP), and no reply is sent.
     Keyword {
         /// `"stop"`, `"start"` or `"help"` (the reply only).
         #[manual(required, example = "stop")]
@@ -152,8 +153,8 @@ section! {
         /// The words: 1 to 100, each at most 50 characters.
         #[manual(required, example = ["STOP", "STOPP"])]
         words: Vec<String> = Vec::new(),
-        /// Own numbers or names to which the word must be sent; it then holds for that sender alone. None: to any, and
-        /// for all.
+        /// Own numbers or names to which the word must be sent; it then holds for that sender alone. None: to
+        /// any, and for all.
         senders: Vec<String> = Vec::new(),
         /// Language of the words and the reply.
         #[manual(example = "sv")]

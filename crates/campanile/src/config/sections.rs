@@ -1,4 +1,5 @@
-//! Sections of the configuration. Their doc comments are the manual: `default.toml` and docs/configuration.md are made of them.
+//! Sections of the configuration. Their doc comments are the manual: `default.toml` and docs/configuration.md
+//! are made of them.
 
 use super::charging::Charging;
 use super::diameter::Diameter;
@@ -30,8 +31,8 @@ section! {
     /// - Durations are a whole number and a unit: "500ms", "30s", "5m", "2h", "7d"; at most 3,650 days.
     /// - Any key can be set by an environment variable, also into lists by their index:
     ///   CAMPANILE__HTTP__LISTEN=0.0.0.0:8080, CAMPANILE__ROUTE__0__RATE=5. It goes over the file.
-    /// - SIGHUP or POST /api/v1/reload reads the file again; a file with problems changes nothing and the problems
-    ///   are reported.
+    /// - SIGHUP or POST /api/v1/reload reads the file again; a file with problems changes nothing and the
+    ///   problems are reported.
     Config {
         /// The API, the answer page, metrics.
         http: Http = Http::default(),
@@ -86,12 +87,12 @@ section! {
         /// Private key of the certificate (PEM); set with `tls_cert`.
         #[manual(example = "tls/key.pem")]
         tls_key: Option<PathBuf> = None,
-        /// URL by which recipients reach this server, `http://…` or `https://…`. Answer links begin with it; without
-        /// it messages carry none.
+        /// URL by which recipients reach this server, `http://…` or `https://…`. Answer links begin with it;
+        /// without it messages carry none.
         #[manual(example = "https://alerts.example")]
         public_url: Option<String> = None,
-        /// Octets of a request body that is read whole, decompressed; at least 1. Imports are streams and not limited
-        /// by it.
+        /// Octets of a request body that is read whole, decompressed; at least 1. Imports are streams and not
+        /// limited by it.
         body_octets_max: usize = doors::http::Limits::default().body_octets_max,
         /// Octets of one attachment (POST /api/v1/attachments); at least 1.
         attachment_octets_max: u64 = doors::http::Limits::default().attachment_octets_max,
@@ -105,38 +106,40 @@ section! {
 }
 
 section! {
-    /// The database of recipients, groups, alerts and deliveries: a file of this process, or PostgreSQL (13 or later)
-    /// that several processes share. PostgreSQL goes with NATS, SQLite with a folder ([bus](#bus)): the other two pairs
-    /// are refused.
+    /// The database of recipients, groups, alerts and deliveries: a file of this process, or PostgreSQL (13
+    /// or later) that several processes share. PostgreSQL goes with NATS, SQLite with a folder ([bus](#bus)):
+    /// the other two pairs are refused.
     Store {
-        /// `sqlite:FILE`, or `postgres://USER:PASSWORD@HOST/DATABASE` (`?sslmode=require`, `verify-ca`, `verify-full`;
-        /// `sslrootcert=FILE`).
+        /// `sqlite:FILE`, or `postgres://USER:PASSWORD@HOST/DATABASE` (`?sslmode=require`, `verify-ca`,
+        /// `verify-full`; `sslrootcert=FILE`).
         #[manual(example = "postgres://campanile:secret@db.example/campanile?sslmode=verify-full&sslrootcert=/etc/campanile/db.pem")]
         url: Secret = Secret::from("sqlite:campanile.db"),
         /// PostgreSQL: connections of this process, 3 to 100.
         connections: u32 = CONNECTIONS,
-        /// Folder of attachments; each is kept for 41 days after an alert last named it. Several processes need a
-        /// folder that all of them share.
+        /// Folder of attachments; each is kept for 41 days after an alert last named it. Several processes
+        /// need a folder that all of them share.
         media: PathBuf = PathBuf::from("media"),
     }
 }
 
 section! {
-    /// The log of segments and outcomes: a folder of this process, or NATS JetStream (2.12 or later) that several
-    /// processes share. With NATS the servers' own `sync_interval` decides when a record is on disk:
+    /// The log of segments and outcomes: a folder of this process, or NATS JetStream (2.12 or later) that
+    /// several processes share. With NATS the servers' own `sync_interval` decides when a record is on disk:
     /// [Scaling](scaling.md).
     Bus {
         /// `file:FOLDER`, or `nats://HOST:PORT,HOST:PORT,…` (`tls://` for TLS).
         #[manual(example = "nats://nats-1.example:4222,nats-2.example:4222,nats-3.example:4222")]
         url: String = "file:bus".to_owned(),
-        /// In a folder, when an append is acknowledged: `"always"` after each sync to disk, many appends together;
-        /// `"interval:5ms"` (any duration above 0) and `"os"` are weaker: a power cut may lose the last records.
-        /// Accepting an alert is always synced. [Guarantees of each](operating.md#what-is-safe-when-fsync).
+        /// In a folder, when an append is acknowledged: `"always"` after each sync to disk, many appends
+        /// together; `"interval:5ms"` (any duration above 0) and `"os"` are weaker: a power cut may lose the
+        /// last records. Accepting an alert is always synced.
+        /// [Guarantees of each](operating.md#what-is-safe-when-fsync).
         fsync: Fsync as FsyncWords = Fsync::Always,
         /// NATS: copies of each stream: 1, 3 or 5.
         #[manual(commented, example = 3)]
         replicas: u32 = 1,
-        /// NATS: prefix of the streams' names; one database has one prefix. Letters, digits, `-`, `_`, at most 40.
+        /// NATS: prefix of the streams' names; one database has one prefix. Letters, digits, `-`, `_`, at
+        /// most 40.
         #[manual(commented)]
         prefix: String = "campanile".to_owned(),
         /// NATS: user name; set with `password`. `username`, `token` and `credentials` exclude each other.
@@ -173,7 +176,8 @@ section! {
         lease: Duration = Duration::from_secs(10),
         /// Whether the process may lead: plan, dispatch, record.
         engine: bool = true,
-        /// Whether it opens the SMPP, SMTP and topic servers of this file; the HTTP server is open in any case.
+        /// Whether it opens the SMPP, SMTP and topic servers of this file; the HTTP server is open in any
+        /// case.
         doors: bool = true,
         /// Names of the routes that it drives; `"*"`: all.
         gateways: Vec<String> = vec!["*".to_owned()],
@@ -185,7 +189,8 @@ section! {
     Smtp {
         /// Listening address. The MX record of `domain` points here.
         listen: SocketAddr = loopback(2525),
-        /// Mails are sent with Reply-To `answers+TAG@domain` and return to `bounces+TAG@domain`. At most 190 octets.
+        /// Mails are sent with Reply-To `answers+TAG@domain` and return to `bounces+TAG@domain`. At most 190
+        /// octets.
         #[manual(required, example = "reply.city.example")]
         domain: Option<String> = None,
     }
@@ -194,10 +199,11 @@ section! {
 section! {
     /// Limits and times of the engine.
     Engine {
-        /// Delays before the second, third, … try after a temporary failure; after the last the delivery has failed.
-        /// At most 50, each at least 1s.
+        /// Delays before the second, third, … try after a temporary failure; after the last the delivery has
+        /// failed. At most 50, each at least 1s.
         retry_after: Vec<Duration> = Settings::default().retry_after_s.into_iter().map(seconds).collect(),
-        /// With strategy `first-reachable`: time without a receipt after which the next device is tried; at least 1s.
+        /// With strategy `first-reachable`: time without a receipt after which the next device is tried; at
+        /// least 1s.
         receipt_timeout: Duration = seconds(Settings::default().receipt_timeout_s),
         /// Endpoints of one alert; at least 1.
         endpoints_max: u32 = Settings::default().endpoints_max,
@@ -225,8 +231,8 @@ section! {
         /// Days after which an ended alert is deleted with its deliveries; at least 1.
         #[manual(default = "for ever", example = 365)]
         days: Option<u32> = None,
-        /// Folder where deleted alerts are written first: of each alert ID.csv with its deliveries, then ID.json with
-        /// its report. Needs `days`.
+        /// Folder where deleted alerts are written first: of each alert ID.csv with its deliveries, then
+        /// ID.json with its report. Needs `days`.
         #[manual(example = "exports")]
         export_dir: Option<PathBuf> = None,
     }

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 section! {
-    /// The topic protocol, for displays, scripts and `nc`: POST@topic#text, READ@topic#0, COUNT@topic, LIST, EXIT. Off
-    /// without this section. [Topics](topics.md) describes it. Beyond loopback a token is needed first: AUTH@token.
+    /// The topic protocol, for displays, scripts and `nc`: POST@topic#text, READ@topic#0, COUNT@topic, LIST,
+    /// EXIT. Off without this section. [Topics](topics.md) describes it. Beyond loopback a token is needed
+    /// first: AUTH@token.
     Topics {
         /// Listening address, without TLS.
         listen: SocketAddr = loopback(12345),
@@ -27,8 +28,8 @@ section! {
         /// Private key of the certificate (PEM); set with `tls_cert`.
         #[manual(example = "key.pem")]
         tls_key: Option<PathBuf> = None,
-        /// Durability of a message when its index is returned: `"memory"` (as long as the process lives), `"os"`
-        /// (survives the process), `"disk"` (survives a power cut).
+        /// Durability of a message when its index is returned: `"memory"` (as long as the process lives),
+        /// `"os"` (survives the process), `"disk"` (survives a power cut).
         durability: Durability = Durability::Os,
         /// Octets of a topic with its @, 5 to 150; a longer one is cut, at a character.
         max_topic: usize = TopicsConfig::default().topic_octets_max,

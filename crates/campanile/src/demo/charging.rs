@@ -1,5 +1,5 @@
-//! `campanile demo --charging`: the credit-control server, ready for peers of a realm; a subscriber of the demo's own uses it first, over
-//! Diameter, as a gateway of a mobile network would.
+//! `campanile demo --charging`: the credit-control server, ready for peers of a realm; a subscriber of the
+//! demo's own uses it first, over Diameter, as a gateway of a mobile network would.
 
 use super::DemoApi;
 use crate::config;

@@ -9,7 +9,8 @@ use crate::session_notifier::{RequestKind, SessionRequest};
 use std::fmt;
 use tokio::sync::oneshot;
 
-/// Which session: its shard and the hash of its id, since another client may have another session of the same id.
+/// Which session: its shard and the hash of its id, since another client may have another session of the same
+/// id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionPlace {
     shard: usize,
@@ -80,7 +81,8 @@ impl Books {
         Ok(found.into_iter().map(view).collect())
     }
 
-    /// Ends a session: its client is asked to (ASR), or, where it is not connected, what the session holds is released at once.
+    /// Ends a session: its client is asked to (ASR), or, where it is not connected, what the session holds is
+    /// released at once.
     ///
     /// # Errors
     /// There is no such session, or the ledger has stopped.
@@ -104,7 +106,8 @@ impl Books {
         told.await.map_err(|_| BooksError::Stopped)?.ok_or(BooksError::Unknown)
     }
 
-    /// Asks the clients of those sessions of an account of which this is true. Who is not connected is asked when it is.
+    /// Asks the clients of those sessions of an account of which this is true. Who is not connected is asked
+    /// when it is.
     pub(super) fn ask_clients(&self, id: &AccountId, ask: RequestKind, which: fn(&Session) -> bool) {
         let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);
         let (shard, notifier) = (self.ledger.shard_of(hash), self.ledger.notifier().clone());

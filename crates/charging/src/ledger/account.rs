@@ -1,10 +1,11 @@
-//! Accounts: an index of eight octets a slot, and beside it one cache line for each account. Looking one up costs two independent
-//! reads, which a pass over a batch makes overlap.
+//! Accounts: an index of eight octets a slot, and beside it one cache line for each account. Looking one up
+//! costs two independent reads, which a pass over a batch makes overlap.
 
 use super::hash::HashKey;
 use super::key::PackedKey;
 
-/// An account's number in its shard: its place in the arena, given in the order in which accounts were opened.
+/// An account's number in its shard: its place in the arena, given in the order in which accounts were
+/// opened.
 pub type AccountNumber = u32;
 
 /// No shard holds more accounts than this; the next one is refused as unknown (5030).
@@ -31,7 +32,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// What can be spent or reserved. Never below zero for what the ledger itself did; a limit that was lowered can leave it there.
+    /// What can be spent or reserved. Never below zero for what the ledger itself did; a limit that was
+    /// lowered can leave it there.
     pub fn available(&self) -> i64 {
         self.posted.saturating_sub(self.pending).saturating_add(self.limit)
     }
@@ -81,7 +83,8 @@ impl Accounts {
         self.index[(hash >> self.shift) as usize]
     }
 
-    /// The account that a key has by what stands in its slot, or in the next one where that is another's; and reads it.
+    /// The account that a key has by what stands in its slot, or in the next one where that is another's; and
+    /// reads it.
     #[inline]
     pub fn touch_account(&self, hash: u64) -> (AccountNumber, i64) {
         let at = (hash >> self.shift) as usize;
@@ -150,7 +153,8 @@ impl Accounts {
         }
     }
 
-    /// Takes a slot out, and closes the gap it leaves for those behind it that would not be found beyond a gap.
+    /// Takes a slot out, and closes the gap it leaves for those behind it that would not be found beyond a
+    /// gap.
     fn take_out(&mut self, hash: u64, number: AccountNumber) {
         let mask = self.index.len() - 1;
         let mut gap = (hash >> self.shift) as usize;

@@ -1,5 +1,5 @@
-//! The audit: for every account the sum of charging records equals the sum of balance moves, to the unit, and both equal the balance that
-//! recovery makes. It reads what is on disk and asks nobody.
+//! The audit: for every account the sum of charging records equals the sum of balance moves, to the unit, and
+//! both equal the balance that recovery makes. It reads what is on disk and asks nobody.
 
 use std::collections::HashMap;
 use std::path::Path;

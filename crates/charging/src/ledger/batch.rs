@@ -1,5 +1,5 @@
-//! Requests on their way to an owner and their answers on the way back: one object that goes round, with a few flat lists and no allocation
-//! for a request.
+//! Requests on their way to an owner and their answers on the way back: one object that goes round, with a
+//! few flat lists and no allocation for a request.
 
 use super::client::{Client, Opener};
 use super::hash::{Hash128, HashKey};
@@ -27,8 +27,8 @@ pub struct NewRequest<'a> {
     pub tag: u64,
 }
 
-/// One request of a batch, but for what it has in common with the one before it: what crosses from a connection to its shard is read by
-/// another core, so it is little.
+/// One request of a batch, but for what it has in common with the one before it: what crosses from a
+/// connection to its shard is read by another core, so it is little.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     account: PackedKey,

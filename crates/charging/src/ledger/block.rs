@@ -1,8 +1,9 @@
 //! Blocks of the log: what one turn of an owner appended, with a checksum over all of it.
 //!
-//! Head, 48 octets, little endian: magic, CRC32C of all that follows, octets of entries, zero, position of the head, the
-//! position up to which the log was synced when this block was written, time, reserved. A block that is damaged was torn by a crash when
-//! nothing after it claims that it was synced; otherwise the disk lost what was answered for, and recovery refuses.
+//! Head, 48 octets, little endian: magic, CRC32C of all that follows, octets of entries, zero, position of
+//! the head, the position up to which the log was synced when this block was written, time, reserved. A block
+//! that is damaged was torn by a crash when nothing after it claims that it was synced; otherwise the disk
+//! lost what was answered for, and recovery refuses.
 
 use std::ops::Range;
 
@@ -58,7 +59,8 @@ pub fn read(octets: &[u8], position: u64) -> Option<(Head, &[u8])> {
     Some((head, &body[HEAD_OCTETS..]))
 }
 
-/// The time of the block whose head this is, by the head alone: a hint where to look. None: it is no head for this position.
+/// The time of the block whose head this is, by the head alone: a hint where to look. None: it is no head for
+/// this position.
 pub fn peek_time(head: &[u8; HEAD_OCTETS], position: u64) -> Option<u64> {
     let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
     (head[..4] == MAGIC.to_le_bytes() && long(16) == position).then(|| long(32))

@@ -1,5 +1,6 @@
-//! Who opened a session: the client that asks, the connected peer it asks through, and since which start of it. Each has a small number in
-//! its shard, which sessions keep; the log says the number's meaning once, with the first session that needs it.
+//! Who opened a session: the client that asks, the connected peer it asks through, and since which start of
+//! it. Each has a small number in its shard, which sessions keep; the log says the number's meaning once,
+//! with the first session that needs it.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -12,7 +13,8 @@ use super::varint::{Cursor, Reader, put};
 /// A client's number in its shard.
 pub type ClientNumber = u32;
 
-/// No shard knows more clients at once; a session of one more is charged all the same, and nobody can be asked about it.
+/// No shard knows more clients at once; a session of one more is charged all the same, and nobody can be
+/// asked about it.
 pub const CLIENTS_MAX: usize = 65_536;
 /// The longest name of a node, octets (a DiameterIdentity is a name of DNS).
 const NAME_OCTETS_MAX: usize = 255;
@@ -27,7 +29,8 @@ pub struct Client {
     pub realm: Box<str>,
     /// Origin-Host of the peer that they come from: itself, or an agent in between.
     pub via: Box<str>,
-    /// Origin-State-Id: another one is another start, which knows nothing of the sessions before (RFC 6733, section 8.16).
+    /// Origin-State-Id: another one is another start, which knows nothing of the sessions before (RFC 6733,
+    /// section 8.16).
     pub state_id: Option<u32>,
 }
 
@@ -127,7 +130,8 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// A client's number; for one that is not known the number that it shall have, and true. None: there are too many.
+    /// A client's number; for one that is not known the number that it shall have, and true. None: there are
+    /// too many.
     pub fn number(&self, client: &Client) -> Option<(ClientNumber, bool)> {
         if let Some(number) = self.by_hash.get(&client.hash) {
             return Some((*number, false));

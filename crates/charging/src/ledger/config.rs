@@ -1,4 +1,5 @@
-//! What a ledger is told: limits, windows, and what unknown accounts begin with. Nothing of it is needed to read the past.
+//! What a ledger is told: limits, windows, and what unknown accounts begin with. Nothing of it is needed to
+//! read the past.
 
 use super::request::Units;
 use super::tariff::Tariffs;
@@ -27,7 +28,8 @@ pub struct Quota {
     pub units: Units,
 }
 
-/// What a client does when its last units are used (Final-Unit-Action, RFC 8506, section 8.35). The numbers stand on disk.
+/// What a client does when its last units are used (Final-Unit-Action, RFC 8506, section 8.35). The numbers
+/// stand on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FinalAction {
@@ -51,27 +53,31 @@ pub struct Config {
     pub validity_s: u32,
     /// Final-Unit-Action.
     pub final_action: FinalAction,
-    /// Of what is granted, in percent: with so much left the client asks again (the Quota-Threshold AVPs of TS 32.299); 0: none.
+    /// Of what is granted, in percent: with so much left the client asks again (the Quota-Threshold AVPs of
+    /// TS 32.299); 0: none.
     pub threshold_percent: u8,
     /// Quota-Holding-Time (TS 32.299): unused for so long, units are given back; 0: none.
     pub holding_s: u32,
-    /// The services of a session that have a rating group share what is granted (credit pool, RFC 8506, section 5.1.2).
+    /// The services of a session that have a rating group share what is granted (credit pool, RFC 8506,
+    /// section 5.1.2).
     pub credit_pool: bool,
     /// Tcc where no validity is granted.
     pub tcc_s: u32,
-    /// What is asked of a session whose end user has no money: true grants zero units with a final unit indication (redirect, restrict),
-    /// false refuses with 4012.
+    /// What is asked of a session whose end user has no money: true grants zero units with a final unit
+    /// indication (redirect, restrict), false refuses with 4012.
     pub zero_grant: bool,
     pub unreferenced_refund: Unreferenced,
     /// How long a session's requests are known again; at least 240 s.
     pub session_window_s: u32,
     /// How long an event is known again.
     pub event_window_s: u32,
-    /// Addresses for each of the two first tables of duplicates, of events and of sessions, of all shards: 26 octets for each request of a
-    /// window at the usual rate. They become memory as far as they are used; a larger table follows where they do not last.
+    /// Addresses for each of the two first tables of duplicates, of events and of sessions, of all shards: 26
+    /// octets for each request of a window at the usual rate. They become memory as far as they are used; a
+    /// larger table follows where they do not last.
     pub duplicates_octets_first: usize,
-    /// The most for each of the two tables of duplicates, of all shards: by default that is 300,000 events a second, for 60 s, of whose entries
-    /// one in a thousand finds no place (by simulation); each request has two. Over it the oldest are forgotten. What is forgotten is counted.
+    /// The most for each of the two tables of duplicates, of all shards: by default that is 300,000 events a
+    /// second, for 60 s, of whose entries one in a thousand finds no place (by simulation); each request has
+    /// two. Over it the oldest are forgotten. What is forgotten is counted.
     pub duplicates_octets_max: usize,
     pub sessions_max: usize,
     pub messages_max: usize,

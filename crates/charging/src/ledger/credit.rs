@@ -1,4 +1,5 @@
-//! What becomes of a session's requests (RFC 8506 5): each report of used units is taken, then new units are reserved.
+//! What becomes of a session's requests (RFC 8506 5): each report of used units is taken, then new units are
+//! reserved.
 
 use super::account::Account;
 use super::entry::{Entry, EntryKind, ServiceEntry};
@@ -62,7 +63,8 @@ impl Shard {
             entry.result = service.result;
         }
         if entry.result != result::SUCCESS {
-            // The session does not begin, but what an earlier one held stays as it was; so nothing that it was to pay for is taken.
+            // The session does not begin, but what an earlier one held stays as it was; so nothing that it
+            // was to pay for is taken.
             (entry.moved.pending, entry.moved.posted) = (0, 0);
             entry.services.iter_mut().for_each(take_nothing);
             return;
@@ -282,7 +284,8 @@ impl Shard {
         self.end_session(id, EntryKind::SessionExpired)
     }
 
-    /// What the accounts hold for sessions and messages, counted from those: it is what `pending` says, or something is wrong.
+    /// What the accounts hold for sessions and messages, counted from those: it is what `pending` says, or
+    /// something is wrong.
     pub fn reserved(&self, number: u32) -> i64 {
         let sessions = self.sessions.iter().filter(|(_, session)| session.account == number);
         let messages = self.messages.iter().filter(|(_, message)| message.account == number);
@@ -296,7 +299,8 @@ impl Shard {
 }
 
 impl Rated<'_> {
-    /// As many of the wanted units as a budget pays, whichever tariff they are used under, and what they cost at most.
+    /// As many of the wanted units as a budget pays, whichever tariff they are used under, and what they cost
+    /// at most.
     fn affordable(&self, totals: &Units, wanted: &Units, budget: i64) -> Option<(Units, i64)> {
         let (now, cost) = self.rates.affordable(totals, wanted, budget)?;
         let Some(change) = &self.change else { return Some((now, cost)) };
@@ -305,8 +309,8 @@ impl Rated<'_> {
     }
 }
 
-/// Whether a service stands there twice: it has one reservation, so it can have one report and one quota. What it used before a change of
-/// the tariff stands right before it.
+/// Whether a service stands there twice: it has one reservation, so it can have one report and one quota.
+/// What it used before a change of the tariff stands right before it.
 fn has_twins(services: &[Service]) -> bool {
     let key = |service: &Service| (service.rating_group, service.service_id, service.is_before_change);
     let follows = |part: &Service, next: &Service| key(next) == (part.rating_group, part.service_id, false);
@@ -327,7 +331,8 @@ fn take_nothing(service: &mut ServiceEntry) {
     (service.bundled, service.bundle_reserved) = (0, 0);
 }
 
-/// Takes what was used of a service, and notes what is to be on record. Gives all that was used so far under this tariff.
+/// Takes what was used of a service, and notes what is to be on record. Gives all that was used so far under
+/// this tariff.
 pub(super) fn charge(
     service: &Service,
     before: &Reservation,
@@ -356,7 +361,8 @@ pub(super) fn charge(
     sum
 }
 
-/// What a service used before a change of the tariff is a record of its own. Gives what is left of its reservation.
+/// What a service used before a change of the tariff is a record of its own. Gives what is left of its
+/// reservation.
 pub(super) fn carry(before: &Reservation, decided: &mut ServiceEntry) -> Reservation {
     decided.is_part = true;
     let totals = before.totals.plus(&decided.used).unwrap_or(before.totals);

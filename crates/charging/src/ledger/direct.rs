@@ -1,5 +1,6 @@
-//! Octets on their way to the disk past the system's cache. Nobody reads what a log has just got, and pages for it cost more than
-//! deciding what stands in them: on a virtual machine, where most had never been touched, a fifth of the server's processor time.
+//! Octets on their way to the disk past the system's cache. Nobody reads what a log has just got, and pages
+//! for it cost more than deciding what stands in them: on a virtual machine, where most had never been
+//! touched, a fifth of the server's processor time.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -41,7 +42,8 @@ impl Aligned {
     }
 }
 
-/// The end of a file that only grows. Only whole pages can be written: the last one's octets are kept, and written again with what follows.
+/// The end of a file that only grows. Only whole pages can be written: the last one's octets are kept, and
+/// written again with what follows.
 #[derive(Debug)]
 pub(super) struct FileTail {
     file: File,

@@ -1,11 +1,13 @@
-//! Which requests came before, in eight octets each: 28 bits of the request's hash and 36 of the position of its entry in the log. Seven of
-//! them and a mark fill one cache line. The mark says which requests found no place there and stand in a later line, so looking costs one
-//! miss, also where a table is full. Nothing is ever deleted: an entry is over when its position is below
-//! what was current one window ago. A find is only a guess; who asks reads the log at that position, where the whole hash stands.
+//! Which requests came before, in eight octets each: 28 bits of the request's hash and 36 of the position of
+//! its entry in the log. Seven of them and a mark fill one cache line. The mark says which requests found no
+//! place there and stand in a later line, so looking costs one miss, also where a table is full. Nothing is
+//! ever deleted: an entry is over when its position is below what was current one window ago. A find is only
+//! a guess; who asks reads the log at that position, where the whole hash stands.
 //!
-//! A table that does not last is followed by a larger one. Hundreds of MiB that nobody has touched take the system tenths of a second to
-//! give, so a thread of its own makes the next table ahead. Where a request finds no place in [`LINES_MEANWHILE`] lines before, another of the same size bridges the time.
-//! What the largest table has no room for pushes out the oldest, and what a request costs stays the same.
+//! A table that does not last is followed by a larger one. Hundreds of MiB that nobody has touched take the
+//! system tenths of a second to give, so a thread of its own makes the next table ahead. Where a request
+//! finds no place in [`LINES_MEANWHILE`] lines before, another of the same size bridges the time. What the
+//! largest table has no room for pushes out the oldest, and what a request costs stays the same.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,22 +19,24 @@ use super::background;
 
 /// Entries in a line.
 const WAYS: usize = 7;
-/// How many lines from its own an entry may stand. Four requests that a client numbers in a row have one line, so lines fill unevenly, and
-/// full ones grow together to rows: at about a third of a table somebody finds no place.
+/// How many lines from its own an entry may stand. Four requests that a client numbers in a row have one
+/// line, so lines fill unevenly, and full ones grow together to rows: at about a third of a table somebody
+/// finds no place.
 const LINES_MAX: usize = 8;
 /// The same while the next table is not there yet.
 const LINES_MEANWHILE: usize = 64;
 /// So many more tables of the same size bridge the time until it is there; then requests wait for it.
 const TABLES_MEANWHILE: usize = 4;
-/// How many lines from its own an entry may stand where no larger table follows and this one is [`SATURATED`]: hardly any line has a place, and each looked at is a miss.
+/// How many lines from its own an entry may stand where no larger table follows and this one is
+/// [`SATURATED`]: hardly any line has a place, and each looked at is a miss.
 const LINES_SATURATED: usize = 1;
-/// Positions are kept without what is above 64 GiB: a window has less log than that, and what looks young though it is very old is found
-/// out when the log is read.
+/// Positions are kept without what is above 64 GiB: a window has less log than that, and what looks young
+/// though it is very old is found out when the log is read.
 const POSITION_BITS: u32 = 36;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
-/// One cache line: seven entries and a mark. That has one bit for each 28th of the hashes, set where one of them went on to the next line,
-/// and the position of the last that did.
+/// One cache line: seven entries and a mark. That has one bit for each 28th of the hashes, set where one of
+/// them went on to the next line, and the position of the last that did.
 type Line = [u64; WAYS + 1];
 const LINE_WORDS: usize = WAYS + 1;
 const MARK_BITS: u64 = 64 - POSITION_BITS as u64;
@@ -42,7 +46,8 @@ fn entry_of(hash: u64, position: u64) -> u64 {
     hash >> POSITION_BITS << POSITION_BITS | position & POSITION_MASK
 }
 
-/// The bit of a mark for this hash. The print is spread anew: hashes that have a line in common may differ in few bits.
+/// The bit of a mark for this hash. The print is spread anew: hashes that have a line in common may differ in
+/// few bits.
 #[inline]
 fn mark_of(hash: u64) -> u64 {
     let spread = (hash >> POSITION_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -55,8 +60,9 @@ fn is_past(entry: u64, newest: u64, young: u64) -> bool {
     newest.wrapping_sub(entry) & POSITION_MASK > young
 }
 
-/// Whether the last that went on from this line did so before the window. What was decided may be taken back, and then its positions are
-/// used again: so a mark can be ahead of what is newest. One that is further behind than this is taken for one ahead, which only costs a look.
+/// Whether the last that went on from this line did so before the window. What was decided may be taken back,
+/// and then its positions are used again: so a mark can be ahead of what is newest. One that is further
+/// behind than this is taken for one ahead, which only costs a look.
 #[inline]
 fn is_mark_past(line: &Line, floor: u64) -> bool {
     const BEHIND_MAX: u64 = 1 << (POSITION_BITS - 2);
@@ -78,7 +84,8 @@ fn oldest(line: &mut Line, newest: u64) -> &mut u64 {
 
 #[derive(Debug)]
 struct Table {
-    /// Zeros that the system gives when they are first touched, so that a table that is hardly used costs hardly any memory.
+    /// Zeros that the system gives when they are first touched, so that a table that is hardly used costs
+    /// hardly any memory.
     words: Vec<u64>,
     /// The first word that begins a cache line.
     first: usize,
@@ -113,13 +120,15 @@ impl Table {
         }
     }
 
-    /// A table whose memory the system has given already. A page takes a processor for milliseconds, and nothing else runs on it
-    /// meanwhile: so after each the thread rests, unless somebody is in a hurry for the table.
+    /// A table whose memory the system has given already. A page takes a processor for milliseconds, and
+    /// nothing else runs on it meanwhile: so after each the thread rests, unless somebody is in a hurry for
+    /// the table.
     fn touched(lines: usize, hurry: &AtomicBool) -> Table {
         let mut table = Table::new(lines);
         for page in table.words.chunks_mut(LARGE_PAGE_WORDS) {
             let begun = Instant::now();
-            // The value is hidden from the compiler, which would otherwise leave out zeros that are written over zeros.
+            // The value is hidden from the compiler, which would otherwise leave out zeros that are written
+            // over zeros.
             page.iter_mut().step_by(PAGE_WORDS).for_each(|word| *word = std::hint::black_box(0));
             if !hurry.load(Ordering::Relaxed) {
                 std::thread::sleep(begun.elapsed() * RESTS);
@@ -149,7 +158,8 @@ impl Table {
         self.words[from..].first_chunk_mut().expect("there is a line more than lines are used")
     }
 
-    /// Reads the lines of these hashes, and then the next ones of those that have no place free: no branch depends on which.
+    /// Reads the lines of these hashes, and then the next ones of those that have no place free: no branch
+    /// depends on which.
     fn touch(&self, hashes: &[u64]) -> u64 {
         let line = |hash: u64, step: usize| self.line((hash as usize).wrapping_add(step));
         let sum = hashes.iter().fold(0, |sum, hash| sum ^ line(*hash, 0)[0]);
@@ -309,7 +319,9 @@ pub struct Duplicates {
 const GROWTH: usize = 16;
 
 impl Duplicates {
-    /// `octets_first`: addresses for the first table, which become memory as far as they are used. `octets_max`: those of the newest one; the ones before it, which only a growing rate brings, add at most as much again.
+    /// `octets_first`: addresses for the first table, which become memory as far as they are used.
+    /// `octets_max`: those of the newest one; the ones before it, which only a growing rate brings, add at
+    /// most as much again.
     pub fn new(kind: &'static str, window_us: u64, octets_first: usize, octets_max: usize) -> Duplicates {
         let lines = |octets: usize| 1_usize << (octets / size_of::<Line>()).max(1).ilog2();
         let lines_max = lines(octets_max);
@@ -456,7 +468,8 @@ impl Duplicates {
         Some((before * GROWTH).min(self.lines_max)).filter(|lines| *lines > before)
     }
 
-    /// Another one as large, since the next one takes its time: a system that is short of memory needs a second for hundreds of MiB.
+    /// Another one as large, since the next one takes its time: a system that is short of memory needs a
+    /// second for hundreds of MiB.
     fn add_meanwhile(&mut self) {
         let next = Table { newest: self.newest.newest, ..Table::new(self.newest.lines()) };
         self.look_at = next.part(LOOK);
@@ -598,7 +611,8 @@ mod tests {
 
     #[test]
     fn a_table_takes_more_until_the_next_one_is_there() {
-        // Four that a client numbers in a row share a line, and a request stands in two lines, as the shard has it.
+        // Four that a client numbers in a row share a line, and a request stands in two lines, as the shard
+        // has it.
         let key = HashKey([3, 4]);
         let hosts: Vec<_> = (0..50_u64).map(|host| key.origin_host(&host.to_be_bytes())).collect();
         let mut seen = Duplicates::new("events", 60 * SECOND, 4 << 20, 16 << 20);

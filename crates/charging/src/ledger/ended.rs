@@ -1,4 +1,5 @@
-//! Sessions seen from outside their requests: who opened them, whose they are, and their end by somebody else than their client.
+//! Sessions seen from outside their requests: who opened them, whose they are, and their end by somebody else
+//! than their client.
 
 use std::sync::Arc;
 
@@ -67,8 +68,8 @@ impl Shard {
         self.sessions.find(session).map(|found| self.view(*session, found))
     }
 
-    /// Open sessions of an account in the order of their hashes, after this one: so that pages go on where the last one ended,
-    /// whatever begins and ends between them.
+    /// Open sessions of an account in the order of their hashes, after this one: so that pages go on where
+    /// the last one ended, whatever begins and ends between them.
     pub fn sessions_after(
         &self,
         account: AccountNumber,
@@ -106,8 +107,8 @@ impl Shard {
         }
     }
 
-    /// A peer of this Origin-Host is at its start `state_id`: sessions that it opened before are to end. How many. They are looked for
-    /// only where there are any.
+    /// A peer of this Origin-Host is at its start `state_id`: sessions that it opened before are to end. How
+    /// many. They are looked for only where there are any.
     pub fn end_sessions_before(&mut self, host: &str, state_id: u32) -> usize {
         let clients = self.clients.which(|client| client.is_before(host, state_id));
         if clients.is_empty() {

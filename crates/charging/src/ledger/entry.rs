@@ -1,8 +1,9 @@
-//! One entry of the log: the balance move, the charging record and what a duplicate is answered with, in one. It holds what *became* of
-//! a request, never what to work out again, so that other tariffs make no other past.
+//! One entry of the log: the balance move, the charging record and what a duplicate is answered with, in one.
+//! It holds what *became* of a request, never what to work out again, so that other tariffs make no other
+//! past.
 //!
-//! Octets: length (u16, of all that follows), what (u8), which fields are there (varint), time (u64), then those fields in the order of
-//! their bits. An EVENT has some 70 octets, 150 at most.
+//! Octets: length (u16, of all that follows), what (u8), which fields are there (varint), time (u64), then
+//! those fields in the order of their bits. An EVENT has some 70 octets, 150 at most.
 
 mod service;
 #[cfg(test)]
@@ -48,7 +49,8 @@ pub enum EntryKind {
     BundleExpired = 19,
     /// Nobody knows whether a message was sent.
     Keep = 20,
-    /// A session was ended here: its client said that it does not know it, or started anew, or somebody ended it.
+    /// A session was ended here: its client said that it does not know it, or started anew, or somebody ended
+    /// it.
     SessionEnded = 21,
 }
 
@@ -192,9 +194,10 @@ fn hash(reader: &mut Reader<'_>) -> Option<Hash128> {
     Some([u64::from_le_bytes(reader.array()?), u64::from_le_bytes(reader.array()?)])
 }
 
-/// Room for an entry without its services and the octets of a new key: numbers of 64 bits have ten octets at most, those of 32 bits five.
-/// Length, deed and fields 6, time 8, result 5, two hashes 32, number and account 10, target 17, five moves and cost 50, count 1, message 20,
-/// until 10, bundle 20, refund 16, new account 37, since 10, client 5, length of the session's id 3: 250; what is named has room of its own.
+/// Room for an entry without its services and the octets of a new key: numbers of 64 bits have ten octets at
+/// most, those of 32 bits five. Length, deed and fields 6, time 8, result 5, two hashes 32, number and
+/// account 10, target 17, five moves and cost 50, count 1, message 20, until 10, bundle 20, refund 16, new
+/// account 37, since 10, client 5, length of the session's id 3: 250; what is named has room of its own.
 const ENTRY_ROOM: usize = 256;
 /// Octets before the fields: length and deed.
 const HEAD_OCTETS: usize = 3;

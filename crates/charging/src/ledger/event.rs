@@ -9,8 +9,8 @@ use super::shard::{Funds, Reading, Shard, has_room};
 use super::tariff::Target;
 
 impl Shard {
-    /// Rates one service of an event: appends it, and gives it back with its price in minor units for what no bundle pays. None: it cannot be
-    /// rated, and the entry says so.
+    /// Rates one service of an event: appends it, and gives it back with its price in minor units for what no
+    /// bundle pays. None: it cannot be rated, and the entry says so.
     #[inline]
     fn rate<'e>(
         &self,
@@ -93,7 +93,8 @@ impl Shard {
         conclude(entry);
     }
 
-    /// REFUND_ACCOUNT: what was debited by a named event at most, over all its refunds; without a name what the rules allow.
+    /// REFUND_ACCOUNT: what was debited by a named event at most, over all its refunds; without a name what
+    /// the rules allow.
     pub(super) fn decide_refund(
         &self,
         request: &Request<'_>,
@@ -216,8 +217,8 @@ pub(super) fn services<'a>(request: &Request<'a>) -> &'a [Service] {
     if request.services.is_empty() { ONE } else { request.services }
 }
 
-/// The result of the whole: a request without Multiple-Services-Credit-Control has that of its only service (RFC 8506 8.16: with them each
-/// has its own, beside a success).
+/// The result of the whole: a request without Multiple-Services-Credit-Control has that of its only service
+/// (RFC 8506 8.16: with them each has its own, beside a success).
 pub(super) fn conclude(entry: &mut Entry) {
     let mut whole = entry.services.iter().filter(|service| !service.is_part);
     if let (Some(service), None) = (whole.next(), whole.next())

@@ -1,5 +1,5 @@
-//! Keyed hashes: SipHash-1-3 with an output of 128 bits. The key is drawn when a ledger's folder is made, so that nobody outside can
-//! choose session ids or account numbers that fall together.
+//! Keyed hashes: SipHash-1-3 with an output of 128 bits. The key is drawn when a ledger's folder is made, so
+//! that nobody outside can choose session ids or account numbers that fall together.
 
 /// A hash of 128 bits, as two words.
 pub type Hash128 = [u64; 2];
@@ -126,8 +126,9 @@ impl HashKey {
     }
 }
 
-/// Hashes octets that mostly begin alike, such as the Session-Ids of one client (RFC 6733 8.8: they begin with its identity): the hash is
-/// that of [`HashKey::octets`], and goes on from where the last ones began to differ.
+/// Hashes octets that mostly begin alike, such as the Session-Ids of one client (RFC 6733 8.8: they begin
+/// with its identity): the hash is that of [`HashKey::octets`], and goes on from where the last ones began to
+/// differ.
 #[derive(Clone, Debug)]
 pub struct Beginning {
     key: HashKey,
@@ -140,7 +141,8 @@ pub struct Beginning {
     until_next: u32,
 }
 
-/// What is in common is looked for again after so many: numbers count up, and what they have in common changes.
+/// What is in common is looked for again after so many: numbers count up, and what they have in common
+/// changes.
 const BEGINNINGS_KEPT: u32 = 256;
 
 impl Beginning {
@@ -186,8 +188,9 @@ pub struct OriginHost(Hash128);
 const NEIGHBOURS_SHIFT: u32 = 2;
 
 impl OriginHost {
-    /// The hash of a request's origin. Clients count their end-to-end ids up (RFC 6733 3), so neighbours are kept in the same line of the
-    /// table of duplicates: the first word is theirs in common, the second one tells them apart.
+    /// The hash of a request's origin. Clients count their end-to-end ids up (RFC 6733 3), so neighbours are
+    /// kept in the same line of the table of duplicates: the first word is theirs in common, the second one
+    /// tells them apart.
     #[inline]
     pub fn request(self, end_to_end: u32) -> Hash128 {
         let folded =

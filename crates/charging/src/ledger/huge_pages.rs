@@ -1,5 +1,6 @@
-//! Large tables that are read at random: with pages of 4 KiB nearly every look at them also misses the processor's table of pages, and in a
-//! virtual machine that costs more than the look itself. So the system is asked for large pages.
+//! Large tables that are read at random: with pages of 4 KiB nearly every look at them also misses the
+//! processor's table of pages, and in a virtual machine that costs more than the look itself. So the system
+//! is asked for large pages.
 
 use rustix::mm::{Advice, madvise};
 
@@ -18,8 +19,8 @@ pub(super) fn ask_for_large<T>(table: &mut [T]) {
     let first = begin.next_multiple_of(PAGE_OCTETS);
     let end = (begin + octets) / PAGE_OCTETS * PAGE_OCTETS;
     let start = table.as_mut_ptr().wrapping_byte_add(first - begin).cast();
-    // SAFETY: the range lies within `table`, which is borrowed mutably here; MADV_HUGEPAGE only says which pages may back it, and changes
-    // nothing of what is there (madvise(2)).
+    // SAFETY: the range lies within `table`, which is borrowed mutably here; MADV_HUGEPAGE only says which
+    // pages may back it, and changes nothing of what is there (madvise(2)).
     #[allow(unsafe_code)]
     // An error is no loss: the pages stay small.
     let _ = unsafe { madvise(start, end - first, Advice::LinuxHugepage) };

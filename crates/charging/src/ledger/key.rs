@@ -1,4 +1,5 @@
-//! What names an account: a kind and octets (RFC 8506 8.47, Subscription-Id), in a form of 16 octets that is compared at once.
+//! What names an account: a kind and octets (RFC 8506 8.47, Subscription-Id), in a form of 16 octets that is
+//! compared at once.
 
 use super::hash::HashKey;
 
@@ -37,8 +38,8 @@ const FORM_DIGITS: u8 = 0;
 const FORM_OCTETS: u8 = 1;
 const FORM_HASHED: u8 = 2;
 
-/// A key in 16 octets: kind and form, length, and then the digits in halves of octets, or up to 14 octets as they are, or 14 octets of
-/// the keyed hash of a longer key (112 bits, so that two keys never share one).
+/// A key in 16 octets: kind and form, length, and then the digits in halves of octets, or up to 14 octets as
+/// they are, or 14 octets of the keyed hash of a longer key (112 bits, so that two keys never share one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PackedKey([u8; 16]);
 
@@ -59,7 +60,8 @@ fn halves(digits: u64) -> [u8; 4] {
 /// The digits in halves of octets, the first one lower; none where there are too many, or others.
 #[inline]
 fn digits(octets: &[u8]) -> Option<[u8; INLINE_OCTETS]> {
-    // Numbers of telephones and of SIM cards have 8 to 16 digits: two looks at eight of them, the second of which overlaps the first.
+    // Numbers of telephones and of SIM cards have 8 to 16 digits: two looks at eight of them, the second of
+    // which overlaps the first.
     let (Some(first), Some(last)) = (octets.first_chunk::<8>(), octets.last_chunk::<8>()) else {
         return any_digits(octets);
     };
@@ -68,7 +70,8 @@ fn digits(octets: &[u8]) -> Option<[u8; INLINE_OCTETS]> {
     }
     let less = |octets: &[u8; 8]| u64::from_le_bytes(*octets) ^ ZEROS;
     let (first, last) = (less(first), less(last));
-    // A digit less its zero is at most 9: six more do not reach the upper half of its octet. What is over 0x0f is found by itself.
+    // A digit less its zero is at most 9: six more do not reach the upper half of its octet. What is over
+    // 0x0f is found by itself.
     let over = |less: u64| (less | ((less & LOWER) + SIXES)) & UPPER;
     if over(first) | over(last) != 0 {
         return None;
@@ -98,7 +101,8 @@ fn any_digits(octets: &[u8]) -> Option<[u8; INLINE_OCTETS]> {
 }
 
 impl PackedKey {
-    /// Packs a key. `hash` is the ledger's. Octets over `KEY_OCTETS_MAX` are for the caller to refuse; here they are hashed too.
+    /// Packs a key. `hash` is the ledger's. Octets over `KEY_OCTETS_MAX` are for the caller to refuse; here
+    /// they are hashed too.
     pub fn new(hash: HashKey, kind: KeyKind, octets: &[u8]) -> PackedKey {
         let mut packed = [0; 16];
         packed[1] = octets.len().min(255) as u8;

@@ -122,7 +122,8 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 impl Log {
-    /// Goes on with a log that ends at `at`: what stands after that in the last segment is cut off. Segments are those that are there.
+    /// Goes on with a log that ends at `at`: what stands after that in the last segment is cut off. Segments
+    /// are those that are there.
     ///
     /// # Errors
     ///
@@ -170,8 +171,8 @@ impl Log {
         self.at - self.base >= self.segment_octets
     }
 
-    /// What was written goes past the system's cache: then each sync hears of its errors itself. What stands in the cache may fail between two
-    /// syncs of one open file, and only one of them is told.
+    /// What was written goes past the system's cache: then each sync hears of its errors itself. What stands
+    /// in the cache may fail between two syncs of one open file, and only one of them is told.
     pub(super) fn syncs_may_overlap(&self) -> bool {
         self.tail.is_some()
     }
@@ -227,7 +228,8 @@ impl Log {
         let written = self.tail.as_mut().map(|tail| tail.append(block, offset));
         match written {
             Some(Err(error)) if error.kind() == io::ErrorKind::InvalidInput => {
-                // A file system that takes pages of another size only, or none: it says so of the first of them.
+                // A file system that takes pages of another size only, or none: it says so of the first of
+                // them.
                 self.tail = None;
                 self.file.write_all_at(block, offset)?;
             }

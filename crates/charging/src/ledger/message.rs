@@ -36,7 +36,8 @@ pub struct Message {
     /// The price of a part when it was held.
     pub part_price: i64,
     pub until_us: u64,
-    /// What became of it before this place in the order of outcomes does not free it; the greatest number: nothing does.
+    /// What became of it before this place in the order of outcomes does not free it; the greatest number:
+    /// nothing does.
     pub since: u64,
 }
 

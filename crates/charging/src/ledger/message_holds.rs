@@ -13,8 +13,8 @@ impl Shard {
         rates.price(&Units::specific(1))?.checked_mul(parts.into())
     }
 
-    /// Whether this message was told of already; then the entry says again what it costs and moves nothing. What was freed may be held
-    /// again, for another attempt.
+    /// Whether this message was told of already; then the entry says again what it costs and moves nothing.
+    /// What was freed may be held again, for another attempt.
     fn is_known(&self, key: &MessageKey, entry: &mut Entry, expected: Stage) -> bool {
         let Some(known) = self.messages.find(key) else {
             return false;
@@ -58,8 +58,9 @@ impl Shard {
         }
     }
 
-    /// Takes the price of the parts that were sent, at the price when they were held; over what was held only as far as there is money.
-    /// What was freed may yet be found to have been sent. What is owed stays so for good.
+    /// Takes the price of the parts that were sent, at the price when they were held; over what was held only
+    /// as far as there is money. What was freed may yet be found to have been sent. What is owed stays so for
+    /// good.
     pub(super) fn decide_settle(&self, key: MessageKey, parts: u32, funds: Funds, entry: &mut Entry) {
         (entry.message, entry.parts) = (Some(key), parts);
         let Some(message) = self.own_message(&key, entry) else {
@@ -97,7 +98,8 @@ impl Shard {
         self.own_message(&key, entry);
     }
 
-    /// The account's message, or the refusal: 5002 where nobody knows it (its validity is over, and what it held was freed).
+    /// The account's message, or the refusal: 5002 where nobody knows it (its validity is over, and what it
+    /// held was freed).
     fn own_message(&self, key: &MessageKey, entry: &mut Entry) -> Option<Message> {
         let message = self.messages.find(key).copied();
         if message.is_none_or(|message| Some(message.account) != entry.account) {

@@ -1,8 +1,9 @@
 //! The ledger: accounts, reservations, sessions and our own messages' money, in memory, behind a log.
 //!
-//! A `Shard` is a pure state machine: time and the log's buffer come with each request. What became of a request is one `Entry`, and the
-//! state moves by entries alone, so that what is read back from the log makes the same state. The shell around it (`ShardThread`) has one thread
-//! for each shard and answers only when the entries are as safe on disk as the configuration says.
+//! A `Shard` is a pure state machine: time and the log's buffer come with each request. What became of a
+//! request is one `Entry`, and the state moves by entries alone, so that what is read back from the log makes
+//! the same state. The shell around it (`ShardThread`) has one thread for each shard and answers only when
+//! the entries are as safe on disk as the configuration says.
 
 pub mod account;
 pub mod audit;

@@ -1,9 +1,9 @@
-//! Services that share what is granted (credit pool, RFC 8506, section 5.1.2): a client adds up what it was granted for each of them,
-//! weighed by G-S-U-Pool-Reference, and each may use the sum.
+//! Services that share what is granted (credit pool, RFC 8506, section 5.1.2): a client adds up what it was
+//! granted for each of them, weighed by G-S-U-Pool-Reference, and each may use the sum.
 //!
-//! So what a service used may be more than was reserved for it. All that the services named by a request hold pays for what all of them used,
-//! before anything new is granted; if that and the account are not enough, so does what the services of the pool hold that the request
-//! does not name.
+//! So what a service used may be more than was reserved for it. All that the services named by a request hold
+//! pays for what all of them used, before anything new is granted; if that and the account are not enough, so
+//! does what the services of the pool hold that the request does not name.
 
 use super::credit::{Left, Rated, carry, charge, named};
 use super::entry::{Entry, SERVICES_MAX, ServiceEntry};
@@ -21,8 +21,8 @@ struct Charged<'r> {
 }
 
 impl Shard {
-    /// What is told of the pool with a grant. Whoever has no rating group is alone in its session; units from a bundle are no money, and what
-    /// may be used under either of two tariffs has no one weight.
+    /// What is told of the pool with a grant. Whoever has no rating group is alone in its session; units from
+    /// a bundle are no money, and what may be used under either of two tariffs has no one weight.
     pub(super) fn pool(&self, rated: &Rated<'_>, decided: &ServiceEntry, bundled: u64) -> Weights {
         let is_pooled = self.config.credit_pool
             && decided.rating_group.is_some()
@@ -92,7 +92,8 @@ fn is_named(request: &Request<'_>, held: &Reservation) -> bool {
     request.services.iter().any(|service| (service.rating_group, service.service_id) == key)
 }
 
-/// Pays what was used and could not be paid with what the rest of the pool holds. What each of it still holds stands in the entry.
+/// Pays what was used and could not be paid with what the rest of the pool holds. What each of it still holds
+/// stands in the entry.
 fn draw(request: &Request<'_>, session: &Session, entry: &mut Entry) {
     let owed = entry.services.iter().map(|service| service.shortfall).sum::<i64>();
     let mut drawn = 0;

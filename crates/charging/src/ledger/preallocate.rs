@@ -1,9 +1,10 @@
-//! The segment after the one that is being filled: allocated, and filled with zeros by a thread of its own. A sync of blocks that take their
-//! place has no metadata to write, where allocated blocks that were never written still have (measured on ext4: one in ten syncs takes twice
-//! as long).
+//! The segment after the one that is being filled: allocated, and filled with zeros by a thread of its own. A
+//! sync of blocks that take their place has no metadata to write, where allocated blocks that were never
+//! written still have (measured on ext4: one in ten syncs takes twice as long).
 //!
-//! The zeros share the disk with the log's own blocks, and every answer waits for a sync of those. So they are not written at once: a piece at
-//! a time, half as fast again as the log grows, so that they are done when two thirds of its segment are full.
+//! The zeros share the disk with the log's own blocks, and every answer waits for a sync of those. So they
+//! are not written at once: a piece at a time, half as fast again as the log grows, so that they are done
+//! when two thirds of its segment are full.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -66,7 +66,8 @@ pub trait Visit {
 ///
 /// # Errors
 ///
-/// `Refusal::Damaged` where blocks are missing or damaged before others that were written when these were synced.
+/// `Refusal::Damaged` where blocks are missing or damaged before others that were written when these were
+/// synced.
 pub fn read_log(folder: &Path, from: u64, visit: &mut dyn Visit) -> Result<(u64, u64), Refusal> {
     let segments = list(folder)?;
     let mut end = from;
@@ -115,7 +116,8 @@ fn damage(path: &Path, end: u64, later: u64) -> Refusal {
     ))
 }
 
-/// Octets after the end that are not zero. Err: the position of a block that says that the end was synced further.
+/// Octets after the end that are not zero. Err: the position of a block that says that the end was synced
+/// further.
 fn torn_octets(octets: &[u8], offset: usize, base: u64, end: u64) -> Result<u64, u64> {
     let torn = zeros_from(octets.get(offset..).unwrap_or_default());
     let mut from = offset;

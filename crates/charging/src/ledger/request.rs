@@ -1,4 +1,5 @@
-//! What is asked of the ledger and what it answers: small plain structs that mirror RFC 8506 without its encoding.
+//! What is asked of the ledger and what it answers: small plain structs that mirror RFC 8506 without its
+//! encoding.
 
 use super::client::Opener;
 use super::hash::Hash128;
@@ -17,7 +18,8 @@ pub mod result {
     pub const RATING_FAILED: u32 = 5031;
 }
 
-/// The units of a Requested-, Used- or Granted-Service-Unit (RFC 8506 8.16 to 8.19). Which are there is said by `present`.
+/// The units of a Requested-, Used- or Granted-Service-Unit (RFC 8506 8.16 to 8.19). Which are there is said
+/// by `present`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Units {
     pub present: u8,
@@ -65,12 +67,13 @@ pub struct Service {
     /// None: no units are asked for (a service that ends). Empty: as many as the server likes.
     pub requested: Option<Units>,
     pub used: Option<Units>,
-    /// `used` is what was used before the change of the tariff that the last grant told of (Tariff-Change-Usage, RFC 8506, section 8.27); the
-    /// same service follows with the rest.
+    /// `used` is what was used before the change of the tariff that the last grant told of
+    /// (Tariff-Change-Usage, RFC 8506, section 8.27); the same service follows with the rest.
     pub is_before_change: bool,
 }
 
-/// Where a service takes place: the number of the specification before `@3gpp.org`, or a hash of another name with the highest bit set.
+/// Where a service takes place: the number of the specification before `@3gpp.org`, or a hash of another name
+/// with the highest bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ServiceContext(pub u32);
 
@@ -78,7 +81,8 @@ impl ServiceContext {
     /// SMS (TS 32.274).
     pub const SMS: ServiceContext = ServiceContext(32_274);
 
-    /// Reads a Service-Context-Id (RFC 8506 8.42; TS 32.299 7.1.12: extensions.MNC.MCC.Release.service-context@domain).
+    /// Reads a Service-Context-Id (RFC 8506 8.42; TS 32.299 7.1.12:
+    /// extensions.MNC.MCC.Release.service-context@domain).
     pub fn parse(text: &str) -> ServiceContext {
         let number =
             text.strip_suffix("@3gpp.org").and_then(|name| name.rsplit('.').next()).map(str::parse::<u32>);
@@ -101,7 +105,8 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Takes the digits of an address: a leading `+` and separators are left out, and what is after 16 digits.
+    /// Takes the digits of an address: a leading `+` and separators are left out, and what is after 16
+    /// digits.
     pub fn parse(address: &[u8]) -> Destination {
         let mut to = Destination::default();
         for digit in address.iter().filter(|b| b.is_ascii_digit()).take(16) {
@@ -173,8 +178,8 @@ pub enum Kind {
         context: ServiceContext,
         expires_s: u32,
     },
-    /// Our own message, before it is sent: holds the price of its parts until `until_us`. What became of it before `since`, a place in
-    /// the order of outcomes, does not free it.
+    /// Our own message, before it is sent: holds the price of its parts until `until_us`. What became of it
+    /// before `since`, a place in the order of outcomes, does not free it.
     Hold {
         message: MessageKey,
         parts: u32,
@@ -186,7 +191,8 @@ pub enum Kind {
         message: MessageKey,
         parts: u32,
     },
-    /// It was not sent, says the outcome at this place: what was held since an earlier one is free again, or owed no more.
+    /// It was not sent, says the outcome at this place: what was held since an earlier one is free again, or
+    /// owed no more.
     Release {
         message: MessageKey,
         at: u64,
@@ -206,11 +212,12 @@ pub enum Kind {
 
 /// One request, as the ledger sees it.
 ///
-/// `Update` and `Terminate` are for the account of their session, whatever account they name: RFC 8506 lets them name none. Where a ledger
-/// has several shards and no account is named, each shard is asked until one does not answer 5002; nothing is logged by the others.
+/// `Update` and `Terminate` are for the account of their session, whatever account they name: RFC 8506 lets
+/// them name none. Where a ledger has several shards and no account is named, each shard is asked until one
+/// does not answer 5002; nothing is logged by the others.
 ///
-/// What has a session or an origin is known again for the time of its window; a caller who may ask twice for a top-up or a new account gives
-/// the hash of an idempotency key as the session.
+/// What has a session or an origin is known again for the time of its window; a caller who may ask twice for
+/// a top-up or a new account gives the hash of an idempotency key as the session.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub kind: Kind,
@@ -262,8 +269,8 @@ pub struct Terms {
     pub pool: Weights,
 }
 
-/// How much of a credit pool one unit of each kind takes (Unit-Value of G-S-U-Pool-Reference, RFC 8506, section 8.30), in billionths of a
-/// minor unit.
+/// How much of a credit pool one unit of each kind takes (Unit-Value of G-S-U-Pool-Reference, RFC 8506,
+/// section 8.30), in billionths of a minor unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weights {
     pub time: u64,

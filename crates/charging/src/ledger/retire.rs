@@ -1,8 +1,9 @@
 //! Old segments of a log are removed, where somebody said for how long charging records are kept.
 //!
-//! A segment goes when nothing needs it any more: both snapshots that are kept cover it and all requests that are still known again come
-//! after it, and its last record is older than records are kept. So a start, also one from the older snapshot, reads what it read before;
-//! the audit begins with that snapshot. Records that were not exported by then are gone.
+//! A segment goes when nothing needs it any more: both snapshots that are kept cover it and all requests that
+//! are still known again come after it, and its last record is older than records are kept. So a start, also
+//! one from the older snapshot, reads what it read before; the audit begins with that snapshot. Records that
+//! were not exported by then are gone.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,7 +14,8 @@ use super::block;
 use super::log::{self, Segments};
 use super::snapshot;
 
-/// Removes what is not needed and was written before this time, the oldest first. How many segments that were.
+/// Removes what is not needed and was written before this time, the oldest first. How many segments that
+/// were.
 ///
 /// # Errors
 ///

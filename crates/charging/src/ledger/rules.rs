@@ -60,7 +60,8 @@ impl Ledger {
         &self.kept
     }
 
-    /// From now on the config says this; its tariffs hold unless others were set by API. What was granted stays as it was.
+    /// From now on the config says this; its tariffs hold unless others were set by API. What was granted
+    /// stays as it was.
     pub fn configure(&self, config: &Config, tariffs: &[TariffSpec]) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         *said = ConfiguredRules { config: config.clone(), tariffs: tariffs.to_vec() };
@@ -79,7 +80,8 @@ impl Ledger {
         Prices { version: settings.version, tariffs, are_configs }
     }
 
-    /// From now on these tariffs hold, also after a restart; with none of the API's those of the config hold again. On disk when this returns.
+    /// From now on these tariffs hold, also after a restart; with none of the API's those of the config hold
+    /// again. On disk when this returns.
     ///
     /// # Errors
     /// A tariff that cannot be, or the disk: then nothing changed.

@@ -1,7 +1,9 @@
-//! What was changed by API and not in the config: tariffs, and who else may connect. One file in the ledger's folder, replaced as a whole.
+//! What was changed by API and not in the config: tariffs, and who else may connect. One file in the ledger's
+//! folder, replaced as a whole.
 //!
-//! Tariffs of the API stand in the place of the config's, all of them, until they are taken away again; peers of the API are let in
-//! beside the config's. The config's can be changed meanwhile, and hold again as soon as the API's are taken away.
+//! Tariffs of the API stand in the place of the config's, all of them, until they are taken away again; peers
+//! of the API are let in beside the config's. The config's can be changed meanwhile, and hold again as soon
+//! as the API's are taken away.
 
 use super::tariff_spec::TariffSpec;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,10 @@
-//! All open sessions of a shard. Each stands in a place that it keeps, so that a request finds it once and goes there again for nothing; those
-//! of one account are a chain through their places, from a list by the account's number.
+//! All open sessions of a shard. Each stands in a place that it keeps, so that a request finds it once and
+//! goes there again for nothing; those of one account are a chain through their places, from a list by the
+//! account's number.
 //!
-//! So are the places whose session may be over (Tcc) at one second. A place stays in its chain when its session ends, and serves the next one
-//! that stands there: how much is remembered depends on how many sessions are open at once, and not on how many there were within Tcc.
+//! So are the places whose session may be over (Tcc) at one second. A place stays in its chain when its
+//! session ends, and serves the next one that stands there: how much is remembered depends on how many
+//! sessions are open at once, and not on how many there were within Tcc.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -119,7 +121,8 @@ impl Sessions {
         self.watch(SessionIndex(place), until_us);
     }
 
-    /// Begins a session, or begins it anew where one has this id: `known` is its place then. Nothing is reserved for it.
+    /// Begins a session, or begins it anew where one has this id: `known` is its place then. Nothing is
+    /// reserved for it.
     pub(super) fn begin(
         &mut self,
         known: Option<SessionIndex>,
@@ -265,7 +268,8 @@ impl Sessions {
         self.places.capacity().max(self.slots.capacity())
     }
 
-    /// Removes a session, and gives memory back when little of it is used. Says who opened it; None: there is no such session.
+    /// Removes a session, and gives memory back when little of it is used. Says who opened it; None: there is
+    /// no such session.
     pub fn remove(&mut self, id: &Hash128) -> Option<Option<ClientNumber>> {
         let place = self.places.remove(id)?;
         self.unchain(place);
@@ -294,7 +298,8 @@ impl Sessions {
         *self = moved;
     }
 
-    /// Reads where the session would be looked for; [`Sessions::touch_place`] reads on from there, so that the misses of a batch overlap.
+    /// Reads where the session would be looked for; [`Sessions::touch_place`] reads on from there, so that
+    /// the misses of a batch overlap.
     #[inline]
     pub(super) fn touch(&self, id: &Hash128) -> u32 {
         self.places.get(id).copied().unwrap_or(NOWHERE)

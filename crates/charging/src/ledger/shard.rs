@@ -1,5 +1,5 @@
-//! One shard: all state of its accounts in memory, moved by requests and by the log. No clock and no IO: time comes with each request, and
-//! what is asked again is read through `Past`.
+//! One shard: all state of its accounts in memory, moved by requests and by the log. No clock and no IO: time
+//! comes with each request, and what is asked again is read through `Past`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use super::tariff::Target;
 
 /// Entries that are in the log already.
 pub trait Past {
-    /// Replaces `into` by the octets at this position, as many as one entry may have, fewer at the end. False: there is nothing.
+    /// Replaces `into` by the octets at this position, as many as one entry may have, fewer at the end.
+    /// False: there is nothing.
     fn read(&self, position: u64, into: &mut Vec<u8>) -> bool;
 }
 
@@ -156,19 +157,20 @@ impl Shard {
         }
     }
 
-    /// The hashes that a request is known again by: by its session and number, and by its origin and end-to-end id.
+    /// The hashes that a request is known again by: by its session and number, and by its origin and
+    /// end-to-end id.
     #[inline]
     pub fn ids(session: Hash128, number: u32, origin: Hash128) -> (u64, u64) {
-        // The lower half chooses the line, the upper one is the print. Four numbers of a session stand in one line: what is asked for
-        // next was read already.
+        // The lower half chooses the line, the upper one is the print. Four numbers of a session stand in one
+        // line: what is asked for next was read already.
         let line = session[1].wrapping_add(u64::from(number / 4).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let print = line.wrapping_add(u64::from(number).wrapping_mul(0xd6e8_feb8_6659_fd93));
         let by_session = line & 0xffff_ffff | print >> 32 << 32;
         (by_session, origin[0] & 0xffff_ffff | origin[1] >> 32 << 32)
     }
 
-    /// Reads what the requests of a batch will need, and nothing depends on it: so the misses overlap. Each comes with
-    /// the hash of its account, its session and what it is known again by.
+    /// Reads what the requests of a batch will need, and nothing depends on it: so the misses overlap. Each
+    /// comes with the hash of its account, its session and what it is known again by.
     pub fn touch<'a>(
         &self,
         requests: impl Iterator<Item = (u64, &'a Kind, &'a Hash128, (u64, u64))>,
@@ -194,8 +196,9 @@ impl Shard {
         accounts.chain(sessions).fold(sum, u64::wrapping_add)
     }
 
-    /// Applies one request: moves the state, appends one entry to the log and answers from it. A duplicate gets the first answer's fields
-    /// and leaves no entry, and neither does a request for a session that is not known (5002).
+    /// Applies one request: moves the state, appends one entry to the log and answers from it. A duplicate
+    /// gets the first answer's fields and leaves no entry, and neither does a request for a session that is
+    /// not known (5002).
     pub fn apply(&mut self, request: &Request<'_>, hash: u64, turn: &mut Turn<'_>) -> Answer {
         if let Some(answer) = self.first_answer(request, turn) {
             return answer;
@@ -445,7 +448,8 @@ fn answer(entry: &Entry, services: &mut Vec<ServiceAnswer>) -> Answer {
 }
 
 impl Shard {
-    /// Makes the state that the entry says. The same for new entries and for old ones, and by the entry alone.
+    /// Makes the state that the entry says. The same for new entries and for old ones, and by the entry
+    /// alone.
     fn commit(&mut self, entry: &Entry, position: u64) -> Result<(), Unfit> {
         if let Some(opened) = &entry.opened {
             if entry.account != Some(self.accounts.len() as AccountNumber) {
@@ -539,7 +543,8 @@ impl Shard {
             _ => {
                 let taken =
                     entry.services.iter().fold(0_u64, |sum, service| sum.saturating_add(service.bundled));
-                // What this session had reserved is decided anew by its entry; `commit_session` notes the rest.
+                // What this session had reserved is decided anew by its entry; `commit_session` notes the
+                // rest.
                 bundles.take(taken, Shard::context_of(&self.sessions, entry), now_s);
             }
         }

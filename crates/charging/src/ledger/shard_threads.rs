@@ -1,6 +1,6 @@
-//! The shell around shards: one thread each. Batches gather in a queue while the last turn's log is synced; each turn takes all of them,
-//! applies them, writes their entries with one write, syncs once, and only then gives the answers back. Where a sync takes long and many
-//! wait, several overlap.
+//! The shell around shards: one thread each. Batches gather in a queue while the last turn's log is synced;
+//! each turn takes all of them, applies them, writes their entries with one write, syncs once, and only then
+//! gives the answers back. Where a sync takes long and many wait, several overlap.
 
 use std::fs::File;
 use std::io;
@@ -252,7 +252,8 @@ impl Ledger {
         self.is_shared
     }
 
-    /// A ledger of one shard without an owner: who made it takes what was submitted, and does the owner's work.
+    /// A ledger of one shard without an owner: who made it takes what was submitted, and does the owner's
+    /// work.
     pub(crate) fn by_hand(key: HashKey) -> Ledger {
         Ledger::of(Arc::new([Arc::default()]), Vec::new(), key, 65_536, Default::default())
     }
@@ -294,8 +295,8 @@ impl Ledger {
         shard
     }
 
-    /// Puts a request into the batch of a shard that the caller chose: one of a session whose account it does not name, which each shard is
-    /// asked for until one does not answer 5002.
+    /// Puts a request into the batch of a shard that the caller chose: one of a session whose account it does
+    /// not name, which each shard is asked for until one does not answer 5002.
     pub fn push_to(&self, batch: &mut Batch, request: &NewRequest<'_>) {
         let (packed, hash) = account_hash(self.key, request.account_kind, request.account);
         batch.push(packed, hash, request);
@@ -328,8 +329,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Has a shard's owner look at its state between two turns: for reports and other rules. Where it has stopped, what is asked is
-    /// dropped, so that who waits for an answer hears that there is none.
+    /// Has a shard's owner look at its state between two turns: for reports and other rules. Where it has
+    /// stopped, what is asked is dropped, so that who waits for an answer hears that there is none.
     pub fn ask(&self, shard: usize, ask: impl FnOnce(&mut Shard) + Send + 'static) {
         let queue = &self.queues[shard];
         let mut waiting = queue.lock();
@@ -387,8 +388,9 @@ pub fn shard_folder(folder: &Path, shard: usize) -> PathBuf {
 
 /// First words of the identity's file, before the form.
 const IDENTITY: &str = "campanile ledger ";
-/// Form of the ledger's folder as a whole: blocks, entries, snapshots, the table of shards. Raised with the first release that writes
-/// one that an earlier release cannot read: that one refuses the ledger by this number, before it takes a block for torn.
+/// Form of the ledger's folder as a whole: blocks, entries, snapshots, the table of shards. Raised with the
+/// first release that writes one that an earlier release cannot read: that one refuses the ledger by this
+/// number, before it takes a block for torn.
 pub const LEDGER_FORM: u32 = 1;
 
 /// The hash key and the number of shards of a ledger; drawn and written when it is new.

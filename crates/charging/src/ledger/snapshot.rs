@@ -1,8 +1,8 @@
 //! Snapshots: all of a shard's state at one position of its log, so that a start reads only what came after.
 //!
-//! The owner copies its state (some tens of milliseconds for a million accounts); another thread writes it. A file is magic, then numbers
-//! in varints, then the CRC32C of all before it; it gets its name only when it is on disk. Requests known again are not in it: recovery reads
-//! the log from `floor` on for them.
+//! The owner copies its state (some tens of milliseconds for a million accounts); another thread writes it. A
+//! file is magic, then numbers in varints, then the CRC32C of all before it; it gets its name only when it is
+//! on disk. Requests known again are not in it: recovery reads the log from `floor` on for them.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

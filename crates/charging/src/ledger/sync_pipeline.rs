@@ -1,8 +1,9 @@
 //! Syncs of one log that are under way at once.
 //!
-//! A sync covers what was written before it began. Where one takes long, the disk would idle while those it carried are answered, come again
-//! and are decided; so several overlap. None counts before all that began earlier have succeeded: what a block says of an account rests
-//! on the blocks before it. One that fails lets nothing land that began with it or after it.
+//! A sync covers what was written before it began. Where one takes long, the disk would idle while those it
+//! carried are answered, come again and are decided; so several overlap. None counts before all that began
+//! earlier have succeeded: what a block says of an account rests on the blocks before it. One that fails lets
+//! nothing land that began with it or after it.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,15 +14,16 @@ use std::time::{Duration, Instant};
 
 /// So many overlap at most.
 pub(super) const LANES_MAX: usize = 8;
-/// One more for each time of this length that a sync takes. While one runs, those that landed before are answered, come again and are decided
-/// a few hundred at a time; a sync that begins for each such group keeps none of them waiting for the whole of another's.
+/// One more for each time of this length that a sync takes. While one runs, those that landed before are
+/// answered, come again and are decided a few hundred at a time; a sync that begins for each such group keeps
+/// none of them waiting for the whole of another's.
 const LANE_TIME: Duration = Duration::from_micros(100);
 /// Each of them carries so many requests at least.
 const LANE_REQUESTS: usize = 256;
 /// What is known of the number of requests falls by this part with each sync.
 const PART: usize = 8;
-/// What is known of a sync's time rises by this part with each that takes longer. Those that overlap lengthen each other: were that believed
-/// at once, more would overlap for it, and lengthen each other the more.
+/// What is known of a sync's time rises by this part with each that takes longer. Those that overlap lengthen
+/// each other: were that believed at once, more would overlap for it, and lengthen each other the more.
 const RISE: u32 = 32;
 /// And falls by this part with each that takes less.
 const FALL: u32 = 2;
@@ -213,8 +215,8 @@ impl<T: Send + 'static> SyncPipeline<T> {
         SyncPipeline { tower: Arc::new(tower), threads: Vec::new(), lanes: Lanes::default() }
     }
 
-    /// Begins a sync of what was written up to `end`; its load, of so many requests, lands when it and all before it have succeeded. Without a
-    /// file there is nothing to sync, and it lands with those before it.
+    /// Begins a sync of what was written up to `end`; its load, of so many requests, lands when it and all
+    /// before it have succeeded. Without a file there is nothing to sync, and it lands with those before it.
     ///
     /// # Errors
     ///

@@ -1,7 +1,9 @@
-//! Tariffs: by service context, rating group, message class, the longest prefix of the destination, and the time of day there.
+//! Tariffs: by service context, rating group, message class, the longest prefix of the destination, and the
+//! time of day there.
 //!
-//! A price is for each *begun* step of units. Within a session it is rounded once over all that was used of a rating group under one
-//! tariff, not once per report: ten reports of six seconds cost one begun minute, not ten.
+//! A price is for each *begun* step of units. Within a session it is rounded once over all that was used of a
+//! rating group under one tariff, not once per report: ten reports of six seconds cost one begun minute, not
+//! ten.
 
 use std::collections::HashMap;
 
@@ -48,14 +50,16 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What holds without a tariff: 1 specific unit, 1,000,000 octets (begun) and 60 s (begun) cost 1 minor unit each.
+    /// What holds without a tariff: 1 specific unit, 1,000,000 octets (begun) and 60 s (begun) cost 1 minor
+    /// unit each.
     pub const BUILT_IN: Rates = Rates {
         time_s: Rate { price: 1, per: 60 },
         octets: Rate { price: 1, per: 1_000_000 },
         specific: Rate { price: 1, per: 1 },
     };
 
-    /// The price of some units, in minor units. None: it is negative or does not fit, and the request cannot be rated.
+    /// The price of some units, in minor units. None: it is negative or does not fit, and the request cannot
+    /// be rated.
     pub fn price(&self, units: &Units) -> Option<i64> {
         let of = |is: u8, rate: &Rate, count: u64| {
             if units.present & is == 0 { Some(0) } else { rate.price(count) }
@@ -75,7 +79,8 @@ impl Rates {
         self.price(&total.plus(more)?)?.checked_sub(self.price(total)?)
     }
 
-    /// How much of a credit pool each of these units takes. None: they cannot be pooled, since some cost nothing, or are money themselves.
+    /// How much of a credit pool each of these units takes. None: they cannot be pooled, since some cost
+    /// nothing, or are money themselves.
     pub fn weights(&self, units: &Units) -> Option<Weights> {
         let of = |is: u8, rate: &Rate| match units.present & is {
             0 => Some(0),
@@ -262,7 +267,8 @@ impl Tariffs {
         }
     }
 
-    /// The first change between two times of the tariff that holds for a service; at most a week is looked ahead.
+    /// The first change between two times of the tariff that holds for a service; at most a week is looked
+    /// ahead.
     pub fn change(
         &self,
         target: &Target,

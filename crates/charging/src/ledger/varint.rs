@@ -16,7 +16,8 @@ pub fn put_signed(into: &mut Vec<u8>, value: i64) {
     put(into, (value << 1 ^ value >> 63) as u64);
 }
 
-/// Writes into room that was made before: nothing grows on the way. Who makes the room sees to it that it is enough.
+/// Writes into room that was made before: nothing grows on the way. Who makes the room sees to it that it is
+/// enough.
 pub struct Cursor<'a> {
     room: &'a mut [u8],
     at: usize,
@@ -57,7 +58,8 @@ impl<'a> Cursor<'a> {
         }
         self.long_number(value);
     }
-    /// Of 8 to 28 bits: all four octets are written at once, and those that are not needed are written over by what follows.
+    /// Of 8 to 28 bits: all four octets are written at once, and those that are not needed are written over
+    /// by what follows.
     #[inline]
     fn up_to_four(&mut self, value: u32) {
         let spread =

@@ -1,24 +1,30 @@
-//! Our own messages, paid from the ledger, or at others' servers ([`external`]). From the ledger: held before they are written, settled by what becomes of them.
+//! Our own messages, paid from the ledger, or at others' servers ([`external`]). From the ledger: held before
+//! they are written, settled by what becomes of them.
 //!
-//! A message is one delivery (alert, endpoint), whatever its attempts, routes and processes; the ledger knows it by that key until a while
-//! ([`LATE_US`]) after its validity. So whatever is told twice moves money once.
+//! A message is one delivery (alert, endpoint), whatever its attempts, routes and processes; the ledger knows
+//! it by that key until a while ([`LATE_US`]) after its validity. So whatever is told twice moves money once.
 //!
-//! - **Before the write** ([`MessageCharging::pay`]) a segment's prices are held by one batch, and that is on the ledger's disk before an intent is
-//!   on the bus's. A crash in between leaves a hold; the segment is taken again, and the same hold answers. If it never is (its alert was
-//!   stopped), an outcome says that it was not tried, or the hold ends with the message's validity.
-//! - **Accepted** (any part of it) settles: the price is taken at the tariff of the hold, however often that is said. So does a receipt
-//!   that says delivered, where the attempt was unknown.
-//! - **Refused, or not tried** frees the hold. Another attempt holds again, and is refused if the money is gone meanwhile. The outcome's
-//!   place on its topic goes along: told again after a crash, it frees nothing that was held for a segment made after it.
-//!   A late yes to a message that was freed still takes its price, as far as there is money.
-//! - **Unknown** keeps its hold: no refusal of another attempt frees it, only a yes, a receipt, or the end of its validity. A receipt finds
-//!   its message in the ledger, whichever process heard that it is unknown, and whenever; one that comes before that waits for it (`pending_receipts`).
-//! - **An emergency** waits for no money: its price is owed ([`Kind::Debt`]), apart from the balance, also by an account that is blocked or
-//!   was never opened. It waits at most [`EMERGENCY_WAITS`] for the ledger's disk; one that is killed while its disk hangs may owe less.
-//!   What was refused or not tried is owed no more.
+//! - **Before the write** ([`MessageCharging::pay`]) a segment's prices are held by one batch, and that is on
+//!   the ledger's disk before an intent is on the bus's. A crash in between leaves a hold; the segment is
+//!   taken again, and the same hold answers. If it never is (its alert was stopped), an outcome says that it
+//!   was not tried, or the hold ends with the message's validity.
+//! - **Accepted** (any part of it) settles: the price is taken at the tariff of the hold, however often that
+//!   is said. So does a receipt that says delivered, where the attempt was unknown.
+//! - **Refused, or not tried** frees the hold. Another attempt holds again, and is refused if the money is
+//!   gone meanwhile. The outcome's place on its topic goes along: told again after a crash, it frees nothing
+//!   that was held for a segment made after it. A late yes to a message that was freed still takes its price,
+//!   as far as there is money.
+//! - **Unknown** keeps its hold: no refusal of another attempt frees it, only a yes, a receipt, or the end of
+//!   its validity. A receipt finds its message in the ledger, whichever process heard that it is unknown, and
+//!   whenever; one that comes before that waits for it (`pending_receipts`).
+//! - **An emergency** waits for no money: its price is owed ([`Kind::Debt`]), apart from the balance, also by
+//!   an account that is blocked or was never opened. It waits at most [`EMERGENCY_WAITS`] for the ledger's
+//!   disk; one that is killed while its disk hangs may owe less. What was refused or not tried is owed no
+//!   more.
 //!
-//! The settler ([`settle`]) is a consumer group of the topic of outcomes, and acknowledges a record when the ledger has answered; the engine
-//! keeps the topic until then. A crash between answer and acknowledgement tells the ledger again what it knows.
+//! The settler ([`settle`]) is a consumer group of the topic of outcomes, and acknowledges a record when the
+//! ledger has answered; the engine keeps the topic until then. A crash between answer and acknowledgement
+//! tells the ledger again what it knows.
 
 mod changes;
 pub mod external;
@@ -34,8 +40,8 @@ use crate::ledger::{Batch, KeyKind, Kind, Ledger, NewRequest, PackedKey, Refused
 use records::{AlertNo, Bill, BillItem, EndpointNo, Funding, Unpaid};
 use std::time::Duration;
 
-/// What is held stays held for so long after the message's validity, in microseconds: what a carrier took in its last second is settled
-/// also when this process was down meanwhile. 6 h.
+/// What is held stays held for so long after the message's validity, in microseconds: what a carrier took in
+/// its last second is settled also when this process was down meanwhile. 6 h.
 pub const LATE_US: u64 = 6 * 3_600 * 1_000_000;
 /// An emergency is written when its debt is on disk, or after so long.
 pub const EMERGENCY_WAITS: Duration = Duration::from_secs(1);
@@ -65,8 +71,9 @@ impl MessageCharging {
         MessageCharging { ledger }
     }
 
-    /// Whether each of these messages may be written, in their order: what that costs is held, or owed, on disk. Asks until the ledger has
-    /// answered, except for emergencies, which may be written in any case. Safe to drop, and to ask again.
+    /// Whether each of these messages may be written, in their order: what that costs is held, or owed, on
+    /// disk. Asks until the ledger has answered, except for emergencies, which may be written in any case.
+    /// Safe to drop, and to ask again.
     pub async fn pay(&self, bill: &Bill) -> Vec<Funding> {
         let payer = self.payer(bill.account.as_bytes().to_vec());
         if bill.is_emergency {

@@ -51,7 +51,8 @@ impl Settling {
         assert!(self.task.await.is_err_and(|error| error.is_cancelled()));
     }
 
-    /// Settles what is on record so far, and ends. Nothing is lost if that takes too long: it is settled after the next start.
+    /// Settles what is on record so far, and ends. Nothing is lost if that takes too long: it is settled
+    /// after the next start.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         let abort = self.task.abort_handle();
@@ -272,8 +273,8 @@ impl Settler {
         Some((message, kind))
     }
 
-    /// Finds the messages of receipts that this process does not know as unknown: another heard of them, or this one before it was started. The
-    /// ledger knows them.
+    /// Finds the messages of receipts that this process does not know as unknown: another heard of them, or
+    /// this one before it was started. The ledger knows them.
     async fn look_up_unknown(&mut self, told: &[(u64, Outcome)]) {
         let is_final = |receipt: &&Receipt| receipt.state != ReceiptState::Buffered;
         let receipts = told.iter().filter_map(|(_, outcome)| match outcome {

@@ -1,5 +1,6 @@
-//! Records in ASN.1 BER: `SCSMORecord` of TS 32.298 (SMS-SC record of a submission), as `sCSMORecord [93]` of `SMSRecordType`. What the
-//! standard has no field for (the price, units, our own ids) is a `ManagementExtension`.
+//! Records in ASN.1 BER: `SCSMORecord` of TS 32.298 (SMS-SC record of a submission), as `sCSMORecord [93]` of
+//! `SMSRecordType`. What the standard has no field for (the price, units, our own ids) is a
+//! `ManagementExtension`.
 
 use super::Record;
 use super::text::{civil, units};
@@ -62,7 +63,8 @@ fn address(digits: &str) -> Vec<u8> {
     address
 }
 
-/// TimeStamp (TS 32.298): BCD of YYMMDDhhmmss, the sign of the offset as a character, BCD of its hours and minutes.
+/// TimeStamp (TS 32.298): BCD of YYMMDDhhmmss, the sign of the offset as a character, BCD of its hours and
+/// minutes.
 fn timestamp(time_us: u64) -> [u8; 9] {
     let [year, month, day, hour, minute, second] = civil(time_us);
     let bcd = |value: u64| (((value / 10) << 4) | (value % 10)) as u8;

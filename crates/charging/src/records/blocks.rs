@@ -20,8 +20,9 @@ pub enum Blocks {
 }
 
 impl Blocks {
-    /// Shows whole blocks, one or more of them in a row with the position of the first, from the one on that has this position. What is from
-    /// before this time may be left out. Ends when it is told false. Blocks the thread.
+    /// Shows whole blocks, one or more of them in a row with the position of the first, from the one on that
+    /// has this position. What is from before this time may be left out. Ends when it is told false. Blocks
+    /// the thread.
     ///
     /// # Errors
     ///
@@ -45,7 +46,8 @@ impl Blocks {
 }
 
 impl Blocks {
-    /// Where what is left of the log begins, and the time of its first block; none where nothing is removed ever, or nothing is there.
+    /// Where what is left of the log begins, and the time of its first block; none where nothing is removed
+    /// ever, or nothing is there.
     ///
     /// # Errors
     ///

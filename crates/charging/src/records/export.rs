@@ -1,5 +1,6 @@
-//! Export into files that are rotated: each has a bounded number of records and is named by the first position in it, and gets its name when
-//! it is whole. An export goes on where the last one ended, and after a crash it writes the same file again.
+//! Export into files that are rotated: each has a bounded number of records and is named by the first
+//! position in it, and gets its name when it is whole. An export goes on where the last one ended, and after
+//! a crash it writes the same file again.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

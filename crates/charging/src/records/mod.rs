@@ -1,5 +1,6 @@
-//! Charging records: read from the ledger's log, where each entry is one, off the way of requests. Whoever reads them never makes an owner
-//! wait: blocks are never changed once they are written. Reading blocks the thread.
+//! Charging records: read from the ledger's log, where each entry is one, off the way of requests. Whoever
+//! reads them never makes an owner wait: blocks are never changed once they are written. Reading blocks the
+//! thread.
 
 mod ber;
 mod blocks;

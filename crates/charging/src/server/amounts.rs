@@ -1,5 +1,5 @@
-//! The amounts of service that a request asks for or reports: a client's next request has others at the same places, and only they are
-//! read again.
+//! The amounts of service that a request asks for or reports: a client's next request has others at the same
+//! places, and only they are read again.
 
 use super::request_template::Span;
 use crate::ledger::Service;
@@ -45,8 +45,8 @@ impl Amount {
     }
 }
 
-/// The amounts of a request that was read, of which another may have others. What is added up or converted is not among them: its sum may
-/// not fit.
+/// The amounts of a request that was read, of which another may have others. What is added up or converted is
+/// not among them: its sum may not fit.
 pub(super) fn find(request: &CreditControlRequest<'_>) -> Vec<Amount> {
     let mut amounts = Vec::new();
     let found = request.found();
@@ -100,7 +100,8 @@ fn amount(
     Amount { value: amount.read(&message), ..amount }
 }
 
-/// The services of a request of the shape: those that are known where all amounts are, else a copy with its own.
+/// The services of a request of the shape: those that are known where all amounts are, else a copy with its
+/// own.
 #[inline]
 pub(super) fn services<'r>(
     amounts: &[Amount],

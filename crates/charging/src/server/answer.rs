@@ -278,8 +278,8 @@ fn write(
     answer: &Answer,
     services: &[ServiceAnswer],
 ) {
-    // Without Multiple-Services-Credit-Control there is one service, and its result is that of the whole, also where it is named by
-    // Service-Identifier.
+    // Without Multiple-Services-Credit-Control there is one service, and its result is that of the whole,
+    // also where it is named by Service-Identifier.
     let result = match services {
         [service] if context.kind != Asked::Multiple && answer.result == result::SUCCESS => service.result,
         _ => answer.result,
@@ -303,7 +303,8 @@ fn write(
         writer.i32(avp::CC_SESSION_FAILOVER, SessionFailover::Supported.value());
     }
     if result == result::INVALID_AVP_VALUE {
-        // The reader refuses whatever else has such a value: what the ledger refuses is a number that is not greater than the last one.
+        // The reader refuses whatever else has such a value: what the ledger refuses is a number that is not
+        // greater than the last one.
         writer.group(avp::FAILED_AVP, |failed| failed.u32(avp::CC_REQUEST_NUMBER, context.number));
     }
     match context.kind {
@@ -372,8 +373,8 @@ fn multiple(writer: &mut Writer<'_>, identity: &Identity, service: &ServiceAnswe
     });
 }
 
-/// When the client asks again before its units are used up, and how long it keeps them unused (TS 32.299, section 7.2). The last units have no
-/// threshold: there are no more to ask for.
+/// When the client asks again before its units are used up, and how long it keeps them unused (TS 32.299,
+/// section 7.2). The last units have no threshold: there are no more to ask for.
 fn thresholds(member: &mut Writer<'_>, service: &ServiceAnswer) {
     let (units, terms) = (&service.granted, &service.terms);
     let part = |count: u64| (u128::from(count) * u128::from(terms.threshold_percent) / 100) as u64;

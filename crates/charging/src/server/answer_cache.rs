@@ -1,5 +1,5 @@
-//! Ends of answers that were written, to be written again: behind its Session-Id an answer depends on few values, and a client's requests
-//! nearly always get the same ones.
+//! Ends of answers that were written, to be written again: behind its Session-Id an answer depends on few
+//! values, and a client's requests nearly always get the same ones.
 
 use super::answer::{Asked, Context};
 use crate::ledger::request::{Answer, ServiceAnswer};

@@ -1,4 +1,5 @@
-//! Requests of ours to a peer: handed to whichever connection it has, and given back with their answers, or without.
+//! Requests of ours to a peer: handed to whichever connection it has, and given back with their answers, or
+//! without.
 
 use diameter::dictionary::command;
 use diameter::message::Message;
@@ -24,11 +25,13 @@ pub enum Reply {
 
 /// Who has sessions at charging servers, and hears what those ask about them by themselves.
 pub trait SessionHolder: Send + Sync {
-    /// A request of the server of this Origin-Host, whose answer goes back there. False: it is no request of that kind, and nothing was done.
+    /// A request of the server of this Origin-Host, whose answer goes back there. False: it is no request of
+    /// that kind, and nothing was done.
     fn asked(&self, server: &str, request: &Message<'_>, back: &Back) -> bool;
 }
 
-/// The way back to a server that asked, for as long as its connection lasts: an answer may be given later, and from any thread.
+/// The way back to a server that asked, for as long as its connection lasts: an answer may be given later,
+/// and from any thread.
 #[derive(Clone)]
 pub struct Back {
     answers: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -86,8 +89,8 @@ impl Asker {
         self.usable.subscribe()
     }
 
-    /// Sends a request, written whole, and waits for what becomes of it; `timeout` is how long its answer is waited for on
-    /// the connection. Dropped, its answer is thrown away.
+    /// Sends a request, written whole, and waits for what becomes of it; `timeout` is how long its answer is
+    /// waited for on the connection. Dropped, its answer is thrown away.
     pub async fn ask(&self, octets: Vec<u8>, end_to_end: u32, timeout: Duration) -> Reply {
         let (reply, replied) = oneshot::channel();
         {

@@ -27,7 +27,8 @@ pub struct ServerConfig {
     pub tls: Option<TlsServerSettings>,
     /// Our DiameterIdentity.
     pub origin_host: String,
-    /// Our DiameterIdentity on connections that we begin; nothing: the same. Of several processes with one name each has another.
+    /// Our DiameterIdentity on connections that we begin; nothing: the same. Of several processes with one
+    /// name each has another.
     pub connects_as: Option<String>,
     /// Our realm.
     pub origin_realm: String,
@@ -90,7 +91,8 @@ pub struct ConnectTo {
     pub address: String,
     /// Whom we trust, where the rule says TLS.
     pub tls: TlsClientSettings,
-    /// It is a charging server, with this place in the order in which they are asked. Its realm then stands in full.
+    /// It is a charging server, with this place in the order in which they are asked. Its realm then stands
+    /// in full.
     pub charges: Option<u32>,
 }
 
@@ -148,7 +150,8 @@ impl PeerRule {
     }
 }
 
-/// A name against a pattern in which `*` stands for any part, ASCII letters alike in either case (RFC 6733, section 4.3.1).
+/// A name against a pattern in which `*` stands for any part, ASCII letters alike in either case (RFC 6733,
+/// section 4.3.1).
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_ascii_lowercase(), name.to_ascii_lowercase());
     let Some((front, rest)) = pattern.split_once('*') else { return pattern == name };

@@ -1,5 +1,5 @@
-//! Peers that we connect to: kept connected, each by the peer machine (RFC 6733, section 5.6), which also judges the
-//! connections that such a peer begins.
+//! Peers that we connect to: kept connected, each by the peer machine (RFC 6733, section 5.6), which also
+//! judges the connections that such a peer begins.
 
 use super::ask::Asker;
 use super::config::{ConnectTo, PeerRule};
@@ -31,7 +31,8 @@ pub(super) enum PeerCommand {
     Disconnect(Cause),
 }
 
-/// Where a connection hears what its peer's machine has decided. At most a handful of words wait: each is the last of its kind.
+/// Where a connection hears what its peer's machine has decided. At most a handful of words wait: each is the
+/// last of its kind.
 #[derive(Default)]
 pub(super) struct Line {
     told: Mutex<Vec<PeerCommand>>,

@@ -238,7 +238,8 @@ impl PeerAdmission {
         });
     }
 
-    /// Sessions of an earlier start of this peer are over (RFC 6733, section 8.16): what they hold is released.
+    /// Sessions of an earlier start of this peer are over (RFC 6733, section 8.16): what they hold is
+    /// released.
     fn meet(&mut self, origin_host: &str, state_id: Option<u32>) {
         self.met = Some((origin_host.to_owned(), state_id));
         let Some(state_id) = state_id else { return };

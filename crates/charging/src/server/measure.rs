@@ -1,4 +1,5 @@
-//! A connection, its desk and one shard, driven by hand without sockets, threads and files: to measure what a request costs.
+//! A connection, its desk and one shard, driven by hand without sockets, threads and files: to measure what a
+//! request costs.
 
 use super::answer::Identity;
 use super::request_dispatcher::RequestDispatcher;

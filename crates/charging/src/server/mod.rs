@@ -1,10 +1,11 @@
 //! The credit-control server: Diameter peers on one side, the ledger on the other.
 //!
-//! Each connection is a task on the runtime of one core. What one wake-up of it reads goes to the shards as one batch each, and what came
-//! back until its next wake-up is written with one write: so one busy connection uses all shards, and nothing is locked for a request.
+//! Each connection is a task on the runtime of one core. What one wake-up of it reads goes to the shards as
+//! one batch each, and what came back until its next wake-up is written with one write: so one busy
+//! connection uses all shards, and nothing is locked for a request.
 //!
-//! It also keeps connections to the peers that have an address (`connect`): such a peer is served on them as on any other, and is asked
-//! (`ask`) where it is a charging server.
+//! It also keeps connections to the peers that have an address (`connect`): such a peer is served on them as
+//! on any other, and is asked (`ask`) where it is a charging server.
 //!
 //! - [`ServerConfig`]: where it listens, who may connect, limits.
 //! - [`start`]: opens it. [`Running::stop`] says goodbye to each peer (DPR) once what it asked is answered.
@@ -113,7 +114,8 @@ impl Running {
         self.sctp_address
     }
 
-    /// From now on these may connect, and are connected to. Who connected stays; what we began to a peer that is not there any more ends.
+    /// From now on these may connect, and are connected to. Who connected stays; what we began to a peer that
+    /// is not there any more ends.
     pub fn change_peers(&self, peers: Vec<PeerRule>) {
         self.server.peers.replace(peers.clone());
         if let Err(error) = self.connect_to(&peers) {
@@ -159,7 +161,8 @@ impl Running {
         self.server.peers.list()
     }
 
-    /// Listens no more, answers what was asked, says goodbye, and returns when all have gone, or a little later.
+    /// Listens no more, answers what was asked, says goodbye, and returns when all have gone, or a little
+    /// later.
     pub async fn stop(self) {
         self.tasks.iter().for_each(JoinHandle::abort);
         self.server.stop.send_replace(true);
@@ -259,8 +262,8 @@ fn machine(config: &ServerConfig) -> Config {
     );
     let vendor = diameter::dictionary::vendor::TGPP;
     identity.supported_vendors = vec![vendor];
-    // Ro and Gy are credit control itself (TS 32.299, section 6.1.2), without a vendor; but a client that looks for vendor and
-    // application together (Kamailio's cdp) finds no other way to us.
+    // Ro and Gy are credit control itself (TS 32.299, section 6.1.2), without a vendor; but a client that
+    // looks for vendor and application together (Kamailio's cdp) finds no other way to us.
     let id = application::CREDIT_CONTROL;
     identity.applications.push(Application { id, is_accounting: false, vendor });
     let mut machine = Config::new(identity);

@@ -1,4 +1,5 @@
-//! What a connection asks by itself: Re-Auth-Requests and Abort-Session-Requests, and what their answers mean for the ledger.
+//! What a connection asks by itself: Re-Auth-Requests and Abort-Session-Requests, and what their answers mean
+//! for the ledger.
 
 use super::answer::Identity;
 use crate::ledger::Ledger;
@@ -101,7 +102,8 @@ impl OutgoingRequests {
         connection.request(outgoing, now, write).map(drop)
     }
 
-    /// A client answered. A session that it does not know is over: what is held for it is free, with a record.
+    /// A client answered. A session that it does not know is over: what is held for it is free, with a
+    /// record.
     pub(super) fn answered(&mut self, token: u64, answer: &Message<'_>) {
         let Some(errand) = self.asked.remove(&token) else { return };
         let code = answer.find(avp::RESULT_CODE).and_then(|avp| avp.u32().ok());
@@ -120,7 +122,8 @@ impl OutgoingRequests {
         }
     }
 
-    /// Nobody answered in time: the client is asked again, but not for ever. Its next request, or Tcc, tells it then.
+    /// Nobody answered in time: the client is asked again, but not for ever. Its next request, or Tcc, tells
+    /// it then.
     pub(super) fn unanswered(&mut self, token: u64) {
         if let Some(errand) = self.asked.remove(&token) {
             self.notifier.count(RequestResult::Unanswered);

@@ -123,7 +123,8 @@ impl Peers {
         self.lock().contains_key(key)
     }
 
-    /// Lets a peer in, unless no rule does, or it is here already (RFC 6733, section 5.6: R-Reject in R-Open).
+    /// Lets a peer in, unless no rule does, or it is here already (RFC 6733, section 5.6: R-Reject in
+    /// R-Open).
     pub(super) fn admit(
         self: &Arc<Self>,
         peer: &Capabilities,

@@ -1,4 +1,5 @@
-//! G-S-U-Pool-Reference: what is granted is shared by the services of the session (RFC 8506, sections 5.1.2 and 8.30).
+//! G-S-U-Pool-Reference: what is granted is shared by the services of the session (RFC 8506, sections 5.1.2
+//! and 8.30).
 
 use crate::ledger::request::{Units, Weights};
 use diameter::credit::UnitType;
@@ -10,7 +11,8 @@ const POOL: u32 = 1;
 /// Weights are billionths.
 const EXPONENT: i32 = -9;
 
-/// Appends a reference for each kind of unit that is granted, which must be there with it; none where the units are not shared.
+/// Appends a reference for each kind of unit that is granted, which must be there with it; none where the
+/// units are not shared.
 pub(super) fn write(member: &mut Writer<'_>, granted: &Units, weights: &Weights) {
     if *weights == Weights::default() {
         return;

@@ -354,7 +354,8 @@ fn account<'a>(request: &CreditControlRequest<'a>) -> Result<((KeyKind, &'a [u8]
     Ok(((kind, data.as_bytes()), true))
 }
 
-/// The octets of the first AVP of this name: text was checked, and is compared without a second look at its encoding.
+/// The octets of the first AVP of this name: text was checked, and is compared without a second look at its
+/// encoding.
 #[inline]
 fn data<'a>(request: &CreditControlRequest<'a>, name: diameter::avp::AvpName) -> Option<&'a [u8]> {
     request.found().find(name).map(|avp| avp.data)

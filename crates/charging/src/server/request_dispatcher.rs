@@ -1,4 +1,5 @@
-//! Where a connection's requests are handled: read, put into a batch for each shard, and answered when the batch comes back.
+//! Where a connection's requests are handled: read, put into a batch for each shard, and answered when the
+//! batch comes back.
 
 use super::answer::{self, Context, Identity};
 use super::answer_cache::AnswerCache;
@@ -185,7 +186,8 @@ impl RequestDispatcher {
         self.keep(batch);
     }
 
-    /// Hands those to the next shard that do not say whose account they are, and whose session this one does not know. How many.
+    /// Hands those to the next shard that do not say whose account they are, and whose session this one does
+    /// not know. How many.
     fn pass_on(&mut self, shard: usize, batch: &Batch) -> usize {
         let mut passed_on = 0;
         for (tag, answer, _) in batch.answers() {

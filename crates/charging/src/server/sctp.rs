@@ -17,7 +17,8 @@ fn length(octets: &[u8]) -> usize {
     next_frame(octets, MESSAGE_OCTETS_MAX).ok().flatten().map_or(0, <[u8]>::len)
 }
 
-/// Listens on all of `addresses`. None where this kernel has no SCTP and others can still come `otherwise`: that is said, and no more.
+/// Listens on all of `addresses`. None where this kernel has no SCTP and others can still come `otherwise`:
+/// that is said, and no more.
 pub(super) fn bind(
     addresses: &[SocketAddr],
     connections_max: usize,

@@ -1,4 +1,5 @@
-//! Any octets in any pieces as a connection of the topic protocol: the same is understood as in one piece, in bounded room.
+//! Any octets in any pieces as a connection of the topic protocol: the same is understood as in one piece, in
+//! bounded room.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

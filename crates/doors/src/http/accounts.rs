@@ -55,7 +55,8 @@ pub(crate) async fn show(State(app): State<App>, _: Caller, Captured(id): Captur
     Ok(shown(&account))
 }
 
-/// An account with the tag of what can be changed of it: its money moves all the time, and is no reason to refuse a change.
+/// An account with the tag of what can be changed of it: its money moves all the time, and is no reason to
+/// refuse a change.
 fn shown(account: &AccountView) -> Response {
     ([etag(version(account))], Json(view(account))).into_response()
 }

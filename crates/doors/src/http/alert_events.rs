@@ -68,7 +68,8 @@ impl EventFollower {
         }
     }
 
-    /// The next event; nothing when it is over. A reader that was slow gets the newest progress, not every one it missed.
+    /// The next event; nothing when it is over. A reader that was slow gets the newest progress, not every
+    /// one it missed.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.waiting.pop_front() {

@@ -225,8 +225,8 @@ pub(crate) async fn deliveries(
     Ok(Json(json!({"items": items, "next": next.map(|no| cursor(no.0))})))
 }
 
-/// A page of an alert's deliveries and where the next begins; asks for one more than it shows, so that the last page knows
-/// that it is the last.
+/// A page of an alert's deliveries and where the next begins; asks for one more than it shows, so that the
+/// last page knows that it is the last.
 pub(crate) async fn delivery_page(
     app: &App,
     caller: &Caller,
@@ -303,7 +303,8 @@ pub(crate) async fn steer(
         let detail = format!("there is no {word:?}; there are {}{near}", verbs.join(", "));
         return Err(Problem::new(Kind::UnknownPath, detail));
     };
-    // Whoever comes without a caller came by a path that is in no row of the table, such as one with its colon encoded.
+    // Whoever comes without a caller came by a path that is in no row of the table, such as one with its
+    // colon encoded.
     let Some(axum::Extension(caller)) = caller else {
         return Err(Problem::new(Kind::UnknownPath, "the colon before the verb must not be encoded"));
     };

@@ -1,4 +1,5 @@
-//! The page behind the link in a message. Looking records nothing (scanners of mail open every link); only its form does.
+//! The page behind the link in a message. Looking records nothing (scanners of mail open every link); only
+//! its form does.
 
 use super::alerts::ANSWER_CHARS_MAX;
 use super::app::App;

@@ -104,7 +104,8 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Outcome<Ca
         };
         return caller_of_secret(app, secret).await;
     }
-    // A browser's session only reads by itself; what changes something has forms of its own, with a token in them.
+    // A browser's session only reads by itself; what changes something has forms of its own, with a token in
+    // them.
     if matches!(*method, Method::GET | Method::HEAD)
         && let Some(caller) = sessions::caller(app, headers).await?
     {

@@ -96,7 +96,8 @@ fn oddity(problem: &cap::Problem) -> Oddity {
     Oddity::new(&problem.path, problem.rule.code(), problem.message.clone())
 }
 
-/// A message is sent again by networks that repeat: its identity (section 3.2.1: identifier, sender, sent) is its key.
+/// A message is sent again by networks that repeat: its identity (section 3.2.1: identifier, sender, sent) is
+/// its key.
 fn own_key(alert: &cap::Alert, text: &str) -> IdempotencyKey {
     let sent = alert.sent.map(|sent| sent.to_string()).unwrap_or_default();
     let identity = hash(&format!("{}\n{}\n{sent}", alert.sender, alert.identifier));

@@ -12,7 +12,8 @@ use records::{
 /// The name of geocodes whose domain we do not know.
 const GEOCODE_NAME: &str = "geocode";
 
-/// The alert as a CAP 1.2 document: what came in as CAP as it was said there, written anew; anything else made from the request.
+/// The alert as a CAP 1.2 document: what came in as CAP as it was said there, written anew; anything else
+/// made from the request.
 pub(crate) fn document(alert: &Alert) -> Outcome<Vec<u8>> {
     if let Origin::Cap(original) = &alert.origin
         && let Ok(reading) = cap::read(original.as_bytes())

@@ -1,5 +1,6 @@
-//! What only the leading process can answer is asked there: a request that came to another process is passed on, streams and
-//! all, and its answer is passed back. Who calls was looked up here; the leader is told so under a key that all processes share.
+//! What only the leading process can answer is asked there: a request that came to another process is passed
+//! on, streams and all, and its answer is passed back. Who calls was looked up here; the leader is told so
+//! under a key that all processes share.
 //!
 //! Accepting an alert is never passed on: any process does that by itself, whoever leads.
 
@@ -29,7 +30,8 @@ const GOOD_FOR_US: i64 = 60_000_000;
 const LINE_CHARS_MAX: usize = 1_024;
 /// A leader that cannot be connected to within this is not there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// A leader whose answer has not begun within this stands still, or is cut off: longer than the slowest answer takes to begin.
+/// A leader whose answer has not begun within this stands still, or is cut off: longer than the slowest
+/// answer takes to begin.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// When a client may try again where nobody leads, or the leader does not answer.
 const RETRY_S: u64 = 2;

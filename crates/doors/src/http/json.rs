@@ -1,4 +1,5 @@
-//! JSON as it came, bounded: a tree that keeps order and sees doubled members, so that every problem of a body can be told at once.
+//! JSON as it came, bounded: a tree that keeps order and sees doubled members, so that every problem of a
+//! body can be told at once.
 
 use super::problem::{Kind, Problem};
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};

@@ -7,7 +7,8 @@ use ring::hmac;
 
 /// Octets of the signing key.
 pub const LINK_KEY_OCTETS: usize = 32;
-/// Octets of HMAC-SHA256 kept in a link: 96 bits, which only this server can be asked to check, and short enough for a short message.
+/// Octets of HMAC-SHA256 kept in a link: 96 bits, which only this server can be asked to check, and short
+/// enough for a short message.
 const TAG_OCTETS: usize = 12;
 /// What is signed begins with this, so that the key can sign nothing else by accident.
 const PURPOSE: &[u8] = b"campanile answer link 1\0";
@@ -21,7 +22,8 @@ pub struct AnswerLinks {
 }
 
 impl AnswerLinks {
-    /// `public_url` is where people reach this server, such as `https://alerts.example`; without it there are no links.
+    /// `public_url` is where people reach this server, such as `https://alerts.example`; without it there are
+    /// no links.
     pub fn new(key: &[u8; LINK_KEY_OCTETS], public_url: Option<&str>) -> AnswerLinks {
         AnswerLinks {
             key: hmac::Key::new(hmac::HMAC_SHA256, key),

@@ -1,7 +1,8 @@
 //! The HTTP door: the API, the answer page, CAP, and a small page for people.
 //!
-//! A request is admitted by the table in [`routes`], read within limits by [`body`], parsed by one `*_body` module into a noun,
-//! and handed to the engine or the store. What is wrong with it is told at once, field by field ([`problem`]).
+//! A request is admitted by the table in [`routes`], read within limits by [`body`], parsed by one `*_body`
+//! module into a noun, and handed to the engine or the store. What is wrong with it is told at once, field by
+//! field ([`problem`]).
 
 mod accept;
 mod accounts;

@@ -238,7 +238,8 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Ou
     Ok(Json(json!({"items": items.iter().map(to_json).collect::<Vec<_>>(), "next": next})))
 }
 
-/// One condition of a list: `group:staff`, `channel:sms`, `language:sv`, `ATTRIBUTE:value`, or a part of an id or name.
+/// One condition of a list: `group:staff`, `channel:sms`, `language:sv`, `ATTRIBUTE:value`, or a part of an
+/// id or name.
 enum Filter {
     Part(String),
     Field(String, String),

@@ -209,7 +209,8 @@ impl<'a> Intake<'a> {
         json!({"imported": imported, "problems": self.problems, "problem_count": self.problem_count})
     }
 
-    /// The problem document of a file that was rejected: its rows are fields, and listed as an import's answer lists them too.
+    /// The problem document of a file that was rejected: its rows are fields, and listed as an import's
+    /// answer lists them too.
     fn rejected(&self) -> Problem {
         let mut fields = Fields::default();
         for problem in &self.problems {

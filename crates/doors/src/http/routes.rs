@@ -1,4 +1,5 @@
-//! The table of routes: who may, what it is, what it takes and gives. The router, the guard and `/openapi.json` read the same rows.
+//! The table of routes: who may, what it is, what it takes and gives. The router, the guard and
+//! `/openapi.json` read the same rows.
 
 use axum::http::Method;
 use records::Role;

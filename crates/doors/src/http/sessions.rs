@@ -1,4 +1,5 @@
-//! Sessions of browsers: an opaque id in a cookie, hashed in memory, tied to a token that is asked again each time.
+//! Sessions of browsers: an opaque id in a cookie, hashed in memory, tied to a token that is asked again each
+//! time.
 
 use super::app::App;
 use super::auth::{Caller, hash, random_text};

@@ -1,4 +1,5 @@
-//! Text per channel and per language, as a client writes it. A key that is a channel's name is a channel; any other is a language.
+//! Text per channel and per language, as a client writes it. A key that is a channel's name is a channel; any
+//! other is a language.
 
 use super::alert_body::{HEADLINE_CHARS_MAX, TEXT_CHARS_MAX};
 use super::fields::{Object, text};
@@ -67,8 +68,8 @@ fn meaning(name: &str) -> Meaning {
     }
 }
 
-/// The shape of a tag of BCP 47: a primary subtag of 2 or 3 letters (4 and 5 to 8 are reserved or registered and
-/// unused), then subtags of 1 to 8 letters and digits.
+/// The shape of a tag of BCP 47: a primary subtag of 2 or 3 letters (4 and 5 to 8 are reserved or registered
+/// and unused), then subtags of 1 to 8 letters and digits.
 pub(crate) fn is_language(tag: &str) -> bool {
     let mut subtags = tag.split('-');
     let primary = subtags.next().unwrap_or_default();

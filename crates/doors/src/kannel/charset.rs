@@ -7,8 +7,8 @@ use std::borrow::Cow;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UnknownCharset;
 
-/// The characters of a text. Without a charset they are UTF-8; what is none is what people who say no charset mostly mean, windows-1252.
-/// Octets that are no characters become question marks, which every alphabet has.
+/// The characters of a text. Without a charset they are UTF-8; what is none is what people who say no charset
+/// mostly mean, windows-1252. Octets that are no characters become question marks, which every alphabet has.
 pub(super) fn text<'a>(charset: Option<&[u8]>, octets: &'a [u8]) -> Result<Cow<'a, str>, UnknownCharset> {
     match charset.map(<[u8]>::trim_ascii).unwrap_or_default() {
         b"" => Ok(match std::str::from_utf8(octets) {

@@ -127,7 +127,8 @@ fn receivers(params: &Params<'_>) -> Result<Vec<String>, Answer> {
     Ok(receivers)
 }
 
-/// Puts a number among the receivers, if it is one and not there yet. Blanks and dashes are for people's eyes.
+/// Puts a number among the receivers, if it is one and not there yet. Blanks and dashes are for people's
+/// eyes.
 fn receiver(text: &[u8], receivers: &mut Vec<String>) -> Result<(), Answer> {
     let mut number = String::with_capacity(text.len().min(ADDRESS_OCTETS_MAX + 1));
     for octet in text {
@@ -194,7 +195,8 @@ fn ranges(params: &Params<'_>) -> Result<(), Answer> {
     wrong.map_or(Ok(()), |(_, _, words)| Err(Answer::wrong(words)))
 }
 
-/// Without a coding, and with nothing that asks for one, the gateway chooses it. Else it is Kannel's octet for octet.
+/// Without a coding, and with nothing that asks for one, the gateway chooses it. Else it is Kannel's octet
+/// for octet.
 fn text(params: &Params<'_>, udh: &[u8]) -> Result<ShortText, Answer> {
     let said = params.text.as_deref().unwrap_or_default();
     if said.len() > TEXT_OCTETS_MAX {
@@ -253,8 +255,8 @@ fn septets(text: &str) -> Vec<u8> {
     out
 }
 
-/// As Kannel makes it (TS 23.038, 4): message waiting before everything else, a message class by its own group of codings, which
-/// does not know UCS-2.
+/// As Kannel makes it (TS 23.038, 4): message waiting before everything else, a message class by its own
+/// group of codings, which does not know UCS-2.
 fn data_coding(params: &Params<'_>, coding: u8, is_empty: bool) -> u8 {
     if let Some(mwi) = params.mwi {
         let kind = mwi as u8 & 3;

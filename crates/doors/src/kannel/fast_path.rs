@@ -1,6 +1,6 @@
-//! The short cut: a connection that carries nothing but requests for [`super::PATH`] over plain HTTP/1.1 is served by one task on a
-//! runtime of one core, without a task, a router or a layer for each request. Whatever is unusual goes on where everything else
-//! goes, with what was read of it.
+//! The short cut: a connection that carries nothing but requests for [`super::PATH`] over plain HTTP/1.1 is
+//! served by one task on a runtime of one core, without a task, a router or a layer for each request.
+//! Whatever is unusual goes on where everything else goes, with what was read of it.
 
 use super::queue::Queue;
 use super::reply::Reply;

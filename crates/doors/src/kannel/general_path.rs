@@ -1,4 +1,5 @@
-//! The road for every request that the short cut does not take: TLS, bodies in pieces, clients with habits of their own.
+//! The road for every request that the short cut does not take: TLS, bodies in pieces, clients with habits of
+//! their own.
 
 use super::answer::Answer;
 use super::queue::Queue;

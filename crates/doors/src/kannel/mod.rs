@@ -1,9 +1,10 @@
 //! `/cgi-bin/sendsms`: how platforms handed messages to Kannel's smsbox, and may go on to.
 //!
-//! What a request says is read by [`params`] and [`xml`], checked and turned into messages by [`compose`], and goes with
-//! what others bring at the same time into one append ([`queue`]). What Debian's Kannel answers to the same requests is
-//! recorded in `tools/it/tests/data/kannel_sendsms.json`, and the tests compare. The road that is mostly taken, plain
-//! HTTP on a connection that does nothing else, has a short cut ([`fast_path`]).
+//! What a request says is read by [`params`] and [`xml`], checked and turned into messages by [`compose`],
+//! and goes with what others bring at the same time into one append ([`queue`]). What Debian's Kannel answers
+//! to the same requests is recorded in `tools/it/tests/data/kannel_sendsms.json`, and the tests compare. The
+//! road that is mostly taken, plain HTTP on a connection that does nothing else, has a short cut
+//! ([`fast_path`]).
 
 mod answer;
 mod charset;
@@ -131,8 +132,8 @@ impl SendSms {
         platforms.admit(username, password, from).cloned().ok_or(Answer::NOT_ADMITTED)
     }
 
-    /// As with Kannel, how the first of several receivers fares is the answer, and each of the others fares on its own: who cannot
-    /// be reached is told of as refused.
+    /// As with Kannel, how the first of several receivers fares is the answer, and each of the others fares
+    /// on its own: who cannot be reached is told of as refused.
     fn judge_routes(&self, composed: Composed) -> Result<Judged, Answer> {
         let Composed { receivers, message } = composed;
         let is_routable = |to: &String| {

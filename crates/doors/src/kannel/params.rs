@@ -39,7 +39,8 @@ pub(super) struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Reads a query or a form. The first of two values of one name counts, and the newer of two names of one thing.
+    /// Reads a query or a form. The first of two values of one name counts, and the newer of two names of one
+    /// thing.
     pub(super) fn of_query(query: &'a [u8]) -> Params<'a> {
         let mut params = Params::default();
         let mut older = Older::default();
@@ -214,7 +215,8 @@ fn with_plus(raw: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Takes `%41` and `+` for what they mean. An escape that is none stays as it is; one that is cut off at the end goes.
+/// Takes `%41` and `+` for what they mean. An escape that is none stays as it is; one that is cut off at the
+/// end goes.
 pub(super) fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
     let Some(start) = raw.iter().position(|octet| matches!(octet, b'%' | b'+')) else {
         return Cow::Borrowed(raw);

@@ -75,7 +75,8 @@ impl fmt::Debug for PlatformSettings {
     }
 }
 
-/// The platforms as the door looks them up. A reload makes a new one; a platform that did not change keeps what it used of its rate.
+/// The platforms as the door looks them up. A reload makes a new one; a platform that did not change keeps
+/// what it used of its rate.
 #[derive(Debug, Default)]
 pub struct Platforms {
     by_username: HashMap<String, Arc<Platform>>,
@@ -171,8 +172,8 @@ impl Platform {
         Ok(Platform { settings, networks, message_us, due: Arc::default() })
     }
 
-    /// Counts messages against the rate, or says how many seconds to wait. A request is taken whole or not at all, so one of many
-    /// receivers may go ahead of the rate, and the next ones wait for it.
+    /// Counts messages against the rate, or says how many seconds to wait. A request is taken whole or not at
+    /// all, so one of many receivers may go ahead of the rate, and the next ones wait for it.
     pub(super) fn pace(&self, messages: usize, now: Timestamp) -> Result<(), u32> {
         if self.message_us == 0 {
             return Ok(());

@@ -1,4 +1,5 @@
-//! What requests bring at a time goes to the engine in one append: each waits for the append its messages are in.
+//! What requests bring at a time goes to the engine in one append: each waits for the append its messages are
+//! in.
 
 use super::intake::MessageIntake;
 use records::Intake;
@@ -13,8 +14,8 @@ const WAITING_MAX: usize = 100_000;
 /// Octets of their records at most.
 const WAITING_OCTETS_MAX: usize = 64 << 20;
 
-/// An append that takes longer waits for a disk that is worth waiting with: the next one is held back a moment for those who come again
-/// at once.
+/// An append that takes longer waits for a disk that is worth waiting with: the next one is held back a
+/// moment for those who come again at once.
 const SLOW: Duration = Duration::from_millis(2);
 /// It is held back no longer than this; a timer is no finer.
 const HOLD_MAX: Duration = Duration::from_millis(1);
@@ -141,8 +142,8 @@ async fn run(shared: Arc<AppendShared>, intake: Arc<dyn MessageIntake>) {
     }
 }
 
-/// How many requests come again and again at the same time. While a disk syncs the messages of some, the others come, and without
-/// waiting for the first ones' next requests each would wait for two syncs.
+/// How many requests come again and again at the same time. While a disk syncs the messages of some, the
+/// others come, and without waiting for the first ones' next requests each would wait for two syncs.
 #[derive(Default)]
 struct ConcurrencyEstimate {
     size: usize,

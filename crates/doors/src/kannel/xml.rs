@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 /// Elements inside each other at most.
 const DEPTH_MAX: usize = 16;
-/// What stands in no element of ours, and what is no XML, says nothing: then nobody is named, and nobody admitted.
+/// What stands in no element of ours, and what is no XML, says nothing: then nobody is named, and nobody
+/// admitted.
 pub(super) fn params(body: &[u8]) -> Params<'static> {
     let mut found = XmlFields::default();
     // What came before the damage does not count either.

@@ -63,8 +63,8 @@ impl BindThrottle {
     }
 }
 
-/// Connections that are not bound yet. The oldest makes room for one too many, so that whoever binds at once gets in,
-/// however many do not.
+/// Connections that are not bound yet. The oldest makes room for one too many, so that whoever binds at once
+/// gets in, however many do not.
 pub(super) struct UnboundConnections {
     inner: Mutex<UnboundConnection>,
     max: usize,

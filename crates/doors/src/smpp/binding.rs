@@ -66,7 +66,8 @@ impl Drop for Bound {
 }
 
 impl SmppConnection {
-    /// Whether a bind is accepted. A wrong name or password, or the right one from the wrong place, is answered late.
+    /// Whether a bind is accepted. A wrong name or password, or the right one from the wrong place, is
+    /// answered late.
     pub(super) fn judge(&self, bind: &Bind<'_>, now: Instant) -> Verdict {
         let ip = self.peer.ip();
         let refuse = |status: Status, wait: Duration| {

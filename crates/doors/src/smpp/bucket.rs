@@ -17,7 +17,8 @@ impl Bucket {
         Bucket { rate, tokens: rate.max(1.0), filled: None }
     }
 
-    /// Takes `count`, or none if there are fewer. More than it ever holds are taken from a full one, which owes them then.
+    /// Takes `count`, or none if there are fewer. More than it ever holds are taken from a full one, which
+    /// owes them then.
     pub(super) fn take(&mut self, count: u32, now: Instant) -> bool {
         let full = self.rate.max(1.0);
         let since = self.filled.map_or(Duration::ZERO, |filled| now.saturating_duration_since(filled));

@@ -46,7 +46,8 @@ impl Clients {
         Ok(empty)
     }
 
-    /// These from now on: sessions of clients that are the same stay bound, those of all others are unbound in order.
+    /// These from now on: sessions of clients that are the same stay bound, those of all others are unbound
+    /// in order.
     ///
     /// # Errors
     /// Everything that is wrong with them; then nothing has changed.

@@ -224,7 +224,8 @@ fn text(text: &str, style: Style, reference: u16) -> Result<(u8, Vec<DeliverSmPa
         into_payload(&mut part, style)?;
         return Ok((data_coding, vec![part]));
     }
-    // A message from a person has at most 255 parts; what is longer than that was made elsewhere, and loses its end.
+    // A message from a person has at most 255 parts; what is longer than that was made elsewhere, and loses
+    // its end.
     let limit = octets.len().min(smpp::text::PARTS_MAX * (SHORT_OCTETS_MAX / 2));
     let split = split(&octets[..limit], charset, Concat::Udh8, reference).or_else(|_| {
         let whole = octets.len().min(SHORT_OCTETS_MAX / 2);

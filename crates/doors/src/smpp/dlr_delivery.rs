@@ -1,4 +1,5 @@
-//! What waits for a client goes out by one of its sessions, and is ticked off when the client says that it has it.
+//! What waits for a client goes out by one of its sessions, and is ticked off when the client says that it
+//! has it.
 
 use super::client_queue::{ClientQueue, LeasedEvent};
 use super::deliver_sm::{DeliverSmParts, Style};

@@ -71,8 +71,8 @@ impl SmppRunning {
         self.tls_address
     }
 
-    /// Listens no more, unbinds every session once what is outstanding has drained, and returns when they are gone, or a
-    /// little after the drain time.
+    /// Listens no more, unbinds every session once what is outstanding has drained, and returns when they are
+    /// gone, or a little after the drain time.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         for listener in self.listeners {

@@ -19,7 +19,8 @@ pub(super) struct MessageText<'a> {
     pub(super) udh: &'a [u8],
 }
 
-/// Takes a message apart. `charset` is what the platform takes `data_coding` 0 to be; `scratch` holds text of it.
+/// Takes a message apart. `charset` is what the platform takes `data_coding` 0 to be; `scratch` holds text of
+/// it.
 pub(super) fn said<'a>(
     message: &'a [u8],
     has_udh: bool,

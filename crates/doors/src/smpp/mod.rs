@@ -1,8 +1,8 @@
 //! The SMPP door: platforms bind to us, hand messages in, and are told what becomes of them.
 //!
-//! What one wake-up of a session brings is written into one buffer, record by record as it lies in the PDUs, appended to the
-//! bus as one unit, and answered when that is durable. What a client is told waits on a topic of its own until one of its
-//! sessions has it. There is no task and no timer for a message.
+//! What one wake-up of a session brings is written into one buffer, record by record as it lies in the PDUs,
+//! appended to the bus as one unit, and answered when that is durable. What a client is told waits on a topic
+//! of its own until one of its sessions has it. There is no task and no timer for a message.
 //!
 //! ```text
 //! door      listens, one session for each connection

@@ -1,8 +1,8 @@
 //! SMTP door: takes replies and bounces to the mails that went out, and nothing else.
 //!
-//! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a [`TagReader`] finds it.
-//! The outcome of a mail is on the bus before the client gets `250`. Nothing is relayed, nothing is stored. The protocol is
-//! the server machine of `libs/smtp`.
+//! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a
+//! [`TagReader`] finds it. The outcome of a mail is on the bus before the client gets `250`. Nothing is
+//! relayed, nothing is stored. The protocol is the server machine of `libs/smtp`.
 //!
 //! ```text
 //! tag            tagged addresses: the machine's recipient policy

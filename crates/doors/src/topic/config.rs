@@ -60,7 +60,8 @@ pub struct TopicsConfig {
     pub auth: Duration,
     /// How long a client may leave unread what we say.
     pub write_stall: Duration,
-    /// Others make topics on the same bus, and append to them: other processes, or routes that publish alerts.
+    /// Others make topics on the same bus, and append to them: other processes, or routes that publish
+    /// alerts.
     pub is_shared: bool,
 }
 

@@ -207,7 +207,8 @@ impl TopicsRunning {
         self.door.exit.subscribe()
     }
 
-    /// Listens no more, ends every connection once what it is about is answered, and returns when they are gone, or a little later.
+    /// Listens no more, ends every connection once what it is about is answered, and returns when they are
+    /// gone, or a little later.
     pub async fn stop(self) {
         self.door.stop.send_replace(true);
         for task in self.tasks {

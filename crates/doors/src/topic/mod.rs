@@ -1,8 +1,9 @@
 //! The topic door: a text protocol on topics of the bus, for displays, scripts and `nc`.
 //!
-//! What one wake-up of a connection brings is parsed where it lies, its messages are appended together, and all replies leave in one
-//! write. With few connections the thread that the system wakes for a client does all of that by itself; with many, those of a core share
-//! one. A connection moves between the two as others come and go.
+//! What one wake-up of a connection brings is parsed where it lies, its messages are appended together, and
+//! all replies leave in one write. With few connections the thread that the system wakes for a client does
+//! all of that by itself; with many, those of a core share one. A connection moves between the two as others
+//! come and go.
 //!
 //! ```text
 //! machine   framing, grammar and limits, without a socket

@@ -1,5 +1,5 @@
-//! Few connections: each has a thread, which reads, answers and writes by itself. The system wakes it where its client ran, and
-//! nothing is handed over on the way: three times what a reactor does at two connections.
+//! Few connections: each has a thread, which reads, answers and writes by itself. The system wakes it where
+//! its client ran, and nothing is handed over on the way: three times what a reactor does at two connections.
 
 use super::batch::TopicConnection;
 use super::door::Door;

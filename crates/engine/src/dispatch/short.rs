@@ -31,7 +31,8 @@ pub struct ShortBuilder<'a> {
 }
 
 impl ShortBuilder<'_> {
-    /// Takes ready messages of `class` out of the alert; nothing if there is none that can be sent. Answers with the units they cost.
+    /// Takes ready messages of `class` out of the alert; nothing if there is none that can be sent. Answers
+    /// with the units they cost.
     pub fn build(self, live: &mut LiveAlert, class: u16) -> Option<(Segment, u64)> {
         let mut cut = Cut::new(self.route, self.room);
         let mut entries: Vec<Entry> = Vec::new();

@@ -1,4 +1,5 @@
-//! Compiled texts of alerts, by alert: compiled once, then shared by solve, dispatch, answer pages and forecasts.
+//! Compiled texts of alerts, by alert: compiled once, then shared by solve, dispatch, answer pages and
+//! forecasts.
 
 use super::wording::Wording;
 use crate::api::Problem;

@@ -1,4 +1,5 @@
-//! Texts of an alert by channel and language: rendered once where nothing is personal, per person where it is.
+//! Texts of an alert by channel and language: rendered once where nothing is personal, per person where it
+//! is.
 
 use crate::api::Problem;
 use channels::drill::Mark;
@@ -7,7 +8,8 @@ use records::{AlertRequest, Body, ChannelNumber, Choice, Content, Mode, Recipien
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// A template may use so much fuel (about one unit an instruction): enough for a long text, too little to hold a core.
+/// A template may use so much fuel (about one unit an instruction): enough for a long text, too little to
+/// hold a core.
 const TEMPLATE_FUEL: u64 = 50_000;
 /// A text may name so many different placeholders.
 pub const PLACEHOLDERS_MAX: usize = 32;
@@ -24,7 +26,8 @@ pub struct Wording {
 }
 
 enum Variant {
-    /// The same for everyone: the text, and its renderings by the mark of a drill. Of a live alert there is one.
+    /// The same for everyone: the text, and its renderings by the mark of a drill. Of a live alert there is
+    /// one.
     Shared(Content, Box<[OnceLock<Arc<Body>>]>),
     /// Rendered for each.
     Personal(TemplateNames),
@@ -99,9 +102,10 @@ impl Wording {
         self.octets
     }
 
-    /// The language of this alert's texts that suits somebody who prefers `preferred`: RFC 4647, 3.4 lookup, and where that finds nothing the
-    /// first text in the same language for another region, which is better understood than the default. Nothing is the default. In a drill
-    /// who gets the default text is also told the language of their mark, if there is a mark in it.
+    /// The language of this alert's texts that suits somebody who prefers `preferred`: RFC 4647, 3.4 lookup,
+    /// and where that finds nothing the first text in the same language for another region, which is better
+    /// understood than the default. Nothing is the default. In a drill who gets the default text is also told
+    /// the language of their mark, if there is a mark in it.
     pub fn language_for(&self, preferred: Option<&str>) -> Option<&str> {
         let preferred = preferred?;
         let own_mark = || Mark::of(preferred).filter(|_| self.drill).map(Mark::language);

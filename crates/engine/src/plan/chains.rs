@@ -91,7 +91,8 @@ impl Chains {
             if chain.satisfied(&standing) {
                 continue;
             }
-            // One that is already on its way has been called for before: after a start nobody is called twice.
+            // One that is already on its way has been called for before: after a start nobody is called
+            // twice.
             let over = |at: EndpointNo| {
                 matches!(standing(at).state, DeliveryState::Failed | DeliveryState::Excluded)
             };

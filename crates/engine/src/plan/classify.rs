@@ -1,5 +1,5 @@
-//! Which routes may take an address, and in what order of preference: a class. Endpoints of one class are dispatched
-//! alike, so that a slow route holds up nobody who could go another way.
+//! Which routes may take an address, and in what order of preference: a class. Endpoints of one class are
+//! dispatched alike, so that a slow route holds up nobody who could go another way.
 
 use super::accepting_routes::takes;
 use records::{ChannelNumber, Mode, RosterMessage, Route};
@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// More classes than this share the first one that has a route.
 const CLASSES_MAX: usize = 16_384;
-/// As many answers are remembered as there are distinct beginnings of addresses; a bound against hostile ones.
+/// As many answers are remembered as there are distinct beginnings of addresses; a bound against hostile
+/// ones.
 const REMEMBERED_MAX: usize = 1_000_000;
 /// The class of addresses that no route takes.
 pub const NOWHERE: u16 = 0;
@@ -97,7 +98,8 @@ impl CachedClass {
     }
 }
 
-/// Empty ones are not looked at: comparing no octets at an address that is none costs some processors hundreds of cycles.
+/// Empty ones are not looked at: comparing no octets at an address that is none costs some processors
+/// hundreds of cycles.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)
 }

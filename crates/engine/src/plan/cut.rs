@@ -45,8 +45,8 @@ impl Cut {
         }
     }
 
-    /// Is there room for one more of this size? The first always fits: a message of more parts than two seconds allow
-    /// still has to go.
+    /// Is there room for one more of this size? The first always fits: a message of more parts than two
+    /// seconds allow still has to go.
     pub fn takes(&mut self, units: u64, octets: usize) -> bool {
         let fits = self.entries == 0 || (units <= self.units_left && octets <= self.octets_left);
         if fits {

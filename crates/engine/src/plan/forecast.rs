@@ -32,7 +32,8 @@ impl ForecastTable {
         }
     }
 
-    /// The forecast. `units` tells how many units of a route's rate one endpoint costs, `before` how many units wait on a route already.
+    /// The forecast. `units` tells how many units of a route's rate one endpoint costs, `before` how many
+    /// units wait on a route already.
     pub fn forecast(
         &self,
         classifier: &Classifier,

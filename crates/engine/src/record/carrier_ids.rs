@@ -1,5 +1,5 @@
-//! Which delivery a carrier's id belongs to: a map in memory, backed by a topic, forgotten by age. Never in SQL:
-//! an index on random keys costs ten times the row.
+//! Which delivery a carrier's id belongs to: a map in memory, backed by a topic, forgotten by age. Never in
+//! SQL: an index on random keys costs ten times the row.
 
 use records::{
     AlertNo, DecodeError, EndpointNo, FORM, Outcome, Receipt, Timestamp, behind_form, decode_outcomes,
@@ -25,7 +25,8 @@ const RECORD_IDS_MAX: usize = 16_384;
 /// Early receipts in one record.
 const RECORD_EARLY_MAX: usize = 1_024;
 
-/// The map. Deliveries are packed into eight octets: alert numbers above 2^32 are refused when they are given out.
+/// The map. Deliveries are packed into eight octets: alert numbers above 2^32 are refused when they are given
+/// out.
 #[derive(Default)]
 pub struct CarrierIds {
     spans: VecDeque<(i64, Span)>,
@@ -108,8 +109,8 @@ impl CarrierIds {
         }
     }
 
-    /// What the topic lacks, as records: behind the form's octet the moment, then ids; or the moment's complement, then receipts that
-    /// wait for theirs.
+    /// What the topic lacks, as records: behind the form's octet the moment, then ids; or the moment's
+    /// complement, then receipts that wait for theirs.
     pub fn take_unsaved(&mut self, now: Timestamp) -> Vec<Vec<u8>> {
         let unsaved = std::mem::take(&mut self.unsaved);
         let slices = unsaved.chunks(RECORD_IDS_MAX * OCTETS);
@@ -132,8 +133,8 @@ impl CarrierIds {
         Ok(Saved::read(record)?.map(|saved| saved.at))
     }
 
-    /// Reads a record of the topic back. Receipts wait on, whether their id is known or not: if what told the id was not
-    /// folded, it is read again.
+    /// Reads a record of the topic back. Receipts wait on, whether their id is known or not: if what told the
+    /// id was not folded, it is read again.
     pub fn load(&mut self, record: &[u8], now: Timestamp) {
         let Ok(Some(Saved { at, has_ids, rest })) = Saved::read(record) else { return };
         if has_ids {

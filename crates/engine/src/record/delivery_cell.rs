@@ -167,7 +167,8 @@ impl DeliveryCell {
     }
 }
 
-/// Milliseconds after acceptance, plus one. What is before it counts as at once; 49 days later the clock stands.
+/// Milliseconds after acceptance, plus one. What is before it counts as at once; 49 days later the clock
+/// stands.
 pub fn offset(created: Timestamp, at: Timestamp) -> u32 {
     let ms = at.us_since(created).max(0) / 1000 + 1;
     u32::try_from(ms).unwrap_or(u32::MAX)

@@ -1,4 +1,5 @@
-//! Outcomes folded into deliveries. Monotonic: what is known to have arrived never goes back, whatever comes late or twice.
+//! Outcomes folded into deliveries. Monotonic: what is known to have arrived never goes back, whatever comes
+//! late or twice.
 
 use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, LAPSED, NO_ROUTE, StringTable, offset};
 use super::live_alert::{LiveAlert, answer_key};
@@ -54,7 +55,8 @@ impl Folding<'_> {
             hot.last = attempt;
             hot.flags |= BEGUN;
             hot.tries = hot.tries.saturating_add(1);
-            // A late yes to an attempt that was given up came before this one: two were made, and the carrier has it.
+            // A late yes to an attempt that was given up came before this one: two were made, and the carrier
+            // has it.
             if has_arrived(hot.state) || hot.state == DeliveryState::Accepted {
                 return;
             }
@@ -128,7 +130,8 @@ impl Folding<'_> {
         let created = live.alert.created;
         let mut reached = false;
         live.edit(of.endpoint, at, |hot| {
-            // A late yes to an attempt that was given up still means that the carrier has it: a whole message if it had one part.
+            // A late yes to an attempt that was given up still means that the carrier has it: a whole message
+            // if it had one part.
             if older && of.parts > 1 {
                 return;
             }

@@ -1,4 +1,5 @@
-//! One alert in memory: its deliveries, their counts, what of them is not yet in SQL, and where dispatch stands.
+//! One alert in memory: its deliveries, their counts, what of them is not yet in SQL, and where dispatch
+//! stands.
 
 use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, NO_CHANNEL, StringTable, offset};
 use super::message_meta::{MessageMeta, MessageMetaTable};
@@ -82,7 +83,8 @@ impl LiveAlert {
         }
     }
 
-    /// Takes a block of the roster in, each endpoint in the state a fresh one has. `then` [`LiveAlert::seal`].
+    /// Takes a block of the roster in, each endpoint in the state a fresh one has. `then`
+    /// [`LiveAlert::seal`].
     pub fn admit(&mut self, block: &RosterBlock, classifier: &Classifier, now: Timestamp) {
         block.entries.iter().for_each(|entry| self.admit_one(entry, classifier, now));
     }
@@ -116,7 +118,8 @@ impl LiveAlert {
         })
     }
 
-    /// One more message of a message stream. It is counted at once; its client hears of it if it is over already.
+    /// One more message of a message stream. It is counted at once; its client hears of it if it is over
+    /// already.
     pub fn take_message(
         &mut self,
         entry: &RosterEntry,
@@ -142,7 +145,8 @@ impl LiveAlert {
         endpoint
     }
 
-    /// Messages of a message stream whose time has come, and that did not leave us, are over. True if there was one.
+    /// Messages of a message stream whose time has come, and that did not leave us, are over. True if there
+    /// was one.
     pub fn expire_messages(&mut self, now: Timestamp) -> bool {
         /// Looked through so often at most, in milliseconds.
         const EVERY_MS: u32 = 1_000;
@@ -425,8 +429,8 @@ impl LiveAlert {
         at.map(EndpointNo)
     }
 
-    /// Marks an endpoint as under way in a segment; answers with the attempt's number. SQL need not know: a start reads it
-    /// from the bus.
+    /// Marks an endpoint as under way in a segment; answers with the attempt's number. SQL need not know: a
+    /// start reads it from the bus.
     pub fn dispatched(&mut self, endpoint: EndpointNo, route: u16, now: Timestamp) -> u8 {
         self.change(endpoint, now, |hot| {
             hot.last = hot.last.saturating_add(1);

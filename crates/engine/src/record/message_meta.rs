@@ -1,5 +1,5 @@
-//! What a message stream keeps of each of its messages beside the delivery: 12 octets, so that its id, its end and what its
-//! client wants to hear are known without reading the roster.
+//! What a message stream keeps of each of its messages beside the delivery: 12 octets, so that its id, its
+//! end and what its client wants to hear are known without reading the roster.
 
 use super::delivery_cell::{DeliveryCell, LAPSED};
 use records::{DeliveryState, DlrRequest, DlrState, EndpointNo, MessageClient, MessageId, Reason, Timestamp};
@@ -15,7 +15,8 @@ pub struct MessageMetaTable {
     pub next_expiry: u32,
     /// What clients want to hear and were not told yet.
     pub happened: Vec<MessageEvent>,
-    /// What came of messages since it was last asked: by kind of client, and by the number of the bit of [`DlrRequest`].
+    /// What came of messages since it was last asked: by kind of client, and by the number of the bit of
+    /// [`DlrRequest`].
     pub results: [[u32; RESULTS]; KINDS],
 }
 
@@ -125,8 +126,8 @@ impl MessageMetaTable {
     }
 }
 
-/// What a delivery's state is told as; the first that is wanted. What never reached a carrier is refused by Kannel's reckoning, and
-/// who did not ask for that hears that it failed.
+/// What a delivery's state is told as; the first that is wanted. What never reached a carrier is refused by
+/// Kannel's reckoning, and who did not ask for that hears that it failed.
 fn events(hot: &DeliveryCell) -> &'static [u8] {
     match (hot.state, hot.reason) {
         (DeliveryState::Accepted, _) => &[DlrRequest::ACCEPTED],

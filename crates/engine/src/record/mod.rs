@@ -1,4 +1,5 @@
-//! Record: outcomes folded into deliveries, and the memory of whom a carrier's id or a person's number belongs to.
+//! Record: outcomes folded into deliveries, and the memory of whom a carrier's id or a person's number
+//! belongs to.
 
 mod carrier_ids;
 pub mod delivery_cell;

@@ -56,7 +56,8 @@ fn with_route(hash: u64, route: u16) -> u64 {
     hash.rotate_left(17) ^ (u64::from(route) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Which choice a free text means: its key or its label, whatever the case and the punctuation around it; or the key as the first word.
+/// Which choice a free text means: its key or its label, whatever the case and the punctuation around it; or
+/// the key as the first word.
 pub fn choice_of<'a>(choices: &'a [Choice], text: &str) -> Option<&'a Choice> {
     let clean = |text: &str| text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let said = clean(text);

@@ -72,7 +72,8 @@ impl Tally {
         }
     }
 
-    /// How far each had got when it was counted is not known at a start: the times are set from the rows' own.
+    /// How far each had got when it was counted is not known at a start: the times are set from the rows'
+    /// own.
     pub fn set_times(&mut self, mut reached_at: Vec<u32>) {
         reached_at.sort_unstable();
         let total = self.channels_total();
@@ -95,8 +96,8 @@ impl Tally {
         self.channels.iter().map(|row| row[state as usize]).sum()
     }
 
-    /// Deliveries that still have to reach the terminal state by our doing. What a network without receipts took is where it will
-    /// stay, unless somebody answers.
+    /// Deliveries that still have to reach the terminal state by our doing. What a network without receipts
+    /// took is where it will stay, unless somebody answers.
     pub fn pending(&self, has_receipts: impl Fn(u16) -> bool) -> u32 {
         let waiting = [DeliveryState::Planned, DeliveryState::Held, DeliveryState::Submitted];
         let waiting: u32 = waiting.iter().map(|state| self.in_state(*state)).sum();

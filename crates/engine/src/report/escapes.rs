@@ -1,6 +1,7 @@
-//! A platform's address with its escapes filled in, as Kannel's `get-url` and `dlr-url` have them (user guide, "Parameters in
-//! URLs"): what the escape stands for is percent-encoded, an escape that has nothing to say disappears, and one that nobody
-//! knows stays as it is, so that an address which was percent-encoded already survives.
+//! A platform's address with its escapes filled in, as Kannel's `get-url` and `dlr-url` have them (user
+//! guide, "Parameters in URLs"): what the escape stands for is percent-encoded, an escape that has nothing to
+//! say disappears, and one that nobody knows stays as it is, so that an address which was percent-encoded
+//! already survives.
 
 use records::{DlrRequest, Timestamp};
 use std::borrow::Cow;
@@ -11,8 +12,8 @@ const UNDEFINED: i64 = -1;
 /// What escapes stand for. The default is nothing known.
 #[derive(Debug, Clone, Default)]
 pub struct Values<'a> {
-    /// What was said, in the octets of `charset`: `%a %b %e %k %s %S %r %A`. Of a report the network's words, which are told in
-    /// the form of a receipt's text.
+    /// What was said, in the octets of `charset`: `%a %b %e %k %s %S %r %A`. Of a report the network's words,
+    /// which are told in the form of a receipt's text.
     pub text: Cow<'a, [u8]>,
     /// The person's number: `%p %q`.
     pub person: &'a str,
@@ -82,8 +83,8 @@ pub fn expand(template: &str, values: &Values<'_>) -> String {
     filling.out
 }
 
-/// What Kannel has as the text of a report: of what the carrier says to a submission `ACK/` or `NACK/` with its code and words, of a
-/// receipt its text (SMPP 3.4, appendix B).
+/// What Kannel has as the text of a report: of what the carrier says to a submission `ACK/` or `NACK/` with
+/// its code and words, of a receipt its text (SMPP 3.4, appendix B).
 fn report_text(event: u8, values: &Values<'_>) -> String {
     let said = String::from_utf8_lossy(&values.text);
     match event {
@@ -198,8 +199,8 @@ impl Filling<'_, '_> {
             _ => {
                 let Some(word) = self.words.get(self.next_word).copied() else { return };
                 self.next_word += 1;
-                // `%S` is for those who want a star as a tilde; Kannel leaves all else of it as it is, which makes addresses that
-                // nobody can fetch: it is encoded here.
+                // `%S` is for those who want a star as a tilde; Kannel leaves all else of it as it is, which
+                // makes addresses that nobody can fetch: it is encoded here.
                 let word: Cow<'_, [u8]> = match letter {
                     'S' => word.iter().map(|&octet| if octet == b'*' { b'~' } else { octet }).collect(),
                     _ => word.into(),
@@ -243,7 +244,8 @@ impl Filling<'_, '_> {
         self.out.push_str(&number.to_string());
     }
 
-    /// `%#group#parameter#` of the meta-data, which looks like `?group?name=value&name=value?`; answers with what is behind it.
+    /// `%#group#parameter#` of the meta-data, which looks like `?group?name=value&name=value?`; answers with
+    /// what is behind it.
     fn metadata<'t>(&mut self, behind: &'t str) -> &'t str {
         let Some((group, after)) = behind.split_once('#') else {
             self.out.push_str("%#");

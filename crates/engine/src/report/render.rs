@@ -69,8 +69,8 @@ pub fn csv(deliveries: &[DeliveryView]) -> String {
     csv_header() + &csv_rows(deliveries)
 }
 
-/// Quoted where it must be; a leading `=`, `+`, `-`, `@` of a free text would be a formula to a spreadsheet, so it gets a quote before it, phone
-/// numbers excepted.
+/// Quoted where it must be; a leading `=`, `+`, `-`, `@` of a free text would be a formula to a spreadsheet,
+/// so it gets a quote before it, phone numbers excepted.
 fn csv_field(field: &str) -> String {
     let formula = field.starts_with(['=', '@', '-'])
         || (field.starts_with('+') && !field[1..].bytes().all(|b| b.is_ascii_digit()));

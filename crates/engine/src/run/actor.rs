@@ -32,12 +32,14 @@ const OUTCOME_OCTETS_AT_ONCE: usize = 1024 * 1024;
 /// How often the clock is looked at while alerts run, and while none does.
 const TICK_BUSY: Duration = Duration::from_millis(100);
 const TICK_IDLE: Duration = Duration::from_millis(500);
-/// When turns follow each other faster than this, what comes is gathered for a moment: a turn costs the same for one message as for many.
+/// When turns follow each other faster than this, what comes is gathered for a moment: a turn costs the same
+/// for one message as for many.
 const OFTEN: Duration = Duration::from_micros(500);
 const GATHER: Duration = Duration::from_millis(1);
 /// How often moments (retries, ends of alerts) are looked at.
 const LOOK_EVERY_US: i64 = 50_000;
-/// Record may be so far behind: records of outcomes (each holds up to a window of them), and time without catching up.
+/// Record may be so far behind: records of outcomes (each holds up to a window of them), and time without
+/// catching up.
 const BEHIND_RECORDS_MAX: u64 = 20_000;
 const BEHIND_US_MAX: i64 = 30_000_000;
 
@@ -149,7 +151,8 @@ pub enum StopReason {
 }
 
 impl EngineActor {
-    /// Opens its topics; may block. With a term it is one of several processes, and the store is fenced by it.
+    /// Opens its topics; may block. With a term it is one of several processes, and the store is fenced by
+    /// it.
     pub fn new(
         parts: Arc<Parts>,
         me: mpsc::WeakSender<Command>,

@@ -27,7 +27,8 @@ pub struct Blocks {
     order: VecDeque<Key>,
     octets: usize,
     dirty: FxHashSet<Key>,
-    /// Messages that were taken just now, as they were pushed: most are dispatched at once, and need not be read again.
+    /// Messages that were taken just now, as they were pushed: most are dispatched at once, and need not be
+    /// read again.
     fresh: VecDeque<(AlertNo, EndpointNo, RosterEntry)>,
 }
 

@@ -212,8 +212,8 @@ impl EngineActor {
         Some(Arc::new(report::report(live, &self.words, now, self.eta(no, now), view)))
     }
 
-    /// Seconds until everything that is ready is with its carriers: units over the rates of the ways they may take,
-    /// behind what is under way there already.
+    /// Seconds until everything that is ready is with its carriers: units over the rates of the ways they may
+    /// take, behind what is under way there already.
     fn eta(&self, no: AlertNo, now: Timestamp) -> Option<f64> {
         let live = self.live_alerts.get(&no)?;
         if live.alert.state.is_final() {

@@ -1,5 +1,6 @@
-//! The fold into SQL: once a second what changed, in key order, in slices; with the last slice how far the topic of
-//! outcomes is folded. Carrier ids go to their own topic first. Afterwards the topics let go of what nobody needs.
+//! The fold into SQL: once a second what changed, in key order, in slices; with the last slice how far the
+//! topic of outcomes is folded. Carrier ids go to their own topic first. Afterwards the topics let go of what
+//! nobody needs.
 
 use super::actor::{BackgroundResult, EngineActor, bus_error};
 use super::blocks::Key;
@@ -153,7 +154,8 @@ impl EngineActor {
         self.write_slice();
     }
 
-    /// Writes the slice that is ready, once clients' words about what is in it are on the bus: SQL would not tell again.
+    /// Writes the slice that is ready, once clients' words about what is in it are on the bus: SQL would not
+    /// tell again.
     fn write_slice(&mut self) {
         let Some(fold) = &mut self.folding.under_way else { return };
         if fold.ready.as_ref().is_none_or(|(said, ..)| *said > self.status_events.written) {

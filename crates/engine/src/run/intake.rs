@@ -1,7 +1,9 @@
-//! Messages as platforms hand them in: each becomes one endpoint of the message stream of its account and class.
+//! Messages as platforms hand them in: each becomes one endpoint of the message stream of its account and
+//! class.
 //!
-//! Which alert and which endpoint follows from the topic of intake alone (the alert of the class with the greatest
-//! `intake_from` up to the message's index, and the messages before it there), so that a start puts each where it was.
+//! Which alert and which endpoint follows from the topic of intake alone (the alert of the class with the
+//! greatest `intake_from` up to the message's index, and the messages before it there), so that a start puts
+//! each where it was.
 
 use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
 use crate::api::{EngineError, Parts};
@@ -21,9 +23,11 @@ const RECORDS_AT_ONCE: usize = 512;
 const OCTETS_AT_ONCE: usize = 512 * 1024;
 /// Messages of one message stream; the next ones go to another.
 const MESSAGES_MAX: usize = 65_536;
-/// A message stream takes messages for so long, seconds: offsets in memory are 32 bits, and retention works on whole alerts.
+/// A message stream takes messages for so long, seconds: offsets in memory are 32 bits, and retention works
+/// on whole alerts.
 const TAKES_FOR_S: i64 = 86_400;
-/// A message stream ends so long after it was begun, seconds, whatever its messages say (as for other alerts).
+/// A message stream ends so long after it was begun, seconds, whatever its messages say (as for other
+/// alerts).
 const ENDS_AFTER_S: i64 = 40 * 86_400;
 /// Messages in memory that are not over; beyond, the topic keeps them until some are.
 const OPEN_MAX: usize = 4_000_000;
@@ -64,7 +68,8 @@ struct MessageStreams {
 /// Whose address, our number or name it holds for, and since when; nothing: not any more.
 type OptOutSource = (String, Option<String>, Option<Timestamp>);
 
-/// Addresses that are to get nothing, with the number or name of ours it holds for (nothing: all), and since when.
+/// Addresses that are to get nothing, with the number or name of ours it holds for (nothing: all), and since
+/// when.
 #[derive(Default)]
 pub struct Stops {
     by_address: FxHashMap<String, Vec<(Option<String>, Timestamp)>>,
@@ -182,7 +187,8 @@ impl Stops {
         }
     }
 
-    /// Was it said before this message was taken? Later words do not hold for it, also when a start takes it again.
+    /// Was it said before this message was taken? Later words do not hold for it, also when a start takes it
+    /// again.
     fn stops(&self, message: &Message) -> bool {
         let sender = &*message.short.source.addr;
         self.by_address.get(&message.to).is_some_and(|list| {
@@ -379,7 +385,8 @@ impl EngineActor {
         Ok(())
     }
 
-    /// What time brings for intake: message streams that took messages long enough end when nothing of them waits.
+    /// What time brings for intake: message streams that took messages long enough end when nothing of them
+    /// waits.
     pub fn look_at_standing(&mut self, now: Timestamp) {
         let mut open = 0;
         let running: Vec<AlertNo> = self.running.iter().copied().collect();
@@ -417,8 +424,8 @@ async fn make(
     }
 }
 
-/// The alert messages of this one's account and class stand in, from this index on. Its key makes it the same one if it has to be
-/// asked for twice.
+/// The alert messages of this one's account and class stand in, from this index on. Its key makes it the same
+/// one if it has to be asked for twice.
 fn standing_alert(message: &Message, intake_from: u64, now: Timestamp) -> (Alert, store::IdempotencyKey) {
     let class = class(message.mode, message.lane);
     let alert = Alert {

@@ -1,4 +1,5 @@
-//! Counts for those who watch: messages by who handed them in and what came of them, and how far behind intake is.
+//! Counts for those who watch: messages by who handed them in and what came of them, and how far behind
+//! intake is.
 
 use crate::record::{KINDS, RESULTS, kind};
 use metrics::{Counter, Gauge, counter, gauge};

@@ -83,7 +83,8 @@ impl MoRouting {
         self.sent.insert(address_hash(channels::SMS, &message.to), place);
     }
 
-    /// Who hears it: whose numbers fit the most, else who sent to that person last, else the first that names no numbers.
+    /// Who hears it: whose numbers fit the most, else who sent to that person last, else the first that names
+    /// no numbers.
     pub fn party_for(&self, inbound: &Inbound) -> Option<&MessageClientSettings> {
         let hears =
             |party: &MessageClientSettings| party.routes.is_empty() || party.routes.contains(&inbound.route);
@@ -193,7 +194,8 @@ impl EngineActor {
         });
     }
 
-    /// One confirmation, not told again to the same person for a while: itself a message, by the route it came.
+    /// One confirmation, not told again to the same person for a while: itself a message, by the route it
+    /// came.
     fn confirm(
         &mut self,
         account: String,

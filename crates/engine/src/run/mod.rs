@@ -73,8 +73,8 @@ impl Engine {
         Engine::new(parts, commands, lags, None)
     }
 
-    /// The same as one of several processes over the same bus and store, which may be as far from each other as a network allows:
-    /// one of them leads at a time. Resolves when this one leads or follows.
+    /// The same as one of several processes over the same bus and store, which may be as far from each other
+    /// as a network allows: one of them leads at a time. Resolves when this one leads or follows.
     ///
     /// # Errors
     /// A node whose name or lease cannot be; what bus or store say at the start.

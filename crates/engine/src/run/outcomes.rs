@@ -9,8 +9,8 @@ use records::{
 };
 use rustc_hash::FxHashSet;
 
-/// What a record of one of several processes says of attempts that another had begun before: a segment of its own became
-/// that one's, which alone says from then on that something of it will not be written.
+/// What a record of one of several processes says of attempts that another had begun before: a segment of its
+/// own became that one's, which alone says from then on that something of it will not be written.
 #[derive(Default)]
 struct Claims {
     shared: bool,
@@ -35,7 +35,8 @@ impl EngineActor {
         }
     }
 
-    /// The same at a start: who was asked after the last fold is not in SQL, and their answer may come with the next record.
+    /// The same at a start: who was asked after the last fold is not in SQL, and their answer may come with
+    /// the next record.
     pub fn replay_batch(&mut self, octets: &[u8]) {
         match decode_outcomes(octets) {
             Ok(outcomes) => {

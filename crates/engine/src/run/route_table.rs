@@ -47,7 +47,8 @@ pub struct LaneState {
     pub queue: VecDeque<QueuedSegment>,
     /// One of them is being appended.
     pub appends: bool,
-    /// The index the next one will have, since nobody else appends here; nothing: a fencing record has to be taken first.
+    /// The index the next one will have, since nobody else appends here; nothing: a fencing record has to be
+    /// taken first.
     pub next: Option<u64>,
 }
 
@@ -106,8 +107,8 @@ impl RouteTable {
         self.place(no).is_some_and(|i| self.classifier.routes()[i].receipts)
     }
 
-    /// The way among a class that takes the next segment: the first tier that is up, there the one that was given least for its weight
-    /// among those with room. Nothing if none has room, or none is up.
+    /// The way among a class that takes the next segment: the first tier that is up, there the one that was
+    /// given least for its weight among those with room. Nothing if none has room, or none is up.
     pub fn choose(&mut self, class: u16, lane: Lane) -> Option<(usize, u64)> {
         let tiers = self.tiers(class);
         let up = tiers.iter().find(|tier| tier.iter().any(|&i| self.is_up(i)))?;

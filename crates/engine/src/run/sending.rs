@@ -126,7 +126,8 @@ impl EngineActor {
         }));
     }
 
-    /// Appends the next segment of a lane at the head that is known, taking a fencing record first where none is taken.
+    /// Appends the next segment of a lane at the head that is known, taking a fencing record first where none
+    /// is taken.
     fn append_next(&mut self, route: u16, lane: Lane) {
         let (Some(sharing), Some(place)) = (&self.sharing, self.route_table.place(route)) else { return };
         let seat =

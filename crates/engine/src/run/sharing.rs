@@ -1,5 +1,6 @@
-//! What the engine's actor does only as one of several processes: it looks whether it still leads, reads the bus without
-//! waiting for it, appends segments at a head it knows, hears of accepted alerts, and answers what others ask.
+//! What the engine's actor does only as one of several processes: it looks whether it still leads, reads the
+//! bus without waiting for it, appends segments at a head it knows, hears of accepted alerts, and answers
+//! what others ask.
 
 use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
 use super::command::{Command, Reply, Solved};
@@ -95,7 +96,8 @@ impl Sharing {
         })
     }
 
-    /// Goes to where the topics end now: what is accepted before is in the store, and who asked before asks another.
+    /// Goes to where the topics end now: what is accepted before is in the store, and who asked before asks
+    /// another.
     pub async fn catch_up(&mut self) -> Result<(), EngineError> {
         self.accepted.next = latest(&*self.accepted.topic).await?;
         self.asks.next = latest(&*self.asks.topic).await?;
@@ -278,7 +280,8 @@ impl EngineActor {
         }
     }
 
-    /// What could not be solved before is looked for once more. Several processes find it in the store anyway.
+    /// What could not be solved before is looked for once more. Several processes find it in the store
+    /// anyway.
     pub fn solve_again(&mut self, now: Timestamp) {
         if self.stopping.is_none() {
             self.solving.take_again(now).into_iter().for_each(|no| self.look_up(no, None));
@@ -452,8 +455,8 @@ fn done() -> BoxFuture<'static, Result<RpcResult, EngineError>> {
     futures_util::future::ready(Ok(RpcResult::Done)).boxed()
 }
 
-/// Moves the head of a topic of segments: what a process that no longer leads still has on its way to the old one is refused.
-/// Resolves to the head after it.
+/// Moves the head of a topic of segments: what a process that no longer leads still has on its way to the old
+/// one is refused. Resolves to the head after it.
 pub async fn take_seat(topic: &dyn bus::Topic, seat: &Segment, term: &Term) -> Result<u64, bus::BusError> {
     let octets = seat.encode();
     while term.holds() {
@@ -472,8 +475,8 @@ pub async fn take_seat(topic: &dyn bus::Topic, seat: &Segment, term: &Term) -> R
     Err(LeaderGuard::passed())
 }
 
-/// Appends at a head that we know. Where it is not heard whether it is there, it is tried again at that same place, so that it is
-/// there once. [`bus::BusError::Moved`]: another leads.
+/// Appends at a head that we know. Where it is not heard whether it is there, it is tried again at that same
+/// place, so that it is there once. [`bus::BusError::Moved`]: another leads.
 pub async fn append_seated(
     topic: &dyn bus::Topic,
     head: u64,

@@ -125,8 +125,8 @@ impl EngineActor {
         }
     }
 
-    /// It is tried again, unless who waits for it hears that it cannot be carried out: then it must not be sent later. What people are told
-    /// is written down first.
+    /// It is tried again, unless who waits for it hears that it cannot be carried out: then it must not be
+    /// sent later. What people are told is written down first.
     fn could_not_solve(&mut self, no: AlertNo, error: EngineError, waiters: Vec<Reply<Solved>>) {
         let now = self.now();
         let is_refused = matches!(error, EngineError::Unprocessable(_)) && !waiters.is_empty();

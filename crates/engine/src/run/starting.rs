@@ -1,4 +1,5 @@
-//! A start: rows, then the outcomes after them, then the segments that nobody acknowledged. What is left over is planned.
+//! A start: rows, then the outcomes after them, then the segments that nobody acknowledged. What is left over
+//! is planned.
 
 use super::actor::{EngineActor, bus_error, store_error};
 use super::command::Command;
@@ -45,7 +46,8 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
         remember_told(owner).await?;
     }
     owner.replay_intake(ends.intake).await?;
-    // Gateways of other processes go on meanwhile: what has become of a segment that is acknowledged now is replayed below.
+    // Gateways of other processes go on meanwhile: what has become of a segment that is acknowledged now is
+    // replayed below.
     let segments = find_segments(owner)?;
     let outcomes_to = match owner.sharing {
         Some(_) => latest(&*owner.outcomes).await?,
@@ -78,8 +80,8 @@ struct Ends {
     ids: u64,
 }
 
-/// Where they end now. Of several processes the one that begins to lead first moves the heads of the segments: whatever was
-/// appended by another is below from then on.
+/// Where they end now. Of several processes the one that begins to lead first moves the heads of the
+/// segments: whatever was appended by another is below from then on.
 async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
     let ids = owner.folding.ids_topic().clone();
     if owner.sharing.is_none() {
@@ -141,7 +143,8 @@ pub fn load(
     load_to(parts, classifier, words, alert, now, u64::MAX)
 }
 
-/// The same; messages from `intake_to` on are not taken to be in a message stream: a fold that was cut short left them.
+/// The same; messages from `intake_to` on are not taken to be in a message stream: a fold that was cut short
+/// left them.
 fn load_to(
     parts: &Parts,
     classifier: &Classifier,
@@ -294,7 +297,8 @@ fn mark_segment(owner: &mut EngineActor, place: usize, lane: usize, index: u64, 
     }
 }
 
-/// What was about to be written by a route that is no longer configured has nobody left to say what became of it.
+/// What was about to be written by a route that is no longer configured has nobody left to say what became of
+/// it.
 fn mark_orphans(owner: &mut EngineActor) {
     let all: Vec<AlertNo> = owner.live_alerts.keys().copied().collect();
     for no in all {
@@ -310,7 +314,8 @@ fn mark_orphans(owner: &mut EngineActor) {
     }
 }
 
-/// Everybody who was asked and may still answer, the oldest question first. Most alerts are over long before their answers come.
+/// Everybody who was asked and may still answer, the oldest question first. Most alerts are over long before
+/// their answers come.
 async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
     let now = owner.now();
     for alert in owner.parts.store.asking_alerts(now).await.map_err(store_error)? {
@@ -355,7 +360,8 @@ impl EngineActor {
             return false;
         }
         let alert = match wait_for(self.parts.store.alert_by_no(no)) {
-            // Of one that is not solved there is nothing to read back: taken in, it would be done without anybody.
+            // Of one that is not solved there is nothing to read back: taken in, it would be done without
+            // anybody.
             Ok(Some(alert)) if is_unsolved(&alert) => return false,
             Ok(Some(alert)) => alert,
             Ok(None) => return false,

@@ -1,5 +1,5 @@
-//! What clients are told: of their messages as they asked, and what people say to them. It is on the bus before SQL has what
-//! it speaks of, so that a crash may repeat it but not lose it.
+//! What clients are told: of their messages as they asked, and what people say to them. It is on the bus
+//! before SQL has what it speaks of, so that a crash may repeat it but not lose it.
 
 use super::actor::{BackgroundResult, EngineActor};
 use super::sharing::LeaderGuard;
@@ -270,7 +270,8 @@ fn hash(to: Option<&str>, record: &[u8]) -> u64 {
     }
 }
 
-/// What was said in a topic. Two words that share a hash among millions are less likely than a disk that lies.
+/// What was said in a topic. Two words that share a hash among millions are less likely than a disk that
+/// lies.
 fn hash_in(topic: &str, record: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (topic, record).hash(&mut hasher);

@@ -8,8 +8,8 @@ use records::{Alert, AlertNo, AlertState, Control, ControlState, Delivery, Deliv
 
 /// Deliveries looked through for one page at most; a page may be short, its cursor goes on.
 const LOOKED_THROUGH_MAX: usize = 1_000_000;
-/// A cancelled alert's version is so far above the one that was read that neither the note of the solve that failed nor a solve that begins
-/// meanwhile writes over it: each adds one.
+/// A cancelled alert's version is so far above the one that was read that neither the note of the solve that
+/// failed nor a solve that begins meanwhile writes over it: each adds one.
 const ABOVE: u32 = 3;
 /// The note of an alert that was cancelled.
 const CANCELLED: &str = "cancelled by its sender";
@@ -110,7 +110,8 @@ impl EngineActor {
             let written = match set {
                 Ok(()) => {
                     match store.set_alert_state(no, alert.state, alert.version, &alert.note, at).await {
-                        // A later state (a retry of nothing is done at once) was written meanwhile: that is the one to keep.
+                        // A later state (a retry of nothing is done at once) was written meanwhile: that is
+                        // the one to keep.
                         Ok(()) | Err(store::StoreError::Conflict { .. }) => Ok(()),
                         Err(error) => Err(super::actor::store_error(error)),
                     }

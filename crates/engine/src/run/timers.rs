@@ -1,4 +1,5 @@
-//! What time brings: retries and quiet hours that end, escalation, the end of alerts, alerts that leave memory.
+//! What time brings: retries and quiet hours that end, escalation, the end of alerts, alerts that leave
+//! memory.
 
 use super::actor::EngineActor;
 use super::folding::{Change, may_leave};
@@ -13,7 +14,8 @@ const ESCALATE_EVERY_US: i64 = 500_000;
 
 /// Alerts in memory, running ones apart: of more, those that finished first leave before their time.
 const ALERTS_KEPT_MAX: usize = 5_000;
-/// Messages in finished message streams that stay in memory for late receipts; of more, the oldest leave before their time.
+/// Messages in finished message streams that stay in memory for late receipts; of more, the oldest leave
+/// before their time.
 const LINGERING_MESSAGES_MAX: usize = 4_000_000;
 /// How often it is looked for alerts that may leave, in microseconds.
 const LET_GO_EVERY_US: i64 = 1_000_000;

@@ -194,7 +194,8 @@ fn views(store: &dyn store::Store, no: AlertNo, rows: &[Delivery]) -> Result<Vec
         if block.as_ref().and_then(|block| entry_of(block, row.endpoint)).is_none() {
             block = store.roster_block(no, row.endpoint).map_err(store_error)?;
         }
-        // The roster of a message stream grows in its order: the next may come while this is read, and a page has no gaps.
+        // The roster of a message stream grows in its order: the next may come while this is read, and a page
+        // has no gaps.
         let Some(entry) = block.as_ref().and_then(|block| entry_of(block, row.endpoint)) else { break };
         out.push(view(row, entry));
     }

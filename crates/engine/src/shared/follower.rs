@@ -1,4 +1,5 @@
-//! What a process does while another leads: its doors store alerts and say so, ask the leader what only it knows, and hear how far it is.
+//! What a process does while another leads: its doors store alerts and say so, ask the leader what only it
+//! knows, and hear how far it is.
 
 use super::leader_client::LeaderClient;
 use super::nodes::Nodes;
@@ -22,7 +23,8 @@ const ANSWERS_OCTETS: usize = 4 * 1024 * 1024;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After a failure the answers are read again so much later.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Gateways take nothing new while so many records of outcomes are not in SQL: what a leader allows itself, and a fold's worth more.
+/// Gateways take nothing new while so many records of outcomes are not in SQL: what a leader allows itself,
+/// and a fold's worth more.
 const BEHIND_RECORDS_MAX: u64 = 40_000;
 
 /// Why a follower came to its end.

@@ -22,7 +22,8 @@ pub const ASKED_AT_ONCE: usize = 256;
 pub fn kept_briefly() -> bus::TopicSettings {
     /// Seconds; nobody waits for so long.
     const KEPT: Duration = Duration::from_secs(600);
-    /// Whatever is asked, no more than this. Not a number of octets: servers would set them apart for each topic.
+    /// Whatever is asked, no more than this. Not a number of octets: servers would set them apart for each
+    /// topic.
     const RECORDS: u64 = 100_000;
     bus::TopicSettings {
         retention: bus::Retention { age: Some(KEPT), octets: None, records: Some(RECORDS) },

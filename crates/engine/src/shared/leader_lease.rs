@@ -1,5 +1,5 @@
-//! Takes the lease on leading, renews it, lets go of it. On a thread of its own: whatever the engine's actor waits for,
-//! a lease is renewed in time or known to be over.
+//! Takes the lease on leading, renews it, lets go of it. On a thread of its own: whatever the engine's actor
+//! waits for, a lease is renewed in time or known to be over.
 
 use super::term::Term;
 use super::{Leader, Node};
@@ -43,7 +43,8 @@ pub struct LeaderLease {
     pub turns: watch::Sender<Turn>,
     pub leader: watch::Sender<Leader>,
     pub wishes: mpsc::Receiver<LeaseRequest>,
-    /// Who we are to others: another name for each term, so that epochs rise though nobody else took it in between.
+    /// Who we are to others: another name for each term, so that epochs rise though nobody else took it in
+    /// between.
     holder: Holder,
     term: Option<Term>,
     /// When the bus answered last.

@@ -1,4 +1,5 @@
-//! What processes say to each other: questions to the one that leads, and its answers, as they stand on the bus.
+//! What processes say to each other: questions to the one that leads, and its answers, as they stand on the
+//! bus.
 
 use crate::api::{EngineError, Problem, Steer};
 use crate::messages::{Steered, Wanted};

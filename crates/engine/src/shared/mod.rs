@@ -1,12 +1,15 @@
 //! Several processes over one bus and one store: one of them leads, by a lease, and the others follow.
 //!
 //! Invariants worth naming:
-//! - Who leads owns the hot state. Its writes to the store are fenced by its epoch; what it appends to a topic of segments it appends
-//!   at a head that it knows, and each new leader moves that head before it looks what is there (a fencing record). So whatever a process that
-//!   no longer leads still has on its way is refused.
+//! - Who leads owns the hot state. Its writes to the store are fenced by its epoch; what it appends to a
+//!   topic of segments it appends at a head that it knows, and each new leader moves that head before it
+//!   looks what is there (a fencing record). So whatever a process that no longer leads still has on its way
+//!   is refused.
 //! - A term is counted by its holder from before the lease was asked for: it stops before another can begin.
-//! - An alert is accepted when the store has it. That a leader is told of it by the bus is only faster than its own asking.
-//! - A question to the leader waits for a bounded time. A change that was answered is on the bus: the next leader reads it first.
+//! - An alert is accepted when the store has it. That a leader is told of it by the bus is only faster than
+//!   its own asking.
+//! - A question to the leader waits for a bounded time. A change that was answered is on the bus: the next
+//!   leader reads it first.
 
 mod follower;
 mod leader_client;
@@ -176,7 +179,8 @@ impl Member {
         }
     }
 
-    /// One term, from the picking up to its end. An error ends the process's start; a later one only the term.
+    /// One term, from the picking up to its end. An error ends the process's start; a later one only the
+    /// term.
     async fn lead(
         &mut self,
         term: &Term,

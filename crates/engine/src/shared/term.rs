@@ -40,7 +40,8 @@ impl Term {
         self.now_us() < until_us
     }
 
-    /// It was renewed by a request that began at `asked`. False, and it is over for good, if it had run out before this came.
+    /// It was renewed by a request that began at `asked`. False, and it is over for good, if it had run out
+    /// before this came.
     pub fn renew(&self, asked: Instant, lasts: Duration) -> bool {
         let until_us = counted_us(self.inner.base, asked, lasts);
         let renewed = self.inner.until_us.fetch_update(Ordering::AcqRel, Ordering::Acquire, |known| {

@@ -1,4 +1,5 @@
-//! The audience made ready to be asked of each recipient: does it name this one, on which channels, under which rule?
+//! The audience made ready to be asked of each recipient: does it name this one, on which channels, under
+//! which rule?
 
 use super::area::Area;
 use super::audience::To;
@@ -112,7 +113,8 @@ enum WantedChannels {
 }
 
 impl Matcher {
-    /// `groups` holds the flattened set for each `To::Group`, in the order of the entries, wanted before unwanted.
+    /// `groups` holds the flattened set for each `To::Group`, in the order of the entries, wanted before
+    /// unwanted.
     pub fn new(request: &AlertRequest, wanted: &[To], unwanted: &[To], groups: Vec<GroupSet>) -> Matcher {
         let mut groups = groups.into_iter();
         let rule = |i: usize| match &request.audience[i] {
@@ -160,7 +162,8 @@ impl Matcher {
             && self.unwanted.addresses.contains_key(&(channel, address.to_owned()))
     }
 
-    /// Does the audience name this recipient? The rule is that of the most specific entry: the id's own before the first group's.
+    /// Does the audience name this recipient? The rule is that of the most specific entry: the id's own
+    /// before the first group's.
     pub fn of(&self, recipient: &Recipient, area: Option<&Area>) -> Option<Match> {
         let (channels, rule) = self.wanted.names(recipient, area)?;
         let excluded = self.unwanted.names(recipient, area).is_some();

@@ -1,7 +1,8 @@
-//! The roster under construction: endpoints merged by address, everyone behind one credited, every exclusion kept.
+//! The roster under construction: endpoints merged by address, everyone behind one credited, every exclusion
+//! kept.
 //!
-//! A million endpoints are held in about 100 octets each: strings stand in one arena, endpoints and persons in
-//! flat lists that point into it.
+//! A million endpoints are held in about 100 octets each: strings stand in one arena, endpoints and persons
+//! in flat lists that point into it.
 
 use records::{
     ChannelNumber, EndpointNo, Person, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock, RosterEntry, Timestamp,
@@ -141,7 +142,8 @@ impl Roster {
     }
 
     fn keep(&mut self, text: &str) -> Span {
-        // Ids, names and addresses are all limited far below 64 KiB; an arena over 4 GiB would need 40 million people.
+        // Ids, names and addresses are all limited far below 64 KiB; an arena over 4 GiB would need 40
+        // million people.
         let len = text.len().min(usize::from(u16::MAX));
         let Ok(at) = u32::try_from(self.arena.len()) else { return Span::default() };
         self.arena.extend_from_slice(&text.as_bytes()[..len]);

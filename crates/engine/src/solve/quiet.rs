@@ -15,7 +15,8 @@ pub fn quiet_until(quiet: QuietHours, zone: &TimeZone, now: Timestamp) -> Option
     if !inside {
         return None;
     }
-    // Past midnight the end is on the next day. Civil arithmetic: a change to summer time moves the moment, not the hour on the wall.
+    // Past midnight the end is on the next day. Civil arithmetic: a change to summer time moves the moment,
+    // not the hour on the wall.
     let days: Span = if minute < quiet.to { 0.days() } else { 1.days() };
     let end = local
         .date()

@@ -1,4 +1,5 @@
-//! Who has which segment, and how far it got: what the topic of outcomes says, record by record. Knows no bus and no clock.
+//! Who has which segment, and how far it got: what the topic of outcomes says, record by record. Knows no bus
+//! and no clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -43,8 +44,8 @@ struct SegmentAccount {
     entries: Option<u32>,
     intended_to: u32,
     unresolved: BTreeMap<u32, Seen>,
-    /// Said to be not tried by a process that did not know yet that it had lost the segment, before the owner came to them:
-    /// they are planned again, so that the owner passes them over.
+    /// Said to be not tried by a process that did not know yet that it had lost the segment, before the owner
+    /// came to them: they are planned again, so that the owner passes them over.
     given_back: BTreeSet<u32>,
 }
 
@@ -118,7 +119,8 @@ impl Claims {
         self.accounts.get(place).map_or_else(BTreeSet::new, |account| account.given_back.clone())
     }
 
-    /// Whether somebody claimed a segment of ours before we did, as far as was read. What was made before that may have been.
+    /// Whether somebody claimed a segment of ours before we did, as far as was read. What was made before
+    /// that may have been.
     pub(crate) fn was_claimed(&self, place: &SegmentKey, outcomes_from: u64) -> bool {
         outcomes_from < self.began || self.accounts.get(place).is_some_and(|account| account.claims > 1)
     }

@@ -10,9 +10,11 @@
 //! ```
 //!
 //! Invariants worth naming:
-//! - A segment is claimed on the topic of outcomes before the first entry of it is intended, and nothing of it is handed to a session
-//!   before the intent was read back with no other's claim between. So whatever a server or a lease says, an entry is written by one.
-//! - Before each write the lease's remaining time is looked at, and the share's: a process that stood still writes nothing after it.
+//! - A segment is claimed on the topic of outcomes before the first entry of it is intended, and nothing of
+//!   it is handed to a session before the intent was read back with no other's claim between. So whatever a
+//!   server or a lease says, an entry is written by one.
+//! - Before each write the lease's remaining time is looked at, and the share's: a process that stood still
+//!   writes nothing after it.
 //! - A process that is alone pays nothing of this.
 
 mod claims;
@@ -41,12 +43,14 @@ use net::Cores;
 use rate_client::RateClient;
 use remote_health::RemoteHealth;
 
-/// A share of a rate lasts for so many leases: longer than nobody allots while the process that did is being replaced.
+/// A share of a rate lasts for so many leases: longer than nobody allots while the process that did is being
+/// replaced.
 fn shares_last(lease: Duration) -> Duration {
     lease * 3 / 2
 }
 
-/// What gateways of several processes share. One for each process; see [`GatewayContext::share`](crate::World::share).
+/// What gateways of several processes share. One for each process; see
+/// [`GatewayContext::share`](crate::World::share).
 pub struct Cluster {
     /// This process's name, another at every start.
     pub node: String,

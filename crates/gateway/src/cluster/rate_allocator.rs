@@ -1,5 +1,6 @@
-//! The process that hands the rates out: the one whose lease it is. Every record it writes says all that is out, at the place it knows
-//! to be the next: so one that was replaced is refused, and one that begins knows everything.
+//! The process that hands the rates out: the one whose lease it is. Every record it writes says all that is
+//! out, at the place it knows to be the next: so one that was replaced is refused, and one that begins knows
+//! everything.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -35,8 +36,9 @@ pub(super) fn settings() -> TopicSettings {
     TopicSettings { retention, ..TopicSettings::default() }
 }
 
-/// Hands the rates of shared routes out, while it is told to. Each process has one; [`lead`](Allotter::lead) is told by who knows
-/// whose lease it is. Two that lead at the same time do no harm: only one of them is heard.
+/// Hands the rates of shared routes out, while it is told to. Each process has one; [`lead`](Allotter::lead)
+/// is told by who knows whose lease it is. Two that lead at the same time do no harm: only one of them is
+/// heard.
 pub struct RateAllocator {
     leads: watch::Sender<bool>,
     stop: watch::Sender<bool>,

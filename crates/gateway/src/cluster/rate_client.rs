@@ -1,4 +1,5 @@
-//! This process's shares of the rates of its routes: asked for in one record for all of them, a few times in a share's life.
+//! This process's shares of the rates of its routes: asked for in one record for all of them, a few times in
+//! a share's life.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -179,7 +180,8 @@ impl RateClient {
         let _ = self.stop.send(true);
     }
 
-    /// A share of a route's rate, messages per second. Nothing may be written before it says so. It is given up when it is dropped.
+    /// A share of a route's rate, messages per second. Nothing may be written before it says so. It is given
+    /// up when it is dropped.
     pub(crate) fn share(
         self: &Arc<Self>,
         route: &str,

@@ -1,4 +1,5 @@
-//! Gateways that are broken on purpose, each in one way: the checks must find it. One that is not broken passes them.
+//! Gateways that are broken on purpose, each in one way: the checks must find it. One that is not broken
+//! passes them.
 
 use std::collections::VecDeque;
 use std::fmt;

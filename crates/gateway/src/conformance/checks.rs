@@ -82,7 +82,8 @@ pub(super) fn intent_comes_first<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn 
     .boxed()
 }
 
-/// At each write that is reported, as many units are intended on the bus as were written; what was seen otherwise.
+/// At each write that is reported, as many units are intended on the bus as were written; what was seen
+/// otherwise.
 fn observe_early_writes(ground: &mut TestBus) -> Arc<Mutex<Option<String>>> {
     let early = Arc::new(Mutex::new(None));
     let (seen, note, bus) = (Arc::clone(&early), ground.observer(""), Arc::clone(&ground.bus));
@@ -104,7 +105,8 @@ fn observe_early_writes(ground: &mut TestBus) -> Arc<Mutex<Option<String>>> {
     early
 }
 
-/// Entries that the far end read and never answered are unknown once the connection is gone, and are not written again.
+/// Entries that the far end read and never answered are unknown once the connection is gone, and are not
+/// written again.
 pub(super) fn cut_leaves_unknown<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarEnd) -> Checked<'a> {
     async move {
         let persons = far_end.persons().min(60);
@@ -130,8 +132,9 @@ pub(super) fn cut_leaves_unknown<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn 
     .boxed()
 }
 
-/// Whatever moment a process is killed at: everybody has an outcome after the next start, a channel that says it is repeatable
-/// gives back what was under way and leaves no second copy when it is tried again, any other calls it unknown.
+/// Whatever moment a process is killed at: everybody has an outcome after the next start, a channel that says
+/// it is repeatable gives back what was under way and leaves no second copy when it is tried again, any other
+/// calls it unknown.
 pub(super) fn kill_leaves_nobody_out<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarEnd) -> Checked<'a> {
     async move {
         let persons = far_end.persons().min(240);

@@ -1,8 +1,8 @@
 //! Conformance: what every gateway of the registry must do, checked against its own far end.
 //!
-//! Each channel's folder brings a [`FarEnd`]: a simulator, or the real thing on this machine. The checks ([`checks`]) are the
-//! same for all; each answers with the first thing that is wrong, so that gateways that are broken on purpose
-//! ([`broken`]) can be shown to fail them.
+//! Each channel's folder brings a [`FarEnd`]: a simulator, or the real thing on this machine. The checks
+//! ([`checks`]) are the same for all; each answers with the first thing that is wrong, so that gateways that
+//! are broken on purpose ([`broken`]) can be shown to fail them.
 
 mod broken;
 mod checks;

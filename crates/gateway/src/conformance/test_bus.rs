@@ -72,7 +72,8 @@ impl TestBus {
         TestBus::on(copy, far_end)
     }
 
-    /// Appends entries to so many endpoints from `first` on, a few in each segment, so that several processes get some.
+    /// Appends entries to so many endpoints from `first` on, a few in each segment, so that several processes
+    /// get some.
     pub(super) async fn append(
         &self,
         far_end: &dyn FarEnd,

@@ -1,5 +1,5 @@
-//! Segments that have to be paid for before anything of them is written: each by one bill, lane by lane, so that no emergency waits for
-//! others' money. Without a purse nothing comes here.
+//! Segments that have to be paid for before anything of them is written: each by one bill, lane by lane, so
+//! that no emergency waits for others' money. Without a purse nothing comes here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -74,7 +74,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.credit_gate.push(unpaid, bill);
     }
 
-    /// The same of one that was claimed before others could; what an earlier holder did of it is in `progress`.
+    /// The same of one that was claimed before others could; what an earlier holder did of it is in
+    /// `progress`.
     pub(super) fn ask_for_claimed(
         &self,
         state: &mut DispatcherState<C::Prepared>,

@@ -12,8 +12,9 @@ pub trait ChannelEncoder: Send + Sync + 'static {
     /// What is made of a segment once, so that it is not made for each entry: encoded bodies.
     type Prepared: Send + Sync + 'static;
 
-    /// Writing an entry again leaves no second copy: whoever gets it knows it for the same. What a crash leaves without an outcome
-    /// is then said to be not tried, and is planned again at once. Of any other nobody knows, and the alert's `on_unknown` decides.
+    /// Writing an entry again leaves no second copy: whoever gets it knows it for the same. What a crash
+    /// leaves without an outcome is then said to be not tried, and is planned again at once. Of any other
+    /// nobody knows, and the alert's `on_unknown` decides.
     const REPEATABLE: bool = false;
 
     /// Makes it.
@@ -35,7 +36,8 @@ pub struct LeasedSegment<P> {
     /// Octets it had on the bus.
     pub(super) octets: u32,
     lane: Lane,
-    /// What keeps it from being acknowledged: units without a durable outcome, and one while entries are left.
+    /// What keeps it from being acknowledged: units without a durable outcome, and one while entries are
+    /// left.
     open: AtomicU32,
     verdict: AtomicU8,
     /// Where several processes share the route: whether it is still ours.

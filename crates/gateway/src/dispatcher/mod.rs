@@ -1,19 +1,22 @@
-//! Route dispatcher: takes segments off the bus, hands their entries to sessions, and appends outcomes to the journal.
+//! Route dispatcher: takes segments off the bus, hands their entries to sessions, and appends outcomes to the
+//! journal.
 //!
-//! A route has one [`RouteDispatcher`]. Its [`run`](RouteDispatcher::run) takes segments, emergency first, and makes batches of their entries:
-//! one append carries the outcomes noted so far and the intents of what is written next, and when it is on disk those
-//! entries are handed out by [`next`](RouteDispatcher::next). Sessions write them, each at its own speed, and say what became
-//! of them. So one sync is between an answer and the next submission in its slot, whatever the number of sessions.
+//! A route has one [`RouteDispatcher`]. Its [`run`](RouteDispatcher::run) takes segments, emergency first,
+//! and makes batches of their entries: one append carries the outcomes noted so far and the intents of what
+//! is written next, and when it is on disk those entries are handed out by [`next`](RouteDispatcher::next).
+//! Sessions write them, each at its own speed, and say what became of them. So one sync is between an answer
+//! and the next submission in its slot, whatever the number of sessions.
 //!
 //! Invariants worth naming:
-//! - Nothing is handed out before its intent is durable; a slot is free only when an outcome is durable with it. So a
-//!   crash leaves at most `slots` units unknown, and slots are sessions x window. Of a channel whose writes can be
-//!   [repeated](ChannelEncoder::REPEATABLE) it leaves none: they are given back.
-//! - Entries of a segment are intended in their order, so that after a crash the highest intended place tells all.
-//! - Nothing is intended that cannot be written: no session can send, or the limit gives no credit yet. So a server that
-//!   is killed over and over while it starts leaves no more unknown with each time.
-//! - What may not be sent any more (paused, stopped, expired, route down) comes back as not tried, and its segment is
-//!   acknowledged when all of that is durable.
+//! - Nothing is handed out before its intent is durable; a slot is free only when an outcome is durable with
+//!   it. So a crash leaves at most `slots` units unknown, and slots are sessions x window. Of a channel whose
+//!   writes can be [repeated](ChannelEncoder::REPEATABLE) it leaves none: they are given back.
+//! - Entries of a segment are intended in their order, so that after a crash the highest intended place tells
+//!   all.
+//! - Nothing is intended that cannot be written: no session can send, or the limit gives no credit yet. So a
+//!   server that is killed over and over while it starts leaves no more unknown with each time.
+//! - What may not be sent any more (paused, stopped, expired, route down) comes back as not tried, and its
+//!   segment is acknowledged when all of that is durable.
 
 mod credit_gate;
 mod health;
@@ -53,8 +56,8 @@ use meter::Meter;
 use outbox::Outbox;
 use send_queue::{Intended, PassedOver, SendQueue, Settled};
 
-/// What is ready to be written is at most so much of the route's rate: what is intended is written soon, and an
-/// emergency does not wait for more.
+/// What is ready to be written is at most so much of the route's rate: what is intended is written soon, and
+/// an emergency does not wait for more.
 const AHEAD: Duration = Duration::from_millis(100);
 /// What the bus has not taken within this is kept on this machine meanwhile, and looked at again so often.
 const KEPT_AFTER: Duration = Duration::from_millis(500);
@@ -231,8 +234,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         Ok(Arc::new(dispatcher))
     }
 
-    /// Does the work: to be awaited beside the sessions. Ends after [`finish`](RouteDispatcher::finish), when everything noted is on
-    /// disk, or when the bus closes.
+    /// Does the work: to be awaited beside the sessions. Ends after [`finish`](RouteDispatcher::finish), when
+    /// everything noted is on disk, or when the bus closes.
     pub async fn run(&self) {
         let consumer = async {
             self.consumer().await;
@@ -252,7 +255,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         &self.route
     }
 
-    /// A signal that is given whenever there may be something to write, or something noted has become durable.
+    /// A signal that is given whenever there may be something to write, or something noted has become
+    /// durable.
     pub fn listen(&self) -> Arc<Notify> {
         let listener = Arc::new(Notify::new());
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -261,16 +265,17 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         listener
     }
 
-    /// The next entry to write. Its fate must be told by [`ended`](RouteDispatcher::ended), [`part`](RouteDispatcher::part),
-    /// [`whole`](RouteDispatcher::whole) or [`put_back`](RouteDispatcher::put_back).
+    /// The next entry to write. Its fate must be told by [`ended`](RouteDispatcher::ended),
+    /// [`part`](RouteDispatcher::part), [`whole`](RouteDispatcher::whole) or
+    /// [`put_back`](RouteDispatcher::put_back).
     pub fn next(&self) -> Option<Job<C::Prepared>> {
         let mut next = None;
         self.take_ready(Lane::Routine, 1, self.context.now(), |job| next = Some(job));
         next
     }
 
-    /// Entries to write, of a lane and those before it, of so many units together; the last one may have more. As
-    /// [`next`](RouteDispatcher::next) of many.
+    /// Entries to write, of a lane and those before it, of so many units together; the last one may have
+    /// more. As [`next`](RouteDispatcher::next) of many.
     pub fn take_ready(
         &self,
         up_to: Lane,
@@ -310,7 +315,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.signal();
     }
 
-    /// Notes what became of one part of an entry, from 1, to be [handed in](RouteDispatcher::hand_in). Each part is told once.
+    /// Notes what became of one part of an entry, from 1, to be [handed in](RouteDispatcher::hand_in). Each
+    /// part is told once.
     pub fn ended(
         &self,
         notes: &mut Notes<C::Prepared>,
@@ -388,7 +394,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.consumer.notify_one();
     }
 
-    /// This process has a share of the route's rate, or none: then it intends nothing, and others have what there is.
+    /// This process has a share of the route's rate, or none: then it intends nothing, and others have what
+    /// there is.
     pub(crate) fn set_share(&self, outlook: &RateShareView) {
         self.set_rate(outlook.rate);
         self.state().without_share = outlook.begins.is_none();
@@ -458,7 +465,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.down_at().is_some_and(|at| at <= Instant::now())
     }
 
-    /// Resolves when the route [is down](RouteDispatcher::is_down) and what it has went back; once for each time.
+    /// Resolves when the route [is down](RouteDispatcher::is_down) and what it has went back; once for each
+    /// time.
     pub async fn went_down(&self) {
         self.went_down.notified().await;
     }
@@ -576,8 +584,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         format!("{node:.64}/{:x}/{}/{number}", hash.finish(), self.opened)
     }
 
-    /// Where there are other processes: waits until this one has read what it wrote, so that it knows who claimed what before, and
-    /// what its own claims came to.
+    /// Where there are other processes: waits until this one has read what it wrote, so that it knows who
+    /// claimed what before, and what its own claims came to.
     async fn read_back(&self, record: u64, intended: &Intended<C::Prepared>) -> ReadBack<C::Prepared> {
         let (mut claims, mut given_back) = (Vec::new(), PassedOver::new());
         let Some(shared) = self.context.shared.as_ref().filter(|_| !intended.intents.is_empty()) else {

@@ -1,8 +1,10 @@
-//! What carriers answered while the servers behind the bus do not: kept on this machine's own disk, so that a process that dies before it
-//! could tell leaves no more unknown than it must. Who starts next on this machine tells it.
+//! What carriers answered while the servers behind the bus do not: kept on this machine's own disk, so that a
+//! process that dies before it could tell leaves no more unknown than it must. Who starts next on this
+//! machine tells it.
 //!
-//! Intents, claims, and that something was not tried are left out: they bind who said them, and that one is dead. Receipts and what people
-//! said need no place here: their carrier brings them again until somebody has taken them durably.
+//! Intents, claims, and that something was not tried are left out: they bind who said them, and that one is
+//! dead. Receipts and what people said need no place here: their carrier brings them again until somebody has
+//! taken them durably.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

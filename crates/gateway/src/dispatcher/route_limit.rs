@@ -1,4 +1,5 @@
-//! Route limit: the rate agreed for a route, or this process's share of it where several processes have the route.
+//! Route limit: the rate agreed for a route, or this process's share of it where several processes have the
+//! route.
 
 use super::{ChannelEncoder, RouteDispatcher};
 use crate::cluster::{RateShareView, Share, SharedLimiter, rate_here};
@@ -7,7 +8,8 @@ use pace::share::Need;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Holds a route's limit. The route loop shares the rate of whatever holds it over the processes that have the route.
+/// Holds a route's limit. The route loop shares the rate of whatever holds it over the processes that have
+/// the route.
 pub(crate) trait RateHolder: Send + Sync {
     /// From now on nothing is granted but what the share says.
     fn share(&self, share: Arc<Share>, now: Instant);
@@ -15,14 +17,16 @@ pub(crate) trait RateHolder: Send + Sync {
     /// The rate this process may use now or in a moment, and from when on.
     fn view(&self, now: Instant) -> RateShareView;
 
-    /// Another rate was agreed for the whole route, units per second, 0 unlimited; answers with the one in force here.
+    /// Another rate was agreed for the whole route, units per second, 0 unlimited; answers with the one in
+    /// force here.
     fn set_rate(&self, agreed: f64) -> f64;
 
     /// Something waits to be written: also what the dispatcher has handed out.
     fn has_work(&self) -> bool;
 }
 
-/// Where other processes have the same route, this one's limit grants its share alone from now on. Alone, it grants all.
+/// Where other processes have the same route, this one's limit grants its share alone from now on. Alone, it
+/// grants all.
 pub(crate) fn begin_sharing<C: ChannelEncoder>(
     dispatcher: &Arc<RouteDispatcher<C>>,
     limit: &Arc<dyn RateHolder>,
@@ -72,7 +76,8 @@ impl<C: ChannelEncoder> RouteLimit<C> {
         Arc::new(RouteLimit { dispatcher: Arc::clone(dispatcher), state })
     }
 
-    /// Whether one unit may be written now; it is then told by [`wrote`](RouteLimit::wrote) or [`unused`](RouteLimit::unused).
+    /// Whether one unit may be written now; it is then told by [`wrote`](RouteLimit::wrote) or
+    /// [`unused`](RouteLimit::unused).
     pub(crate) fn grant(&self, now: Instant) -> bool {
         let mut state = self.state();
         let RouteLimitState { limiter, shared, agreed } = &mut *state;
@@ -85,7 +90,8 @@ impl<C: ChannelEncoder> RouteLimit<C> {
         self.state().limiter.unused(1);
     }
 
-    /// When something may be granted again; nothing while only news of a share, or of what is under way, can tell.
+    /// When something may be granted again; nothing while only news of a share, or of what is under way, can
+    /// tell.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
         self.state().limiter.next(now)
     }

@@ -24,7 +24,8 @@ const TICK: Duration = Duration::from_secs(1);
 const ENTRIES_LOW: usize = 64;
 /// At most so many segments are taken at a time.
 const TAKE_MAX: usize = 64;
-/// Acknowledgements are made durable at the latest after so many octets of segments: recovery looks at what was not.
+/// Acknowledgements are made durable at the latest after so many octets of segments: recovery looks at what
+/// was not.
 const ACKED_OCTETS_MAX: u64 = 16 * 1024 * 1024;
 /// And after so many segments.
 const ACKED_MAX: u64 = 2_048;
@@ -60,7 +61,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         }
     }
 
-    /// Until something can be taken, somebody says so, or something is due. An idle route has no timer: there may be many.
+    /// Until something can be taken, somebody says so, or something is due. An idle route has no timer: there
+    /// may be many.
     async fn wait(&self, phase: Phase, renewed: Instant, flushed: Instant) {
         let mut ready: Vec<BoxFuture<'static, ()>> = vec![Box::pin(std::future::pending())];
         if phase == Phase::Open {

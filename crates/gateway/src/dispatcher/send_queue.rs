@@ -1,9 +1,9 @@
-//! What lies on a route's desk: segments in hand, entries that may be written, what is out. Decides what is intended
-//! next; knows no clock, no bus and no task.
+//! What lies on a route's desk: segments in hand, entries that may be written, what is out. Decides what is
+//! intended next; knows no clock, no bus and no task.
 //!
-//! The rule that bounds what a crash leaves unknown: `out`, the units intended and without a durable outcome, is
-//! at most `slots`. Freed slots may be used by the very append that carries the outcomes that free them, since it is
-//! there as a whole or not at all.
+//! The rule that bounds what a crash leaves unknown: `out`, the units intended and without a durable outcome,
+//! is at most `slots`. Freed slots may be used by the very append that carries the outcomes that free them,
+//! since it is there as a whole or not at all.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -94,8 +94,8 @@ impl<P> Intended<P> {
         self.jobs.iter().map(|job| (job.leased.lane(), job.leased.index)).collect()
     }
 
-    /// The next entry in hand is not written: it is passed over, by the append that intends those before it, which says why if
-    /// nobody has.
+    /// The next entry in hand is not written: it is passed over, by the append that intends those before it,
+    /// which says why if nobody has.
     fn passed_over(&mut self, route: &str, hand: &mut HeldSegment<P>, from: u32, now: Timestamp, why: Over) {
         // Other processes have to know how far the segment got.
         let to = hand.next + u32::from(hand.leased.segment_lease.is_some());
@@ -237,7 +237,8 @@ impl<P> SendQueue<P> {
         }
     }
 
-    /// Takes a segment in, goes on where an earlier process stopped, and says what becomes of what that left open.
+    /// Takes a segment in, goes on where an earlier process stopped, and says what becomes of what that left
+    /// open.
     pub(super) fn admit<C: ChannelEncoder<Prepared = P>>(
         &mut self,
         encoder: &C,
@@ -258,7 +259,8 @@ impl<P> SendQueue<P> {
         self.drop_finished_hands(lane);
     }
 
-    /// Of what was intended and has no outcome nobody knows whether it was written. Where that does not matter it is planned again.
+    /// Of what was intended and has no outcome nobody knows whether it was written. Where that does not
+    /// matter it is planned again.
     fn note_interrupted<C: ChannelEncoder<Prepared = P>>(
         &mut self,
         encoder: &C,
@@ -346,7 +348,8 @@ impl<P> SendQueue<P> {
         room && lane.is_some_and(|lane| self.ready_before(lane) <= self.ahead / 2)
     }
 
-    /// The append with these intents is on disk. What another process gave back before it is not to be written.
+    /// The append with these intents is on disk. What another process gave back before it is not to be
+    /// written.
     pub(super) fn clear(&mut self, intended: Intended<P>, given_back: &PassedOver, now: Timestamp) {
         self.settle(intended.over);
         for job in intended.jobs {
@@ -365,7 +368,8 @@ impl<P> SendQueue<P> {
         }
     }
 
-    /// The outcomes that these follow from are in the append that is being made: their slots can be used by it.
+    /// The outcomes that these follow from are in the append that is being made: their slots can be used by
+    /// it.
     pub(super) fn free(&mut self, settled: &[Settled<P>]) {
         self.out -= settled.iter().map(|settled| settled.slots).sum::<u32>();
     }
@@ -379,7 +383,8 @@ impl<P> SendQueue<P> {
         }
     }
 
-    /// The next entry to write, of a lane and those before it. Those that may not be written any more are given back.
+    /// The next entry to write, of a lane and those before it. Those that may not be written any more are
+    /// given back.
     pub(super) fn pop(&mut self, up_to: Lane, now: Timestamp) -> Option<Job<P>> {
         for lane in 0..=up_to as usize {
             while let Some(job) = self.ready[lane].pop_front() {
@@ -429,7 +434,8 @@ impl<P> SendQueue<P> {
         self.pending.note_attempt(job.whole(), &self.route, now, result, Some(settled));
     }
 
-    /// Something that was intended and will not be written, of a segment that is another's now: nothing is said of it.
+    /// Something that was intended and will not be written, of a segment that is another's now: nothing is
+    /// said of it.
     fn forget(&mut self, job: &Job<P>) {
         self.out -= u32::from(job.units);
         // What is lost is never over here, so that it is not acknowledged.
@@ -606,7 +612,8 @@ fn over<P>(leased: &LeasedSegment<P>, place: u32, entry: &Entry, now: Timestamp)
 /// Entries that are given back together, in one record.
 const TOGETHER_MAX: u32 = 1_000;
 
-/// Notes that entries were never tried. Other processes have to know how far the segment got: they are intended by the same record.
+/// Notes that entries were never tried. Other processes have to know how far the segment got: they are
+/// intended by the same record.
 fn give_back_places<P>(
     batch: &mut Batch<Settled<P>>,
     node: Option<&str>,
@@ -644,8 +651,8 @@ pub(super) fn note_in<P>(
 /// Said of what was intended before a crash and has no outcome.
 const LOST_IN_CRASH: &str = "perhaps written before the gateway was interrupted";
 
-/// Why something that was interrupted is given back instead of told as unknown: writing it again is no harm, and it will be. What will
-/// not be may have arrived, so that nobody knows.
+/// Why something that was interrupted is given back instead of told as unknown: writing it again is no harm,
+/// and it will be. What will not be may have arrived, so that nobody knows.
 fn repeated<C: ChannelEncoder>(job: &Job<C::Prepared>, now: Timestamp) -> Option<NotTried> {
     match refusal_of(job, now) {
         _ if !C::REPEATABLE => None,

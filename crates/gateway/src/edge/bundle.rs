@@ -1,4 +1,5 @@
-//! What a site gets of an alert: one tar archive, the same octets whenever it is made of the same alert and text.
+//! What a site gets of an alert: one tar archive, the same octets whenever it is made of the same alert and
+//! text.
 //!
 //! ```text
 //! manifest.json       what it is, and every file with its size and BLAKE3
@@ -159,8 +160,8 @@ impl<W: Write> Write for Hashed<W> {
     }
 }
 
-/// Unpacks the bundle at `path` into a folder beside it, called as the bundle without its `.tar`, and answers with that. The folder is
-/// there whole, on disk, or not at all; one that is there already is left as it is.
+/// Unpacks the bundle at `path` into a folder beside it, called as the bundle without its `.tar`, and answers
+/// with that. The folder is there whole, on disk, or not at all; one that is there already is left as it is.
 ///
 /// # Errors
 /// In words: no bundle, one that does not agree with itself, or a disk that does not take it.

@@ -22,7 +22,8 @@ pub struct EdgeRoute {
     pub name: String,
     /// Copies (a bundle to a site) that are begun per second; 0 is unlimited.
     pub rate: f64,
-    /// Bits per second of one push: to the group, or to each site. Octets of UDP datagrams count, repair included.
+    /// Bits per second of one push: to the group, or to each site. Octets of UDP datagrams count, repair
+    /// included.
     pub bandwidth: f64,
     /// All sites of a push hear this multicast group; none: each has a stream of its own.
     pub group: Option<SocketAddr>,

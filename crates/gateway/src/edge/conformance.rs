@@ -65,7 +65,8 @@ fn receiver(into: &Path) -> ReceiveOptions {
     }
 }
 
-/// Two processes may bring the same bundle at once, since persons of the checks share sites: it is unpacked once.
+/// Two processes may bring the same bundle at once, since persons of the checks share sites: it is unpacked
+/// once.
 fn unpack(path: &Path) -> Result<(), String> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap();

@@ -18,8 +18,8 @@ section! {
         /// Multicast group and port: one stream for all sites of a push. Also of IPv6: `"[ff15::4811]:4811"`.
         #[manual(default = "one stream for each site", example = "239.1.2.3:4811")]
         group: Option<SocketAddr> = EdgeRoute::default().group,
-        /// Interface by which the group is reached: its name, such as `"eth0"`, or its IPv4 address (a group of IPv6
-        /// needs the name).
+        /// Interface by which the group is reached: its name, such as `"eth0"`, or its IPv4 address (a group
+        /// of IPv6 needs the name).
         #[manual(default = "the system's choice", example = "192.0.2.1")]
         interface: Option<Interface> as Option<InterfaceName> = EdgeRoute::default().interface,
         /// Routers that the group's datagrams may pass, at most 255.

@@ -1,4 +1,5 @@
-//! Edge sites: an alert's text, CAP and attachments, as one bundle, pushed to sirens, signs and studios by paced UDP.
+//! Edge sites: an alert's text, CAP and attachments, as one bundle, pushed to sirens, signs and studios by
+//! paced UDP.
 //!
 //! ```text
 //! keys      keys of a `[[route]]` of this channel
@@ -8,8 +9,9 @@
 //! outcome   what a site's end means on record
 //! ```
 //!
-//! Invariant worth naming: a bundle has the same octets and name whenever it is made of the same alert and text. So a push after a crash
-//! goes on where the one before it was, a site never has two copies, and what a crash left under way is planned again at once.
+//! Invariant worth naming: a bundle has the same octets and name whenever it is made of the same alert and
+//! text. So a push after a crash goes on where the one before it was, a site never has two copies, and what a
+//! crash left under way is planned again at once.
 
 pub mod bundle;
 mod config;
@@ -59,7 +61,8 @@ pub(crate) struct EdgeEncoder;
 impl ChannelEncoder for EdgeEncoder {
     type Prepared = ();
 
-    /// A bundle is the same whenever it is made: a site that has it says so, and one that has a part of it goes on.
+    /// A bundle is the same whenever it is made: a site that has it says so, and one that has a part of it
+    /// goes on.
     const REPEATABLE: bool = true;
 
     fn prepare(&self, _segment: &Segment) {}
@@ -191,7 +194,8 @@ struct EdgeRouteTask {
     limit: Arc<RouteLimit<EdgeEncoder>>,
     /// Pushes under way.
     pushes: JoinSet<()>,
-    /// Copies of a bundle whose push is still to begin, where there are more bundles than may be pushed at a time.
+    /// Copies of a bundle whose push is still to begin, where there are more bundles than may be pushed at a
+    /// time.
     waiting: Vec<Vec<EdgeJob>>,
     /// Pushes so far, for the names of their files.
     begun: u64,
@@ -287,7 +291,8 @@ impl EdgeRouteTask {
                 jobs.iter().for_each(|job| self.end_unbegun(job, why));
                 continue;
             }
-            // The limit counts copies by the moment in which their push begins, however long they waited for it.
+            // The limit counts copies by the moment in which their push begins, however long they waited for
+            // it.
             let now = Instant::now();
             self.limit.wrote(jobs.len(), now, now);
             self.begun += 1;

@@ -3,8 +3,8 @@
 use paced_udp::push::Outcome as End;
 use records::AttemptResult;
 
-/// What became of a copy. `joined`: the site was there, so that it may have the bundle though nothing was heard of it. `trouble` is
-/// what was last heard of it.
+/// What became of a copy. `joined`: the site was there, so that it may have the bundle though nothing was
+/// heard of it. `trouble` is what was last heard of it.
 pub(super) fn result(end: &End, joined: bool, trouble: &str, key: u64, bundle: &str) -> AttemptResult {
     let words = match end {
         End::Done => return AttemptResult::Accepted { keys: vec![key], id: bundle.to_owned() },

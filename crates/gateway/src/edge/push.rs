@@ -228,7 +228,8 @@ impl Push {
         }
     }
 
-    /// A site's end, on record. Its receipt comes with its acceptance: what it says is that the bundle is in its place.
+    /// A site's end, on record. Its receipt comes with its acceptance: what it says is that the bundle is in
+    /// its place.
     fn settle(&self, copy: &Copy, joined: bool, end: &End, packed: &Packed) {
         let (segment, entry) = (&copy.job.leased.segment, copy.job.entry());
         let key = edge_key(segment.alert, entry.endpoint);
@@ -243,8 +244,8 @@ impl Push {
         }
     }
 
-    /// A push that is not wanted any more. What a site has of the bundle is no harm, since a second push of it is the same: so it was not
-    /// tried, but where the sender stopped it and the site may have all of it.
+    /// A push that is not wanted any more. What a site has of the bundle is no harm, since a second push of
+    /// it is the same: so it was not tried, but where the sender stopped it and the site may have all of it.
     fn give_back(&self, copies: &mut [Option<Copy>], why: NotTried) {
         for copy in copies.iter_mut().filter_map(Option::take) {
             let result = match why {

@@ -5,7 +5,8 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Reads the file, or makes it with a key that nobody has had before. Tells the log which public key sites may trust.
+/// Reads the file, or makes it with a key that nobody has had before. Tells the log which public key sites
+/// may trust.
 pub(super) fn open(path: &Path) -> Result<[u8; 32], String> {
     let key = match path.exists() {
         true => read_signing_key(path)?,

@@ -120,7 +120,8 @@ impl TestRoute {
         topic.append(&[&segment.encode()]).await.unwrap();
     }
 
-    /// Results by endpoint and attempt, once there are so many; and which keys have a receipt that says delivered.
+    /// Results by endpoint and attempt, once there are so many; and which keys have a receipt that says
+    /// delivered.
     async fn until_ended(&self, count: usize) -> (BTreeMap<(u32, u8), AttemptResult>, Vec<u64>) {
         let topic = self.bus.topic(OUTCOMES).unwrap();
         let (mut from, mut ended, mut delivered) = (0, BTreeMap::new(), Vec::new());

@@ -6,8 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Lines that a process before may have written without an outcome stand in so many octets at the file's end: those of a
-/// route's slots, each of at most 16 KiB on the average.
+/// Lines that a process before may have written without an outcome stand in so many octets at the file's end:
+/// those of a route's slots, each of at most 16 KiB on the average.
 const TAIL_OCTETS: u64 = 1 << 20;
 
 /// A file that is appended to.
@@ -18,7 +18,8 @@ pub(super) struct Appender {
 }
 
 impl Appender {
-    /// Opens the file, or makes it, and reads which ids stand at its end. A line that was cut off by a power cut is ended.
+    /// Opens the file, or makes it, and reads which ids stand at its end. A line that was cut off by a power
+    /// cut is ended.
     ///
     /// # Errors
     /// The file system's.
@@ -37,7 +38,8 @@ impl Appender {
     /// Appends those lines whose ids are not there, with one write and one sync.
     ///
     /// # Errors
-    /// The file system's; then some of them may be there, and are found by their ids after the file is opened again.
+    /// The file system's; then some of them may be there, and are found by their ids after the file is opened
+    /// again.
     pub(super) fn append(&mut self, lines: Vec<(String, Vec<u8>)>) -> io::Result<()> {
         let mut octets = Vec::new();
         for (id, line) in lines {

@@ -1,4 +1,5 @@
-//! Files: each message is a line of JSON, for archives and for trying things. The walkthrough of docs/dev/add-a-channel.md.
+//! Files: each message is a line of JSON, for archives and for trying things. The walkthrough of
+//! docs/dev/add-a-channel.md.
 //!
 //! ```text
 //! keys      keys of a `[[route]]` of this channel
@@ -7,8 +8,8 @@
 //! append    lines onto a file, each id once
 //! ```
 //!
-//! Invariant worth naming: an entry's line has the same id whenever it is tried, and an id is written once. So what a crash
-//! left under way is planned again at once, and leaves no second copy.
+//! Invariant worth naming: an entry's line has the same id whenever it is tried, and an id is written once.
+//! So what a crash left under way is planned again at once, and leaves no second copy.
 
 mod append;
 mod config;

@@ -1,4 +1,5 @@
-//! Appends to the topic of outcomes, in batches: whoever notes something while a batch is being synced is in the next one.
+//! Appends to the topic of outcomes, in batches: whoever notes something while a batch is being synced is in
+//! the next one.
 
 pub(crate) mod recovery;
 
@@ -9,8 +10,8 @@ use std::time::Duration;
 use bus::{Bus, BusError, Topic};
 use records::{AttemptRef, AttemptResultRef, OUTCOMES, Outcome, OutcomeBatch, Timestamp};
 
-/// One append holds about so many octets at most, and what sessions noted meanwhile: well below what a bus takes as one record (a
-/// nats-server 1 MiB, unless it is told otherwise).
+/// One append holds about so many octets at most, and what sessions noted meanwhile: well below what a bus
+/// takes as one record (a nats-server 1 MiB, unless it is told otherwise).
 const BATCH_OCTETS_MAX: usize = 256 * 1024;
 /// After a failed append wait so long before it is tried again.
 const APPEND_PAUSE: Duration = Duration::from_secs(1);
@@ -269,9 +270,9 @@ impl Journal {
         Ok(Journal { topic: bus.topic(OUTCOMES)? })
     }
 
-    /// Appends a record of outcomes, again and again until it is durable: what happened must not be lost because the disk is
-    /// full just now. `trouble` is told of each failure, and with `None` of the end of it. With a key it stands there once, though a
-    /// failed append may have been none. Says where.
+    /// Appends a record of outcomes, again and again until it is durable: what happened must not be lost
+    /// because the disk is full just now. `trouble` is told of each failure, and with `None` of the end of
+    /// it. With a key it stands there once, though a failed append may have been none. Says where.
     ///
     /// # Errors
     /// The bus is closing: there is nothing more to hope for.

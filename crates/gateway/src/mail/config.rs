@@ -185,7 +185,8 @@ impl RouteSettings for MailRoute {
     }
 }
 
-/// A relay that is gone for longer has what waits for it tried elsewhere. Relays hang up on single mails, and greet slowly.
+/// A relay that is gone for longer has what waits for it tried elsewhere. Relays hang up on single mails, and
+/// greet slowly.
 const DOWN_AFTER: Duration = Duration::from_secs(30);
 
 /// `address` or `Name <address>`.

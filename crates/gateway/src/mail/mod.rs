@@ -206,8 +206,8 @@ impl MailSessions {
     }
 }
 
-/// One place for a session. It is open while there is work for it; the first is also opened to see whether the relay is
-/// there.
+/// One place for a session. It is open while there is work for it; the first is also opened to see whether
+/// the relay is there.
 async fn keep_session(relay: Arc<Relay>, number: usize, mut stop: Stop) {
     let mut backoff = Backoff::new(RECONNECT_FIRST, RECONNECT_MAX);
     let mut place = SessionView { up: false, probe: number == 0 };

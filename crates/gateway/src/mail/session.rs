@@ -62,8 +62,8 @@ pub(super) struct RelayConnection {
     interrupted: bool,
     /// When there was work last.
     busy: Instant,
-    /// The first mail after idleness was begun, and no mail has a verdict since: the relay may have closed the session
-    /// before it came.
+    /// The first mail after idleness was begun, and no mail has a verdict since: the relay may have closed
+    /// the session before it came.
     roused: bool,
     /// Since when nothing could be written.
     stuck: Option<Instant>,
@@ -72,7 +72,8 @@ pub(super) struct RelayConnection {
 }
 
 impl RelayConnection {
-    /// For a connection just made. `on_open` is called when mails can be sent, unless the route knows that already.
+    /// For a connection just made. `on_open` is called when mails can be sent, unless the route knows that
+    /// already.
     pub(super) fn new(
         relay: &Arc<Relay>,
         peer: &Arc<Peer>,
@@ -137,8 +138,8 @@ impl RelayConnection {
                     self.busy = Instant::now();
                     (self.on_open)(&self.relay);
                 }
-                // Nothing of it was accepted, so a session of its own can take it: an idle one that was closed does not
-                // cost it an attempt.
+                // Nothing of it was accepted, so a session of its own can take it: an idle one that was
+                // closed does not cost it an attempt.
                 Event::Done { id, verdict: Verdict::NotTried { .. } } if self.roused => {
                     if let Some(job) = self.flights.remove(&id) {
                         self.relay.dispatcher.put_back(job);

@@ -1,9 +1,9 @@
-//! Tags: what an answer address and an envelope sender carry, so that a reply or a bounce finds its delivery, and
-//! nobody can speak for another's.
+//! Tags: what an answer address and an envelope sender carry, so that a reply or a bounce finds its delivery,
+//! and nobody can speak for another's.
 //!
-//! `answers+1a.2b.0123456789abcdef0123@alerts.example`: the alert's and the endpoint's number in hexadecimal, and the
-//! first 80 bits of an HMAC-SHA256 over both and the purpose. A tag has lower-case letters, digits and dots alone and is
-//! read in any case, because relays on the way may change it.
+//! `answers+1a.2b.0123456789abcdef0123@alerts.example`: the alert's and the endpoint's number in hexadecimal,
+//! and the first 80 bits of an HMAC-SHA256 over both and the purpose. A tag has lower-case letters, digits
+//! and dots alone and is read in any case, because relays on the way may change it.
 
 use records::{AlertNo, EndpointNo};
 use ring::hmac;

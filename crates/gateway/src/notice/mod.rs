@@ -1,9 +1,10 @@
-//! What we tell platforms and observers, by HTTP: each notice is a POST, signed after Standard Webhooks, repeated until
-//! somebody says 2xx or its time runs out. A platform's own old way is a GET of an address, unsigned.
+//! What we tell platforms and observers, by HTTP: each notice is a POST, signed after Standard Webhooks,
+//! repeated until somebody says 2xx or its time runs out. A platform's own old way is a GET of an address,
+//! unsigned.
 //!
-//! POSTs to one address go one after another, in their order. Addresses do not wait for each other: one that is slow
-//! or gone holds back its own notices only, of which nothing but their place is kept in memory. GETs are another address
-//! each, and their order does not matter: those to one host share some connections.
+//! POSTs to one address go one after another, in their order. Addresses do not wait for each other: one that
+//! is slow or gone holds back its own notices only, of which nothing but their place is kept in memory. GETs
+//! are another address each, and their order does not matter: those to one host share some connections.
 
 mod config;
 mod host;
@@ -302,7 +303,8 @@ impl NoticeDispatcher {
         if self.context.shared.is_some() { HELD_SHARED_MAX } else { HELD_MAX }
     }
 
-    /// What stands at a place of the topic; nothing if it was trimmed away. Servers that do not answer are asked again.
+    /// What stands at a place of the topic; nothing if it was trimmed away. Servers that do not answer are
+    /// asked again.
     async fn read(&self, index: u64) -> Option<Notice> {
         let records = loop {
             match self.topic.fetch(index, 1, 1).await {

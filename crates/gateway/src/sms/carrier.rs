@@ -89,7 +89,8 @@ impl Carrier {
         self.dispatcher.has_work() || locked(&self.pace).next_retry().is_some()
     }
 
-    /// What to submit next, of so many parts or a few more: emergencies, then what had to wait, then the rest.
+    /// What to submit next, of so many parts or a few more: emergencies, then what had to wait, then the
+    /// rest.
     pub(super) fn next(&self, units: usize, now: Instant, at: Timestamp, next: &mut VecDeque<Sending>) {
         let mut left = units;
         let waits = locked(&self.pace).next_retry().is_some_and(|due| due <= now);

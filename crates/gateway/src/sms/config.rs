@@ -48,8 +48,8 @@ pub struct SmsRoute {
     pub idle: Duration,
     /// On demand: a session that receives is bound this often, for what waits there.
     pub poll_every: Duration,
-    /// `host:port` where an SMSC may connect to us and ask us to bind (outbind, 3.4 §2.2.1). Sessions that only receive are
-    /// not opened by us then.
+    /// `host:port` where an SMSC may connect to us and ask us to bind (outbind, 3.4 §2.2.1). Sessions that
+    /// only receive are not opened by us then.
     pub outbind: Option<String>,
     /// What such an SMSC proves itself with; empty: nothing is asked.
     pub outbind_password: Secret,
@@ -180,7 +180,8 @@ impl SmsRoute {
         (0..self.sessions).flat_map(|_| kinds.iter().copied()).collect()
     }
 
-    /// As what a session is bound that an SMSC asked for: as receiver (3.4 §4.1.7); since 5.0 also both ways (5.0 §2.4).
+    /// As what a session is bound that an SMSC asked for: as receiver (3.4 §4.1.7); since 5.0 also both ways
+    /// (5.0 §2.4).
     pub(super) fn outbind_mode(&self) -> BindMode {
         match (self.bind, self.version) {
             (Binding::Transceiver, Version::V5_0) => BindMode::Transceiver,
@@ -197,7 +198,8 @@ impl SmsRoute {
     pub(super) fn session(&self) -> session::Config {
         session::Config {
             version: self.version,
-            // What we were told to speak is what the carrier reads, also if its answer to the bind does not say so.
+            // What we were told to speak is what the carrier reads, also if its answer to the bind does not
+            // say so.
             assumed_version: Some(self.version),
             window: self.window as usize,
             peer_window: PEER_WINDOW,
@@ -312,8 +314,8 @@ impl RouteSettings for SmsRoute {
     }
 }
 
-/// A route that is down for longer gives back what it has: another one takes it within a second. Long enough for one that
-/// was cut off by chance to be back.
+/// A route that is down for longer gives back what it has: another one takes it within a second. Long enough
+/// for one that was cut off by chance to be back.
 const DOWN_AFTER: Duration = Duration::from_millis(700);
 /// Receipts and messages of the carrier that we have not answered, a session; it is throttled over that.
 const PEER_WINDOW: usize = 2_000;

@@ -8,7 +8,8 @@ use records::AttemptRef;
 /// Attempts that got no answer in time and may still get one: as many as the session machine remembers.
 const LATE_MAX: usize = smpp::session::WINDOW_MAX;
 
-/// Parts in flight by token. A token is a place and how often that was used, so that it never names two parts.
+/// Parts in flight by token. A token is a place and how often that was used, so that it never names two
+/// parts.
 #[derive(Default)]
 pub(super) struct SubmitsInFlight {
     places: Vec<FlightSlot>,

@@ -19,7 +19,8 @@ const MISSING: &str = " [...] ";
 /// Digits from which on a number of unknown type counts as international.
 const INTERNATIONAL_DIGITS_MIN: usize = 9;
 
-/// Elements of a user data header that tie parts together (TS 23.040 §9.2.3.24): of no meaning once they are one.
+/// Elements of a user data header that tie parts together (TS 23.040 §9.2.3.24): of no meaning once they are
+/// one.
 const CONCATENATION: [u8; 2] = [0x00, 0x08];
 /// And those that say how a text is to be read (TS 23.038 §6.2.1.2.4).
 const SHIFTS: [u8; 2] = [0x24, 0x25];
@@ -118,7 +119,8 @@ impl StoredPart {
     }
 }
 
-/// Parts of long messages of a route. They are on disk before they are answered, since the carrier forgets them then.
+/// Parts of long messages of a route. They are on disk before they are answered, since the carrier forgets
+/// them then.
 pub(super) struct Inbox {
     route: String,
     charset: Charset,
@@ -128,7 +130,8 @@ pub(super) struct Inbox {
     apart: Option<Apart>,
 }
 
-/// Parts of a message that come to several processes: each keeps what comes to it, and who has the first part puts them together.
+/// Parts of a message that come to several processes: each keeps what comes to it, and who has the first part
+/// puts them together.
 #[derive(Default)]
 struct Apart {
     /// Messages of which parts came here, and whether the first one did.
@@ -225,8 +228,8 @@ impl Inbox {
         self.apart.as_ref().map(|_| Arc::clone(&self.kept))
     }
 
-    /// Messages whose parts are all there, though some came to other processes, if it is for this one to say so; and whether to look
-    /// again in a while.
+    /// Messages whose parts are all there, though some came to other processes, if it is for this one to say
+    /// so; and whether to look again in a while.
     pub(super) fn meet(&mut self, at: Timestamp, now: Instant) -> (Vec<(Outcome, Vec<String>)>, bool) {
         let Some(apart) = &mut self.apart else { return (Vec::new(), false) };
         let mut sets: HashMap<Set, BTreeMap<u8, Piece>> = HashMap::new();

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 section! {
-    /// A carrier's SMSC, by SMPP. Times are above 0; `idle`, `poll_every`, `response_timeout`, `enquire_link`,
-    /// `connect_timeout` and `drain` at most 1h.
+    /// A carrier's SMSC, by SMPP. Times are above 0; `idle`, `poll_every`, `response_timeout`,
+    /// `enquire_link`, `connect_timeout` and `drain` at most 1h.
     SmsKeys {
         /// Sessions at a time, 1 to 100; of each kind with `bind = "transmitter+receiver"`.
         sessions: u32 = SmsRoute::default().sessions,
@@ -35,20 +35,21 @@ section! {
         version: Version as VersionWords = SmsRoute::default().version,
         /// Kind of the sessions.
         bind: Binding as BindingWords = SmsRoute::default().bind,
-        /// `"standing"`, or `"on-demand"`: sessions are bound when there is something to send, drained and unbound when
-        /// there is nothing.
+        /// `"standing"`, or `"on-demand"`: sessions are bound when there is something to send, drained and
+        /// unbound when there is nothing.
         binding: SessionPolicy as StandingWords = SmsRoute::default().standing,
         /// On demand: time without work after which a session is unbound.
         idle: Duration = SmsRoute::default().idle,
         /// On demand: time between binds of a session that receives, for messages that wait at the carrier.
         poll_every: Duration = SmsRoute::default().poll_every,
-        /// `host:port` where an SMSC may connect and ask for a bind (outbind); sessions that only receive are then not
-        /// opened by this server.
+        /// `host:port` where an SMSC may connect and ask for a bind (outbind); sessions that only receive are
+        /// then not opened by this server.
         #[manual(example = "127.0.0.1:2776")]
         outbind: Option<String> = SmsRoute::default().outbind,
         /// Password of such an SMSC; empty: none is asked for.
         outbind_password: Secret = SmsRoute::default().outbind_password,
-        /// Sender of messages whose alert names none that can be shown; at most 20 octets. Empty: the carrier's choice.
+        /// Sender of messages whose alert names none that can be shown; at most 20 octets. Empty: the
+        /// carrier's choice.
         #[manual(inline, example = {ton = 5, npi = 0, addr = "CITY"})]
         source: Source = Source::default(),
         /// Type and numbering plan of destinations.
@@ -58,17 +59,18 @@ section! {
         service_type: String = SmsRoute::default().service_type,
         /// Alphabet that the carrier has for `data_coding` 0.
         charset: Charset as CharsetWords = SmsRoute::default().charset,
-        /// Languages whose tables of GSM 7-bit (national language shift, TS 23.038) a text may use that the default
-        /// alphabet does not hold; only with `charset = "gsm7"`. Such a text has up to 155 letters in a message instead
-        /// of the 70 of UCS-2; a text that no table holds (emoji) and flash messages are sent in UCS-2. Only where the
-        /// carrier and the phones there know the tables: others show wrong letters.
+        /// Languages whose tables of GSM 7-bit (national language shift, TS 23.038) a text may use that the
+        /// default alphabet does not hold; only with `charset = "gsm7"`. Such a text has up to 155 letters in
+        /// a message instead of the 70 of UCS-2; a text that no table holds (emoji) and flash messages are
+        /// sent in UCS-2. Only where the carrier and the phones there know the tables: others show wrong
+        /// letters.
         #[manual(example = ["turkish", "hindi"])]
         languages: Vec<Language> as Vec<LanguageWords> = SmsRoute::default().languages,
-        /// How long messages are split: `"udh8"`, `"udh16"`, `"sar"`, `"payload"`; the last two in versions 3.4 and
-        /// 5.0.
+        /// How long messages are split: `"udh8"`, `"udh16"`, `"sar"`, `"payload"`; the last two in versions
+        /// 3.4 and 5.0.
         long: Concat as ConcatWords = SmsRoute::default().long,
-        /// How receipts write the ids of submissions: `"auto"`, `"as-is"`, `"hex"` (receipts hexadecimal where responses
-        /// are decimal), `"dec"` (the reverse).
+        /// How receipts write the ids of submissions: `"auto"`, `"as-is"`, `"hex"` (receipts hexadecimal
+        /// where responses are decimal), `"dec"` (the reverse).
         receipt_ids: IdForm as IdFormWords = SmsRoute::default().receipt_ids,
         /// `registered_delivery` of every message.
         #[manual(default = "a receipt where the alert needs one", example = 1)]

@@ -21,8 +21,9 @@ pub(super) enum Verdict {
     },
 }
 
-/// Refusals that another try may overcome: faults of the carrier's systems, of our session, or of the phone just now.
-/// All others name something in the message that will be the same next time (3.4 §5.1.3, 5.0 §4.7.6).
+/// Refusals that another try may overcome: faults of the carrier's systems, of our session, or of the phone
+/// just now. All others name something in the message that will be the same next time (3.4 §5.1.3, 5.0
+/// §4.7.6).
 const TEMPORARY: [Status; 15] = [
     Status::RINVBNDSTS,
     Status::RALYBND,
@@ -61,9 +62,9 @@ pub(super) fn refused(status: Status, permanent: bool) -> AttemptResult {
     AttemptResult::Refused { permanent, code: format!("smpp:{:08X}", status.0), text }
 }
 
-/// Makes keys of a carrier's ids: the same for an answer and for the receipts that are about it, different from those of
-/// other routes, the same for ever. With `Auto` it learns the carrier's habit, since trying every form may take one
-/// message's receipt for another's where ids are small numbers.
+/// Makes keys of a carrier's ids: the same for an answer and for the receipts that are about it, different
+/// from those of other routes, the same for ever. With `Auto` it learns the carrier's habit, since trying
+/// every form may take one message's receipt for another's where ids are small numbers.
 #[derive(Debug)]
 pub(super) struct Ids {
     route: u64,
@@ -128,8 +129,8 @@ impl Ids {
             self.receipts.look(receipt.text_id);
         }
         let mut keys = Vec::new();
-        // By the specification the TLV repeats the answer's id; only the text is written in another way. Where there is
-        // the TLV alone, carriers are not to be trusted that far.
+        // By the specification the TLV repeats the answer's id; only the text is written in another way.
+        // Where there is the TLV alone, carriers are not to be trusted that far.
         for id in receipt.ids() {
             let exact =
                 id == receipt.tlv_id && !receipt.text_id.is_empty() && receipt.text_id != receipt.tlv_id;
@@ -290,7 +291,8 @@ mod tests {
 
     #[test]
     fn the_carriers_habit_is_learnt_so_that_small_numbers_are_not_mixed_up() {
-        // Decimal both ways: the receipt for 4096 must not be taken for the message 1000, which is hexadecimal 4096.
+        // Decimal both ways: the receipt for 4096 must not be taken for the message 1000, which is
+        // hexadecimal 4096.
         let mut ids = Ids::new("r", IdForm::Auto);
         let keys: Vec<u64> = (1_000..1_016).map(|id| key_of(&mut ids, &id.to_string())).collect();
         assert_eq!(keys_of(&mut ids, "1003"), vec![keys[3]]);

@@ -70,7 +70,8 @@ struct WriteMeter {
 }
 
 impl Pace {
-    /// Unless it was quiet, the process before us may have written until a moment ago: a second passes without credit.
+    /// Unless it was quiet, the process before us may have written until a moment ago: a second passes
+    /// without credit.
     pub(super) fn new(rate: f64, quiet: bool, now: Instant) -> Pace {
         let mut limiter = Limiter::new(rate, now);
         // A slow route's window is longer than what a quiet minute says.
@@ -88,8 +89,8 @@ impl Pace {
         self.metered.begin(share, &mut self.limiter, now);
     }
 
-    /// What this process may use of the rate now, or will after a moment, parts per second; and when something may be granted, if it
-    /// may use any.
+    /// What this process may use of the rate now, or will after a moment, parts per second; and when
+    /// something may be granted, if it may use any.
     pub(super) fn outlook(&mut self, now: Instant) -> RateShareView {
         self.metered.outlook(&mut self.limiter, self.agreed, now)
     }
@@ -119,8 +120,8 @@ impl Pace {
         self.limiter.next(now)
     }
 
-    /// The carrier wants less speed: the part waits, and the route slows down. Gives the part back if it has waited too
-    /// often; says the new rate.
+    /// The carrier wants less speed: the part waits, and the route slows down. Gives the part back if it has
+    /// waited too often; says the new rate.
     pub(super) fn throttled(&mut self, mut sending: Sending, now: Instant) -> (Option<Sending>, f64) {
         let rate = self.aimd.throttled(now, self.measured());
         self.limiter.learn(rate, now);

@@ -474,7 +474,8 @@ impl Worker<Session> for CarrierConnection {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        // What was due at the last look and is still there waits for something else: a grant, or room in the window.
+        // What was due at the last look and is still there waits for something else: a grant, or room in the
+        // window.
         let around = self.carrier.deadline().filter(|due| *due > self.looked);
         let stop_by = self.stop_by.filter(|due| *due > self.looked);
         let idle = (self.bound && !self.unbinding && self.pen.config.is_on_demand())

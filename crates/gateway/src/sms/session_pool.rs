@@ -140,8 +140,8 @@ async fn keep_session(carrier: Arc<Carrier>, tls: Option<TlsClient>, mode: BindM
     }
 }
 
-/// Resolves when a session bound on demand should be: there is something to send, or it is time to look for what waits
-/// for us. False: it was stopped.
+/// Resolves when a session bound on demand should be: there is something to send, or it is time to look for
+/// what waits for us. False: it was stopped.
 async fn is_needed(carrier: &Carrier, mode: BindMode, polled: Option<Instant>, stop: &mut Stop) -> bool {
     let listener = carrier.dispatcher.listen();
     loop {
@@ -208,7 +208,8 @@ async fn converse(
     (why, ending)
 }
 
-/// Listens for SMSCs that ask us to bind. At most as many of them at a time as the route has sessions; more wait.
+/// Listens for SMSCs that ask us to bind. At most as many of them at a time as the route has sessions; more
+/// wait.
 async fn keep_listening(carrier: Arc<Carrier>, mut stop: Stop) {
     let mut sessions = JoinSet::new();
     while !stop.is_set() {
@@ -269,8 +270,8 @@ async fn outbound(carrier: Arc<Carrier>, stream: Stream, stop: Stop, done: onesh
     drop(done);
 }
 
-/// Resolves when a session that was told to stop has had its time: for the rest of a message, for what was under way, and
-/// as much again for the unbind.
+/// Resolves when a session that was told to stop has had its time: for the rest of a message, for what was
+/// under way, and as much again for the unbind.
 async fn overdue(stopping: &mut Stop, drain: Duration) {
     stopping.wait().await;
     tokio::time::sleep(drain * 3).await;

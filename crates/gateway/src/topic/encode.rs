@@ -2,8 +2,8 @@
 
 use records::{Body, Entry, Segment};
 
-/// The messages that a text becomes: of at most `octets_max` octets each (at least 4), cut between words where that is possible. Line ends
-/// and NUL end a reply of the topic protocol, so they become spaces.
+/// The messages that a text becomes: of at most `octets_max` octets each (at least 4), cut between words
+/// where that is possible. Line ends and NUL end a reply of the topic protocol, so they become spaces.
 pub(super) fn messages(text: &str, octets_max: usize) -> Vec<String> {
     let mut messages = Vec::new();
     let mut message = String::new();

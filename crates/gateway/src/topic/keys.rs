@@ -8,7 +8,8 @@ use bus::TopicSettings;
 use settings::section;
 
 section! {
-    /// Text topics: alerts are published there. It has no keys of its own and needs the section [topics](#topics).
+    /// Text topics: alerts are published there. It has no keys of its own and needs the section
+    /// [topics](#topics).
     TopicKeys {}
 }
 

@@ -189,8 +189,8 @@ impl TopicPublisher {
         jobs.iter().any(|job| self.topics.find(&job.entry().address).is_none())
     }
 
-    /// Opens what is not open, and hands the entries back for another turn: servers may have taken their time, so that the rate that
-    /// was granted before, and the segment, may be another process's by now.
+    /// Opens what is not open, and hands the entries back for another turn: servers may have taken their
+    /// time, so that the rate that was granted before, and the segment, may be another process's by now.
     async fn open_topics(&mut self, jobs: Vec<TopicJob>) {
         let config = Arc::clone(&self.config.borrow());
         let mut kept = Vec::with_capacity(jobs.len());

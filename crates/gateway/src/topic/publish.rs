@@ -52,7 +52,8 @@ impl Topics {
     }
 }
 
-/// Publishes what an entry says. Whatever is tried again stands there once: an endpoint's messages have a key of their own.
+/// Publishes what an entry says. Whatever is tried again stands there once: an endpoint's messages have a key
+/// of their own.
 pub(super) async fn publish(topic: &dyn Topic, config: &TopicRoute, job: &TopicJob) -> AttemptResult {
     let segment = &job.leased.segment;
     let messages =
@@ -73,7 +74,8 @@ pub(super) async fn publish(topic: &dyn Topic, config: &TopicRoute, job: &TopicJ
     }
 }
 
-/// What the bus's words mean on record. A record may stand there even so: the key finds it when it is tried again.
+/// What the bus's words mean on record. A record may stand there even so: the key finds it when it is tried
+/// again.
 pub(super) fn refused(error: &BusError) -> AttemptResult {
     let (permanent, code) = match error {
         BusError::TooLarge { .. } | BusError::BadName { .. } => (true, "topic:name"),

@@ -1,12 +1,15 @@
-//! SCTP in its one-to-one form (RFC 6458, section 4): an association is a descriptor, read and written like a TCP connection.
+//! SCTP in its one-to-one form (RFC 6458, section 4): an association is a descriptor, read and written like a
+//! TCP connection.
 //!
 //! - [`probe`]: whether this kernel has it.
-//! - [`Listener::bind_sctp`](crate::Listener::bind_sctp), [`connect_sctp`]: with several addresses on either side.
+//! - [`Listener::bind_sctp`](crate::Listener::bind_sctp), [`connect_sctp`]: with several addresses on either
+//!   side.
 //! - [`dial_sctp`]: the same without a runtime, for who blocks.
 //!
-//! Each protocol message goes out as one user message, on stream 0, in order. What comes in is read as a stream of octets: a user
-//! message that is delivered in parts is joined by that, and the protocol's own lengths find the bounds. No notifications are asked for,
-//! so an association that is aborted reads as a connection that was reset.
+//! Each protocol message goes out as one user message, on stream 0, in order. What comes in is read as a
+//! stream of octets: a user message that is delivered in parts is joined by that, and the protocol's own
+//! lengths find the bounds. No notifications are asked for, so an association that is aborted reads as a
+//! connection that was reset.
 
 mod stream;
 
@@ -30,15 +33,18 @@ use tokio::io::unix::AsyncFd;
 pub const SCTP_ADDRESSES_MAX: usize = 16;
 /// Streams we ask for, and let a peer ask for. We send on one; freeDiameter for example sends on several.
 const STREAMS: u16 = 32;
-/// What the system is asked to keep for us to be sent: no message can be longer. It gives less where `net.core.wmem_max` says so.
+/// What the system is asked to keep for us to be sent: no message can be longer. It gives less where
+/// `net.core.wmem_max` says so.
 const SEND_OCTETS: usize = 2 << 20;
 
 /// What is said of the user messages of a protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
-    /// Payload protocol identifier (RFC 9260, section 3.3.1), such as 46 for Diameter in the clear (RFC 6733, section 2.1).
+    /// Payload protocol identifier (RFC 9260, section 3.3.1), such as 46 for Diameter in the clear (RFC 6733,
+    /// section 2.1).
     pub payload_protocol: u32,
-    /// Octets of the first message of an output that begins with one; 0 where that cannot be told: then all of it is one.
+    /// Octets of the first message of an output that begins with one; 0 where that cannot be told: then all
+    /// of it is one.
     pub length: fn(&[u8]) -> usize,
 }
 
@@ -150,7 +156,8 @@ fn open(family: AddressFamily, flags: SocketFlags) -> io::Result<OwnedFd> {
     Ok(socket_with(family, SocketType::STREAM, flags | SocketFlags::CLOEXEC, Some(ipproto::SCTP))?)
 }
 
-/// A socket for these addresses with the options that all have. An accepted one has them of the one that listens.
+/// A socket for these addresses with the options that all have. An accepted one has them of the one that
+/// listens.
 fn prepared(addresses: &[SocketAddr], payload_protocol: u32, flags: SocketFlags) -> io::Result<OwnedFd> {
     // A socket of IPv6 takes addresses of both.
     let family =

@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// One SCTP association, read as a stream of octets and written a message at a time.
 ///
-/// It is no `TcpStream` over the same descriptor: that takes a read which did not fill its buffer for a sign that nothing is left, and
-/// here each read gives one user message at most.
+/// It is no `TcpStream` over the same descriptor: that takes a read which did not fill its buffer for a sign
+/// that nothing is left, and here each read gives one user message at most.
 #[derive(Debug)]
 pub struct SctpStream {
     socket: AsyncFd<OwnedFd>,
@@ -103,7 +103,8 @@ impl AsyncWrite for SctpStream {
         Poll::Ready(Ok(()))
     }
 
-    /// An association has no half that is closed: what was sent is delivered, then both ends are (RFC 9260, section 9.2).
+    /// An association has no half that is closed: what was sent is delivered, then both ends are (RFC 9260,
+    /// section 9.2).
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(shutdown(&self.socket, Shutdown::Write)?))
     }

@@ -1,4 +1,5 @@
-//! Any octets as a packet or a message of a paced stream: what is read is written as it was, is within its packet, and another key reads nothing.
+//! Any octets as a packet or a message of a paced stream: what is read is written as it was, is within its
+//! packet, and another key reads nothing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -23,7 +24,8 @@ fn read_head(octets: &[u8]) {
 
 fn read_message(octets: &[u8]) {
     let _ = Message::decode(octets, &Key::NONE);
-    // Sealed as a peer with our key would: whatever is in it is read or refused, and what is read means itself.
+    // Sealed as a peer with our key would: whatever is in it is read or refused, and what is read means
+    // itself.
     let mut sealed = [0; MESSAGE];
     let given = octets.len().min(BODY);
     sealed[..given].copy_from_slice(&octets[..given]);

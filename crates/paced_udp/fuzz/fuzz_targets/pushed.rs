@@ -1,4 +1,5 @@
-//! Any octets as each of the things that a push reads from the wire: what is read is within its bounds, and is written as it was.
+//! Any octets as each of the things that a push reads from the wire: what is read is within its bounds, and
+//! is written as it was.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

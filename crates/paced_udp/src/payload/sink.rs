@@ -59,7 +59,8 @@ impl Sink {
         Ok((sinks, Writing { thread }))
     }
 
-    /// Takes a packet's payload; octets that could not be taken since the disk is behind, or that lie beyond any file.
+    /// Takes a packet's payload; octets that could not be taken since the disk is behind, or that lie beyond
+    /// any file.
     pub fn take(&mut self, head: &Head, packet: &[u8]) -> u64 {
         let Sink::File(file) = self else { return 0 };
         // `Head::read` has held `filled` to the packet's length.

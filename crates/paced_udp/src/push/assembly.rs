@@ -1,7 +1,7 @@
 //! What a receiver has: a machine that takes datagrams, gives back whole blocks, and says what lacks.
 //!
-//! Blocks are put together in memory and come out whole, to be checked and written at once: a symbol by itself never
-//! touches the disk.
+//! Blocks are put together in memory and come out whole, to be checked and written at once: a symbol by
+//! itself never touches the disk.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use super::report::{Report, Run};
 pub const OPEN_MAX: usize = 128;
 /// Room for repair symbols that a block starts with.
 const REPAIR_ROOM: usize = 32;
-/// Repair symbols that are kept beyond as many as there are sources. So many symbols as sources do not always say enough (one time in
-/// 256, RFC 6330 section 1; each one more divides that by 256), and nobody is told which are there: without room for more a
-/// block of repairs alone would never end.
+/// Repair symbols that are kept beyond as many as there are sources. So many symbols as sources do not always
+/// say enough (one time in 256, RFC 6330 section 1; each one more divides that by 256), and nobody is told
+/// which are there: without room for more a block of repairs alone would never end.
 const REPAIRS_BEYOND: usize = 16;
 
 /// A block that is not whole yet.

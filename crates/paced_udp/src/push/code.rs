@@ -1,11 +1,12 @@
-//! RaptorQ (RFC 6330) for blocks that lack little: repair symbols from coefficients, and recovery of only what is
-//! missing.
+//! RaptorQ (RFC 6330) for blocks that lack little: repair symbols from coefficients, and recovery of only
+//! what is missing.
 //!
-//! Every repair symbol is a sum over GF(256) of the block's source symbols, with coefficients that depend on the
-//! number of symbols alone. The crate `raptorq` gives them: it is asked to encode the unit matrix once. What is
-//! sent is octet for octet what that crate would send, and it can read what we send. But its own decoder solves
-//! for all intermediate symbols of a block even when one symbol is missing; solving for the missing ones alone is
-//! many times cheaper at a loss of some per cent, and twenty receivers on one machine need that.
+//! Every repair symbol is a sum over GF(256) of the block's source symbols, with coefficients that depend on
+//! the number of symbols alone. The crate `raptorq` gives them: it is asked to encode the unit matrix once.
+//! What is sent is octet for octet what that crate would send, and it can read what we send. But its own
+//! decoder solves for all intermediate symbols of a block even when one symbol is missing; solving for the
+//! missing ones alone is many times cheaper at a loss of some per cent, and twenty receivers on one machine
+//! need that.
 
 use std::cell::OnceCell;
 
@@ -17,7 +18,8 @@ pub const REPAIRS_MAX: u32 = 1 << 14;
 /// The code of blocks with one number of source symbols.
 pub struct Code {
     symbols: usize,
-    /// The unit matrix encoded, once it is needed: that takes milliseconds, and a push without loss needs none.
+    /// The unit matrix encoded, once it is needed: that takes milliseconds, and a push without loss needs
+    /// none.
     unit: OnceCell<SourceBlockEncoder>,
     rows: Vec<Box<[u8]>>,
 }
@@ -46,7 +48,8 @@ impl Code {
         &self.rows[repair as usize]
     }
 
-    /// Puts the repair symbol `repair` of the block in the first places of `slab` at the place `into` behind them.
+    /// Puts the repair symbol `repair` of the block in the first places of `slab` at the place `into` behind
+    /// them.
     pub fn repair(&mut self, slab: &mut SymbolSlab, repair: u32, into: usize) {
         slab.get_mut(into).fill(0);
         let row = self.row(repair);
@@ -55,9 +58,9 @@ impl Code {
         }
     }
 
-    /// Finds the missing source symbols: `have` says which places of `slab` are filled, `repairs` which repair
-    /// symbols stand in the places behind the sources, in that order. False when they do not say enough, and then
-    /// nothing has changed.
+    /// Finds the missing source symbols: `have` says which places of `slab` are filled, `repairs` which
+    /// repair symbols stand in the places behind the sources, in that order. False when they do not say
+    /// enough, and then nothing has changed.
     pub fn recover(&mut self, slab: &mut SymbolSlab, have: &[bool], repairs: &[u32]) -> bool {
         let missing: Vec<usize> = (0..self.symbols).filter(|place| !have[*place]).collect();
         if missing.len() > repairs.len() {

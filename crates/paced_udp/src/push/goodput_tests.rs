@@ -1,5 +1,5 @@
-//! How much of the rate asked the worst of many sites gets, by the plan alone: virtual time, symbols counted instead of made, no processor in the
-//! way. What a real push gets is this, less what the machine takes.
+//! How much of the rate asked the worst of many sites gets, by the plan alone: virtual time, symbols counted
+//! instead of made, no processor in the way. What a real push gets is this, less what the machine takes.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -205,7 +205,8 @@ fn goodput(sites: usize, rate: f64, loss: f64, stalls: f64, seed: u64) -> (f64, 
     (part, repairs)
 }
 
-/// What the worst of those gets that are there from the start, where the last one comes late; and when that one has all.
+/// What the worst of those gets that are there from the start, where the last one comes late; and when that
+/// one has all.
 fn goodput_beside(
     sites: usize,
     rate: f64,

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
-/// Octets of a block but for a file's last. A power of two times 1 KiB, so that each block is a whole subtree of
-/// BLAKE3 and the file's hash is made from the blocks' without reading it again. Greater blocks need fewer repairs for
-/// the worst of many sites, and more work for each: of 1 MiB twenty receivers on two processors got less in all.
+/// Octets of a block but for a file's last. A power of two times 1 KiB, so that each block is a whole subtree
+/// of BLAKE3 and the file's hash is made from the blocks' without reading it again. Greater blocks need fewer
+/// repairs for the worst of many sites, and more work for each: of 1 MiB twenty receivers on two processors
+/// got less in all.
 pub const BLOCK_SIZE: u32 = 512 * 1024;
 
-/// Octets of a symbol: with our header, UDP and IPv6 it stays under an Ethernet frame, and it fills a block with little left over.
+/// Octets of a symbol: with our header, UDP and IPv6 it stays under an Ethernet frame, and it fills a block
+/// with little left over.
 pub const SYMBOL_SIZE: u16 = 1408;
 
 /// The longest file that is cut, in octets.

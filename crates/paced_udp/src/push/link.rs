@@ -1,4 +1,5 @@
-//! The QUIC endpoints of the control channel. Certificates are made for the day and prove nothing; `proof` does.
+//! The QUIC endpoints of the control channel. Certificates are made for the day and prove nothing; `proof`
+//! does.
 
 use std::io;
 use std::net::SocketAddr;

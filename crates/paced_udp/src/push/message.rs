@@ -6,7 +6,8 @@ use super::manifest::MANIFEST_LEN_MAX;
 use super::packet::TOKEN_LIMIT;
 use super::proof::KEY_LEN;
 
-/// The version both sides must speak. Since 2 an offer has room for a group of IPv6; since 3 a datagram's header has 15 octets in place of 20.
+/// The version both sides must speak. Since 2 an offer has room for a group of IPv6; since 3 a datagram's
+/// header has 15 octets in place of 20.
 pub const VERSION: u16 = 3;
 /// Octets of words in a refusal at most.
 pub const WORDS_LEN_MAX: usize = 400;

@@ -1,11 +1,13 @@
 //! Reliable push of one file to many sites, over UDP at the rate asked, unicast and multicast.
 //!
-//! Data goes out as RaptorQ symbols over plain UDP; beside it each site has a control channel over QUIC, on which
-//! both sides prove that they know the site's key before anything is sent. `planner` and `assembly` are the two
-//! pure machines; everything else drives them:
+//! Data goes out as RaptorQ symbols over plain UDP; beside it each site has a control channel over QUIC, on
+//! which both sides prove that they know the site's key before anything is sent. `planner` and `assembly` are
+//! the two pure machines; everything else drives them:
 //!
-//! - sending: `send` (the entry), `site` (a task for each site's control channel), `stream` (the thread for data);
-//! - receiving: `receive` (the entry, and a task for each sender), `block_receiver` (the thread for data), `disk`;
+//! - sending: `send` (the entry), `site` (a task for each site's control channel), `stream` (the thread for
+//!   data);
+//! - receiving: `receive` (the entry, and a task for each sender), `block_receiver` (the thread for data),
+//!   `disk`;
 //! - on the wire: `packet` (data), `report`, `message` and `frames` (control), `manifest`, `proof`.
 
 mod assembly;

@@ -1,12 +1,13 @@
-//! When the next burst is due. Not `pace::Pacer`: bursts of a push differ in their octets, and one that is late is made up for at once, since
-//! whatever it does not send has to be sent later all the same.
+//! When the next burst is due. Not `pace::Pacer`: bursts of a push differ in their octets, and one that is
+//! late is made up for at once, since whatever it does not send has to be sent later all the same.
 
 use std::time::{Duration, Instant};
 
 /// What a pacer makes up for at most after it was late.
 const DEBT_MAX: Duration = Duration::from_millis(30);
 
-/// A bounded rule: a burst is due one interval after the one before, and lateness is made up for up to a bound.
+/// A bounded rule: a burst is due one interval after the one before, and lateness is made up for up to a
+/// bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     due: Instant,

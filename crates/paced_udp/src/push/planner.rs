@@ -1,9 +1,10 @@
 //! What a path sends next: a machine without sockets and without a clock.
 //!
-//! A path is one site, or a multicast group of them. Sources go out first, block after block. What sites say they
-//! lack is answered by repair symbols, before new sources, as many as the site with the greatest need wants. Towards
-//! the end, when there is nothing else to fill the pipe with, losses are repaired before they are told of. Who comes late waits
-//! for another pass over the file: repairs in place of all that it missed would hold up those there from the start.
+//! A path is one site, or a multicast group of them. Sources go out first, block after block. What sites say
+//! they lack is answered by repair symbols, before new sources, as many as the site with the greatest need
+//! wants. Towards the end, when there is nothing else to fill the pipe with, losses are repaired before they
+//! are told of. Who comes late waits for another pass over the file: repairs in place of all that it missed
+//! would hold up those there from the start.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -12,8 +13,8 @@ use super::code::REPAIRS_MAX;
 use super::layout::Layout;
 use super::report::Report;
 
-/// Standard deviations of loss that are repaired beforehand at the end: a few symbols, where a block that still lacks one
-/// costs a round trip.
+/// Standard deviations of loss that are repaired beforehand at the end: a few symbols, where a block that
+/// still lacks one costs a round trip.
 const FORESIGHT: f64 = 3.5;
 /// Of a block that lacks more than this part, sources are sent once more instead of repairs.
 const WHOLE_PART: f64 = 0.75;
@@ -21,11 +22,12 @@ const WHOLE_PART: f64 = 0.75;
 const LOSS_MAX: f64 = 0.5;
 /// How long a datagram and the report on it take, before we know better.
 const FLIGHT_START: Duration = Duration::from_millis(200);
-/// What a report that says nothing of a datagram may be late, beyond its usual time and four times the deviation of that, before the datagram
-/// counts as lost (as RFC 6298, section 2, waits): a site tells every 20 ms.
+/// What a report that says nothing of a datagram may be late, beyond its usual time and four times the
+/// deviation of that, before the datagram counts as lost (as RFC 6298, section 2, waits): a site tells every
+/// 20 ms.
 const LATENESS: Duration = Duration::from_millis(20);
-/// For a site that is silent for longer than this no repairs are sent until it speaks again: all that goes out would
-/// seem lost to it, and hold up the others. Reports come every 20 ms.
+/// For a site that is silent for longer than this no repairs are sent until it speaks again: all that goes
+/// out would seem lost to it, and hold up the others. Reports come every 20 ms.
 const REPAIRS_UNTIL: Duration = Duration::from_millis(150);
 /// And no sources for one that is silent for longer than this.
 const SOURCES_UNTIL: Duration = Duration::from_millis(700);
@@ -220,8 +222,9 @@ impl Planner {
         self.trim();
     }
 
-    /// The next burst, of `most` symbols at most. None when all that is known to lack is under way; then ask again after the next report: a
-    /// site that is silent may only be late, and what it has not told of is not sent again before it speaks.
+    /// The next burst, of `most` symbols at most. None when all that is known to lack is under way; then ask
+    /// again after the next report: a site that is silent may only be late, and what it has not told of is
+    /// not sent again before it speaks.
     pub fn next(&mut self, now: Instant, most: u32) -> Option<Burst> {
         self.now = now;
         if self.idle || !self.anybody() {
@@ -293,8 +296,8 @@ impl Planner {
         bursts.take_while(|(end, _)| *end > heard).map(|(end, count)| (end - heard).min(count)).sum()
     }
 
-    /// Whether what is left of the sources is no more than what is under way: then waiting for reports would let the
-    /// pipe run dry.
+    /// Whether what is left of the sources is no more than what is under way: then waiting for reports would
+    /// let the pipe run dry.
     fn ending(&self) -> bool {
         let Some((block, symbol)) = self.cursor else { return self.seq > 0 };
         let under_way = self.live().map(|site| self.seq - site.seen).max().unwrap_or(0);

@@ -1,8 +1,9 @@
 //! Mutual proof that both sides know a site's key, bound to the QUIC connection it is made on.
 //!
-//! The QUIC certificates prove nothing: any is accepted. Instead each side keys BLAKE3 with the site's key over what
-//! TLS exports for this connection alone (RFC 5705, RFC 8446 section 7.5) and both nonces. Who stands between has
-//! two connections, which export different octets, so that what one side proves is worth nothing on the other.
+//! The QUIC certificates prove nothing: any is accepted. Instead each side keys BLAKE3 with the site's key
+//! over what TLS exports for this connection alone (RFC 5705, RFC 8446 section 7.5) and both nonces. Who
+//! stands between has two connections, which export different octets, so that what one side proves is worth
+//! nothing on the other.
 
 use crate::wire::Key;
 use blake3::Hash;

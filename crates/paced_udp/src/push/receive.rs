@@ -68,8 +68,9 @@ pub struct ReceiveOptions {
 /// Something that is done with a file, by its path; an error says in words why it could not be.
 pub type Done = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
 
-/// What is done with a file that is in its place, by its path: only then its receipt is given. An error, in words, is told to the
-/// sender as trouble with the disk. It is done again whenever the same file is pushed again.
+/// What is done with a file that is in its place, by its path: only then its receipt is given. An error, in
+/// words, is told to the sender as trouble with the disk. It is done again whenever the same file is pushed
+/// again.
 #[derive(Clone)]
 pub struct Arrived(pub Arc<Done>);
 

@@ -1,4 +1,5 @@
-//! What a receiver tells again and again of what it lacks. Each report is whole by itself, so that it may be lost.
+//! What a receiver tells again and again of what it lacks. Each report is whole by itself, so that it may be
+//! lost.
 
 /// Octets of a report at most: it travels as one QUIC datagram.
 pub const REPORT_LEN_MAX: usize = 1100;
@@ -48,7 +49,8 @@ impl Report {
         octets
     }
 
-    /// Reads a report on a file of `blocks` blocks. None when it is not one: runs that overlap, or stand outside.
+    /// Reads a report on a file of `blocks` blocks. None when it is not one: runs that overlap, or stand
+    /// outside.
     pub fn read(octets: &[u8], blocks: u32) -> Option<Self> {
         if octets.len() < HEAD_LEN
             || octets.len() > REPORT_LEN_MAX

@@ -49,7 +49,8 @@ pub struct SendOptions {
     pub sites: Vec<Site>,
     /// The ed25519 key that signs the manifest.
     pub signing_key: [u8; 32],
-    /// Bits per second: of the group, or of each site by unicast. Octets of UDP datagrams count, repair included.
+    /// Bits per second: of the group, or of each site by unicast. Octets of UDP datagrams count, repair
+    /// included.
     pub rate: u64,
     /// The group to send to; none for unicast.
     pub group: Option<SocketAddr>,
@@ -145,8 +146,8 @@ pub struct PushReport {
     pub sent: Counts,
 }
 
-/// Pushes a file. Within a tokio runtime with time and IO. An error means that nothing was sent at all, or that the
-/// file could not be read any more; what becomes of single sites stands in the report.
+/// Pushes a file. Within a tokio runtime with time and IO. An error means that nothing was sent at all, or
+/// that the file could not be read any more; what becomes of single sites stands in the report.
 pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> io::Result<PushReport> {
     check(&options)?;
     let (path, name) = (options.file.clone(), name(&options)?);

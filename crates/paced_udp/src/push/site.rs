@@ -1,4 +1,5 @@
-//! The sender's control channel to one site: tries until the site has the file, cannot have it, or stays away.
+//! The sender's control channel to one site: tries until the site has the file, cannot have it, or stays
+//! away.
 
 use std::io;
 use std::net::SocketAddr;

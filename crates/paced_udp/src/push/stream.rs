@@ -22,7 +22,8 @@ use super::udp::{SEGMENTS_MAX, Sender};
 const BURST: Duration = Duration::from_millis(2);
 /// How soon a path that has nothing to send is asked again.
 const IDLE: Duration = Duration::from_millis(10);
-/// How long a group waits, from when its first site is there, for the others: who comes later costs a second pass.
+/// How long a group waits, from when its first site is there, for the others: who comes later costs a second
+/// pass.
 const GATHER_MAX: Duration = Duration::from_secs(3);
 /// Octets of the datagrams of one call at most (the UDP limit of 65,507, rounded down).
 const BURST_LEN_MAX: usize = 65_000;
@@ -189,8 +190,8 @@ impl Stream {
         }
         self.fill(path, codes, burst, octets)?;
         if let Some(to) = path.to {
-            // What the network does not take is lost like any datagram: reports tell, and a site that hears nothing
-            // for long is given up by its own task.
+            // What the network does not take is lost like any datagram: reports tell, and a site that hears
+            // nothing for long is given up by its own task.
             let _ = self.socket.send(to, octets, HEADER_LEN + self.layout.symbol_size());
         }
         path.pacer.set_interval(lasting(octets.len() as u64, self.rate));

@@ -1,5 +1,5 @@
-//! UDP sockets: many datagrams of one size by one call where the kernel can (UDP_SEGMENT, UDP_GRO), one by one where
-//! it cannot.
+//! UDP sockets: many datagrams of one size by one call where the kernel can (UDP_SEGMENT, UDP_GRO), one by
+//! one where it cannot.
 #![allow(unsafe_code)] // socket options and control messages only
 
 use std::ffi::CString;
@@ -29,7 +29,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A socket for sites, or a group, of this kind of address. `interface` is where multicast goes out, `hops` how far.
+    /// A socket for sites, or a group, of this kind of address. `interface` is where multicast goes out,
+    /// `hops` how far.
     pub fn open(v6: bool, interface: Option<&Interface>, hops: u32) -> io::Result<Self> {
         let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
@@ -68,8 +69,8 @@ impl Sender {
         let address = SockAddr::from(to);
         let mut control: Control = [0; 4];
         let mut vector = libc::iovec { iov_base: octets.as_ptr() as *mut _, iov_len: octets.len() };
-        // SAFETY: all pointers are to locals or arguments that outlive the call; the control buffer is aligned and
-        // holds one message of two octets, whose header and data are written inside it.
+        // SAFETY: all pointers are to locals or arguments that outlive the call; the control buffer is
+        // aligned and holds one message of two octets, whose header and data are written inside it.
         let sent = unsafe {
             let mut message: libc::msghdr = zeroed();
             message.msg_name = address.as_ptr() as *mut _;
@@ -153,13 +154,14 @@ impl Receiver {
         unsafe { libc::poll(&raw mut asked, 1, 0) > 0 }
     }
 
-    /// What came by one call, and the size of each datagram in it but the last. None when nothing came in time.
+    /// What came by one call, and the size of each datagram in it but the last. None when nothing came in
+    /// time.
     pub fn receive(&mut self) -> io::Result<Option<(&[u8], usize)>> {
         let mut control: Control = [0; 4];
         let mut vector =
             libc::iovec { iov_base: self.buffer.as_mut_ptr().cast(), iov_len: self.buffer.len() };
-        // SAFETY: all pointers are to locals or to our buffer, which outlive the call; control messages are walked
-        // as the kernel left them, within the length that it set.
+        // SAFETY: all pointers are to locals or to our buffer, which outlive the call; control messages are
+        // walked as the kernel left them, within the length that it set.
         let (came, segment) = unsafe {
             let mut message: libc::msghdr = zeroed();
             message.msg_iov = &raw mut vector;

@@ -1,10 +1,12 @@
-//! What one receiving thread knows of one sending thread's packets: which came, twice, late; how evenly. No clock, no socket.
+//! What one receiving thread knows of one sending thread's packets: which came, twice, late; how evenly. No
+//! clock, no socket.
 
 use super::stream::GapBin;
 use crate::wire::Head;
 use hdrhistogram::Histogram;
 
-/// Numbers a flow looks back on: a packet that is older cannot be told from one that came twice, and counts as [`Flow::ancient`].
+/// Numbers a flow looks back on: a packet that is older cannot be told from one that came twice, and counts
+/// as [`Flow::ancient`].
 pub const LOOKS_BACK: u64 = 65_536;
 const WORDS: usize = (LOOKS_BACK / 64) as usize;
 
@@ -249,8 +251,8 @@ impl Milliseconds {
         counts.iter().for_each(|(millisecond, count)| self.join(*millisecond, *count));
     }
 
-    /// How many times the rate asked for came in the worst millisecond, of those before `before` (in milliseconds since 1970), which are
-    /// forgotten.
+    /// How many times the rate asked for came in the worst millisecond, of those before `before` (in
+    /// milliseconds since 1970), which are forgotten.
     pub fn worst_before(&mut self, before: u64) -> f64 {
         let later = self.counts.split_off(&before);
         std::mem::replace(&mut self.counts, later).values().map(Count::times).fold(0.0, f64::max)

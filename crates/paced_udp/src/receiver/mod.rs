@@ -1,4 +1,5 @@
-//! The receiver: threads that count what comes, and a manager that lets streams in, tells their senders what came, and adds it all up.
+//! The receiver: threads that count what comes, and a manager that lets streams in, tells their senders what
+//! came, and adds it all up.
 
 mod flow;
 mod sockets;

@@ -1,4 +1,5 @@
-//! The sockets of one port, each with its thread: opened, enlarged, joined and parked as [`pace::intake`] decides.
+//! The sockets of one port, each with its thread: opened, enlarged, joined and parked as [`pace::intake`]
+//! decides.
 
 use super::ReceiveOptions;
 use super::thread::{Admitted, ControlDatagram, Thread, ThreadMailbox, ThreadReport};
@@ -354,8 +355,9 @@ mod tests {
         SocketReport { wall, cpu: wall.mul_f64(busy), packets: 100_000, messages: 100_000, dropped }
     }
 
-    /// Two senders that overtake each other, and each packet counted once, whichever socket it came to. What the threads and the rest of the machine
-    /// were doing is made up: here nobody can be sure of a processor that is left.
+    /// Two senders that overtake each other, and each packet counted once, whichever socket it came to. What
+    /// the threads and the rest of the machine were doing is made up: here nobody can be sure of a processor
+    /// that is left.
     #[test]
     fn a_socket_is_added_where_a_thread_has_no_time_left_and_each_packet_counts_once() {
         let mut sockets = open(&ReceiveOptions { joins: false, ..options() });

@@ -31,7 +31,8 @@ pub struct StreamReport {
     pub rate_announced: u64,
     /// Seconds since its first packet.
     pub seconds: f64,
-    /// Seconds between the kernel's stamps of the first packet and of the last: what an exact rate is reckoned with.
+    /// Seconds between the kernel's stamps of the first packet and of the last: what an exact rate is
+    /// reckoned with.
     pub stamped_s: f64,
     /// Packets that came, each once, and their octets.
     pub packets: u64,
@@ -74,8 +75,8 @@ pub struct StreamReport {
     pub ended: Ended,
 }
 
-/// Gaps between packets of about one length: from so many nanoseconds, to so many (both belong to it), and how many there were. About three
-/// digits of a length are told apart.
+/// Gaps between packets of about one length: from so many nanoseconds, to so many (both belong to it), and
+/// how many there were. About three digits of a length are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct GapBin(pub u64, pub u64, pub u64);
 

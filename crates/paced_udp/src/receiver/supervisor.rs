@@ -88,7 +88,8 @@ impl Supervisor {
             Ok(Message::Bye { stream, nonce, sent, not_sent }) => {
                 self.hear_bye(stream, nonce, sent, not_sent)
             }
-            // Answers are no longer than what asked for them, and go to loopback alone where nobody proved anything.
+            // Answers are no longer than what asked for them, and go to loopback alone where nobody proved
+            // anything.
             Err(Unread::Seal { kind: 1, stream }) if letter.from.ip().is_loopback() => {
                 if let Ok(Message::Hello { nonce, .. }) = Message::decode(&letter.octets, &Key::NONE) {
                     let refused = Message::Refused { stream, nonce, why: Refusal::Key };

@@ -1,4 +1,5 @@
-//! One thread that receives: takes what a call brings, counts, and leaves messages that are no data to its manager.
+//! One thread that receives: takes what a call brings, counts, and leaves messages that are no data to its
+//! manager.
 
 use super::flow::{Count, Evenness, Flow, Milliseconds};
 use crate::payload::Sink;
@@ -174,7 +175,8 @@ pub struct Thread {
     counts: StreamCounts,
 }
 
-/// Streams are few and packets many: the stream of the last packet is looked at first, and is nearly always it. No map is asked per packet.
+/// Streams are few and packets many: the stream of the last packet is looked at first, and is nearly always
+/// it. No map is asked per packet.
 #[derive(Default)]
 struct StreamCounts {
     streams: Vec<ThreadStream>,

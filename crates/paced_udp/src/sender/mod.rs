@@ -114,7 +114,8 @@ pub struct View {
     pub lag_sd_us: f64,
     /// Processors' time used, in processors.
     pub cpu: f64,
-    /// Packets so far: asked for, sent, given up or not yet sent, lost at the receiver's socket, lost on the path.
+    /// Packets so far: asked for, sent, given up or not yet sent, lost at the receiver's socket, lost on the
+    /// path.
     pub packets_asked: u64,
     pub packets_sent: u64,
     pub not_sent: u64,
@@ -157,7 +158,8 @@ pub struct Summary {
     pub threads_max: usize,
     /// Processor time of all threads, in seconds.
     pub cpu_s: f64,
-    /// Calls refused for want of room in the device's queue, in the socket; calls that told of a dead peer; times the file was not ready.
+    /// Calls refused for want of room in the device's queue, in the socket; calls that told of a dead peer;
+    /// times the file was not ready.
     pub no_buffers: u64,
     pub again: u64,
     pub refused: u64,

@@ -1,4 +1,5 @@
-//! The receiver as a sender knows it: it answers a keyed hello before anything is sent, tells what it gets, and is told the end.
+//! The receiver as a sender knows it: it answers a keyed hello before anything is sent, tells what it gets,
+//! and is told the end.
 
 use crate::error::PacedUdpError;
 use crate::socket::connect;

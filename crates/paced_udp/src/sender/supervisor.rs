@@ -1,4 +1,5 @@
-//! Sees to the threads: gives them their share of the rate, hears what the peer gets, looks ten times a second whether they keep up.
+//! Sees to the threads: gives them their share of the rate, hears what the peer gets, looks ten times a
+//! second whether they keep up.
 
 use super::peer::{Offer, Peer};
 use super::tally::Tally;
@@ -205,7 +206,8 @@ impl Supervisor {
             && self.running.iter().all(|one| one.handle.is_finished())
     }
 
-    /// One that was parked holds a part of the file that nobody else has: once others have found no more, it sends that.
+    /// One that was parked holds a part of the file that nobody else has: once others have found no more, it
+    /// sends that.
     fn wake_for_the_rest(&mut self) {
         if self.options.file.is_some() && self.running.iter().any(|one| one.handle.is_finished()) {
             self.running.iter_mut().filter(|one| !one.sends).for_each(RunningSender::wake);
@@ -430,7 +432,8 @@ impl Supervisor {
         told.iter().sum::<Duration>().checked_div(threads).unwrap_or(self.counted_to)
     }
 
-    /// Whether less than asked for was sent between two looks: over 1 percent, and more than is under way at their ends.
+    /// Whether less than asked for was sent between two looks: over 1 percent, and more than is under way at
+    /// their ends.
     fn is_short(&self, before: &CountedSoFar, now: &CountedSoFar) -> bool {
         const PART: f64 = 0.01;
         let span_s = now.at.saturating_sub(before.at).as_secs_f64().max(1e-9);

@@ -47,9 +47,10 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What was done since `before`, of which this is a later state, as the rule that decides on threads reads it.
-    /// `asked_per_s`: packets that were asked of the thread in a second, over a period of `span`. It told a little before the period's end, and
-    /// before its beginning: asked for is what belongs to the time that it told of.
+    /// What was done since `before`, of which this is a later state, as the rule that decides on threads
+    /// reads it. `asked_per_s`: packets that were asked of the thread in a second, over a period of `span`.
+    /// It told a little before the period's end, and before its beginning: asked for is what belongs to the
+    /// time that it told of.
     pub(super) fn since(&self, before: &Tally, asked_per_s: f64, span: Duration) -> Report {
         let turns = self.turns.saturating_sub(before.turns).max(1);
         let each = |whole: Duration| Duration::from_secs_f64(whole.as_secs_f64() / turns as f64);
@@ -64,7 +65,8 @@ impl Tally {
         let cpu = self.cpu.saturating_sub(before.cpu);
         let ready = match self.ready {
             Some(ready) => ready.saturating_sub(before.ready.unwrap_or_default()),
-            // No call waits in the kernel, where sockets do not block: but for refused ones, time without a processor is waiting for it.
+            // No call waits in the kernel, where sockets do not block: but for refused ones, time without a
+            // processor is waiting for it.
             None if errors == 0 => wall.saturating_sub(waited + cpu),
             None => Duration::ZERO,
         };
@@ -100,7 +102,8 @@ mod tests {
             ..Tally::default()
         };
         let span = Duration::from_millis(100);
-        // 1,000 packets a second, all sent: told 5 ms early, then just in time, then after having been parked.
+        // 1,000 packets a second, all sent: told 5 ms early, then just in time, then after having been
+        // parked.
         for (before, now, asked) in [(100, 195, 95.0), (195, 300, 105.0), (300, 900, 115.0)] {
             let report = told(now).since(&told(before), 1_000.0, span);
             assert!((report.asked - asked).abs() < 1e-6, "{report:?}");

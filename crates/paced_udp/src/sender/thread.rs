@@ -1,4 +1,5 @@
-//! One thread that sends: waits for its due time, sends a burst, counts. It asks nobody; what it is to do comes as [`Orders`].
+//! One thread that sends: waits for its due time, sends a burst, counts. It asks nobody; what it is to do
+//! comes as [`Orders`].
 
 use super::tally::Tally;
 use crate::payload::{Filled, PayloadSource};
@@ -39,7 +40,8 @@ pub enum Duty {
     End,
 }
 
-/// What a thread and its manager share. The manager writes orders, the thread its tally; neither waits for the other longer than a copy takes.
+/// What a thread and its manager share. The manager writes orders, the thread its tally; neither waits for
+/// the other longer than a copy takes.
 pub struct ThreadMailbox {
     version: AtomicU64,
     orders: Mutex<Orders>,

@@ -38,7 +38,8 @@ fn ready(text: &str) -> Option<Duration> {
     text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Sleeps until `until`. It wakes late by what the kernel and the host need; whoever must be exact ends the wait itself.
+/// Sleeps until `until`. It wakes late by what the kernel and the host need; whoever must be exact ends the
+/// wait itself.
 pub(crate) fn sleep_until(until: Instant) {
     let left = until.saturating_duration_since(Instant::now());
     if !left.is_zero() {
@@ -46,7 +47,8 @@ pub(crate) fn sleep_until(until: Instant) {
     }
 }
 
-/// Asks for timers that end when they should: 50 us late are allowed by default, 1 ns from now on (this thread).
+/// Asks for timers that end when they should: 50 us late are allowed by default, 1 ns from now on (this
+/// thread).
 pub(crate) fn tighten_timer() {
     calls::set_timer_slack(1);
 }

@@ -1,6 +1,7 @@
 //! UDP sockets as the sender and the receiver need them: what the kernel can do is probed, never assumed.
 //!
-//! All `unsafe` of the paced sender and receiver is in this folder: system calls that no safe interface offers.
+//! All `unsafe` of the paced sender and receiver is in this folder: system calls that no safe interface
+//! offers.
 
 mod calls;
 mod clock;
@@ -35,7 +36,8 @@ pub fn connect(peer: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Another socket on the address of `first`, which from then on shares it. Until then `first` has it alone: who is second by mistake is refused.
+/// Another socket on the address of `first`, which from then on shares it. Until then `first` has it alone:
+/// who is second by mistake is refused.
 pub fn bind_beside(first: &Socket) -> io::Result<Socket> {
     let local = first.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidInput)?;
     first.set_reuse_port(true)?;
@@ -63,8 +65,8 @@ impl Buffer {
     }
 }
 
-/// Enlarges the receive buffer: with the right to go beyond the system's limit (`SO_RCVBUFFORCE`, CAP_NET_ADMIN) or else up to it; and
-/// looks what came of it.
+/// Enlarges the receive buffer: with the right to go beyond the system's limit (`SO_RCVBUFFORCE`,
+/// CAP_NET_ADMIN) or else up to it; and looks what came of it.
 pub fn enlarge(socket: &Socket, asked: usize) -> io::Result<Buffer> {
     if calls::set_int(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, int(asked)).is_err() {
         socket.set_recv_buffer_size(asked)?;
@@ -77,8 +79,9 @@ fn int(octets: usize) -> libc::c_int {
     libc::c_int::try_from(octets).unwrap_or(libc::c_int::MAX)
 }
 
-/// Spreads what comes to the sockets of one port over all `sockets` of them: by the packet's number, in runs of 64, so that joined packets
-/// stay together. The kernel's own choice is by addresses: of a few senders' packets one socket would get all.
+/// Spreads what comes to the sockets of one port over all `sockets` of them: by the packet's number, in runs
+/// of 64, so that joined packets stay together. The kernel's own choice is by addresses: of a few senders'
+/// packets one socket would get all.
 pub fn spread(first: &Socket, sockets: u32) -> io::Result<()> {
     // Classic BPF over the payload; a packet of data has its number's low octets at 12..16 (`wire::Head`).
     let step = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };

@@ -1,5 +1,5 @@
-//! Receiving several packets with one call: many messages (`recvmmsg`), each perhaps of several packets that the kernel joined (`UDP_GRO`),
-//! each with the kernel's stamp and the count of what found no room.
+//! Receiving several packets with one call: many messages (`recvmmsg`), each perhaps of several packets that
+//! the kernel joined (`UDP_GRO`), each with the kernel's stamp and the count of what found no room.
 #![allow(unsafe_code)]
 
 use super::calls;
@@ -65,8 +65,8 @@ impl<'a> Received<'a> {
         (self.segment == self.octets.len()).then_some(self.octets)
     }
 
-    /// As [`packets`](Self::packets), none of them larger than `most`. Packets that were joined before joining was switched off come without
-    /// a word of how large each is.
+    /// As [`packets`](Self::packets), none of them larger than `most`. Packets that were joined before
+    /// joining was switched off come without a word of how large each is.
     pub fn packets_of(&self, most: usize) -> Packets<'a> {
         self.octets.chunks(self.segment.min(most).max(1))
     }
@@ -76,7 +76,8 @@ impl<'a> Received<'a> {
         let name = std::ptr::from_ref(self.name);
         match libc::c_int::from(self.name.ss_family) {
             libc::AF_INET => {
-                // SAFETY: an address of this family is a sockaddr_in; the storage is larger and aligned for all.
+                // SAFETY: an address of this family is a sockaddr_in; the storage is larger and aligned for
+                // all.
                 let name = unsafe { &*name.cast::<libc::sockaddr_in>() };
                 let address = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
                 Some((address, u16::from_be(name.sin_port)).into())
@@ -97,7 +98,8 @@ pub fn join(socket: &Socket, joins: bool) -> bool {
 }
 
 impl Inbox {
-    /// Takes a bound socket over: kernel stamps on, joining on where the kernel can and `joins` asks for it. A call waits at most `patience`.
+    /// Takes a bound socket over: kernel stamps on, joining on where the kernel can and `joins` asks for it.
+    /// A call waits at most `patience`.
     pub fn new(socket: Socket, joins: bool, patience: std::time::Duration) -> io::Result<Inbox> {
         socket.set_read_timeout(Some(patience))?;
         calls::set_int(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
@@ -121,7 +123,8 @@ impl Inbox {
         &self.socket
     }
 
-    /// Packets that found no room since the socket is there, as the kernel said with the last message (`SO_RXQ_OVFL`).
+    /// Packets that found no room since the socket is there, as the kernel said with the last message
+    /// (`SO_RXQ_OVFL`).
     pub fn overflowed(&self) -> u64 {
         self.overflowed
     }
@@ -143,7 +146,8 @@ impl Inbox {
             header.msg_controllen = size_of::<Control>();
         }
         self.came = 0;
-        // SAFETY: each message has a part, a name and a control buffer of its own, all alive and of the lengths told.
+        // SAFETY: each message has a part, a name and a control buffer of its own, all alive and of the
+        // lengths told.
         let came = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
@@ -171,8 +175,8 @@ impl Inbox {
     fn note(&mut self, message: &libc::mmsghdr) -> Note {
         let octets = message.msg_len as usize;
         let mut note = Note { octets, segment: octets, stamp_ns: 0 };
-        // SAFETY: the kernel filled the control buffer up to msg_controllen; CMSG_FIRSTHDR and CMSG_NXTHDR stay in it, and the data of
-        // each kind has the size that the kernel writes for it.
+        // SAFETY: the kernel filled the control buffer up to msg_controllen; CMSG_FIRSTHDR and CMSG_NXTHDR
+        // stay in it, and the data of each kind has the size that the kernel writes for it.
         unsafe {
             let mut header = libc::CMSG_FIRSTHDR(&raw const message.msg_hdr);
             while !header.is_null() {

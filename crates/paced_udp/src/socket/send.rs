@@ -63,7 +63,8 @@ pub enum SendError {
     NoBuffers,
     /// The socket's send buffer is full (`EAGAIN`).
     Again,
-    /// Nobody listens there, said an ICMP message about an earlier packet (`ECONNREFUSED`). The call told that instead of sending.
+    /// Nobody listens there, said an ICMP message about an earlier packet (`ECONNREFUSED`). The call told
+    /// that instead of sending.
     Refused,
     /// This rung is not carried on the way to this peer (`EIO`, `EINVAL`, `EOPNOTSUPP`).
     Rung,
@@ -166,8 +167,8 @@ impl Outbox {
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
-        // SAFETY: CMSG_SPACE and CMSG_LEN are arithmetic. The control buffer is aligned as a cmsghdr (`Control`), holds the space
-        // of one u16, and the first header lies in it.
+        // SAFETY: CMSG_SPACE and CMSG_LEN are arithmetic. The control buffer is aligned as a cmsghdr
+        // (`Control`), holds the space of one u16, and the first header lies in it.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as libc::c_uint) as usize;
             let header = libc::CMSG_FIRSTHDR(&raw const message);

@@ -14,7 +14,8 @@ use records::{
     Priority, Recipient, Strategy, Terminal, Texts, Timestamp,
 };
 
-/// Hands every case but the one that needs the store for itself to a macro: `$cases! { MODULE: CASE, CASE, ... }`.
+/// Hands every case but the one that needs the store for itself to a macro:
+/// `$cases! { MODULE: CASE, CASE, ... }`.
 macro_rules! all_cases {
     ($cases:ident) => {
         $cases! { recipients:

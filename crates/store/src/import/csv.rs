@@ -1,7 +1,7 @@
 //! RFC 4180, as it comes in pieces.
 //!
-//! Rows end with LF, CR or CRLF; a quoted field may hold line ends, commas, and quotes written twice. What stands behind a
-//! closing quote is taken as written, as most readers do.
+//! Rows end with LF, CR or CRLF; a quoted field may hold line ends, commas, and quotes written twice. What
+//! stands behind a closing quote is taken as written, as most readers do.
 
 use super::reader::ROW_OCTETS_MAX;
 
@@ -46,8 +46,8 @@ enum At {
     Quoted,
     /// Behind a quote inside quotes: the end of the field, or half of a quote.
     Quote,
-    /// In a row that is too long. Its next line end counts even in quotes: the quote that was never closed must not
-    /// swallow the file.
+    /// In a row that is too long. Its next line end counts even in quotes: the quote that was never closed
+    /// must not swallow the file.
     Skipping,
 }
 

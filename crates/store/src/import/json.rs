@@ -14,10 +14,10 @@ const MEMBERS: [&[&str]; 2] = [
 const DEVICE_MEMBERS: [&str; 5] = ["channel", "address", "enabled", "verified", "opted_out"];
 const POSITION_MEMBERS: [&str; 2] = ["lat", "lon"];
 
-/// Reads and checks one recipient: `{"id", "name", "language", "time_zone", "groups": [], "devices": [{"channel",
-/// "address", "enabled", "verified", "opted_out"}], "lat", "lon", "quiet_hours": "22:00-07:00", "participant",
-/// "attributes": {}}`. Instead of `devices`, or behind them, `"sms": "+46…"` or a list, likewise each other channel. `null` is
-/// as good as absent.
+/// Reads and checks one recipient:
+/// `{"id", "name", "language", "time_zone", "groups": [], "devices": [{"channel", "address", "enabled", "verified", "opted_out"}], "lat", "lon", "quiet_hours": "22:00-07:00", "participant", "attributes": {}}`.
+/// Instead of `devices`, or behind them, `"sms": "+46…"` or a list, likewise each other channel. `null` is as
+/// good as absent.
 pub fn from_json(value: &Value, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
     let Value::Object(members) = value else {
         return Err(vec![Fault::new("", format!("a recipient is an object, not {}", kind(value)))]);
@@ -37,8 +37,8 @@ pub fn from_json(value: &Value, defaults: &Defaults) -> Result<Recipient, Vec<Fa
     normalise_from(read.recipient, defaults, &|place| read.device_fields[place].clone())
 }
 
-/// What [`from_json`] reads back as the same recipient. Members without a value are left out, `devices` and `groups`
-/// never.
+/// What [`from_json`] reads back as the same recipient. Members without a value are left out, `devices` and
+/// `groups` never.
 pub fn to_json(recipient: &Recipient) -> Value {
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(recipient.id));

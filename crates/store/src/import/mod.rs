@@ -1,4 +1,5 @@
-//! Reading people from outside: JSON, CSV and NDJSON, with every problem named. Pure: octets in, recipients out.
+//! Reading people from outside: JSON, CSV and NDJSON, with every problem named. Pure: octets in, recipients
+//! out.
 //!
 //! One place checks ([`normalise`]), whichever way a recipient comes in.
 

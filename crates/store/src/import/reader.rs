@@ -24,9 +24,9 @@ pub enum Format {
 
 /// Reads a provisioning file in whatever pieces it comes, in bounded memory: a row, and a hash for each id.
 ///
-/// `feed` it, then `finish` it. Of two rows with one id the later is a problem; two different ids are taken for one with
-/// a chance of n²/2⁶⁵ (3e-8 for a million rows). After a problem with the file as a whole (its header, its encoding)
-/// nothing more is read: [`Reader::is_over`].
+/// `feed` it, then `finish` it. Of two rows with one id the later is a problem; two different ids are taken
+/// for one with a chance of n²/2⁶⁵ (3e-8 for a million rows). After a problem with the file as a whole (its
+/// header, its encoding) nothing more is read: [`Reader::is_over`].
 pub struct Reader {
     rows: Rows,
     lines: Lines,
@@ -63,8 +63,8 @@ impl Reader {
         }
     }
 
-    /// Takes the next octets, and adds what they complete to `out`: recipients in the form that is kept, and problems (a row
-    /// may have several).
+    /// Takes the next octets, and adds what they complete to `out`: recipients in the form that is kept, and
+    /// problems (a row may have several).
     pub fn feed(&mut self, octets: &[u8], out: &mut Out) {
         let octets = self.mark.strip(octets);
         if self.over {

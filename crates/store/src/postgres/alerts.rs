@@ -31,7 +31,8 @@ const REPLACE_KEY: &str =
     "UPDATE idempotency_keys SET body_hash = $3, alert = $4, created = $5 WHERE account = $1 AND key = $2";
 const REMOVE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account, key) IN \
      (SELECT account, key FROM idempotency_keys WHERE created <= $1 ORDER BY created LIMIT $2 FOR UPDATE SKIP LOCKED)";
-/// The counter's row is locked from here to the commit, so numbers have no gaps and rise in the order of commits.
+/// The counter's row is locked from here to the commit, so numbers have no gaps and rise in the order of
+/// commits.
 const INSERT: &str = "WITH counter AS (UPDATE counters SET value = value + 1 WHERE name = 'alert' RETURNING value) \
      INSERT INTO alerts (no, id, account, token, created, state, version, note, final_at, asks_until, request, \
      origin, class, intake_from) \
@@ -328,7 +329,8 @@ async fn accept(link: &Link, args: &Accept) -> Result<Accepted, Trouble> {
     Ok(Accepted::New(Alert { no: AlertNo(as_u64(no)), ..alert.clone() }))
 }
 
-/// Takes the key for this alert, or says what came before under it. Who comes at the same moment waits until this is decided.
+/// Takes the key for this alert, or says what came before under it. Who comes at the same moment waits until
+/// this is decided.
 async fn claim(
     link: &Link,
     account: i32,
@@ -355,7 +357,8 @@ async fn claim(
     Ok(None)
 }
 
-/// Children first, the alert itself last: what is interrupted is found again. True when it is gone. Folds into the alert wait meanwhile.
+/// Children first, the alert itself last: what is interrupted is found again. True when it is gone. Folds
+/// into the alert wait meanwhile.
 async fn remove_slice(link: &Link, no: i64) -> Result<bool, Trouble> {
     link.execute("SELECT FROM alerts WHERE no = $1 FOR UPDATE", &[&no]).await?;
     if roster::remove_some(link, no).await? || super::deliveries::remove_some(link, no).await? {

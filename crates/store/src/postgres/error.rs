@@ -6,9 +6,11 @@ use tokio_postgres::error::SqlState;
 /// Why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The connection or the server is gone. The server undoes what was under way on it, unless it was committing.
+    /// The connection or the server is gone. The server undoes what was under way on it, unless it was
+    /// committing.
     Lost(String),
-    /// It was undone, and may go well another time: a deadlock, a lock that was not to be had, a server that is starting.
+    /// It was undone, and may go well another time: a deadlock, a lock that was not to be had, a server that
+    /// is starting.
     Undone(String),
     /// The answer is no, and stays no.
     Refused(StoreError),

@@ -1,7 +1,8 @@
 //! Leases by the server's clock.
 //!
-//! Who writes under a lease locks its row FOR KEY SHARE until the commit. Renewing changes no column of a key, so it does not wait for that;
-//! a change of hands locks the row FOR UPDATE, so it does: after it nothing is committed under the epoch before.
+//! Who writes under a lease locks its row FOR KEY SHARE until the commit. Renewing changes no column of a
+//! key, so it does not wait for that; a change of hands locks the row FOR UPDATE, so it does: after it
+//! nothing is committed under the epoch before.
 
 use super::error::Trouble;
 use super::link::{Link, get};
@@ -17,7 +18,8 @@ pub(super) const FENCE: &str =
 /// Renews one's own, also after it ran out if nobody took it.
 const RENEW: &str = "UPDATE leases SET ends = clock_timestamp() + make_interval(secs => $3), address = $4 \
      WHERE name = $1 AND holder = $2 AND ends IS NOT NULL RETURNING epoch";
-/// Who has it, for how many microseconds more (nothing: nobody). Waits for those who write under it if it is to change hands.
+/// Who has it, for how many microseconds more (nothing: nobody). Waits for those who write under it if it is
+/// to change hands.
 const LOOK: &str = "SELECT epoch, holder, address, \
      (extract(epoch FROM ends - clock_timestamp()) * 1000000)::bigint FROM leases WHERE name = $1";
 const ENTER: &str =

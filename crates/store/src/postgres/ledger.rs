@@ -1,9 +1,10 @@
 //! The logs of a ledger that several processes share.
 //!
-//! A block is appended by one statement: it moves the log's head from where the block begins to where it ends, and inserts the block if that
-//! moved. Of several who try at the same place one commits; the others wait for that commit and then find nothing to move. Beside it, in the
-//! same round trip, the blocks from that place on are read: they tell who was too late what he missed, and who asks a second time, since
-//! the first answer was lost, that his block is there.
+//! A block is appended by one statement: it moves the log's head from where the block begins to where it
+//! ends, and inserts the block if that moved. Of several who try at the same place one commits; the others
+//! wait for that commit and then find nothing to move. Beside it, in the same round trip, the blocks from
+//! that place on are read: they tell who was too late what he missed, and who asks a second time, since the
+//! first answer was lost, that his block is there.
 
 use super::error::Trouble;
 use super::link::{Link, Links, get, lend};

@@ -22,9 +22,10 @@ use tokio_postgres::{Client, CopyInSink, Row, Statement};
 const VERSION_MIN: u32 = 13;
 /// A connection that was idle for so long is asked whether it still stands.
 const ASKED_AFTER: Duration = Duration::from_secs(15);
-/// For this a session is set up alike, whatever the server's defaults are. Every question has an index; a plan that reads or sorts a whole
-/// table is one of a table without statistics. A transaction that its process forgot (a machine that stands still) is ended, so
-/// that it does not hold the lease it wrote under against the next holder. A commit is on disk before it is answered.
+/// For this a session is set up alike, whatever the server's defaults are. Every question has an index; a
+/// plan that reads or sorts a whole table is one of a table without statistics. A transaction that its
+/// process forgot (a machine that stands still) is ended, so that it does not hold the lease it wrote under
+/// against the next holder. A commit is on disk before it is answered.
 const SESSION: &str = "SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '10s'; \
      SET client_min_messages = warning; SET TimeZone = 'UTC'; SET jit = off; \
      SET enable_seqscan = off; SET enable_bitmapscan = off; SET search_path TO DEFAULT; \

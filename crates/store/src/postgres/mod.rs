@@ -1,11 +1,14 @@
 //! The store on PostgreSQL, for several processes at once.
 //!
-//! - Each change is a transaction on a connection of a small pool; what SQLite's one writer puts in order is ordered by row locks: an account's
-//!   recipients and groups by the account's row, an alert's roster by the alert's, numbers of alerts by their counter's.
-//! - A fence is asked after within each transaction that writes, by a lock on the lease's row that only a change of hands conflicts with.
-//! - What failed before it was committed is tried again for a bounded time; what may have been committed only if doing it twice is doing
-//!   it once. Then it is [`StoreError::Unreachable`].
-//! - All runs on threads of the store's own, so that it does not matter who asks, and what was begun ends though who asked has gone.
+//! - Each change is a transaction on a connection of a small pool; what SQLite's one writer puts in order is
+//!   ordered by row locks: an account's recipients and groups by the account's row, an alert's roster by the
+//!   alert's, numbers of alerts by their counter's.
+//! - A fence is asked after within each transaction that writes, by a lock on the lease's row that only a
+//!   change of hands conflicts with.
+//! - What failed before it was committed is tried again for a bounded time; what may have been committed only
+//!   if doing it twice is doing it once. Then it is [`StoreError::Unreachable`].
+//! - All runs on threads of the store's own, so that it does not matter who asks, and what was begun ends
+//!   though who asked has gone.
 
 mod alerts;
 mod audit;
@@ -65,7 +68,8 @@ pub struct Options {
     pub patience: Duration,
     /// Where imports are put in order before they are written; the files have no names.
     pub spool: PathBuf,
-    /// Remove superseded and abandoned rows of imports in the background. Without, they only cost room and time.
+    /// Remove superseded and abandoned rows of imports in the background. Without, they only cost room and
+    /// time.
     pub sweep: bool,
 }
 
@@ -82,11 +86,13 @@ impl Default for Options {
     }
 }
 
-/// Opens the database at `url` (`postgres://USER@HOST:PORT/DATABASE?sslmode=MODE`) and brings it to this program's form. Blocks; spawns the store's threads,
-/// which end with the store. Several processes may do it at once.
+/// Opens the database at `url` (`postgres://USER@HOST:PORT/DATABASE?sslmode=MODE`) and brings it to this
+/// program's form. Blocks; spawns the store's threads, which end with the store. Several processes may do it
+/// at once.
 ///
 /// # Errors
-/// [`StoreError::Unreachable`], or a server that is too old, or a database that is of a newer form or belongs to another program.
+/// [`StoreError::Unreachable`], or a server that is too old, or a database that is of a newer form or belongs
+/// to another program.
 pub fn open(url: &str, options: &Options) -> Result<SharedStore, StoreError> {
     Ok(Arc::new(Postgres::open(url, options)?))
 }

@@ -9,7 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// A put of more rows (recipients, and groups they name) goes the way of an import, so that the account is not locked for long.
+/// A put of more rows (recipients, and groups they name) goes the way of an import, so that the account is
+/// not locked for long.
 const PUT_ROWS_MAX: usize = 512;
 /// Rows read at a time while a page is filled.
 const READ_ROWS_MAX: usize = 2_048;
@@ -254,7 +255,8 @@ impl Person {
     }
 }
 
-/// Puts rows in place of whatever is visible under their ids; the account is locked. Of two with one id the later stays.
+/// Puts rows in place of whatever is visible under their ids; the account is locked. Of two with one id the
+/// later stays.
 async fn put(link: &Link, account: i32, rows: &[Person]) -> Result<Vec<u64>, Trouble> {
     let count = i32::try_from(rows.len()).unwrap_or(i32::MAX);
     let versions = link.all(VERSIONS, &[&count]).await?;

@@ -112,7 +112,8 @@ async fn write(link: &Link, slice: &Slice) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Writes blocks that grow over what is there, each for an alert with its account, in the order of their places.
+/// Writes blocks that grow over what is there, each for an alert with its account, in the order of their
+/// places.
 pub(super) async fn overwrite(link: &Link, blocks: &[(&FoldedBlock, i32)]) -> Result<(), Trouble> {
     let places: Vec<i64> = blocks.iter().map(|(block, _)| place(block.alert, block.first)).collect();
     let accounts: Vec<i32> = blocks.iter().map(|(_, account)| *account).collect();

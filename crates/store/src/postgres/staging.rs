@@ -1,7 +1,8 @@
 //! Imports: spooled here, put in key order, copied unseen, published at one stroke.
 //!
-//! What is staged is in this process alone until it is published, so an import ends with its process. While it lives the process says so
-//! every minute; rows of one whose process has been silent for long are swept up by any other.
+//! What is staged is in this process alone until it is published, so an import ends with its process. While
+//! it lives the process says so every minute; rows of one whose process has been silent for long are swept up
+//! by any other.
 
 use super::error::Trouble;
 use super::link::{Link, get};

@@ -1,4 +1,5 @@
-//! Removes, behind the readers' backs, versions that nobody sees any more. Any process may, one slice at a time.
+//! Removes, behind the readers' backs, versions that nobody sees any more. Any process may, one slice at a
+//! time.
 
 use super::error::Trouble;
 use super::link::{Link, get};
@@ -86,7 +87,8 @@ async fn sweep_all(base: &Base) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// One pass over an account's recipients for the imports that were published or given up before it; then they need not be listed any more.
+/// One pass over an account's recipients for the imports that were published or given up before it; then they
+/// need not be listed any more.
 async fn sweep_account(base: &Base, account: i32, imports: Vec<i64>) -> Result<(), StoreError> {
     let mut after = String::new();
     loop {

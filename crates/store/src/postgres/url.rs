@@ -36,8 +36,9 @@ pub(super) struct Server {
 impl Server {
     /// Reads `postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`.
     ///
-    /// `sslmode`: `disable`, `prefer` and `require` as everywhere (the last two do not look whose certificate it is, but `require` does with
-    /// `sslrootcert`), `verify-full`: by `sslrootcert`, else by the roots that browsers trust, and by name.
+    /// `sslmode`: `disable`, `prefer` and `require` as everywhere (the last two do not look whose certificate
+    /// it is, but `require` does with `sslrootcert`), `verify-full`: by `sslrootcert`, else by the roots that
+    /// browsers trust, and by name.
     pub(super) fn parse(url: &str, options: &Options) -> Result<Server, StoreError> {
         let (url, own) = take_own(url)?;
         // The library's words may hold the password, so they are not told.

@@ -1,7 +1,7 @@
 //! Leases in a file that one process has open.
 //!
-//! Others cannot hold one, so a lease ends with the process at the latest: opening the file ends all that it finds. The clock
-//! is this process's monotonic one, which nobody sets.
+//! Others cannot hold one, so a lease ends with the process at the latest: opening the file ends all that it
+//! finds. The clock is this process's monotonic one, which nobody sets.
 
 use super::{Sqlite, Step, Tx, as_i64, as_u64};
 use crate::{Fence, HeldLease, Holder, LeaseTaken, Leases, StoreError};

@@ -49,7 +49,8 @@ pub struct Options {
     pub pages_max: Option<u32>,
     /// A write-ahead log of so many pages is long: imports and folds wait while it is moved into the file.
     pub log_pages: u32,
-    /// Remove superseded and abandoned rows of imports in the background. Without, they only cost room and time.
+    /// Remove superseded and abandoned rows of imports in the background. Without, they only cost room and
+    /// time.
     pub sweep: bool,
 }
 
@@ -59,9 +60,9 @@ impl Default for Options {
     }
 }
 
-/// Opens the database at `path`, made if it is not there, and brings it to this program's form. Blocks; spawns the
-/// store's threads, which end with the store. Refuses a file that another process has open, that is of a newer form, or
-/// that belongs to another program.
+/// Opens the database at `path`, made if it is not there, and brings it to this program's form. Blocks;
+/// spawns the store's threads, which end with the store. Refuses a file that another process has open, that
+/// is of a newer form, or that belongs to another program.
 pub fn open(path: &Path, options: &Options) -> Result<SharedStore, StoreError> {
     Ok(Arc::new(Sqlite::open(path, options)?))
 }
@@ -142,8 +143,8 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Does something in the writer's lane for those with somebody waiting. `run` may be called again after its
-    /// transaction was rolled back, so it takes nothing out of what it owns.
+    /// Does something in the writer's lane for those with somebody waiting. `run` may be called again after
+    /// its transaction was rolled back, so it takes nothing out of what it owns.
     async fn write<T, F>(&self, mut run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

@@ -13,7 +13,8 @@ const NOW_JOBS_MAX: usize = 16_384;
 const SLICED_JOBS_MAX: usize = 64;
 /// Small jobs in one transaction.
 const BATCH_JOBS_MAX: usize = 1_000;
-/// After so many batches of lane `Now` in a row, one slice of a later lane goes between, so that none starves.
+/// After so many batches of lane `Now` in a row, one slice of a later lane goes between, so that none
+/// starves.
 const BATCHES_IN_A_ROW_MAX: u32 = 32;
 
 /// Who goes first. A batch of an earlier lane goes before a slice of a later one.

@@ -1,7 +1,7 @@
 //! Connections that read, beside the writer.
 //!
-//! Questions asked by async code are answered by a few threads with a connection each. Whole-table scans and roster
-//! blocks run on the caller's thread with a connection lent to it.
+//! Questions asked by async code are answered by a few threads with a connection each. Whole-table scans and
+//! roster blocks run on the caller's thread with a connection lent to it.
 
 use super::BUSY_WAIT;
 use crate::StoreError;

@@ -4,7 +4,8 @@ use crate::{ImportNo, Recipients, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
 
-/// A put of more rows (recipients, and groups they name) goes the way of an import, so that an alert need not wait for it.
+/// A put of more rows (recipients, and groups they name) goes the way of an import, so that an alert need not
+/// wait for it.
 const PUT_ROWS_MAX: usize = 512;
 /// Recipients handed to a scan's callback at a time.
 const SCAN_ROWS: usize = 1_024;
@@ -268,8 +269,8 @@ pub(super) fn insert_membership(
     Ok(())
 }
 
-/// Removes every visible version of an id. True if there was one. Rows of a staged import stay: it will be published
-/// later than this.
+/// Removes every visible version of an id. True if there was one. Rows of a staged import stay: it will be
+/// published later than this.
 fn remove_visible(tx: &Tx<'_>, visible: &Visible, account: i64, id: &str) -> Result<bool, StoreError> {
     let mut removed = false;
     for (generation, groups) in versions(tx, account, id)? {

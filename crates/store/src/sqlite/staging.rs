@@ -1,8 +1,9 @@
 //! Imports: spooled, put in key order, published at one stroke.
 //!
-//! Rows come in the order of somebody's file. Written as they come, each would touch a page of its own (measured: a million in no
-//! order made 9.6 GB of log and took three minutes); in key order a page is written about once. So staged rows wait in
-//! a spool; publishing first writes them, unseen, in key order, then the memberships in theirs, and then flips one row.
+//! Rows come in the order of somebody's file. Written as they come, each would touch a page of its own
+//! (measured: a million in no order made 9.6 GB of log and took three minutes); in key order a page is
+//! written about once. So staged rows wait in a spool; publishing first writes them, unseen, in key order,
+//! then the memberships in theirs, and then flips one row.
 
 use super::recipients::{Row, insert};
 use super::visible::{ABANDONED, PUBLISHED, STAGING};

@@ -105,8 +105,8 @@ fn sweep_all(readers: &Readers, sweep: &Sweep, queue: &Queue) -> Result<(), Stor
     Ok(())
 }
 
-/// One pass over an account's recipients for the imports that were published or given up before it; then they need not
-/// be listed any more.
+/// One pass over an account's recipients for the imports that were published or given up before it; then they
+/// need not be listed any more.
 fn sweep_account(readers: &Readers, sweep: &Sweep, queue: &Queue, account: i64) -> Result<(), StoreError> {
     let imports = readers.here(|connection| Ok(visible::load(connection, account)?.to_sweep()))?;
     if imports.is_empty() {

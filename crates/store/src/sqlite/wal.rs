@@ -1,8 +1,9 @@
 //! Moves the write-ahead log into the database, beside the writer.
 //!
-//! The writer does not do it: the sync of the database file would stand in the way of an alert. But the log can start again
-//! from its beginning only when all of it is moved, and what the writer adds meanwhile is never moved. So once a log
-//! is long, slices (not small jobs) wait while it is moved, and the writer itself moves the little that came meanwhile.
+//! The writer does not do it: the sync of the database file would stand in the way of an alert. But the log
+//! can start again from its beginning only when all of it is moved, and what the writer adds meanwhile is
+//! never moved. So once a log is long, slices (not small jobs) wait while it is moved, and the writer itself
+//! moves the little that came meanwhile.
 
 use super::queue::Queue;
 use crate::StoreError;
@@ -117,8 +118,8 @@ impl Log {
     }
 }
 
-/// A connection that moves the log. `wait`: for readers and the writer when the log is cut. The thread must not: holding the
-/// writer's lock, it would wait for a long read, and alerts with it.
+/// A connection that moves the log. `wait`: for readers and the writer when the log is cut. The thread must
+/// not: holding the writer's lock, it would wait for a long read, and alerts with it.
 pub(super) fn connect(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(wait)?;
@@ -145,7 +146,8 @@ pub(super) fn run(connection: &Connection, log: &Log, queue: &Queue) {
     }
 }
 
-/// One pass. Behind a closed gate two, the second for what came meanwhile, so that little is left to the writer. Opens the gate.
+/// One pass. Behind a closed gate two, the second for what came meanwhile, so that little is left to the
+/// writer. Opens the gate.
 fn move_log(connection: &Connection, log: &Log, queue: &Queue) {
     let gate_closed = log.is_long();
     for _ in 0..if gate_closed { 2 } else { 1 } {
@@ -165,8 +167,8 @@ fn move_log(connection: &Connection, log: &Log, queue: &Queue) {
     log.wait_for_rest();
 }
 
-/// For the writer, between two transactions: moves the little that is left of a long log, if that is wanted. A read that holds the
-/// log is not waited for; the log then grows until the next attempt.
+/// For the writer, between two transactions: moves the little that is left of a long log, if that is wanted.
+/// A read that holds the log is not waited for; the log then grows until the next attempt.
 pub(super) fn move_rest(connection: &Connection, log: &Log) {
     if log.rest_wanted.load(Ordering::Acquire) {
         if let Err(error) = pass(connection, "PASSIVE") {

@@ -151,7 +151,8 @@ impl Writer<'_> {
         }
     }
 
-    /// One transaction with a savepoint for each job; nothing if it could not be committed, or was rolled back under us.
+    /// One transaction with a savepoint for each job; nothing if it could not be committed, or was rolled
+    /// back under us.
     fn together(&self, jobs: &mut [Box<dyn Work>]) -> Option<Vec<Result<(), StoreError>>> {
         let mut results = Vec::with_capacity(jobs.len());
         let whole = self.transaction(|tx| {

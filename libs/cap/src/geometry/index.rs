@@ -5,8 +5,8 @@ use crate::alert::{Area, Circle};
 
 /// The grid's cells each way.
 const CELLS: usize = 32;
-/// A shape over more cells than this is asked for every point instead of being entered in each: so that the grid
-/// stays small however many wide shapes there are.
+/// A shape over more cells than this is asked for every point instead of being entered in each: so that the
+/// grid stays small however many wide shapes there are.
 const CELLS_PER_SHAPE_MAX: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -15,8 +15,8 @@ enum Shape {
     Disc(Circle, Bounds),
 }
 
-/// The shapes of some areas, made ready for many points: each point asks the few shapes near it, and of those only
-/// the edges on its latitude.
+/// The shapes of some areas, made ready for many points: each point asks the few shapes near it, and of those
+/// only the edges on its latitude.
 #[derive(Debug, Clone)]
 pub struct AreaIndex {
     shapes: Vec<(usize, Shape)>,

@@ -17,8 +17,8 @@ const EARTH_RADIUS_KM: f64 = 6_371.008_8;
 const RIM_KM: f64 = 1e-6;
 
 impl Area {
-    /// Whether a point is in one of the area's polygons or discs, their edges included. Geocodes are not asked.
-    /// For many points make an [`AreaIndex`].
+    /// Whether a point is in one of the area's polygons or discs, their edges included. Geocodes are not
+    /// asked. For many points make an [`AreaIndex`].
     pub fn contains(&self, lat: f64, lon: f64) -> bool {
         self.circles.iter().any(|circle| circle.contains(lat, lon))
             || self

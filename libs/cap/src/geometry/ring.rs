@@ -44,8 +44,8 @@ impl Ring {
         Some(ring)
     }
 
-    /// Whether a point is inside or on the edge. Where the ring overlaps itself, the overlap is inside: nobody is
-    /// left out because of an untidy drawing.
+    /// Whether a point is inside or on the edge. Where the ring overlaps itself, the overlap is inside:
+    /// nobody is left out because of an untidy drawing.
     pub(super) fn contains(&self, lat: f64, lon: f64) -> bool {
         self.bounds.fitting_lon(lat, lon).is_some_and(|lon| self.holds((lat, lon)))
             // A ring wider than a turn may hold the point at a second longitude.
@@ -94,8 +94,8 @@ impl Edge {
     }
 }
 
-/// The closed ring with longitudes that run on instead of jumping at 180 degrees: each edge goes the shorter way
-/// round. An edge along a whole turn (-180 to 180) stays one. A ring around a pole is led over the pole.
+/// The closed ring with longitudes that run on instead of jumping at 180 degrees: each edge goes the shorter
+/// way round. An edge along a whole turn (-180 to 180) stays one. A ring around a pole is led over the pole.
 fn unroll(polygon: &[Point]) -> Option<Vec<Point>> {
     let first = *polygon.first()?;
     let mut vertices = vec![first];

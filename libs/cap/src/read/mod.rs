@@ -142,7 +142,8 @@ pub fn read(octets: &[u8]) -> Result<Reading, Refusal> {
     Ok(first)
 }
 
-/// Reads all alerts of a document: one by itself, or those in an envelope (`alerts`, EDXL-DE, a feed). At least one.
+/// Reads all alerts of a document: one by itself, or those in an envelope (`alerts`, EDXL-DE, a feed). At
+/// least one.
 ///
 /// # Errors
 /// What [`Refusal`] lists; everything else is read as well as it can be and listed.

@@ -30,8 +30,8 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-/// Writes an alert as CAP 1.2 in UTF-8, elements in the schema's order. Times are cut to whole seconds (section
-/// 3.3.2).
+/// Writes an alert as CAP 1.2 in UTF-8, elements in the schema's order. Times are cut to whole seconds
+/// (section 3.3.2).
 ///
 /// # Errors
 /// The first element that would break a rule of the schema or of the standard's text.

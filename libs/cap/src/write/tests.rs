@@ -158,7 +158,8 @@ fn is_advice(rule: Rule) -> bool {
 mod by_xmllint {
     use super::*;
 
-    /// Writes documents to files of their own and has xmllint judge them; returns its words on the invalid ones.
+    /// Writes documents to files of their own and has xmllint judge them; returns its words on the invalid
+    /// ones.
     fn judge(documents: &[Vec<u8>], folder: &Path) -> String {
         std::fs::create_dir_all(folder).unwrap();
         let mut command = Command::new("xmllint");

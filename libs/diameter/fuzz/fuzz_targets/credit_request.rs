@@ -1,5 +1,5 @@
-//! Any AVPs as a Credit-Control-Request: what is read can be asked for everything, and is answered in the answer's grammar; so is what is
-//! refused.
+//! Any AVPs as a Credit-Control-Request: what is read can be asked for everything, and is answered in the
+//! answer's grammar; so is what is refused.
 #![no_main]
 
 use diameter::Message;

@@ -1,4 +1,5 @@
-//! Any stream, however it is cut: the same frames come out, each whole, or the framing is lost at the same place.
+//! Any stream, however it is cut: the same frames come out, each whole, or the framing is lost at the same
+//! place.
 #![no_main]
 
 use diameter::frame::next_frame;

@@ -1,5 +1,5 @@
-//! Any octets as a message: it is checked, and where it is refused the answer keeps its own grammar. What is walked can be written, and
-//! is the same again.
+//! Any octets as a message: it is checked, and where it is refused the answer keeps its own grammar. What is
+//! walked can be written, and is the same again.
 #![no_main]
 
 use diameter::avp::Avps;

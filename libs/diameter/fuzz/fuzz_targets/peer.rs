@@ -1,5 +1,5 @@
-//! Any octets from the peer, cut anywhere, to either role, open or not: no panic, whole messages out, bounded buffers, and every
-//! request of ours comes back once.
+//! Any octets from the peer, cut anywhere, to either role, open or not: no panic, whole messages out, bounded
+//! buffers, and every request of ours comes back once.
 #![no_main]
 
 use diameter::Writer;

@@ -1,7 +1,8 @@
 //! AVPs read in place (RFC 6733, section 4): a walk over octets, no tree, nothing on the heap.
 //!
-//! Padding follows the RFC to the letter: every AVP is padded to a multiple of four octets, the last of a group too, since the
-//! length of a Grouped AVP counts the padding of its members (section 4.2). Only what the padding octets hold is free.
+//! Padding follows the RFC to the letter: every AVP is padded to a multiple of four octets, the last of a
+//! group too, since the length of a Grouped AVP counts the padding of its members (section 4.2). Only what
+//! the padding octets hold is free.
 
 mod value;
 
@@ -120,7 +121,8 @@ pub struct AvpError {
 }
 
 impl AvpError {
-    /// What to answer: 5014 for lengths, 5004 for values (RFC 6733, section 7.1.5), 5012 for what is over a limit of ours.
+    /// What to answer: 5014 for lengths, 5004 for values (RFC 6733, section 7.1.5), 5012 for what is over a
+    /// limit of ours.
     pub const fn result_code(&self) -> u32 {
         match self.problem {
             AvpProblem::Header | AvpProblem::Length { .. } | AvpProblem::Size { .. } => {
@@ -174,7 +176,8 @@ impl<'a> Avp<'a> {
         AvpError { name: self.name, flags: self.flags, problem }
     }
 
-    /// The AVPs of a group. Inside [`DEPTH_MAX`] groups it yields one error, so that who recurses cannot be made to without end.
+    /// The AVPs of a group. Inside [`DEPTH_MAX`] groups it yields one error, so that who recurses cannot be
+    /// made to without end.
     #[inline]
     pub fn group(&self) -> Avps<'a> {
         Avps { rest: self.data, depth: self.depth + 1, refused: self.depth >= DEPTH_MAX, of: self.name }

@@ -11,7 +11,8 @@ const ERA_S: i64 = 1 << 32;
 /// One in each octet.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Whether all octets are right: `wrong` sets the highest bit of some octet where one of eight is wrong, `is_right` asks one alone.
+/// Whether all octets are right: `wrong` sets the highest bit of some octet where one of eight is wrong,
+/// `is_right` asks one alone.
 #[inline]
 fn each_octet(octets: &[u8], wrong: impl Fn(u64) -> u64, is_right: impl Fn(&u8) -> bool) -> bool {
     let Some(last) = octets.last_chunk::<8>() else { return octets.iter().all(is_right) };
@@ -112,8 +113,8 @@ impl<'a> Avp<'a> {
     /// Whether it is a name in ASCII, without spaces, not empty.
     #[inline]
     pub(crate) fn check_identity(&self) -> Result<(), AvpError> {
-        // The highest bit is set in x where an octet is over 0x7F, in x + 1 where it is 0x7F, in the difference where it is under
-        // 0x21; a borrow or a carry comes from an octet that is wrong itself.
+        // The highest bit is set in x where an octet is over 0x7F, in x + 1 where it is 0x7F, in the
+        // difference where it is under 0x21; a borrow or a carry comes from an octet that is wrong itself.
         let wrong = |x: u64| (x.wrapping_sub(0x21 * ONES) & !x) | x | x.wrapping_add(ONES);
         if !self.data.is_empty() && each_octet(self.data, wrong, u8::is_ascii_graphic) {
             Ok(())
@@ -142,8 +143,9 @@ impl<'a> Avp<'a> {
         }
     }
 
-    /// As Time: seconds since 1970-01-01T00:00:00Z. The four octets roll over on 2036-02-07: with their highest bit clear they
-    /// are behind that, with it set before (section 4.3.1), so that a Time lies between 1968-01-20 and 2104-02-26.
+    /// As Time: seconds since 1970-01-01T00:00:00Z. The four octets roll over on 2036-02-07: with their
+    /// highest bit clear they are behind that, with it set before (section 4.3.1), so that a Time lies
+    /// between 1968-01-20 and 2104-02-26.
     ///
     /// # Errors
     /// Other than four octets.
@@ -154,8 +156,8 @@ impl<'a> Avp<'a> {
     }
 }
 
-/// A moment, in seconds since 1970, as the data of a Time AVP. What a Time cannot say (before 1968, after 2104) becomes the
-/// nearest that it can.
+/// A moment, in seconds since 1970, as the data of a Time AVP. What a Time cannot say (before 1968, after
+/// 2104) becomes the nearest that it can.
 pub const fn time_octets(unix_s: i64) -> [u8; 4] {
     const FIRST: i64 = 0x8000_0000;
     const LAST: i64 = FIRST + ERA_S - 1;

@@ -29,9 +29,9 @@ const ECHOED: &[AvpName] = &[
 impl Fault {
     /// Appends the answer to a request. `text` becomes Error-Message, for people.
     ///
-    /// A protocol error (3xxx) carries `E` and is an answer-message. Any other is in the grammar of the command's own answer where
-    /// that can be met from the request, else an answer-message too. Session-Id is there whenever the request had one that can be
-    /// read; Proxy-Info is repeated in order.
+    /// A protocol error (3xxx) carries `E` and is an answer-message. Any other is in the grammar of the
+    /// command's own answer where that can be met from the request, else an answer-message too. Session-Id is
+    /// there whenever the request had one that can be read; Proxy-Info is repeated in order.
     pub fn answer(&self, request: &Message<'_>, origin: &Origin<'_>, text: Option<&str>, out: &mut Vec<u8>) {
         let own = dictionary::command_rule(request.header.command, false).map(|rule| rule.grammar());
         let session = request.find(avp::SESSION_ID).filter(|session| session.utf8().is_ok());
@@ -191,8 +191,8 @@ fn write_around(groups: &[Option<Avp<'_>>], writer: &mut Writer<'_>, inner: &mut
     }
 }
 
-/// Appends the answer to what is no message: another version (5011), or a length with which the framing is lost (5015). Nothing is
-/// written for what is shorter than a header, or no request.
+/// Appends the answer to what is no message: another version (5011), or a length with which the framing is
+/// lost (5015). Nothing is written for what is shorter than a header, or no request.
 pub fn answer_broken_frame(octets: &[u8], result_code: u32, origin: &Origin<'_>, out: &mut Vec<u8>) {
     let Some(header) = octets.first_chunk::<HEADER_OCTETS>() else { return };
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);

@@ -1,13 +1,14 @@
 //! A message against its command's grammar and the rules of its AVPs, in one walk with nothing on the heap.
 //!
-//! [`check`] says where each AVP of the command stands ([`Found`]), so that who reads the message need not look for it again, or
-//! what is wrong ([`Fault`]), which knows how it is answered: [`Fault::answer`] writes the result code and the Failed-AVP that
-//! RFC 6733, sections 7.1 and 7.5, ask for.
+//! [`check`] says where each AVP of the command stands ([`Found`]), so that who reads the message need not
+//! look for it again, or what is wrong ([`Fault`]), which knows how it is answered: [`Fault::answer`] writes
+//! the result code and the Failed-AVP that RFC 6733, sections 7.1 and 7.5, ask for.
 //!
 //! Where the standard leaves a choice:
-//! - An AVP that is not known is passed over, or with its `M` bit refused (5001), at the top and within groups alike. What an unknown
-//!   group without `M` holds is not looked at.
-//! - Flags: a missing `M`, or a `V` without a vendor, is 3009; an `M` where it must not be is 5016. Reserved bits and `P` are ignored.
+//! - An AVP that is not known is passed over, or with its `M` bit refused (5001), at the top and within
+//!   groups alike. What an unknown group without `M` holds is not looked at.
+//! - Flags: a missing `M`, or a `V` without a vendor, is 3009; an `M` where it must not be is 5016. Reserved
+//!   bits and `P` are ignored.
 //! - The first fault in the message's order is told; what is missing, when the group or the message ends.
 //! - What a Failed-AVP holds is no fault of who sends it: it is not looked at.
 
@@ -40,7 +41,8 @@ pub struct Fault {
     pub failed: Failed,
 }
 
-/// What a Failed-AVP holds. Positions are octets from the message's first; where the AVP stands in groups, they come along.
+/// What a Failed-AVP holds. Positions are octets from the message's first; where the AVP stands in groups,
+/// they come along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failed {
     /// There is none.
@@ -166,7 +168,8 @@ impl<'a> Found<'a> {
         (slot < PLACES_MAX && self.seen >> slot & 1 == 1).then_some(slot)
     }
 
-    /// The first AVP at the top with this name, which must be one that the grammar names: others are not kept.
+    /// The first AVP at the top with this name, which must be one that the grammar names: others are not
+    /// kept.
     #[inline]
     pub fn find(&self, name: AvpName) -> Option<Avp<'a>> {
         self.message.avp_at(self.first[self.slot(name)?])
@@ -212,7 +215,8 @@ impl<'a> Iterator for All<'a> {
     }
 }
 
-/// Checks a request, or an answer, against everything the dictionary knows. The application is the caller's to check (3007).
+/// Checks a request, or an answer, against everything the dictionary knows. The application is the caller's
+/// to check (3007).
 ///
 /// # Errors
 /// What is wrong first, with the result code to answer.

@@ -1,4 +1,5 @@
-//! Amounts of money: digits and a decimal exponent on the wire (RFC 8506, section 8.8), integer minor units in a ledger.
+//! Amounts of money: digits and a decimal exponent on the wire (RFC 8506, section 8.8), integer minor units
+//! in a ledger.
 
 use crate::avp::AvpName;
 use crate::dictionary::avp;

@@ -18,7 +18,8 @@ pub struct RequestToSend<'a> {
     pub destination_realm: &'a str,
     /// Destination-Host: from the second request of a session on.
     pub destination_host: Option<&'a str>,
-    /// Route-Record: the client, where the request goes by a connection of another identity (RFC 6733, section 6.1.9).
+    /// Route-Record: the client, where the request goes by a connection of another identity (RFC 6733,
+    /// section 6.1.9).
     pub route_record: Option<&'a str>,
     /// Service-Context-Id.
     pub service_context_id: &'a str,

@@ -1,8 +1,9 @@
-//! The names and rules of AVPs, groups, commands and applications: RFC 6733, RFC 8506, TS 32.299 and what they lean on.
+//! The names and rules of AVPs, groups, commands and applications: RFC 6733, RFC 8506, TS 32.299 and what
+//! they lean on.
 //!
-//! The data stands in `libs/diameter/dictionary`, in the RFC's own ABNF; `cargo xtask dictionary` compiles it into tables. An AVP
-//! is found by its vendor and code with two loads. The vendor is part of the key: an AVP of a vendor that is not known here is never
-//! taken for the IETF's of the same code.
+//! The data stands in `libs/diameter/dictionary`, in the RFC's own ABNF; `cargo xtask dictionary` compiles it
+//! into tables. An AVP is found by its vendor and code with two loads. The vendor is part of the key: an AVP
+//! of a vendor that is not known here is never taken for the IETF's of the same code.
 
 #[rustfmt::skip]
 mod generated;

@@ -179,17 +179,18 @@ pub(super) fn judge(cer: &Message<'_>, ours: &Identity, is_secured: bool) -> Res
     .map_err(|fault| Refusal::of(&fault, cer))
 }
 
-/// Only the flags of an AVP are wrong. In the messages of the base protocol that is let pass: what they say is clear, and a peer
-/// would not get in, or would be taken for dead, for a bit.
+/// Only the flags of an AVP are wrong. In the messages of the base protocol that is let pass: what they say
+/// is clear, and a peer would not get in, or would be taken for dead, for a bit.
 pub(super) fn is_about_bits(fault: &Fault) -> bool {
     matches!(fault.result_code, result_code::INVALID_AVP_BITS | result_code::INVALID_AVP_BIT_COMBO)
 }
 
-/// Reads a CER, or a CEA that succeeded. `is_secured` says that the connection is TLS already: what the peer says of security inside
-/// the connection then means nothing.
+/// Reads a CER, or a CEA that succeeded. `is_secured` says that the connection is TLS already: what the peer
+/// says of security inside the connection then means nothing.
 ///
 /// # Errors
-/// 5005 what is missing, 5004 and 5014 what cannot be read, 5010 no common application, 5017 no common security.
+/// 5005 what is missing, 5004 and 5014 what cannot be read, 5010 no common application, 5017 no common
+/// security.
 pub(super) fn read(message: &Message<'_>, ours: &Identity, is_secured: bool) -> Result<Capabilities, Fault> {
     let mut walk = AvpWalk::default();
     for avp in message.avps() {
@@ -212,7 +213,8 @@ pub(super) fn write_origin(writer: &mut Writer<'_>, ours: &Identity) {
     writer.identity(avp::ORIGIN_REALM, &ours.origin_realm);
 }
 
-/// What CER and CEA have in common, from Origin-Host on. `refusal` stands where the CEA's grammar has Error-Message.
+/// What CER and CEA have in common, from Origin-Host on. `refusal` stands where the CEA's grammar has
+/// Error-Message.
 pub(super) fn write(writer: &mut Writer<'_>, ours: &Identity, local: IpAddr, refusal: Option<&Refusal>) {
     write_origin(writer, ours);
     writer.address(avp::HOST_IP_ADDRESS, Address::Ip(local));

@@ -82,11 +82,13 @@ pub struct Config {
     pub identity: Identity,
     /// Greatest message to accept, in octets.
     pub message_octets_max: u32,
-    /// Octets waiting for [`poll_transmit`](super::Connection::poll_transmit) at which requests are refused and
-    /// [`wants_input`](super::Connection::wants_input) turns false. What one input call answers comes on top.
+    /// Octets waiting for [`poll_transmit`](super::Connection::poll_transmit) at which requests are refused
+    /// and [`wants_input`](super::Connection::wants_input) turns false. What one input call answers comes on
+    /// top.
     pub output_octets_max: usize,
-    /// The peer's requests without our caller's answer: one over it is answered with DIAMETER_TOO_BUSY. RFC 6733 keeps that for requests with
-    /// a Destination-Host; said of overload in general it sends clients elsewhere, which is what is meant.
+    /// The peer's requests without our caller's answer: one over it is answered with DIAMETER_TOO_BUSY. RFC
+    /// 6733 keeps that for requests with a Destination-Host; said of overload in general it sends clients
+    /// elsewhere, which is what is meant.
     pub owed_max: usize,
     /// Our requests without an answer, 1 to [`WINDOW_MAX`].
     pub window: usize,
@@ -98,7 +100,8 @@ pub struct Config {
     pub tc: Duration,
     /// How long what is outstanding may take at a disconnection, either side's.
     pub drain: Duration,
-    /// From a DPR to its DPA, and from a DPA to the end of the connection: longer than the peer may drain in between.
+    /// From a DPR to its DPA, and from a DPA to the end of the connection: longer than the peer may drain in
+    /// between.
     pub disconnect: Duration,
     /// How long output may wait for the caller, which means that the peer does not read.
     pub write_stall: Duration,

@@ -10,8 +10,9 @@ use std::time::Instant;
 /// A message of an open peer that is not the machine's own affair. It points into the input.
 #[derive(Clone, Copy, Debug)]
 pub enum Incoming<'m> {
-    /// A request: to be answered by [`Answers::answer`], at once, or by [`Connection::answer`](super::Connection::answer), later.
-    /// Its header is sound; its AVPs are not judged yet.
+    /// A request: to be answered by [`Answers::answer`], at once, or by
+    /// [`Connection::answer`](super::Connection::answer), later. Its header is sound; its AVPs are not judged
+    /// yet.
     Request(Message<'m>),
     /// The answer to a request of ours.
     Answer {
@@ -45,11 +46,13 @@ pub enum Event {
     Asked(Box<Capabilities>),
     /// Connecting: the peer let us in.
     Opened(Box<Capabilities>),
-    /// The peer is silent: send nothing new, and what was outstanding elsewhere. One [`Event::Unanswered`] each follows.
+    /// The peer is silent: send nothing new, and what was outstanding elsewhere. One [`Event::Unanswered`]
+    /// each follows.
     Suspended,
     /// The peer is alive again, or has proved itself: requests may be sent.
     Resumed,
-    /// The peer restarted since the last time it said its Origin-State-Id: its sessions are gone (RFC 6733 section 8.16).
+    /// The peer restarted since the last time it said its Origin-State-Id: its sessions are gone (RFC 6733
+    /// section 8.16).
     Restarted {
         /// The new one.
         origin_state_id: u32,
@@ -58,8 +61,8 @@ pub enum Event {
     Leaving(Cause),
     /// A request of ours ended without an answer.
     Unanswered(Unanswered),
-    /// The connection is over. Comes last and once: write what [`poll_transmit`](super::Connection::poll_transmit) still has,
-    /// then close it.
+    /// The connection is over. Comes last and once: write what
+    /// [`poll_transmit`](super::Connection::poll_transmit) still has, then close it.
     Ended(End),
 }
 

@@ -1,7 +1,8 @@
 //! End-to-end identifiers (RFC 6733 section 3): unique for at least four minutes, after a restart too.
 
-/// Gives end-to-end identifiers out: 12 bits of the time of the start, then 20 that count up from a random number; or, where several
-/// processes have one Origin-Host, 6 bits of the process in front, 9 of the time in steps of 4 s, 17 of chance.
+/// Gives end-to-end identifiers out: 12 bits of the time of the start, then 20 that count up from a random
+/// number; or, where several processes have one Origin-Host, 6 bits of the process in front, 9 of the time in
+/// steps of 4 s, 17 of chance.
 #[derive(Clone, Copy, Debug)]
 pub struct EndToEnd {
     /// Of the process: they stay.
@@ -30,8 +31,8 @@ impl EndToEnd {
         EndToEnd { fixed: 0, next, counting: u32::MAX }
     }
 
-    /// The same for one of several processes with one Origin-Host, each with another `slot`, below [`SLOTS`](Self::SLOTS). Unique after a
-    /// restart too, as long as it asks less than 2^17 times in 4 s.
+    /// The same for one of several processes with one Origin-Host, each with another `slot`, below
+    /// [`SLOTS`](Self::SLOTS). Unique after a restart too, as long as it asks less than 2^17 times in 4 s.
     #[must_use]
     pub fn among(slot: u32, started: u64, random: u32) -> Self {
         let counting = mask(u32::BITS - SLOT_BITS);

@@ -1,4 +1,5 @@
-//! One peer identity: which of two connections stays, when to connect, when not to (RFC 6733 sections 2.1, 5.4 and 5.6).
+//! One peer identity: which of two connections stays, when to connect, when not to (RFC 6733 sections 2.1,
+//! 5.4 and 5.6).
 
 use super::capabilities::Capabilities;
 use super::config::Config;
@@ -18,11 +19,13 @@ pub enum Order {
     Connect,
     /// Give the attempt to connect up.
     GiveUpConnecting,
-    /// Make a [`Connection::connecting`](super::Connection::connecting) of the established connection, with [`Peer::watchdog`].
+    /// Make a [`Connection::connecting`](super::Connection::connecting) of the established connection, with
+    /// [`Peer::watchdog`].
     Begin(Link),
     /// [`Connection::accept`](super::Connection::accept).
     Accept(Link),
-    /// [`Connection::refuse`](super::Connection::refuse) with [`ALREADY_CONNECTED`]: this peer is connected already.
+    /// [`Connection::refuse`](super::Connection::refuse) with [`ALREADY_CONNECTED`]: this peer is connected
+    /// already.
     Refuse(Link),
     /// [`Connection::abort`](super::Connection::abort), and close.
     Abort(Link),
@@ -35,7 +38,8 @@ pub enum Order {
     },
 }
 
-/// What a second connection of one Origin-Host is refused with. RFC 6733 only says that it is disconnected: this says why.
+/// What a second connection of one Origin-Host is refused with. RFC 6733 only says that it is disconnected:
+/// this says why.
 pub const ALREADY_CONNECTED: (u32, &str) = (
     result_code::UNABLE_TO_COMPLY,
     "this Origin-Host is connected already: give each connection one of its own",
@@ -43,13 +47,13 @@ pub const ALREADY_CONNECTED: (u32, &str) = (
 
 /// One peer identity.
 ///
-/// Its driver tells it what happens to the peer's connections, takes every [`Order`] after each call, and calls
-/// [`Peer::handle_timeout`] when [`Peer::poll_timeout`] says so. Connections that the peer begins are led here by the Origin-Host of
-/// their CER ([`Peer::key`]) when [`Event::Asked`](super::Event::Asked) comes.
+/// Its driver tells it what happens to the peer's connections, takes every [`Order`] after each call, and
+/// calls [`Peer::handle_timeout`] when [`Peer::poll_timeout`] says so. Connections that the peer begins are
+/// led here by the Origin-Host of their CER ([`Peer::key`]) when [`Event::Asked`](super::Event::Asked) comes.
 ///
-/// A connection that the peer began is used at once, whatever the watchdog thought of the peer before: who connects and exchanges
-/// capabilities is alive, and would have its first minute of requests thrown away. A connection that we began after a failure
-/// is probed first.
+/// A connection that the peer began is used at once, whatever the watchdog thought of the peer before: who
+/// connects and exchanges capabilities is alive, and would have its first minute of requests thrown away. A
+/// connection that we began after a failure is probed first.
 pub struct Peer {
     config: Arc<Config>,
     wins: bool,
@@ -57,7 +61,8 @@ pub struct Peer {
     watchdog: Watchdog,
     /// We keep a connection to this peer.
     is_wanted: bool,
-    /// It was asked for while the last one was closing: whatever that one's end says, the next begins behind it.
+    /// It was asked for while the last one was closing: whatever that one's end says, the next begins behind
+    /// it.
     starts_again: bool,
     cause: Cause,
     /// Until when an intermediate state may last.
@@ -147,7 +152,8 @@ impl Peer {
         }
     }
 
-    /// A connection is over: [`Ended`](super::Event::Ended), with its [`watchdog`](super::Connection::watchdog).
+    /// A connection is over: [`Ended`](super::Event::Ended), with its
+    /// [`watchdog`](super::Connection::watchdog).
     pub fn ended(&mut self, link: Link, end: End, watchdog: &Watchdog, now: Instant) {
         let is_closing = matches!(self.state, State::Closing(_));
         let event = match (self.state.initiator() == Some(link), self.state.responder() == Some(link)) {

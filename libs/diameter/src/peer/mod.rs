@@ -2,14 +2,16 @@
 //!
 //! - [`Connection`]: one transport connection, of either side, from its establishment to its end: the bytes.
 //! - [`Peer`]: one peer identity: which of two connections stays, when to connect and when not to.
-//! - [`states`], [`watchdog`]: the tables of RFC 6733 section 5.6 and RFC 3539 appendix A, pure: what the two above run on.
+//! - [`states`], [`watchdog`]: the tables of RFC 6733 section 5.6 and RFC 3539 appendix A, pure: what the two
+//!   above run on.
 //!
 //! # A server
 //!
-//! A connection that a peer began is a [`Connection::listening`]. When it [`Asked`](Event::Asked), who the peer is is known for the first
-//! time: refuse it with 3010 if it is nobody we know, else lead it to the [`Peer`] of its Origin-Host ([`Peer::key`]), which orders to
-//! accept it, or to refuse it because that Origin-Host is connected already. A server that never connects by itself may
-//! do the latter with a set of names.
+//! A connection that a peer began is a [`Connection::listening`]. When it [`Asked`](Event::Asked), who the
+//! peer is is known for the first time: refuse it with 3010 if it is nobody we know, else lead it to the
+//! [`Peer`] of its Origin-Host ([`Peer::key`]), which orders to accept it, or to refuse it because that
+//! Origin-Host is connected already. A server that never connects by itself may do the latter with a set of
+//! names.
 //!
 //! ```
 //! use diameter::dictionary::avp;
@@ -69,9 +71,10 @@
 //!
 //! # What is bounded
 //!
-//! Requests in flight ([`Config::window`]); the peer's unanswered ones ([`Config::owed_max`], over it 3004); the output
-//! ([`Config::output_octets_max`], over it [`Connection::wants_input`] turns false); the input kept (one message of at most
-//! [`Config::message_octets_max`], as far as it came); what is kept of a peer's capabilities ([`ADVERTISED_MAX`]); the time of everything.
+//! Requests in flight ([`Config::window`]); the peer's unanswered ones ([`Config::owed_max`], over it 3004);
+//! the output ([`Config::output_octets_max`], over it [`Connection::wants_input`] turns false); the input
+//! kept (one message of at most [`Config::message_octets_max`], as far as it came); what is kept of a peer's
+//! capabilities ([`ADVERTISED_MAX`]); the time of everything.
 
 mod capabilities;
 mod config;

@@ -1,13 +1,16 @@
-//! The peer state machine of RFC 6733 section 5.6, pure: a type per state, a method per row, actions as values.
+//! The peer state machine of RFC 6733 section 5.6, pure: a type per state, a method per row, actions as
+//! values.
 //!
-//! A row's method takes its state by value and gives the row's next state by type: a wrong transition does not compile. The rows
-//! of an open peer that move no state (Send-Message, Rcv-Message, Rcv-DWR, Rcv-DWA) are the connection's, where the messages are.
+//! A row's method takes its state by value and gives the row's next state by type: a wrong transition does
+//! not compile. The rows of an open peer that move no state (Send-Message, Rcv-Message, Rcv-DWR, Rcv-DWA) are
+//! the connection's, where the messages are.
 
 /// A transport connection, by the number under which its driver knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Link(pub u64);
 
-/// What happened to a peer (section 5.6.2). `I` is the connection that we began, `R` the one that the peer began.
+/// What happened to a peer (section 5.6.2). `I` is the connection that we began, `R` the one that the peer
+/// began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A connection is wanted.
@@ -321,8 +324,8 @@ macro_rules! into_state {
 into_state!(Closed, WaitConnAck, WaitICea, WaitConnAckElect, WaitReturns, ROpen, IOpen, Closing);
 
 impl State {
-    /// The next state, and what is to be done. `wins` says whether we win an election ([`wins_election`]). What no row names
-    /// changes nothing, but that a connection nobody expects is not kept.
+    /// The next state, and what is to be done. `wins` says whether we win an election ([`wins_election`]).
+    /// What no row names changes nothing, but that a connection nobody expects is not kept.
     #[must_use]
     pub fn on(self, event: Event, wins: bool, actions: &mut Actions) -> State {
         match self {
@@ -447,8 +450,8 @@ impl WaitReturns {
     }
 }
 
-/// Whether we win against the peer (section 5.6.4): our Origin-Host succeeds the peer's, as octets with `a` to `z` equal to `A`
-/// to `Z`. Of two equal ones nobody wins.
+/// Whether we win against the peer (section 5.6.4): our Origin-Host succeeds the peer's, as octets with `a`
+/// to `z` equal to `A` to `Z`. Of two equal ones nobody wins.
 #[must_use]
 pub fn wins_election(ours: &[u8], theirs: &[u8]) -> bool {
     let folded = |name: &[u8]| name.iter().map(u8::to_ascii_lowercase).collect::<Vec<_>>();

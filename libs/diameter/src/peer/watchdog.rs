@@ -1,7 +1,8 @@
-//! The watchdog of RFC 3539 section 3.4 and appendix A, pure: events and a moment in, actions and a deadline out.
+//! The watchdog of RFC 3539 section 3.4 and appendix A, pure: events and a moment in, actions and a deadline
+//! out.
 //!
-//! It outlives connections: whoever holds a connection holds its watchdog, and keeps it for the next one, since a
-//! connection that failed must prove itself by three answers before it is used again (REOPEN).
+//! It outlives connections: whoever holds a connection holds its watchdog, and keeps it for the next one,
+//! since a connection that failed must prove itself by three answers before it is used again (REOPEN).
 
 use super::random::Random;
 use std::time::{Duration, Instant};
@@ -69,8 +70,8 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// A peer that was never connected. `tw` is `Twinit`, at least [`TW_MIN`]; `tc` the time between attempts to connect
-    /// (RFC 6733 section 2.1), at least as long as the jitter.
+    /// A peer that was never connected. `tw` is `Twinit`, at least [`TW_MIN`]; `tc` the time between attempts
+    /// to connect (RFC 6733 section 2.1), at least as long as the jitter.
     #[must_use]
     pub fn new(tw: Duration, tc: Duration, random: Random) -> Self {
         Watchdog { status: Status::Initial, tw: tw.max(TW_MIN), tc: tc.max(JITTER), due: None, random }
@@ -106,8 +107,8 @@ impl Watchdog {
         }
     }
 
-    /// The peer disconnected in order, or we did: its next connection needs no proof (section 3.4.1, item 5: "initially
-    /// brought up").
+    /// The peer disconnected in order, or we did: its next connection needs no proof (section 3.4.1, item 5:
+    /// "initially brought up").
     pub fn disconnected_in_order(&mut self) {
         self.status = Status::Initial;
         self.due = None;

@@ -1,7 +1,8 @@
 //! Our requests without an answer: found by hop-by-hop identifier, in the order of their deadlines.
 //!
-//! The identifier's low 16 bits are the slot, its upper 16 a count that changes each time the slot is used: an answer that
-//! comes when its slot is another request's finds nobody (RFC 6733 section 3: the identifier is unique among outstanding requests).
+//! The identifier's low 16 bits are the slot, its upper 16 a count that changes each time the slot is used:
+//! an answer that comes when its slot is another request's finds nobody (RFC 6733 section 3: the identifier
+//! is unique among outstanding requests).
 
 use std::time::Instant;
 
@@ -43,7 +44,8 @@ pub(super) struct Window {
     used: usize,
     /// Grows by one until it is `limit` long, at most [`WINDOW_MAX`].
     slots: Vec<PeerWindowSlot>,
-    /// Free slots, the last freed last: a wrong answer finds the count one further at the earliest after a whole round.
+    /// Free slots, the last freed last: a wrong answer finds the count one further at the earliest after a
+    /// whole round.
     free: std::collections::VecDeque<u16>,
     first: u16,
     last: u16,
@@ -67,7 +69,8 @@ impl Window {
         self.limit - self.used
     }
 
-    /// The identifier of the next request, or `None` while the window is full. It stays the same until [`Window::insert`].
+    /// The identifier of the next request, or `None` while the window is full. It stays the same until
+    /// [`Window::insert`].
     pub(super) fn next_identifier(&mut self) -> Option<u32> {
         if self.used == self.limit {
             return None;
@@ -82,8 +85,8 @@ impl Window {
         Some(self.slots[usize::from(index)].hop_by_hop)
     }
 
-    /// Takes in a request whose identifier is [`Window::next_identifier`]'s. The cheapest deadline is the latest one: others look
-    /// for their place from the end.
+    /// Takes in a request whose identifier is [`Window::next_identifier`]'s. The cheapest deadline is the
+    /// latest one: others look for their place from the end.
     pub(super) fn insert(&mut self, pending: Pending) {
         let Some(index) = self.free.pop_front() else {
             return;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::due::Due;
 use crate::window::Stamps;
 
-/// Added to the window before a write leaves it: what the reading of a clock and another's counting may differ by. What
-/// a network adds to it is the reader's to bear, but most of a busy machine's jitter fits in.
+/// Added to the window before a write leaves it: what the reading of a clock and another's counting may
+/// differ by. What a network adds to it is the reader's to bear, but most of a busy machine's jitter fits in.
 pub const WINDOW_MARGIN: Duration = Duration::from_millis(4);
 /// The lowest rate, one message a day; a rate below it (zero excepted) counts as this.
 pub const RATE_MIN: f64 = 1.0 / 86_400.0;
@@ -27,7 +27,8 @@ const CATCH_UP: Duration = Duration::from_millis(100);
 const BURST_PART: f64 = 2.0;
 /// … beyond what one late wake-up makes due.
 const BURST_HORIZON: Duration = Duration::from_millis(25);
-/// Larger shares that may be awaited at a time, each with its own end; of more the last but one is awaited with the last.
+/// Larger shares that may be awaited at a time, each with its own end; of more the last but one is awaited
+/// with the last.
 const PENDING_MAX: usize = 8;
 
 /// A rate limit that is never above `R` messages in any one-second window by the writer's stamps, and reaches
@@ -39,20 +40,21 @@ const PENDING_MAX: usize = 8;
 /// written at least a second apart. What was granted and not written goes back by [`unused`](Self::unused).
 ///
 /// Exactness: for a whole `R` at most `R` messages in any second, the second's both ends included. For a rate
-/// below one, one message in `1/R` seconds. For any other fractional rate at most `R` rounded up in a window of
-/// (`R` rounded up)/`R` seconds, since a message cannot be cut. Rates above 10,000/s merge stamps within 100 us
-/// under the latest of them, which lowers the rate by at most 0.01 %.
+/// below one, one message in `1/R` seconds. For any other fractional rate at most `R` rounded up in a window
+/// of (`R` rounded up)/`R` seconds, since a message cannot be cut. Rates above 10,000/s merge stamps within
+/// 100 us under the latest of them, which lowers the rate by at most 0.01 %.
 ///
 /// Between the window's limits messages are spread evenly; lateness up to 100 ms is caught up at no more than
-/// twice the rate. Memory: at most `min(R, 10,000)` entries of 40 octets per second of window. Cost of a call:
-/// constant on average, whatever the rate.
+/// twice the rate. Memory: at most `min(R, 10,000)` entries of 40 octets per second of window. Cost of a
+/// call: constant on average, whatever the rate.
 #[derive(Debug, Clone)]
 pub struct Limiter {
     configured: f64,
     share: f64,
     /// `None`: unlimited, and nothing is remembered.
     limit: Option<Limit>,
-    /// Larger shares, each larger than the one before, and when they may be used: their last owner's writes must have left the window.
+    /// Larger shares, each larger than the one before, and when they may be used: their last owner's writes
+    /// must have left the window.
     pending_shares: VecDeque<(Instant, f64)>,
     stamps: Stamps,
     /// Granted and not yet reported.
@@ -88,8 +90,8 @@ impl Limiter {
         }
     }
 
-    /// The rate in force, messages per second, the share applied; 0 = unlimited. A share of zero also reads 0:
-    /// see [`share`](Self::share).
+    /// The rate in force, messages per second, the share applied; 0 = unlimited. A share of zero also reads
+    /// 0: see [`share`](Self::share).
     pub fn rate(&self) -> f64 {
         self.configured * self.share
     }
@@ -114,8 +116,8 @@ impl Limiter {
         self.under_way
     }
 
-    /// No credit for one window (a second, `1/R` s for a rate below one): the process before us may have written
-    /// until a moment ago.
+    /// No credit for one window (a second, `1/R` s for a rate below one): the process before us may have
+    /// written until a moment ago.
     pub fn start(&mut self, now: Instant) {
         if let Some(limit) = &self.limit {
             self.held_until = self.held_until.max(now + limit.span);
@@ -193,8 +195,8 @@ impl Limiter {
         self.apply(now);
     }
 
-    /// A rate that was learned, not agreed: as [`set_rate`](Self::set_rate), but from unlimited to limited it grants
-    /// at once, since nobody was promised that seconds already begun would keep it.
+    /// A rate that was learned, not agreed: as [`set_rate`](Self::set_rate), but from unlimited to limited it
+    /// grants at once, since nobody was promised that seconds already begun would keep it.
     pub fn learn(&mut self, rate: f64, now: Instant) {
         let (unlimited, held_until) = (self.limit.is_none(), self.held_until);
         self.set_rate(rate, now);
@@ -204,9 +206,9 @@ impl Limiter {
     }
 
     /// Another share (0 to 1) of the route's rate. A smaller one holds at once; a larger one after one window
-    /// without the added credit, while what its last owner wrote leaves the window: the owner must have given it
-    /// up before `now`. Several limiters stay below the route's rate together if each rate x share is a whole
-    /// number: [`split`] makes such parts.
+    /// without the added credit, while what its last owner wrote leaves the window: the owner must have given
+    /// it up before `now`. Several limiters stay below the route's rate together if each rate x share is a
+    /// whole number: [`split`] makes such parts.
     pub fn set_share(&mut self, share: f64, now: Instant) {
         let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
         self.take_pending_share(now);
@@ -282,10 +284,10 @@ impl Limit {
     }
 }
 
-/// Splits a rate into `parts` whole numbers of messages per second whose sum is the rate (rounded down), as even
-/// as can be; with fewer messages than parts the last ones get none. Given as shares for
-/// [`Limiter::set_share`]. An unlimited rate (0) is everyone's whole: each share is 1. A rate below one cannot be
-/// split: the first part has it all.
+/// Splits a rate into `parts` whole numbers of messages per second whose sum is the rate (rounded down), as
+/// even as can be; with fewer messages than parts the last ones get none. Given as shares for
+/// [`Limiter::set_share`]. An unlimited rate (0) is everyone's whole: each share is 1. A rate below one
+/// cannot be split: the first part has it all.
 pub fn split(rate: f64, parts: usize) -> Vec<f64> {
     if rate == 0.0 {
         return vec![1.0; parts];

@@ -301,7 +301,8 @@ fn a_grant_costs_the_same_at_any_rate() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases::times(150)))]
 
-    /// Several writers, work that comes and goes, stale clocks, slow writes, grants given back, rates that change.
+    /// Several writers, work that comes and goes, stale clocks, slow writes, grants given back, rates that
+    /// change.
     #[test]
     fn no_second_ever_exceeds_the_rate(
         rates in prop::collection::vec(prop_oneof![

@@ -19,9 +19,9 @@ const PARTS: f64 = 18_446_744_073_709_551_616.0;
 
 /// The time T from one burst of a thread to its next: `MSS * 8 * burst * threads / rate`.
 ///
-/// It is kept as a float would have it (a relative error below 3e-16) down to 2^-64 ns, and added without rounding: at
-/// 3,000,000 packets/s a schedule is after ten hours less than a nanosecond from where it should be. In whole nanoseconds it
-/// would be 0.1 % off.
+/// It is kept as a float would have it (a relative error below 3e-16) down to 2^-64 ns, and added without
+/// rounding: at 3,000,000 packets/s a schedule is after ten hours less than a nanosecond from where it should
+/// be. In whole nanoseconds it would be 0.1 % off.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     whole: Duration,
@@ -34,9 +34,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Of one of `threads` threads (1 to [`THREADS_MAX`]) that together send `rate_bits_per_s` ([`BIT_RATE_MIN`] to
-    /// [`BIT_RATE_MAX`], payload only) in bursts of `burst` packets (1 to [`BURST_MAX`]) of `mss_octets` (1 to [`MSS_MAX`])
-    /// payload each. `None` if one of them is out of its bounds, or the rate is not a number.
+    /// Of one of `threads` threads (1 to [`THREADS_MAX`]) that together send `rate_bits_per_s`
+    /// ([`BIT_RATE_MIN`] to [`BIT_RATE_MAX`], payload only) in bursts of `burst` packets (1 to [`BURST_MAX`])
+    /// of `mss_octets` (1 to [`MSS_MAX`]) payload each. `None` if one of them is out of its bounds, or the
+    /// rate is not a number.
     pub fn of(mss_octets: u32, burst: u32, threads: u32, rate_bits_per_s: f64) -> Option<Interval> {
         let whole_numbers = (1..=MSS_MAX).contains(&mss_octets)
             && (1..=BURST_MAX).contains(&burst)
@@ -85,8 +86,8 @@ impl Interval {
         self.bits_per_s
     }
 
-    /// How much later thread number `thread` (from 0) of `threads` starts than the first one, so that their bursts take turns
-    /// instead of leaving together. Zero for the first, below one interval for each.
+    /// How much later thread number `thread` (from 0) of `threads` starts than the first one, so that their
+    /// bursts take turns instead of leaving together. Zero for the first, below one interval for each.
     pub fn offset(&self, thread: u32, threads: u32) -> Duration {
         let threads = threads.max(1);
         Duration::from_secs_f64(self.seconds() * f64::from(thread % threads) / f64::from(threads))

@@ -1,9 +1,10 @@
 //! When the next burst of a paced sender may leave.
 //!
-//! A [`Pacer`] is not the limiter's due time: that one hands out several messages at once, takes unused ones back, needs whole
-//! nanoseconds only and never has to tell what it gave up, since a message waits. A burst of a paced sender that is given up is
-//! never sent, and must be counted; one burst is due at a time; and at millions in a second a nanosecond is a percent. What they
-//! have in common, the earlier of two instants, is one line.
+//! A [`Pacer`] is not the limiter's due time: that one hands out several messages at once, takes unused ones
+//! back, needs whole nanoseconds only and never has to tell what it gave up, since a message waits. A burst
+//! of a paced sender that is given up is never sent, and must be counted; one burst is due at a time; and at
+//! millions in a second a nanosecond is a percent. What they have in common, the earlier of two instants, is
+//! one line.
 
 mod interval;
 #[cfg(test)]
@@ -14,18 +15,21 @@ use std::time::{Duration, Instant};
 use interval::Point;
 pub use interval::{BIT_RATE_MAX, BIT_RATE_MIN, BURST_MAX, Interval, MSS_MAX, THREADS_MAX};
 
-/// How far the bounded rule falls behind before it gives bursts up: some wake-ups that were late, not a stall.
+/// How far the bounded rule falls behind before it gives bursts up: some wake-ups that were late, not a
+/// stall.
 pub const DEBT: Duration = Duration::from_millis(2);
 
 /// What a late burst does to the ones after it. T is the interval; the first two are the published ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Next due = previous due + T: whatever the delay, all of it is caught up, at once. Reaches the rate exactly; bursts after a delay.
+    /// Next due = previous due + T: whatever the delay, all of it is caught up, at once. Reaches the rate
+    /// exactly; bursts after a delay.
     CatchUp,
     /// Next due = now + T: nothing is caught up. Never above the rate; below it by what each wake-up is late.
     Capped,
-    /// Next due = the later of previous due + T and now - `debt`, and never closer than T/2 to the burst before: reaches the rate
-    /// through small delays, never above twice of it, and gives up what a long one has cost.
+    /// Next due = the later of previous due + T and now - `debt`, and never closer than T/2 to the burst
+    /// before: reaches the rate through small delays, never above twice of it, and gives up what a long one
+    /// has cost.
     Bounded {
         /// How far behind it may be after a burst.
         debt: Duration,
@@ -41,12 +45,12 @@ impl Default for Rule {
 
 /// The schedule of one sender thread: one burst each [`Interval`], by a [`Rule`].
 ///
-/// The caller's part: wait until [`due`](Self::due), send one burst (of [`Interval::burst`] packets), report with
-/// [`sent`](Self::sent) and an instant taken just before the send. A burst that the socket refused is reported as well: its time is
-/// used up, and the caller counts it as refused.
+/// The caller's part: wait until [`due`](Self::due), send one burst (of [`Interval::burst`] packets), report
+/// with [`sent`](Self::sent) and an instant taken just before the send. A burst that the socket refused is
+/// reported as well: its time is used up, and the caller counts it as refused.
 ///
-/// At any instant: bursts reported + [`written_off`](Self::written_off) + [`lag`](Self::lag) / T = time since the first was due / T, so what
-/// was asked for and not sent can be told exactly.
+/// At any instant: bursts reported + [`written_off`](Self::written_off) + [`lag`](Self::lag) / T = time since
+/// the first was due / T, so what was asked for and not sent can be told exactly.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     rule: Rule,
@@ -93,8 +97,8 @@ impl Pacer {
         self.moved(now, self.interval);
     }
 
-    /// As [`sent`](Self::sent), with a gap of `factor` intervals to the next one (not negative; what is not a number counts as 1): see
-    /// [`Gaps`](crate::Gaps). What is written off still counts in whole intervals.
+    /// As [`sent`](Self::sent), with a gap of `factor` intervals to the next one (not negative; what is not a
+    /// number counts as 1): see [`Gaps`](crate::Gaps). What is written off still counts in whole intervals.
     pub fn sent_with_gap(&mut self, now: Instant, factor: f64) {
         self.moved(now, self.interval.scaled(factor));
     }
@@ -116,15 +120,17 @@ impl Pacer {
         (self.schedule, self.earliest) = (schedule, earliest);
     }
 
-    /// For `length` nothing was asked for: what was due then is due as much later, and what was owed stays owed.
+    /// For `length` nothing was asked for: what was due then is due as much later, and what was owed stays
+    /// owed.
     pub fn paused(&mut self, length: Duration) {
         self.schedule = self.schedule.later(length);
         self.earliest = self.earliest.map(|earliest| earliest.later(length));
     }
 
-    /// Another interval, from `now` on (the instant of the change, which may lie before or after the last burst). What of the next burst's
-    /// time has passed stays passed, in proportion: from 1 packet/s to 1,000/s the next one does not wait for the slow schedule,
-    /// and what is owed is neither more nor less. Another size of bursts alone does not move the next one.
+    /// Another interval, from `now` on (the instant of the change, which may lie before or after the last
+    /// burst). What of the next burst's time has passed stays passed, in proportion: from 1 packet/s to
+    /// 1,000/s the next one does not wait for the slow schedule, and what is owed is neither more nor less.
+    /// Another size of bursts alone does not move the next one.
     pub fn set_interval(&mut self, now: Instant, interval: Interval) {
         let factor = self.interval.bits_per_s() / interval.bits_per_s();
         if factor != 1.0 {
@@ -134,8 +140,9 @@ impl Pacer {
         self.interval = interval;
     }
 
-    /// Bursts given up so far, in fractions too: what the bounded rule has not repaid and the capped rule has been late. Each counts as
-    /// one of the size that was in force when it was given up; see [`packets_written_off`](Self::packets_written_off).
+    /// Bursts given up so far, in fractions too: what the bounded rule has not repaid and the capped rule has
+    /// been late. Each counts as one of the size that was in force when it was given up; see
+    /// [`packets_written_off`](Self::packets_written_off).
     pub fn written_off(&self) -> f64 {
         self.written_off
     }
@@ -145,8 +152,9 @@ impl Pacer {
         self.packets_written_off
     }
 
-    /// How late `now` is for the next burst by the rate asked for, in seconds; negative where it is early. Of the bounded rule this is what
-    /// is owed, also while the next burst has to keep its distance from the last one.
+    /// How late `now` is for the next burst by the rate asked for, in seconds; negative where it is early. Of
+    /// the bounded rule this is what is owed, also while the next burst has to keep its distance from the
+    /// last one.
     pub fn lag(&self, now: Instant) -> f64 {
         Point::from(now).seconds_since(self.schedule)
     }

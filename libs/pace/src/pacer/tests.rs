@@ -133,7 +133,8 @@ fn a_stall_is_repaid_at_twice_the_rate_and_no_further_than_the_debt() {
     assert!((pacer.written_off() - 79.0).abs() < 1e-6, "{}", pacer.written_off());
 }
 
-/// 100 Mbit/s in single packets; each wake-up 15 us late and each loop 3.5 us: measured were all of the rate for catching up, 87 % capped.
+/// 100 Mbit/s in single packets; each wake-up 15 us late and each loop 3.5 us: measured were all of the rate
+/// for catching up, 87 % capped.
 #[test]
 fn late_wake_ups_cost_the_capped_rule_what_was_measured_and_the_others_nothing() {
     let t = Instant::now();

@@ -13,8 +13,8 @@ pub use text::{ProfileError, parse_bit_rate};
 pub const PROFILE_TIME_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// The most steps, and rows of a trace.
 pub const PROFILE_STEPS_MAX: usize = 1_000_000;
-/// A ramp and a sine change all the time: this often a new rate is taken. A ramp from 0 to 10 Gbit/s in a second moves by 0.1 % of
-/// its end meanwhile.
+/// A ramp and a sine change all the time: this often a new rate is taken. A ramp from 0 to 10 Gbit/s in a
+/// second moves by 0.1 % of its end meanwhile.
 pub const GRAIN: Duration = Duration::from_millis(1);
 
 /// A rate for each moment since the start, bits of payload per second. Each is 0 (a pause) or from
@@ -68,8 +68,8 @@ impl Profile {
     /// | `poisson:1G` | 1 Gbit/s in packets that come by chance |
     /// | `trace:FILE` | rows of `seconds,bits_per_s`: see [`trace`](Self::trace) |
     ///
-    /// Rates: bits per second with `k`, `M`, `G` for 10^3, 10^6, 10^9; see [`parse_bit_rate`]. Times: `us`, `ms`, `s`, `min`, `h`; seconds
-    /// without one.
+    /// Rates: bits per second with `k`, `M`, `G` for 10^3, 10^6, 10^9; see [`parse_bit_rate`]. Times: `us`,
+    /// `ms`, `s`, `min`, `h`; seconds without one.
     ///
     /// # Errors
     /// What is wrong, in which part of the text or line and field of the file.
@@ -80,9 +80,9 @@ impl Profile {
         text::profile(text, read)
     }
 
-    /// From the rows of a recorded trace, `seconds,bits_per_s` each: from that time on that rate (`10M` will do as well as
-    /// 10000000), the last one for good. The first is at 0; times rise. A first line with the names of the columns, empty lines
-    /// and lines that begin with `#` are left out.
+    /// From the rows of a recorded trace, `seconds,bits_per_s` each: from that time on that rate (`10M` will
+    /// do as well as 10000000), the last one for good. The first is at 0; times rise. A first line with the
+    /// names of the columns, empty lines and lines that begin with `#` are left out.
     ///
     /// # Errors
     /// What is wrong, with line and field.
@@ -90,7 +90,8 @@ impl Profile {
         text::trace(text)
     }
 
-    /// The rate at `elapsed` since the start, bits per second; 0 is a pause. Of packets by chance the mean: [`is_random`](Self::is_random).
+    /// The rate at `elapsed` since the start, bits per second; 0 is a pause. Of packets by chance the mean:
+    /// [`is_random`](Self::is_random).
     pub fn rate_at(&self, elapsed: Duration) -> f64 {
         let at = elapsed.as_secs_f64();
         match &self.shape {
@@ -102,8 +103,8 @@ impl Profile {
         }
     }
 
-    /// When, after `elapsed`, the rate is to be asked for again: the next step, or [`GRAIN`] later where it changes all the time.
-    /// `None`: it stays as it is for good.
+    /// When, after `elapsed`, the rate is to be asked for again: the next step, or [`GRAIN`] later where it
+    /// changes all the time. `None`: it stays as it is for good.
     pub fn next_change(&self, elapsed: Duration) -> Option<Duration> {
         match &self.shape {
             Shape::Constant(_) | Shape::Poisson(_) => None,

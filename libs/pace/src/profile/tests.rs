@@ -166,7 +166,8 @@ fn the_peak_is_the_highest_rate() {
     assert_eq!((Profile::constant(1.0), Profile::constant(f64::NAN)), (None, None));
 }
 
-/// Whoever follows the profile from one change to the next has asked for its bits, but for what it moves within a grain.
+/// Whoever follows the profile from one change to the next has asked for its bits, but for what it moves
+/// within a grain.
 #[test]
 fn following_the_changes_asks_for_its_bits() {
     for text in ["7M", "steps:0=1M,1ms=9G,900ms=0", "ramp:10M..10G/700ms", "sine:1G+-500M/333ms"] {

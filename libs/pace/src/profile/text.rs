@@ -23,7 +23,8 @@ impl Display for ProfileError {
 
 impl std::error::Error for ProfileError {}
 
-/// A rate in bits per second: a decimal number, with `k`, `M` or `G` (of either case) for 10^3, 10^6, 10^9. `10G`, `1.5g`, `64k`, `9600`.
+/// A rate in bits per second: a decimal number, with `k`, `M` or `G` (of either case) for 10^3, 10^6, 10^9.
+/// `10G`, `1.5g`, `64k`, `9600`.
 ///
 /// # Errors
 /// If it is no such number, or not from [`BIT_RATE_MIN`] to [`BIT_RATE_MAX`].

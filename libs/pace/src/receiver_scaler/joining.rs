@@ -11,12 +11,13 @@ const PACKETS_MIN: u64 = 1_000;
 const JUDGED_OVER: Duration = Duration::from_secs(1);
 /// A thread that is busy for this part of the time is worth a trial.
 const BUSY: f64 = 0.5;
-/// One that is busy for less than this loses nothing by joining, though nothing is joined: there each packet has a stamp of its own anyway,
-/// and a sender that goes over to bursts finds it ready.
+/// One that is busy for less than this loses nothing by joining, though nothing is joined: there each packet
+/// has a stamp of its own anyway, and a sender that goes over to bursts finds it ready.
 const IDLE: f64 = 0.25;
 /// Where nothing was joined it is tried again after so long …
 const REMEMBERED: Duration = Duration::from_secs(30);
-/// … or once so many times as many packets come: a sender that hurries sends in bursts, which it did not before.
+/// … or once so many times as many packets come: a sender that hurries sends in bursts, which it did not
+/// before.
 const OTHER_RATE: f64 = 2.0;
 
 /// What is known of it.

@@ -1,9 +1,10 @@
 //! How a receiver takes packets in: decided from what its sockets report.
 //!
-//! An [`ReceiverScaler`] is handed every period what each socket did ([`SocketReport`]) and what the host did besides, and answers with the
-//! [`ReceiverSetting`] to use from now on. It opens no socket and reads no clock. Packets that find no room ask for a larger buffer; a thread
-//! that has no time left asks for the kernel to join packets, then for another socket. What is not needed is parked, and what brought
-//! nothing is taken back.
+//! An [`ReceiverScaler`] is handed every period what each socket did ([`SocketReport`]) and what the host did
+//! besides, and answers with the [`ReceiverSetting`] to use from now on. It opens no socket and reads no
+//! clock. Packets that find no room ask for a larger buffer; a thread that has no time left asks for the
+//! kernel to join packets, then for another socket. What is not needed is parked, and what brought nothing is
+//! taken back.
 
 mod joining;
 #[cfg(test)]
@@ -31,7 +32,8 @@ const TRIAL: Duration = Duration::from_millis(300);
 /// … namely this part of what each one took before; else so many are not tried again for [`REMEMBERED`].
 const GAIN_PART: f64 = 0.1;
 const REMEMBERED: Duration = Duration::from_secs(10);
-/// Others use at least this part of the processors, and all together at least that, where they are in the way.
+/// Others use at least this part of the processors, and all together at least that, where they are in the
+/// way.
 const OTHERS_PART: f64 = 0.1;
 const HOST_FULL_PART: f64 = 0.85;
 /// Periods with drops and nothing left to do, before something is said to be in the way.
@@ -55,7 +57,8 @@ pub struct SocketReport {
 /// What a receiver may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverLimits {
-    /// Sockets at least and at most; 1 to 1 keeps one. Never more than the host's processors but for the least.
+    /// Sockets at least and at most; 1 to 1 keeps one. Never more than the host's processors but for the
+    /// least.
     pub sockets: (u32, u32),
     /// Octets of a socket's buffer to begin with and at most.
     pub buffer_octets: (usize, usize),
@@ -224,7 +227,8 @@ impl ReceiverScaler {
         ReceiverDecision { setting: self.setting, reason, ceiling: self.ceiling }
     }
 
-    /// A buffer twice as large for packets that found no room, unless the system gave less than it was asked for last.
+    /// A buffer twice as large for packets that found no room, unless the system gave less than it was asked
+    /// for last.
     fn enlarge(&mut self, seen: &ReceiverSeen<'_>, sum: &Sum) {
         if sum.dropped > 0 && seen.buffer_octets >= self.setting.buffer_octets {
             let twice = self.setting.buffer_octets.saturating_mul(2);

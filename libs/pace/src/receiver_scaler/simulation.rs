@@ -1,4 +1,5 @@
-//! Receiving threads on a machine, in steps of a millisecond: what arrives, what a socket's buffer holds, what its thread takes out.
+//! Receiving threads on a machine, in steps of a millisecond: what arrives, what a socket's buffer holds,
+//! what its thread takes out.
 
 use std::time::{Duration, Instant};
 

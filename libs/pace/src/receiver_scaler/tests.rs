@@ -31,7 +31,8 @@ fn what_one_socket_takes_easily_changes_nothing() {
 
 #[test]
 fn a_sender_that_goes_over_to_bursts_is_joined_at_once_whatever_it_sent_before() {
-    // From a rate at which joining is kept, and from one at which it was given up, to one that nobody takes unjoined on one socket.
+    // From a rate at which joining is kept, and from one at which it was given up, to one that nobody takes
+    // unjoined on one socket.
     for (before, given_up) in [(1e3, 0), (2.5e5, 1)] {
         let rate = |at_s: f64| if at_s < 5.0 { before } else { 8.5e5 };
         let world = SimulatedMachine {
@@ -154,7 +155,8 @@ fn what_the_user_fixed_stays() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases::times(64)))]
-    /// Rates that step each second, others that come and go: bounds hold, a change has a reason, and nothing flaps.
+    /// Rates that step each second, others that come and go: bounds hold, a change has a reason, and nothing
+    /// flaps.
     #[test]
     fn whatever_comes_bounds_hold_and_sockets_do_not_flap(
         seed: u64,

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use crate::{BURST_MAX, MSS_MAX};
 
-/// A burst is worth so much time of the whole rate: one packet below 100 Mbit/s, eight at 1 Gbit/s, 44 at 5 Gbit/s and more (MSS 1472).
-/// So a queue on the way sees no more than this of it at once, and a thread is woken 10,000 times a second at most.
+/// A burst is worth so much time of the whole rate: one packet below 100 Mbit/s, eight at 1 Gbit/s, 44 at 5
+/// Gbit/s and more (MSS 1472). So a queue on the way sees no more than this of it at once, and a thread is
+/// woken 10,000 times a second at most.
 pub const BURST_WORTH: Duration = Duration::from_micros(100);
 /// The most segments that the kernel cuts one buffer into (`UDP_MAX_SEGMENTS`).
 pub const GSO_SEGMENTS_MAX: u32 = 64;
 
-/// The most packets of a burst at `rate_bits_per_s`: [`BURST_WORTH`] of it, at least one, at most `user_max`, [`GSO_SEGMENTS_MAX`] and
-/// [`MSS_MAX`](crate::MSS_MAX) octets.
+/// The most packets of a burst at `rate_bits_per_s`: [`BURST_WORTH`] of it, at least one, at most `user_max`,
+/// [`GSO_SEGMENTS_MAX`] and [`MSS_MAX`](crate::MSS_MAX) octets.
 pub fn burst_for(rate_bits_per_s: f64, mss_octets: u32, user_max: u32) -> u32 {
     let mss = mss_octets.clamp(1, MSS_MAX);
     let worth = rate_bits_per_s * BURST_WORTH.as_secs_f64() / (f64::from(mss) * 8.0);

@@ -9,9 +9,10 @@ const FULL_PART: f64 = 0.85;
 /// Of their busy time, what our threads have on a CPU, or wait for one, if nothing else holds them up.
 const RUNNING_PART: f64 = 0.7;
 
-/// Why less was sent than asked for, though no more can be done. In this order: what the socket refuses; what others use, where nothing is
-/// left; threads that are busy, and neither have a CPU nor wait for one, are held up by the socket; else the CPU. Who waits for a CPU lacks just
-/// that, also where the scheduler merely keeps two of our threads on one.
+/// Why less was sent than asked for, though no more can be done. In this order: what the socket refuses; what
+/// others use, where nothing is left; threads that are busy, and neither have a CPU nor wait for one, are
+/// held up by the socket; else the CPU. Who waits for a CPU lacks just that, also where the scheduler merely
+/// keeps two of our threads on one.
 pub(super) fn ceiling(sum: &Sum, host: &Host) -> Ceiling {
     let cpus = f64::from(host.cpus.max(1));
     let ours = if sum.wall_s > 0.0 { sum.cpu_s / sum.wall_s } else { 0.0 };

@@ -5,18 +5,22 @@ use std::time::{Duration, Instant};
 use super::{Report, Rung, Sum};
 use crate::Ewma;
 
-/// Seconds of a packet, and of a call or wake-up however many packets it is for. Measured on one machine (send 3.5 us, sendmmsg 5 % less,
-/// segmentation by the kernel 0.15 us at 44 packets); elsewhere they are in proportion until they are learned.
+/// Seconds of a packet, and of a call or wake-up however many packets it is for. Measured on one machine
+/// (send 3.5 us, sendmmsg 5 % less, segmentation by the kernel 0.15 us at 44 packets); elsewhere they are in
+/// proportion until they are learned.
 const ASSUMED: [(f64, f64); 3] = [(3.2e-6, 0.3e-6), (3.04e-6, 0.3e-6), (0.08e-6, 3.1e-6)];
 /// What is learned is of about this time.
 const TIME_CONSTANT: Duration = Duration::from_millis(150);
-/// A period teaches only if its threads were busy for this part of it: a few wake-ups cost other than a stream.
+/// A period teaches only if its threads were busy for this part of it: a few wake-ups cost other than a
+/// stream.
 const BUSY_PART: f64 = 0.1;
 /// Less was sent than asked for in so many periods running: no stall that has passed.
 const SHORT_PERIODS: u32 = 3;
-/// A thread that cannot keep up though it seems to have time costs more than it tells: that is believed for about this long.
+/// A thread that cannot keep up though it seems to have time costs more than it tells: that is believed for
+/// about this long.
 const DOUBT_KEEP: Duration = Duration::from_secs(10);
-/// The same at a rate below [`LOWER`] of the one at which it arose: what could not be done there says little of this one.
+/// The same at a rate below [`LOWER`] of the one at which it arose: what could not be done there says little
+/// of this one.
 const DOUBT_KEEP_LOWER: Duration = Duration::from_secs(1);
 /// A rate below this part of another is another matter.
 const LOWER: f64 = 0.5;
@@ -54,8 +58,9 @@ impl Costs {
 
     /// Learns from a period; `settled` if neither rate nor setting changed in it.
     ///
-    /// What a thread was ready to do and had no CPU for is no cost of its packets: a machine with much else to do holds up a wake-up for
-    /// milliseconds, and a thread of few packets would seem to need a second one. What is lost to that is doubt's to tell, within its bounds.
+    /// What a thread was ready to do and had no CPU for is no cost of its packets: a machine with much else
+    /// to do holds up a wake-up for milliseconds, and a thread of few packets would seem to need a second
+    /// one. What is lost to that is doubt's to tell, within its bounds.
     pub(super) fn learn(&mut self, now: Instant, threads: &[Report], sum: &Sum, settled: bool) {
         for rung in [Rung::Send, Rung::SendMmsg, Rung::Gso] {
             let (mut wall_s, mut busy_s, mut assumed_s) = (0.0, 0.0, 0.0);
@@ -107,8 +112,9 @@ impl Costs {
     }
 }
 
-/// Seconds in which threads that are short did nothing for it. Where they had no CPU for at least as much of the time as
-/// is missing of the packets, that is all there is to explain; otherwise they are not believed that they waited.
+/// Seconds in which threads that are short did nothing for it. Where they had no CPU for at least as much of
+/// the time as is missing of the packets, that is all there is to explain; otherwise they are not believed
+/// that they waited.
 fn lost_s(threads: &[Report], sum: &Sum, running_s: f64) -> f64 {
     let seconds = |of: fn(&Report) -> Duration| threads.iter().map(|one| of(one).as_secs_f64()).sum::<f64>();
     let (wall_s, ready_s) = (seconds(|report| report.wall), seconds(|report| report.ready));
@@ -116,7 +122,8 @@ fn lost_s(threads: &[Report], sum: &Sum, running_s: f64) -> f64 {
     if ready_s >= wall_s * missing { ready_s } else { wall_s - running_s }
 }
 
-/// Of a thread's time, what it sent in and had a CPU for: it spins while it waits, so it may have had more of that.
+/// Of a thread's time, what it sent in and had a CPU for: it spins while it waits, so it may have had more of
+/// that.
 fn running(report: &Report) -> Duration {
     report.wall.saturating_sub(report.waited).min(report.cpu)
 }
@@ -162,7 +169,8 @@ mod tests {
     fn what_waits_for_a_cpu_in_the_middle_of_its_work_does_not_seem_to_cost_more() {
         let (mut costs, t) = (Costs::new(), Instant::now());
         for period in 0..100 {
-            // 1 Mbit/s of 64 octets, of which it sends a third: it is kept from the CPU for half of the time, and late for most of the rest.
+            // 1 Mbit/s of 64 octets, of which it sends a third: it is kept from the CPU for half of the time,
+            // and late for most of the rest.
             let cpu = Duration::from_micros(240);
             let late = Report { cpu, asked: 195.0, ..report(Rung::Send, 1, 0.5, 60) };
             costs.learn(t + PERIOD * period, &[late], &Sum::of(&[late]), true);
@@ -210,7 +218,8 @@ mod tests {
     #[test]
     fn who_is_short_by_what_it_had_no_cpu_for_is_believed_that_it_waited_for_the_rest() {
         let (mut costs, t) = (Costs::new(), Instant::now());
-        // A tenth of the time it sends, and of 3,000 asked for 6 percent are missing: it stood still for a tenth.
+        // A tenth of the time it sends, and of 3,000 asked for 6 percent are missing: it stood still for a
+        // tenth.
         let short = Report { asked: 3_000.0, ..report(Rung::Send, 1, 0.1, 2_820) };
         let kept = Report { ready: short.wall / 10, ..short };
         for period in 0..10 {

@@ -21,25 +21,30 @@ const BURST_RATIO: f64 = 1.25;
 const ENOUGH: f64 = 0.75;
 /// … and a smoother one is gone back to below this.
 const EASY: f64 = 0.6;
-/// Threads are started so that each is busy up to this part, and parked while the rest stays under [`ENOUGH`].
+/// Threads are started so that each is busy up to this part, and parked while the rest stays under
+/// [`ENOUGH`].
 const BUSY: f64 = 0.9;
-/// A mean lag that has moved up, while the threads are busy for half of the time: a packet is taken to cost so much more than it seems.
+/// A mean lag that has moved up, while the threads are busy for half of the time: a packet is taken to cost
+/// so much more than it seems.
 const LAG_MORE: f64 = 1.25;
-/// Seconds by which the mean lag of a period may move, and what more is summed up before it counts: 14 and 140 loops.
+/// Seconds by which the mean lag of a period may move, and what more is summed up before it counts: 14 and
+/// 140 loops.
 const LAG_DRIFT_S: f64 = 50e-6;
 const LAG_THRESHOLD_S: f64 = 500e-6;
 /// A rate higher by this is another.
 const RISE: f64 = 1.05;
 /// Periods of shortfall with nothing left to do, before something is said to be in the way.
 const SHORT_PERIODS: u32 = 2;
-/// A rate is judged by this period and those before it, up to so many: a second. What is short in some of them and not in all together was sent
-/// early or late, or is too little to miss.
+/// A rate is judged by this period and those before it, up to so many: a second. What is short in some of
+/// them and not in all together was sent early or late, or is too little to miss.
 const JUDGED_PERIODS: usize = 10;
 
-/// More burst, then a higher rung, then threads: the first that the learned cost of a packet says is enough. Never more threads than CPUs.
+/// More burst, then a higher rung, then threads: the first that the learned cost of a packet says is enough.
+/// Never more threads than CPUs.
 ///
-/// The first decision is made with no thread yet; the costs are assumed until they are learned (within a few periods of work). A rate that rises
-/// is answered at once, several threads at a time; one that falls after two seconds, in which the higher one has not come back.
+/// The first decision is made with no thread yet; the costs are assumed until they are learned (within a few
+/// periods of work). A rate that rises is answered at once, several threads at a time; one that falls after
+/// two seconds, in which the higher one has not come back.
 #[derive(Debug, Clone)]
 pub struct SenderScaler {
     setting: Option<Setting>,
@@ -126,7 +131,8 @@ impl SenderScaler {
         std::iter::once((Rung::Send, 1)).chain(bursts)
     }
 
-    /// The first way in which one thread is busy up to `part`; if none is enough the one of the highest capacity.
+    /// The first way in which one thread is busy up to `part`; if none is enough the one of the highest
+    /// capacity.
     fn way(&self, rate: f64, part: f64) -> (Rung, u32) {
         let demand = packets_per_s(rate, self.limits.mss_octets);
         let enough = |way: &(Rung, u32)| demand <= self.costs.capacity(way.0, way.1) * part;
@@ -143,7 +149,8 @@ impl SenderScaler {
         (threads as u32).max(1) // the cast saturates
     }
 
-    /// The setting for `rate`, from the one in force: up at once, down when the highest rate of late would do.
+    /// The setting for `rate`, from the one in force: up at once, down when the highest rate of late would
+    /// do.
     fn plan(&self, now: Instant, rate: f64) -> Setting {
         let highest = self.rates.iter().map(|(_, rate)| *rate).fold(rate, f64::max);
         let most = self.limits.cpus.max(1).min(self.trial.threads_max(now));
@@ -180,8 +187,8 @@ impl SenderScaler {
         Decision { setting, reason, ceiling: self.ceiling }
     }
 
-    /// What is in the way: told when nothing has changed for some periods of shortfall, and the rate is missed over all that it is judged by;
-    /// kept until it is not.
+    /// What is in the way: told when nothing has changed for some periods of shortfall, and the rate is
+    /// missed over all that it is judged by; kept until it is not.
     fn look_up(&mut self, sum: &Sum, seen: &Seen<'_>, unchanged: bool) {
         self.short = if sum.is_short() { self.short + 1 } else { 0 };
         self.lately.truncate(JUDGED_PERIODS - 1);

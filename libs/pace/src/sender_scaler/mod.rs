@@ -1,10 +1,11 @@
 //! How many sender threads, and how each is to send: decided from what the threads report.
 //!
-//! A [`Controller`] is handed every period what each thread did ([`Report`]) and what the host did besides ([`Host`]), and answers with the
-//! [`Setting`] to use from now on. It starts no thread and reads no clock.
+//! A [`Controller`] is handed every period what each thread did ([`Report`]) and what the host did besides
+//! ([`Host`]), and answers with the [`Setting`] to use from now on. It starts no thread and reads no clock.
 //!
-//! - [`SenderScaler`]: more burst, then a higher rung, then threads, as many at once as the learned capacity of one says; it parks what is not needed,
-//!   takes back what brought nothing, and tells what is in the way of the rate.
+//! - [`SenderScaler`]: more burst, then a higher rung, then threads, as many at once as the learned capacity
+//!   of one says; it parks what is not needed, takes back what brought nothing, and tells what is in the way
+//!   of the rate.
 //! - [`Published`]: the paper's own rule, to compare with.
 
 mod burst;
@@ -50,7 +51,8 @@ pub struct Report {
     pub waited: Duration,
     /// The CPU's time that it got, spinning included.
     pub cpu: Duration,
-    /// In which it was ready to run and had no CPU: the scheduler had given it to others, or to another thread of ours.
+    /// In which it was ready to run and had no CPU: the scheduler had given it to others, or to another
+    /// thread of ours.
     pub ready: Duration,
     /// The mean time of one round: wait, send, reckon, less the wait.
     pub loop_time: Duration,
@@ -84,8 +86,8 @@ pub struct Host {
 pub struct Seen<'a> {
     /// The end of the period.
     pub now: Instant,
-    /// What all threads together are to send from now on, bits of payload per second; where the rates to come are known, the highest until the
-    /// next decision. 0 is a pause.
+    /// What all threads together are to send from now on, bits of payload per second; where the rates to come
+    /// are known, the highest until the next decision. 0 is a pause.
     pub rate_bits_per_s: f64,
     /// Payload of a packet, octets.
     pub mss_octets: u32,
@@ -157,8 +159,9 @@ pub trait Controller {
     /// The end of a period: what is to be from now on.
     fn decide(&mut self, seen: &Seen<'_>) -> Decision;
 
-    /// Another rate is asked for between two decisions; `None` keeps all as it is. The period goes on. Whoever leaves this out loses up to a
-    /// period's worth of each rise: of traffic that changes each second about 1 percent.
+    /// Another rate is asked for between two decisions; `None` keeps all as it is. The period goes on.
+    /// Whoever leaves this out loses up to a period's worth of each rise: of traffic that changes each second
+    /// about 1 percent.
     fn rate_changed(&mut self, now: Instant, rate_bits_per_s: f64) -> Option<Decision>;
 }
 
@@ -210,7 +213,8 @@ impl Sum {
         if self.wall_s > 0.0 { self.sent / self.wall_s } else { 0.0 }
     }
 
-    /// Whether less was sent than asked for: over 1 percent, and more than what is under way at the period's ends.
+    /// Whether less was sent than asked for: over 1 percent, and more than what is under way at the period's
+    /// ends.
     fn is_short(&self) -> bool {
         const PART: f64 = 0.01;
         let under_way = 2.0 * self.burst * f64::from(self.threads);

@@ -7,10 +7,11 @@ use super::{Controller, Decision, Reason, Rung, Seen, Setting, Sum};
 /// It looked this often.
 pub const PUBLISHED_PERIOD: Duration = Duration::from_millis(500);
 
-/// Every period (half a second there) one sender more, if the accumulated lag is over a limit. It never parks one, knows nothing of bursts or rungs, and gives no
-/// reason for a rate that is not reached.
+/// Every period (half a second there) one sender more, if the accumulated lag is over a limit. It never parks
+/// one, knows nothing of bursts or rungs, and gives no reason for a rate that is not reached.
 ///
-/// The accumulated lag of a thread is how far it is behind its due times, of which a period's mean is taken; those of all threads are summed up.
+/// The accumulated lag of a thread is how far it is behind its due times, of which a period's mean is taken;
+/// those of all threads are summed up.
 #[derive(Debug, Clone)]
 pub struct Published {
     limit_s: f64,
@@ -20,8 +21,8 @@ pub struct Published {
 }
 
 impl Published {
-    /// `limit`: the accumulated lag from which a sender is started. `period`: how often it looks. `first`: how many there are at first. `threads_max`: never more; both at
-    /// least one.
+    /// `limit`: the accumulated lag from which a sender is started. `period`: how often it looks. `first`:
+    /// how many there are at first. `threads_max`: never more; both at least one.
     pub fn new(limit: Duration, period: Duration, first: u32, threads_max: u32) -> Published {
         let threads_max = threads_max.max(1);
         Published { limit_s: limit.as_secs_f64(), period, threads_max, threads: first.clamp(1, threads_max) }

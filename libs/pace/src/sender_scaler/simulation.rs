@@ -1,5 +1,6 @@
-//! Sender threads on a machine, in steps of a millisecond: what each asks for, what its share of the CPUs lets it send, what it owes and gives
-//! up by the bounded rule. Costs as measured: send 3.5 us a packet, segmentation by the kernel 0.15 us at 44 packets.
+//! Sender threads on a machine, in steps of a millisecond: what each asks for, what its share of the CPUs
+//! lets it send, what it owes and gives up by the bounded rule. Costs as measured: send 3.5 us a packet,
+//! segmentation by the kernel 0.15 us at 44 packets.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ const TICK_S: f64 = 1e-3;
 const START_TICKS: u32 = 2;
 /// Of the ticks of a thread, so many begin a stall of one to three.
 const STALL_PART: f64 = 0.000_5;
-/// For each runnable thread more than there are CPUs, so much of the machine goes to changing from one to the next.
+/// For each runnable thread more than there are CPUs, so much of the machine goes to changing from one to the
+/// next.
 const SWITCHING_PART: f64 = 0.05;
 
 /// The machine, and what comes from outside.
@@ -322,8 +324,8 @@ impl SimulatedThread {
     }
 }
 
-/// What each runnable thread gets of a CPU at most (all alike, who wants less leaves it to the others), and how much of that is not lost
-/// to changing from one to another.
+/// What each runnable thread gets of a CPU at most (all alike, who wants less leaves it to the others), and
+/// how much of that is not lost to changing from one to another.
 fn share(wants: &[f64], stress: u32, cpus: f64) -> (f64, f64) {
     let runnable = wants.iter().filter(|want| **want > 0.5).count() as f64 + f64::from(stress);
     let working = 1.0 - ((runnable - cpus).max(0.0) * SWITCHING_PART).min(0.9);

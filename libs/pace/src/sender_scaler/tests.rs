@@ -115,7 +115,8 @@ fn a_dip_of_a_second_parks_nobody() {
     );
 }
 
-/// One thread with single packets is enough for 2.5 Gbit/s at 75 %: a rate to both sides of it does not change the way again and again.
+/// One thread with single packets is enough for 2.5 Gbit/s at 75 %: a rate to both sides of it does not
+/// change the way again and again.
 #[test]
 fn a_rate_around_the_end_of_a_way_stays_with_the_next_one() {
     let rate = |at_s: f64| if (at_s as u32 / 3).is_multiple_of(2) { 2.4e9 } else { 2.8e9 };
@@ -256,7 +257,8 @@ fn a_stolen_cpu_is_told_as_the_hosts_other_work() {
     }
 }
 
-/// What a crew of one thread on one CPU says is in the way, period by period, if so much of what was asked for was sent in each.
+/// What a crew of one thread on one CPU says is in the way, period by period, if so much of what was asked
+/// for was sent in each.
 fn said(parts: impl Iterator<Item = f64>) -> Vec<Option<Ceiling>> {
     let (mut scaler, t) = (SenderScaler::new(), Instant::now());
     let decide = |(period, part): (u32, f64)| {
@@ -446,7 +448,8 @@ proptest! {
 
 #[test]
 fn doubt_from_a_rate_that_no_thread_could_do_is_not_kept_at_one_that_each_can() {
-    // Two CPUs, much else to do, and code that takes its time: at the high rate threads seem to have time, and are short.
+    // Two CPUs, much else to do, and code that takes its time: at the high rate threads seem to have time,
+    // and are short.
     for (slower, stress) in [(1.0, 0), (1.0, 8), (3.0, 4)] {
         for seed in 0..10 {
             let (rate, stress) = (|at_s: f64| if at_s < 5.0 { 20e9 } else { 230e6 }, move |_: f64| stress);

@@ -25,8 +25,8 @@ struct RunningTrial {
 }
 
 impl Trial {
-    /// More threads than `before` were started, which together sent `sent_per_s`. One trial at a time: what is started while one is under
-    /// way belongs to it.
+    /// More threads than `before` were started, which together sent `sent_per_s`. One trial at a time: what
+    /// is started while one is under way belongs to it.
     pub(super) fn start(&mut self, now: Instant, before: u32, sent_per_s: f64) {
         if self.running.is_none() {
             self.running = Some(RunningTrial { until: now + LASTS, before, sent_before: sent_per_s });
@@ -38,7 +38,8 @@ impl Trial {
         self.running = None;
     }
 
-    /// The end of a period in which `threads` sent `sent_per_s`, less than asked for or not. Returns how many threads to go back to.
+    /// The end of a period in which `threads` sent `sent_per_s`, less than asked for or not. Returns how many
+    /// threads to go back to.
     pub(super) fn judge(&mut self, now: Instant, threads: u32, sent_per_s: f64, short: bool) -> Option<u32> {
         if self.barred.is_some_and(|(_, until)| until <= now) {
             self.barred = None;

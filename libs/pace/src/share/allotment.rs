@@ -8,16 +8,18 @@ use super::{Ask, Grant, Need, margin};
 
 /// Processes that can share a route; more are given nothing.
 pub const NODES_MAX: usize = 256;
-/// What a process gave up counts as out for so long after it said so: writes that were granted before may be under way.
+/// What a process gave up counts as out for so long after it said so: writes that were granted before may be
+/// under way.
 const SETTLE: Duration = Duration::from_millis(250);
 /// Grants of one process that may be out at a time and are told apart; older ones count as one.
 const OUT_MAX: usize = 16;
 
 /// A route's rate, divided among the processes that ask for it.
 ///
-/// Hand in every ask by [`handle_input`](Self::handle_input), and the time by [`handle_timeout`](Self::handle_timeout). Whenever
-/// [`poll_event`](Self::poll_event) says that there is news, tell everybody what [`standing`](Self::standing) says: as a whole, so that
-/// who missed something misses nothing, and the process that allots next knows all there is.
+/// Hand in every ask by [`handle_input`](Self::handle_input), and the time by
+/// [`handle_timeout`](Self::handle_timeout). Whenever [`poll_event`](Self::poll_event) says that there is
+/// news, tell everybody what [`standing`](Self::standing) says: as a whole, so that who missed something
+/// misses nothing, and the process that allots next knows all there is.
 #[derive(Debug, Clone)]
 pub struct Allotment {
     lasts: Duration,
@@ -59,8 +61,8 @@ impl Allotment {
         Allotment { lasts, nodes: BTreeMap::new(), number: 0, news: false }
     }
 
-    /// Takes over from the process that allotted before: what that one said last. It counts from `now`, which is after anything it
-    /// could still say.
+    /// Takes over from the process that allotted before: what that one said last. It counts from `now`, which
+    /// is after anything it could still say.
     pub fn adopt(&mut self, node: &str, standing: GrantedShare, now: Instant) {
         let until = now + self.lasts + margin(self.lasts);
         let GrantedShare { grant, most } = standing;
@@ -118,7 +120,8 @@ impl Allotment {
         self.nodes.is_empty()
     }
 
-    /// The route's rate: the lowest that any process knows it by, as while its setting is being changed; 0: none has a limit.
+    /// The route's rate: the lowest that any process knows it by, as while its setting is being changed; 0:
+    /// none has a limit.
     pub fn rate(&self) -> f64 {
         let rates = self.nodes.values().filter_map(|node| Some(node.asked.as_ref()?.0.rate));
         let lowest = rates.filter(|rate| rate.is_finite() && *rate > 0.0).fold(f64::INFINITY, f64::min);

@@ -2,11 +2,12 @@
 
 use super::Need;
 
-/// One that has nothing to send keeps this part of an even share, in whole messages, while others are busy: so it can begin at once.
+/// One that has nothing to send keeps this part of an even share, in whole messages, while others are busy:
+/// so it can begin at once.
 const IDLE_PART: u64 = 8;
 
-/// Divides a rate (above 0) among processes, by what they need and hold now. As many numbers as processes, whole except where one has
-/// all; their sum is at most the rate.
+/// Divides a rate (above 0) among processes, by what they need and hold now. As many numbers as processes,
+/// whole except where one has all; their sum is at most the rate.
 pub(super) fn divide(rate: f64, needs: &[Need], held: &[f64]) -> Vec<f64> {
     let mut parts = vec![0.0; needs.len()];
     let most = needs.iter().copied().max().unwrap_or(Need::Unable);

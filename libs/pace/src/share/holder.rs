@@ -43,8 +43,9 @@ impl Holder {
         self.until = None;
     }
 
-    /// Takes a grant up. True if that changes what is held, or how long. The caller uses no more than [`rate`](Self::rate) says from
-    /// now on, before it asks again: the next ask says that this grant is taken up.
+    /// Takes a grant up. True if that changes what is held, or how long. The caller uses no more than
+    /// [`rate`](Self::rate) says from now on, before it asks again: the next ask says that this grant is
+    /// taken up.
     pub fn handle_grant(&mut self, grant: Grant) -> bool {
         if self.left || self.grant.is_some_and(|held| held.number >= grant.number) {
             return false;

@@ -1,5 +1,6 @@
-//! Processes that share a route over a bus that is late, loses asks and stands still; clocks that drift; allotting processes that come
-//! and go; processes that pause, are cut off and die. Seeded: the seed is in every panic.
+//! Processes that share a route over a bus that is late, loses asks and stands still; clocks that drift;
+//! allotting processes that come and go; processes that pause, are cut off and die. Seeded: the seed is in
+//! every panic.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Any octets as the parts of messages: headers are read, parts joined, and what waits stays within its limits.
+//! Any octets as the parts of messages: headers are read, parts joined, and what waits stays within its
+//! limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

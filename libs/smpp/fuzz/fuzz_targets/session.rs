@@ -1,4 +1,5 @@
-//! Any octets from the peer, cut anywhere, to either role in any version: no panic, whole PDUs out, bounded buffers.
+//! Any octets from the peer, cut anywhere, to either role in any version: no panic, whole PDUs out, bounded
+//! buffers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

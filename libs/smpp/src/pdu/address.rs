@@ -7,13 +7,15 @@ use crate::wire::{Reader, Writer};
 
 /// Greatest `addr_ton`: abbreviated.
 const TON_MAX: u8 = 6;
-/// Values of `addr_npi`: unknown, ISDN, data, telex, land mobile, national, private, ERMES, internet, WAP client id.
+/// Values of `addr_npi`: unknown, ISDN, data, telex, land mobile, national, private, ERMES, internet, WAP
+/// client id.
 const NPIS: [u8; 10] = [0, 1, 3, 4, 6, 8, 9, 10, 14, 18];
 
 /// An address of a phone, a sender, or a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Address<'a> {
-    /// `addr_ton`: 0 unknown, 1 international, 2 national, 3 network specific, 4 subscriber, 5 alphanumeric, 6 abbreviated.
+    /// `addr_ton`: 0 unknown, 1 international, 2 national, 3 network specific, 4 subscriber, 5 alphanumeric,
+    /// 6 abbreviated.
     pub ton: u8,
     /// `addr_npi`: 0 unknown, 1 ISDN (E.164), 8 national, 9 private …
     pub npi: u8,

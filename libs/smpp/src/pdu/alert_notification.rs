@@ -1,4 +1,5 @@
-//! alert_notification (3.4 §4.12): a phone that data was set pending for is reachable again. It has no response.
+//! alert_notification (3.4 §4.12): a phone that data was set pending for is reachable again. It has no
+//! response.
 
 use super::{Address, Body, Command};
 use crate::error::{DecodeError, EncodeError};

@@ -38,7 +38,8 @@ pub(super) fn one_message(short_message: &[u8], tlvs: Tlvs<'_>) -> Result<(), De
     Err(DecodeError { status, field, problem: Problem::NotAllowed })
 }
 
-/// A user data header that `esm_class` announces must lie within the message: phones and SMSCs cut the text by it.
+/// A user data header that `esm_class` announces must lie within the message: phones and SMSCs cut the text
+/// by it.
 pub(super) fn header(announced: bool, message: &[u8]) -> Result<(), DecodeError> {
     refuse_if(announced && Udh::split(message).is_err(), Status::RINVESMCLASS, "user data header")
 }

@@ -9,8 +9,8 @@ use crate::status::Status;
 use crate::tlv::{Tag, Tlvs};
 use crate::wire::{Reader, Writer};
 
-/// One message to an ESME. What §4.6.1 says must be null (schedule, validity, replace, default message) is read and not judged:
-/// refusing a receipt over it would lose the receipt.
+/// One message to an ESME. What §4.6.1 says must be null (schedule, validity, replace, default message) is
+/// read and not judged: refusing a receipt over it would lose the receipt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliverSm<'a> {
     /// At most 5 octets.

@@ -1,5 +1,5 @@
-//! PDUs that are a header and nothing else. TLVs behind it are no one's in the specification, but kept; octets that are
-//! no TLVs make the length wrong.
+//! PDUs that are a header and nothing else. TLVs behind it are no one's in the specification, but kept;
+//! octets that are no TLVs make the length wrong.
 
 /// Defines the body of a PDU that has none.
 macro_rules! empty_body {

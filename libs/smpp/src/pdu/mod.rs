@@ -95,7 +95,8 @@ pub trait Body<'a>: Sized {
     /// Writes the body.
     ///
     /// # Errors
-    /// A field over its size, or with a NUL inside. What was written before it stays in the buffer; [`encode`] cleans up.
+    /// A field over its size, or with a NUL inside. What was written before it stays in the buffer;
+    /// [`encode`] cleans up.
     fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError>;
 
     /// Reads the body of `command` from `body`, the octets behind the header.
@@ -163,7 +164,8 @@ pub(crate) fn append_tlvs(tlvs: Tlvs<'_>, start: usize, out: &mut Vec<u8>) {
 /// Reads one whole PDU, as [`crate::frame::split`] hands it out.
 ///
 /// # Errors
-/// The header is returned with the error whenever it could be read, so that the answer can carry its sequence.
+/// The header is returned with the error whenever it could be read, so that the answer can carry its
+/// sequence.
 pub fn decode(pdu: &[u8]) -> Result<(Header, Pdu<'_>), (Option<Header>, DecodeError)> {
     let octets = u32::try_from(pdu.len()).unwrap_or(u32::MAX);
     let bad_length = DecodeError {
@@ -269,7 +271,8 @@ pdus! {
 impl<'a> Pdu<'a> {
     /// Reads the body behind `header`.
     ///
-    /// A response with a non-zero status may have no body or one that says nothing: both read as empty fields.
+    /// A response with a non-zero status may have no body or one that says nothing: both read as empty
+    /// fields.
     ///
     /// # Errors
     /// What is wrong, and the status to answer with; `RINVCMDID` for an unknown command.

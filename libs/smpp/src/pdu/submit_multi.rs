@@ -179,8 +179,8 @@ impl<'a> SubmitMulti<'a> {
     /// Checks values a server must not let pass, beyond the sizes that decoding checks.
     ///
     /// # Errors
-    /// The first bad parameter, with the status to answer. A bad single destination is not one: it belongs into the
-    /// response's list.
+    /// The first bad parameter, with the status to answer. A bad single destination is not one: it belongs
+    /// into the response's list.
     pub fn check(&self) -> Result<(), DecodeError> {
         self.source.check_source()?;
         if self.destinations.count() == 0 {

@@ -441,7 +441,8 @@ fn another_implementation_reads_what_we_write_and_writes_the_same() {
     let plain = Pool { tlvs: TlvBuf::new(), ..pool.clone() };
     for (pool, with_tlvs) in [(&plain, false), (&pool, true)] {
         for pdu in pool.pdus() {
-            // These have no optional parameters in the specification, and so none in the other implementation.
+            // These have no optional parameters in the specification, and so none in the other
+            // implementation.
             let bare = matches!(
                 pdu.command().request(),
                 Command::UNBIND

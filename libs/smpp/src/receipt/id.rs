@@ -1,16 +1,18 @@
 //! Finding a receipt's message though carriers write one id in two ways.
 //!
-//! A submission is stored under **one** key, [`submit_key`]; a receipt is looked up under a few, [`receipt_keys`], the surest
-//! first. Both hash the id's plain form:
+//! A submission is stored under **one** key, [`submit_key`]; a receipt is looked up under a few,
+//! [`receipt_keys`], the surest first. Both hash the id's plain form:
 //!
 //! - spaces and NULs around it go;
-//! - an id of hexadecimal digits only (a decimal number is one) loses its leading zeros, its case, and a `0x` before it;
+//! - an id of hexadecimal digits only (a decimal number is one) loses its leading zeros, its case, and a `0x`
+//!   before it;
 //! - a UUID loses braces and dashes, and then the same;
 //! - any other id stays as it is, case included.
 //!
-//! How the receipt's id differs from the submission's is a property of the carrier, [`IdForm`]. `Auto` tries all forms: with a
-//! carrier whose ids are short numbers, the decimal id of one message can be the hexadecimal id of another, so a lookup must take
-//! the keys in order, and a carrier that is known should be configured.
+//! How the receipt's id differs from the submission's is a property of the carrier, [`IdForm`]. `Auto` tries
+//! all forms: with a carrier whose ids are short numbers, the decimal id of one message can be the
+//! hexadecimal id of another, so a lookup must take the keys in order, and a carrier that is known should be
+//! configured.
 
 /// Longest id that is looked at as a number: 32 hexadecimal or 38 decimal digits.
 const DIGITS_MAX: usize = 38;
@@ -64,8 +66,8 @@ impl IntoIterator for IdKeys {
     }
 }
 
-/// The key to store a submission under, from its submit_sm_resp's id. The same in every version of this library: it may be kept
-/// on disk.
+/// The key to store a submission under, from its submit_sm_resp's id. The same in every version of this
+/// library: it may be kept on disk.
 #[must_use]
 pub fn submit_key(id: &[u8]) -> u64 {
     hash_plain(id)

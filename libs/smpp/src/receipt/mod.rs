@@ -1,4 +1,5 @@
-//! Delivery receipts (3.4 appendix B and §5.3.2.12, 33, 35): reading, writing, and finding the message they are about.
+//! Delivery receipts (3.4 appendix B and §5.3.2.12, 33, 35): reading, writing, and finding the message they
+//! are about.
 
 use crate::error::EncodeError;
 use crate::pdu::{DataSm, DeliverSm, esm_class};
@@ -130,8 +131,9 @@ pub struct Receipt<'a> {
 }
 
 impl<'a> Receipt<'a> {
-    /// The receipt in a deliver_sm, or `None` when it is a message from a phone. It is a receipt when `esm_class` or a
-    /// `receipted_message_id` says so: what only looks like one may have been typed by a person.
+    /// The receipt in a deliver_sm, or `None` when it is a message from a phone. It is a receipt when
+    /// `esm_class` or a `receipted_message_id` says so: what only looks like one may have been typed by a
+    /// person.
     #[must_use]
     pub fn of_deliver(pdu: &DeliverSm<'a>) -> Option<Receipt<'a>> {
         Receipt::of(pdu.esm_class, pdu.has_udh(), pdu.message(), pdu.tlvs)
@@ -158,8 +160,8 @@ impl<'a> Receipt<'a> {
         Some(receipt)
     }
 
-    /// Reads a receipt's text and TLVs, for a carrier known to mark its receipts in no way. A text without a known word gives
-    /// an empty receipt.
+    /// Reads a receipt's text and TLVs, for a carrier known to mark its receipts in no way. A text without a
+    /// known word gives an empty receipt.
     #[must_use]
     pub fn parse(message: &'a [u8], tlvs: Tlvs<'a>) -> Receipt<'a> {
         let mut receipt = text::parse(message);
@@ -194,8 +196,8 @@ impl<'a> Receipt<'a> {
         self.id().is_empty() && self.state.is_none()
     }
 
-    /// Appends the text of appendix B, `text` cut to 20 octets. For the SMSC's side: the id is [`Receipt::id`], dates are
-    /// `YYMMDDhhmm`.
+    /// Appends the text of appendix B, `text` cut to 20 octets. For the SMSC's side: the id is
+    /// [`Receipt::id`], dates are `YYMMDDhhmm`.
     pub fn write_text(&self, out: &mut Vec<u8>) {
         text::write(self, out);
     }

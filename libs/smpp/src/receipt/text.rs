@@ -1,4 +1,5 @@
-//! The text of a receipt (3.4 appendix B): `id:… sub:… dlvrd:… submit date:… done date:… stat:… err:… text:…`.
+//! The text of a receipt (3.4 appendix B):
+//! `id:… sub:… dlvrd:… submit date:… done date:… stat:… err:… text:…`.
 
 use super::{MessageState, Receipt, TEXT_OCTETS_MAX};
 
@@ -34,8 +35,8 @@ enum Field {
     Text,
 }
 
-/// Reads the fields in whatever order they come. The first of each counts, so that a message whose own text looks like a receipt
-/// cannot overrule the carrier's words before it.
+/// Reads the fields in whatever order they come. The first of each counts, so that a message whose own text
+/// looks like a receipt cannot overrule the carrier's words before it.
 pub(super) fn parse(message: &[u8]) -> Receipt<'_> {
     let mut values: [Option<&[u8]>; FIELDS] = [None; FIELDS];
     let mut open: Option<(Field, usize)> = None;

@@ -9,7 +9,8 @@ use std::time::Duration;
 pub const WINDOW_MAX: usize = 10_000;
 /// Default of [`Config::window`].
 pub const WINDOW_DEFAULT: usize = 10;
-/// Default of [`Config::peer_window`]: a carrier that delivers receipts in a wide window should not be refused for it.
+/// Default of [`Config::peer_window`]: a carrier that delivers receipts in a wide window should not be
+/// refused for it.
 pub const PEER_WINDOW_DEFAULT: usize = 1_000;
 /// Default of [`Config::output_octets_max`].
 pub const OUTPUT_OCTETS_MAX: usize = 1 << 20;
@@ -28,21 +29,23 @@ pub enum Role {
 pub struct Config {
     /// The highest version we speak; the session uses the lower one of the two peers'.
     pub version: Version,
-    /// What an SMSC speaks that does not say so in its bind_resp. By the specification (`None`) that is 3.3; many an SMSC
-    /// leaves it out and does read TLVs.
+    /// What an SMSC speaks that does not say so in its bind_resp. By the specification (`None`) that is 3.3;
+    /// many an SMSC leaves it out and does read TLVs.
     pub assumed_version: Option<Version>,
     /// Our requests in flight, 1 to [`WINDOW_MAX`].
     pub window: usize,
-    /// The peer's requests that our caller has not answered, 1 to [`WINDOW_MAX`]; what is over gets `flood_status` at once.
+    /// The peer's requests that our caller has not answered, 1 to [`WINDOW_MAX`]; what is over gets
+    /// `flood_status` at once.
     pub peer_window: usize,
     /// `RTHROTTLED` or `RMSGQFUL`.
     pub flood_status: Status,
     /// Greatest `command_length` to accept, in octets.
     pub pdu_octets_max: usize,
-    /// Octets waiting for [`Session::poll_transmit`](super::Session::poll_transmit) at which new requests are refused and
-    /// [`Session::wants_input`](super::Session::wants_input) turns false.
+    /// Octets waiting for [`Session::poll_transmit`](super::Session::poll_transmit) at which new requests are
+    /// refused and [`Session::wants_input`](super::Session::wants_input) turns false.
     pub output_octets_max: usize,
-    /// SMSC: from connection to a successful bind. ESME: from connection, or from a refused bind, to our next bind.
+    /// SMSC: from connection to a successful bind. ESME: from connection, or from a refused bind, to our next
+    /// bind.
     pub session_init: Duration,
     /// From a request to its response.
     pub response: Duration,

@@ -77,12 +77,13 @@ pub enum Event<'b> {
         /// Of what.
         sequence: u32,
     },
-    /// A PDU of the peer was answered with an error by the machine itself. For the log: nothing is left to do.
+    /// A PDU of the peer was answered with an error by the machine itself. For the log: nothing is left to
+    /// do.
     Refused(Refused),
     /// The peer wants to end the session: answer what is unanswered; no new requests are taken.
     Unbinding,
-    /// The session is over. Comes last and once: write what [`poll_transmit`](super::Session::poll_transmit) still has,
-    /// then close the connection.
+    /// The session is over. Comes last and once: write what [`poll_transmit`](super::Session::poll_transmit)
+    /// still has, then close the connection.
     Closed(Reason),
 }
 
@@ -112,7 +113,8 @@ pub struct Response<'b> {
 }
 
 impl<'b> Response<'b> {
-    /// 5.0: how busy the peer says it is, 0 (idle) to 100 (congested) percent: slow down from 90 on, before it throttles.
+    /// 5.0: how busy the peer says it is, 0 (idle) to 100 (congested) percent: slow down from 90 on, before
+    /// it throttles.
     #[must_use]
     pub fn congestion(&self) -> Option<u8> {
         self.tlvs.find_u8(Tag::CONGESTION_STATE)
@@ -191,7 +193,8 @@ pub enum NoResponse {
     TimedOut,
     /// Unknown: the session ended after the request was handed out for writing.
     SessionEnded,
-    /// It never left [`poll_transmit`](super::Session::poll_transmit): it may be tried elsewhere without fear of a second copy.
+    /// It never left [`poll_transmit`](super::Session::poll_transmit): it may be tried elsewhere without fear
+    /// of a second copy.
     NotSent,
 }
 

@@ -1,11 +1,12 @@
 //! The session machine of either role: bytes and a moment in, bytes, events and a deadline out.
 //!
 //! # The contract with the caller
-//! 1. After [`Session::handle_input`], [`Session::handle_timeout`] or [`Session::handle_eof`] take every event with
-//!    [`Session::poll_event`] until it gives `None`: the input is read there, in place.
-//! 2. Then write what [`Session::poll_transmit`] appends, and arm a timer for [`Session::poll_timeout`]. Both answers may
-//!    change after any call with `&mut self`.
-//! 3. While [`Session::wants_input`] is false, do not read from the connection: the peer does not read either.
+//! 1. After [`Session::handle_input`], [`Session::handle_timeout`] or [`Session::handle_eof`] take every
+//!    event with [`Session::poll_event`] until it gives `None`: the input is read there, in place.
+//! 2. Then write what [`Session::poll_transmit`] appends, and arm a timer for [`Session::poll_timeout`]. Both
+//!    answers may change after any call with `&mut self`.
+//! 3. While [`Session::wants_input`] is false, do not read from the connection: the peer does not read
+//!    either.
 //!
 //! # A server
 //! With [`Role::Smsc`], in the order of a session's life:
@@ -21,12 +22,13 @@
 //! | [`Event::Closed`] | nothing: what was not answered cannot be any more |
 //!
 //! Answers may be given in any order and at any time, as when they are on disk; a request keeps its place in
-//! [`Config::peer_window`] until then, and what comes over it is throttled by the machine. Bodies have been judged: sizes, times,
-//! type of number, TLVs, the user data header. What only the caller knows, such as rates ([`Status::RTHROTTLED`],
-//! [`Status::RMSGQFUL`]), senders allowed, default messages and list names, it refuses by `respond`; [`Session::set_congestion`]
-//! tells peers of 5.0 before it comes to that.
+//! [`Config::peer_window`] until then, and what comes over it is throttled by the machine. Bodies have been
+//! judged: sizes, times, type of number, TLVs, the user data header. What only the caller knows, such as
+//! rates ([`Status::RTHROTTLED`], [`Status::RMSGQFUL`]), senders allowed, default messages and list names, it
+//! refuses by `respond`; [`Session::set_congestion`] tells peers of 5.0 before it comes to that.
 //!
-//! No event and no response is ever held back by a limit, so there is nothing to wake the machine up for but input and time.
+//! No event and no response is ever held back by a limit, so there is nothing to wake the machine up for but
+//! input and time.
 
 mod config;
 mod event;
@@ -54,7 +56,8 @@ use window::{Entry, Nanos, Window, after};
 
 /// Undrained input at which the caller is taken to have forgotten [`Session::poll_event`].
 const INPUT_BACKLOG_OCTETS_MAX: usize = 8 << 20;
-/// An input buffer over this is given back when it was not needed for a while, so that an idle session costs nothing.
+/// An input buffer over this is given back when it was not needed for a while, so that an idle session costs
+/// nothing.
 const INPUT_KEPT_OCTETS: usize = 16 << 10;
 /// So many inputs in a row that would have fitted into the above are a while.
 const SMALL_INPUTS_MAX: u32 = 32;
@@ -215,8 +218,8 @@ impl Session {
         self.core.out.clear();
     }
 
-    /// Moves all waiting output to the end of `out` and says how many octets that was. Requests in it can no longer be
-    /// taken back: unanswered they are unknown.
+    /// Moves all waiting output to the end of `out` and says how many octets that was. Requests in it can no
+    /// longer be taken back: unanswered they are unknown.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> usize {
         self.core.transmit(out)
     }
@@ -316,15 +319,15 @@ impl Session {
         self.core.window.limit()
     }
 
-    /// Sets the window, 1 to [`WINDOW_MAX`]. What is in flight stays; a window wider than it was made for takes effect in
-    /// full once nothing is.
+    /// Sets the window, 1 to [`WINDOW_MAX`]. What is in flight stays; a window wider than it was made for
+    /// takes effect in full once nothing is.
     pub fn set_window(&mut self, window: usize) {
         self.core.window.set_limit(window);
     }
 
-    /// How busy we are, 0 (idle) to 100 (congested; more counts as that) percent, or `None` to say nothing: every response to a
-    /// message request of a 5.0 peer says so from now on in `congestion_state` (5.0 §4.8.4.18), those of refusals too. Peers
-    /// of other versions are not told.
+    /// How busy we are, 0 (idle) to 100 (congested; more counts as that) percent, or `None` to say nothing:
+    /// every response to a message request of a 5.0 peer says so from now on in `congestion_state` (5.0
+    /// §4.8.4.18), those of refusals too. Peers of other versions are not told.
     pub fn set_congestion(&mut self, percent: Option<u8>) {
         self.core.congestion = percent.map(|percent| percent.min(CONGESTION_MAX));
     }
@@ -452,8 +455,8 @@ impl Core {
         self.end_if_closed();
     }
 
-    /// Enters CLOSED once there is a reason and nothing more to read. Requests that have not left are taken back out of the
-    /// output, which keeps only answers: they end as *not sent*.
+    /// Enters CLOSED once there is a reason and nothing more to read. Requests that have not left are taken
+    /// back out of the output, which keeps only answers: they end as *not sent*.
     fn end_if_closed(&mut self) {
         if self.closed.is_none() || self.state == State::Closed {
             return;

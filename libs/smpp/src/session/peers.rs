@@ -1,7 +1,7 @@
 //! The peer's requests that our caller has not answered yet: bounded, and a repeated number is noticed.
 //!
-//! A peer that counts, as all do, finds each of its numbers in the slot of the number's low bits. One that picks numbers of
-//! its own may crowd a slot; those wait in a map beside.
+//! A peer that counts, as all do, finds each of its numbers in the slot of the number's low bits. One that
+//! picks numbers of its own may crowd a slot; those wait in a map beside.
 
 use super::config::WINDOW_MAX;
 use crate::pdu::Command;
@@ -27,7 +27,8 @@ impl Hasher for SequenceHasher {
     }
 
     fn write_u32(&mut self, value: u32) {
-        // Fibonacci hashing; the rotation brings the well mixed high bits to where the map looks for the bucket.
+        // Fibonacci hashing; the rotation brings the well mixed high bits to where the map looks for the
+        // bucket.
         let mixed = (self.0 ^ u64::from(value)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed.rotate_left(26);
     }

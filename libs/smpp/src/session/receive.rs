@@ -182,8 +182,8 @@ impl Core {
         self.refuse(header, error.status, Some(error))
     }
 
-    /// Whether the peer may send this now. While we are the one who unbinds, it may go on until it has seen that: what it sent
-    /// before is taken and answered.
+    /// Whether the peer may send this now. While we are the one who unbinds, it may go on until it has seen
+    /// that: what it sent before is taken and answered.
     fn peer_may_send(&self, command: Command) -> bool {
         let peer = match self.role {
             Role::Esme => Role::Smsc,

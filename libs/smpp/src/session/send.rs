@@ -14,7 +14,8 @@ use crate::tlv::{Tag, TlvBuf, Tlvs};
 use std::time::Instant;
 
 impl Session {
-    /// ESME: binds. The answer is [`Event::Bound`] or [`Event::BindRefused`]. Our own version goes into `interface_version`.
+    /// ESME: binds. The answer is [`Event::Bound`] or [`Event::BindRefused`]. Our own version goes into
+    /// `interface_version`.
     ///
     /// # Errors
     /// Already bound or binding, not the ESME, or a field over its size.
@@ -80,8 +81,8 @@ impl Session {
         self.request(data, token, now)
     }
 
-    /// Sends any request that has a response and is not the session's own (bind, unbind, enquire_link): query_sm, cancel_sm,
-    /// replace_sm, submit_multi, the broadcasts. `token` as with [`Session::submit`].
+    /// Sends any request that has a response and is not the session's own (bind, unbind, enquire_link):
+    /// query_sm, cancel_sm, replace_sm, submit_multi, the broadcasts. `token` as with [`Session::submit`].
     ///
     /// # Errors
     /// As [`Session::submit`].
@@ -99,12 +100,14 @@ impl Session {
         self.core.send_unanswered(alert)
     }
 
-    /// Answers a request of the peer; a query that succeeds wants [`Session::respond_with`]. `message_id` goes into submit_sm,
-    /// submit_multi, data_sm and broadcast_sm answers of status `ROK`; elsewhere it is ignored. An answer is taken whatever the
-    /// state of the output: their number is bounded by the peer's window.
+    /// Answers a request of the peer; a query that succeeds wants [`Session::respond_with`]. `message_id`
+    /// goes into submit_sm, submit_multi, data_sm and broadcast_sm answers of status `ROK`; elsewhere it is
+    /// ignored. An answer is taken whatever the state of the output: their number is bounded by the peer's
+    /// window.
     ///
     /// # Errors
-    /// No such request waits, it is a query, or the id is over 64 octets (8 hexadecimal digits to a peer of version 3.3).
+    /// No such request waits, it is a query, or the id is over 64 octets (8 hexadecimal digits to a peer of
+    /// version 3.3).
     pub fn respond(
         &mut self,
         sequence: u32,
@@ -116,12 +119,12 @@ impl Session {
         self.core.respond(sequence, status, message_id)
     }
 
-    /// Answers a request of the peer with a whole body: a query's, a submit_multi's with whom it refuses, one with TLVs. `body` is
-    /// the response's struct or a [`Pdu`] of it.
+    /// Answers a request of the peer with a whole body: a query's, a submit_multi's with whom it refuses, one
+    /// with TLVs. `body` is the response's struct or a [`Pdu`] of it.
     ///
     /// # Errors
-    /// No such request waits, `body` is not its response, or a field is over its size (to a peer of version 3.3 a message id is
-    /// at most 8 hexadecimal digits).
+    /// No such request waits, `body` is not its response, or a field is over its size (to a peer of version
+    /// 3.3 a message id is at most 8 hexadecimal digits).
     pub fn respond_with<'a, B: Body<'a>>(
         &mut self,
         sequence: u32,
@@ -137,8 +140,8 @@ impl Session {
         self.core.write_response(sequence, status, body)
     }
 
-    /// Ends the session in order: no new requests, what is in flight drains, then unbind. [`Event::Closed`] tells the end.
-    /// An unbound session is closed at once.
+    /// Ends the session in order: no new requests, what is in flight drains, then unbind. [`Event::Closed`]
+    /// tells the end. An unbound session is closed at once.
     pub fn unbind(&mut self, now: Instant) {
         self.core.set_now(now);
         match self.core.state {
@@ -261,7 +264,8 @@ impl Core {
         }
     }
 
-    /// Writes a response that says nothing but its status: no body (3.4 §4.4.2 and others), unless it says how busy we are.
+    /// Writes a response that says nothing but its status: no body (3.4 §4.4.2 and others), unless it says
+    /// how busy we are.
     pub(super) fn write_bare(&mut self, command: Command, status: Status, sequence: u32) {
         let body = self.congestion_said().and_then(|_| Pdu::empty(command.response()));
         let start = self.out.len();

@@ -1,7 +1,9 @@
-//! Our requests in flight: a slab found by sequence number, in the order of sending, and the ones that came too late.
+//! Our requests in flight: a slab found by sequence number, in the order of sending, and the ones that came
+//! too late.
 //!
-//! A sequence number's slot is its low bits. Numbers whose slot is still held by an old unanswered request are passed over,
-//! so that neither a lost response nor a slow one can stall the window: only the count of requests in flight does.
+//! A sequence number's slot is its low bits. Numbers whose slot is still held by an old unanswered request
+//! are passed over, so that neither a lost response nor a slow one can stall the window: only the count of
+//! requests in flight does.
 
 use super::config::WINDOW_MAX;
 use crate::limits::SEQUENCE_MAX;
@@ -9,8 +11,8 @@ use crate::pdu::Command;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Slots per request of the window: with this many a number is passed over only when a request stays unanswered while
-/// that many windows of later ones are answered.
+/// Slots per request of the window: with this many a number is passed over only when a request stays
+/// unanswered while that many windows of later ones are answered.
 const SLOTS_PER_REQUEST: usize = 2;
 /// Fewest slots, so that small windows do not pass numbers over.
 const SLOTS_MIN: usize = 64;

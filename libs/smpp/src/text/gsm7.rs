@@ -1,4 +1,5 @@
-//! The GSM 7-bit default alphabet and its extension table (TS 23.038 §6.2.1), one septet per octet as SMPP carries it.
+//! The GSM 7-bit default alphabet and its extension table (TS 23.038 §6.2.1), one septet per octet as SMPP
+//! carries it.
 
 use super::NotEncodable;
 
@@ -104,8 +105,8 @@ pub fn encode(text: &str, out: &mut Vec<u8>) -> Result<(), NotEncodable> {
     Ok(())
 }
 
-/// Appends the text of `septets` to `out`. An escape before a code that the extension table lacks shows the default
-/// alphabet's character (TS 23.038 §6.2.1.1); two escapes, or one at the end, show a space.
+/// Appends the text of `septets` to `out`. An escape before a code that the extension table lacks shows the
+/// default alphabet's character (TS 23.038 §6.2.1.1); two escapes, or one at the end, show a space.
 pub fn decode(septets: &[u8], out: &mut String) {
     let mut septets = septets.iter().map(|octet| octet & 0x7F);
     while let Some(septet) = septets.next() {
@@ -124,8 +125,8 @@ pub fn decode(septets: &[u8], out: &mut String) {
     }
 }
 
-/// Packs septets eight into seven octets (TS 23.038 §6.1.2.1), after `fill_bits` (0 to 6) zero bits, as behind a user data
-/// header that does not end on a septet.
+/// Packs septets eight into seven octets (TS 23.038 §6.1.2.1), after `fill_bits` (0 to 6) zero bits, as
+/// behind a user data header that does not end on a septet.
 pub fn pack(septets: &[u8], fill_bits: u32, out: &mut Vec<u8>) {
     let (mut pending, mut bits) = (0u32, fill_bits % 7);
     for &septet in septets {

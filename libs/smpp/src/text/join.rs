@@ -54,7 +54,8 @@ struct Set<P> {
     birth: u64,
 }
 
-/// Keeps parts until their message is complete. `P` is whatever a part is to the caller; its octets are counted.
+/// Keeps parts until their message is complete. `P` is whatever a part is to the caller; its octets are
+/// counted.
 pub struct Joiner<P> {
     sets: HashMap<Key, Set<P>>,
     /// Sets in order of their birth, the finished ones too until they come to the front.
@@ -74,8 +75,8 @@ impl<P: AsRef<[u8]>> Default for Joiner<P> {
 }
 
 impl<P: AsRef<[u8]>> Joiner<P> {
-    /// A joiner that waits `wait` for a message's parts and keeps at most `sets_max` messages and `octets_max` octets; what is
-    /// over gives up the oldest.
+    /// A joiner that waits `wait` for a message's parts and keeps at most `sets_max` messages and
+    /// `octets_max` octets; what is over gives up the oldest.
     #[must_use]
     pub fn new(wait: Duration, sets_max: usize, octets_max: usize) -> Self {
         Joiner {

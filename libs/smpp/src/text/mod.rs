@@ -72,8 +72,8 @@ impl fmt::Display for NotEncodable {
 
 impl std::error::Error for NotEncodable {}
 
-/// The cheapest coding that loses nothing: the carrier's default alphabet (`data_coding` 0) if it has every character, else
-/// UCS-2 (8).
+/// The cheapest coding that loses nothing: the carrier's default alphabet (`data_coding` 0) if it has every
+/// character, else UCS-2 (8).
 #[must_use]
 pub fn choose(text: &str, carrier_default: Charset) -> Coding {
     if carrier_default.can_encode(text) {
@@ -83,8 +83,8 @@ pub fn choose(text: &str, carrier_default: Charset) -> Coding {
     }
 }
 
-/// Like [`choose`] for a class 0 message (flash: shown at once, not stored): GSM 7-bit 0x10, or UCS-2 0x18 (TS 23.038 §4). The
-/// carrier's default alphabet plays no part there.
+/// Like [`choose`] for a class 0 message (flash: shown at once, not stored): GSM 7-bit 0x10, or UCS-2 0x18
+/// (TS 23.038 §4). The carrier's default alphabet plays no part there.
 #[must_use]
 pub fn choose_flash(text: &str) -> Coding {
     if gsm7::can_encode(text) {
@@ -102,8 +102,8 @@ impl Coding {
     /// UCS-2, `data_coding` 8.
     pub const UCS2: Coding = Coding { charset: Charset::Ucs2, data_coding: 8 };
 
-    /// What a received `data_coding` announces: values up to 0x0F by SMPP's table (3.4 §5.2.19), those above by TS 23.038 §4.
-    /// Alphabets we do not know (JIS, Cyrillic, Hebrew …) are octets.
+    /// What a received `data_coding` announces: values up to 0x0F by SMPP's table (3.4 §5.2.19), those above
+    /// by TS 23.038 §4. Alphabets we do not know (JIS, Cyrillic, Hebrew …) are octets.
     #[must_use]
     pub fn of(data_coding: u8, carrier_default: Charset) -> Coding {
         let charset = match data_coding {
@@ -174,7 +174,8 @@ impl Charset {
         Ok(())
     }
 
-    /// Appends the octets of `text`, `?` for every character that the alphabet lacks, and says how many those were.
+    /// Appends the octets of `text`, `?` for every character that the alphabet lacks, and says how many those
+    /// were.
     pub fn encode_lossy(self, text: &str, out: &mut Vec<u8>) -> usize {
         let mut lost = 0;
         let mut utf8 = [0; 4];

@@ -28,15 +28,16 @@ pub enum Concat {
     Udh8,
     /// A user data header with a 16-bit reference: fewer mix-ups, one octet dearer.
     Udh16,
-    /// `sar_msg_ref_num`, `sar_total_segments`, `sar_segment_seqnum`: the SMSC makes the header. Its reference has 16 bits, so
-    /// the parts leave room for that.
+    /// `sar_msg_ref_num`, `sar_total_segments`, `sar_segment_seqnum`: the SMSC makes the header. Its
+    /// reference has 16 bits, so the parts leave room for that.
     Sar,
     /// One PDU with the whole message in `message_payload`: the SMSC does the cutting.
     Payload,
 }
 
 impl Concat {
-    /// How many units (septets, octets, UTF-16 units) a message may have alone, and each part of a longer one.
+    /// How many units (septets, octets, UTF-16 units) a message may have alone, and each part of a longer
+    /// one.
     #[must_use]
     pub fn limits(self, charset: Charset) -> (usize, usize) {
         self.limits_shifted(charset, Shift::NONE)
@@ -68,8 +69,8 @@ fn header_octets(elements: usize) -> usize {
     if elements == 0 { 0 } else { 1 + elements }
 }
 
-/// How many parts `text` makes, without making them; at least 1. Characters that the alphabet lacks count as the `?` that
-/// [`Charset::encode_lossy`] puts there. The answer may be over [`PARTS_MAX`].
+/// How many parts `text` makes, without making them; at least 1. Characters that the alphabet lacks count as
+/// the `?` that [`Charset::encode_lossy`] puts there. The answer may be over [`PARTS_MAX`].
 #[must_use]
 pub fn parts(text: &str, charset: Charset, concat: Concat) -> usize {
     parts_shifted(text, charset, Shift::NONE, concat)
@@ -115,8 +116,8 @@ impl fmt::Display for TooManyParts {
 
 impl std::error::Error for TooManyParts {}
 
-/// Cuts `octets`, as [`Charset::encode`] made them, into parts that point into it. `reference` ties the parts together; its low
-/// octet counts for [`Concat::Udh8`].
+/// Cuts `octets`, as [`Charset::encode`] made them, into parts that point into it. `reference` ties the parts
+/// together; its low octet counts for [`Concat::Udh8`].
 ///
 /// # Errors
 /// More than [`PARTS_MAX`] parts; more than one for [`Concat::Payload`].
@@ -174,8 +175,8 @@ fn cut(octets: &[u8], charset: Charset, part_octets: usize) -> usize {
     if splits_pair { part_octets - charset.unit_octets() } else { part_octets }
 }
 
-/// Whether the last septet is an escape that belongs to the next one. An escape may itself be escaped: of a run of them, the
-/// last one is open only when their number is odd.
+/// Whether the last septet is an escape that belongs to the next one. An escape may itself be escaped: of a
+/// run of them, the last one is open only when their number is odd.
 fn ends_in_escape(septets: &[u8]) -> bool {
     septets.iter().rev().take_while(|&&septet| septet == ESCAPE).count() % 2 == 1
 }
@@ -239,7 +240,8 @@ impl Part<'_> {
         if self.header().is_empty() { 0 } else { esm_class::UDHI }
     }
 
-    /// Appends what goes into `short_message`: the user data header, if any, and the text. Nothing for [`Concat::Payload`].
+    /// Appends what goes into `short_message`: the user data header, if any, and the text. Nothing for
+    /// [`Concat::Payload`].
     pub fn write_short_message(&self, out: &mut Vec<u8>) {
         if self.concat == Concat::Payload {
             return;
@@ -248,7 +250,8 @@ impl Part<'_> {
         out.extend_from_slice(self.payload);
     }
 
-    /// Appends what goes into the TLVs: SAR parameters, or the payload with its header. Nothing for the user data headers.
+    /// Appends what goes into the TLVs: SAR parameters, or the payload with its header. Nothing for the user
+    /// data headers.
     ///
     /// # Errors
     /// A payload over 65,535 octets, which [`split`] does not make.

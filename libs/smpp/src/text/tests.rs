@@ -148,7 +148,8 @@ fn a_message_alone_and_each_part_hold_what_the_standards_say() {
     let one = Shift { locking: None, single: Some(Language::Turkish) };
     let locking = Shift { locking: Some(Language::Turkish), single: None };
     let both = Shift { locking: Some(Language::Turkish), single: Some(Language::Turkish) };
-    // TS 23.040 §9.2.3.24.1 and TS 23.038 §6.2.1: 140 octets on the air, less the header, in septets, octets or units of UTF-16.
+    // TS 23.040 §9.2.3.24.1 and TS 23.038 §6.2.1: 140 octets on the air, less the header, in septets, octets
+    // or units of UTF-16.
     let rows = [
         (Charset::Gsm7, Shift::NONE, Concat::Udh8, 160, 153),
         (Charset::Gsm7, Shift::NONE, Concat::Udh16, 160, 152),
@@ -184,7 +185,8 @@ fn a_message_alone_and_each_part_hold_what_the_standards_say() {
     }
 }
 
-/// What a part takes on the air: the header, which the SMSC makes for SAR parameters, and the text, packed if it is of septets.
+/// What a part takes on the air: the header, which the SMSC makes for SAR parameters, and the text, packed if
+/// it is of septets.
 fn air_octets(charset: Charset, part: &Part<'_>) -> usize {
     let mut message = Vec::new();
     part.write_short_message(&mut message);

@@ -115,7 +115,8 @@ impl<'a> Udh<'a> {
         })
     }
 
-    /// The data of the last element with this id: where one comes twice, the last counts (TS 23.040 §9.2.3.24).
+    /// The data of the last element with this id: where one comes twice, the last counts (TS 23.040
+    /// §9.2.3.24).
     #[must_use]
     pub fn find(self, id: u8) -> Option<&'a [u8]> {
         self.elements().filter(|element| element.id == id).last().map(|element| element.data)
@@ -183,8 +184,8 @@ impl<'a> UserData<'a> {
         Ok(UserData { udh, concatenation: udh.concatenation().or_else(|| sar(tlvs)), text })
     }
 
-    /// The text in words: by `data_coding`, 0 being the carrier's default alphabet, and in GSM 7-bit by the national tables that the
-    /// header names. What is no character becomes U+FFFD or a space; never fails.
+    /// The text in words: by `data_coding`, 0 being the carrier's default alphabet, and in GSM 7-bit by the
+    /// national tables that the header names. What is no character becomes U+FFFD or a space; never fails.
     #[must_use]
     pub fn decode(&self, data_coding: u8, carrier_default: Charset) -> String {
         match Coding::of(data_coding, carrier_default).charset {

@@ -1,5 +1,5 @@
-//! Any octets of a server, cut anywhere, to a client with or without STARTTLS and AUTH: one verdict for each transaction,
-//! one end, nothing to write behind it.
+//! Any octets of a server, cut anywhere, to a client with or without STARTTLS and AUTH: one verdict for each
+//! transaction, one end, nothing to write behind it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any octets as a message: what is stuffed reads back as its canonical form, and its end stands nowhere else. Any octets
-//! behind DATA: taken within the limit, the same however they are cut.
+//! Any octets as a message: what is stuffed reads back as its canonical form, and its end stands nowhere
+//! else. Any octets behind DATA: taken within the limit, the same however they are cut.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any octets as replies: the same however they are cut, within their limits, and read as extensions without a fault.
+//! Any octets as replies: the same however they are cut, within their limits, and read as extensions without
+//! a fault.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any octets of a client, cut anywhere: mails for addresses of the policy alone, one at a time, whole lines out, nothing
-//! after the end.
+//! Any octets of a client, cut anywhere: mails for addresses of the policy alone, one at a time, whole lines
+//! out, nothing after the end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

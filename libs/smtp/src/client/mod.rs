@@ -1,13 +1,15 @@
 //! SMTP client machine (RFC 5321): octets and instants in, octets, verdicts and deadlines out.
 //!
 //! Five verbs: [`Client::handle_input`], [`Client::handle_timeout`], [`Client::poll_transmit`],
-//! [`Client::poll_timeout`], [`Client::poll_event`]. After any call that takes `now`, the three polls may answer
-//! differently. The caller reports the octets it wrote ([`Input::Sent`]), since only a written message can be unknown.
+//! [`Client::poll_timeout`], [`Client::poll_event`]. After any call that takes `now`, the three polls may
+//! answer differently. The caller reports the octets it wrote ([`Input::Sent`]), since only a written message
+//! can be unknown.
 //!
 //! Invariants worth naming:
-//! - Every transaction taken by [`Client::submit`] gets exactly one verdict, at the latest with [`Event::Closed`].
-//! - `Unknown` is the verdict only of a transaction whose end was written and that got no reply; `NotTried` only of one
-//!   whose end was not, or that the server declared not carried out (421 on an earlier command).
+//! - Every transaction taken by [`Client::submit`] gets exactly one verdict, at the latest with
+//!   [`Event::Closed`].
+//! - `Unknown` is the verdict only of a transaction whose end was written and that got no reply; `NotTried`
+//!   only of one whose end was not, or that the server declared not carried out (421 on an earlier command).
 //! - No octet of a transaction can end a command or a message early: see [`Path`](crate::path::Path) and
 //!   [`content`](crate::content).
 

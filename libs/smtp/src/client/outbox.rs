@@ -1,7 +1,7 @@
 //! Output queue that counts the octets written over the life of a connection.
 
-/// Octets that wait to be written before no further transaction is taken: the peer reads slower than the client writes.
-/// One message may go beyond.
+/// Octets that wait to be written before no further transaction is taken: the peer reads slower than the
+/// client writes. One message may go beyond.
 pub const OUTBOX_OCTETS_MAX: usize = 512 * 1024;
 /// A buffer that grew beyond this is given back once it is empty.
 const OUTBOX_OCTETS_KEPT: usize = 1024 * 1024;

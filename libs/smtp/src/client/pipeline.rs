@@ -1,12 +1,12 @@
 //! Pipeline of transactions on an open session: as many in flight as the server's extensions allow.
 //!
 //! - Without PIPELINING one command at a time.
-//! - With PIPELINING (RFC 2920) `MAIL`, `RCPT` and `DATA` go in one group, of which `DATA` is the last; the message
-//!   itself is the first of the next group, so one write has a message's content and the next one's envelope. One
-//!   message is written per round trip.
-//! - With PIPELINING and CHUNKING (RFC 3030), and a window above one, nothing has to wait: `MAIL`, `RCPT`, `BDAT … LAST`
-//!   and its octets, then `RSET`, since a server's state after a refused `BDAT` is not defined. As many messages are
-//!   under way as the window has places.
+//! - With PIPELINING (RFC 2920) `MAIL`, `RCPT` and `DATA` go in one group, of which `DATA` is the last; the
+//!   message itself is the first of the next group, so one write has a message's content and the next one's
+//!   envelope. One message is written per round trip.
+//! - With PIPELINING and CHUNKING (RFC 3030), and a window above one, nothing has to wait: `MAIL`, `RCPT`,
+//!   `BDAT … LAST` and its octets, then `RSET`, since a server's state after a refused `BDAT` is not defined.
+//!   As many messages are under way as the window has places.
 
 use super::Failure;
 use super::Timeouts;
@@ -201,8 +201,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The server closes the channel with this reply, so nothing behind it was carried out (RFC 5321 §3.8). Before
-    /// `RCPT` it says nothing of the recipient.
+    /// The server closes the channel with this reply, so nothing behind it was carried out (RFC 5321 §3.8).
+    /// Before `RCPT` it says nothing of the recipient.
     fn handle_closing(&mut self, command: ClientCommand, at: usize, reply: &Reply) -> Result<(), Failure> {
         if !matches!(command, ClientCommand::Mail | ClientCommand::Rset) {
             self.settle(at, Verdict::refused(reply));
@@ -234,7 +234,8 @@ impl Pipeline {
         }
     }
 
-    /// The server is ready for the message. If the recipient was refused, an empty one is owed (RFC 2920 §3.1).
+    /// The server is ready for the message. If the recipient was refused, an empty one is owed (RFC 2920
+    /// §3.1).
     fn write_content(&mut self, at: usize, out: &mut Outbox) {
         let flight = &mut self.flights[at];
         if flight.settled {
@@ -280,8 +281,8 @@ impl Pipeline {
         }
     }
 
-    /// The connection is gone: every transaction gets its verdict. `written`: the place behind the last octet written.
-    /// `closing`: the server said before that it carries nothing more out.
+    /// The connection is gone: every transaction gets its verdict. `written`: the place behind the last octet
+    /// written. `closing`: the server said before that it carries nothing more out.
     pub fn lost(&mut self, written: u64, closing: bool, why: &str) {
         for (place, flight) in self.flights.drain(..).filter(|flight| !flight.settled).enumerate() {
             let end_written = flight.end.is_some_and(|end| end <= written);

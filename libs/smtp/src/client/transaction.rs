@@ -1,4 +1,5 @@
-//! Mail transaction of a client and its verdict: one message for one recipient (RFC 5321 §3.3, RFC 3461, RFC 6531).
+//! Mail transaction of a client and its verdict: one message for one recipient (RFC 5321 §3.3, RFC 3461, RFC
+//! 6531).
 
 use crate::content;
 use crate::extensions::Extensions;
@@ -17,7 +18,8 @@ pub struct Transaction {
     pub from: Path,
     /// Envelope recipient, the forward-path.
     pub to: Path,
-    /// Written as ENVID where the server has DSN, up to [`ENVELOPE_ID_OCTETS_MAX`] (RFC 3461 §4.4): bounces repeat it.
+    /// Written as ENVID where the server has DSN, up to [`ENVELOPE_ID_OCTETS_MAX`] (RFC 3461 §4.4): bounces
+    /// repeat it.
     pub envelope_id: String,
     /// Requests a notification of success too, where the server has DSN (RFC 3461 §4.1).
     pub notify_success: bool,
@@ -53,8 +55,8 @@ pub enum Verdict {
     NotTried {
         /// Reason of the loss.
         text: String,
-        /// The server was at this transaction, and did not announce by 421 that it closes for other reasons: the
-        /// transaction may be the reason.
+        /// The server was at this transaction, and did not announce by 421 that it closes for other reasons:
+        /// the transaction may be the reason.
         suspect: bool,
     },
 }
@@ -75,7 +77,8 @@ impl Verdict {
 }
 
 impl Transaction {
-    /// The refusal of a transaction that this server is known to refuse: too large, or an address beyond ASCII.
+    /// The refusal of a transaction that this server is known to refuse: too large, or an address beyond
+    /// ASCII.
     pub(super) fn local_refusal(&self, extensions: &Extensions) -> Option<Verdict> {
         let refused = |code: &str, text: String| {
             Some(Verdict::Refused { permanent: true, code: code.to_owned(), text })
@@ -156,7 +159,8 @@ impl Transaction {
     }
 }
 
-/// RFC 3461 §4: printable ASCII but `+` and `=`, which stand as `+2B` and `+3D`. Stops before `max` would be passed.
+/// RFC 3461 §4: printable ASCII but `+` and `=`, which stand as `+2B` and `+3D`. Stops before `max` would be
+/// passed.
 fn push_xtext(out: &mut Vec<u8>, text: &str, max: usize) {
     let limit = out.len() + max;
     for octet in text.bytes() {

@@ -1,10 +1,11 @@
 //! SMTP server machine (RFC 5321): octets and instants in, octets, whole mails and deadlines out.
 //!
-//! Nothing is relayed and nothing is stored: a [`RecipientPolicy`] decides which addresses are taken, and a whole mail is an
-//! [`Event`]. Its reply waits for [`Server::finish_mail`], and no octet behind it is read before.
+//! Nothing is relayed and nothing is stored: a [`RecipientPolicy`] decides which addresses are taken, and a
+//! whole mail is an [`Event`]. Its reply waits for [`Server::finish_mail`], and no octet behind it is read
+//! before.
 //!
-//! Offered are PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and ENHANCEDSTATUSCODES
-//! (RFC 2034); neither STARTTLS nor AUTH.
+//! Offered are PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and
+//! ENHANCEDSTATUSCODES (RFC 2034); neither STARTTLS nor AUTH.
 
 mod command;
 mod replies;
@@ -69,8 +70,8 @@ pub trait RecipientPolicy {
     /// A recipient as the caller knows it; handed back with the mail.
     type Recipient;
 
-    /// The recipient behind an address of RCPT, which has neither controls nor angle brackets; `None` for an address that
-    /// is unknown here.
+    /// The recipient behind an address of RCPT, which has neither controls nor angle brackets; `None` for an
+    /// address that is unknown here.
     fn resolve(&self, address: &str) -> Option<Self::Recipient>;
 }
 
@@ -206,8 +207,8 @@ impl<P: RecipientPolicy> Server<P> {
         self.events.pop_front()
     }
 
-    /// Whether to read from the client: not while it waits for what becomes of a mail, nor while too much output waits
-    /// for it.
+    /// Whether to read from the client: not while it waits for what becomes of a mail, nor while too much
+    /// output waits for it.
     pub fn wants_input(&self) -> bool {
         matches!(self.state, State::Commands | State::Data(_)) && self.output.len() < OUTPUT_OCTETS_MAX
     }
@@ -227,7 +228,8 @@ impl<P: RecipientPolicy> Server<P> {
         self.input = input;
     }
 
-    /// Handles the next command or piece of a message: its octets; `None` if more must come first, or none are read now.
+    /// Handles the next command or piece of a message: its octets; `None` if more must come first, or none
+    /// are read now.
     fn read_next(&mut self, rest: &[u8], now: Instant) -> Option<usize> {
         match &mut self.state {
             State::Waiting | State::Finished => None,

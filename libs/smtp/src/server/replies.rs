@@ -1,4 +1,5 @@
-//! Replies of the server: code, enhanced status code (RFC 2034, RFC 3463) and words, one line each without its end.
+//! Replies of the server: code, enhanced status code (RFC 2034, RFC 3463) and words, one line each without
+//! its end.
 
 /// To MAIL.
 pub const SENDER_OK: &str = "250 2.1.0 ok";

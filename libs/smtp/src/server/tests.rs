@@ -203,8 +203,8 @@ const LINES: [&str; 17] = [
 ];
 
 proptest::proptest! {
-    /// Whatever a client says, in whatever pieces: mails have our recipients and are handed over one at a time, and a
-    /// session that has ended says nothing more.
+    /// Whatever a client says, in whatever pieces: mails have our recipients and are handed over one at a
+    /// time, and a session that has ended says nothing more.
     #[test]
     fn no_client_can_confuse_the_server(lines in proptest::collection::vec(0..LINES.len(), 0..80)) {
         let mut s = Session::new();

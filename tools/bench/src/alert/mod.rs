@@ -28,7 +28,8 @@ pub struct AlertOptions {
     pub program: PathBuf,
     /// Where the server's folder is made; nothing: where the system keeps temporary files.
     pub folder: Option<PathBuf>,
-    /// A server that runs already, and its token: it is measured by its reports alone, over the routes it has.
+    /// A server that runs already, and its token: it is measured by its reports alone, over the routes it
+    /// has.
     pub server: Option<(String, String)>,
     /// People.
     pub recipients: u64,

@@ -1,5 +1,5 @@
-//! The published dissemination runs beside ours: table 3 (one mail gateway), table 5 (end to end), figures 2 to 5 (size of
-//! the segments, with and without acknowledgements).
+//! The published dissemination runs beside ours: table 3 (one mail gateway), table 5 (end to end), figures 2
+//! to 5 (size of the segments, with and without acknowledgements).
 
 use super::answering;
 use crate::deployment::{Api, Callbacks, Plan, ServerWithCarriers, Taken, fdatasync_p50_us, now_us};

@@ -17,7 +17,8 @@ const BURST_MAX: i64 = paced_udp::socket::SEGMENTS_MAX as i64;
 /// `bench udp`.
 #[derive(Debug, Args)]
 pub struct UdpArgs {
-    /// Bits of payload a second: 100M, 10G; several are several runs. Or one that changes: steps:0s=10M,5s=10G
+    /// Bits of payload a second: 100M, 10G; several are several runs. Or one that changes:
+    /// steps:0s=10M,5s=10G
     #[arg(long, value_name = "RATE", default_value = "10G")]
     rate: String,
     /// Octets of a packet
@@ -55,7 +56,8 @@ pub struct UdpArgs {
     /// Writes CSV and SVG here too
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Sends to a receiver of this machine that runs already (`campanile udp receive`); no stamps are known then
+    /// Sends to a receiver of this machine that runs already (`campanile udp receive`); no stamps are known
+    /// then
     #[arg(long, value_name = "ADDRESS")]
     server: Option<SocketAddr>,
     /// Reruns the published experiments beside their figures, and those they left open

@@ -11,8 +11,8 @@ const TRIES: usize = 101;
 /// So much is written each time.
 const OCTETS: usize = 4_096;
 
-/// How long fdatasync takes in this folder, microseconds, the middle of 101 tries of 4 KiB: durable figures are compared
-/// with it, for disks differ from machine to machine and from day to day.
+/// How long fdatasync takes in this folder, microseconds, the middle of 101 tries of 4 KiB: durable figures
+/// are compared with it, for disks differ from machine to machine and from day to day.
 ///
 /// # Errors
 /// The folder takes no file.
@@ -33,15 +33,16 @@ pub(crate) fn fdatasync_p50_us(folder: &Path) -> io::Result<u64> {
     Ok(times[TRIES / 2])
 }
 
-/// What the disk takes for one sync where nothing else is done, and beside a run: one that sleeps in between may take its time to wake up.
+/// What the disk takes for one sync where nothing else is done, and beside a run: one that sleeps in between
+/// may take its time to wake up.
 pub(crate) struct Syncs {
     pub(crate) alone_us: u64,
     pub(crate) beside_us: u64,
 }
 
 impl Syncs {
-    /// The figures of a line: so many requests a second where so many are in flight, as shares of what they were if a sync carried them all
-    /// and nothing else took time.
+    /// The figures of a line: so many requests a second where so many are in flight, as shares of what they
+    /// were if a sync carried them all and nothing else took time.
     pub(crate) fn tell(&self, mut line: Measured, waiting: usize) -> Measured {
         let share = |us: u64| (us > 0).then(|| line.rate_per_s / (waiting as f64 / (us as f64 / 1e6)));
         let (alone, beside) = (share(self.alone_us), share(self.beside_us));

@@ -2,9 +2,9 @@
 const OCTETS: usize = 1 << 30;
 const PAGE: usize = 4_096;
 
-/// Touches memory and gives it back: 1 GiB, or half of what there is. A page that a virtual machine has never touched has to be found by its host
-/// first, which is counted as the processor time of whoever touches it: 10 us a page were seen, and a server of credit control that seemed to
-/// cost half as much again.
+/// Touches memory and gives it back: 1 GiB, or half of what there is. A page that a virtual machine has never
+/// touched has to be found by its host first, which is counted as the processor time of whoever touches it:
+/// 10 us a page were seen, and a server of credit control that seemed to cost half as much again.
 pub(crate) fn touch_memory() {
     let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|told| available(&told));
     let mut octets = vec![0_u8; available.map_or(0, |octets| octets / 2).min(OCTETS)];

@@ -26,8 +26,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the program with this configuration (`[http]` is added) and its data below `folder`, and waits until it
-    /// takes alerts. It writes down each write of its gateways in `stamps`, where that is named.
+    /// Starts the program with this configuration (`[http]` is added) and its data below `folder`, and waits
+    /// until it takes alerts. It writes down each write of its gateways in `stamps`, where that is named.
     ///
     /// # Errors
     /// It does not come up, with the end of its log.

@@ -1,5 +1,6 @@
-//! A bare server: reads what is there, walks each request, echoes three AVPs and writes once. A thread for each core, and nothing kept. What a
-//! server with nothing to remember costs on this machine: ours is compared with it.
+//! A bare server: reads what is there, walks each request, echoes three AVPs and writes once. A thread for
+//! each core, and nothing kept. What a server with nothing to remember costs on this machine: ours is
+//! compared with it.
 
 use diameter::dictionary::{avp, command};
 use diameter::frame::next_frame;

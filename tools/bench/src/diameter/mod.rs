@@ -1,4 +1,5 @@
-//! Credit control: clients with windows of requests, every answer looked at; afterwards every account's books against the answers.
+//! Credit control: clients with windows of requests, every answer looked at; afterwards every account's books
+//! against the answers.
 
 mod books;
 mod floor;

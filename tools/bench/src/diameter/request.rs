@@ -205,7 +205,8 @@ pub(super) fn digits(place: &mut [u8], mut number: u64) {
     }
 }
 
-/// An answer is the one to this request: result, session, type and number, and a grant where there must be one.
+/// An answer is the one to this request: result, session, type and number, and a grant where there must be
+/// one.
 pub(super) fn is_good(answer: &Message<'_>, kind: Kind, session_id: &[u8]) -> bool {
     let (mut result, mut session, mut request_type, mut number, mut granted) = (0, false, 0, u32::MAX, 0);
     for avp in answer.avps() {

@@ -45,7 +45,8 @@ struct Reached {
 /// Runs it.
 ///
 /// # Errors
-/// What did not work, in words; a window above a route's limit by the sender's stamps counts as an error of the measurement.
+/// What did not work, in words; a window above a route's limit by the sender's stamps counts as an error of
+/// the measurement.
 pub(crate) async fn run(options: &CarriersOptions) -> Result<Measured, String> {
     let messages = queued(options)?;
     let mut fleet = Fleet::open(&FleetPlan {

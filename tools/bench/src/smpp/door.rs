@@ -1,5 +1,5 @@
-//! The production SMPP door in a process of its own: what it acknowledges is on a bus, as durable as the bus's `fsync` says. What
-//! the whole program does with it afterwards is left out.
+//! The production SMPP door in a process of its own: what it acknowledges is on a bus, as durable as the
+//! bus's `fsync` says. What the whole program does with it afterwards is left out.
 
 use super::record::number_of;
 use super::sink::Totals;

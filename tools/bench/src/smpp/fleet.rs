@@ -1,5 +1,5 @@
-//! Many routes in one server, each to a simulated carrier of its own; all carriers live in one process beside it. The server
-//! writes down each of its writes, and each carrier what came when.
+//! Many routes in one server, each to a simulated carrier of its own; all carriers live in one process beside
+//! it. The server writes down each of its writes, and each carrier what came when.
 
 use super::new_folder;
 use super::windows::Stamp;

@@ -1,4 +1,5 @@
-//! The server's session code alone: the production session machine behind a socket, answering at once, without a house behind.
+//! The server's session code alone: the production session machine behind a socket, answering at once,
+//! without a house behind.
 
 use net::{Cores, Link, Listener, Stream, Worker, drive};
 use smpp::Status;

@@ -1,5 +1,6 @@
-//! A bare generator: an ESME that does as little as can be done. It binds, keeps its window full of ready-made submit_sm with
-//! sequence, number and text of their own, writes once for all that fit, and matches every response in its window.
+//! A bare generator: an ESME that does as little as can be done. It binds, keeps its window full of
+//! ready-made submit_sm with sequence, number and text of their own, writes once for all that fit, and
+//! matches every response in its window.
 
 use super::Amount;
 use super::record::{NUMBERS, NumberedMessage, SOURCE, Sums};
@@ -252,7 +253,8 @@ impl GeneratorConnection {
         }
     }
 
-    /// Matches all whole PDUs; returns how many octets they were. What wants an answer is answered into `output`.
+    /// Matches all whole PDUs; returns how many octets they were. What wants an answer is answered into
+    /// `output`.
     fn take(&mut self, input: &[u8], output: &mut Vec<u8>) -> io::Result<usize> {
         let (now, mut used) = (self.now_ns(), 0);
         while input.len() - used >= HEADER_OCTETS {

@@ -1,8 +1,8 @@
 //! SMPP: the client, the server, the gateway end to end, and many carriers at their limits.
 //!
-//! The production code is on one side; on the other is something bare of our own, in a process of its own, that does nothing but
-//! the system calls. Every message has a number, an address and a text of its own, every response is matched in its window, and
-//! what came is compared with what was acknowledged.
+//! The production code is on one side; on the other is something bare of our own, in a process of its own,
+//! that does nothing but the system calls. Every message has a number, an address and a text of its own,
+//! every response is matched in its window, and what came is compared with what was acknowledged.
 //!
 //! ```text
 //! record     what is sent, and how it is known again

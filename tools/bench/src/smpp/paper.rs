@@ -1,4 +1,5 @@
-//! The published bridge's two tables beside ours: the generation time of 500 messages, and five carriers at five a second.
+//! The published bridge's two tables beside ours: the generation time of 500 messages, and five carriers at
+//! five a second.
 
 use super::Amount;
 use super::fleet::{Fleet, FleetPlan, total};

@@ -1,4 +1,5 @@
-//! What is sent: every message has a number and a text of its own, so that whoever gets it can say which it is.
+//! What is sent: every message has a number and a text of its own, so that whoever gets it can say which it
+//! is.
 
 use serde::{Deserialize, Serialize};
 

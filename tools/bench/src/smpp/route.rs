@@ -1,4 +1,5 @@
-//! The client as the server has it: the whole gateway of an SMS route, from segments on the bus to the carrier's answers on record.
+//! The client as the server has it: the whole gateway of an SMS route, from segments on the bus to the
+//! carrier's answers on record.
 
 use super::record::{NumberedMessage, Sums, number_of};
 use super::sink::Totals;
@@ -64,7 +65,8 @@ pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
     let accepted = read(&*bus, count, options.amount.time(), begin).await?;
     let seconds = begin.elapsed().as_secs_f64();
     let after = (Usage::of(me).unwrap_or_default(), sink.usage());
-    // What is under way may still be answered: it is in the sink's totals, and in ours once the route has stopped.
+    // What is under way may still be answered: it is in the sink's totals, and in ours once the route has
+    // stopped.
     running.stop().await;
     let mut all = accepted;
     all.more(&*bus)?;

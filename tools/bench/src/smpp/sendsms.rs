@@ -54,8 +54,8 @@ pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
         .and("share_of_connections_per_fdatasync", ratio))
 }
 
-/// The rate as a share of N/s: what N requests at a time can be at most that each wait for one fdatasync, if nothing else took
-/// time and one fdatasync served all of them.
+/// The rate as a share of N/s: what N requests at a time can be at most that each wait for one fdatasync, if
+/// nothing else took time and one fdatasync served all of them.
 fn of_the_disk(rate: f64, connections: usize, fdatasync_us: u64) -> f64 {
     rate / (connections as f64 / (fdatasync_us.max(1) as f64 / 1e6))
 }

@@ -47,7 +47,8 @@ pub(super) async fn door(options: &SmppOptions) -> Result<Measured, String> {
     Ok(measured)
 }
 
-/// The whole program: what it acknowledges is on its bus as durable as `[bus] fsync` says, and comes out at a carrier.
+/// The whole program: what it acknowledges is on its bus as durable as `[bus] fsync` says, and comes out at a
+/// carrier.
 ///
 /// # Errors
 /// What did not work, in words.

@@ -1,5 +1,6 @@
-//! A bare sink: an SMSC that does as little as can be done. It reads what there is, answers each submit_sm with its sequence, and
-//! writes once. The id it gives is the message's own address, so that who submitted can tell whose answer it got.
+//! A bare sink: an SMSC that does as little as can be done. It reads what there is, answers each submit_sm
+//! with its sequence, and writes once. The id it gives is the message's own address, so that who submitted
+//! can tell whose answer it got.
 
 use super::record::{ID_OCTETS, Sums, number_of};
 use crate::deployment::now_us;

@@ -10,8 +10,8 @@ pub(super) struct Stamp {
     pub(super) messages: u64,
 }
 
-/// What the windows of one second that begin with a message hold. Both ends belong to a window: what keeps a limit by this
-/// keeps it by any other way to count.
+/// What the windows of one second that begin with a message hold. Both ends belong to a window: what keeps a
+/// limit by this keeps it by any other way to count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Windows {
     /// How many there are.

@@ -1,5 +1,5 @@
-//! A bare blocking server: a thread for each connection, a parser by hand, one lock around a map. What a server with nothing else to do
-//! reaches on this machine: ours is compared with it.
+//! A bare blocking server: a thread for each connection, a parser by hand, one lock around a map. What a
+//! server with nothing else to do reaches on this machine: ours is compared with it.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};

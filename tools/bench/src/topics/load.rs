@@ -244,7 +244,8 @@ impl Thread {
         Ok(())
     }
 
-    /// Each connection goes on as soon as it was answered, whatever the others wait for: clients know nothing of each other.
+    /// Each connection goes on as soon as it was answered, whatever the others wait for: clients know nothing
+    /// of each other.
     fn wait_for_any(&mut self, connections: &mut [LoadConnection], shared: &Shared) -> io::Result<()> {
         let readable = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (place, connection) in connections.iter_mut().enumerate() {

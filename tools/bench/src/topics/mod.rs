@@ -1,4 +1,5 @@
-//! The topic protocol: posters and readers, each reply looked at; beside them, if asked, a bare blocking server in turns.
+//! The topic protocol: posters and readers, each reply looked at; beside them, if asked, a bare blocking
+//! server in turns.
 
 mod floor;
 mod load;

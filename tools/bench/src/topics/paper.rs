@@ -1,4 +1,5 @@
-//! The published experiments: posters and readers from one to three each, ten attempts of ten seconds, requests a second of one thread.
+//! The published experiments: posters and readers from one to three each, ten attempts of ten seconds,
+//! requests a second of one thread.
 
 use super::{Subject, TopicsOptions, measure};
 use crate::measured::{Measured, shown};

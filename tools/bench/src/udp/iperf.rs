@@ -1,4 +1,5 @@
-//! iperf3 beside ours: rate, loss and processor time as it tells them itself; how evenly its packets come by our tap, in a run of its own.
+//! iperf3 beside ours: rate, loss and processor time as it tells them itself; how evenly its packets come by
+//! our tap, in a run of its own.
 
 use super::series::gbit;
 use super::tap::{Tap, Tapped};

@@ -1,4 +1,5 @@
-//! Paced UDP: one process sends, another receives, over loopback; rates and gaps by the stamps of the receiver's kernel.
+//! Paced UDP: one process sends, another receives, over loopback; rates and gaps by the stamps of the
+//! receiver's kernel.
 
 mod iperf;
 mod paper;
@@ -70,7 +71,8 @@ pub(crate) enum Threads {
     Fixed(usize),
     /// As many as are needed: so many to begin with, and at most.
     Managed(usize, usize),
-    /// By the published rule: so many to begin with, and at most; one more above this lag, looked at this often.
+    /// By the published rule: so many to begin with, and at most; one more above this lag, looked at this
+    /// often.
     Published { first: usize, most: usize, limit_us: u64, period_ms: u64 },
 }
 

@@ -1,4 +1,5 @@
-//! The two processes of a run: one receives, one sends; each tells what it did and what processor time it took.
+//! The two processes of a run: one receives, one sends; each tells what it did and what processor time it
+//! took.
 
 use crate::deployment::Usage;
 use clap::ValueEnum;

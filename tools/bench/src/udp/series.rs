@@ -14,7 +14,8 @@ pub(super) struct Point {
     pub(super) gbit: f64,
 }
 
-/// Between one view and the next, by the kernel's stamps. Where no packet came nothing was stamped: such a time shows in the next point.
+/// Between one view and the next, by the kernel's stamps. Where no packet came nothing was stamped: such a
+/// time shows in the next point.
 pub(super) fn points(views: &[CameView], mss: u16) -> Vec<Point> {
     let mut points = Vec::new();
     let mut before: Option<CameView> = None;

@@ -257,7 +257,8 @@ async fn a_mail_of_which_nobody_knows_is_settled_by_the_bounce_that_comes_after_
     town.until(&alert, "it came back", LATER, |report| count(report, "failed") == 1).await;
 }
 
-/// Whether a server answers the end of a session that has an update's number with the answer to that, or blames the number.
+/// Whether a server answers the end of a session that has an update's number with the answer to that, or
+/// blames the number.
 #[derive(Clone, Copy)]
 enum Taken {
     ByItsAnswer,
@@ -280,7 +281,8 @@ async fn after_a_kill_a_session_goes_on_with_the_number_after_its_update_and_the
         assert_eq!((kind, number), (INITIAL, 0));
         assert_eq!(ask(&mut line, command::RE_AUTH, &session, HOUSE).code(), 2002);
         line.send(&cca(&asked, ocs.name, 2001));
-        // The update is under way, and the end waits for it, when the server is killed: it knows then what became of the message alone.
+        // The update is under way, and the end waits for it, when the server is killed: it knows then what
+        // became of the message alone.
         let update = asked_next(&mut line);
         assert_eq!(said(&update), (session.clone(), UPDATE, 1, false));
         town.until(&alert, "the carrier has it", LATER, |report| sent(report) == 1).await;
@@ -303,8 +305,8 @@ async fn after_a_kill_a_session_goes_on_with_the_number_after_its_update_and_the
     }
 }
 
-/// The next request of this session. The end of one before may be told again, since it is on disk within a second that it was told: the server
-/// does not know it any more.
+/// The next request of this session. The end of one before may be told again, since it is on disk within a
+/// second that it was told: the server does not know it any more.
 fn asked_of(line: &mut CreditClient, session: &str) -> ReceivedMessage {
     loop {
         let asked = asked_next(line);

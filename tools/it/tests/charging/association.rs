@@ -78,7 +78,8 @@ async fn each_message_is_one_user_message_that_says_it_is_diameter() {
     ocs.fund(ANN, 1_000).await;
     let mut client = ocs.client("one.client.test");
     let packets = packets();
-    // One user message with many of ours: a stream of octets to the server, and its answers go out in few writes.
+    // One user message with many of ours: a stream of octets to the server, and its answers go out in few
+    // writes.
     let requests: Vec<u8> = (0..DEBITS).flat_map(|_| client.debit(ANN, 1).octets()).collect();
     client.send(&requests);
     for _ in 0..DEBITS {

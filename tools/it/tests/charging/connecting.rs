@@ -1,5 +1,5 @@
-//! Peers that the server connects to: one that nobody here wrote, and by the octet what the standard says of elections, of connections
-//! that end, and of goodbyes.
+//! Peers that the server connects to: one that nobody here wrote, and by the octet what the standard says of
+//! elections, of connections that end, and of goodbyes.
 
 use super::{ANN, Ocs, PATIENCE};
 use diameter::dictionary::{avp, command};

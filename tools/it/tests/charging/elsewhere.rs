@@ -1,4 +1,5 @@
-//! Our own messages are paid at credit-control servers of others: another Campanile is the server, or a peer by the octet.
+//! Our own messages are paid at credit-control servers of others: another Campanile is the server, or a peer
+//! by the octet.
 
 use super::connecting::Listener;
 use super::{Ocs, PATIENCE};
@@ -312,7 +313,8 @@ async fn what_was_asked_before_a_crash_is_asked_again_with_the_same_words_and_th
     server.ready().await;
     town.done(&alert, PATIENCE).await;
     assert_eq!(carrier.stats().accepted, 1);
-    // The next message begins its own session. The server lost it, and was never told of its end: an event debits it.
+    // The next message begins its own session. The server lost it, and was never told of its end: an event
+    // debits it.
     town.submit(&json!({"text": "again", "audience": ["all"]})).await;
     let asked = asked_next(&mut line);
     let (other, kind, ..) = said(&asked);

@@ -10,7 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const MB: u64 = 1_000_000;
 
-/// A Multiple-Services-Credit-Control of rating group 1: what is asked for, and what was used before and after a change of the tariff.
+/// A Multiple-Services-Credit-Control of rating group 1: what is asked for, and what was used before and
+/// after a change of the tariff.
 fn service(writer: &mut Writer<'_>, asked: Option<u64>, used: &[(Option<u32>, u64)]) {
     writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |service| {
         if let Some(asked) = asked {
@@ -124,7 +125,8 @@ async fn access_is_restricted_to_what_the_config_allows() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_of_the_tariff_is_told_with_the_grant_and_both_sides_are_priced_apart() {
-    // Another price holds from a minute of the day on that comes within the validity, whenever the story is told.
+    // Another price holds from a minute of the day on that comes within the validity, whenever the story is
+    // told.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let change = (now / 60 + 90) * 60;
     let clock = |at: u64| format!("{:02}:{:02}", at / 3_600 % 24, at / 60 % 60);

@@ -1,5 +1,5 @@
-//! Clients of credit control that nobody here wrote: freeDiameter and Erlang/OTP's diameter. Each introduces itself, is charged,
-//! is asked or asks whether the other lives, and says goodbye.
+//! Clients of credit control that nobody here wrote: freeDiameter and Erlang/OTP's diameter. Each introduces
+//! itself, is charged, is asked or asks whether the other lives, and says goodbye.
 
 use super::{Ocs, PATIENCE};
 use it::{CreditPeer, CreditPeerBy, eventually};

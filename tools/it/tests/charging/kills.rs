@@ -1,4 +1,5 @@
-//! Kill -9 at random moments under load, with retransmissions: no acknowledged debit is lost, none is done twice.
+//! Kill -9 at random moments under load, with retransmissions: no acknowledged debit is lost, none is done
+//! twice.
 
 use super::{Ocs, PATIENCE};
 use crate::crash::seed;

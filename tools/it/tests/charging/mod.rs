@@ -1,5 +1,5 @@
-//! The credit-control server of the real program, over sockets: what the standards ask of it, what hostile clients do to it, kills,
-//! and clients that nobody here wrote.
+//! The credit-control server of the real program, over sockets: what the standards ask of it, what hostile
+//! clients do to it, kills, and clients that nobody here wrote.
 
 mod abandoned;
 mod api;

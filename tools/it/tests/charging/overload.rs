@@ -119,7 +119,8 @@ async fn abandon(ocs: &Ocs, client: &mut CreditClient, sessions: usize) {
 async fn memory_of_ten_thousand_abandoned_sessions_is_used_again() {
     const SESSIONS: usize = 10_000;
     const ROUNDS: usize = 4;
-    // What a session, its names and its place in the tables of duplicates may take, with room for an allocator's habits.
+    // What a session, its names and its place in the tables of duplicates may take, with room for an
+    // allocator's habits.
     const EACH_MAX: u64 = 1_000;
     let ocs = Ocs::start("", "validity = \"1s\"").await;
     ocs.fund(ANN, 1_000_000).await;

@@ -18,7 +18,8 @@ fn service(writer: &mut Writer<'_>, group: u32, amount: AvpName, unit: impl FnOn
     });
 }
 
-/// The pool's number, the unit's type, and digits and exponent of what a unit takes, as each service is told them.
+/// The pool's number, the unit's type, and digits and exponent of what a unit takes, as each service is told
+/// them.
 fn references(answer: &ReceivedMessage) -> Vec<(u32, u32, i64, i32)> {
     let inner = |group: &Avp<'_>, path: &[AvpName]| -> Vec<u8> {
         let (name, rest) = path.split_first().unwrap();

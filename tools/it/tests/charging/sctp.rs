@@ -1,5 +1,6 @@
-//! The credit-control server by SCTP. Few machines that build have a kernel with SCTP, so what is told of TCP elsewhere is told again
-//! inside a guest: by the same stories, with `CAMPANILE_IT_TRANSPORT=sctp`, and those of `association.rs`.
+//! The credit-control server by SCTP. Few machines that build have a kernel with SCTP, so what is told of TCP
+//! elsewhere is told again inside a guest: by the same stories, with `CAMPANILE_IT_TRANSPORT=sctp`, and those
+//! of `association.rs`.
 
 use super::{ANN, Ocs};
 use it::credit::CreditClient;

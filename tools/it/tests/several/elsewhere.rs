@@ -1,5 +1,5 @@
-//! Our own messages of several processes, paid at a credit-control server of others: they are one client, of which each process is an
-//! agent, and no message is charged twice, or not at all, because one of them dies.
+//! Our own messages of several processes, paid at a credit-control server of others: they are one client, of
+//! which each process is an agent, and no message is charged twice, or not at all, because one of them dies.
 
 use super::AT_LAST;
 use crate::charging::Ocs;
@@ -182,7 +182,8 @@ async fn what_a_process_asked_before_it_died_another_asks_in_the_same_words_with
     assert_eq!(carrier.stats().accepted, 1);
 }
 
-/// An alert to the one person there is, until its message's session has begun: who began it, and with which words.
+/// An alert to the one person there is, until its message's session has begun: who began it, and with which
+/// words.
 async fn begins(
     town: &Api,
     lines: &mut [CreditClient; 2],

@@ -1,4 +1,5 @@
-//! One ledger of several processes: any of them charges any account, also what was asked of another that died.
+//! One ledger of several processes: any of them charges any account, also what was asked of another that
+//! died.
 
 use super::AT_LAST;
 use crate::charging::fund;
@@ -58,7 +59,8 @@ fn goes_on_elsewhere(one: u16, other: u16) {
     assert_eq!(client.ask(&end).code(), 2001);
 }
 
-/// All tellers work, half of them with each process; then one process is killed, and who was with it asks the other again at once.
+/// All tellers work, half of them with each process; then one process is killed, and who was with it asks the
+/// other again at once.
 async fn round(all: &mut Constellation, tellers: &mut Vec<Teller>, round: usize, chance: &mut StdRng) {
     let (acknowledged, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let working: Vec<_> = (0..)

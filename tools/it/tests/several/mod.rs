@@ -1,6 +1,6 @@
-//! Three processes over a JetStream cluster and a PostgreSQL that they share, and what becomes of an alert when some of them die,
-//! stand still, or lose sight of each other. Everyone is accounted for, nobody gets a second copy but among the unknowns, and
-//! the route's limit holds.
+//! Three processes over a JetStream cluster and a PostgreSQL that they share, and what becomes of an alert
+//! when some of them die, stand still, or lose sight of each other. Everyone is accounted for, nobody gets a
+//! second copy but among the unknowns, and the route's limit holds.
 
 mod cuts;
 mod elsewhere;
@@ -122,7 +122,8 @@ impl Story {
         self.failed += 1;
     }
 
-    /// Cuts a process off from its servers, though not from the carrier, until its lease is long over; then mends it.
+    /// Cuts a process off from its servers, though not from the carrier, until its lease is long over; then
+    /// mends it.
     pub async fn cut_off(&mut self, place: usize) {
         self.all.cut(place);
         self.failed += 1;
@@ -191,7 +192,8 @@ impl Story {
         if self.plan.on_unknown == "hold" {
             assert_eq!((resent, repeats), (0, 0), "what is held is not sent again, seed {seed}");
         }
-        // Each process that failed leaves at most one window of its one session; one that stood still with the machine too.
+        // Each process that failed leaves at most one window of its one session; one that stood still with
+        // the machine too.
         let bound = (self.failed + 3 * stalls) * WINDOW;
         assert!(unknown + resent <= bound, "{unknown} and {resent} of {bound}, seed {seed}");
         assert!(repeats <= resent, "{repeats} of {resent}, seed {seed}");
@@ -214,9 +216,9 @@ impl Story {
         );
     }
 
-    /// No second has more writes than the carrier allows, by the stamps of all processes: not by the carrier's, since what left in
-    /// time may arrive in a bunch. One that was stopped between its last look at its share and the write itself writes as it goes
-    /// on: at most its window, once.
+    /// No second has more writes than the carrier allows, by the stamps of all processes: not by the
+    /// carrier's, since what left in time may arrive in a bunch. One that was stopped between its last look
+    /// at its share and the write itself writes as it goes on: at most its window, once.
     fn limit_holds(&self) {
         let writes = self.all.writes();
         let total: u64 = writes.iter().map(|(_, messages)| messages).sum();
@@ -229,8 +231,8 @@ impl Story {
     }
 }
 
-/// The most in any window of one second, both its ends included, and where it begins; without those that hold anything of the
-/// second that begins with one of these moments.
+/// The most in any window of one second, both its ends included, and where it begins; without those that hold
+/// anything of the second that begins with one of these moments.
 fn worst_second(writes: &[(u64, u64)], except: &[u64]) -> (u64, u64) {
     let (mut first, mut inside, mut worst) = (0, 0, (0, 0));
     for (at, messages) in writes {
@@ -252,8 +254,8 @@ fn now_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
 }
 
-/// Sees when the machine itself stands still for longer than leases bear: then all processes stood still, and some leases were lost
-/// that no test took.
+/// Sees when the machine itself stands still for longer than leases bear: then all processes stood still, and
+/// some leases were lost that no test took.
 struct Stalls {
     count: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,

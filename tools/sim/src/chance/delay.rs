@@ -17,9 +17,10 @@ const MILLION: f64 = 1e6;
 
 /// How long something takes: always the same, or a distribution.
 ///
-/// As text: `0`, `250ms`, `1s..3s`, `exp 5s`, `normal 50ms 10ms` (mean, standard deviation), `lognormal 40ms 0.8` (median,
-/// sigma of the logarithm), `percentiles 50:20ms 90:80ms 100:1s` (straight lines between the points, from nothing at 0);
-/// units are us, ms, s, m, h. Nothing is below zero nor above 24 hours.
+/// As text: `0`, `250ms`, `1s..3s`, `exp 5s`, `normal 50ms 10ms` (mean, standard deviation),
+/// `lognormal 40ms 0.8` (median, sigma of the logarithm), `percentiles 50:20ms 90:80ms 100:1s` (straight
+/// lines between the points, from nothing at 0); units are us, ms, s, m, h. Nothing is below zero nor above
+/// 24 hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delay {
     /// Always this.
@@ -30,7 +31,8 @@ pub enum Delay {
     Exponential(Duration),
     /// Normal with this mean and standard deviation, cut at four deviations.
     Normal(Duration, Duration),
-    /// Lognormal with this median, and the logarithm's standard deviation in thousandths; cut at four deviations.
+    /// Lognormal with this median, and the logarithm's standard deviation in thousandths; cut at four
+    /// deviations.
     LogNormal(Duration, u32),
     /// By a table of percentiles.
     Percentiles(Percentiles),
@@ -129,8 +131,8 @@ impl Percentiles {
     }
 }
 
-/// The standard normal distribution's quantile, cut at [`DEVIATIONS_MAX`]: P. J. Acklam's rational approximation, good to
-/// nine digits.
+/// The standard normal distribution's quantile, cut at [`DEVIATIONS_MAX`]: P. J. Acklam's rational
+/// approximation, good to nine digits.
 fn deviations(unit: f64) -> f64 {
     const A: [f64; 6] = [
         -39.69683028665376,

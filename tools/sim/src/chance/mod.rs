@@ -1,7 +1,7 @@
 //! Seeded chance: the same seed gives the same town, the same refusals and the same delays, in any process.
 //!
-//! Nothing here keeps state between calls: a draw is a hash of a seed and of what is drawn for, so that the SMSC, the
-//! mailbox and whoever checks their work agree without sharing memory.
+//! Nothing here keeps state between calls: a draw is a hash of a seed and of what is drawn for, so that the
+//! SMSC, the mailbox and whoever checks their work agree without sharing memory.
 
 mod delay;
 
@@ -16,7 +16,8 @@ pub fn mix(x: u64) -> u64 {
 
 /// A hash of octets that never changes between versions of this program: behaviours and counts hang on it.
 ///
-/// Each step folds a product of 128 bits: with one of 64 bits alone, numbers that differ in few digits collide.
+/// Each step folds a product of 128 bits: with one of 64 bits alone, numbers that differ in few digits
+/// collide.
 pub fn hash(seed: u64, octets: &[u8]) -> u64 {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut state = fold(seed ^ ODD, octets.len() as u64 ^ 0xD6E8_FEB8_6659_FD93);

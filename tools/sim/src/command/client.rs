@@ -11,11 +11,13 @@ pub(super) const OF_THE_SERVER: [&str; 6] =
 /// What a client does.
 #[derive(Debug, Args)]
 pub(super) struct ClientArgs {
-    /// Is a client instead: drives sessions against the server at this address, prints what became of them, and ends
+    /// Is a client instead: drives sessions against the server at this address, prints what became of them,
+    /// and ends
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = OF_THE_SERVER, conflicts_with = "seed")]
     pub(super) connect: Option<String>,
-    /// What each session does: I5 (INITIAL, asks for 5), U3/5 (UPDATE, 3 used, asks for 5), T2 (TERMINATION, 2 used), E5, R5, B5, P5
-    /// (EVENT: debit, refund, balance, price), = (the last one again, with the T bit), 200ms (a pause) [default: "I5 U5/5 T5"]
+    /// What each session does: I5 (INITIAL, asks for 5), U3/5 (UPDATE, 3 used, asks for 5), T2 (TERMINATION,
+    /// 2 used), E5, R5, B5, P5 (EVENT: debit, refund, balance, price), = (the last one again, with the T
+    /// bit), 200ms (a pause) [default: "I5 U5/5 T5"]
     #[arg(long, value_name = "WORDS", requires = "connect")]
     script: Option<Script>,
     /// How many sessions [default: 1]

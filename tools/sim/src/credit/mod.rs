@@ -1,8 +1,10 @@
-//! A credit-control server of others: a real listener that speaks Diameter (RFC 6733, RFC 8506), for drills and development of who pays there.
+//! A credit-control server of others: a real listener that speaks Diameter (RFC 6733, RFC 8506), for drills
+//! and development of who pays there.
 //!
-//! Every subscriber has the same balance to begin with; a service-specific unit, a second and a million octets (begun) cost 1 each. It reserves,
-//! takes and frees, for each Multiple-Services-Credit-Control its own or for the units at the top of a request, knows its duplicates, and
-//! answers late, with a refusal or not at all, as its [`Options`] say. Of money and of units that nothing is said of it says 5031.
+//! Every subscriber has the same balance to begin with; a service-specific unit, a second and a million
+//! octets (begun) cost 1 each. It reserves, takes and frees, for each Multiple-Services-Credit-Control its
+//! own or for the units at the top of a request, knows its duplicates, and answers late, with a refusal or
+//! not at all, as its [`Options`] say. Of money and of units that nothing is said of it says 5031.
 
 mod book;
 pub mod client;

@@ -1,4 +1,5 @@
-//! What a request says of each service, and what it costs: a service-specific unit 1, a second 1, a million octets (begun) 1.
+//! What a request says of each service, and what it costs: a service-specific unit 1, a second 1, a million
+//! octets (begun) 1.
 
 use diameter::credit::answer::{FinalUnit, Grant, ServiceGrant};
 use diameter::credit::{CreditControlRequest, Units};
@@ -9,7 +10,8 @@ const MEGABYTE: u64 = 1_000_000;
 /// Services of one request; a longer one is refused.
 const SERVICES_MAX: usize = 64;
 
-/// Rating-Group and Service-Identifier of a Multiple-Services-Credit-Control. `None`: units at the top of the request.
+/// Rating-Group and Service-Identifier of a Multiple-Services-Credit-Control. `None`: units at the top of the
+/// request.
 pub(super) type Key = Option<(Option<u32>, Option<u32>)>;
 
 /// One service of a request.
@@ -124,7 +126,8 @@ impl Granted {
         self.is_final.then_some(FinalUnit::Terminate)
     }
 
-    /// Its Multiple-Services-Credit-Control; nothing for what stands at the top. `identifier` holds its Service-Identifier.
+    /// Its Multiple-Services-Credit-Control; nothing for what stands at the top. `identifier` holds its
+    /// Service-Identifier.
     pub(super) fn control<'a>(&self, identifier: &'a [u32]) -> Option<ServiceGrant<'a>> {
         let (rating_group, _) = self.key?;
         Some(ServiceGrant {

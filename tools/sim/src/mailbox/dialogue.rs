@@ -1,4 +1,5 @@
-//! The server's side of SMTP (RFC 5321, 1870, 2034, 2920, 3207, 4954, 6152): octets in, octets out, no socket.
+//! The server's side of SMTP (RFC 5321, 1870, 2034, 2920, 3207, 4954, 6152): octets in, octets out, no
+//! socket.
 
 use super::ledger::{Batch, Mail, key};
 use super::reply_mail;

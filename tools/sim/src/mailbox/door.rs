@@ -169,8 +169,8 @@ struct Link {
     is_pipelining: bool,
 }
 
-/// Brings parcels in their order; adds the reply that decided for each. With a door that pipelines, a mail and the next
-/// one's envelope leave in one write (RFC 2920 §3.1).
+/// Brings parcels in their order; adds the reply that decided for each. With a door that pipelines, a mail
+/// and the next one's envelope leave in one write (RFC 2920 §3.1).
 async fn deliver(
     link: &mut Option<Link>,
     address: Option<String>,

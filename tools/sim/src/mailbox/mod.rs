@@ -1,8 +1,9 @@
-//! A mailbox for everyone: a real SMTP listener that keeps what it gets, for drills, demonstrations, tests and benches.
+//! A mailbox for everyone: a real SMTP listener that keeps what it gets, for drills, demonstrations, tests
+//! and benches.
 //!
-//! It takes what it is sent, or does what its [`Options`] say: latency, refusals, grey lists, full mailboxes, cut
-//! connections; people who answer by mail, mail that comes back. What it took is counted, kept in memory or in a folder, and
-//! can be asked for in the process or at its page.
+//! It takes what it is sent, or does what its [`Options`] say: latency, refusals, grey lists, full mailboxes,
+//! cut connections; people who answer by mail, mail that comes back. What it took is counted, kept in memory
+//! or in a folder, and can be asked for in the process or at its page.
 
 mod dialogue;
 mod door;
@@ -153,8 +154,8 @@ impl Mailbox {
         self.shared.ledger.mails(limit)
     }
 
-    /// How many copies a recipient got, by what [`Counting`] counts: with [`Counting::Recipients`] the Message-ID (with
-    /// its brackets) does not matter.
+    /// How many copies a recipient got, by what [`Counting`] counts: with [`Counting::Recipients`] the
+    /// Message-ID (with its brackets) does not matter.
     pub fn accepted(&self, to: &str, message_id: &str) -> u32 {
         let counting = self.shared.scene().options.count;
         ledger::key(counting, to, message_id).map_or(0, |key| self.shared.ledger.count_of(key))

@@ -6,7 +6,8 @@ use std::sync::Arc;
 /// Mails shown where no number is asked for.
 const SHOWN: usize = 50;
 
-/// `GET /` for people, `GET /stats`, `GET /messages?limit=N`, `GET /count?to=…&message_id=…`, `POST /disconnect`.
+/// `GET /` for people, `GET /stats`, `GET /messages?limit=N`, `GET /count?to=…&message_id=…`,
+/// `POST /disconnect`.
 pub(super) struct MailboxPage(pub(super) Arc<Shared>);
 
 impl MailboxPage {

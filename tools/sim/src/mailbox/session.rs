@@ -52,8 +52,8 @@ async fn talk(shared: &Arc<Shared>, number: u64, mut stream: TcpStream, is_too_m
     Ok(())
 }
 
-/// Talks until the connection ends or turns to TLS. What came in plain behind STARTTLS is thrown away, for anyone could
-/// have put it there (RFC 3207 §6).
+/// Talks until the connection ends or turns to TLS. What came in plain behind STARTTLS is thrown away, for
+/// anyone could have put it there (RFC 3207 §6).
 async fn go_on(
     dialogue: &mut Dialogue,
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),

@@ -1,5 +1,5 @@
-//! The alphabets of short messages, read and written by the simulator's own tables, so that a mistake in the library under
-//! test does not hide behind the same mistake here.
+//! The alphabets of short messages, read and written by the simulator's own tables, so that a mistake in the
+//! library under test does not hide behind the same mistake here.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,8 @@ enum Alphabet {
     Binary,
 }
 
-/// 3.4 §5.2.19: the low values are alphabets; from 0xF0 on, and from 0x10, GSM's data coding with a message class.
+/// 3.4 §5.2.19: the low values are alphabets; from 0xF0 on, and from 0x10, GSM's data coding with a message
+/// class.
 fn alphabet(data_coding: u8) -> Alphabet {
     match data_coding {
         0x00 | 0x01 => Alphabet::Gsm,
@@ -83,7 +84,8 @@ fn read_gsm(octets: &[u8]) -> String {
     text
 }
 
-/// Writes a text as a phone would: GSM's alphabet where that has all of it, else UCS-2. Returns the `data_coding`.
+/// Writes a text as a phone would: GSM's alphabet where that has all of it, else UCS-2. Returns the
+/// `data_coding`.
 pub(super) fn write(text: &str) -> (u8, Vec<u8>) {
     match write_gsm(text) {
         Some(octets) => (0, octets),
@@ -91,7 +93,8 @@ pub(super) fn write(text: &str) -> (u8, Vec<u8>) {
     }
 }
 
-/// Cuts what [`write`] wrote into pieces of so many octets at most, behind no escape and within no surrogate pair.
+/// Cuts what [`write`] wrote into pieces of so many octets at most, behind no escape and within no surrogate
+/// pair.
 pub(super) fn cut(data_coding: u8, mut octets: &[u8], octets_max: usize) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     while octets.len() > octets_max {

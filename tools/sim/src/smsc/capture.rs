@@ -29,7 +29,8 @@ pub struct Record {
     /// Its status, where it is no request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Its fields by their names in the specification; what is not text is in hexadecimal. Passwords are left out.
+    /// Its fields by their names in the specification; what is not text is in hexadecimal. Passwords are left
+    /// out.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
     /// The message, in words.

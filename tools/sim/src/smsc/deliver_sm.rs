@@ -11,9 +11,11 @@ use smpp::pdu::{Address, Body, DataSm, DeliverSm, encode, esm_class};
 use smpp::status::Status;
 use smpp::tlv::{Tag, TlvBuf, Tlvs};
 
-/// A message that phones take in one piece: 160 characters of GSM's alphabet, one an octet here, or 70 of UCS-2.
+/// A message that phones take in one piece: 160 characters of GSM's alphabet, one an octet here, or 70 of
+/// UCS-2.
 const SINGLE_OCTETS: [usize; 2] = [160, 140];
-/// So much of it is left beside a user data header with a reference of 8 and of 16 bits (3GPP TS 23.040 §9.2.3.24).
+/// So much of it is left beside a user data header with a reference of 8 and of 16 bits (3GPP TS 23.040
+/// §9.2.3.24).
 const PART_OCTETS: [[usize; 2]; 2] = [[153, 134], [152, 132]];
 /// Parts of one message.
 const PARTS_MAX: usize = 255;

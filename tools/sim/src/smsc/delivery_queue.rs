@@ -1,5 +1,5 @@
-//! Receipts and replies on their way to the ESMEs: by their time first, then by account, where any receiving session of the
-//! same `system_id` takes them.
+//! Receipts and replies on their way to the ESMEs: by their time first, then by account, where any receiving
+//! session of the same `system_id` takes them.
 
 use super::card::Card;
 use super::receipts::OnBind;

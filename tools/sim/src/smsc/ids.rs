@@ -2,8 +2,8 @@ use super::IdForm;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Gives each accepted part an id. It begins with the microseconds since 1970, so that a restarted SMSC does not give an
-/// id again unless it accepted more than a million parts a second all its life.
+/// Gives each accepted part an id. It begins with the microseconds since 1970, so that a restarted SMSC does
+/// not give an id again unless it accepted more than a million parts a second all its life.
 #[derive(Debug)]
 pub(super) struct Ids {
     next: AtomicU64,

@@ -15,7 +15,8 @@ pub(super) struct Part {
     pub(super) number: u8,
 }
 
-/// Splits a message's octets into its part's place (if it is one) and its text; a header that does not fit is left in.
+/// Splits a message's octets into its part's place (if it is one) and its text; a header that does not fit is
+/// left in.
 pub(super) fn split<'a>(octets: &'a [u8], has_udh: bool, tlvs: Tlvs<'_>) -> (Option<Part>, &'a [u8]) {
     if has_udh && let Some((elements, text)) = header(octets) {
         return (of_header(elements), text);

@@ -1,5 +1,5 @@
-//! What the SMSC counts and keeps. Sessions bring a batch at a time, so that a lock is taken once for all that one read
-//! brought.
+//! What the SMSC counts and keeps. Sessions bring a batch at a time, so that a lock is taken once for all
+//! that one read brought.
 
 use super::book::{Book, Slot};
 use super::capture::Record;
@@ -142,8 +142,8 @@ impl Ledger {
         has_room
     }
 
-    /// Enters a batch and empties it. What is captured is in the system's hands when this returns. `is_admitted`: its
-    /// accepted ones went through [`Ledger::admit`].
+    /// Enters a batch and empties it. What is captured is in the system's hands when this returns.
+    /// `is_admitted`: its accepted ones went through [`Ledger::admit`].
     pub(super) fn enter(&self, batch: &mut Batch, options: &Options, is_admitted: bool) {
         if batch.is_empty() {
             return;

@@ -133,7 +133,8 @@ impl Write for Wire<'_> {
     }
 }
 
-/// What a listener with TLS shows: the files of the options, or a certificate made for this run. Returns it as PEM too.
+/// What a listener with TLS shows: the files of the options, or a certificate made for this run. Returns it
+/// as PEM too.
 ///
 /// # Errors
 /// In words, with the field.

@@ -1,8 +1,9 @@
 //! An SMSC: a real listener that speaks SMPP, for drills, demonstrations, tests and benches.
 //!
-//! It accepts what it is sent, or does what its [`Options`] say: latency, a rate limit, an error mix, silence, cut
-//! connections; receipts late, twice, or before their answers; people who answer; all of it changing over time. What it
-//! accepted is counted, what came may be captured, and both can be asked for in the process or at its page.
+//! It accepts what it is sent, or does what its [`Options`] say: latency, a rate limit, an error mix,
+//! silence, cut connections; receipts late, twice, or before their answers; people who answer; all of it
+//! changing over time. What it accepted is counted, what came may be captured, and both can be asked for in
+//! the process or at its page.
 
 mod alphabet;
 mod book;
@@ -186,7 +187,8 @@ impl Smsc {
     /// Listens, on the runtime this is called in.
     ///
     /// # Errors
-    /// Options that cannot be (`InvalidInput`), an address that is taken, a capture file that cannot be opened.
+    /// Options that cannot be (`InvalidInput`), an address that is taken, a capture file that cannot be
+    /// opened.
     pub async fn start(options: Options) -> io::Result<Smsc> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         let listener = TcpListener::bind(&options.listen).await?;
@@ -252,15 +254,15 @@ impl Smsc {
         self.shared.ledger.messages(limit)
     }
 
-    /// How often a whole message was accepted for a number (with or without `+`), by what [`Counting`] counts: with
-    /// [`Counting::Numbers`] the text does not matter.
+    /// How often a whole message was accepted for a number (with or without `+`), by what [`Counting`]
+    /// counts: with [`Counting::Numbers`] the text does not matter.
     pub fn accepted(&self, to: &str, text: &str) -> u32 {
         let counting = self.shared.scene().options.count;
         ledger::key(counting, to, text).map_or(0, |key| self.shared.ledger.count_of(key))
     }
 
-    /// Does as these options say from the next read on, their phases from now. Addresses, capture file and latency of what
-    /// is under way stay.
+    /// Does as these options say from the next read on, their phases from now. Addresses, capture file and
+    /// latency of what is under way stay.
     ///
     /// # Errors
     /// What cannot be, by its field.

@@ -84,7 +84,8 @@ pub struct Options {
     pub deliver_timeout: Delay,
     /// What is counted to find repeats.
     pub count: Counting,
-    /// So many of the last messages are kept to be looked at, and of their parts to be queried, cancelled and replaced.
+    /// So many of the last messages are kept to be looked at, and of their parts to be queried, cancelled and
+    /// replaced.
     pub keep: usize,
     /// One JSON line for each PDU that comes, with its answer, appended here before that answer is written.
     pub capture: Option<PathBuf>,
@@ -184,7 +185,8 @@ const DELIVER_WINDOW_MAX: usize = 10_000;
 const KEEP_MAX: usize = 10_000_000;
 
 impl Options {
-    /// Answers at once, sends nothing back, counts nothing but numbers of messages: what a load is measured against.
+    /// Answers at once, sends nothing back, counts nothing but numbers of messages: what a load is measured
+    /// against.
     pub fn sink() -> Self {
         let receipts = Receipts { on: ReceiptOn::Never, ..Receipts::default() };
         Options { receipts, count: Counting::Off, keep: 0, ..Options::default() }

@@ -17,9 +17,10 @@ const STYLE: &str = "body{font:15px system-ui;margin:2em;max-width:75em}td,th{te
     margin:.6em 0}input,select,button{font:inherit;margin:.1em .6em .1em .2em}textarea{width:100%;height:12em;\
     font:13px monospace}iframe{width:100%;height:36em;border:0}.said{background:#ffd;padding:.4em}";
 
-/// For people `GET /` and `/live`, `POST` of its forms. For programs `GET /stats`, `/messages?limit=N`, `/sessions`,
-/// `/captured?limit=N`, `/phases`, `/scenario` (TOML), `/manual` (TOML), `/count?to=…&text=…`; `POST /inject`, `/receipt`, `/disconnect`,
-/// `/phase`, `/scenario` (a body in TOML), `/outbind`, each with its fields in the query or as a form.
+/// For people `GET /` and `/live`, `POST` of its forms. For programs `GET /stats`, `/messages?limit=N`,
+/// `/sessions`, `/captured?limit=N`, `/phases`, `/scenario` (TOML), `/manual` (TOML), `/count?to=…&text=…`;
+/// `POST /inject`, `/receipt`, `/disconnect`, `/phase`, `/scenario` (a body in TOML), `/outbind`, each with
+/// its fields in the query or as a form.
 pub(super) struct SmscPage(pub(super) Arc<Shared>);
 
 impl Page for SmscPage {

@@ -32,7 +32,8 @@ impl Phase {
     }
 }
 
-/// A scenario's scenes and the moments of their beginning, from the start in microseconds, rising; the first is at 0.
+/// A scenario's scenes and the moments of their beginning, from the start in microseconds, rising; the first
+/// is at 0.
 pub(super) struct Timetable {
     pub(super) scenes: Vec<(u64, Arc<Scene>)>,
     again_us: Option<u64>,

@@ -34,8 +34,8 @@ pub struct Receipts {
     pub pdu: ReceiptPdu,
     /// The `esm_class` they bear: 4 by the specification, 0 with some carriers.
     pub esm_class: u8,
-    /// The text, with `{id}`, `{sub}`, `{dlvrd}`, `{submit}`, `{done}`, `{submit_s}`, `{done_s}` (with seconds), `{stat}`, `{err}`,
-    /// `{text}`, `{from}`, `{to}`; nothing: as 3.4's Appendix B.
+    /// The text, with `{id}`, `{sub}`, `{dlvrd}`, `{submit}`, `{done}`, `{submit_s}`, `{done_s}` (with
+    /// seconds), `{stat}`, `{err}`, `{text}`, `{from}`, `{to}`; nothing: as 3.4's Appendix B.
     pub template: Option<String>,
     /// Over which of the account's sessions.
     pub bind: OnBind,

@@ -1,4 +1,5 @@
-//! Scenario files: read, refused with the nearest known word, changed by phases, and explained by one that has every key.
+//! Scenario files: read, refused with the nearest known word, changed by phases, and explained by one that
+//! has every key.
 
 use super::Options;
 use std::path::Path;
@@ -20,7 +21,8 @@ impl Options {
     /// Reads a scenario.
     ///
     /// # Errors
-    /// What is wrong with it, in words, with line and column where there are some, and the nearest known word for an unknown one.
+    /// What is wrong with it, in words, with line and column where there are some, and the nearest known word
+    /// for an unknown one.
     pub fn from_toml(text: &str) -> Result<Self, String> {
         let options: Options = toml::from_str(text).map_err(|error| explained(&error, text))?;
         super::phases::Timetable::new(options.clone())?;

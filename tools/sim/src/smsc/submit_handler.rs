@@ -1,5 +1,5 @@
-//! Where submissions are judged: refused, accepted, left without an answer; and where their receipts and replies are
-//! written.
+//! Where submissions are judged: refused, accepted, left without an answer; and where their receipts and
+//! replies are written.
 
 use super::book::{OwnAddress, Slot, TextBeginning};
 use super::capture::Record;
@@ -204,8 +204,8 @@ impl SubmitHandler {
         if latency.is_none() { 0 } else { latency.at(self.chance.unit()).as_micros() as u64 }
     }
 
-    /// Gives it an id, counts it, plans what comes back. Returns the id and how long its answer must wait for an early
-    /// receipt.
+    /// Gives it an id, counts it, plans what comes back. Returns the id and how long its answer must wait for
+    /// an early receipt.
     fn accept(
         &mut self,
         account: &Arc<Account>,

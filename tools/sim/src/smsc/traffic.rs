@@ -41,7 +41,8 @@ impl Default for Reply {
     }
 }
 
-/// Messages that phones write of their own accord, while a receiving session is bound; and how long ones are written.
+/// Messages that phones write of their own accord, while a receiving session is bound; and how long ones are
+/// written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Traffic {

@@ -1,8 +1,8 @@
 //! A generated town: people with names from several languages, places, groups and devices, and what they do.
 //!
-//! A person is a function of the seed and their number: a town of millions needs no memory, and any part of it can be made
-//! again anywhere. Phones get the numbers that Sweden's PTS keeps for fiction, then a range of pagers; mail goes to
-//! `.example` and `.test`, which lead nowhere.
+//! A person is a function of the seed and their number: a town of millions needs no memory, and any part of
+//! it can be made again anywhere. Phones get the numbers that Sweden's PTS keeps for fiction, then a range of
+//! pagers; mail goes to `.example` and `.test`, which lead nowhere.
 
 mod expected;
 mod habits;
@@ -29,8 +29,8 @@ pub const RECIPIENTS_MAX: u64 = 4_000_000;
 
 /// So many neighbours make a household; some share one phone.
 const HOUSEHOLD: u64 = 4;
-/// So many neighbours make an office; some share one mailbox. A multiple of [`HOUSEHOLD`], so that whoever shares
-/// anything shares it within one office.
+/// So many neighbours make an office; some share one mailbox. A multiple of [`HOUSEHOLD`], so that whoever
+/// shares anything shares it within one office.
 const OFFICE: u64 = 8;
 
 /// The people of the town, as shares of them.
@@ -65,7 +65,8 @@ pub struct Town {
     pub participants: f64,
     /// People who live out of town.
     pub outside: f64,
-    /// What they do when a message comes. Its seed is taken from here when it is dealt out: see [`Town::habits`].
+    /// What they do when a message comes. Its seed is taken from here when it is dealt out: see
+    /// [`Town::habits`].
     pub habits: Habits,
 }
 
@@ -97,8 +98,8 @@ impl Town {
         Town { seed, recipients, ..Town::default() }
     }
 
-    /// People with exactly one device of `channel` each, nothing shared, excluded or refused, who say nothing: what a
-    /// load is measured with.
+    /// People with exactly one device of `channel` each, nothing shared, excluded or refused, who say
+    /// nothing: what a load is measured with.
     pub fn plain(seed: u64, recipients: u64, channels: &[ChannelNumber]) -> Self {
         let share = |channel| if channels.contains(&channel) { 1.0 } else { 0.0 };
         Town {
@@ -321,7 +322,8 @@ fn time_zone(chance: &mut Chance, is_outside: bool) -> &'static str {
 /// Mobile numbers that PTS keeps for fiction: 070-174 06 05 to 99.
 const FICTION_FIRST: u64 = 46_701_740_605;
 const FICTION_NUMBERS: u64 = 95;
-/// Pagers had 074 and six digits, 0741 excepted: nine million numbers that a parser finds valid and nobody carries.
+/// Pagers had 074 and six digits, 0741 excepted: nine million numbers that a parser finds valid and nobody
+/// carries.
 const PAGERS: u64 = 9_000_000;
 
 /// The number at a place of the town's number plan; places from `2 * RECIPIENTS_MAX` on begin again.

@@ -14,8 +14,8 @@ pub const CSV_COLUMNS: &str = "id,name,language,time_zone,groups,sms,mail,lat,lo
 pub enum Form {
     /// One recipient a line, as the API takes it.
     Ndjson,
-    /// What a table can say: devices that are switched off or opted out are left away, for a table has no place for that
-    /// and they must not be reached; so are quiet hours and who takes part in drills.
+    /// What a table can say: devices that are switched off or opted out are left away, for a table has no
+    /// place for that and they must not be reached; so are quiet hours and who takes part in drills.
     Csv,
 }
 

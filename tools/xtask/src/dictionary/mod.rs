@@ -1,4 +1,5 @@
-//! Compiles the Diameter dictionary: `libs/diameter/dictionary/*.dict`, the RFC's own ABNF, into small static tables.
+//! Compiles the Diameter dictionary: `libs/diameter/dictionary/*.dict`, the RFC's own ABNF, into small static
+//! tables.
 
 mod parse;
 mod render;

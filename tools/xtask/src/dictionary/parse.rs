@@ -106,8 +106,8 @@ fn grammar(line: &str, place: String) -> Result<Grammar, String> {
     Ok(Grammar { text, of, members: Vec::new(), is_open: false, place })
 }
 
-/// One member; `None` for `*[ AVP ]`. `[ ]` is at most one, `< >` and `{ }` are exactly one, unless `min*max` in front says
-/// otherwise (RFC 6733, section 3.2).
+/// One member; `None` for `*[ AVP ]`. `[ ]` is at most one, `< >` and `{ }` are exactly one, unless `min*max`
+/// in front says otherwise (RFC 6733, section 3.2).
 fn member(line: &str) -> Result<Option<Member>, String> {
     let line = line.trim();
     let bracket = line.find(['<', '{', '[']).ok_or_else(|| format!("`{line}` has no bracket"))?;

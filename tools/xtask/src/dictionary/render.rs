@@ -1,4 +1,5 @@
-//! Writes the tables: rules in one array, found by code through a small index per vendor; grammars as bit masks over slots.
+//! Writes the tables: rules in one array, found by code through a small index per vendor; grammars as bit
+//! masks over slots.
 
 use super::{Avp, Dictionary, Grammar, Mandatory, Of};
 use std::collections::{BTreeMap, BTreeSet};

@@ -19,8 +19,8 @@ pub struct Binary {
     pub folder: PathBuf,
 }
 
-/// Variables that cargo sets for the program it runs, which is this one. Build scripts look at them (ring's does): left
-/// as they are, a build from here and one from a shell would each undo the other.
+/// Variables that cargo sets for the program it runs, which is this one. Build scripts look at them (ring's
+/// does): left as they are, a build from here and one from a shell would each undo the other.
 const OF_THIS_PROGRAM: [&str; 3] = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_NAME"];
 
 /// A cargo command in the profile `ci`.
@@ -48,8 +48,8 @@ pub fn succeeds(mut command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Builds tests, and nothing runs: `--workspace`, and what of it. A package by itself would have its dependencies built
-/// once more, with fewer features.
+/// Builds tests, and nothing runs: `--workspace`, and what of it. A package by itself would have its
+/// dependencies built once more, with fewer features.
 ///
 /// # Errors
 /// Something does not compile: cargo has printed it.

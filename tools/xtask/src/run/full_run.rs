@@ -1,6 +1,7 @@
 //! Record of the last full run: the tree hash of each folder that a group depends on, in `tools/it/full-run`.
 //!
-//! A line is `GROUP PATH HASH`. `make test-all` writes the file when everything has passed, and it is committed.
+//! A line is `GROUP PATH HASH`. `make test-all` writes the file when everything has passed, and it is
+//! committed.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

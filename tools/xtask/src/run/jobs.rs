@@ -1,4 +1,5 @@
-//! Pool runs test processes side by side, with the output of each in a file and its processor time from `/proc`.
+//! Pool runs test processes side by side, with the output of each in a file and its processor time from
+//! `/proc`.
 
 use super::usage;
 use std::collections::VecDeque;

@@ -101,8 +101,8 @@ impl Run {
         Run { root: root(), stages: Stages::new(), held: HeldAgain::default(), left_out: Vec::new() }
     }
 
-    /// Runs the stages, then prints times and all that somebody should look at. The tests that held only when run again
-    /// come last.
+    /// Runs the stages, then prints times and all that somebody should look at. The tests that held only when
+    /// run again come last.
     fn ends(mut self, stages: impl FnOnce(&mut Run) -> Result<(), Failure>) -> bool {
         let result = stages(&mut self);
         self.stages.print();
@@ -159,7 +159,8 @@ impl Run {
         for (seeds, binary) in units::seeds_of(binaries) {
             let name = format!("seeds of {}", seeds.package);
             if extent == Extent::Test && record.is_empty() {
-                // Where nothing is known every group of stories runs; all seeds beside them would take too long.
+                // Where nothing is known every group of stories runs; all seeds beside them would take too
+                // long.
                 self.left_out.push(format!("{name}: there is no tools/it/full-run, make test-all writes it"));
             } else if extent == Extent::Full || record.changed(&self.root, &name, seeds.only_after).is_some()
             {

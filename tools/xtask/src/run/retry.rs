@@ -1,9 +1,9 @@
 //! Tests that failed run once more, alone, at the end of their stage.
 //!
-//! The machines that check a change are shared and stand still for seconds at a time. A test that fails there and holds
-//! when it runs again by itself is named in the last lines of the run, so that somebody mends it. More than
-//! [`HELD_AGAIN_MAX`] of them fail the run, as does a test that fails twice, a binary that ends by a signal, and a stage
-//! in which more than [`FAILED_MAX`] tests failed.
+//! The machines that check a change are shared and stand still for seconds at a time. A test that fails there
+//! and holds when it runs again by itself is named in the last lines of the run, so that somebody mends it.
+//! More than [`HELD_AGAIN_MAX`] of them fail the run, as does a test that fails twice, a binary that ends by
+//! a signal, and a stage in which more than [`FAILED_MAX`] tests failed.
 
 use super::jobs::{self, Ended, Job};
 use super::stages::Failure;

@@ -1,5 +1,5 @@
-//! Cargo.lock against deny.toml: banned crates, sources, and skipped duplicates that are no more. The rest of deny.toml is
-//! for cargo-deny.
+//! Cargo.lock against deny.toml: banned crates, sources, and skipped duplicates that are no more. The rest of
+//! deny.toml is for cargo-deny.
 
 use std::path::Path;
 

@@ -40,7 +40,8 @@ impl LogGroup {
         }
     }
 
-    /// Puts on record how often what was taken was given out: a record that ends the process each time dies too.
+    /// Puts on record how often what was taken was given out: a record that ends the process each time dies
+    /// too.
     pub(super) fn save_given(&self, taken: &[Leased]) {
         let given: Vec<(u64, u32)> =
             taken.iter().map(|leased| (leased.record.index, leased.redelivered + 1)).collect();

@@ -89,8 +89,8 @@ impl LogGroup {
                         return Err(BusError::Damaged { what });
                     }
                 };
-                // A weaker `fsync` may lose the topic's end and not what was acknowledged of it: the indexes are
-                // given to other records then, and those are not done.
+                // A weaker `fsync` may lose the topic's end and not what was acknowledged of it: the indexes
+                // are given to other records then, and those are not done.
                 is_ahead |= low > head || spans.iter().any(|(_, below)| *below > head);
                 state.skip_to(low.min(head));
                 for index in spans.iter().flat_map(|(from, below)| *from..(*below).min(head)) {

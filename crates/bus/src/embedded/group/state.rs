@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// From the lowest index that is not acknowledged, a group gives out records at most so far ahead, whatever its settings.
+/// From the lowest index that is not acknowledged, a group gives out records at most so far ahead, whatever
+/// its settings.
 pub(crate) const SPAN_MAX: u64 = 262_144;
 
-/// The state of a group. Indexes from `low` to `low + slots.len()` have been given out once or acknowledged; what
-/// follows is new.
+/// The state of a group. Indexes from `low` to `low + slots.len()` have been given out once or acknowledged;
+/// what follows is new.
 pub(super) struct State {
     low: u64,
     slots: VecDeque<IndexSlot>,
@@ -194,8 +195,8 @@ impl State {
         None
     }
 
-    /// Indexes to give out, at most `max`, lowest first, and how often each was given out before. They are leased
-    /// only by [`State::lease`].
+    /// Indexes to give out, at most `max`, lowest first, and how often each was given out before. They are
+    /// leased only by [`State::lease`].
     pub fn offer(&self, max: usize, head: u64) -> Vec<(u64, u32)> {
         let returned = self.free.iter().take_while(|index| **index < head).take(max).map(|&index| match self
             .slot(index)

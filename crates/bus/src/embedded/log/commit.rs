@@ -1,9 +1,10 @@
 //! Group commit: who waits is synced together, and while many wait several syncs of one log are under way.
 //!
-//! A sync covers what was written before it began. If the next began only when it has ended, the disk would idle while those it carried are
-//! answered and come again; so up to [`LANES_MAX`] overlap. Linux tells an error of the disk once to each open file (errseq), so each of those
-//! that overlap has an open file of its own. And none counts before all that began earlier have succeeded: a file that was opened after
-//! another was told of an error could take what is lost for kept.
+//! A sync covers what was written before it began. If the next began only when it has ended, the disk would
+//! idle while those it carried are answered and come again; so up to [`LANES_MAX`] overlap. Linux tells an
+//! error of the disk once to each open file (errseq), so each of those that overlap has an open file of its
+//! own. And none counts before all that began earlier have succeeded: a file that was opened after another
+//! was told of an error could take what is lost for kept.
 
 use super::group_commit_policy::{SyncCohort, SyncDelay};
 use super::waiting::WaitCondition;
@@ -18,8 +19,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many syncs of one log overlap at most. With four, those whom one of them had carried came back in such crowds that all four began anew at
-/// one time; with more than eight each carries too little for what it costs.
+/// So many syncs of one log overlap at most. With four, those whom one of them had carried came back in such
+/// crowds that all four began anew at one time; with more than eight each carries too little for what it
+/// costs.
 pub(in super::super) const LANES_MAX: usize = 8;
 
 /// The syncs of a log.
@@ -179,8 +181,9 @@ impl Log {
         self.gathering.came(self.appends.fetch_add(1, Ordering::SeqCst) + 1);
     }
 
-    /// Before a sync: waits a part of a sync's time for those who were carried by the last one to come again. A few
-    /// that are woken first would otherwise start the next sync alone, and all others wait for the one after.
+    /// Before a sync: waits a part of a sync's time for those who were carried by the last one to come again.
+    /// A few that are woken first would otherwise start the next sync alone, and all others wait for the one
+    /// after.
     pub fn gather(&self) {
         let (wanted, took) = {
             let state = lock(&self.syncs.state);

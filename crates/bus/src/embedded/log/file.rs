@@ -46,8 +46,8 @@ impl Since {
     }
 }
 
-/// A place in a file. With `left` at 0 a batch's header stands there, else a record's frame with so many records
-/// of its batch from there on.
+/// A place in a file. With `left` at 0 a batch's header stands there, else a record's frame with so many
+/// records of its batch from there on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Mark {
     pub index: u64,

@@ -6,15 +6,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A sync waits for those the last one carried at most this part of a sync's time, from the last answer on that it made possible: who has
-/// not been answered yet cannot come again.
+/// A sync waits for those the last one carried at most this part of a sync's time, from the last answer on
+/// that it made possible: who has not been answered yet cannot come again.
 const GATHER_PART: u32 = 10;
 
 /// However long the answers take, it waits no longer than this part of a sync's time in all.
 const GATHER_PART_IN_ALL: u32 = 2;
 
-/// Where so many wait for each of them, syncs overlap: with fewer the time in which they are answered and come again is short, and what a sync
-/// itself costs a processor is shared by too few.
+/// Where so many wait for each of them, syncs overlap: with fewer the time in which they are answered and
+/// come again is short, and what a sync itself costs a processor is shared by too few.
 const LANE_APPENDS: u64 = 24;
 
 /// What is read off the number of those who wait leaves it by this part with each sync.
@@ -64,8 +64,9 @@ impl SyncCohort {
         (self.most / LANE_APPENDS).clamp(1, LANES_MAX as u64) as usize
     }
 
-    /// The next sync waits for so many appends. Of several that overlap each carries its share. One alone carries all that the last one carried,
-    /// once they have come again, and without those that wait already two halves would take turns, and each wait for two syncs.
+    /// The next sync waits for so many appends. Of several that overlap each carries its share. One alone
+    /// carries all that the last one carried, once they have come again, and without those that wait already
+    /// two halves would take turns, and each wait for two syncs.
     pub fn wanted(&self) -> u64 {
         match self.lanes() {
             1 => self.carried + self.came + self.released,
@@ -154,7 +155,8 @@ impl SyncDelay {
         SyncDelay { part, until: now + part, at_the_latest: now + took / GATHER_PART_IN_ALL, answered }
     }
 
-    /// How long to wait before it is asked again; `None`: no longer. As long as answers leave, who gets them has not had its time yet.
+    /// How long to wait before it is asked again; `None`: no longer. As long as answers leave, who gets them
+    /// has not had its time yet.
     pub fn left(&mut self, now: Instant, answered: impl Fn() -> u64) -> Option<Duration> {
         if now >= self.until {
             let so_far = answered();

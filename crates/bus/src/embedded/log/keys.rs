@@ -1,5 +1,5 @@
-//! The keys of a log's newest keyed appends, and what keeps them over restarts: each stands in the batch it was given with, and when
-//! that batch's file is removed, in a batch of places in the file that is last then.
+//! The keys of a log's newest keyed appends, and what keeps them over restarts: each stands in the batch it
+//! was given with, and when that batch's file is removed, in a batch of places in the file that is last then.
 
 use super::file::LogFile;
 use super::recover::keys_of;
@@ -75,7 +75,8 @@ impl Keys {
 }
 
 impl Log {
-    /// Reads the keys back, the first time they are asked for: files from the newest on, as far as there are keys to remember.
+    /// Reads the keys back, the first time they are asked for: files from the newest on, as far as there are
+    /// keys to remember.
     pub(super) fn load_keys(&self, writer: &mut Writer) -> Result<(), BusError> {
         if writer.keys.loaded {
             return Ok(());
@@ -100,7 +101,8 @@ impl Log {
         Ok(())
     }
 
-    /// Before files that end below `keep_from` are removed: writes the keys that stand in them alone into the last file.
+    /// Before files that end below `keep_from` are removed: writes the keys that stand in them alone into the
+    /// last file.
     pub(super) fn carry_keys(&self, keep_from: u64) -> Result<(), BusError> {
         let mut writer = super::lock(&self.writer);
         if !writer.keys.any {

@@ -1,8 +1,9 @@
 //! One append-only log in a folder of files. Topics, groups and retained topics all stand on it.
 //!
-//! An append encodes its records into one reused buffer and writes it with one call under the writer's lock; one that waits for its sync
-//! is gathered with others that do, and written with them. What was written becomes durable when a thread of the pool syncs it, together
-//! with everything that was written by then; under [`Durability::Disk`] it is readable only after that.
+//! An append encodes its records into one reused buffer and writes it with one call under the writer's lock;
+//! one that waits for its sync is gathered with others that do, and written with them. What was written
+//! becomes durable when a thread of the pool syncs it, together with everything that was written by then;
+//! under [`Durability::Disk`] it is readable only after that.
 
 mod commit;
 mod file;

@@ -1,7 +1,8 @@
 //! Room made ahead: zeros behind the end of a busy log's last file.
 //!
-//! A sync of a file that grew must have the file system commit the new length too, one such commit after the other. Where what is written takes
-//! the place of zeros that are on disk already, there is nothing but the octets themselves: a sync takes about half the time, and several overlap.
+//! A sync of a file that grew must have the file system commit the new length too, one such commit after the
+//! other. Where what is written takes the place of zeros that are on disk already, there is nothing but the
+//! octets themselves: a sync takes about half the time, and several overlap.
 
 use super::{Log, LogFile, Writer};
 use crate::embedded::disk::write_all_at;
@@ -48,7 +49,8 @@ impl Log {
         let zeros = &ZEROS[..ZEROS.len().min((end - begin) as usize)];
         let filled = last.open(&self.shared).and_then(|file| {
             write_all_at(&*file, zeros, begin).inspect_err(|_| {
-                // What little there is left is for records. Should it not be cut, the zeros are still behind the end.
+                // What little there is left is for records. Should it not be cut, the zeros are still behind
+                // the end.
                 let _ = file.set_len(begin);
             })
         });

@@ -1,4 +1,5 @@
-//! What is let go of: whole files, when nobody wants their records or they are too many, too large or too old.
+//! What is let go of: whole files, when nobody wants their records or they are too many, too large or too
+//! old.
 
 use super::{Log, LogFile, failed};
 use crate::embedded::lock::{lock, read, write};
@@ -35,7 +36,8 @@ impl Log {
             && writer.next - last.first < records_max
     }
 
-    /// Removes files all of whose records are below `below`; the last file stays, or an empty one takes its place.
+    /// Removes files all of whose records are below `below`; the last file stays, or an empty one takes its
+    /// place.
     pub fn trim(&self, below: u64) -> Result<(), BusError> {
         let below = below.min(self.head());
         let gives_up = {
@@ -54,7 +56,8 @@ impl Log {
                 at => files[at].first,
             }
         };
-        // One at a time: of two, the one with the later files could be done first, and a power cut leave a gap.
+        // One at a time: of two, the one with the later files could be done first, and a power cut leave a
+        // gap.
         let _one = lock(&self.trimming);
         self.carry_keys(keep_from)?;
         // The file that carries the count on must be on disk before those that carried it go.

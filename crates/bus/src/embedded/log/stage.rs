@@ -1,5 +1,6 @@
-//! Appends that wait for a sync anyway are not written one by one: they are gathered, and written with one call before the sync that carries
-//! them. Nobody has read them or was told of them by then, so that all of them can be taken back where the disk has no room.
+//! Appends that wait for a sync anyway are not written one by one: they are gathered, and written with one
+//! call before the sync that carries them. Nobody has read them or was told of them by then, so that all of
+//! them can be taken back where the disk has no room.
 
 use super::write::RESERVE_TRIES;
 use super::{Log, Writer, failed};

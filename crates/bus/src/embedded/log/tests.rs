@@ -128,7 +128,8 @@ fn damage_in_a_full_file_is_said_by_the_read_that_meets_it() {
                 Err(error) => break Some(error),
             }
         };
-        // The durable mark and the salt's copy in a header are covered by its checksum, so every octet matters.
+        // The durable mark and the salt's copy in a header are covered by its checksum, so every octet
+        // matters.
         let Some(BusError::Damaged { what }) = error else { panic!("octet {at}: {error:?}") };
         assert!(what.contains(&format!("{}", path.display())) && what.contains("offset"), "{what}");
     }

@@ -1,4 +1,5 @@
-//! Who waits for a log to get on. Each has a seat that says for what; after a sync those whose time has come are woken, a core at a time.
+//! Who waits for a log to get on. Each has a seat that says for what; after a sync those whose time has come
+//! are woken, a core at a time.
 
 use super::Progress;
 use crate::embedded::lock::lock;
@@ -54,7 +55,8 @@ impl WaiterSlots {
 }
 
 impl Waiters {
-    /// Waits until `is_over`, which is asked whenever what is wanted may be so. It must not look at who waits.
+    /// Waits until `is_over`, which is asked whenever what is wanted may be so. It must not look at who
+    /// waits.
     pub fn until<F: Fn() -> bool>(&self, want: WaitCondition, is_over: F) -> Until<'_, F> {
         Until { waiting: self, want, is_over, seat: None }
     }
@@ -141,7 +143,8 @@ impl<F: Fn() -> bool + Unpin> Future for Until<'_, F> {
             return Poll::Ready(());
         }
         if this.seat.is_some_and(|seat| this.waiting.stays(seat, context)) {
-            // Who is still seated is woken by the next change: it had not come when the question was asked, or it will find the seat.
+            // Who is still seated is woken by the next change: it had not come when the question was asked,
+            // or it will find the seat.
             if !(this.is_over)() {
                 return Poll::Pending;
             }

@@ -109,7 +109,8 @@ impl Log {
         Ok(Promised { written, repeated: false, fate })
     }
 
-    /// Writes records as one unit; they become durable with the next sync. Says also whether a file was begun.
+    /// Writes records as one unit; they become durable with the next sync. Says also whether a file was
+    /// begun.
     pub fn write(&self, records: &[&[u8]]) -> Result<(Written, bool), BusError> {
         let octets = check_sizes(None, records)?;
         let mut writer = lock(&self.writer);
@@ -183,7 +184,8 @@ impl Log {
         Ok((Written { first, end }, rolled))
     }
 
-    /// Writes a batch of places of keys; says the first index of the file it stands in. It takes no index, and its sync is the caller's.
+    /// Writes a batch of places of keys; says the first index of the file it stands in. It takes no index,
+    /// and its sync is the caller's.
     pub(super) fn write_places(&self, writer: &mut Writer, mentions: &[Mention]) -> Result<u64, BusError> {
         let places: Vec<(u64, u64, &[u8])> =
             mentions.iter().map(|mention| (mention.first, mention.end, &*mention.key)).collect();
@@ -206,7 +208,8 @@ impl Log {
         }
     }
 
-    /// Writes a batch of so many octets, which stays in the writer's buffer, and moves the writer's offset; the file, and whether it was begun.
+    /// Writes a batch of so many octets, which stays in the writer's buffer, and moves the writer's offset;
+    /// the file, and whether it was begun.
     fn write_batch(
         &self,
         writer: &mut Writer,

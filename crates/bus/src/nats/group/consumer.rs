@@ -1,4 +1,5 @@
-//! The durable consumer behind a group: made or found, by several processes at once, each with settings of its own.
+//! The durable consumer behind a group: made or found, by several processes at once, each with settings of
+//! its own.
 
 use crate::nats::api::{self, Fault, code};
 use crate::nats::stream::nanoseconds;
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Records under way, of all members together, are at least so many, whatever the bound on what is out of order.
+/// Records under way, of all members together, are at least so many, whatever the bound on what is out of
+/// order.
 const UNDER_WAY_MIN: usize = 4_096;
 /// Questions for records that stand, of all members together.
 const WAITING_MAX: usize = 512;
@@ -43,7 +45,8 @@ impl Consumer {
         }
     }
 
-    /// Makes it or finds it. What another process asked of it before stands; only its bound is raised if it is too low.
+    /// Makes it or finds it. What another process asked of it before stands; only its bound is raised if it
+    /// is too low.
     pub async fn open(&self, settings: &GroupSettings) -> Result<Opened, BusError> {
         let until = Instant::now() + ANSWERED_WITHIN;
         loop {
@@ -132,7 +135,8 @@ impl Consumer {
     }
 }
 
-/// A sequence that was acknowledged with all before it is one more than its index: so it is the lowest index that was not.
+/// A sequence that was acknowledged with all before it is one more than its index: so it is the lowest index
+/// that was not.
 fn floor(found: &Value) -> u64 {
     let acknowledged = found["ack_floor"]["stream_seq"].as_u64().unwrap_or(0);
     let delivered = found["delivered"]["stream_seq"].as_u64().unwrap_or(0);

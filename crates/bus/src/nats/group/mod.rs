@@ -1,5 +1,5 @@
-//! A consumer group: a durable pull consumer. A task of the group asks for records while somebody here takes them, gives back what
-//! nobody takes, and tells the servers that what is held is held.
+//! A consumer group: a durable pull consumer. A task of the group asks for records while somebody here takes
+//! them, gives back what nobody takes, and tells the servers that what is held is held.
 
 mod consumer;
 pub mod state;
@@ -33,14 +33,15 @@ const PULL_STANDS: Duration = Duration::from_secs(20);
 const HEARTBEAT: Duration = Duration::from_secs(4);
 /// Without a word for so long it is asked anew.
 const SILENT_MAX: Duration = Duration::from_secs(10);
-/// How often a group looks around while it waits for records: no later than this after a standstill it knows of it.
+/// How often a group looks around while it waits for records: no later than this after a standstill it knows
+/// of it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After a refusal.
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// How often the servers are asked how far they are, while something is acknowledged.
 const FLOOR_EVERY: Duration = Duration::from_secs(1);
-/// An acknowledgement that the servers do not speak of is told again after so long, this time to be confirmed: it may have been lost
-/// with a server that was asked to pass it on.
+/// An acknowledgement that the servers do not speak of is told again after so long, this time to be
+/// confirmed: it may have been lost with a server that was asked to pass it on.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// So many at once.
 const TOLD_AGAIN_MAX: usize = 1_024;
@@ -138,8 +139,8 @@ impl NatsGroup {
         self.bell.notify_waiters();
     }
 
-    /// At the end: what is held goes to others at once, and what was acknowledged is told. Tells when that has been said; until then the
-    /// bus must not close.
+    /// At the end: what is held goes to others at once, and what was acknowledged is told. Tells when that
+    /// has been said; until then the bus must not close.
     pub fn hand_in(&self) -> Option<mpsc::Receiver<()>> {
         let orders = {
             let mut inner = lock(&self.inner);
@@ -336,8 +337,8 @@ impl Drop for Waiter<'_> {
     }
 }
 
-/// Every acknowledgement so far is confirmed by the servers. One that is alone writes it to the operating system within a tenth of a
-/// second; several have told each other.
+/// Every acknowledgement so far is confirmed by the servers. One that is alone writes it to the operating
+/// system within a tenth of a second; several have told each other.
 async fn flush(group: &NatsGroup) -> Result<(), BusError> {
     if !lock(&group.inner).state.is_ahead() {
         return Ok(());

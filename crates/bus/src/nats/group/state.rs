@@ -1,7 +1,8 @@
 //! What a member knows of a group, apart from the servers it asks: an instant in, orders to the servers out.
 //!
-//! The servers give a record to one member at a time and count `ack_wait` from the last sign of life. What a member says of its lease
-//! is therefore never more than what the servers have confirmed: a record whose sign of life was not confirmed in time is not held.
+//! The servers give a record to one member at a time and count `ack_wait` from the last sign of life. What a
+//! member says of its lease is therefore never more than what the servers have confirmed: a record whose sign
+//! of life was not confirmed in time is not held.
 
 use crate::{Leased, Record};
 use bytes::Bytes;
@@ -125,7 +126,8 @@ impl State {
             since: now,
             holder: LeaseHolder::Nobody,
         });
-        // Again, although it is here: the servers waited in vain for a sign of life. It is still nobody else's.
+        // Again, although it is here: the servers waited in vain for a sign of life. It is still nobody
+        // else's.
         entry.reply = reply;
         entry.given = entry.given.max(before);
         entry.alive = entry.alive.max(sent);
@@ -315,7 +317,8 @@ impl State {
         }
     }
 
-    /// What the servers may not have heard, told no later than `before`, at most `max`; each by its index. It counts as told now.
+    /// What the servers may not have heard, told no later than `before`, at most `max`; each by its index. It
+    /// counts as told now.
     pub fn told_again(&mut self, before: Instant, max: usize, now: Instant) -> Vec<(u64, String)> {
         let mut again = Vec::new();
         for (index, acked) in &mut self.acked {

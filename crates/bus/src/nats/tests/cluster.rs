@@ -1,5 +1,6 @@
-//! Three servers, of which one dies or stands still. Their elections take seconds, and on a machine with much else to do far longer:
-//! what the bus gives up after its half minute is tried again here, and one cluster runs at a time.
+//! Three servers, of which one dies or stands still. Their elections take seconds, and on a machine with much
+//! else to do far longer: what the bus gives up after its half minute is tried again here, and one cluster
+//! runs at a time.
 
 use super::*;
 use crate::conformance::{LONG, soon, take, until};
@@ -256,7 +257,8 @@ async fn members_of_a_group_go_on_when_its_leader_dies_and_none_is_left_out() {
     for n in 30..60u32 {
         append_surely(&*opened[n as usize % 3].0, &n.to_string()).await;
     }
-    // A server that takes over may not know of the last acknowledgements: a record may come again, and none stays away.
+    // A server that takes over may not know of the last acknowledgements: a record may come again, and none
+    // stays away.
     until("every record was taken", || {
         for (_, group) in &opened {
             for leased in group.take(4, LONG).expect("a member") {

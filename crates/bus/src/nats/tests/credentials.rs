@@ -1,4 +1,5 @@
-//! Each way to say who we are, to a server that lets in nobody else; and to one whose operator signs its accounts.
+//! Each way to say who we are, to a server that lets in nobody else; and to one whose operator signs its
+//! accounts.
 
 use super::*;
 use crate::BusError;
@@ -18,7 +19,8 @@ fn refused(url: &str, options: Options) -> BusError {
 /// What nobody else may see of these credentials.
 struct Secret<'a>(&'a str);
 
-/// Whoever has `right` is let in and can append; whoever has one of `wrong` is not, and no error shows the secret.
+/// Whoever has `right` is let in and can append; whoever has one of `wrong` is not, and no error shows the
+/// secret.
 async fn only_lets_in(rules: &str, right: Credentials, wrong: Vec<Credentials>, secret: Secret<'_>) {
     let server = Server::start_with(&servers::nats::program(), rules);
     let (url, hidden) = (server.url(), secret.0.to_owned());

@@ -39,8 +39,8 @@ impl TestBus for OneServer {
 
     fn crash(&self) {
         let mut server = lock(&self.server);
-        // A server alone writes acknowledgements a moment after it has confirmed them, and nothing tells that it has: on a busy
-        // machine that moment may be long.
+        // A server alone writes acknowledgements a moment after it has confirmed them, and nothing tells that
+        // it has: on a busy machine that moment may be long.
         std::thread::sleep(Duration::from_secs(2));
         server.kill();
         // Without a word: nobody hears it any more.

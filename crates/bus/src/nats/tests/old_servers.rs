@@ -132,8 +132,9 @@ async fn processes_with_other_leases_share_a_group() {
     until("all is acknowledged", || groups.iter().all(|group| group.low_water() == 4)).await;
 }
 
-/// A lease that is renewed lasts although the servers wait for a much shorter time. Expiry by the clock is what this is about; should
-/// the machine stand still for longer than the servers wait, the record comes a second time, which is then not held against it.
+/// A lease that is renewed lasts although the servers wait for a much shorter time. Expiry by the clock is
+/// what this is about; should the machine stand still for longer than the servers wait, the record comes a
+/// second time, which is then not held against it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_held_longer_than_the_servers_wait_stays_held_and_goes_on_when_its_process_ends() {
     let server = Server::start();

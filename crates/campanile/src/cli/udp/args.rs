@@ -12,8 +12,9 @@ use std::time::Duration;
 pub(crate) enum Udp {
     /// Sends at a rate, to a receiver that has agreed
     ///
-    /// Nothing is sent before `campanile udp receive` there has answered a keyed hello (on this machine no key is needed), and it stops when
-    /// the receiver is silent for 2 s. In a terminal + and - change the rate and q ends it.
+    /// Nothing is sent before `campanile udp receive` there has answered a keyed hello (on this machine no
+    /// key is needed), and it stops when the receiver is silent for 2 s. In a terminal + and - change the
+    /// rate and q ends it.
     #[command(after_help = "Rates: bits of packets a second: 10G, 100M, 1.5G, 64k; or over time:
   steps:0s=10M,5s=10G    ramp:10M..10G/30s    sine:1G+-500M/10s    poisson:1G    trace:FILE (seconds,bits_per_s)
 
@@ -32,8 +33,8 @@ Examples:
     Receive(Box<Receive>),
     /// Brings a file to many sites: whole, checked, with a receipt of each
     ///
-    /// Each site runs `campanile udp receive --into FOLDER`. What is lost on the way is repaired (RaptorQ); a site that was away goes on where it
-    /// was. Ends with 0 when every site has the file.
+    /// Each site runs `campanile udp receive --into FOLDER`. What is lost on the way is repaired (RaptorQ); a
+    /// site that was away goes on where it was. Ends with 0 when every site has the file.
     #[command(after_help = "Examples:
   campanile udp push tones.tar --to 192.0.2.7:4810 --rate 20M --key-file key --deadline 600
   campanile udp push tones.tar --to north=192.0.2.7:4810,south=192.0.2.8:4810 --group 239.1.2.3:4811 --rate 200M --key-file key")]
@@ -106,7 +107,8 @@ pub(crate) struct Send {
     /// So long [default: until it is stopped, or the file has ended]
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
-    /// Threads, none started or parked; or FIRST..MOST, between which it keeps itself [default: 1 to as many as processors]
+    /// Threads, none started or parked; or FIRST..MOST, between which it keeps itself [default: 1 to as many
+    /// as processors]
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
     /// How being late is dealt with
@@ -139,8 +141,8 @@ pub(crate) struct Receive {
     /// Where
     #[arg(long, default_value = "127.0.0.1:4810", value_name = "ADDRESS")]
     pub listen: SocketAddr,
-    /// Sockets, each with a thread, over which the kernel spreads packets; or FIRST..MOST, between which it keeps itself [default: 1 to as many
-    /// as processors]
+    /// Sockets, each with a thread, over which the kernel spreads packets; or FIRST..MOST, between which it
+    /// keeps itself [default: 1 to as many as processors]
     #[arg(long, value_name = "N")]
     pub sockets: Option<String>,
     /// MiB of a socket's buffer; or FIRST..MOST, within which it grows when packets find no room
@@ -170,7 +172,8 @@ pub(crate) struct Pushed {
     /// With --into: ends after one file
     #[arg(long, requires = "into")]
     pub once: bool,
-    /// With --into: takes bundles of alerts alone, and unpacks each into a folder of its own before it counts as received
+    /// With --into: takes bundles of alerts alone, and unpacks each into a folder of its own before it counts
+    /// as received
     #[arg(long, requires = "into")]
     pub unpack: bool,
     /// With --into: a file of the same name is replaced
@@ -218,7 +221,8 @@ pub(crate) struct Push {
     /// Its name at the sites [default: its own]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// A file with 64 hexadecimal digits that signs it; its public key is told [default: one made for this push]
+    /// A file with 64 hexadecimal digits that signs it; its public key is told [default: one made for this
+    /// push]
     #[arg(long, value_name = "FILE")]
     pub signing_key: Option<PathBuf>,
     /// A file with the key that the sites have, at least 16 characters; not needed on one machine

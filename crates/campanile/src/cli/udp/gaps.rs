@@ -1,4 +1,5 @@
-//! How far packets were apart at the receiver, all of it: as CSV, as a picture, and as a page for the browser.
+//! How far packets were apart at the receiver, all of it: as CSV, as a picture, and as a page for the
+//! browser.
 
 use super::page::html;
 use super::shown;
@@ -49,7 +50,8 @@ fn curves(reports: &[StreamReport]) -> Vec<Curve> {
     histograms(reports).map(curve).collect()
 }
 
-/// Gaps of about one length together: microseconds and how many. Gaps of joined packets, which came at one moment, stand at a nanosecond.
+/// Gaps of about one length together: microseconds and how many. Gaps of joined packets, which came at one
+/// moment, stand at a nanosecond.
 fn points(gaps: &[GapBin]) -> Vec<(f64, f64)> {
     let mut points: BTreeMap<i64, f64> = BTreeMap::new();
     for GapBin(from_ns, _, gaps) in gaps {

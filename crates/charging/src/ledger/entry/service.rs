@@ -1,4 +1,5 @@
-//! A service of an entry, and how it stands on disk: which fields are there (varint), then those fields, the usual ones first.
+//! A service of an entry, and how it stands on disk: which fields are there (varint), then those fields, the
+//! usual ones first.
 
 use super::SUCCESS;
 use crate::ledger::request::{Terms, Units, Weights};
@@ -23,8 +24,8 @@ pub struct ServiceEntry {
     pub validity_s: u32,
     pub is_final: bool,
     pub terms: Terms,
-    /// It is no part of the answer: the record of what was used before the tariff changed, before that of the service; or what a service that the
-    /// request did not name still holds of a credit pool.
+    /// It is no part of the answer: the record of what was used before the tariff changed, before that of the
+    /// service; or what a service that the request did not name still holds of a credit pool.
     pub is_part: bool,
     /// Specific units taken from bundles of messages.
     pub bundled: u64,
@@ -32,8 +33,8 @@ pub struct ServiceEntry {
     pub bundle_reserved: u64,
 }
 
-/// Room for a service: fields 3, twice units 36, cost, reserved, shortfall and both of bundles 50, result, group, id and validity 20, tariff 3,
-/// terms 12, pool 30: 190.
+/// Room for a service: fields 3, twice units 36, cost, reserved, shortfall and both of bundles 50, result,
+/// group, id and validity 20, tariff 3, terms 12, pool 30: 190.
 pub(super) const SERVICE_ROOM: usize = 190;
 
 mod service_field {

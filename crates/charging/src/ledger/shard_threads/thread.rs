@@ -1,4 +1,5 @@
-//! A shard's own thread: it takes what gathered, applies it, writes it, has it synced and gives the answers back.
+//! A shard's own thread: it takes what gathered, applies it, writes it, has it synced and gives the answers
+//! back.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ pub(super) struct ShardThread {
     pub(super) snapshot: Option<JoinHandle<()>>,
 }
 
-/// A block of so many octets is written though more requests wait, so that the first of them do not wait for ever.
+/// A block of so many octets is written though more requests wait, so that the first of them do not wait for
+/// ever.
 const BLOCK_OCTETS_FULL: usize = 512 << 10;
 
 /// Ends of sessions that are written in one turn, so that requests do not wait behind them.
@@ -194,8 +196,8 @@ impl ShardThread {
                 batch.apply(&mut self.shard, now_us, &mut self.block, &self.past);
             }
             applied = self.taken.len();
-            // What came meanwhile is written and synced with the rest: a sync costs the same for few and for many.
-            // Where syncs overlap, that is for the next one.
+            // What came meanwhile is written and synced with the rest: a sync costs the same for few and for
+            // many. Where syncs overlap, that is for the next one.
             let is_shared_out = self.flights.lanes.count() > 1;
             if is_shared_out || self.block.len() >= BLOCK_OCTETS_FULL || !self.take_more() {
                 break;
@@ -216,7 +218,8 @@ impl ShardThread {
         }
     }
 
-    /// Has what was written synced: here, or beside other syncs, and then those who wait for it are answered from there.
+    /// Has what was written synced: here, or beside other syncs, and then those who wait for it are answered
+    /// from there.
     fn sync(&mut self, has_written: bool) -> io::Result<()> {
         let requests: usize = self.taken.iter().map(|taken| taken.batch.len()).sum();
         self.flights.lanes.under_way(requests + self.flights.requests());
@@ -284,7 +287,8 @@ impl ShardThread {
         }
     }
 
-    /// The disk failed: whatever was not answered is refused, and nothing is done any more. What memory holds may not be on disk.
+    /// The disk failed: whatever was not answered is refused, and nothing is done any more. What memory holds
+    /// may not be on disk.
     fn fail(mut self, error: &io::Error) {
         let why =
             format!("shard {} of the ledger has stopped: its log cannot be written: {error}", self.number);

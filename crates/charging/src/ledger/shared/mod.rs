@@ -1,14 +1,18 @@
-//! The ledger of processes that share a database: the same shards, moved by the same entries, and the log of each in the database.
+//! The ledger of processes that share a database: the same shards, moved by the same entries, and the log of
+//! each in the database.
 //!
-//! Each process has the whole state in memory. A turn of a shard's owner (`shared_shard`) decides on that state, and appends what it decided as
-//! one block, at the position up to which it knows the log: that is one statement, and one round trip. Where others appended meanwhile
-//! the statement appends nothing and brings what they appended; then what was decided is taken back (`savepoint`), theirs is replayed, and
-//! the turn is decided anew. Who was too late [`LOST_MAX`] times holds the log's end first, so nobody is too late for ever. So the log has one
-//! order, every entry in it was decided on the state before it, and whoever reads it has the same accounts, sessions and first answers.
+//! Each process has the whole state in memory. A turn of a shard's owner (`shared_shard`) decides on that
+//! state, and appends what it decided as one block, at the position up to which it knows the log: that is one
+//! statement, and one round trip. Where others appended meanwhile the statement appends nothing and brings
+//! what they appended; then what was decided is taken back (`savepoint`), theirs is replayed, and the turn is
+//! decided anew. Who was too late [`LOST_MAX`] times holds the log's end first, so nobody is too late for
+//! ever. So the log has one order, every entry in it was decided on the state before it, and whoever reads it
+//! has the same accounts, sessions and first answers.
 //!
-//! An answer leaves when its block is committed. A block is all or nothing, and has a mark of its own: where the answer to a commit was lost it
-//! is appended again, which does nothing if it is there. What leaves no entry (a duplicate's answer apart) is answered only when the
-//! log has nothing that this process did not know.
+//! An answer leaves when its block is committed. A block is all or nothing, and has a mark of its own: where
+//! the answer to a commit was lost it is appended again, which does nothing if it is there. What leaves no
+//! entry (a duplicate's answer apart) is answered only when the log has nothing that this process did not
+//! know.
 
 mod log_cache;
 pub mod read;
@@ -33,7 +37,8 @@ use replica::Replica;
 pub(super) use savepoint::Savepoint;
 use shared_shard::SharedShard;
 
-/// A block is decided so often on a state that others have left behind; then the log's end is held before it is decided.
+/// A block is decided so often on a state that others have left behind; then the log's end is held before it
+/// is decided.
 const LOST_MAX: u32 = 2;
 /// Shards at most: each has a connection of its own in each process.
 pub const SHARDS_MAX: usize = 32;

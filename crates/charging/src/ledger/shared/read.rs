@@ -42,8 +42,8 @@ pub fn state(log: &Arc<dyn LedgerLog>, shard: u32) -> Result<Shard, Refusal> {
     Ok(replica(log, HashKey(identity(log)?.key), shard)?.shard)
 }
 
-/// Audits a shared ledger: records against moves against the balances that a start makes. Processes may go on: what they append meanwhile is
-/// left out. Blocks.
+/// Audits a shared ledger: records against moves against the balances that a start makes. Processes may go
+/// on: what they append meanwhile is left out. Blocks.
 ///
 /// # Errors
 ///

@@ -93,7 +93,8 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Follows the log by a block that others appended. `is_known`: the state has it, and only who asked is noted.
+    /// Follows the log by a block that others appended. `is_known`: the state has it, and only who asked is
+    /// noted.
     pub(super) fn take_in(&mut self, block: LedgerBlock, is_known: bool) -> Result<(), StoreError> {
         if block.position != self.head {
             let why =

@@ -1,7 +1,8 @@
-//! What a shard was like before a turn, as far as the turn may change it, so that what was decided too late can be taken back.
+//! What a shard was like before a turn, as far as the turn may change it, so that what was decided too late
+//! can be taken back.
 //!
-//! The table of duplicates is left as it is: what it says is a guess, which is held against the log. The queue of what ends
-//! by itself may be told of something twice, and looks at it when it is due.
+//! The table of duplicates is left as it is: what it says is a guess, which is held against the log. The
+//! queue of what ends by itself may be told of something twice, and looks at it when it is due.
 
 use crate::ledger::account::{Account, AccountNumber};
 use crate::ledger::batch::Batch;

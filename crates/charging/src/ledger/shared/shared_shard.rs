@@ -1,4 +1,5 @@
-//! The thread of a shard that other processes have too: takes what waits, decides it, appends it where the log ends, and answers.
+//! The thread of a shard that other processes have too: takes what waits, decides it, appends it where the
+//! log ends, and answers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -288,7 +289,8 @@ impl SharedShard {
         }
     }
 
-    /// Has a snapshot written by another thread when the log has grown enough; one at a time, and by one process.
+    /// Has a snapshot written by another thread when the log has grown enough; one at a time, and by one
+    /// process.
     fn freeze_if_due(&mut self) {
         let Replica { log, number, shard, head, snapshot_at, .. } = &mut self.replica;
         let is_busy = self.snapshot.as_ref().is_some_and(|thread| !thread.is_finished());

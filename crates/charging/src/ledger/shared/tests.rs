@@ -306,7 +306,8 @@ fn what_one_process_did_to_an_account_the_other_tells_at_once(logs: [Arc<dyn Led
     both.iter().for_each(Ledger::stop);
 }
 
-/// Threads ask both processes for the same debits, each sent to both, of accounts that cannot pay all of them.
+/// Threads ask both processes for the same debits, each sent to both, of accounts that cannot pay all of
+/// them.
 fn hammer(logs: &[Arc<dyn LedgerLog>; 2], debits: u64) {
     const ACCOUNTS: u64 = 5;
     const THREADS: u64 = 4;

@@ -1,5 +1,6 @@
-//! Credit pools (RFC 8506, section 5.1.2): the units that a session's services were granted, weighed and added up, are one sum S, which any of
-//! them may use: the pool is exhausted when C1 M1 + C2 M2 + … reaches it.
+//! Credit pools (RFC 8506, section 5.1.2): the units that a session's services were granted, weighed and
+//! added up, are one sum S, which any of them may use: the pool is exhausted when C1 M1 + C2 M2 + … reaches
+//! it.
 
 use super::ShardUnderTest;
 use super::bench::{SECOND, asks, plain};

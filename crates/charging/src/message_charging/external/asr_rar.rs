@@ -1,5 +1,6 @@
-//! A charging server asks by itself, on the connection by which it is asked: what is answered, and what follows. What all processes are to hear,
-//! and whichever comes after them, is on the bus before it is answered.
+//! A charging server asks by itself, on the connection by which it is asked: what is answered, and what
+//! follows. What all processes are to hear, and whichever comes after them, is on the bus before it is
+//! answered.
 
 use super::record_lease::RecordLease;
 use super::request::{About, RequestStage, is_good};
@@ -15,7 +16,8 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Sessions that are to end because a server wants it, and that nobody has looked at yet; beyond, the server is told to ask again.
+/// Sessions that are to end because a server wants it, and that nobody has looked at yet; beyond, the server
+/// is told to ask again.
 const ABORTS_MAX: usize = 4_096;
 
 /// A session that a server wants ended.
@@ -152,7 +154,8 @@ impl External {
         });
     }
 
-    /// Sends the UPDATE_REQUEST that a server wants. The message is on its way, whatever is answered: what it costs is told by its end.
+    /// Sends the UPDATE_REQUEST that a server wants. The message is on its way, whatever is answered: what it
+    /// costs is told by its end.
     pub(super) fn begin_update(&self, id: MessageId, update: Update) {
         let external = self.clone();
         tokio::spawn(async move { external.update(id, update).await });

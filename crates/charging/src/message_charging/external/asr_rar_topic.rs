@@ -1,8 +1,10 @@
-//! What a charging server asks by itself has to reach who has the session, or ends it: another of several processes, or the one that comes after
-//! this one. So it is put on a topic that each reads as it grows, and the server is answered when it stands there.
+//! What a charging server asks by itself has to reach who has the session, or ends it: another of several
+//! processes, or the one that comes after this one. So it is put on a topic that each reads as it grows, and
+//! the server is answered when it stands there.
 //!
-//! A record is what is asked, which server asks, and the Session-Id, with a space between. Who begins to read looks at what was said before,
-//! for the sessions that are still to end; everything else was for those that ran then.
+//! A record is what is asked, which server asks, and the Session-Id, with a space between. Who begins to read
+//! looks at what was said before, for the sessions that are still to end; everything else was for those that
+//! ran then.
 
 use super::asr_rar::Abort;
 use super::sessions::{FollowUp, Means, ServerRequest};
@@ -129,7 +131,8 @@ impl External {
         Means { tells: self.0.telling.has_room() }
     }
 
-    /// Tells all processes, this one too, what a server asks; it is told when this resolves, and is not if that fails.
+    /// Tells all processes, this one too, what a server asks; it is told when this resolves, and is not if
+    /// that fails.
     pub(super) fn tell(&self, (id, wish): (MessageId, ServerRequest), server: &str) -> oneshot::Receiver<()> {
         let text = format!("{} {server} {}", word(wish), self.session_id(id));
         let record = records::with_form(text.as_bytes());

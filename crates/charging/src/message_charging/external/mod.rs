@@ -1,36 +1,44 @@
-//! Our own messages, paid at credit-control servers of others (RFC 8506): reserved before they are written, settled by what becomes of them.
+//! Our own messages, paid at credit-control servers of others (RFC 8506): reserved before they are written,
+//! settled by what becomes of them.
 //!
-//! **Each attempt at a message is a session of its own**, and its Session-Id is made of the alert, the endpoint and the attempt's number
-//! ([`MessageId`]). The segment names all three and so does the outcome: nothing more has to be kept to say the same again after a
-//! crash, and a server that knows its duplicates answers it once.
+//! **Each attempt at a message is a session of its own**, and its Session-Id is made of the alert, the
+//! endpoint and the attempt's number ([`MessageId`]). The segment names all three and so does the outcome:
+//! nothing more has to be kept to say the same again after a crash, and a server that knows its duplicates
+//! answers it once.
 //!
-//! - **Before the write** an INITIAL_REQUEST reserves the parts (`reserve`). What the server does not grant is refused with its reason, and the
-//!   rest goes out. One that may have been sent before (its segment was made before this process began) bears the T bit.
-//! - **Accepted** ends the session with the parts in Used-Service-Unit; **refused, or not tried**, with none used (`terminate`). An outcome is
-//!   acknowledged when the server has answered, so that a crash makes it say so again: with the T bit, the same Session-Id and the same
-//!   CC-Request-Number. A server that answers 5002 then has heard it before.
-//! - A server that answers 5002 to what it was certainly never told before has no reservation: it was written without one (an emergency,
-//!   CONTINUE), or that was over. Then its price is debited by an event. So nothing is charged twice, whatever is lost; what is lost in a
-//!   crash at that moment is not charged.
-//! - **Unknown** keeps its session until a receipt says more, or the server ends it (Tcc). A yes of another attempt frees it. Both outlive the process
-//!   (`open_sessions`).
+//! - **Before the write** an INITIAL_REQUEST reserves the parts (`reserve`). What the server does not grant
+//!   is refused with its reason, and the rest goes out. One that may have been sent before (its segment was
+//!   made before this process began) bears the T bit.
+//! - **Accepted** ends the session with the parts in Used-Service-Unit; **refused, or not tried**, with none
+//!   used (`terminate`). An outcome is acknowledged when the server has answered, so that a crash makes it
+//!   say so again: with the T bit, the same Session-Id and the same CC-Request-Number. A server that answers
+//!   5002 then has heard it before.
+//! - A server that answers 5002 to what it was certainly never told before has no reservation: it was written
+//!   without one (an emergency, CONTINUE), or that was over. Then its price is debited by an event. So
+//!   nothing is charged twice, whatever is lost; what is lost in a crash at that moment is not charged.
+//! - **Unknown** keeps its session until a receipt says more, or the server ends it (Tcc). A yes of another
+//!   attempt frees it. Both outlive the process (`open_sessions`).
 //! - **An emergency** is written after [`EMERGENCY_WAITS`](super::EMERGENCY_WAITS) in any case.
 //!
-//! **Several processes** are one client. Their requests have one Origin-Host and the same Session-Ids, so that a server knows a message whoever
-//! asks for it; each process connects under a name of its own ([`connection_name`]), as an agent of that client, which Route-Record tells. Whoever has a
-//! segment reserves, with the T bit where another had it before; who leads ends the sessions, and none else: what becomes of a message is told
-//! in several records, and one process must see them all. A record is under a lease: before anything is asked it is looked at whether it is still ours,
-//! and who takes it next says so with the T bit. Their end-to-end identifiers differ ([`EndToEnd::among`]). What an end finds at no server may be
-//! about to begin, as an emergency's session: it is said once more after Tx (`terminate`).
+//! **Several processes** are one client. Their requests have one Origin-Host and the same Session-Ids, so
+//! that a server knows a message whoever asks for it; each process connects under a name of its own
+//! ([`connection_name`]), as an agent of that client, which Route-Record tells. Whoever has a segment
+//! reserves, with the T bit where another had it before; who leads ends the sessions, and none else: what
+//! becomes of a message is told in several records, and one process must see them all. A record is under a
+//! lease: before anything is asked it is looked at whether it is still ours, and who takes it next says so
+//! with the T bit. Their end-to-end identifiers differ ([`EndToEnd::among`]). What an end finds at no server
+//! may be about to begin, as an emergency's session: it is said once more after Tx (`terminate`).
 //!
-//! **A server that asks by itself** is heard (`asr_rar`, `sessions`). A Re-Auth-Request brings an UPDATE_REQUEST, the only one there is: a message is
-//! decided in seconds, and what is not is unknown. An Abort-Session-Request before the grant keeps the message back; after it, what is under way ends
-//! its session with its outcome, and an unknown one ends it at once with none used. Of several processes any is asked, and all hear of it, and whichever comes after them (`asr_rar_topic`).
-//! What is known of messages that are not settled outlives who leads (`open_sessions`).
+//! **A server that asks by itself** is heard (`asr_rar`, `sessions`). A Re-Auth-Request brings an
+//! UPDATE_REQUEST, the only one there is: a message is decided in seconds, and what is not is unknown. An
+//! Abort-Session-Request before the grant keeps the message back; after it, what is under way ends its
+//! session with its outcome, and an unknown one ends it at once with none used. Of several processes any is
+//! asked, and all hear of it, and whichever comes after them (`asr_rar_topic`). What is known of messages
+//! that are not settled outlives who leads (`open_sessions`).
 //!
-//! Servers are asked in their order; one that
-//! is silent (RFC 3539) or gone is passed over, and what it may have received goes to the next with the T bit (RFC 6733, section 5.5.4). Whether
-//! a message waits, goes or is refused when none answers within Tx is said by Credit-Control-Failure-Handling.
+//! Servers are asked in their order; one that is silent (RFC 3539) or gone is passed over, and what it may
+//! have received goes to the next with the T bit (RFC 6733, section 5.5.4). Whether a message waits, goes or
+//! is refused when none answers within Tx is said by Credit-Control-Failure-Handling.
 
 mod asr_rar;
 mod asr_rar_topic;
@@ -61,7 +69,8 @@ use tokio::sync::watch;
 const IDENTITY: &str = "charging";
 /// Its key there.
 const HOUSE: &str = "house";
-/// The topic whose records are the names of processes, each once: the place of its name tells a process from others.
+/// The topic whose records are the names of processes, each once: the place of its name tells a process from
+/// others.
 const NODES: &str = "charging-nodes";
 /// So often it is tried to put a name there while others do.
 const TRIES_MAX: usize = 64;
@@ -101,8 +110,8 @@ pub struct Member {
     pub name: String,
 }
 
-/// Under which DiameterIdentity one of several processes connects to servers: theirs is the name of requests, and a server lets in only one
-/// connection of each name.
+/// Under which DiameterIdentity one of several processes connects to servers: theirs is the name of requests,
+/// and a server lets in only one connection of each name.
 pub fn connection_name(name: &str, origin_host: &str) -> String {
     format!("{name}.{origin_host}")
 }
@@ -121,11 +130,13 @@ pub struct External(Arc<Inner>);
 
 struct Inner {
     settings: Settings,
-    /// In every Session-Id: another house of the same name, or a new one, has other messages under the same numbers.
+    /// In every Session-Id: another house of the same name, or a new one, has other messages under the same
+    /// numbers.
     house: u64,
     /// Others pay for messages of this house too.
     is_shared: bool,
-    /// Where the topic of outcomes ended when this process began: what was said before, was perhaps said to a server too.
+    /// Where the topic of outcomes ended when this process began: what was said before, was perhaps said to a
+    /// server too.
     born_at: u64,
     store: SharedStore,
     servers: OnceLock<ChargingServers>,
@@ -139,7 +150,8 @@ struct Inner {
 }
 
 impl External {
-    /// Of this house; `member` where it has several processes. May ask the bus's servers on the thread that calls.
+    /// Of this house; `member` where it has several processes. May ask the bus's servers on the thread that
+    /// calls.
     ///
     /// # Errors
     /// The bus's.
@@ -189,8 +201,9 @@ impl External {
         let _ = tokio::time::timeout_at(until.into(), is_attached.wait_for(|attached| *attached)).await;
     }
 
-    /// Whether each of these messages may be written, in their order: what the others cost is reserved. Takes until the servers have answered
-    /// or Tx is over; for an emergency no longer than that can wait. Safe to drop, and to ask again.
+    /// Whether each of these messages may be written, in their order: what the others cost is reserved. Takes
+    /// until the servers have answered or Tx is over; for an emergency no longer than that can wait. Safe to
+    /// drop, and to ask again.
     pub async fn pay(&self, bill: &Bill) -> Vec<Funding> {
         let (this, asked) = (self.clone(), bill.clone());
         let begun = async move {

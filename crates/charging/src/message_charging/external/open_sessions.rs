@@ -1,8 +1,10 @@
-//! What is known of messages that are not settled ([`Settlement`]), on the bus: whoever settles next, after a crash or in place of another, goes on from there.
+//! What is known of messages that are not settled ([`Settlement`]), on the bus: whoever settles next, after a
+//! crash or in place of another, goes on from there.
 //!
-//! A record of the topic is a list of [`Change`]s. What a record of outcomes changes is noted when the sessions that it ends are ended, and before it
-//! is acknowledged: until then it is given out again, and means the same again. Only one writes: each record is put at the place where the one
-//! before it ended, so that who leads no more is told so by the bus.
+//! A record of the topic is a list of [`Change`]s. What a record of outcomes changes is noted when the
+//! sessions that it ends are ended, and before it is acknowledged: until then it is given out again, and
+//! means the same again. Only one writes: each record is put at the place where the one before it ended, so
+//! that who leads no more is told so by the bus.
 
 use super::settlement::{Change, Settlement};
 use crate::message_charging::changes;
@@ -15,7 +17,8 @@ const TOPIC: &str = "charging-unsettled";
 const NOUN: &str = "record of the topic charging-unsettled";
 /// Changes in one record.
 const CHANGES_MAX: usize = 1_000;
-/// All is written anew, and what was before let go of, when so many changes were noted, and more than twice as many as there is to know.
+/// All is written anew, and what was before let go of, when so many changes were noted, and more than twice
+/// as many as there is to know.
 const ANEW_AT: usize = 16_384;
 /// Records read at a time.
 const READ_RECORDS: usize = 1_000;

@@ -132,8 +132,8 @@ pub(super) fn is_good(octets: &[u8]) -> bool {
     Message::read(octets).is_ok_and(|message| result_code::is_success(result_code(&message)))
 }
 
-/// Whether the answer to an end says that its CC-Request-Number is another request's of the session: it is the one to that request (a
-/// duplicate's, RFC 8506, section 8.2), or blames the number.
+/// Whether the answer to an end says that its CC-Request-Number is another request's of the session: it is
+/// the one to that request (a duplicate's, RFC 8506, section 8.2), or blames the number.
 pub(super) fn is_number_taken(octets: &[u8]) -> bool {
     let Ok(message) = Message::read(octets) else { return false };
     let kind = message.find(avp::CC_REQUEST_TYPE).and_then(|avp| avp.u32().ok());

@@ -48,7 +48,8 @@ impl External {
             parts: item.parts.into(),
             is_emergency: bill.is_emergency,
             end_to_end: self.end_to_end(),
-            // A segment that was made before this process began may have been paid for by the one before; of several, by who had it.
+            // A segment that was made before this process began may have been paid for by the one before; of
+            // several, by who had it.
             is_retransmit: if self.0.is_shared { bill.is_again } else { bill.since <= self.0.born_at },
             server: None,
             passed: Vec::new(),
@@ -149,7 +150,8 @@ impl InitialRequest<'_> {
             return Funding::Refused(Unpaid::NoMoney);
         }
         match wanted {
-            // Its server wanted it ended before it was granted; an emergency goes out all the same, and its outcome ends it.
+            // Its server wanted it ended before it was granted; an emergency goes out all the same, and its
+            // outcome ends it.
             FollowUp::End if !self.is_emergency => {
                 external.begin_end(id, open);
                 return Funding::Refused(Unpaid::Blocked);
@@ -160,8 +162,8 @@ impl InitialRequest<'_> {
         Funding::Paid
     }
 
-    /// Sends the request to the first server that can be asked, and to the next when that one is lost (RFC 6733, section 5.5.4), until one
-    /// answers or the request's own time is over.
+    /// Sends the request to the first server that can be asked, and to the next when that one is lost (RFC
+    /// 6733, section 5.5.4), until one answers or the request's own time is over.
     async fn ask(&mut self, number: u32) -> Option<Vec<u8>> {
         loop {
             let Some(server) = self.external.usable(&self.passed) else {

@@ -1,5 +1,6 @@
-//! What is remembered of sessions at others' servers, and what is answered when a server asks about one by itself: to ask for credit again
-//! (Re-Auth-Request; RFC 8506, section 5.5), or to end it (Abort-Session-Request; RFC 6733, section 8.5). Knows no connection.
+//! What is remembered of sessions at others' servers, and what is answered when a server asks about one by
+//! itself: to ask for credit again (Re-Auth-Request; RFC 8506, section 5.5), or to end it
+//! (Abort-Session-Request; RFC 6733, section 8.5). Knows no connection.
 
 use super::MessageId;
 use diameter::result_code;
@@ -16,7 +17,8 @@ const SHARED_FOR: Duration = Duration::from_secs(600);
 const SWEEP_AT: usize = 16_384;
 /// After a start, what the process before it had under way is all begun or ended anew.
 const SETTLED_AFTER: Duration = Duration::from_secs(120);
-/// Sessions that are to end, and of which no more may be known; beyond, the server ends those it hears nothing of.
+/// Sessions that are to end, and of which no more may be known; beyond, the server ends those it hears
+/// nothing of.
 const UNWANTED_MAX: usize = 65_536;
 
 /// What a server asks by itself.
@@ -37,7 +39,8 @@ pub(super) enum FollowUp {
     Update(Update),
     /// A TERMINATION_REQUEST, unless an outcome brings it.
     End,
-    /// All processes are to hear of it, and the next: one of them has the session, and one ends it. The answer waits for that.
+    /// All processes are to hear of it, and the next: one of them has the session, and one ends it. The
+    /// answer waits for that.
     Tell,
 }
 
@@ -66,7 +69,8 @@ pub(super) struct Open {
     pub(super) host: Option<Arc<str>>,
     parts: u32,
     began: Instant,
-    /// Locked while its INITIAL_REQUEST is under way: an emergency goes out, and may end, before that is answered.
+    /// Locked while its INITIAL_REQUEST is under way: an emergency goes out, and may end, before that is
+    /// answered.
     beginning: Arc<Mutex<()>>,
     /// The last CC-Request-Number of an UPDATE_REQUEST, if there was one.
     updates: Option<Arc<Mutex<u32>>>,
@@ -98,8 +102,8 @@ impl Open {
         Open { host: Some(host), ..self }
     }
 
-    /// Waits until its INITIAL_REQUEST is answered, or given up after Tx. An end that came to the server before it would leave what is then reserved
-    /// to nobody.
+    /// Waits until its INITIAL_REQUEST is answered, or given up after Tx. An end that came to the server
+    /// before it would leave what is then reserved to nobody.
     pub(super) async fn has_begun(&self) {
         drop(self.beginning.lock().await);
     }
@@ -194,7 +198,8 @@ impl Sessions {
         }
     }
 
-    /// Its end is to be told: from now on no UPDATE_REQUEST begins. Of one that another process began it may be known which server has it.
+    /// Its end is to be told: from now on no UPDATE_REQUEST begins. Of one that another process began it may
+    /// be known which server has it.
     pub(super) fn end(&mut self, id: &MessageId) -> Option<Open> {
         let Some(open) = self.all.get_mut(id) else {
             let unwanted = self.unwanted.get(id)?;
@@ -229,7 +234,8 @@ impl Sessions {
         self.unwanted.keys().copied().collect()
     }
 
-    /// A server asks about a session whose Session-Id is one of this house: the Result-Code of the answer, and what is to be done.
+    /// A server asks about a session whose Session-Id is one of this house: the Result-Code of the answer,
+    /// and what is to be done.
     pub(super) fn asked(
         &mut self,
         of: (MessageId, ServerRequest),
@@ -253,7 +259,8 @@ impl Sessions {
     ) -> (u32, FollowUp) {
         let is_young = now.saturating_duration_since(self.since) < SETTLED_AFTER;
         let Some(open) = self.all.get_mut(&id) else {
-            // Another process has it, or the one before this had: a server that heard 5002 would free what is held for it.
+            // Another process has it, or the one before this had: a server that heard 5002 would free what is
+            // held for it.
             let is_elsewhere = self.is_shared || is_young || self.kept.contains(&id);
             return match wish {
                 ServerRequest::Abort if is_elsewhere && means.tells => (result_code::SUCCESS, FollowUp::Tell),
@@ -269,9 +276,11 @@ impl Sessions {
             return (result_code::UNKNOWN_SESSION_ID, FollowUp::Nothing);
         }
         match wish {
-            // PendingI, Open, PendingU | User service terminated (by an ASR) | CC termination req. now or from the queue | PendingT
+            // PendingI, Open, PendingU | User service terminated (by an ASR) | CC termination req. now or
+            // from the queue | PendingT
             ServerRequest::Abort if means.tells => {
-                // What is not granted is kept back from here; what is under way is for whoever leads when its outcome comes.
+                // What is not granted is kept back from here; what is under way is for whoever leads when its
+                // outcome comes.
                 open.is_aborted = true;
                 (result_code::SUCCESS, FollowUp::Tell)
             }
@@ -280,7 +289,8 @@ impl Sessions {
             ServerRequest::ReAuthorize if open.is_ending || open.is_aborted => {
                 (result_code::UNABLE_TO_COMPLY, FollowUp::Nothing)
             }
-            // Neither has PendingI: its answer may cross the RAR, so that is remembered as what the table queues there is.
+            // Neither has PendingI: its answer may cross the RAR, so that is remembered as what the table
+            // queues there is.
             ServerRequest::ReAuthorize if open.host.is_none() => {
                 open.is_asked = true;
                 (result_code::LIMITED_SUCCESS, FollowUp::Nothing)
@@ -293,7 +303,8 @@ impl Sessions {
         }
     }
 
-    /// A server asked a process, which told all of them: what is to be done here. An end is for who leads. What was asked here waits for its answer.
+    /// A server asked a process, which told all of them: what is to be done here. An end is for who leads.
+    /// What was asked here waits for its answer.
     pub(super) fn heard(&mut self, of: (MessageId, ServerRequest), server: &str, now: Instant) -> FollowUp {
         match self.is_half_done(of) {
             true => FollowUp::Nothing,
@@ -386,7 +397,8 @@ mod tests {
         (sessions, now)
     }
 
-    /// Asks for a session's end, and has it heard and answered: the Result-Code, and what was to be done then.
+    /// Asks for a session's end, and has it heard and answered: the Result-Code, and what was to be done
+    /// then.
     fn abort(sessions: &mut Sessions, id: MessageId, now: Instant) -> (u32, FollowUp) {
         let of = (id, ServerRequest::Abort);
         match sessions.asked(of, HOST, MEANS, now) {

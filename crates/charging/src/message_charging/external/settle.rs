@@ -27,8 +27,8 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// After an error of the bus it is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Starts settling by the outcomes on this bus, from where an earlier process stopped; among several processes, while `leads` says that
-/// this one does.
+/// Starts settling by the outcomes on this bus, from where an earlier process stopped; among several
+/// processes, while `leads` says that this one does.
 ///
 /// # Errors
 /// The bus's.
@@ -232,8 +232,8 @@ impl Settler {
         reading
     }
 
-    /// A server wants a session ended. One that is under way is ended by its outcome, or when that says that nobody knows (`read`); of what is
-    /// unknown none was used, as far as anybody knows.
+    /// A server wants a session ended. One that is under way is ended by its outcome, or when that says that
+    /// nobody knows (`read`); of what is unknown none was used, as far as anybody knows.
     fn abort(&mut self, Abort { id, is_again }: Abort) {
         let Some(Reading { words, changes }) = self.words.abort(id) else { return };
         let external = self.external.clone();
@@ -245,7 +245,8 @@ impl Settler {
         });
     }
 
-    /// This process leads from now on: it learns what is not settled yet, and ends what servers wanted ended meanwhile, and before.
+    /// This process leads from now on: it learns what is not settled yet, and ends what servers wanted ended
+    /// meanwhile, and before.
     async fn take_over(&mut self) -> Result<(), BusError> {
         self.words = self.unsettled.read().await?;
         self.is_leading = true;

@@ -1,4 +1,5 @@
-//! What becomes of messages of which more than one thing is told: which sessions end, and with how many parts used. Knows no bus and no server.
+//! What becomes of messages of which more than one thing is told: which sessions end, and with how many parts
+//! used. Knows no bus and no server.
 
 use super::MessageId;
 use crate::message_charging::pending_receipts::{self, Clock, PendingReceipts};
@@ -9,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Messages with unknown attempts, and messages of several parts that are under way; beyond, the older half is forgotten, and the server ends
-/// their sessions.
+/// Messages with unknown attempts, and messages of several parts that are under way; beyond, the older half
+/// is forgotten, and the server ends their sessions.
 const KEPT_MAX: usize = 65_536;
-/// Those are forgotten after so long: no relay tries for longer (RFC 5321, section 4.5.4.1), and no message is under way for longer.
+/// Those are forgotten after so long: no relay tries for longer (RFC 5321, section 4.5.4.1), and no message
+/// is under way for longer.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 86_400);
 
 /// A session that ends.
@@ -58,7 +60,8 @@ struct Unknown {
 #[derive(Debug, Clone, Copy, Default)]
 struct MessageParts {
     told: [u64; 4],
-    /// The part whose yes ended the session. Told again, it ends it again: whoever was told first may not have come to it.
+    /// The part whose yes ended the session. Told again, it ends it again: whoever was told first may not
+    /// have come to it.
     paid_by: Option<u8>,
     since_us: u64,
 }
@@ -125,7 +128,8 @@ impl Settlement {
         reading
     }
 
-    /// The end of a session that its server wants ended, if its attempt is unknown: no receipt is waited for any more.
+    /// The end of a session that its server wants ended, if its attempt is unknown: no receipt is waited for
+    /// any more.
     pub(super) fn abort(&mut self, id: MessageId) -> Option<Reading> {
         let mut reading = Reading::default();
         self.forget(id, &mut reading).then(|| {
@@ -242,7 +246,8 @@ impl Settlement {
         is_whole && known.paid_by.is_none() && !is_unknown()
     }
 
-    /// Something was told of a part: what was known of the message, and whether something was told of all its parts by now.
+    /// Something was told of a part: what was known of the message, and whether something was told of all its
+    /// parts by now.
     fn note_part(&mut self, id: MessageId, (part, parts): (u8, u8), clock: Clock) -> (MessageParts, bool) {
         if parts == 1 {
             return (MessageParts::default(), true);
@@ -269,8 +274,8 @@ impl Settlement {
         }
     }
 
-    /// What a receipt means for the unknown attempts at the message of this key. One that arrived is paid once, by the last that may have brought
-    /// it; one that did not is the first's, and the others wait on.
+    /// What a receipt means for the unknown attempts at the message of this key. One that arrived is paid
+    /// once, by the last that may have brought it; one that did not is the first's, and the others wait on.
     fn decide(&mut self, key: u64, state: ReceiptState, reading: &mut Reading) {
         let Some(unknown) = self.unknown.get_mut(&key) else { return };
         let over = if state == ReceiptState::Delivered { unknown.len() } else { 1.min(unknown.len()) };

@@ -63,8 +63,8 @@ struct SessionTermination<'a> {
 struct NotOurs;
 
 impl External {
-    /// Ends a message's session with so many parts used. True: that is charged, or nobody can say any more whether it is. False: it is
-    /// another's to say now.
+    /// Ends a message's session with so many parts used. True: that is charged, or nobody can say any more
+    /// whether it is. False: it is another's to say now.
     pub(crate) async fn end(&self, id: MessageId, used: u32, tenure: &RecordLease) -> bool {
         let mut open = self.sessions().end(&id);
         if let Some(begun) = open.take() {
@@ -152,9 +152,9 @@ impl SessionTermination<'_> {
         }
     }
 
-    /// Waits until the process that wrote the message has its session's beginning answered, or has given that up: an emergency is written
-    /// before. All servers are asked once more then, since one that has heard the end first holds what it grants for nobody, and a debit beside
-    /// that would be the second.
+    /// Waits until the process that wrote the message has its session's beginning answered, or has given that
+    /// up: an emergency is written before. All servers are asked once more then, since one that has heard the
+    /// end first holds what it grants for nobody, and a debit beside that would be the second.
     async fn await_beginning(&mut self) {
         // What was written by now was begun before.
         tokio::time::sleep_until((self.began + self.external.0.settings.tx).into()).await;
@@ -211,8 +211,8 @@ impl SessionTermination<'_> {
         }
     }
 
-    /// No server knows the session. One that was certainly never told of its end has not charged it: its price is debited now. Of any other
-    /// nobody knows, and it is not charged twice.
+    /// No server knows the session. One that was certainly never told of its end has not charged it: its
+    /// price is debited now. Of any other nobody knows, and it is not charged twice.
     async fn nobody_knows(&mut self) -> Result<(), NotOurs> {
         if self.used == 0 || self.is_retransmit {
             return Ok(());

@@ -1,11 +1,12 @@
-//! Receipts that came before it was told that their message is unknown. The one is read from a carrier or a mailbox, the other is found out when
-//! a connection is given up, or a segment is taken over from a process that died: nothing puts the two in order.
+//! Receipts that came before it was told that their message is unknown. The one is read from a carrier or a
+//! mailbox, the other is found out when a connection is given up, or a segment is taken over from a process
+//! that died: nothing puts the two in order.
 //!
-//! Where it is told here it is found at once; where another process is told, a ledger that both share has it, and is asked after a second, after
-//! two, after four, and so on.
+//! Where it is told here it is found at once; where another process is told, a ledger that both share has it,
+//! and is asked after a second, after two, after four, and so on.
 //!
-//! They outlive their process on the bus: what changes ([`PendingReceipts::changes`]) is noted there before a record that tells of it is acknowledged
-//! ([`noted`], and `external::open_sessions`).
+//! They outlive their process on the bus: what changes ([`PendingReceipts::changes`]) is noted there before a
+//! record that tells of it is acknowledged ([`noted`], and `external::open_sessions`).
 
 pub(super) mod noted;
 
@@ -96,7 +97,8 @@ impl PendingReceipts {
 
     /// A receipt of a message that nobody calls unknown.
     pub(super) fn receive(&mut self, receipt: &Receipt, now: Instant) {
-        // A mail's names no route. It alone is found by a key that is known before its submission is answered (`mail_key`).
+        // A mail's names no route. It alone is found by a key that is known before its submission is answered
+        // (`mail_key`).
         if receipt.route.is_empty() && receipt.state != ReceiptState::Buffered {
             receipt.keys.iter().for_each(|key| self.wait(*key, receipt.state, now));
         }
@@ -184,7 +186,8 @@ impl Clock {
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Nothing where that was before this machine began. What lies ahead, by a clock that was set back, is now.
+    /// Nothing where that was before this machine began. What lies ahead, by a clock that was set back, is
+    /// now.
     pub(super) fn instant_of(self, us: u64) -> Option<Instant> {
         let then = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(us))?;
         self.now.checked_sub(self.time.duration_since(then).unwrap_or_default())

@@ -1,6 +1,7 @@
-//! Receipts that wait, where the ledger of this house pays: each process notes its own on a topic of the bus, and follows what all note.
-//! Whoever reads a receipt looks for word of its message soon; should that process be gone, the others do, later and less often. To be told twice
-//! what became of a message does the ledger no harm.
+//! Receipts that wait, where the ledger of this house pays: each process notes its own on a topic of the bus,
+//! and follows what all note. Whoever reads a receipt looks for word of its message soon; should that process
+//! be gone, the others do, later and less often. To be told twice what became of a message does the ledger no
+//! harm.
 
 use super::{Change, Clock, PendingReceipts, WAITS};
 use crate::message_charging::changes;

@@ -245,8 +245,8 @@ pub fn check_audience(entry: &str, defaults: &Defaults) -> Result<(), String> {
     whom(entry, true, defaults).map(|_| ())
 }
 
-/// Looks at the form of an entry; whether its group or person exists is for the engine to say. Gives the form in which an
-/// address is kept, if that is another one.
+/// Looks at the form of an entry; whether its group or person exists is for the engine to say. Gives the form
+/// in which an address is kept, if that is another one.
 pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Option<String>, String> {
     if to == "all" || (to == "area" && has_area) {
         return Ok(None);

@@ -276,7 +276,8 @@ fn add_info(said: &mut ChannelTexts, info: &Info) {
     let body: Vec<&str> =
         parts.into_iter().flatten().map(str::trim).filter(|part| !part.is_empty()).collect();
     let body = if body.is_empty() { headline.unwrap_or_default().to_owned() } else { body.join("\n\n") };
-    // The words an issuer made for phones (CMAMtext, CMAMlongtext) are better than what we could make of the rest.
+    // The words an issuer made for phones (CMAMtext, CMAMlongtext) are better than what we could make of the
+    // rest.
     let named = |name: &str| info.parameters.iter().find(|one| one.name.eq_ignore_ascii_case(name));
     let short = named("CMAMtext").or_else(|| named("CMAMlongtext")).map(|one| one.value.as_str());
     join(&mut said.headline, headline, " / ");

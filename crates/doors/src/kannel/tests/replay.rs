@@ -1,5 +1,5 @@
-//! Every request that was put to Debian's Kannel is put to us: the answer and what would reach an SMSC are the same, but for what
-//! [`DEVIATIONS`] names; docs/platforms.md gives the reasons.
+//! Every request that was put to Debian's Kannel is put to us: the answer and what would reach an SMSC are
+//! the same, but for what [`DEVIATIONS`] names; docs/platforms.md gives the reasons.
 
 use super::*;
 use records::ShortText;

@@ -191,7 +191,8 @@ async fn all_sessions_of_a_client_share_what_there_is() {
     let mut ids = Vec::new();
     let mut answers = Vec::new();
     for (place, session) in sessions.iter_mut().enumerate() {
-        // Answered only when both have heard theirs: a session whose window is free may take what the other could have had.
+        // Answered only when both have heard theirs: a session whose window is free may take what the other
+        // could have had.
         for _ in 0..4 {
             let delivered = session.delivered().await;
             ids.push(id_of(&delivered.text()));

@@ -1,7 +1,8 @@
 //! The words a person wrote into a reply: without what was quoted, without signatures.
 //!
-//! There is no standard for how mail programs quote. What is known of Outlook, Gmail, Apple Mail, Thunderbird and the
-//! like in the languages their users have is looked for; where nothing is recognised, the whole text is the answer.
+//! There is no standard for how mail programs quote. What is known of Outlook, Gmail, Apple Mail, Thunderbird
+//! and the like in the languages their users have is looked for; where nothing is recognised, the whole text
+//! is the answer.
 
 use super::cut;
 use mail_parser::Message;
@@ -118,7 +119,8 @@ const SIGNATURES: [&str; 22] = [
     "verzonden vanaf ",
 ];
 
-/// A line behind which nothing is the writer's own: a signature (RFC 3676 §4.3), a rule, `-----Original Message-----`.
+/// A line behind which nothing is the writer's own: a signature (RFC 3676 §4.3), a rule,
+/// `-----Original Message-----`.
 fn ends_own_words(line: &str) -> bool {
     let lower = line.to_lowercase();
     if line == "--" || line == "-- " || SIGNATURES.iter().any(|signature| lower.starts_with(signature)) {
@@ -174,7 +176,8 @@ const OTHERS: [&str; 38] = [
     "reply-to",
 ];
 
-/// Headers of the quoted message as lines: `From: … / Sent: … / To: …`, sometimes with stars around the names.
+/// Headers of the quoted message as lines: `From: … / Sent: … / To: …`, sometimes with stars around the
+/// names.
 fn begins_quoted_headers(lines: &[&str]) -> bool {
     let name = |line: &str| {
         let line = line.trim_start_matches(['*', ' ', '>']).to_lowercase();
@@ -217,7 +220,8 @@ const WEEKDAYS: [&str; 22] = [
     "mi.", "do.", "fr.", "sa.", "so.", "man", "tir",
 ];
 
-/// `On Tue, 3 Nov 2026 at 10:00, City of X <alerts@…> wrote:`, possibly broken over lines: how many lines it has.
+/// `On Tue, 3 Nov 2026 at 10:00, City of X <alerts@…> wrote:`, possibly broken over lines: how many lines it
+/// has.
 fn attribution(lines: &[&str]) -> Option<usize> {
     let mut joined = String::new();
     for (at, line) in lines.iter().take(ATTRIBUTION_LINES_MAX).enumerate() {

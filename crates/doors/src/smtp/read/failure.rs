@@ -77,8 +77,8 @@ fn is_from_mail_system(message: &Message<'_>, sender: &str) -> bool {
         message.from().and_then(|from| from.first()).and_then(|from| from.address()).unwrap_or_default();
     let mailbox = author.split('@').next().unwrap_or_default().to_ascii_lowercase();
     let daemon = matches!(mailbox.as_str(), "mailer-daemon" | "postmaster" | "mail-daemon");
-    // A responder's mail has the null sender too, and says that it replies; a bounce says so at Exim alone, which is
-    // found by its own header.
+    // A responder's mail has the null sender too, and says that it replies; a bounce says so at Exim alone,
+    // which is found by its own header.
     let replied = header(message, "Auto-Submitted")
         .is_some_and(|value| value.to_ascii_lowercase().starts_with("auto-replied"));
     daemon || sender.is_empty() && !replied
@@ -97,7 +97,8 @@ fn is_enhanced(word: &str) -> bool {
     parts.len() == 3 && matches!(parts[0], "4" | "5") && parts.iter().all(digits)
 }
 
-/// Three digits alone may be anything: only where they begin the line, or it speaks of a host, a server or SMTP.
+/// Three digits alone may be anything: only where they begin the line, or it speaks of a host, a server or
+/// SMTP.
 fn is_reply(word: &str, line: &str) -> bool {
     let lower = line.trim().to_lowercase();
     let speaks = lower.starts_with(word)

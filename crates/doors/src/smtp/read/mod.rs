@@ -1,4 +1,5 @@
-//! What a mail to one of our addresses says: a person's answer, a mail system's report, or nothing that counts.
+//! What a mail to one of our addresses says: a person's answer, a mail system's report, or nothing that
+//! counts.
 
 mod answer;
 mod automatic;
@@ -14,7 +15,8 @@ use records::{Inbound, Outcome, Receipt, ReceiptState, Timestamp, mail_key};
 
 /// Of what a mail system says so many octets are kept.
 pub const REASON_OCTETS_MAX: usize = 500;
-/// A mail with more parts and mails within mails than this is not looked into: reading it would cost more than it says.
+/// A mail with more parts and mails within mails than this is not looked into: reading it would cost more
+/// than it says.
 const NESTED_MAX: usize = 100;
 
 /// What one recipient of a mail means for its delivery.

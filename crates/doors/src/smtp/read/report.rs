@@ -11,7 +11,8 @@ const FIELDS_MAX: usize = 500;
 pub fn report(message: &Message<'_>) -> Option<Report> {
     let part = message.parts.iter().find(|part| is_status(part))?;
     let text = String::from_utf8_lossy(part.contents());
-    // Groups of fields, an empty line between them: the first is of the message, each other of a recipient (§2.1).
+    // Groups of fields, an empty line between them: the first is of the message, each other of a recipient
+    // (§2.1).
     let mut groups = groups(&text);
     let of_message = if groups.len() > 1 { groups.remove(0) } else { DsnFields::default() };
     let fields = groups
@@ -36,7 +37,8 @@ fn without_type(value: &str) -> String {
     value.split_once(';').map_or(value, |(_, rest)| rest).trim().to_owned()
 }
 
-/// What stands behind the address in the part for people, where the part for programs has no diagnosis: `a@b: why`.
+/// What stands behind the address in the part for people, where the part for programs has no diagnosis:
+/// `a@b: why`.
 fn said_to_people(message: &Message<'_>, recipient: &str) -> Option<String> {
     let (address, text) = (without_type(recipient), message.body_text(0)?);
     let said = text.lines().find_map(|line| line.trim().trim_start_matches('<').strip_prefix(&address))?;

@@ -1,7 +1,8 @@
-//! One connection's side of the protocol, without a socket and without a clock: octets in, requests out; replies in, octets out.
+//! One connection's side of the protocol, without a socket and without a clock: octets in, requests out;
+//! replies in, octets out.
 //!
-//! The first terminator fixes the framing: NUL for programs, LF or CRLF for people. Requests come out as places in the input, so
-//! that nothing is copied between the wire and the log.
+//! The first terminator fixes the framing: NUL for programs, LF or CRLF for people. Requests come out as
+//! places in the input, so that nothing is copied between the wire and the log.
 
 mod request;
 #[cfg(test)]
@@ -91,7 +92,8 @@ impl Conversation {
         self.input.extend_from_slice(octets);
     }
 
-    /// The next whole request; nothing until more comes, or until what waits was written. A bare terminator is none.
+    /// The next whole request; nothing until more comes, or until what waits was written. A bare terminator
+    /// is none.
     pub fn poll_event(&mut self) -> Option<Request> {
         while !self.ended && self.output.len() - self.sent < OUTPUT_OCTETS_MAX {
             let Some(end) = self.terminator() else {

@@ -111,7 +111,8 @@ fn topic_at(topic: &[u8], base: usize, cut: &Cut) -> Range<usize> {
     base..base + kept(topic, cut.topic_octets_max)
 }
 
-/// How much of a text is kept: at most `max` octets, and no character of UTF-8 is cut in two. What is no UTF-8 is cut at `max`.
+/// How much of a text is kept: at most `max` octets, and no character of UTF-8 is cut in two. What is no
+/// UTF-8 is cut at `max`.
 fn kept(text: &[u8], max: usize) -> usize {
     if text.len() <= max {
         return text.len();
@@ -130,7 +131,8 @@ fn kept(text: &[u8], max: usize) -> usize {
     max
 }
 
-/// A shorter beginning of a request that means the same however it goes on: a request of any length takes bounded room.
+/// A shorter beginning of a request that means the same however it goes on: a request of any length takes
+/// bounded room.
 pub fn shortened(begun: &[u8], is_line: bool, cut: &Cut) -> Vec<u8> {
     // A last CR may belong to the terminator.
     let (body, end) = match begun.split_last() {

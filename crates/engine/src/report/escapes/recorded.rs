@@ -1,5 +1,5 @@
-//! The addresses that Debian's Kannel called are the addresses that we call, but for what [`DEVIATIONS`] names; docs/platforms.md
-//! gives the reasons.
+//! The addresses that Debian's Kannel called are the addresses that we call, but for what [`DEVIATIONS`]
+//! names; docs/platforms.md gives the reasons.
 
 use super::{Values, expand};
 use records::{DlrRequest, Timestamp};
@@ -119,7 +119,8 @@ fn assert_same(case: &Value, kannels: &Value, ours: &str) {
     assert_eq!(names, ours.keys().collect::<Vec<_>>(), "{case}");
     for (name, value) in kannels {
         let letter = name.trim_start_matches(|digit: char| digit.is_ascii_digit());
-        // Kannel counts what is delivered in receipts of every kind as its carrier does; ours says 000 of what is not.
+        // Kannel counts what is delivered in receipts of every kind as its carrier does; ours says 000 of
+        // what is not.
         let value = if letter == "A" { value.replace("dlvrd%3A001", "dlvrd%3A") } else { value };
         let own = if letter == "A" {
             ours[&name].replace("dlvrd%3A001", "dlvrd%3A").replace("dlvrd%3A000", "dlvrd%3A")

@@ -1,4 +1,5 @@
-//! What a house stands on: a folder of one process alone, or servers that several share. The same is asked of both.
+//! What a house stands on: a folder of one process alone, or servers that several share. The same is asked of
+//! both.
 
 use super::test_engine::{START, TestEngine};
 use crate::shared::Node;
@@ -40,7 +41,8 @@ pub(crate) use over_both;
 pub enum TestBackend {
     /// A log on disk and SQLite, of one process alone.
     Files(Folder),
-    /// nats-server and PostgreSQL, a prefix and a database of its own; of a process that could be one of several.
+    /// nats-server and PostgreSQL, a prefix and a database of its own; of a process that could be one of
+    /// several.
     Shared(Servers),
 }
 

@@ -1,4 +1,5 @@
-//! The engine as a whole: real bus, real store, a carrier that does as it is told, and time in the test's hand.
+//! The engine as a whole: real bus, real store, a carrier that does as it is told, and time in the test's
+//! hand.
 
 mod backend;
 mod messages;

@@ -131,8 +131,9 @@ struct Done {
     replaced: Vec<MessageId>,
 }
 
-/// Waits until nothing more is written: copying takes a while, and a copy in which effects are older than their causes is no kill. As time
-/// stands still no fold begins, so SQL is as far behind as it happened to be.
+/// Waits until nothing more is written: copying takes a while, and a copy in which effects are older than
+/// their causes is no kill. As time stands still no fold begins, so SQL is as far behind as it happened to
+/// be.
 async fn settle(engine_under_test: &TestEngine) {
     let mut same = 0;
     let mut before = Vec::new();

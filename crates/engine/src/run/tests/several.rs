@@ -1,4 +1,5 @@
-//! Several engines over one bus and one store: who leads, what the others do, and what becomes of one that dies or stands still.
+//! Several engines over one bus and one store: who leads, what the others do, and what becomes of one that
+//! dies or stands still.
 
 use super::backend::{TestBackend, over_both};
 use super::messages::{accept, message};

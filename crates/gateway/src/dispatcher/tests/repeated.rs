@@ -24,7 +24,8 @@ impl ChannelEncoder for Known {
     }
 }
 
-/// The process that was killed had got so far: one written and told, one of three parts told, and two without a word.
+/// The process that was killed had got so far: one written and told, one of three parts told, and two without
+/// a word.
 async fn killed(test_route: &TestRoute, segment: &Segment) {
     test_route.append(segment).await;
     let before = [

@@ -1,5 +1,5 @@
-//! Several processes that serve a route over one bus: each with a thread and a runtime of its own, so that it can stand still or die as
-//! a process does. Hands that write, and an account of everything they wrote.
+//! Several processes that serve a route over one bus: each with a thread and a runtime of its own, so that it
+//! can stand still or die as a process does. Hands that write, and an account of everything they wrote.
 
 use super::*;
 use crate::GatewayContext;
@@ -308,7 +308,8 @@ async fn wait_for(what: &str, mut test: impl FnMut() -> bool) {
     }
 }
 
-/// Everybody has an outcome, nobody was written to twice, and no more is unknown than was under way when a segment changed hands.
+/// Everybody has an outcome, nobody was written to twice, and no more is unknown than was under way when a
+/// segment changed hands.
 async fn all_accounted(bus: &Arc<dyn Bus>, entries: usize, written: &Written) -> Account {
     wait_for("everybody accounted for", || Account::read(bus).results.len() == entries).await;
     let account = Account::read(bus);
@@ -443,7 +444,8 @@ async fn story(ground: Arc<dyn TestProcesses>, seed: u64, segments: u32) {
     assert_eq!(account.claims.len(), segments as usize, "seed {seed}, {names:?}");
 }
 
-/// Where a lease has to run out, a short one: whoever is too slow for it loses its segments, which is accounted for as well.
+/// Where a lease has to run out, a short one: whoever is too slow for it loses its segments, which is
+/// accounted for as well.
 const SHORT: Duration = Duration::from_secs(2);
 /// Where none has to.
 const LONG: Duration = Duration::from_secs(60);
@@ -518,7 +520,8 @@ mod over_nats {
         one.kill();
         ground.over.server.lock().unwrap().resume();
         let _two = Process::start("two", &as_ground, &written, u32::MAX);
-        // Some of it may stand there twice, as the server may have heard the first process too: that changes nothing.
+        // Some of it may stand there twice, as the server may have heard the first process too: that changes
+        // nothing.
         let accepted = |result: &AttemptResult| matches!(result, AttemptResult::Accepted { .. });
         wait_for("all of it is told", || Account::read(&bus).count(accepted) == 5).await;
         wait_for("nothing is left to tell", || facts() == 0).await;

@@ -13,13 +13,13 @@ use tokio::sync::Mutex;
 
 use crate::context::SEGMENT_GROUP;
 
-/// Segments that were begun are among the first so many unacknowledged ones: acknowledgements are made durable before more
-/// of them can be lost.
+/// Segments that were begun are among the first so many unacknowledged ones: acknowledgements are made
+/// durable before more of them can be lost.
 const BEGUN_MAX: usize = 8_192;
 /// Or among the first so many octets.
 const BEGUN_OCTETS_MAX: usize = 64 * 1024 * 1024;
-/// An earlier process that said nothing for so long, in microseconds, wrote nothing of late: longer than a write can hang,
-/// and than what is intended waits on a route of one message in ten seconds.
+/// An earlier process that said nothing for so long, in microseconds, wrote nothing of late: longer than a
+/// write can hang, and than what is intended waits on a route of one message in ten seconds.
 const QUIET_US: i64 = 60_000_000;
 /// Outcomes are read in pieces of so many octets.
 const READ_OCTETS: usize = 4 * 1024 * 1024;
@@ -62,7 +62,8 @@ pub(crate) struct RouteProgress {
 
 /// An attempt.
 type Key = (AlertNo, EndpointNo, u8);
-/// Attempts that were given back, or that nobody paid for, without an intent, and the last record that says so.
+/// Attempts that were given back, or that nobody paid for, without an intent, and the last record that says
+/// so.
 type GivenBack = FxHashMap<Key, u64>;
 
 impl RouteProgress {
@@ -71,8 +72,8 @@ impl RouteProgress {
         self.segments.remove(&(lane, index))
     }
 
-    /// Whether an entry of this very segment was given back. If it was planned again, then into a segment that was made
-    /// after record had read so, and whose outcomes begin after it.
+    /// Whether an entry of this very segment was given back. If it was planned again, then into a segment
+    /// that was made after record had read so, and whose outcomes begin after it.
     pub(crate) fn gave_back(&self, segment: &Segment, entry: &Entry) -> bool {
         let key = (segment.alert, entry.endpoint, entry.attempt);
         self.given_back.get(&key).is_some_and(|&at| at >= segment.outcomes_from)
@@ -122,8 +123,8 @@ impl Recovery {
     }
 }
 
-/// Whether the last outcome of an earlier process is so old that nothing it wrote can be of the last second: what it intended
-/// last was written, or refused, long before.
+/// Whether the last outcome of an earlier process is so old that nothing it wrote can be of the last second:
+/// what it intended last was written, or refused, long before.
 fn is_quiet(bus: &dyn Bus, now: Timestamp) -> Result<bool, BusError> {
     let outcomes = bus.topic(OUTCOMES)?;
     let Some(last) = outcomes.head().checked_sub(1) else { return Ok(true) };
@@ -231,7 +232,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Finds the lane's segments that may have been begun, and from where on the topic of outcomes speaks of them.
+    /// Finds the lane's segments that may have been begun, and from where on the topic of outcomes speaks of
+    /// them.
     fn open_lane(
         &mut self,
         bus: &dyn Bus,
@@ -264,8 +266,8 @@ impl<'a> Scan<'a> {
         Ok(from)
     }
 
-    /// What was said of this segment may be gone from the topic: what has no outcome in the rest of it is unknown. To send
-    /// it again might make a second copy; of what is over already, record hears nothing new.
+    /// What was said of this segment may be gone from the topic: what has no outcome in the rest of it is
+    /// unknown. To send it again might make a second copy; of what is over already, record hears nothing new.
     fn presume_written(&mut self, place: SegmentPosition, segment: &Segment) {
         tracing::warn!(alert = %segment.alert, route = segment.route, "the outcomes of an unfinished segment were trimmed");
         if let Some(progress) = self.segments.get_mut(&place) {

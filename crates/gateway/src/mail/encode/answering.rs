@@ -39,7 +39,8 @@ pub fn in_text(ways: AnswerWays, choices: &[Choice]) -> String {
     out
 }
 
-/// The same in HTML, as two pieces around the link's place in an attribute; the second is empty if there is no link.
+/// The same in HTML, as two pieces around the link's place in an attribute; the second is empty if there is
+/// no link.
 pub fn in_html(ways: AnswerWays, choices: &[Choice]) -> (String, String) {
     let mut before = String::from("<hr>\n");
     if !choices.is_empty() {

@@ -1,4 +1,5 @@
-//! Messages (RFC 5322) from a segment's entries: shared parts once for each body, and the lines of each recipient.
+//! Messages (RFC 5322) from a segment's entries: shared parts once for each body, and the lines of each
+//! recipient.
 
 mod answering;
 mod quoted;

@@ -1,5 +1,5 @@
-//! Quoted-printable (RFC 2045 §6.7), for bodies in which something of each recipient is put later: unlike base64 it
-//! encodes a line without regard to what stands before it.
+//! Quoted-printable (RFC 2045 §6.7), for bodies in which something of each recipient is put later: unlike
+//! base64 it encodes a line without regard to what stands before it.
 
 /// An encoded line is at most so many characters.
 const LINE_CHARACTERS_MAX: usize = 76;

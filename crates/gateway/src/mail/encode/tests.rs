@@ -264,8 +264,8 @@ const HEADERS: [&str; 10] = [
 ];
 
 proptest! {
-    /// Whatever is typed as subject, sender, text, choice or link: the headers are ours, the lines are short and end
-    /// with CRLF, and nothing but what was typed is read.
+    /// Whatever is typed as subject, sender, text, choice or link: the headers are ours, the lines are short
+    /// and end with CRLF, and nothing but what was typed is read.
     #[test]
     fn nothing_typed_can_add_a_header_or_a_line(
         subject in "[ -~\r\n\t\u{0}-\u{3}åü€𝄞:=?]{0,120}",

@@ -75,7 +75,8 @@ impl Server {
         self.state.connections.lock().unwrap().len()
     }
 
-    /// Ends all connections; they are closed when this returns, so that nothing sent from then on is answered on them.
+    /// Ends all connections; they are closed when this returns, so that nothing sent from then on is answered
+    /// on them.
     pub async fn cut(&self) {
         let there = self.abort();
         while self.state.connections.lock().unwrap()[..there].iter().any(|talk| !talk.is_finished()) {

@@ -66,7 +66,8 @@ fn form_of(named: &str) -> Option<((u8, u8), &str)> {
         };
         return Some((announced, number));
     }
-    // GSM networks show names of ASCII letters, digits and few signs; what has more is not the sender anyone typed.
+    // GSM networks show names of ASCII letters, digits and few signs; what has more is not the sender anyone
+    // typed.
     let fits =
         !named.is_empty() && named.len() <= NAME_MAX && named.bytes().all(|o| (b' '..=b'~').contains(&o));
     fits.then_some((NAME, named))

@@ -13,8 +13,8 @@ use smpp::{Tag, TlvBuf, Tlvs};
 use super::{Cut, Encoded, Unsendable, Wording};
 use crate::sms::config::SmsRoute;
 
-/// A text of so many octets is one part in every alphabet: no character has more 16-bit units than octets of UTF-8, nor more
-/// septets than twice those, and 152 of them fit beside a header that says two tables.
+/// A text of so many octets is one part in every alphabet: no character has more 16-bit units than octets of
+/// UTF-8, nor more septets than twice those, and 152 of them fit beside a header that says two tables.
 const SURELY_ONE_OCTETS: usize = 70;
 /// `data_coding` of GSM 7-bit and of UCS-2 with a message class in the low bits (TS 23.038 §4).
 const CLASS_GSM7: u8 = 0x10;
@@ -35,8 +35,8 @@ impl<'a> Script<'a> {
         Script { charset: route.charset, concat: route.long, languages: &route.languages }
     }
 
-    /// The tables for a text that the default alphabet does not hold. None under a message class: what is to be shown at once is
-    /// written in what every phone reads.
+    /// The tables for a text that the default alphabet does not hold. None under a message class: what is to
+    /// be shown at once is written in what every phone reads.
     fn shift(self, text: &str, class: Option<u8>) -> Option<Shift> {
         if self.languages.is_empty() || class.is_some() || self.charset != Charset::Gsm7 {
             return None;
@@ -221,8 +221,8 @@ fn encode_text(text: &str, class: Option<u8>, script: Script<'_>, out: &mut Vec<
     (Coding { charset: Charset::Ucs2, data_coding }, Shift::NONE)
 }
 
-/// The text of GSM 7-bit octets where the carrier takes `data_coding` 0 to be something else. Septets of other languages'
-/// tables have no other form.
+/// The text of GSM 7-bit octets where the carrier takes `data_coding` 0 to be something else. Septets of
+/// other languages' tables have no other form.
 fn recoded(short: &Short, charset: Charset) -> Option<String> {
     let ShortText::Octets { data_coding: 0, octets } = &short.text else { return None };
     if charset == Charset::Gsm7 || shift_of(&short.udh) != Shift::NONE {

@@ -1,5 +1,5 @@
-//! From text to the octets of submit_sm: once for each body of a segment; a platform's own message once, when it is
-//! written, and without a copy where its octets go as they are.
+//! From text to the octets of submit_sm: once for each body of a segment; a platform's own message once, when
+//! it is written, and without a copy where its octets go as they are.
 
 mod address;
 mod coded;
@@ -108,7 +108,8 @@ impl SmsEncoder {
         Script { charset: self.charset, concat: self.concat, languages: &self.languages }
     }
 
-    /// What a part of an entry says; `which` is its number and the message's reference. `kept`: what was made of an own body of several parts when its first one was written.
+    /// What a part of an entry says; `which` is its number and the message's reference. `kept`: what was made
+    /// of an own body of several parts when its first one was written.
     pub(super) fn wording<'a>(
         &self,
         segment: &'a Segment,

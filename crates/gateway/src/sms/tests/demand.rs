@@ -38,7 +38,8 @@ async fn on_demand_goes_with_a_rate_and_a_narrow_window_in_one_bind() {
     let (mut test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
     let writes = super::rate::witnessed(&mut test_route);
     test_route.append(&segment(1, Lane::Routine, 0, 60, "hello")).await;
-    // Between two messages it has nothing to do for longer than its idle time: work that waits is no idleness.
+    // Between two messages it has nothing to do for longer than its idle time: work that waits is no
+    // idleness.
     let slow = SmsRoute { rate: 40.0, window: 1, idle: Duration::from_millis(5), ..on_demand(&smsc) };
     let running = run(slow, &test_route);
     test_route.until_ended(60).await;

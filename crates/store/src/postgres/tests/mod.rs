@@ -9,8 +9,8 @@ mod ledger;
 mod own;
 mod tls;
 
-/// A test for each conformance case, on a fresh database. Where versions of recipients matter twice: what imports left behind is swept up
-/// beside it, or never.
+/// A test for each conformance case, on a fresh database. Where versions of recipients matter twice: what
+/// imports left behind is swept up beside it, or never.
 macro_rules! cases {
     ($module:ident: $($case:ident,)*) => {
         mod $module {

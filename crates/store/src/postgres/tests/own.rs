@@ -105,7 +105,8 @@ async fn every_row_has_its_account() {
     let without = "SELECT string_agg(tablename, ' ' ORDER BY tablename COLLATE \"C\") FROM pg_tables \
          WHERE schemaname = 'public' AND NOT EXISTS (SELECT FROM information_schema.columns \
          WHERE table_name = tablename AND column_name = 'account')";
-    // The accounts themselves, and what belongs to the server: the ledger's blocks are each shard's, of all its accounts.
+    // The accounts themselves, and what belongs to the server: the ledger's blocks are each shard's, of all
+    // its accounts.
     let expected = "accounts campanile counters folds house leases \
          ledger ledger_blocks ledger_shards ledger_snapshots names";
     assert_eq!(Server::shared().sql(name_of(&url), without), expected);

@@ -6,7 +6,8 @@ use super::{Options, open};
 use crate::{SharedStore, conformance};
 use tempfile::TempDir;
 
-/// A test for each conformance case, on a fresh store, twice: what imports left behind is swept up beside it, or never.
+/// A test for each conformance case, on a fresh store, twice: what imports left behind is swept up beside it,
+/// or never.
 macro_rules! cases {
     ($module:ident: $($case:ident,)*) => {
         mod $module {
@@ -38,7 +39,8 @@ fn fresh(options: &Options) -> (TempDir, SharedStore) {
     (folder, store)
 }
 
-/// In memory where that is to be had: a sync costs nothing there, and tests of order do not need one that costs.
+/// In memory where that is to be had: a sync costs nothing there, and tests of order do not need one that
+/// costs.
 fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }

@@ -79,7 +79,8 @@ fn a_document_cut_at_any_octet_is_refused_without_a_panic() {
     }
 }
 
-/// Flips, inserts, removes, repeats and swaps pieces: nothing may panic, and what is read can be judged by the writer.
+/// Flips, inserts, removes, repeats and swaps pieces: nothing may panic, and what is read can be judged by
+/// the writer.
 #[test]
 fn damaged_documents_do_no_harm() {
     let mut seed = 20_250_414_u64;

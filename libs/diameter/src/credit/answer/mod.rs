@@ -1,4 +1,5 @@
-//! Credit-Control-Answers, and what a server asks by itself, written into the caller's buffer (RFC 8506, sections 3.2 and 5.5).
+//! Credit-Control-Answers, and what a server asks by itself, written into the caller's buffer (RFC 8506,
+//! sections 3.2 and 5.5).
 
 use crate::avp::{Address, AvpName};
 use crate::check::Origin;
@@ -144,8 +145,8 @@ const REDIRECT: i32 = 1;
 const RESTRICT_ACCESS: i32 = 2;
 
 impl CreditControlAnswer<'_> {
-    /// Appends the answer to a request and returns its octets. Session-Id, CC-Request-Type and -Number, CC-Sub-Session-Id and every
-    /// Proxy-Info are the request's.
+    /// Appends the answer to a request and returns its octets. Session-Id, CC-Request-Type and -Number,
+    /// CC-Sub-Session-Id and every Proxy-Info are the request's.
     pub fn write(&self, request: &CreditControlRequest<'_>, origin: &Origin<'_>, out: &mut Vec<u8>) -> usize {
         let mut writer = Writer::answer(out, &request.message().header);
         writer.utf8(avp::SESSION_ID, request.session_id);
@@ -350,7 +351,8 @@ impl ExtendedFinalUnit<'_> {
 }
 
 impl RedirectServer<'_> {
-    /// The members of Redirect-Server: the type of the address, and the address as text (sections 8.38 and 8.39).
+    /// The members of Redirect-Server: the type of the address, and the address as text (sections 8.38 and
+    /// 8.39).
     fn write(&self, group: &mut Writer<'_>) {
         let mut put = |kind: i32, address: &[u8]| {
             group.i32(avp::REDIRECT_ADDRESS_TYPE, kind);
@@ -371,8 +373,9 @@ impl RedirectServer<'_> {
     }
 }
 
-/// Appends a stored answer once more, for a duplicate of its request: AVP for AVP, but for the identifiers of the header and for
-/// Proxy-Info, which are the duplicate's (RFC 6733, section 6.2). Returns its octets; 0 when `stored` is no message.
+/// Appends a stored answer once more, for a duplicate of its request: AVP for AVP, but for the identifiers of
+/// the header and for Proxy-Info, which are the duplicate's (RFC 6733, section 6.2). Returns its octets; 0
+/// when `stored` is no message.
 pub fn repeat(stored: &[u8], duplicate: &Message<'_>, out: &mut Vec<u8>) -> usize {
     let Ok(answer) = Message::read(stored) else { return 0 };
     let header = Header {

@@ -17,8 +17,8 @@ pub enum Answer {
         /// The Result-Code.
         result_code: u32,
     },
-    /// END_USER_SERVICE_DENIED, and CREDIT_LIMIT_REACHED, which the tables do not name: an empty account must never be
-    /// taken for a failure that CCFH CONTINUE bridges.
+    /// END_USER_SERVICE_DENIED, and CREDIT_LIMIT_REACHED, which the tables do not name: an empty account must
+    /// never be taken for a failure that CCFH CONTINUE bridges.
     Denied,
     /// USER_UNKNOWN.
     UserUnknown,
@@ -56,8 +56,8 @@ pub enum FinalUnitAction {
 }
 
 impl Answer {
-    /// Classifies an answer. What it says in Multiple-Services-Credit-Control counts as if it stood at the top; the units are the
-    /// caller's to read.
+    /// Classifies an answer. What it says in Multiple-Services-Credit-Control counts as if it stood at the
+    /// top; the units are the caller's to read.
     #[must_use]
     pub fn read(message: &Message<'_>) -> Answer {
         let result_code = message.find(avp::RESULT_CODE).and_then(|avp| avp.u32().ok()).unwrap_or(0);

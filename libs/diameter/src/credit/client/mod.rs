@@ -1,11 +1,12 @@
-//! The credit-control client of RFC 8506 section 7: what it sends, and what it does to the user's service, when answers come, fail
-//! or do not come.
+//! The credit-control client of RFC 8506 section 7: what it sends, and what it does to the user's service,
+//! when answers come, fail or do not come.
 //!
 //! - [`session`]: credit control by sessions; the first interrogation by a CCR, or within an AA request.
 //! - [`one_time`]: one-time events: debits, refunds, enquiries; and requests that were stored.
 //!
-//! Both are pure: what happened goes in with the moment, [`Step`]s and a deadline come out. They write no message: that is whoever
-//! knows the service, with the `CC-Request-Number` that a step names. Answers are classified by [`Answer::read`].
+//! Both are pure: what happened goes in with the moment, [`Step`]s and a deadline come out. They write no
+//! message: that is whoever knows the service, with the `CC-Request-Number` that a step names. Answers are
+//! classified by [`Answer::read`].
 
 mod answer;
 pub mod one_time;
@@ -36,8 +37,8 @@ pub enum Step {
     SendEvent,
     /// Send the request out of storage.
     SendStored,
-    /// Send the last request once more, to an alternative server, with the same CC-Request-Number and End-to-End Identifier. The T
-    /// bit is set where the first server may have seen it.
+    /// Send the last request once more, to an alternative server, with the same CC-Request-Number and
+    /// End-to-End Identifier. The T bit is set where the first server may have seen it.
     SendElsewhere {
         /// Set the T bit.
         is_retransmit: bool,

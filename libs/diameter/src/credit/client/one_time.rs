@@ -135,9 +135,11 @@ impl OneTime {
         let (next, step) = match self.config.requested_action {
             // PendingE | Tx expired; requested action DIRECT_DEBITING | Grant service to end user | PendingE
             RequestedAction::DirectDebiting => (State::PendingE { tx: None }, Step::GrantService),
-            // PendingE | Failure to send or Tx expired; requested action REFUND_ACCOUNT | Store request with T-flag | Idle
+            // PendingE | Failure to send or Tx expired; requested action REFUND_ACCOUNT | Store request with
+            // T-flag | Idle
             RequestedAction::RefundAccount => (State::Idle, Step::Store { is_retransmit: true }),
-            // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired; requested
+            // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired;
+            // requested
             //          | action CHECK_BALANCE or PRICE_ENQUIRY | Indicate service error | Idle
             RequestedAction::CheckBalance | RequestedAction::PriceEnquiry => {
                 (State::Idle, Step::IndicateError)
@@ -162,12 +164,14 @@ impl OneTime {
         }
         let is_temporary = matches!(answer, Answer::Temporary { .. });
         match self.config.requested_action {
-            // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired; requested
+            // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired;
+            // requested
             //          | action CHECK_BALANCE or PRICE_ENQUIRY | Indicate service error | Idle
             RequestedAction::CheckBalance | RequestedAction::PriceEnquiry => &[Step::IndicateError],
             // PendingE | Temporary error, and requested action REFUND_ACCOUNT | Store request | Idle
             RequestedAction::RefundAccount if is_temporary => &[Step::Store { is_retransmit: false }],
-            // PendingE | Failed CC event answer received; requested action REFUND_ACCOUNT | Indicate service error and
+            // PendingE | Failed CC event answer received; requested action REFUND_ACCOUNT | Indicate service
+            // error and
             //          | delete request | Idle
             RequestedAction::RefundAccount => &[Step::IndicateError, Step::DeleteRequest],
             RequestedAction::DirectDebiting => self.debit_answered(answer, is_tx_running),
@@ -177,24 +181,30 @@ impl OneTime {
     fn debit_answered(&self, answer: Answer, is_tx_running: bool) -> &'static [Step] {
         let continues = self.config.failure_handling == DebitingFailureHandling::Continue;
         match answer {
-            // PendingE | CC event answer received with result code END_USER_SERVICE_DENIED or USER_UNKNOWN and Tx running |
+            // PendingE | CC event answer received with result code END_USER_SERVICE_DENIED or USER_UNKNOWN
+            // and Tx running |
             //          | Terminate end user's service | Idle
             Answer::Denied | Answer::UserUnknown if is_tx_running => &[Step::TerminateService],
-            // PendingE | CC event answer received with result code CREDIT_CONTROL_NOT_APPLICABLE; requested action
+            // PendingE | CC event answer received with result code CREDIT_CONTROL_NOT_APPLICABLE; requested
+            // action
             //          | DIRECT_DEBITING | Grant service to end user | Idle
             Answer::NotApplicable => &[Step::GrantService],
-            // PendingE | Temporary error; requested action DIRECT_DEBITING; DDFH equal to TERMINATE_OR_BUFFER; Tx expired |
+            // PendingE | Temporary error; requested action DIRECT_DEBITING; DDFH equal to
+            // TERMINATE_OR_BUFFER; Tx expired |
             //          | Store request | Idle
             Answer::Temporary { .. } if !continues && !is_tx_running => {
                 &[Step::Store { is_retransmit: false }]
             }
-            // PendingE | Failed answer or answer received with result code END_USER_SERVICE_DENIED or USER_UNKNOWN;
+            // PendingE | Failed answer or answer received with result code END_USER_SERVICE_DENIED or
+            // USER_UNKNOWN;
             //          | requested action DIRECT_DEBITING; Tx expired | | Idle
             Answer::Denied | Answer::UserUnknown | Answer::Failed { .. } if !is_tx_running => &[],
-            // PendingE | Failure to send, temporary error, or failed CC event answer received; requested action
+            // PendingE | Failure to send, temporary error, or failed CC event answer received; requested
+            // action
             //          | DIRECT_DEBITING; DDFH equal to CONTINUE | Grant service to end user | Idle
             _ if continues => &[Step::GrantService],
-            // PendingE | Failed CC event answer received or temporary error; requested action DIRECT_DEBITING; DDFH equal to
+            // PendingE | Failed CC event answer received or temporary error; requested action
+            // DIRECT_DEBITING; DDFH equal to
             //          | TERMINATE_OR_BUFFER and Tx running | Terminate end user's service | Idle
             _ => &[Step::TerminateService],
         }
@@ -202,16 +212,20 @@ impl OneTime {
 
     fn not_sent(&self) -> Step {
         match (self.config.requested_action, self.config.failure_handling) {
-            // PendingE | Failure to send, temporary error, or failed CC event answer received; requested action
+            // PendingE | Failure to send, temporary error, or failed CC event answer received; requested
+            // action
             //          | DIRECT_DEBITING; DDFH equal to CONTINUE | Grant service to end user | Idle
             (RequestedAction::DirectDebiting, DebitingFailureHandling::Continue) => Step::GrantService,
-            // PendingE | Failure to send; requested action DIRECT_DEBITING; DDFH equal to TERMINATE_OR_BUFFER |
+            // PendingE | Failure to send; requested action DIRECT_DEBITING; DDFH equal to TERMINATE_OR_BUFFER
+            // |
             //          | Store request with T-flag | Idle
-            // PendingE | Failure to send or Tx expired; requested action REFUND_ACCOUNT | Store request with T-flag | Idle
+            // PendingE | Failure to send or Tx expired; requested action REFUND_ACCOUNT | Store request with
+            // T-flag | Idle
             (RequestedAction::DirectDebiting | RequestedAction::RefundAccount, _) => {
                 Step::Store { is_retransmit: true }
             }
-            // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired; requested
+            // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired;
+            // requested
             //          | action CHECK_BALANCE or PRICE_ENQUIRY | Indicate service error | Idle
             (RequestedAction::CheckBalance | RequestedAction::PriceEnquiry, _) => Step::IndicateError,
         }

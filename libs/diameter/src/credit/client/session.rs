@@ -1,4 +1,5 @@
-//! Credit control by sessions: the tables "CLIENT, SESSION BASED" of RFC 8506 section 7, a type per state, a method per row.
+//! Credit control by sessions: the tables "CLIENT, SESSION BASED" of RFC 8506 section 7, a type per state, a
+//! method per row.
 
 use super::{Answer, FinalUnitAction, Grant, Step, Steps, TX_DEFAULT};
 use crate::credit::FailureHandling;
@@ -12,7 +13,8 @@ pub enum Event {
     Start,
     /// The answer to the last request.
     Answer(Answer),
-    /// 'Failure to send': no peer, or the request's own time is over (120 s, say), after failover below was tried.
+    /// 'Failure to send': no peer, or the request's own time is over (120 s, say), after failover below was
+    /// tried.
     FailureToSend,
     /// The granted units are used up.
     UnitsElapsed,
@@ -149,8 +151,9 @@ impl SessionBook {
         PendingT
     }
 
-    /// Section 5.7: whether the request is sent to an alternative server instead of failing. A session that goes on must be
-    /// allowed to move (CC-Session-Failover), a new one may anyway; under TERMINATE only a protocol error before Tx moves it.
+    /// Section 5.7: whether the request is sent to an alternative server instead of failing. A session that
+    /// goes on must be allowed to move (CC-Session-Failover), a new one may anyway; under TERMINATE only a
+    /// protocol error before Tx moves it.
     fn moves(&mut self, event: Event, is_new: bool, steps: &mut Steps) -> bool {
         let is_failure = match event {
             Event::FailureToSend => self.failure_handling != FailureHandling::Terminate,
@@ -180,7 +183,8 @@ impl SessionBook {
 }
 
 impl Idle {
-    // Idle | Client or device requests access/service | Send AA request with added CC AVPs, start Tx | PendingI
+    // Idle | Client or device requests access/service | Send AA request with added CC AVPs, start Tx |
+    // PendingI
     fn start_aa(self, book: &mut SessionBook, steps: &mut Steps) -> PendingAa {
         steps.push(Step::SendAaRequest);
         book.take_number();
@@ -227,11 +231,13 @@ impl PendingI {
         Open.look_into_queue(book, steps)
     }
 
-    // PendingI | Failure to send, or temporary error and CCFH equal to CONTINUE | Grant service to end user | Idle
-    // PendingI | Failure to send, or temporary error and CCFH equal to TERMINATE or to RETRY_AND_TERMINATE |
+    // PendingI | Failure to send, or temporary error and CCFH equal to CONTINUE | Grant service to end user |
+    // Idle PendingI | Failure to send, or temporary error and CCFH equal to TERMINATE or to
+    // RETRY_AND_TERMINATE |
     //          | Terminate end user's service | Idle
-    // PendingI | Failed CC initial answer received and CCFH equal to CONTINUE | Grant service to end user | Idle
-    // PendingI | Failed CC initial answer received and CCFH equal to TERMINATE or to RETRY_AND_TERMINATE |
+    // PendingI | Failed CC initial answer received and CCFH equal to CONTINUE | Grant service to end user |
+    // Idle PendingI | Failed CC initial answer received and CCFH equal to TERMINATE or to RETRY_AND_TERMINATE
+    // |
     //          | Terminate end user's service | Idle
     fn fail(self, book: &SessionBook, steps: &mut Steps) -> Idle {
         book.fail(steps)
@@ -245,13 +251,15 @@ impl PendingI {
         Idle
     }
 
-    // PendingI | Tx expired and CCFH equal to CONTINUE or to RETRY_AND_TERMINATE | Grant service to end user | PendingI
+    // PendingI | Tx expired and CCFH equal to CONTINUE or to RETRY_AND_TERMINATE | Grant service to end user
+    // | PendingI
     fn tx_expired(self, steps: &mut Steps) -> PendingI {
         steps.push(Step::GrantService);
         self
     }
 
-    // PendingI | CC initial answer received with CREDIT_CONTROL_NOT_APPLICABLE | Grant service to end user | Idle
+    // PendingI | CC initial answer received with CREDIT_CONTROL_NOT_APPLICABLE | Grant service to end user |
+    // Idle
     fn not_applicable(self, steps: &mut Steps) -> Idle {
         steps.push(Step::GrantService);
         Idle
@@ -260,8 +268,9 @@ impl PendingI {
 
 /// "CLIENT, SESSION BASED for intermediate and final interrogations".
 impl Open {
-    // Open | Granted unit elapses and no final unit indication received | Send CC update req., start Tx | PendingU
-    // Open | Change in rating condition or Validity-Time elapses | Send CC update req., Start Tx | PendingU
+    // Open | Granted unit elapses and no final unit indication received | Send CC update req., start Tx |
+    // PendingU Open | Change in rating condition or Validity-Time elapses | Send CC update req., Start Tx |
+    // PendingU
     fn update(self, book: &mut SessionBook, steps: &mut Steps) -> PendingU {
         book.send_update(steps)
     }
@@ -273,8 +282,8 @@ impl Open {
         book.send_termination(steps)
     }
 
-    // Sections 5.6.2 and 5.6.3, which the table leaves to the text: redirected or restricted, the user stays, and the server
-    // is asked again.
+    // Sections 5.6.2 and 5.6.3, which the table leaves to the text: redirected or restricted, the user stays,
+    // and the server is asked again.
     fn final_stay(self, action: FinalUnitAction, book: &mut SessionBook, steps: &mut Steps) -> PendingU {
         steps.push(Step::ApplyFinalUnitAction(action));
         book.send_update(steps)
@@ -312,11 +321,13 @@ impl PendingU {
         Open.look_into_queue(book, steps)
     }
 
-    // PendingU | Failure to send, or temporary error and CCFH equal to CONTINUE | Grant service to end user | Idle
-    // PendingU | Failure to send, or temporary error and CCFH equal to TERMINATE or to RETRY_AND_TERMINATE |
+    // PendingU | Failure to send, or temporary error and CCFH equal to CONTINUE | Grant service to end user |
+    // Idle PendingU | Failure to send, or temporary error and CCFH equal to TERMINATE or to
+    // RETRY_AND_TERMINATE |
     //          | Terminate end user's service | Idle
-    // PendingU | Failed CC update answer received and CCFH equal to CONTINUE | Grant service to end user | Idle
-    // PendingU | Failed CC update answer received and CCFH equal to TERMINATE or to RETRY_AND_TERMINATE |
+    // PendingU | Failed CC update answer received and CCFH equal to CONTINUE | Grant service to end user |
+    // Idle PendingU | Failed CC update answer received and CCFH equal to TERMINATE or to RETRY_AND_TERMINATE
+    // |
     //          | Terminate end user's service | Idle
     fn fail(self, book: &SessionBook, steps: &mut Steps) -> Idle {
         book.fail(steps)
@@ -329,13 +340,15 @@ impl PendingU {
         Idle
     }
 
-    // PendingU | Tx expired and CCFH equal to CONTINUE or to RETRY_AND_TERMINATE | Grant service to end user | PendingU
+    // PendingU | Tx expired and CCFH equal to CONTINUE or to RETRY_AND_TERMINATE | Grant service to end user
+    // | PendingU
     fn tx_expired(self, steps: &mut Steps) -> PendingU {
         steps.push(Step::GrantService);
         self
     }
 
-    // PendingU | CC update answer received with CREDIT_CONTROL_NOT_APPLICABLE | Grant service to end user | Idle
+    // PendingU | CC update answer received with CREDIT_CONTROL_NOT_APPLICABLE | Grant service to end user |
+    // Idle
     fn not_applicable(self, steps: &mut Steps) -> Idle {
         steps.push(Step::GrantService);
         Idle

@@ -13,7 +13,8 @@ use crate::result_code;
 
 /// A CCR that is sound: checked against its grammar, its money convertible, none of its amounts negative.
 ///
-/// What every request needs is read into fields; the rest is read when it is asked for, from where the walk found it.
+/// What every request needs is read into fields; the rest is read when it is asked for, from where the walk
+/// found it.
 #[derive(Clone, Copy, Debug)]
 pub struct CreditControlRequest<'a> {
     found: Found<'a>,
@@ -35,9 +36,9 @@ impl<'a> CreditControlRequest<'a> {
     /// Checks and reads a message in one walk.
     ///
     /// # Errors
-    /// Whatever is wrong with it: besides what [`check`](crate::check::check) finds, another command (3001) or application (3007), an event without
-    /// Requested-Action (5005), several services from a client that says it cannot have them (5007), an amount that is negative
-    /// or too great (5004).
+    /// Whatever is wrong with it: besides what [`check`](crate::check::check) finds, another command (3001)
+    /// or application (3007), an event without Requested-Action (5005), several services from a client that
+    /// says it cannot have them (5007), an amount that is negative or too great (5004).
     pub fn read(message: &Message<'a>) -> Result<CreditControlRequest<'a>, Fault> {
         let header = &message.header;
         if header.command != command::CREDIT_CONTROL || !header.flags.is_request() {
@@ -158,8 +159,8 @@ impl<'a> CreditControlRequest<'a> {
         read(&self.found, avp::TERMINATION_CAUSE, Avp::i32)
     }
 
-    /// Who is charged, in the request's order: Subscription-Id at the top, then Subscription-Id-Extension, then what 3GPP puts into
-    /// Service-Information.
+    /// Who is charged, in the request's order: Subscription-Id at the top, then Subscription-Id-Extension,
+    /// then what 3GPP puts into Service-Information.
     pub fn subscriptions(&self) -> impl Iterator<Item = Subscription<'a>> + use<'a> {
         let service = self.found.find(avp::SERVICE_INFORMATION);
         let inner = service.map(|group| All::within(&group, avp::SUBSCRIPTION_ID)).into_iter().flatten();
@@ -202,7 +203,8 @@ impl<'a> CreditControlRequest<'a> {
     }
 }
 
-/// Auth-Application-Id within Vendor-Specific-Application-Id, where clients of IMS have it (Kamailio's `ims_charging`) and no other.
+/// Auth-Application-Id within Vendor-Specific-Application-Id, where clients of IMS have it (Kamailio's
+/// `ims_charging`) and no other.
 #[cold]
 fn application_of_vendor<'a>(message: &Message<'a>) -> Option<Avp<'a>> {
     let group = message.find(avp::VENDOR_SPECIFIC_APPLICATION_ID)?;

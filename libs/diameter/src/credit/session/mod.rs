@@ -1,8 +1,9 @@
 //! The server's session machine: the table of the credit-control server, RFC 8506, section 7, table 6.
 //!
-//! A state is a type, a row of the table a method: what the table does not have does not compile. Each method returns the next state
-//! and the [`Duty`] that the row's action column asks of whoever holds the ledger and the connection. [`Session`] is either state,
-//! for whoever keeps many, and [`Session::admit`] says which rows a request may take, before anything is reserved or debited.
+//! A state is a type, a row of the table a method: what the table does not have does not compile. Each method
+//! returns the next state and the [`Duty`] that the row's action column asks of whoever holds the ledger and
+//! the connection. [`Session`] is either state, for whoever keeps many, and [`Session::admit`] says which
+//! rows a request may take, before anything is reserved or debited.
 //!
 //! ```
 //! use diameter::credit::RequestType;
@@ -35,7 +36,8 @@ pub struct Supervision {
 }
 
 impl Supervision {
-    /// Tcc: twice the Validity-Time that was granted (section 13), in seconds; of several the longest is to be given.
+    /// Tcc: twice the Validity-Time that was granted (section 13), in seconds; of several the longest is to
+    /// be given.
     pub fn tcc(&self, validity_s: Option<u32>) -> Duration {
         validity_s.map_or(self.without_validity, |validity_s| Duration::from_secs(2 * u64::from(validity_s)))
     }
@@ -101,14 +103,16 @@ const REST: Duty = Duty {
 pub struct Idle;
 
 impl Idle {
-    /// Idle | CC initial request received and successfully processed | send CC initial answer, reserve units, start Tcc | Open
+    /// Idle | CC initial request received and successfully processed | send CC initial answer, reserve units,
+    /// start Tcc | Open
     pub fn initial_processed(self, number: u32, tcc: Duration, now: Instant) -> Step<Open> {
         let deadline = now + tcc;
         let duty = Duty { answer: AnswerDuty::Success, reserve: true, tcc: TccDuty::Start(deadline), ..REST };
         Step { state: Open { number, deadline }, duty }
     }
 
-    /// Idle | CC initial request received but not successfully processed | send CC initial answer with Result-Code != SUCCESS | Idle
+    /// Idle | CC initial request received but not successfully processed | send CC initial answer with
+    /// Result-Code != SUCCESS | Idle
     pub fn initial_failed(self) -> Step<Idle> {
         Step { state: Idle, duty: Duty { answer: AnswerDuty::Failure, ..REST } }
     }
@@ -118,7 +122,8 @@ impl Idle {
         Step { state: Idle, duty: Duty { answer: AnswerDuty::Success, ..REST } }
     }
 
-    /// Idle | CC event request received but not successfully processed | send CC event answer with Result-Code != SUCCESS | Idle
+    /// Idle | CC event request received but not successfully processed | send CC event answer with
+    /// Result-Code != SUCCESS | Idle
     pub fn event_failed(self) -> Step<Idle> {
         Step { state: Idle, duty: Duty { answer: AnswerDuty::Failure, ..REST } }
     }
@@ -147,8 +152,8 @@ impl Open {
         self.deadline
     }
 
-    /// Open | CC update request received and successfully processed | send CC update answer, debit used units, reserve new units,
-    /// restart Tcc | Open
+    /// Open | CC update request received and successfully processed | send CC update answer, debit used
+    /// units, reserve new units, restart Tcc | Open
     pub fn update_processed(self, number: u32, tcc: Duration, now: Instant) -> Step<Open> {
         let deadline = now + tcc;
         let duty = Duty {
@@ -161,20 +166,20 @@ impl Open {
         Step { state: Open { number: number.max(self.number), deadline }, duty }
     }
 
-    /// Open | CC update request received but not successfully processed | send CC update answer with Result-Code != SUCCESS, debit
-    /// used units | Idle
+    /// Open | CC update request received but not successfully processed | send CC update answer with
+    /// Result-Code != SUCCESS, debit used units | Idle
     pub fn update_failed(self) -> Step<Idle> {
         Step { state: Idle, duty: ended(AnswerDuty::Failure) }
     }
 
-    /// Open | CC termination request received and successfully processed | send CC termination answer, stop Tcc, debit used units |
-    /// Idle
+    /// Open | CC termination request received and successfully processed | send CC termination answer, stop
+    /// Tcc, debit used units | Idle
     pub fn termination_processed(self) -> Step<Idle> {
         Step { state: Idle, duty: ended(AnswerDuty::Success) }
     }
 
-    /// Open | CC termination request received but not successfully processed | send CC termination answer with Result-Code !=
-    /// SUCCESS, debit used units | Idle
+    /// Open | CC termination request received but not successfully processed | send CC termination answer
+    /// with Result-Code != SUCCESS, debit used units | Idle
     pub fn termination_failed(self) -> Step<Idle> {
         Step { state: Idle, duty: ended(AnswerDuty::Failure) }
     }
@@ -191,7 +196,8 @@ impl Open {
     }
 }
 
-/// A request ends the session: what it used is debited, and what is left goes back, since nobody can use it any more.
+/// A request ends the session: what it used is debited, and what is left goes back, since nobody can use it
+/// any more.
 const fn ended(answer: AnswerDuty) -> Duty {
     Duty { answer, debit_used: true, reserve: false, release_reserved: true, tcc: TccDuty::Stop }
 }
@@ -205,12 +211,14 @@ pub enum Session {
     Open(Open),
 }
 
-/// What to do with a request, by its type and CC-Request-Number alone (section 8.2: unique within a session, one more each time).
+/// What to do with a request, by its type and CC-Request-Number alone (section 8.2: unique within a session,
+/// one more each time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// It is the next one: process it.
     Process,
-    /// Numbers were left out: requests that never came. It can be processed; what the missing ones used is lost.
+    /// Numbers were left out: requests that never came. It can be processed; what the missing ones used is
+    /// lost.
     Gap {
         /// The first number left out.
         expected: u32,
@@ -225,7 +233,8 @@ pub enum Admission {
 }
 
 impl Session {
-    /// What to do with a request. Stored answers are to be looked for first: a session that has ended knows no duplicates.
+    /// What to do with a request. Stored answers are to be looked for first: a session that has ended knows
+    /// no duplicates.
     pub fn admit(&self, kind: RequestType, number: u32) -> Admission {
         match (self, kind) {
             (Session::Idle(_), RequestType::Initial | RequestType::Event) => Admission::Process,

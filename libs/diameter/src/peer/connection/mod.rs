@@ -19,8 +19,8 @@ use std::time::Instant;
 
 pub use send::Outgoing;
 
-/// Most octets that one [`Connection::poll_transmit`] moves, except where a single message is longer: what is urgent waits
-/// behind no more than that.
+/// Most octets that one [`Connection::poll_transmit`] moves, except where a single message is longer: what is
+/// urgent waits behind no more than that.
 pub const TRANSMIT_OCTETS_MAX: usize = 256 << 10;
 /// A buffer over this is given back once it is empty, so that an idle connection costs nothing.
 const KEPT_OCTETS: usize = 16 << 10;
@@ -28,10 +28,12 @@ const KEPT_OCTETS: usize = 16 << 10;
 /// One connection, from its establishment to its end.
 ///
 /// # The contract with the caller
-/// 1. Hand what was read to [`Connection::handle_input`]: requests and answers of an open peer come to the closure, in place.
-/// 2. Then take every event with [`Connection::poll_event`] until it gives `None`, write what [`Connection::poll_transmit`]
-///    appends, and arm a timer for [`Connection::poll_timeout`]. All three answers may change after any call with `&mut self`.
-///    Ask `poll_transmit` only when what it gave before is written: else what is urgent waits in the caller's buffer.
+/// 1. Hand what was read to [`Connection::handle_input`]: requests and answers of an open peer come to the
+///    closure, in place.
+/// 2. Then take every event with [`Connection::poll_event`] until it gives `None`, write what
+///    [`Connection::poll_transmit`] appends, and arm a timer for [`Connection::poll_timeout`]. All three
+///    answers may change after any call with `&mut self`. Ask `poll_transmit` only when what it gave before
+///    is written: else what is urgent waits in the caller's buffer.
 /// 3. While [`Connection::wants_input`] is false, do not read from the connection.
 pub struct Connection {
     /// The beginning of a message whose rest has not come.
@@ -105,8 +107,8 @@ pub struct Start {
     pub local: IpAddr,
     /// It is TLS or DTLS.
     pub is_secured: bool,
-    /// The watchdog that the peer's last connection left, where its failures count ([`Connection::watchdog`]); `None` for
-    /// a peer of whom nothing is known.
+    /// The watchdog that the peer's last connection left, where its failures count
+    /// ([`Connection::watchdog`]); `None` for a peer of whom nothing is known.
     pub watchdog: Option<Watchdog>,
     /// For jitter and identifiers: different for each connection.
     pub seed: u64,
@@ -120,8 +122,8 @@ impl Connection {
         Connection { partial: Vec::new(), core: Core::new(config, start, stage, now) }
     }
 
-    /// A connection that we began and that is established: the CER is in its output. `expected_host` is the Origin-Host of whom
-    /// we mean to reach, if that matters.
+    /// A connection that we began and that is established: the CER is in its output. `expected_host` is the
+    /// Origin-Host of whom we mean to reach, if that matters.
     #[must_use]
     pub fn connecting(config: Arc<Config>, start: Start, expected_host: Option<&str>, now: Instant) -> Self {
         let deadline = now + config.capabilities;
@@ -132,8 +134,8 @@ impl Connection {
         Connection { partial: Vec::new(), core }
     }
 
-    /// Takes in octets from the connection, in pieces of any size. Every request and answer that is not the machine's own affair
-    /// goes to `take`, in place: nothing of a message that came whole is copied.
+    /// Takes in octets from the connection, in pieces of any size. Every request and answer that is not the
+    /// machine's own affair goes to `take`, in place: nothing of a message that came whole is copied.
     pub fn handle_input(
         &mut self,
         input: &[u8],
@@ -190,8 +192,9 @@ impl Connection {
         self.core.out = Vec::new();
     }
 
-    /// Moves waiting output, whole messages, to the end of `out` and says how many octets that was: what is urgent first, then
-    /// up to [`TRANSMIT_OCTETS_MAX`] of the rest. Requests in it can no longer be taken back: unanswered they are unknown.
+    /// Moves waiting output, whole messages, to the end of `out` and says how many octets that was: what is
+    /// urgent first, then up to [`TRANSMIT_OCTETS_MAX`] of the rest. Requests in it can no longer be taken
+    /// back: unanswered they are unknown.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> usize {
         self.core.transmit(out)
     }
@@ -220,7 +223,8 @@ impl Connection {
         self.core.output_octets()
     }
 
-    /// Whether requests may be sent: capabilities are exchanged, nobody disconnects, and the watchdog is content.
+    /// Whether requests may be sent: capabilities are exchanged, nobody disconnects, and the watchdog is
+    /// content.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         matches!(self.core.stage, Stage::Open) && self.core.watchdog.is_usable()
@@ -347,7 +351,8 @@ impl Core {
         octets
     }
 
-    /// The connection is over: nothing is taken any more, what is outstanding is handed back. `urgent` output still goes out.
+    /// The connection is over: nothing is taken any more, what is outstanding is handed back. `urgent` output
+    /// still goes out.
     fn end(&mut self, end: End) {
         if self.is_over() {
             return;
@@ -414,14 +419,16 @@ impl Core {
                 }
                 Action::Failback => self.events.push_back(Event::Resumed),
                 Action::CloseConnection => self.end(End::Silent),
-                // No connection is open in DOWN and INITIAL: `Peer` has those rows. What is thrown away is counted by `receive`.
+                // No connection is open in DOWN and INITIAL: `Peer` has those rows. What is thrown away is
+                // counted by `receive`.
                 Action::AttemptOpen | Action::ThrowAway => {}
             }
         }
     }
 }
 
-/// How many octets of whole messages stand at the front of our own output, up to `octets_max` but at least one message.
+/// How many octets of whole messages stand at the front of our own output, up to `octets_max` but at least
+/// one message.
 fn whole_messages(out: &[u8], octets_max: usize) -> usize {
     let mut octets = 0;
     while let Ok(Some(frame)) = next_frame(&out[octets..], u32::MAX) {

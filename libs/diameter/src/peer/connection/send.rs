@@ -31,8 +31,8 @@ pub struct Outgoing {
 }
 
 impl Connection {
-    /// Lets in the peer that [`Event::Asked`](crate::peer::Event::Asked): a successful CEA goes out, and the connection is open.
-    /// Without such a peer nothing happens.
+    /// Lets in the peer that [`Event::Asked`](crate::peer::Event::Asked): a successful CEA goes out, and the
+    /// connection is open. Without such a peer nothing happens.
     pub fn accept(&mut self, now: Instant) {
         let core = &mut self.core;
         core.set_now(now);
@@ -45,8 +45,8 @@ impl Connection {
         core.settle();
     }
 
-    /// Refuses the peer that [`Event::Asked`](crate::peer::Event::Asked): a CEA with `result_code` goes out, then the connection ends.
-    /// `text` is for who runs the peer: what is wrong, and what to do.
+    /// Refuses the peer that [`Event::Asked`](crate::peer::Event::Asked): a CEA with `result_code` goes out,
+    /// then the connection ends. `text` is for who runs the peer: what is wrong, and what to do.
     pub fn refuse(&mut self, result_code: u32, text: &'static str, now: Instant) {
         self.core.set_now(now);
         if let Stage::Asked { cer, .. } = self.core.stage {
@@ -54,8 +54,9 @@ impl Connection {
         }
     }
 
-    /// Disconnects: what is outstanding either way is finished, for at most [`Config::drain`](crate::peer::Config::drain), then a DPR goes
-    /// out. A connection that is not open just ends.
+    /// Disconnects: what is outstanding either way is finished, for at most
+    /// [`Config::drain`](crate::peer::Config::drain), then a DPR goes out. A connection that is not open just
+    /// ends.
     pub fn disconnect(&mut self, cause: Cause, now: Instant) {
         let core = &mut self.core;
         core.set_now(now);
@@ -76,7 +77,8 @@ impl Connection {
         self.core.end(End::Aborted);
     }
 
-    /// Sends a request: `write` appends it whole, with the Hop-by-Hop Identifier that it is given. Returns that.
+    /// Sends a request: `write` appends it whole, with the Hop-by-Hop Identifier that it is given. Returns
+    /// that.
     ///
     /// # Errors
     /// Nothing was written and `write` was not called: see [`SendError`].
@@ -110,8 +112,8 @@ impl Connection {
         Ok(hop_by_hop)
     }
 
-    /// Answers `count` requests of the peer: `write` appends their answers whole. There is always room for answers: what bounds
-    /// them is [`Connection::wants_input`].
+    /// Answers `count` requests of the peer: `write` appends their answers whole. There is always room for
+    /// answers: what bounds them is [`Connection::wants_input`].
     ///
     /// # Errors
     /// The connection is over, or its DPA is sent: nobody would read the answer. `write` was not called.

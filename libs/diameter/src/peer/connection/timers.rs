@@ -39,7 +39,8 @@ impl Core {
         if self.stage_deadline().is_some_and(|at| at <= self.now) {
             self.stage_is_late();
         }
-        // Once: a caller that slept through two intervals must not find the peer dead without having asked it.
+        // Once: a caller that slept through two intervals must not find the peer dead without having asked
+        // it.
         if self.watchdog_due().is_some_and(|at| at <= self.now) {
             let actions = self.watchdog.timer_expired(self.now);
             self.watch(actions);

@@ -1,6 +1,6 @@
-//! Two nodes that both connect to each other, in bad weather, from a seed: octets arrive in pieces and late, connections are refused,
-//! reset and half closed. Whatever happens, each request has one fate; and when the weather clears, both nodes are open
-//! on one and the same connection.
+//! Two nodes that both connect to each other, in bad weather, from a seed: octets arrive in pieces and late,
+//! connections are refused, reset and half closed. Whatever happens, each request has one fate; and when the
+//! weather clears, both nodes are open on one and the same connection.
 
 use super::pair::{LOCAL, Seen, config, write_answer};
 use crate::dictionary::command;
@@ -298,7 +298,8 @@ fn play(seed: u64) -> (u64, u64) {
     (0..300).for_each(|_| world.step());
     let now = world.now;
     world.nodes[0].peer.start(now);
-    // Longer than a probing takes, which is two intervals of the watchdog, and what may have to go wrong before it.
+    // Longer than a probing takes, which is two intervals of the watchdog, and what may have to go wrong
+    // before it.
     (0..600).for_each(|_| world.step());
     let open = [0, 1].map(|side| world.nodes[side].peer.state().open());
     assert!(open[0].is_some() && open[0] == open[1], "seed {seed}: {open:?}");

@@ -1,4 +1,5 @@
-//! Bodies that are wrong in one place each: the request's own response says what, with its sequence, and the session goes on.
+//! Bodies that are wrong in one place each: the request's own response says what, with its sequence, and the
+//! session goes on.
 
 use super::*;
 use crate::limits::{self, DESTINATIONS_MAX};
@@ -45,7 +46,8 @@ fn octets_that_are_no_tlvs_are_answered_whatever_they_are_behind() {
         samples::frame(&BroadcastSm::default(), 7),
         samples::frame(&QueryBroadcastSm { message_id, ..QueryBroadcastSm::default() }, 7),
     ];
-    // Stray octets; a tag without a length; a length without its value; one octet short; a whole TLV and a stray octet.
+    // Stray octets; a tag without a length; a length without its value; one octet short; a whole TLV and a
+    // stray octet.
     let tails: [&[u8]; 7] = [
         b"\0",
         b"\x02\x04\0",

@@ -1,4 +1,5 @@
-//! Input that no good peer sends: each case of the list ends in a clear answer, and the session in a known state.
+//! Input that no good peer sends: each case of the list ends in a clear answer, and the session in a known
+//! state.
 
 use super::*;
 use crate::limits::{PDU_OCTETS_MAX, TLV_OCTETS_MAX};
@@ -366,8 +367,8 @@ fn a_caller_that_never_takes_events_is_stopped() {
     assert_eq!(events(&mut smsc), [Seen::Closed(Reason::Overrun)]);
 }
 
-/// Valid conversations with random octets changed, in random pieces: whatever happens, every answer is a whole PDU, nothing
-/// panics, and no buffer grows.
+/// Valid conversations with random octets changed, in random pieces: whatever happens, every answer is a
+/// whole PDU, nothing panics, and no buffer grows.
 #[test]
 fn sessions_survive_random_and_mutated_input() {
     let frames = Pool::default().frames();

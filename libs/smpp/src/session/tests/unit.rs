@@ -155,7 +155,8 @@ fn the_state_table_is_the_specifications() {
         State::Unbound,
         State::Closed,
     ];
-    // 3.4 table 2-1 with 5.0's rows: in which of the states above each may be sent, by the ESME and by the SMSC.
+    // 3.4 table 2-1 with 5.0's rows: in which of the states above each may be sent, by the ESME and by the
+    // SMSC.
     let table: [(Command, &str, &str); 17] = [
         (Command::BIND_TRANSMITTER, "x......", "......."),
         (Command::BIND_RECEIVER, "xx.....", "......."),

@@ -1,8 +1,8 @@
 //! Two machines on a virtual wire that cuts, delays, loses, repeats and breaks, from a seed.
 //!
-//! Octets arrive in order, in random pieces, after a random delay. The SMSC answers in random order after a random time, twice,
-//! or never; the connection is reset at random moments or at a chosen PDU. Whatever happens, every message the ESME's machine took
-//! has exactly one fate, and that fate is true.
+//! Octets arrive in order, in random pieces, after a random delay. The SMSC answers in random order after a
+//! random time, twice, or never; the connection is reset at random moments or at a chosen PDU. Whatever
+//! happens, every message the ESME's machine took has exactly one fate, and that fate is true.
 
 use super::*;
 use crate::samples::Random;

@@ -1,5 +1,5 @@
-//! National language tables of GSM 7-bit (TS 23.038 §6.2.1.2): a header before the text says which alphabet (locking shift) and
-//! which extension table (single shift) its septets are of.
+//! National language tables of GSM 7-bit (TS 23.038 §6.2.1.2): a header before the text says which alphabet
+//! (locking shift) and which extension table (single shift) its septets are of.
 
 mod locking;
 mod single;
@@ -187,8 +187,8 @@ impl Shift {
         Ok(())
     }
 
-    /// The text of `septets`. An escape before a code that the extension lacks shows the alphabet's character; codes without a
-    /// character show a space.
+    /// The text of `septets`. An escape before a code that the extension lacks shows the alphabet's
+    /// character; codes without a character show a space.
     #[must_use]
     pub fn decode(self, septets: &[u8]) -> String {
         let shown = |character: char| if character == NONE { ' ' } else { character };
@@ -211,8 +211,9 @@ impl Shift {
     }
 }
 
-/// The tables of one of `languages` with which `text` makes the fewest parts, and of those the fewest septets; `None` when none of
-/// them has every character. The default tables are tried first. `concat` is how a long text would be cut.
+/// The tables of one of `languages` with which `text` makes the fewest parts, and of those the fewest
+/// septets; `None` when none of them has every character. The default tables are tried first. `concat` is how
+/// a long text would be cut.
 ///
 /// Few networks and phones know these tables: ask for a language only where the route says so.
 #[must_use]

@@ -1,5 +1,5 @@
-//! The single shift tables (TS 23.038 §A.2): each replaces the extension table behind an escape. By language, from 1; runs of
-//! a code and the characters of it and the codes that follow.
+//! The single shift tables (TS 23.038 §A.2): each replaces the extension table behind an escape. By language,
+//! from 1; runs of a code and the characters of it and the codes that follow.
 
 /// A code, and the characters from there on.
 type Run = (u8, &'static str);

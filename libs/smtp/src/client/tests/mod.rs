@@ -1,4 +1,5 @@
-//! The machine against scripted servers and against a small server over a virtual wire that is cut at every octet.
+//! The machine against scripted servers and against a small server over a virtual wire that is cut at every
+//! octet.
 
 mod cuts;
 mod model;
@@ -59,7 +60,8 @@ impl Scripted {
         self.written()
     }
 
-    /// Gives the client octets and then, before anything is written, a transaction; returns what is written thereupon.
+    /// Gives the client octets and then, before anything is written, a transaction; returns what is written
+    /// thereupon.
     fn receive_and_submit(&mut self, octets: &str, transaction: Transaction) -> String {
         self.client.handle_input(self.now, Input::Octets(octets.as_bytes()));
         assert!(self.client.room() > 0, "no room after {octets:?}");

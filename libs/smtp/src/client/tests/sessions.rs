@@ -200,7 +200,8 @@ const LINES: [&str; 16] = [
 ];
 
 proptest::proptest! {
-    /// Whatever a server says, and wherever it stops: one verdict for each transaction, one end, nothing to write after it.
+    /// Whatever a server says, and wherever it stops: one verdict for each transaction, one end, nothing to
+    /// write after it.
     #[test]
     fn every_transaction_gets_one_verdict_whatever_the_server_says(
         lines in proptest::collection::vec(0..LINES.len(), 0..60),

@@ -16,7 +16,8 @@ const SERVER_NAME: &str = "localhost";
 /// One connection.
 pub(super) enum Link {
     Clear(TcpStream),
-    /// An association's descriptor is read and written like TCP's, but what one write gives is one user message.
+    /// An association's descriptor is read and written like TCP's, but what one write gives is one user
+    /// message.
     Association(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }

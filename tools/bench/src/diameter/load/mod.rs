@@ -32,7 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const READ_OCTETS: usize = 256 * 1024;
 /// Connections that are gone on with before the thread looks again.
 const AT_ONCE: usize = 64;
-/// A request that is begun so long after its due time is late: a timer of this system is not, a window that is full is.
+/// A request that is begun so long after its due time is late: a timer of this system is not, a window that
+/// is full is.
 pub(super) const LATE_AFTER: Duration = Duration::from_millis(1);
 
 /// What is to be done.
@@ -46,7 +47,8 @@ pub(super) struct Load {
     pub(super) sessions: bool,
     pub(super) accounts: u32,
     pub(super) amount: Amount,
-    /// Requests a second that fall due whatever the server does; without it each answer lets the next request go.
+    /// Requests a second that fall due whatever the server does; without it each answer lets the next request
+    /// go.
     pub(super) rate: Option<f64>,
     pub(super) transport: Transport,
     /// By TLS: whom we trust.
@@ -371,7 +373,8 @@ impl Thread {
         ((high * u64::from(bound)) >> 32) as u32
     }
 
-    /// Hears what is there. With TLS more may be decrypted than one read takes, of which the system says nothing.
+    /// Hears what is there. With TLS more may be decrypted than one read takes, of which the system says
+    /// nothing.
     fn read(&mut self, shared: &Shared, client: &mut Client) -> io::Result<()> {
         let mut input = std::mem::take(&mut client.input);
         loop {

@@ -1,5 +1,6 @@
-//! The open loop: requests fall due at a rate whatever the server does, and an answer's time is counted from when its request was due. A server
-//! that stands still is not asked less for it: what fell due meanwhile is late, and counted so.
+//! The open loop: requests fall due at a rate whatever the server does, and an answer's time is counted from
+//! when its request was due. A server that stands still is not asked less for it: what fell due meanwhile is
+//! late, and counted so.
 
 use super::{AT_ONCE, Client, LATE_AFTER, PATIENCE, Schedule, Shared, Thread};
 use rustix::event::{Timespec, epoll};

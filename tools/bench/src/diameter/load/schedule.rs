@@ -1,7 +1,8 @@
 //! When requests are due, whatever the server does.
 //!
-//! `pace` gives up what is older than its horizon, so that an idle hour is not paid out as one burst. Here nothing may be given up: a request
-//! that could not be sent in time is the very thing that is measured. So each due time is counted from the first.
+//! `pace` gives up what is older than its horizon, so that an idle hour is not paid out as one burst. Here
+//! nothing may be given up: a request that could not be sent in time is the very thing that is measured. So
+//! each due time is counted from the first.
 
 use super::Amount;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The allocators of the study, and where this system has them. The program sets no allocator of its own, so that a library which is loaded before
-//! the C library stands in for its malloc in the same program.
+//! The allocators of the study, and where this system has them. The program sets no allocator of its own, so
+//! that a library which is loaded before the C library stands in for its malloc in the same program.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Message handling alone: a request of 11 AVPs is built, encoded, decoded, and what comes out is held against what went in.
+//! Message handling alone: a request of 11 AVPs is built, encoded, decoded, and what comes out is held
+//! against what went in.
 
 use diameter::avp::AvpName;
 use diameter::dictionary::{application, avp, command};
@@ -20,7 +21,8 @@ const HEADER_OCTETS: usize = 20;
 const AVP_HEADER_OCTETS: usize = 8;
 const MANDATORY: u8 = 0x40;
 
-/// As this program does it: written into one buffer that is used again, walked in place. Nothing is allocated.
+/// As this program does it: written into one buffer that is used again, walked in place. Nothing is
+/// allocated.
 pub(super) fn in_place() -> impl FnMut(u64) -> bool {
     let mut session = format!("{SESSION}{:0DIGITS$}", 0).into_bytes();
     let mut octets = Vec::with_capacity(512);
@@ -44,8 +46,9 @@ pub(super) fn in_place() -> impl FnMut(u64) -> bool {
     }
 }
 
-/// With memory of its own for each AVP, for its data and for its encoding, when it is built and again when it is decoded: about sixty
-/// allocations of a few octets a message, as in the study ("most are far smaller" than 600 octets).
+/// With memory of its own for each AVP, for its data and for its encoding, when it is built and again when it
+/// is decoded: about sixty allocations of a few octets a message, as in the study ("most are far smaller"
+/// than 600 octets).
 pub(super) fn per_avp() -> impl FnMut(u64) -> bool {
     let mut session = format!("{SESSION}{:0DIGITS$}", 0).into_bytes();
     move |number| {

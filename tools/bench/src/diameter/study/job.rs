@@ -29,7 +29,8 @@ pub(super) struct Job {
 /// What one turn is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Work {
-    /// A message of 11 AVPs is built, encoded and decoded, as this program does it: in one buffer that is used again.
+    /// A message of 11 AVPs is built, encoded and decoded, as this program does it: in one buffer that is
+    /// used again.
     HandlingInPlace,
     /// The same with memory of its own for each AVP, its data and its encoding.
     HandlingPerAvp,
@@ -96,8 +97,8 @@ impl Job {
         }
     }
 
-    /// Runs `make`'s work on all threads; a turn gets its number and says whether it was right. `after` counts what is wrong in the end, and
-    /// belongs to the time.
+    /// Runs `make`'s work on all threads; a turn gets its number and says whether it was right. `after`
+    /// counts what is wrong in the end, and belongs to the time.
     pub(super) fn on_threads<W: FnMut(u64) -> bool>(
         &self,
         make: impl Fn(usize) -> W + Sync,
@@ -105,7 +106,8 @@ impl Job {
     ) -> io::Result<Outcome> {
         let (cpus, begin, done) = (own_cpus()?, Barrier::new(self.threads + 1), AtomicU64::new(0));
         let (ended, ends) = channel::<io::Result<u64>>();
-        // Whoever comes first begins the time: with more threads than processors we may be woken when most is done.
+        // Whoever comes first begins the time: with more threads than processors we may be woken when most is
+        // done.
         let started = OnceLock::new();
         let start = || *started.get_or_init(|| (Instant::now(), process_time()));
         std::thread::scope(|scope| {

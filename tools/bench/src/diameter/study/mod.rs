@@ -1,4 +1,5 @@
-//! The published study's experiments, answered again: each with its own switch, in the server where there is something to switch, and alone.
+//! The published study's experiments, answered again: each with its own switch, in the server where there is
+//! something to switch, and alone.
 //!
 //! What is compared runs in turns, each in a process of its own, and the middle round counts.
 

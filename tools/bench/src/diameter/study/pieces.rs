@@ -15,7 +15,8 @@ pub(super) fn allocation() -> impl FnMut(u64) -> bool {
     }
 }
 
-/// Copies a message as a block, or octet by octet; `black_box` keeps the compiler from making the loop a block again.
+/// Copies a message as a block, or octet by octet; `black_box` keeps the compiler from making the loop a
+/// block again.
 pub(super) fn copy(by_octet: bool, octets: usize) -> impl FnMut(u64) -> bool {
     let mut from: Vec<u8> = (0..octets).map(|place| place as u8).collect();
     let mut to = vec![0; octets];
@@ -29,7 +30,8 @@ pub(super) fn copy(by_octet: bool, octets: usize) -> impl FnMut(u64) -> bool {
             to.copy_from_slice(black_box(&from));
         }
         black_box(&mut to);
-        // The ends, not all: a whole comparison would cost more than the copy. All of it is compared now and then.
+        // The ends, not all: a whole comparison would cost more than the copy. All of it is compared now and
+        // then.
         to.first() == from.first()
             && to.last() == from.last()
             && (!number.is_multiple_of(4_096) || to == from)

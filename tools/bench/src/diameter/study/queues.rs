@@ -1,6 +1,8 @@
-//! The study's record queue: threads handle messages and queue their records, one thread drains them into a chunk of XML. The disk is left out.
+//! The study's record queue: threads handle messages and queue their records, one thread drains them into a
+//! chunk of XML. The disk is left out.
 //!
-//! The three queues differ in what the lock is held for. Everything else of the study's server is here but its sockets.
+//! The three queues differ in what the lock is held for. Everything else of the study's server is here but
+//! its sockets.
 
 use super::handling;
 use super::job::{Job, Outcome};

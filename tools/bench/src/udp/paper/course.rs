@@ -1,4 +1,5 @@
-//! What the rate does over time: from one thread to 10 Gbit/s, a step up and down, and a machine that others take.
+//! What the rate does over time: from one thread to 10 Gbit/s, a step up and down, and a machine that others
+//! take.
 
 use super::super::report::{gbit, maybe};
 use super::super::series::{Point, fallen, mean, reached};

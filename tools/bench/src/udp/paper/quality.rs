@@ -11,7 +11,8 @@ const RATES: [&str; 3] = ["100M", "1G", "10G"];
 /// The lag of one thread fluctuates by one loop: mean and standard deviation, microseconds.
 const PUBLISHED_LAG_US: [f64; 2] = [3.5, 1.4];
 
-/// Which rule, and how many packets of a burst at most; the first is what a sender does unless it is told otherwise.
+/// Which rule, and how many packets of a burst at most; the first is what a sender does unless it is told
+/// otherwise.
 const WAYS: [(Late, Option<u32>); 4] =
     [(Late::Bounded, None), (Late::Bounded, Some(1)), (Late::CatchUp, Some(1)), (Late::Capped, Some(1))];
 

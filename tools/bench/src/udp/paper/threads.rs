@@ -1,4 +1,5 @@
-//! Figures 2 to 4: data rate against threads, for three sizes of packets, paced and not, by one call a packet as published, and by ours.
+//! Figures 2 to 4: data rate against threads, for three sizes of packets, paced and not, by one call a packet
+//! as published, and by ours.
 
 use super::super::report::{gbit, maybe};
 use super::super::{Call, Late, Threads, UdpOptions, line, once};
@@ -52,7 +53,8 @@ pub(super) async fn run(options: &PaperOptions, paper: &mut Paper) -> Result<(),
                 };
                 let run = match once(&one).await {
                     Ok(run) => run,
-                    // Too many threads for the processors may keep a receiver from being heard: that is an answer too.
+                    // Too many threads for the processors may keep a receiver from being heard: that is an
+                    // answer too.
                     Err(error) => {
                         let way = way.name;
                         paper.notes.push(format!("MSS {mss}, {threads} threads, {way}: {error}"));

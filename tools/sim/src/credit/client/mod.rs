@@ -1,8 +1,10 @@
-//! A client of credit control: drives sessions against a server as a script says, by one connection, and looks whether the answers are what
-//! they should be. For drills of a charging server, as [`Ocs`](super::Ocs) is for those of a client.
+//! A client of credit control: drives sessions against a server as a script says, by one connection, and
+//! looks whether the answers are what they should be. For drills of a charging server, as [`Ocs`](super::Ocs)
+//! is for those of a client.
 //!
-//! Whatever is repeated must be answered as before, and nothing may stay without an answer. When the server wants credit to be asked for again
-//! (RAR), an UPDATE follows at once, also out of a pause; when it wants a session ended (ASR), a TERMINATION.
+//! Whatever is repeated must be answered as before, and nothing may stay without an answer. When the server
+//! wants credit to be asked for again (RAR), an UPDATE follows at once, also out of a pause; when it wants a
+//! session ended (ASR), a TERMINATION.
 
 mod connection;
 mod script;
@@ -139,7 +141,8 @@ impl Report {
 /// Runs all sessions, and says what became of them.
 ///
 /// # Errors
-/// Options that cannot be (`InvalidInput`), a server that is not there, does not let the client in or ends the connection.
+/// Options that cannot be (`InvalidInput`), a server that is not there, does not let the client in or ends
+/// the connection.
 pub async fn drill(options: Options) -> io::Result<Report> {
     options.check().map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
     let stream = net::connect(&options.connect, None, CONNECT_MAX).await.map_err(io::Error::other)?;

@@ -105,8 +105,8 @@ impl Session {
         format!("{};{}", self.id, self.part)
     }
 
-    /// What is to be sent, whole but for its Hop-by-Hop Identifier, and its end-to-end identifier: the one given, or that of the request
-    /// that is repeated. Nothing: there is no such request.
+    /// What is to be sent, whole but for its Hop-by-Hop Identifier, and its end-to-end identifier: the one
+    /// given, or that of the request that is repeated. Nothing: there is no such request.
     pub(super) fn request(&mut self, names: &Names<'_>, end_to_end: u32) -> Option<(Vec<u8>, u32)> {
         let step = self.step()?;
         self.next = Next::Answer;
@@ -213,7 +213,8 @@ impl Session {
         }
     }
 
-    /// The service ends: where the server has a session, it is told so; what is repeated next is still repeated.
+    /// The service ends: where the server has a session, it is told so; what is repeated next is still
+    /// repeated.
     fn refused(&mut self) {
         let is_gone = !matches!(self.step(), Some(Step::Update { .. }));
         if matches!(self.script.0.get(self.at + 1), Some(Step::Again)) {
@@ -229,8 +230,9 @@ impl Session {
         self.number.is_some() && self.next != Next::Over
     }
 
-    /// The server wants it to ask for credit again (RFC 8506, section 5.5): whether it has a session to do so. An UPDATE follows at once, or
-    /// after the answer that is on its way; one that is on its way, or that is ending, is enough.
+    /// The server wants it to ask for credit again (RFC 8506, section 5.5): whether it has a session to do
+    /// so. An UPDATE follows at once, or after the answer that is on its way; one that is on its way, or that
+    /// is ending, is enough.
     pub(super) fn asked_again(&mut self, now: Instant) -> bool {
         if !self.is_open() {
             return false;
@@ -251,7 +253,8 @@ impl Session {
         true
     }
 
-    /// The server wants it ended (RFC 6733, section 8.5): whether there is a session to end. A TERMINATION follows.
+    /// The server wants it ended (RFC 6733, section 8.5): whether there is a session to end. A TERMINATION
+    /// follows.
     pub(super) fn aborted(&mut self) -> bool {
         if !self.is_open() {
             return false;

@@ -48,7 +48,8 @@ async fn many_sessions_at_once_follow_the_script_and_what_they_use_is_what_the_s
 async fn nobody_uses_more_than_was_granted_and_who_is_refused_ends_the_session() {
     let ocs = server(|options| options.balance = 8).await;
     let report = run(&ocs, "I5 U5/5 U5/5 T5 E1", |_| {}).await;
-    // 5 are granted and used, then the last 3, then none: the session is ended, and what stands behind it is not asked.
+    // 5 are granted and used, then the last 3, then none: the session is ended, and what stands behind it is
+    // not asked.
     assert_eq!(report.answers, codes(&[(2001, 3), (4012, 1)]));
     assert_eq!((report.granted, report.sessions), (8, 1));
     assert_eq!((ocs.stats().used, ocs.stats().reserved), (8, 0));
@@ -130,7 +131,8 @@ fn grant(session: &mut Session, now: Instant) {
 #[test]
 fn a_re_authorization_brings_an_update_wherever_the_session_stands() {
     let now = Instant::now();
-    // Open | RAR received | Send RAA followed by CC update req., start Tx | PendingU (RFC 8506, section 7): in a pause,
+    // Open | RAR received | Send RAA followed by CC update req., start Tx | PendingU (RFC 8506, section 7):
+    // in a pause,
     let mut paused = session("I5 10s T2");
     assert_eq!(ask(&mut paused), (1, 0, Some(5)));
     grant(&mut paused, now);

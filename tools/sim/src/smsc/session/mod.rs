@@ -1,7 +1,7 @@
 //! One connection: reads all there is, answers all of it, writes once.
 //!
-//! The SMPP library's codec is used, its session machine is not: a carrier that misbehaves on purpose needs a loop that may,
-//! and the machine under test should meet a peer that does not share its mistakes.
+//! The SMPP library's codec is used, its session machine is not: a carrier that misbehaves on purpose needs a
+//! loop that may, and the machine under test should meet a peer that does not share its mistakes.
 
 mod answers;
 mod deliveries;
@@ -199,7 +199,8 @@ impl Session {
         self.unbind_us.is_none_or(|at| at > now_us)
     }
 
-    /// Ends the connection. Returns whether it goes on until its last octets are written, or its unbind is answered.
+    /// Ends the connection. Returns whether it goes on until its last octets are written, or its unbind is
+    /// answered.
     fn part(&mut self, how: Parting, line: &Line) -> bool {
         match how {
             Parting::Cut => false,
@@ -357,7 +358,8 @@ impl Session {
     }
 }
 
-/// What the simulator writes itself is within the limits; what it repeats of a peer was within them when it came.
+/// What the simulator writes itself is within the limits; what it repeats of a peer was within them when it
+/// came.
 fn put<'a>(body: &impl Body<'a>, sequence: u32, out: &mut Vec<u8>) {
     if let Err(error) = encode(body, Status::ROK, sequence, out) {
         tracing::error!(%error, "cannot write an answer");

@@ -1,4 +1,5 @@
-//! What a peer may ask for: accounts and modes of a bind, queries, cancels, replacements, broadcasts, outbind, TLS.
+//! What a peer may ask for: accounts and modes of a bind, queries, cancels, replacements, broadcasts,
+//! outbind, TLS.
 
 use super::super::*;
 use super::client::{Client, Got, message, wide};

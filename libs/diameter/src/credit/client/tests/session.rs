@@ -295,8 +295,8 @@ fn under_terminate_only_a_protocol_error_before_tx_moves_a_request() {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: numbers go up by one, one request is out at a time, and once nothing more comes but failures
-    /// to send and an order to terminate, the session ends.
+    /// Whatever comes in whatever order: numbers go up by one, one request is out at a time, and once nothing
+    /// more comes but failures to send and an order to terminate, the session ends.
     #[test]
     fn a_session_keeps_count_and_comes_to_its_end(
         config in (0_usize..3, any::<bool>(), any::<bool>(), any::<bool>()),

@@ -1,4 +1,5 @@
-//! The server's side: takes every message once, answers as the weather is, and delivers receipts until they are acknowledged.
+//! The server's side: takes every message once, answers as the weather is, and delivers receipts until they
+//! are acknowledged.
 
 use super::*;
 use crate::pdu::{QuerySmResp, esm_class};

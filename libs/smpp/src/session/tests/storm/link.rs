@@ -61,7 +61,8 @@ impl Link {
         }
     }
 
-    /// Puts both sides' output on the wire, answers to messages now and then twice or not at all; how many PDUs that was.
+    /// Puts both sides' output on the wire, answers to messages now and then twice or not at all; how many
+    /// PDUs that was.
     pub(super) fn transmit(&mut self, now: Instant, weather: Weather, random: &mut Random) -> usize {
         let mut pdus = 0;
         for (session, direction) in [(&mut self.esme, &mut self.up), (&mut self.smsc, &mut self.down)] {

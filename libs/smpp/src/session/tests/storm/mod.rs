@@ -1,10 +1,11 @@
 //! A platform and a carrier with two sessions between them, in bad weather, from a seed.
 //!
-//! The platform submits messages over both sessions, asks after some, and takes receipts on either. The carrier answers in any
-//! order, late, twice or never, and delivers receipts, often before the submission's answer and on the other session, until they
-//! are acknowledged. Connections break at random moments, or at a chosen PDU: from the bind to the answer to the last unbind.
-//! However the weather is, in the end every message was carried once (or is one of the unknowns), every receipt has found its
-//! message, and no window has a slot taken.
+//! The platform submits messages over both sessions, asks after some, and takes receipts on either. The
+//! carrier answers in any order, late, twice or never, and delivers receipts, often before the submission's
+//! answer and on the other session, until they are acknowledged. Connections break at random moments, or at a
+//! chosen PDU: from the bind to the answer to the last unbind. However the weather is, in the end every
+//! message was carried once (or is one of the unknowns), every receipt has found its message, and no window
+//! has a slot taken.
 
 mod carrier;
 mod link;
