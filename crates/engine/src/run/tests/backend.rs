@@ -4,6 +4,7 @@
 use super::test_engine::{START, TestEngine};
 use crate::shared::Node;
 use records::Timestamp;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -102,10 +103,10 @@ impl TestBackend {
     }
 
     pub async fn engine_under_test(&self) -> TestEngine {
-        self.house_at(START).await
+        self.engine_at(START).await
     }
 
-    pub async fn house_at(&self, now: Timestamp) -> TestEngine {
+    pub async fn engine_at(&self, now: Timestamp) -> TestEngine {
         let node = match self {
             TestBackend::Files(_) => None,
             TestBackend::Shared(..) => {
@@ -168,23 +169,43 @@ fn files(dir: &Path) -> (Arc<dyn bus::Bus>, SharedStore) {
     (bus, store)
 }
 
-/// The files as they are, while everything still runs.
+/// Copies of the files in a row, until two are alike.
+const COPIES_MAX: usize = 1_000;
+
+/// The files as they are at one moment, while everything still runs. A copy takes its time: what was written
+/// meanwhile would be in one file and not in another, as no crash leaves them. Two copies that are alike are
+/// what was there between them.
 fn copied(from: &Folder, engine_under_test: TestEngine) -> Folder {
-    let to = tempfile::tempdir().unwrap();
-    copy(from.dir.path(), to.path());
-    drop(engine_under_test);
-    to.into()
+    let mut before = contents(from.dir.path());
+    for _ in 0..COPIES_MAX {
+        let now = contents(from.dir.path());
+        if now == before {
+            drop(engine_under_test);
+            let to = tempfile::tempdir().unwrap();
+            for (path, octets) in now {
+                let target = to.path().join(path);
+                std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+                std::fs::write(target, octets).unwrap();
+            }
+            return to.into();
+        }
+        before = now;
+    }
+    panic!("the files of an engine changed from copy to copy");
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target: PathBuf = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
+/// All files by their paths. One that goes while it is looked for is not there.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
+    while let Some(of) = folders.pop() {
+        for entry in std::fs::read_dir(of).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(octets) = std::fs::read(&path) {
+                files.insert(path.strip_prefix(folder).unwrap().to_owned(), octets);
+            }
         }
     }
+    files
 }

@@ -18,7 +18,7 @@ async fn messages_are_sent_once_and_stay_where_they_were_over_kills(ground: Test
     let ids = accept(&engine_under_test, &messages).await;
     until(&engine_under_test, ids[699], DlrState::Enroute).await;
     let ground = ground.killed(engine_under_test).await;
-    let engine_under_test = ground.house_at(START.plus_s(60)).await;
+    let engine_under_test = ground.engine_at(START.plus_s(60)).await;
     let carrier = engine_under_test.carrier(accepted);
     for id in &ids {
         let view = until(&engine_under_test, *id, DlrState::Accepted).await;
@@ -32,7 +32,7 @@ async fn messages_are_sent_once_and_stay_where_they_were_over_kills(ground: Test
     engine_under_test.bus.group(&topic, crate::run::GATEWAYS).unwrap().flush().await.unwrap();
     // What was sent before is not sent again, and goes on behind.
     let ground = ground.killed(engine_under_test).await;
-    let third = ground.house_at(START.plus_s(60)).await;
+    let third = ground.engine_at(START.plus_s(60)).await;
     let carrier = third.carrier(accepted);
     let more = accept(&third, &[message("+471")]).await;
     until(&third, more[0], DlrState::Accepted).await;
@@ -200,7 +200,7 @@ async fn whatever_is_done_and_killed_every_message_ends_in_its_one_state(ground:
         let mut ground = ground.another().await;
         let (mut done, mut serial) = (Done::default(), 0);
         for life in 0..4 {
-            let engine_under_test = ground.house_at(START.plus_s(life * 100)).await;
+            let engine_under_test = ground.engine_at(START.plus_s(life * 100)).await;
             let carrier = engine_under_test.carrier(by_address);
             act(&engine_under_test, dice, &mut done, &mut serial).await;
             drop(carrier);
@@ -212,7 +212,7 @@ async fn whatever_is_done_and_killed_every_message_ends_in_its_one_state(ground:
 }
 
 async fn check(ground: &TestBackend, done: &Done, seed: u64) {
-    let engine_under_test = ground.house_at(START.plus_s(2_000)).await;
+    let engine_under_test = ground.engine_at(START.plus_s(2_000)).await;
     let carrier = engine_under_test.carrier(by_address);
     engine_under_test.pass_s(40);
     for (id, message) in &done.messages {
@@ -271,7 +271,7 @@ async fn a_full_standing_alert_is_followed_by_another_and_each_message_stays_in_
     settle(&engine_under_test).await;
     each_in_its_own(&engine_under_test, &all, &ids, FULL).await;
     let ground = ground.killed(engine_under_test).await;
-    let second = ground.house_at(START.plus_s(60)).await;
+    let second = ground.engine_at(START.plus_s(60)).await;
     each_in_its_own(&second, &all, &ids, FULL).await;
     assert_eq!(second.engine.health().await.unwrap().deliveries, all.len());
 }

@@ -15,7 +15,7 @@ async fn an_alert_goes_on_after_a_crash_and_nobody_is_left_out(ground: TestBacke
         .until(&submitted.alert, |report| report.state == "running" && report.counts.planned == 2_000)
         .await;
     let ground = ground.killed(engine_under_test).await;
-    let second = ground.house_at(START.plus_s(60)).await;
+    let second = ground.engine_at(START.plus_s(60)).await;
     let carrier = second.carrier(accepted);
     let report = second.until(&submitted.alert, |report| report.state == "done").await;
     assert_eq!(report.counts.accepted, 2_000);
@@ -45,7 +45,7 @@ async fn receipts_find_their_deliveries_after_an_orderly_end_and_after_a_crash(g
         } else {
             ground.killed(engine_under_test).await
         };
-        let again = ground.house_at(START.plus_s(60)).await;
+        let again = ground.engine_at(START.plus_s(60)).await;
         let receipts = late.lock().unwrap().clone();
         let topic = again.bus.topic(records::OUTCOMES).unwrap();
         topic.append(&[&records::encode_outcomes(&receipts)]).await.unwrap();
@@ -84,7 +84,7 @@ async fn receipts_that_came_before_their_answer_wait_for_it_over_an_end_and_a_cr
         } else {
             ground.killed(engine_under_test).await
         };
-        let again = ground.house_at(START.plus_s(10)).await;
+        let again = ground.engine_at(START.plus_s(10)).await;
         append(&again, &answers[1..]).await;
         again.until(&submitted.alert, |report| report.counts.delivered == 20).await;
     }
@@ -106,7 +106,7 @@ async fn the_report_after_a_start_is_the_one_before(ground: TestBackend) {
         .await;
     drop(carrier);
     let ground = ground.killed(engine_under_test).await;
-    let second = ground.house_at(START.plus_s(60)).await;
+    let second = ground.engine_at(START.plus_s(60)).await;
     let after = second
         .until(&submitted.alert, |report| report.counts == before.counts && report.state == "done")
         .await;
@@ -159,7 +159,7 @@ async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing(
             Doing::Over => ground.ended(engine_under_test).await,
             _ => ground.killed(engine_under_test).await,
         };
-        let again = ground.house_at(START.plus_s(60)).await;
+        let again = ground.engine_at(START.plus_s(60)).await;
         let topic = again.bus.topic(records::OUTCOMES).unwrap();
         topic.append(&[&records::encode_outcomes(&[reply("+46700000007")])]).await.unwrap();
         let report = again.until(&submitted.alert, |report| report.counts.answered == 1).await;
@@ -179,7 +179,7 @@ async fn an_answer_that_came_just_before_a_crash_is_folded_by_the_start(ground: 
     engine_under_test.until(&submitted.alert, |report| report.counts.answered == 20).await;
     drop(carrier);
     let ground = ground.killed(engine_under_test).await;
-    let again = ground.house_at(START.plus_s(60)).await;
+    let again = ground.engine_at(START.plus_s(60)).await;
     again.until(&submitted.alert, |report| report.counts.answered == 20).await;
 }
 
