@@ -1,4 +1,4 @@
-//! How fast the log on disk takes records:
+//! Example measures the rate at which the log on disk takes records:
 //! `cargo run --profile perf -p bus --example commit [DIR] [SECONDS]`.
 //!
 //! `share` is what group commit is measured by: appends a second over N/s, with N clients that wait, each

@@ -1,5 +1,6 @@
-//! How fast a nats-server takes records: `cargo run --profile perf -p bus --example servers URL [REPLICAS]`.
-//! It leaves its topics under the prefix `measure`.
+//! Example measures the rate at which a nats-server takes records:
+//! `cargo run --profile perf -p bus --example servers URL [REPLICAS]`. It leaves its topics under the prefix
+//! `measure`.
 
 use bus::nats::{Options, open};
 use bus::{Bus, Topic};

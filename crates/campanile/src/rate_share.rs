@@ -1,5 +1,4 @@
-//! What a process among several does beside its rooms: it has its share of the rates, and hands them out
-//! while it leads.
+//! Rate shares of one process among several, and their allocation while it leads.
 
 use engine::{Engine, Leader};
 use gateway::GatewayContext;

@@ -1,4 +1,4 @@
-//! What a server is built from, whoever says it: the config of `serve`, the demo, a bench.
+//! Setup of a server, from any source: the config of `serve`, the demo, a bench.
 
 use doors::http::{CapSender, HttpConfig};
 use doors::kannel::PlatformSettings;

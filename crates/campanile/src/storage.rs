@@ -1,4 +1,4 @@
-//! Where what outlives the process is kept: opened, and held against each other.
+//! Storage opens store, bus and secrets, and checks that they belong together.
 
 use crate::data_form;
 use crate::keys::Keys;

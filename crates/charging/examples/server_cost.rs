@@ -1,8 +1,9 @@
-//! What one CCR EVENT costs the credit-control server in its four parts, without sockets and files:
-//! nanoseconds, or instructions under `valgrind --tool=callgrind --toggle-collect=...`, whose sums over
-//! `Bench::receive`, `apply`, `answer` and `transmit` do not depend on what else runs.
+//! Example measures the cost of one CCR EVENT in the four parts of the credit-control server, without sockets
+//! and files: nanoseconds, or instructions under `valgrind --tool=callgrind --toggle-collect=...`, whose sums
+//! over `Bench::receive`, `apply`, `answer` and `transmit` do not depend on what else runs.
 //!
-//! `cargo run --release -p charging --example server_cost -- [TURNS] [event|varied|sessions|mixed] [ACCOUNTS]`,
+//! `cargo run --release -p charging --example server_cost --
+//! [TURNS] [event|varied|sessions|mixed] [ACCOUNTS]`,
 //! each of 64 requests; `varied`: of many shapes, so that each is checked and read in full; `sessions`:
 //! INITIAL, UPDATE and TERMINATION of two services, a turn of each; `mixed`: all three in each turn, as a
 //! server has them that many clients ask.

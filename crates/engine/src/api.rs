@@ -1,4 +1,4 @@
-//! What doors and the composition root may ask of the engine.
+//! Interface of the engine for doors and the composition root.
 
 use records::{
     Alert, AlertId, AlertNo, AlertRequest, Answer, Body, DeliveryState, EndpointNo, MessageClient, Mode,

@@ -1,5 +1,4 @@
-//! What the doors of platforms hold: messages in, how they stand, and the hand on those that have not left
-//! yet.
+//! Handle of the doors of platforms: hands messages in, queries them, changes those that have not left yet.
 
 use crate::api::{EngineError, Parts};
 use crate::plan::{AcceptingRoutes, NoRouteAccepts};

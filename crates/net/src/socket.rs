@@ -1,5 +1,5 @@
-//! What has no safe form: SCTP's options and lists of addresses (RFC 6458), and a descriptor that the runtime
-//! watches.
+//! Socket calls without a safe form: SCTP's options and lists of addresses (RFC 6458), and a descriptor that
+//! the runtime watches.
 
 use std::io;
 use std::net::SocketAddr;

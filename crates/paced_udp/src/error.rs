@@ -1,4 +1,4 @@
-//! Why sending or receiving ended, in words that say what to do.
+//! Errors that end sending or receiving, in words that say what to do.
 
 use crate::wire::Refusal;
 use std::fmt;

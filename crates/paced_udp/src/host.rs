@@ -1,4 +1,4 @@
-//! What the rest of the machine does: how much of its processors is used, and how much the hypervisor takes.
+//! Load of the machine: processors in use, and time taken by the hypervisor.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What packets carry: nothing in particular, or a file; and where it goes.
+//! Payload of packets: filler, or a file; and where it goes.
 
 mod file;
 mod sink;

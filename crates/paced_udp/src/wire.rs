@@ -1,4 +1,4 @@
-//! What travels: the head of every paced packet, and the few messages that open, watch and end a stream.
+//! Wire format: the head of every paced packet, and the few messages that open, watch and end a stream.
 //!
 //! All integers are in network order. A packet of data begins with [`HEAD`] octets; what follows is payload.
 //! The other messages ([`Message`]) end with a BLAKE3 keyed hash over all octets before it, under the key

@@ -1,4 +1,4 @@
-//! What a text topic (of the topic protocol) is called on the bus, and back.
+//! Names of text topics (of the topic protocol) on the bus, and back.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,6 +1,8 @@
 //! Measures the store: an import while alerts arrive, a scan, a fold.
 //!
-//! `cargo run --profile perf -p store --example import_million -- [ROWS] [sorted|shuffled] [again] [postgres]`
+//! ```text
+//! cargo run --profile perf -p store --example import_million -- [ROWS] [sorted|shuffled] [again] [postgres]
+//! ```
 //!
 //! With `postgres` it is the store on a PostgreSQL of its own, which syncs as a server does; its folder is in
 //! TMPDIR.

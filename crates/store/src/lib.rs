@@ -1,5 +1,5 @@
-//! What is kept in SQL: a trait per aggregate, SQLite behind all of them for one process, PostgreSQL for
-//! several.
+//! Store keeps aggregates in SQL: a trait per aggregate, SQLite behind all of them for one process,
+//! PostgreSQL for several.
 //!
 //! Invariants worth naming:
 //! - Every row has its account from the first migration.

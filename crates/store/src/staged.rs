@@ -1,4 +1,4 @@
-//! What this process has staged of imports that are not published yet.
+//! Imports staged by this process and not published yet.
 
 use crate::spool::Spool;
 use crate::{ImportNo, StoreError};

@@ -1,4 +1,4 @@
-//! Which versions of a recipient are seen.
+//! Visibility of a recipient's versions.
 //!
 //! Rows of an import that is staged or abandoned are not there. Among the others of one id, the one whose
 //! import was published last is the recipient; those whose import is no longer listed (or that were put one

@@ -1,4 +1,4 @@
-//! Which of an alert's languages a reader gets (RFC 4647 lookup), and what a language tag looks like.
+//! Language look-up (RFC 4647) among an alert's languages, and the grammar of a language tag.
 
 /// Longest part of a language tag (RFC 5646, section 2.1).
 const SUBTAG_MAX: usize = 8;

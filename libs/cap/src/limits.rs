@@ -1,4 +1,4 @@
-//! What the reader bears. Each limit is far above what issuers really send.
+//! Limits of the reader. Each limit is far above what issuers really send.
 
 /// A document in octets.
 pub const DOCUMENT_OCTETS_MAX: usize = 2 * 1024 * 1024;

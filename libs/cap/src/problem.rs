@@ -1,4 +1,4 @@
-//! What is wrong with an alert, and where.
+//! Problems of an alert, each with its place.
 
 use std::fmt;
 

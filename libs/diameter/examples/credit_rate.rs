@@ -1,4 +1,4 @@
-//! What one credit-control event costs a server, without its connection and its ledger.
+//! Example measures the cost of one credit-control event to a server, without its connection and its ledger.
 //!
 //! `cargo run --release -p diameter --example credit_rate [thousands]`
 //!

@@ -1,4 +1,5 @@
-//! What a request and its answer cost the peer machine itself, for each side separately, in memory.
+//! Example measures the cost of a request and its answer to the peer machine itself, for each side
+//! separately, in memory.
 //!
 //! `cargo run --profile perf -p diameter --example peer_rate [thousands] [window]`
 //!

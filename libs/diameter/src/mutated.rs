@@ -1,5 +1,5 @@
-//! What the fuzz targets look for, in short: no octets of a peer break anything, what is refused is answered
-//! soundly, and the framing goes on. And what is written comes back as it was.
+//! Short form of the fuzz targets: no octets of a peer break anything, what is refused is answered soundly,
+//! and the framing goes on. And what is written comes back as it was.
 
 use crate::avp::{Avp, AvpFlags, AvpName, Avps};
 use crate::check::{Fault, Origin, check};

@@ -1,4 +1,4 @@
-//! Whether a value that fluctuates has changed.
+//! Change detector for a value that fluctuates.
 
 /// Of the threshold, what one sample can add: a single stall, however long, is no change.
 const SAMPLE_PART: f64 = 0.25;

@@ -1,4 +1,4 @@
-//! How late things were: mean, deviation, maximum.
+//! Statistics of lateness: mean, deviation, maximum.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Whether a peer falls behind, told from how late its answers come.
+//! Strain of a peer, estimated from how late its answers come.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! What one submit_sm costs the session machine, for the client and for the server separately.
+//! Example measures the cost of one submit_sm to the session machine, for the client and for the server
+//! separately.
 //!
 //! `cargo run --profile perf -p smpp --example session_rate [thousands] [window]`
 //!

@@ -1,5 +1,5 @@
-//! What the fuzz targets look for, in short and from a seed: no octets of a peer break a decoder, and what is
-//! accepted comes back as it was. PDUs and sessions have theirs beside them.
+//! Short seeded form of the fuzz targets: no octets of a peer break a decoder, and what is accepted comes
+//! back as it was. PDUs and sessions have theirs beside them.
 
 use crate::receipt::{IdForm, Receipt, receipt_keys};
 use crate::samples::{Pool, Random};

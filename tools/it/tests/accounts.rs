@@ -1,4 +1,4 @@
-//! What is one account's is nobody else's.
+//! Stories of accounts: nobody sees another's data.
 
 use crate::fixtures::{SOON, carrier, count, number, phone_owner};
 use it::{Server, sms_route};

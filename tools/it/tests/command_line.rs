@@ -1,4 +1,4 @@
-//! What people type: every command against the real program.
+//! Stories of the command line: every command against the real program.
 
 use crate::fixtures::{SOON, carrier, count, number, phones_csv};
 use it::{Api, Server, eventually, free_port, program, sms_route};

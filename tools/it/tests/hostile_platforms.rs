@@ -1,4 +1,4 @@
-//! Whoever means harm at the platforms' doors: the rest goes on, and memory stays.
+//! Stories of hostile platforms: the rest goes on, and memory stays.
 
 use crate::fixtures::{SOON, carrier, number};
 use futures_util::future::join_all;

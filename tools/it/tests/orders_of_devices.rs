@@ -1,4 +1,4 @@
-//! Which of a person's devices are tried, in what order, and who is credited.
+//! Stories of device orders: which are tried, in what order, and who is credited.
 
 use crate::fixtures::{
     SOON, assert_counts_add_up, carrier_that, carrier_with, count, everybody_answers, mail_server, number,

@@ -1,4 +1,4 @@
-//! How a push ends when not all goes well, and how it reaches networks of IPv6.
+//! Stories of pushes that do not all go well, and of networks of IPv6.
 
 use crate::disk_full::SmallDisk;
 use crate::udp::Beside;

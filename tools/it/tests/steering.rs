@@ -1,4 +1,4 @@
-//! What a sender can tell a running alert: pause, resume, cancel, retry what failed.
+//! Stories of a running alert: pause, resume, cancel, retry-failed.
 
 use crate::fixtures::{LATER, SOON, assert_counts_add_up, carrier, carrier_that, count, number, phones_csv};
 use it::{Api, Server, eventually, sms_route};

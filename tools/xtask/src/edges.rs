@@ -1,5 +1,5 @@
-//! Which of our crates may use which: the table of the house, as data. Normal and build dependencies are held
-//! to it; a dev-dependency may be anything but what stands above all tests.
+//! Table of dependencies that our crates may have. Normal and build dependencies are held to it; a
+//! dev-dependency may be anything but what stands above all tests.
 
 /// A crate and the crates of ours that it may use.
 pub type Edge = (&'static str, &'static [&'static str]);

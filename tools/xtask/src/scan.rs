@@ -141,7 +141,7 @@ impl Source {
     }
 
     /// The braces that follow `at` before a semicolon of the same level, with what is between them.
-    fn body(&self, at: usize) -> Option<Range<usize>> {
+    pub fn body(&self, at: usize) -> Option<Range<usize>> {
         let mut at = at;
         while at < self.code.len() {
             match self.code()[at] {

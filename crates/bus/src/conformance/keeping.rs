@@ -1,4 +1,4 @@
-//! What is kept, how safely, and what is let go of.
+//! Cases check durability and retention.
 
 use super::{TestBus, all_from, append_each, soon, texts, until};
 use crate::{Durability, Retention, TopicSettings};

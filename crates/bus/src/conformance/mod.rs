@@ -1,4 +1,4 @@
-//! What every bus must do, as tests over the trait: an implementation gives the ground, and each case is a
+//! Conformance suite checks every bus over the trait: an implementation gives a test bus, and each case is a
 //! test of its own.
 //!
 //! ```ignore

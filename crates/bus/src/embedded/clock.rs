@@ -1,4 +1,4 @@
-//! Where the bus takes the time from. Leases and delays only: nothing on disk knows an hour.
+//! Monotonic clock of the bus. Leases and delays only: nothing on disk knows an hour.
 
 use std::time::Instant;
 

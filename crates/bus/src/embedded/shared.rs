@@ -1,4 +1,4 @@
-//! What all logs of one bus share.
+//! State shared by all logs of one bus.
 
 use super::clock::Clock;
 use super::disk::Disk;

@@ -1,4 +1,4 @@
-//! What can be asked: every command, its options, its help with examples.
+//! Arguments of the command line: every command, its options, its help with examples.
 
 use super::alert_args::AlertArgs;
 use super::udp::Udp;

@@ -1,4 +1,4 @@
-//! What a later version builds is refused by name.
+//! Commands of later versions are refused by name.
 
 use super::Failure;
 

@@ -1,4 +1,4 @@
-//! What a config means must make sense: rules that a key alone cannot tell. Files are looked at.
+//! Checks of the config over several keys. Files are looked at.
 
 use super::route::{Route, SIMULATED_ADDRESS};
 use super::sections::{CapSender, Config, Http};

@@ -1,4 +1,4 @@
-//! What `[smpp]`, `[[platform]]` and `[[keyword]]` mean must make sense.
+//! Checks of `[smpp]`, `[[platform]]` and `[[keyword]]`.
 
 use super::check::Check;
 use super::platforms::{Platform, SmppClient};

@@ -1,4 +1,4 @@
-//! What the wiring is told of a config.
+//! Conversion of a config into the setup of a server.
 
 use super::check_servers::{Where, bus_kept, store_kept};
 use super::{Charging, ChargingMode, Config, Route};

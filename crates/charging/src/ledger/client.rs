@@ -1,4 +1,4 @@
-//! Who opened a session: the client that asks, the connected peer it asks through, and since which start of
+//! Client of a session: the client that asks, the connected peer it asks through, and since which start of
 //! it. Each has a small number in its shard, which sessions keep; the log says the number's meaning once,
 //! with the first session that needs it.
 

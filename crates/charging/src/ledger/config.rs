@@ -1,5 +1,5 @@
-//! What a ledger is told: limits, windows, and what unknown accounts begin with. Nothing of it is needed to
-//! read the past.
+//! Configuration of a ledger: limits, windows, and what unknown accounts begin with. Nothing of it is needed
+//! to read the past.
 
 use super::request::Units;
 use super::tariff::Tariffs;

@@ -1,5 +1,4 @@
-//! What becomes of a session's requests (RFC 8506 5): each report of used units is taken, then new units are
-//! reserved.
+//! Session requests (RFC 8506 5): each report of used units is taken, then new units are reserved.
 
 use super::account::Account;
 use super::entry::{Entry, EntryKind, ServiceEntry};

@@ -1,8 +1,8 @@
-//! Which requests came before, in eight octets each: 28 bits of the request's hash and 36 of the position of
-//! its entry in the log. Seven of them and a mark fill one cache line. The mark says which requests found no
-//! place there and stand in a later line, so looking costs one miss, also where a table is full. Nothing is
-//! ever deleted: an entry is over when its position is below what was current one window ago. A find is only
-//! a guess; who asks reads the log at that position, where the whole hash stands.
+//! Table of requests already answered, in eight octets each: 28 bits of the request's hash and 36 of the
+//! position of its entry in the log. Seven of them and a mark fill one cache line. The mark says which
+//! requests found no place there and stand in a later line, so looking costs one miss, also where a table is
+//! full. Nothing is ever deleted: an entry is over when its position is below what was current one window
+//! ago. A find is only a guess; who asks reads the log at that position, where the whole hash stands.
 //!
 //! A table that does not last is followed by a larger one. Hundreds of MiB that nobody has touched take the
 //! system tenths of a second to give, so a thread of its own makes the next table ahead. Where a request

@@ -1,4 +1,4 @@
-//! What becomes of one-time events (RFC 8506 6) and of what is done to an account itself.
+//! One-time events (RFC 8506 6), and operations on the account itself.
 
 use super::bundle::{AccountBundles, Bundle};
 use super::config::Unreferenced;

@@ -1,5 +1,5 @@
-//! What ends by itself: holds, bundles, and sessions that somebody ends; those after Tcc are watched where
-//! they stand. One list for each second; nothing has a timer of its own, and nothing is moved when its time
+//! Expiry queue of holds, bundles, and sessions that somebody ends; those after Tcc are watched where they
+//! stand. One list for each second; nothing has a timer of its own, and nothing is moved when its time
 //! changes: it is looked at when its old time comes, and put back.
 
 use std::collections::BTreeMap;

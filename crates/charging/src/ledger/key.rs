@@ -1,5 +1,5 @@
-//! What names an account: a kind and octets (RFC 8506 8.47, Subscription-Id), in a form of 16 octets that is
-//! compared at once.
+//! Account key: a kind and octets (RFC 8506 8.47, Subscription-Id), in a form of 16 octets that is compared
+//! at once.
 
 use super::hash::HashKey;
 

@@ -1,4 +1,4 @@
-//! What becomes of our own messages' money: hold, settle, release, and the debt of emergencies.
+//! Money of our own messages: hold, settle, release, and the debt of emergencies.
 
 use super::entry::{Entry, EntryKind};
 use super::expiry::Due;

@@ -1,5 +1,4 @@
-//! What is asked of the ledger and what it answers: small plain structs that mirror RFC 8506 without its
-//! encoding.
+//! Requests to the ledger and their answers: small plain structs that mirror RFC 8506 without its encoding.
 
 use super::client::Opener;
 use super::hash::Hash128;

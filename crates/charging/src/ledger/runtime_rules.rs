@@ -1,4 +1,4 @@
-//! What was changed by API and not in the config: tariffs, and who else may connect. One file in the ledger's
+//! Rules changed by API beside the config: tariffs, and peers that may connect. One file in the ledger's
 //! folder, replaced as a whole.
 //!
 //! Tariffs of the API stand in the place of the config's, all of them, until they are taken away again; peers

@@ -1,4 +1,4 @@
-//! Where the blocks of a shard's log are read from.
+//! Sources of the blocks of a shard's log.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! What the credit-control server is told: where it listens, who we are, who may connect, limits.
+//! Configuration of the credit-control server: where it listens, who we are, who may connect, limits.
 
 use super::final_unit::FinalUnits;
 use crate::ledger::runtime_rules::PeerSpec;

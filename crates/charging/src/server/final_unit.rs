@@ -1,4 +1,5 @@
-//! What clients are told to do when the last units are used (RFC 8506, sections 5.6 and 8.34).
+//! Final-Unit-Indication tells clients what to do when the last units are used (RFC 8506, sections 5.6 and
+//! 8.34).
 
 use crate::ledger::config::FinalAction;
 use diameter::credit::answer::{ExtendedFinalUnit, FinalUnit, RedirectServer};

@@ -1,5 +1,5 @@
-//! What a connection asks by itself: Re-Auth-Requests and Abort-Session-Requests, and what their answers mean
-//! for the ledger.
+//! Requests of the server on one connection: Re-Auth-Requests and Abort-Session-Requests, and what their
+//! answers mean for the ledger.
 
 use super::answer::Identity;
 use crate::ledger::Ledger;

@@ -1,4 +1,4 @@
-//! Who is connected, and who may be.
+//! Peers that are connected, and rules that admit them.
 
 use super::ask::SessionHolder;
 use super::config::PeerRule;

@@ -1,5 +1,5 @@
-//! Where a connection's requests are handled: read, put into a batch for each shard, and answered when the
-//! batch comes back.
+//! Request dispatcher of a connection reads requests, puts them into a batch for each shard, and answers when
+//! the batch comes back.
 
 use super::answer::{self, Context, Identity};
 use super::answer_cache::AnswerCache;

@@ -1,4 +1,4 @@
-//! What the requests of one client have in common, so that it is read once.
+//! Request template holds what the requests of one client have in common, so that it is read once.
 //!
 //! A client writes its requests with one program: the next one has the same AVPs at the same places, and of
 //! most of them the same data. What [`Reader`](super::read::Reader) makes of a request depends on all of its

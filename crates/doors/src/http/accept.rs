@@ -1,4 +1,4 @@
-//! Which of several media types a client would rather have (RFC 9110, section 12.5.1).
+//! Content negotiation chooses one of several media types (RFC 9110, section 12.5.1).
 
 use super::problem::{Kind, Outcome, Problem};
 use axum::http::HeaderMap;

@@ -1,4 +1,4 @@
-//! What every handler shares.
+//! State shared by all handlers.
 
 use super::attachments::UPLOADS_MAX;
 use super::auth::{Caller, TokenCache};

@@ -1,4 +1,5 @@
-//! Who is calling, and may they: bearer tokens, their cache, and the table of needs applied to each request.
+//! Authentication and authorization: bearer tokens, their cache, and the table of needs applied to each
+//! request.
 
 use super::app::App;
 use super::forward;

@@ -1,6 +1,5 @@
-//! What only the leading process can answer is asked there: a request that came to another process is passed
-//! on, streams and all, and its answer is passed back. Who calls was looked up here; the leader is told so
-//! under a key that all processes share.
+//! Forwarding sends a request that only the leading process can answer there, streams and all, and passes its
+//! answer back. Who calls was looked up here; the leader is told so under a key that all processes share.
 //!
 //! Accepting an alert is never passed on: any process does that by itself, whoever leads.
 

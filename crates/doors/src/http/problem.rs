@@ -1,4 +1,4 @@
-//! What a client is told when something is wrong: RFC 9457 problem documents with stable types.
+//! Problem documents of RFC 9457, with stable types.
 
 use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};

@@ -1,6 +1,5 @@
-//! What a handler left of a request's body is read away, or the answer says that the connection ends with it:
-//! a connection closed over unread octets resets, and the client may never see why it was refused (RFC 9112,
-//! 9.6).
+//! Rest of a request's body is read away, or the answer says that the connection ends with it: a connection
+//! closed over unread octets resets, and the client may never see why it was refused (RFC 9112, 9.6).
 
 use super::body;
 use axum::body::{Body, HttpBody};

@@ -1,4 +1,4 @@
-//! What things cost: the tariffs that hold, and others in the place of the config's.
+//! Tariffs that hold, and their change in place of the config's.
 
 use super::accounts::books;
 use super::app::App;

@@ -1,4 +1,4 @@
-//! What a request asks for, checked in Kannel's order, as messages.
+//! Messages made of a request, checked in Kannel's order.
 
 use super::answer::Answer;
 use super::charset;

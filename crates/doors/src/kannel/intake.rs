@@ -1,4 +1,4 @@
-//! What the old way needs of the engine.
+//! Trait takes messages for the engine.
 
 use engine::{EngineError, Messages, Unroutable};
 use futures_util::future::BoxFuture;

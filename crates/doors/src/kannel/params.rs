@@ -1,4 +1,5 @@
-//! What a request says, by names, as octets: from a query or a form, from `X-Kannel-*` headers, or from XML.
+//! Parameters of a request, by names, as octets: from a query or a form, from `X-Kannel-*` headers, or from
+//! XML.
 
 use std::borrow::Cow;
 

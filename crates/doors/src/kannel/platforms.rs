@@ -1,4 +1,4 @@
-//! Who may send by the old way, from where, and how fast.
+//! Platforms that may send, from which addresses, and at which rate.
 
 use super::compose::RECEIVERS_MAX;
 use crate::smpp::AllowedIp;

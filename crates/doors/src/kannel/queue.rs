@@ -1,5 +1,5 @@
-//! What requests bring at a time goes to the engine in one append: each waits for the append its messages are
-//! in.
+//! Queue appends the messages of concurrent requests in one append: each waits for the append its messages
+//! are in.
 
 use super::intake::MessageIntake;
 use records::Intake;

@@ -1,4 +1,5 @@
-//! Who knocks without getting in: wrong passwords wait, and those that never bind make room for others.
+//! Bind throttle delays networks with wrong passwords, and closes connections that never bind to make room
+//! for others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! Who may bind.
+//! Decision on a bind.
 
 use super::bind_throttle::WAIT_MAX;
 use super::clients::{Client, SessionPermit};

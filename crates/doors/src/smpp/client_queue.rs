@@ -1,4 +1,4 @@
-//! What waits for a client: its topic, and who of its sessions has which record.
+//! Queue of a client's events: its topic, and which of its sessions has which record.
 
 use bus::{Bus, BusError, Group, Topic};
 use futures_util::future::BoxFuture;

@@ -1,4 +1,4 @@
-//! Who may bind, and what each client's sessions have in common.
+//! Clients that may bind, and the state that each client's sessions share.
 
 use super::bucket::Bucket;
 use super::client_queue::ClientQueue;

@@ -1,4 +1,4 @@
-//! What a client is told, as the deliver_sm it is told with.
+//! Encoder makes the deliver_sm of a client's event.
 
 use super::address::announced;
 use super::config::Long;

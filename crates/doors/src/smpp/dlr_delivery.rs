@@ -1,5 +1,4 @@
-//! What waits for a client goes out by one of its sessions, and is ticked off when the client says that it
-//! has it.
+//! Delivery of a client's events by one of its sessions, acknowledged when the client answers.
 
 use super::client_queue::{ClientQueue, LeasedEvent};
 use super::deliver_sm::{DeliverSmParts, Style};

@@ -1,4 +1,4 @@
-//! What the door wants of the engine, so that tests and benches can be something else.
+//! Trait takes messages for the engine, so that tests and benches can stand in for it.
 
 use engine::{EngineError, MessageView, Messages, Steered};
 use futures_util::future::BoxFuture;

@@ -1,4 +1,4 @@
-//! What a message says: its text and its header, in the platform's coding.
+//! Text and header of a message, in the platform's coding.
 
 use super::record::{Octets, ShortTextForm};
 use smpp::text::udh::Udh;

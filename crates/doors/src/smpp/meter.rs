@@ -1,4 +1,4 @@
-//! What is counted.
+//! Metrics of the SMPP door.
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use smpp::Status;

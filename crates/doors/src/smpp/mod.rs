@@ -5,13 +5,13 @@
 //! of its own until one of its sessions has it. There is no task and no timer for a message.
 //!
 //! ```text
-//! door      listens, one session for each connection
-//! talk      a session's worker: messages in, answers out
-//! binding   who may bind            clients   by what settings         guard   who knocks too often
-//! draft     from a PDU to a record  said, address, times, ids          its pieces
-//! batch     what is appended and answered together
-//! steer     query_sm, cancel_sm, replace_sm
-//! telling   receipts and messages from people, out                     letter  as deliver_sm, outlet  where they wait
+//! door            listens, one session for each connection
+//! connection      a session's worker: messages in, answers out
+//! binding         decision on a bind; clients: their settings; bind_throttle: too many wrong ones
+//! submit_sm       from a PDU to a record; message_text, address, times, ids: its pieces
+//! batch           messages appended and answered together
+//! query_cancel    query_sm, cancel_sm, replace_sm
+//! dlr_delivery    receipts and messages from people, out; deliver_sm: the PDU; client_queue: where they wait
 //! ```
 
 mod address;

@@ -1,4 +1,4 @@
-//! What one wake-up of a connection brought is carried out: its appends together, its replies in order.
+//! Batch carries out the requests of one wake-up of a connection: its appends together, its replies in order.
 
 use super::config::Exit;
 use super::door::{ConnectionCount, Door};

@@ -1,4 +1,4 @@
-//! What is counted.
+//! Metrics of the topic door.
 
 use metrics::{Counter, Gauge, counter, gauge};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,10 +6,11 @@
 //! come and go.
 //!
 //! ```text
-//! machine   framing, grammar and limits, without a socket
-//! shelf     the topics, in memory                    turn     a wake-up's requests carried out
-//! door      listens, stops
-//! threads   few connections                          reactor  many
+//! machine       framing, grammar and limits, without a socket
+//! topic_cache   the topics, in memory
+//! batch         a wake-up's requests carried out
+//! door          listens, stops
+//! threads       few connections; reactor: many
 //! ```
 //!
 //! Invariant: text topics live below a prefix of their own and can never name an internal one.

@@ -1,5 +1,5 @@
-//! Does any route take such a message? Asked by doors for every message, so it is a look into a table and no
-//! scan of routes.
+//! Table of routes that accept a message: asked by doors for every message, so it is a look-up and no scan of
+//! routes.
 
 use records::{Mode, Route};
 use rustc_hash::FxHashMap;

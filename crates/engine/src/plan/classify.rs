@@ -1,4 +1,4 @@
-//! Which routes may take an address, and in what order of preference: a class. Endpoints of one class are
+//! Class of an address: the routes that may take it, in the order of preference. Endpoints of one class are
 //! dispatched alike, so that a slow route holds up nobody who could go another way.
 
 use super::accepting_routes::takes;

@@ -1,4 +1,4 @@
-//! How large a segment may be, and how much may be under way on a route at once.
+//! Limits of a segment's size, and of what may be under way on a route at once.
 
 use records::{Route, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX};
 

@@ -1,4 +1,4 @@
-//! What would happen, from a roster and the routes: the same rules that dispatch follows, without sending.
+//! Forecast from a roster and the routes: the same rules that dispatch follows, without sending.
 
 use super::classify::{Classifier, RouteCriteria};
 use crate::api::{Forecast, RouteForecast};

@@ -1,5 +1,5 @@
-//! Which delivery a carrier's id belongs to: a map in memory, backed by a topic, forgotten by age. Never in
-//! SQL: an index on random keys costs ten times the row.
+//! Map from a carrier's id to its delivery: in memory, backed by a topic, forgotten by age. Never in SQL: an
+//! index on random keys costs ten times the row.
 
 use records::{
     AlertNo, DecodeError, EndpointNo, FORM, Outcome, Receipt, Timestamp, behind_form, decode_outcomes,

@@ -1,5 +1,5 @@
-//! What a message stream keeps of each of its messages beside the delivery: 12 octets, so that its id, its
-//! end and what its client wants to hear are known without reading the roster.
+//! Metadata of each message of a message stream, beside the delivery: 12 octets for its id, its end and the
+//! receipts its client asked for, so that the roster need not be read.
 
 use super::delivery_cell::{DeliveryCell, LAPSED};
 use records::{DeliveryState, DlrRequest, DlrState, EndpointNo, MessageClient, MessageId, Reason, Timestamp};

@@ -1,4 +1,4 @@
-//! Who was asked last by which number: an answer that names no alert belongs to the last one that asked.
+//! Reply correlation finds the alert of an answer that names none: the last one that asked from that number.
 
 use records::{AlertNo, ChannelNumber, Choice, EndpointNo};
 use rustc_hash::FxHashMap;

@@ -1,4 +1,4 @@
-//! What the engine's actor can be told.
+//! Commands of the engine's actor.
 
 use super::message_query::MessageLook;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};

@@ -1,4 +1,4 @@
-//! What is told: reports on request, live views, observers by callback.
+//! Event publisher: reports on request, live views, observers by callback.
 
 use super::actor::{EngineActor, bus_error};
 use crate::api::{EngineError, Event, Parts, Report};

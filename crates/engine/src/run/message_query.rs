@@ -1,4 +1,4 @@
-//! How messages stand, and their clients' hand on those that have not left us.
+//! Query, cancellation and replacement of messages that have not left us.
 
 use super::actor::{BackgroundResult, EngineActor, bus_error};
 use super::command::{Command, Reply};

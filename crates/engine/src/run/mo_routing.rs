@@ -1,4 +1,4 @@
-//! Who hears what people say: an alert that asked, a keyword, or a client.
+//! Routing of messages from people: to an alert that asked, a keyword, or a client.
 
 use super::actor::{EngineActor, bus_error};
 use super::intake::same_number;

@@ -1,6 +1,6 @@
-//! What the engine's actor does only as one of several processes: it looks whether it still leads, reads the
-//! bus without waiting for it, appends segments at a head it knows, hears of accepted alerts, and answers
-//! what others ask.
+//! Duties of the engine's actor as one of several processes: it looks whether it still leads, reads the bus
+//! without waiting for it, appends segments at a head it knows, reads of accepted alerts, and answers
+//! requests of others.
 
 use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
 use super::command::{Command, Reply, Solved};

@@ -1,4 +1,4 @@
-//! What clients are told: of their messages as they asked, and what people say to them. It is on the bus
+//! Status events for clients: of their messages as they asked, and messages from people. It is on the bus
 //! before SQL has what it speaks of, so that a crash may repeat it but not lose it.
 
 use super::actor::{BackgroundResult, EngineActor};

@@ -1,5 +1,4 @@
-//! What time brings: retries and quiet hours that end, escalation, the end of alerts, alerts that leave
-//! memory.
+//! Timers: retries and quiet hours that end, escalation, the end of alerts, alerts that leave memory.
 
 use super::actor::EngineActor;
 use super::folding::{Change, may_leave};

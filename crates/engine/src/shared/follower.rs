@@ -1,5 +1,5 @@
-//! What a process does while another leads: its doors store alerts and say so, ask the leader what only it
-//! knows, and hear how far it is.
+//! Follower runs in a process while another leads: its doors store alerts and announce them, and send
+//! requests to the leader.
 
 use super::leader_client::LeaderClient;
 use super::nodes::Nodes;

@@ -1,5 +1,4 @@
-//! What processes say to each other: questions to the one that leads, and its answers, as they stand on the
-//! bus.
+//! Requests to the leading process and its responses, as they stand on the bus.
 
 use crate::api::{EngineError, Problem, Steer};
 use crate::messages::{Steered, Wanted};

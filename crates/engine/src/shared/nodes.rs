@@ -1,4 +1,4 @@
-//! How routes are where several processes serve them: up if one is up at any process that still lives.
+//! Health of routes over several processes: up if one is up at any process that still lives.
 
 use records::{NodeHealth, RouteHealth, health_of};
 use rustc_hash::FxHashMap;

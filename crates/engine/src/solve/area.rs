@@ -1,4 +1,4 @@
-//! Who is inside: a person by position, or by a geocode they carry as an attribute.
+//! Area test: a person by position, or by a geocode they carry as an attribute.
 
 use records::{AreaRequest, Position, Recipient};
 

@@ -1,4 +1,4 @@
-//! What an audience's entries mean, before anybody is looked up.
+//! Parser of an audience's entries, before anybody is looked up.
 
 use crate::api::Problem;
 use channels::{Defaults, NoChannel};

@@ -1,5 +1,5 @@
-//! Who has which segment, and how far it got: what the topic of outcomes says, record by record. Knows no bus
-//! and no clock.
+//! Claims of segments and their progress, from the topic of outcomes, record by record. Knows no bus and no
+//! clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

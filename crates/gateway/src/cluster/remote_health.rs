@@ -1,4 +1,4 @@
-//! Whether another process can send by a route, as it says on the retained topic of routes.
+//! Health of a route at other processes, from the retained topic of routes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

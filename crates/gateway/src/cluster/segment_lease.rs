@@ -1,4 +1,4 @@
-//! Whether a segment is still ours, asked before every write.
+//! Lease on a segment, checked before every write.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What a route says of itself on the retained topic of routes.
+//! Health of a route, published on the retained topic of routes.
 
 use std::time::{Duration, Instant};
 

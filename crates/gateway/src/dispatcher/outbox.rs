@@ -1,5 +1,5 @@
-//! What carriers answered while the servers behind the bus do not: kept on this machine's own disk, so that a
-//! process that dies before it could tell leaves no more unknown than it must. Who starts next on this
+//! Outbox keeps carriers' answers on this machine's disk while the servers behind the bus are unreachable, so
+//! that a process that dies before they are back leaves no more unknown than it must. Who starts next on this
 //! machine tells it.
 //!
 //! Intents, claims, and that something was not tried are left out: they bind who said them, and that one is

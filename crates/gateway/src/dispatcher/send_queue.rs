@@ -1,4 +1,4 @@
-//! What lies on a route's desk: segments in hand, entries that may be written, what is out. Decides what is
+//! Send queue of a route: segments in hand, entries that may be written, entries in flight. Decides what is
 //! intended next; knows no clock, no bus and no task.
 //!
 //! The rule that bounds what a crash leaves unknown: `out`, the units intended and without a durable outcome,

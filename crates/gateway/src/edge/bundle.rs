@@ -1,5 +1,4 @@
-//! What a site gets of an alert: one tar archive, the same octets whenever it is made of the same alert and
-//! text.
+//! Archive for a site: one tar file, the same octets whenever it is made of the same alert and text.
 //!
 //! ```text
 //! manifest.json       what it is, and every file with its size and BLAKE3

@@ -2,8 +2,8 @@
 
 use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
-use paced_udp::push::{Interface, RATE_MIN, SITES_MAX};
 use channels::Defaults;
+use paced_udp::push::{Interface, RATE_MIN, SITES_MAX};
 use settings::Secret;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

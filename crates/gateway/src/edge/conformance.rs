@@ -3,9 +3,9 @@
 use super::{EdgeRoute, EdgeSite, bundle};
 use crate::conformance::{FarEnd, Manner, Message};
 use crate::{AlertDocuments, AnyRoute, DocumentSet, GatewayContext, NoDocuments};
+use futures_util::future::BoxFuture;
 use paced_udp::push::{Arrived, ReceiveOptions, Receiving, SiteKey};
 use paced_udp::wire::Key;
-use futures_util::future::BoxFuture;
 use records::AlertNo;
 use std::net::Ipv4Addr;
 use std::path::Path;

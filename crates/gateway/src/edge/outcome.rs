@@ -1,4 +1,4 @@
-//! What a site's end means on record.
+//! Outcome of a push to a site, as it is recorded.
 
 use paced_udp::push::Outcome as End;
 use records::AttemptResult;

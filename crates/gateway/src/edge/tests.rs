@@ -4,10 +4,10 @@ use super::*;
 use crate::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 use bus::Bus;
 use bus::embedded::Options;
-use paced_udp::push::{Arrived, ReceiveOptions, Received, Receiving, SiteKey, public_key};
-use paced_udp::wire::Key;
 use futures_util::future::BoxFuture;
 use net::Cores;
+use paced_udp::push::{Arrived, ReceiveOptions, Received, Receiving, SiteKey, public_key};
+use paced_udp::wire::Key;
 use records::{
     AlertId, AlertNo, Body, EndpointNo, Lane, OUTCOMES, Outcome, ReceiptState, Timestamp, decode_outcomes,
     segment_topic,

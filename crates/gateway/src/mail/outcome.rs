@@ -1,4 +1,4 @@
-//! What the relay's words mean on record.
+//! Outcome of a relay's reply, as it is recorded.
 
 use super::encode::CannotCompose;
 use records::{AttemptResult, Segment, mail_key};

@@ -1,4 +1,4 @@
-//! What the sessions of a route share: its limit, what is to be sent, and what the relay let fall.
+//! State shared by a mail route's sessions: its limit, its queue, and mails that the relay let fall.
 
 use super::config::MailRoute;
 use super::encode::{Letterhead, Prepared};

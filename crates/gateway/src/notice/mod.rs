@@ -1,6 +1,5 @@
-//! What we tell platforms and observers, by HTTP: each notice is a POST, signed after Standard Webhooks,
-//! repeated until somebody says 2xx or its time runs out. A platform's own old way is a GET of an address,
-//! unsigned.
+//! Notices to platforms and observers, by HTTP: each is a POST, signed after Standard Webhooks, repeated
+//! until the answer is 2xx or its time runs out. A platform's own old way is a GET of an address, unsigned.
 //!
 //! POSTs to one address go one after another, in their order. Addresses do not wait for each other: one that
 //! is slow or gone holds back its own notices only, of which nothing but their place is kept in memory. GETs

@@ -1,4 +1,4 @@
-//! What the sessions of a route share.
+//! State shared by the sessions of an SMS route.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, Ordering};

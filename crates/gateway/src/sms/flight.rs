@@ -1,4 +1,4 @@
-//! What a session has submitted and not yet heard of.
+//! Table of parts in flight on a session.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,15 +1,15 @@
 //! Short messages, by SMPP: a client of the carriers.
 //!
 //! ```text
-//! keys      keys of a `[[route]]` of this channel
-//! config    what a route is told
-//! encode    text to parts, once for a body
-//! fleet     the sessions of a route: how many, bound when; driven by the route loop
-//! session   one connection: submits, hears answers, receipts and people
-//! submit    the submit_sm of a part
-//! carrier   what the sessions of a route share: limit, retries, ids
-//! outcome   what the carrier's words mean
-//! inbound   messages from people, put together
+//! keys           keys of a `[[route]]` of this channel
+//! config         settings of a route
+//! encode         text to parts, once for a body
+//! session_pool   the sessions of a route: how many, bound when; driven by the route loop
+//! session        one connection: submits, reads answers, receipts and messages from people
+//! submit         the submit_sm of a part
+//! carrier        state shared by the sessions of a route: limit, retries, ids
+//! outcome        outcomes of answers and receipts
+//! inbound        messages from people, put together
 //! ```
 
 mod carrier;

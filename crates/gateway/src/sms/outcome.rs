@@ -1,4 +1,4 @@
-//! What a carrier's words mean: answers to submissions, receipts, and how the two find each other.
+//! Outcomes of submissions and receipts, and their correlation.
 
 use records::{AttemptResult, AttemptResultRef, Receipt, ReceiptState, Timestamp};
 use smpp::Status;

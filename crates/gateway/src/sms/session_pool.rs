@@ -76,7 +76,9 @@ impl SessionPool {
         let (stop, stopping) = Stop::pair();
         let carrier = Arc::clone(&self.carrier);
         match kind {
-            SessionKind::Open(mode) => self.tasks.spawn(keep_session(carrier, self.tls.clone(), mode, stopping)),
+            SessionKind::Open(mode) => {
+                self.tasks.spawn(keep_session(carrier, self.tls.clone(), mode, stopping))
+            }
             SessionKind::Outbind => self.tasks.spawn(keep_listening(carrier, stopping)),
         };
         self.posts.push(SessionTask { kind, stop });

@@ -1,4 +1,5 @@
-//! What a receiver has: a machine that takes datagrams, gives back whole blocks, and says what lacks.
+//! Assembly of a pushed file: a machine that takes datagrams, gives back whole blocks, and lists missing
+//! ones.
 //!
 //! Blocks are put together in memory and come out whole, to be checked and written at once: a symbol by
 //! itself never touches the disk.

@@ -1,4 +1,4 @@
-//! Where a received file grows: a part file beside its place, and a journal of the blocks that are in it.
+//! Part file of a push beside its final place, and a journal of the blocks that are in it.
 //!
 //! The journal is a hint, no more: what it says is there is read and hashed again before it is believed, so
 //! no order of writes has to be kept, and any crash costs only the blocks that were in memory.

@@ -1,4 +1,4 @@
-//! How much of the rate asked the worst of many sites gets, by the plan alone: virtual time, symbols counted
+//! Simulation of the goodput of the worst of many sites, by the plan alone: virtual time, symbols counted
 //! instead of made, no processor in the way. What a real push gets is this, less what the machine takes.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};

@@ -1,4 +1,4 @@
-//! How a file is cut: blocks of octets, each of them symbols of one size.
+//! Layout of a file: blocks of octets, each of them symbols of one size.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a push is: name, size and hashes of the file, signed by its sender.
+//! Manifest of a push: name, size and hashes of the file, signed by its sender.
 
 use std::fs::File;
 use std::io::{self, Read};

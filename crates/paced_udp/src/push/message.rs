@@ -1,4 +1,4 @@
-//! What goes over the control stream: a kind and a body. `frames` carries them.
+//! Messages of the control stream: a kind and a body. `frames` carries them.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

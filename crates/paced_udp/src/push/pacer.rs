@@ -1,5 +1,6 @@
-//! When the next burst is due. Not `pace::Pacer`: bursts of a push differ in their octets, and one that is
-//! late is made up for at once, since whatever it does not send has to be sent later all the same.
+//! Pacer of a push: due time of the next burst. Not `pace::Pacer`: bursts of a push differ in their octets,
+//! and one that is late is made up for at once, since whatever it does not send has to be sent later all the
+//! same.
 
 use std::time::{Duration, Instant};
 

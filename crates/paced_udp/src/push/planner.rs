@@ -1,4 +1,4 @@
-//! What a path sends next: a machine without sockets and without a clock.
+//! Planner chooses what a path sends next: a machine without sockets and without a clock.
 //!
 //! A path is one site, or a multicast group of them. Sources go out first, block after block. What sites say
 //! they lack is answered by repair symbols, before new sources, as many as the site with the greatest need

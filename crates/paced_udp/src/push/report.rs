@@ -1,5 +1,5 @@
-//! What a receiver tells again and again of what it lacks. Each report is whole by itself, so that it may be
-//! lost.
+//! Report of a receiver lists what it lacks, again and again. Each report is whole by itself, so that it may
+//! be lost.
 
 /// Octets of a report at most: it travels as one QUIC datagram.
 pub const REPORT_LEN_MAX: usize = 1100;

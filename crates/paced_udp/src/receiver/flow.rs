@@ -1,5 +1,5 @@
-//! What one receiving thread knows of one sending thread's packets: which came, twice, late; how evenly. No
-//! clock, no socket.
+//! Flow counts one sending thread's packets at one receiving thread: lost, twice, late; how evenly. No clock,
+//! no socket.
 
 use super::stream::GapBin;
 use crate::wire::Head;

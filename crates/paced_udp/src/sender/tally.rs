@@ -1,4 +1,4 @@
-//! What one thread of the sender has done.
+//! Counters of one sending thread.
 
 use crate::socket::Rung;
 use pace::Lag;

@@ -1,4 +1,4 @@
-//! What every store must do, whatever is behind it. Each case gets a fresh store.
+//! Conformance suite checks every store, whatever is behind it. Each case gets a fresh store.
 
 pub(crate) mod alerts;
 pub(crate) mod deliveries;

@@ -1,4 +1,4 @@
-//! What a recipient and a group may be.
+//! Checks of a recipient and a group.
 
 use super::Fault;
 use crate::rule;

@@ -1,4 +1,4 @@
-//! What the columns of a CSV file mean.
+//! Columns of a CSV file and their meaning.
 
 use super::Fault;
 use super::check::normalise_from;

@@ -15,7 +15,13 @@ const DEVICE_MEMBERS: [&str; 5] = ["channel", "address", "enabled", "verified", 
 const POSITION_MEMBERS: [&str; 2] = ["lat", "lon"];
 
 /// Reads and checks one recipient:
-/// `{"id", "name", "language", "time_zone", "groups": [], "devices": [{"channel", "address", "enabled", "verified", "opted_out"}], "lat", "lon", "quiet_hours": "22:00-07:00", "participant", "attributes": {}}`.
+///
+/// ```text
+/// {"id", "name", "language", "time_zone", "groups": [],
+///  "devices": [{"channel", "address", "enabled", "verified", "opted_out"}],
+///  "lat", "lon", "quiet_hours": "22:00-07:00", "participant", "attributes": {}}
+/// ```
+///
 /// Instead of `devices`, or behind them, `"sms": "+46…"` or a list, likewise each other channel. `null` is as
 /// good as absent.
 pub fn from_json(value: &Value, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {

@@ -1,4 +1,4 @@
-//! What can go wrong on the way to the server, and what that says about the change that was asked for.
+//! Errors on the way to the server, and what each means for the change that was asked for.
 
 use crate::StoreError;
 use tokio_postgres::error::SqlState;

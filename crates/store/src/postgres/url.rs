@@ -1,4 +1,4 @@
-//! Where the server is, and how it is spoken to.
+//! URL of the server: address, credentials, TLS.
 
 use super::error::{Trouble, words};
 use super::{CONNECT_WITHIN, Options};

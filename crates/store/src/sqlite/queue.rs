@@ -1,4 +1,4 @@
-//! What waits for the writer, in three lanes.
+//! Queue of the writer, in three lanes.
 
 use super::Tx;
 use crate::StoreError;

@@ -1,4 +1,4 @@
-//! Which versions of a recipient are seen: see [`crate::visible`].
+//! Visibility of a recipient's versions: see [`crate::visible`].
 
 use crate::StoreError;
 pub(super) use crate::visible::{ABANDONED, PUBLISHED, STAGING, Visible};

@@ -1,4 +1,4 @@
-//! Who is inside: points against polygons and discs on the earth.
+//! Geometry tests points against polygons and discs on the earth.
 
 mod index;
 mod ring;

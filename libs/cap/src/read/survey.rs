@@ -1,4 +1,4 @@
-//! What may stand in an element, how often and in which order; and the list of what does not.
+//! Survey checks which elements stand where, how often and in which order; and lists those that may not.
 
 use super::tree::{Element, Namespace};
 use crate::limits::PROBLEMS_MAX;

@@ -1,4 +1,4 @@
-//! What the tables are made of.
+//! Rules of the dictionary's tables.
 
 use crate::avp::{AvpFlags, AvpName};
 

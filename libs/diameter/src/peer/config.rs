@@ -1,4 +1,4 @@
-//! What a connection is told at its birth: who we are, and its limits.
+//! Configuration of a connection: our identity, and its limits.
 
 use super::watchdog::TW_DEFAULT;
 use super::window::WINDOW_MAX;

@@ -1,4 +1,4 @@
-//! What a connection tells its caller.
+//! Events of a connection for its caller.
 
 use super::capabilities::Capabilities;
 use super::window::Pending;

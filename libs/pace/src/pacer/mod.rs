@@ -1,4 +1,4 @@
-//! When the next burst of a paced sender may leave.
+//! Pacer computes the due time of a sender's next burst.
 //!
 //! A [`Pacer`] is not the limiter's due time: that one hands out several messages at once, takes unused ones
 //! back, needs whole nanoseconds only and never has to tell what it gave up, since a message waits. A burst

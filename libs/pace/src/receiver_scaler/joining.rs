@@ -1,4 +1,4 @@
-//! Whether the kernel is to join packets: tried where it might help, given up where nothing is joined.
+//! Decision on receive offload (joined packets): tried where it might help, given up where nothing is joined.
 
 use std::time::{Duration, Instant};
 

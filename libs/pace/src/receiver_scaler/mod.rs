@@ -1,4 +1,4 @@
-//! How a receiver takes packets in: decided from what its sockets report.
+//! Receiver scaler sets buffers, joining and sockets from what the sockets report.
 //!
 //! An [`ReceiverScaler`] is handed every period what each socket did ([`SocketReport`]) and what the host did
 //! besides, and answers with the [`ReceiverSetting`] to use from now on. It opens no socket and reads no

@@ -1,4 +1,4 @@
-//! How many packets leave together.
+//! Burst size: packets that leave together.
 
 use std::time::Duration;
 

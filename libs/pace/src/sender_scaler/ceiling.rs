@@ -1,4 +1,4 @@
-//! What is in the way of the rate.
+//! Bottleneck of a rate that is not reached.
 
 use super::{Ceiling, Host, Sum};
 

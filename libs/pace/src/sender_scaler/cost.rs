@@ -1,4 +1,4 @@
-//! What a packet costs a thread: assumed at first, learned from then on.
+//! Cost of a packet to a thread: assumed at first, learned from then on.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! How many sender threads, and how each is to send: decided from what the threads report.
+//! Sender scaler sets the number of sender threads and how each sends, from what the threads report.
 //!
 //! A [`Controller`] is handed every period what each thread did ([`Report`]) and what the host did besides
 //! ([`Host`]), and answers with the [`Setting`] to use from now on. It starts no thread and reads no clock.

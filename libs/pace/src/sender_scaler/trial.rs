@@ -1,4 +1,4 @@
-//! Whether threads that were started have brought something.
+//! Trial measures whether threads that were started have brought something.
 
 use std::time::{Duration, Instant};
 

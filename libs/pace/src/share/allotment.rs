@@ -1,4 +1,4 @@
-//! What is out of one route's rate, and who is given what next.
+//! Allotment of one route's rate: what is out, and who is given what next.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

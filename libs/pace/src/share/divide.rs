@@ -1,4 +1,4 @@
-//! Who gets how much.
+//! Division of a rate among those who ask.
 
 use super::Need;
 

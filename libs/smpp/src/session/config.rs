@@ -1,4 +1,4 @@
-//! What a session is told at its birth.
+//! Configuration of a session.
 
 use crate::limits::PDU_OCTETS_MAX;
 use crate::pdu::Version;

@@ -1,4 +1,4 @@
-//! What a session tells its caller.
+//! Events of a session for its caller.
 
 use crate::error::{DecodeError, EncodeError};
 use crate::pdu::{

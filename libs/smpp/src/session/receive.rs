@@ -1,4 +1,4 @@
-//! What a session does with each PDU of the peer.
+//! Receiving half of a session, by PDU.
 
 use super::window::Entry;
 use super::{Core, Event, PendingBind, Reason, Refused, Response, Role, State, Unbinding, may_send, state};

@@ -1,4 +1,4 @@
-//! What the caller asks of a session: requests of ours, answers to the peer's.
+//! Sending half of a session: requests of ours, answers to the peer's.
 
 #[cfg(doc)]
 use super::Event;

@@ -1,5 +1,5 @@
-//! What a scenario runs in: the production server and its carriers as processes of their own, a client of its
-//! API, and what the system says of them.
+//! Deployment of a scenario: the production server and its carriers as processes of their own, a client of
+//! its API, and what the system says of them.
 
 mod api;
 mod callbacks;

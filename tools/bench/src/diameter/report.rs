@@ -1,4 +1,4 @@
-//! What was measured, for people.
+//! Report of the measurement, for people.
 
 use crate::measured::{Measured, shown};
 use plot::Curve;

@@ -1,4 +1,4 @@
-//! What is measured: our server with a folder of its own, a bare one, or one that runs already.
+//! Subject of the measurement: our server with a folder of its own, a bare one, or one that runs already.
 
 use super::load::tls_of;
 use super::{BALANCE, DiameterOptions, Transport};

@@ -1,5 +1,4 @@
-//! What is sent: every message has a number and a text of its own, so that whoever gets it can say which it
-//! is.
+//! Test messages: each has a number and a text of its own, by which a receiver knows it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
-//! How evenly another program's packets come: it is given our socket for its peer's. Its control connection
-//! goes through to the real peer, and so does its first datagram, which greets; all later ones are stamped by
-//! the kernel, judged as ours are, and go no further.
+//! Tap measures how evenly another program's packets come: it is given our socket for its peer's. Its control
+//! connection goes through to the real peer, and so does its first datagram, which greets; all later ones are
+//! stamped by the kernel, judged as ours are, and go no further.
 
 use crate::deployment::free_port;
 use paced_udp::receiver::{Evenness, Milliseconds};

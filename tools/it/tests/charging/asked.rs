@@ -1,5 +1,5 @@
-//! What the server asks by itself: RAR after a top-up, ASR after a block; and the sessions of a client that
-//! started anew.
+//! Stories of the server's own requests: RAR after a top-up, ASR after a block; and the sessions of a client
+//! that started anew.
 
 use super::{ANN, Ocs, PATIENCE};
 use diameter::check::check;

@@ -1,4 +1,4 @@
-//! What only SCTP has: told inside the guest, where `sctp.rs` has these stories run.
+//! Stories of SCTP alone: told inside the guest, where `sctp.rs` has these stories run.
 
 use super::{ANN, Ocs, PATIENCE};
 use diameter::avp::Address;

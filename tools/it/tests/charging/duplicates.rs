@@ -1,4 +1,4 @@
-//! What is asked twice is done once, and answered twice the same: also after a kill.
+//! Stories of repeated requests: done once, and answered twice the same, also after a kill.
 
 use super::{ANN, Ocs};
 use diameter::dictionary::avp;

@@ -1,4 +1,4 @@
-//! Who stands still for longer than its lease, and goes on as if nothing had been.
+//! Stories of a process that stands still for longer than its lease.
 
 use super::{ALL, AT_LAST, Story, What, now_ns};
 use std::time::Duration;

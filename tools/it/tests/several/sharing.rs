@@ -1,4 +1,4 @@
-//! What several processes do together when nothing goes wrong: any takes, any tells, all share.
+//! Stories of several processes when nothing goes wrong: any takes, any tells, all share.
 
 use super::{ALL, AT_LAST, worst_second};
 use crate::fixtures::{assert_counts_add_up, carrier, carrier_that, count, mail_server, phones_csv};

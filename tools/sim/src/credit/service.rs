@@ -1,5 +1,4 @@
-//! What a request says of each service, and what it costs: a service-specific unit 1, a second 1, a million
-//! octets (begun) 1.
+//! Services of a request and their cost: a service-specific unit 1, a second 1, a million octets (begun) 1.
 
 use diameter::credit::answer::{FinalUnit, Grant, ServiceGrant};
 use diameter::credit::{CreditControlRequest, Units};

@@ -1,4 +1,4 @@
-//! What the mailbox counts and keeps, a batch at a time.
+//! Counters and stored mails of the mailbox, updated a batch at a time.
 
 use super::{Counting, Options};
 use crate::tally::{LastSecond, Tally};

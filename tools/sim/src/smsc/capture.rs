@@ -1,4 +1,4 @@
-//! What came, in words: for a file, for the page and for tests.
+//! Capture of messages, for a file, for the page and for tests.
 
 use super::{Shared, Smsc, alphabet, joined};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What is known of one connection from outside of it, and how it is told to end.
+//! Handle of one connection: its state, and the order to end it.
 
 use super::delivery_queue::QueuedDeliverSm;
 use super::faults::{Mode, Parting};

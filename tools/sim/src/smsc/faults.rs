@@ -1,4 +1,4 @@
-//! What goes wrong between the SMSC and its peers, as a scenario says it.
+//! Faults between the SMSC and its peers, by scenario.
 
 use super::ErrorShare;
 use super::receipts::StateShare;

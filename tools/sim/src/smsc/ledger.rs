@@ -1,5 +1,5 @@
-//! What the SMSC counts and keeps. Sessions bring a batch at a time, so that a lock is taken once for all
-//! that one read brought.
+//! Counters and stored messages of the SMSC. Sessions bring a batch at a time, so that a lock is taken once
+//! for all that one read brought.
 
 use super::book::{Book, Slot};
 use super::capture::Record;

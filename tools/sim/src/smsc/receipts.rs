@@ -1,4 +1,4 @@
-//! When receipts come, what they say and what is wrong with them, as a scenario says it.
+//! Receipts: their times, texts and faults, by scenario.
 
 use crate::chance::Delay;
 use serde::{Deserialize, Serialize};

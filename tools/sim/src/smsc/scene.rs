@@ -1,4 +1,4 @@
-//! What holds at one moment: the options, with what follows from them.
+//! Scene of one moment: the options, with what follows from them.
 
 use super::faults::Prefix;
 use super::options::mix;

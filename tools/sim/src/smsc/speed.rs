@@ -1,4 +1,4 @@
-//! How fast the sink is. Ignored by default: it measures.
+//! Measurement of the sink. Ignored by default: it measures.
 
 use super::*;
 use ::smpp::frame::{Split, split};

@@ -1,5 +1,5 @@
-//! Where submissions are judged: refused, accepted, left without an answer; and where their receipts and
-//! replies are written.
+//! Submit handler judges submissions: refused, accepted, left without an answer; and writes their receipts
+//! and replies.
 
 use super::book::{OwnAddress, Slot, TextBeginning};
 use super::capture::Record;

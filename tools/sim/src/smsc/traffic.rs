@@ -1,4 +1,4 @@
-//! What phones write, as a scenario says it: answers to what they get, and messages of their own.
+//! Traffic from phones, by scenario: answers to what they get, and messages of their own.
 
 use super::deliver_sm::Inbound;
 use super::{Shared, Smsc};

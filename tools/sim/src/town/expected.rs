@@ -1,4 +1,4 @@
-//! What an alert to the town must come to, counted from the town alone.
+//! Expected counts of an alert to the town, from the town alone.
 
 use super::{Conduct, Form, OFFICE, Town};
 use records::{ChannelNumber, Recipient};

@@ -1,5 +1,5 @@
-//! What people and their devices do when a message comes: a hash of the seed and the address alone, so that
-//! the town, the SMSC and the mailbox agree in whatever process they are.
+//! Habits of people and their devices: a hash of the seed and the address alone, so that the town, the SMSC
+//! and the mailbox agree in whatever process they are.
 
 use crate::chance::{Chance, Delay, hash};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What must not stand in code: panics by convenience, the wall clock where it is a parameter, unsafe.
+//! Banned code: panics by convenience, the wall clock where it is a parameter, unsafe.
 
 use super::{File, Finding};
 

@@ -1,12 +1,14 @@
 //! Collects the sources, runs every check, returns what was found.
 
 mod bans;
+mod comments;
 mod docs;
 mod edges;
 mod format;
 mod lock;
 mod names;
 mod sizes;
+mod types;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -73,6 +75,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>, String> {
     findings.extend(generated(root)?);
     findings.extend(format::check(root)?);
     findings.extend(lock::check(root)?);
+    findings.extend(types::check(root, &files)?);
     for file in &files {
         findings.extend(check(file));
     }
@@ -93,6 +96,7 @@ fn check(file: &File) -> Vec<Finding> {
     findings.extend(bans::check(file));
     findings.extend(names::check(file));
     findings.extend(docs::check(file));
+    findings.extend(comments::check(file));
     findings
 }
 

@@ -1,4 +1,4 @@
-//! What a group's own log holds: the low-water mark and spans of acknowledged indexes above it.
+//! Record of a group's own log: the low-water mark and spans of acknowledged indexes above it.
 //!
 //! ```text
 //! record = low u64, (from u64, below u64)*        little endian

@@ -1,4 +1,4 @@
-//! Who has what of a topic, and what is done: arithmetic on indexes and instants, no IO.
+//! State machine of a group's leases and acknowledgements: arithmetic on indexes and instants, no IO.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};

@@ -1,4 +1,5 @@
-//! Whom a sync waits for before it begins, and for how long: arithmetic, and the thread that waits.
+//! Group commit policy delays a sync for appends that are likely to come: arithmetic, and the thread that
+//! waits.
 
 use super::commit::LANES_MAX;
 use crate::embedded::lock::lock;

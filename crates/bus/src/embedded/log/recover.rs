@@ -1,4 +1,4 @@
-//! What a log's folder holds after a stop of any kind: everything that was promised, and no torn tail.
+//! Recovery reads a log's folder after a stop of any kind: everything that was promised, and no torn tail.
 
 use super::super::disk::File;
 use super::super::frame::{

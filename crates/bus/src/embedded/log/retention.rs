@@ -1,5 +1,4 @@
-//! What is let go of: whole files, when nobody wants their records or they are too many, too large or too
-//! old.
+//! Retention deletes whole files, when nobody wants their records or they are too many, too large or too old.
 
 use super::{Log, LogFile, failed};
 use crate::embedded::lock::{lock, read, write};

@@ -1,5 +1,5 @@
-//! Who waits for a log to get on. Each has a seat that says for what; after a sync those whose time has come
-//! are woken, a core at a time.
+//! Waiters block until a log reaches a position. Each has a seat that says for what; after a sync those whose
+//! time has come are woken, a core at a time.
 
 use super::Progress;
 use crate::embedded::lock::lock;

@@ -1,4 +1,5 @@
-//! What a member knows of a group, apart from the servers it asks: an instant in, orders to the servers out.
+//! State machine of one member of a group, apart from the servers it asks: an instant in, orders to the
+//! servers out.
 //!
 //! The servers give a record to one member at a time and count `ack_wait` from the last sign of life. What a
 //! member says of its lease is therefore never more than what the servers have confirmed: a record whose sign

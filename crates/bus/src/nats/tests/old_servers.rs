@@ -1,4 +1,4 @@
-//! What servers are fit, who they let in, and what several processes do at once on one.
+//! Tests of versions of nats-server, of its logins, and of several processes that open one server at once.
 
 use super::*;
 use crate::conformance::{LONG, all_from, append_each, indexes, soon, take, texts, until};

@@ -1,5 +1,4 @@
-//! How far packets were apart at the receiver, all of it: as CSV, as a picture, and as a page for the
-//! browser.
+//! Gaps between packets at the receiver: as CSV, as a picture, and as a page for the browser.
 
 use super::page::html;
 use super::shown;

@@ -1,5 +1,5 @@
-//! What a shard was like before a turn, as far as the turn may change it, so that what was decided too late
-//! can be taken back.
+//! Savepoint of a shard before a turn, as far as the turn may change it, so that a decision made too late can
+//! be taken back.
 //!
 //! The table of duplicates is left as it is: what it says is a guess, which is held against the log. The
 //! queue of what ends by itself may be told of something twice, and looks at it when it is due.

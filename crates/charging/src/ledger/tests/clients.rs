@@ -1,4 +1,4 @@
-//! Who opened a session, and the ends that others than its client bring it.
+//! Tests of the client of a session, and of sessions that others than their client end.
 
 use super::ShardUnderTest;
 use super::bench::{SECOND, asks, plain};

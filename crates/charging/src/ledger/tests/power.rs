@@ -1,4 +1,4 @@
-//! What a power cut, a torn write or a damaged disk leaves, on real files.
+//! Tests of power cuts, torn writes and damaged disks, on real files.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;

@@ -1,6 +1,6 @@
-//! What a charging server asks by itself has to reach who has the session, or ends it: another of several
-//! processes, or the one that comes after this one. So it is put on a topic that each reads as it grows, and
-//! the server is answered when it stands there.
+//! Topic forwards the requests of a charging server (RAR, ASR) to the process that owns the session, or ends
+//! it: another of several processes, or the one that comes after this one. So it is put on a topic that each
+//! reads as it grows, and the server is answered when it stands there.
 //!
 //! A record is what is asked, which server asks, and the Session-Id, with a space between. Who begins to read
 //! looks at what was said before, for the sessions that are still to end; everything else was for those that

@@ -1,5 +1,5 @@
-//! What is known of messages that are not settled ([`Settlement`]), on the bus: whoever settles next, after a
-//! crash or in place of another, goes on from there.
+//! Topic keeps unsettled messages ([`Settlement`]), from which the next process continues, after a crash or
+//! in place of another.
 //!
 //! A record of the topic is a list of [`Change`]s. What a record of outcomes changes is noted when the
 //! sessions that it ends are ended, and before it is acknowledged: until then it is given out again, and

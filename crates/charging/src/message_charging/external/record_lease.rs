@@ -1,5 +1,5 @@
-//! How long a record of outcomes is ours, by our own count: from before it was taken or renewed. Whoever else
-//! is given it is given it later.
+//! Lease on an outcomes record, counted by the local monotonic clock from before it was acquired or renewed.
+//! Whoever else is given it is given it later.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

@@ -1,6 +1,6 @@
-//! What is remembered of sessions at others' servers, and what is answered when a server asks about one by
-//! itself: to ask for credit again (Re-Auth-Request; RFC 8506, section 5.5), or to end it
-//! (Abort-Session-Request; RFC 6733, section 8.5). Knows no connection.
+//! Memory of sessions at others' servers, and the answers to what a server asks about one by itself: to ask
+//! for credit again (Re-Auth-Request; RFC 8506, section 5.5), or to end it (Abort-Session-Request; RFC 6733,
+//! section 8.5). Knows no connection.
 
 use super::MessageId;
 use diameter::result_code;

@@ -1,5 +1,5 @@
-//! What becomes of messages of which more than one thing is told: which sessions end, and with how many parts
-//! used. Knows no bus and no server.
+//! Settlement of messages with several outcomes: which sessions end, and with how many parts used. Knows no
+//! bus and no server.
 
 use super::MessageId;
 use crate::message_charging::pending_receipts::{self, Clock, PendingReceipts};

@@ -1,4 +1,4 @@
-//! What becomes of messages, as their sessions see it.
+//! Tests of settlement, as the sessions of messages see it.
 
 use super::MessageId;
 use super::request::phone;

@@ -1,4 +1,5 @@
-//! What a CAP message means for us: an alert to submit, earlier ones to stop, and everything odd on the way.
+//! Incoming CAP message becomes an alert to submit, earlier ones to stop, and a list of everything odd on the
+//! way.
 
 use super::alert_body::{
     EXPIRES_S_DEFAULT, EXPIRES_S_MAX, HEADLINE_CHARS_MAX, RESOURCES_MAX, TEXT_CHARS_MAX, URL_CHARS_MAX,

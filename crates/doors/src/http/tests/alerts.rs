@@ -10,19 +10,19 @@ fn fire() -> Value {
 
 #[tokio::test]
 async fn an_alert_is_accepted_solved_shown_and_listed() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let response = server_under_test.call(Method::POST, ALERTS).json(&fire()).send().await.unwrap();
+    let server = TestServer::open().await;
+    server.people().await;
+    let response = server.call(Method::POST, ALERTS).json(&fire()).send().await.unwrap();
     assert_eq!(response.status(), 202);
     let location = response.headers()["location"].to_str().unwrap().to_owned();
     let accepted: Value = response.json().await.unwrap();
     assert_eq!(location, format!("{ALERTS}/{}", accepted["id"].as_str().unwrap()));
     assert_eq!((&accepted["state"], &accepted["problems"]), (&json!("accepted"), &json!([])));
 
-    let (status, solved) = server_under_test.post(&format!("{ALERTS}?mode=sync"), fire()).await;
+    let (status, solved) = server.post(&format!("{ALERTS}?mode=sync"), fire()).await;
     assert_eq!((status.as_u16(), &solved["endpoints"]), (201, &json!(2)), "{solved}");
     let id = solved["id"].as_str().unwrap();
-    let (_, shown) = server_under_test.get(&format!("{ALERTS}/{id}")).await;
+    let (_, shown) = server.get(&format!("{ALERTS}/{id}")).await;
     assert_eq!(
         (&shown["id"], &shown["request"]["choices"][1]["label"], &shown["request"]["require_answer"]),
         (&json!(id), &json!("I need help"), &json!(true))
@@ -31,20 +31,19 @@ async fn an_alert_is_accepted_solved_shown_and_listed() {
         (&shown["created"], &shown["request"]["expires"]),
         (&json!("2026-11-18T06:26:40Z"), &json!("2026-11-19T06:26:40Z"))
     );
-    let (_, list) = server_under_test.get(&format!("{ALERTS}?limit=1")).await;
+    let (_, list) = server.get(&format!("{ALERTS}?limit=1")).await;
     assert_eq!((&list["items"][0]["id"], &list["items"][0]["headline"]), (&json!(id), &json!("Fire")));
-    let (_, older) =
-        server_under_test.get(&format!("{ALERTS}?limit=1&cursor={}", list["next"].as_str().unwrap())).await;
+    let (_, older) = server.get(&format!("{ALERTS}?limit=1&cursor={}", list["next"].as_str().unwrap())).await;
     assert_eq!(older["items"][0]["id"], accepted["id"]);
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn the_same_key_means_the_same_alert() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
+    let server = TestServer::open().await;
+    server.people().await;
     let send = |key: &str, body: String| {
-        let request = server_under_test.call(Method::POST, ALERTS).header("idempotency-key", key.to_owned());
+        let request = server.call(Method::POST, ALERTS).header("idempotency-key", key.to_owned());
         request.header("content-type", "application/json").body(body).send()
     };
     let first = send("k1", fire().to_string()).await.unwrap();
@@ -66,51 +65,49 @@ async fn the_same_key_means_the_same_alert() {
     assert_eq!(slug(&taken.json::<Value>().await.unwrap()), "key-taken");
     let long = send(&"k".repeat(256), fire().to_string()).await.unwrap();
     assert_eq!(long.status(), 400);
-    let (_, list) = server_under_test.get(ALERTS).await;
+    let (_, list) = server.get(ALERTS).await;
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_forecast_sends_nothing() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let (status, forecast) = server_under_test.post(&format!("{ALERTS}:forecast"), fire()).await;
+    let server = TestServer::open().await;
+    server.people().await;
+    let (status, forecast) = server.post(&format!("{ALERTS}:forecast"), fire()).await;
     assert_eq!((status.as_u16(), &forecast["endpoints"]), (200, &json!(2)), "{forecast}");
-    assert_eq!(server_under_test.get(ALERTS).await.1["items"], json!([]));
-    server_under_test.close().await;
+    assert_eq!(server.get(ALERTS).await.1["items"], json!([]));
+    server.close().await;
 }
 
 #[tokio::test]
 async fn an_alert_is_steered_by_verbs() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let id = server_under_test.submit(fire()).await;
+    let server = TestServer::open().await;
+    server.people().await;
+    let id = server.submit(fire()).await;
     for (verb, status, state) in
         [("pause", 200, "paused"), ("resume", 200, "running"), ("cancel", 200, "cancelled")]
     {
-        let (found, view) =
-            said(server_under_test.call(Method::POST, &format!("{ALERTS}/{id}:{verb}"))).await;
+        let (found, view) = said(server.call(Method::POST, &format!("{ALERTS}/{id}:{verb}"))).await;
         assert_eq!((found.as_u16(), view["state"].as_str()), (status, Some(state)), "{verb}: {view}");
     }
-    let (status, problem) = said(server_under_test.call(Method::POST, &format!("{ALERTS}/{id}:pause"))).await;
+    let (status, problem) = said(server.call(Method::POST, &format!("{ALERTS}/{id}:pause"))).await;
     assert_eq!((status.as_u16(), slug(&problem)), (409, "wrong-state"));
-    let (_, trail) = server_under_test.get("/api/v1/audit?limit=1").await;
+    let (_, trail) = server.get("/api/v1/audit?limit=1").await;
     assert_eq!(
         (&trail["items"][0]["verb"], &trail["items"][0]["object"]),
         (&json!("alert.cancel"), &json!(id))
     );
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn reports_come_as_json_csv_and_xml_and_deliveries_by_state() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let id = server_under_test.submit(fire()).await;
+    let server = TestServer::open().await;
+    server.people().await;
+    let id = server.submit(fire()).await;
     let report = |accept: &'static str| {
-        let request =
-            server_under_test.call(Method::GET, &format!("{ALERTS}/{id}/report")).header("accept", accept);
+        let request = server.call(Method::GET, &format!("{ALERTS}/{id}/report")).header("accept", accept);
         async move { request.send().await.unwrap() }
     };
     let json: Value = report("*/*").await.json().await.unwrap();
@@ -122,9 +119,9 @@ async fn reports_come_as_json_csv_and_xml_and_deliveries_by_state() {
     assert!(csv.contains("+46701000001") && csv.contains("Bo"), "{csv}");
     let xml = report("text/xml").await.text().await.unwrap();
     assert!(xml.starts_with("<?xml") && xml.contains("<endpoints>2</endpoints>"), "{xml}");
-    let (_, page) = server_under_test.get(&format!("{ALERTS}/{id}/deliveries?limit=1")).await;
+    let (_, page) = server.get(&format!("{ALERTS}/{id}/deliveries?limit=1")).await;
     assert_eq!(page["items"][0]["recipients"][0]["name"], "Ann", "{page}");
-    let (_, rest) = server_under_test
+    let (_, rest) = server
         .get(&format!("{ALERTS}/{id}/deliveries?limit=1&cursor={}", page["next"].as_str().unwrap()))
         .await;
     assert_eq!(
@@ -132,19 +129,18 @@ async fn reports_come_as_json_csv_and_xml_and_deliveries_by_state() {
         (&json!("+46701000002"), &Value::Null),
         "{rest}"
     );
-    let (_, none) = server_under_test.get(&format!("{ALERTS}/{id}/deliveries?state=delivered")).await;
+    let (_, none) = server.get(&format!("{ALERTS}/{id}/deliveries?state=delivered")).await;
     assert_eq!(none["items"], json!([]));
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_token_that_submits_sees_only_its_own() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let others = server_under_test.submit(fire()).await;
-    let token = server_under_test.token(Role::Submit).await;
-    let as_platform =
-        |method: Method, path: String| server_under_test.anon(method, &path).bearer_auth(&token);
+    let server = TestServer::open().await;
+    server.people().await;
+    let others = server.submit(fire()).await;
+    let token = server.token(Role::Submit).await;
+    let as_platform = |method: Method, path: String| server.anon(method, &path).bearer_auth(&token);
     let (status, own) = said(as_platform(Method::POST, ALERTS.to_owned()).json(&fire())).await;
     assert_eq!(status, 202);
     let own = own["id"].as_str().unwrap().to_owned();
@@ -160,30 +156,30 @@ async fn a_token_that_submits_sees_only_its_own() {
             assert_eq!(response.status(), 200, "{part} of its own");
         }
     }
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn observers_come_and_go() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let id = server_under_test.submit(fire()).await;
+    let server = TestServer::open().await;
+    server.people().await;
+    let id = server.submit(fire()).await;
     let path = format!("{ALERTS}/{id}/observers");
     let body = json!({"url": "https://x.example/hook", "every": "1m", "format": "xml", "events": ["done"]});
-    let (status, made) = server_under_test.post(&path, body.clone()).await;
+    let (status, made) = server.post(&path, body.clone()).await;
     assert_eq!(status, 201);
-    let (_, list) = server_under_test.get(&path).await;
+    let (_, list) = server.get(&path).await;
     assert_eq!(list["items"], json!([made]));
     assert_eq!(
         (&made["url"], &made["every"], &made["events"]),
         (&body["url"], &body["every"], &body["events"])
     );
-    let (status, problem) = server_under_test.post(&path, json!({"url": "mailto:x"})).await;
+    let (status, problem) = server.post(&path, json!({"url": "mailto:x"})).await;
     assert_eq!((status.as_u16(), reason(&problem, "url").contains("http")), (422, true));
     let one = format!("{path}/{}", made["id"].as_str().unwrap());
-    assert_eq!(said(server_under_test.call(Method::DELETE, &one)).await.0, 204);
-    assert_eq!(said(server_under_test.call(Method::DELETE, &one)).await.0, 404);
-    server_under_test.close().await;
+    assert_eq!(said(server.call(Method::DELETE, &one)).await.0, 204);
+    assert_eq!(said(server.call(Method::DELETE, &one)).await.0, 404);
+    server.close().await;
 }
 
 /// Reads server-sent events until `until` is among them.
@@ -200,11 +196,10 @@ async fn events(response: &mut reqwest::Response, seen: &mut String, until: &str
 
 #[tokio::test]
 async fn events_tell_progress_answers_and_the_end() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let id = server_under_test.submit(fire()).await;
-    let request =
-        server_under_test.call(Method::GET, &format!("{ALERTS}/{id}/events")).header("last-event-id", "7");
+    let server = TestServer::open().await;
+    server.people().await;
+    let id = server.submit(fire()).await;
+    let request = server.call(Method::GET, &format!("{ALERTS}/{id}/events")).header("last-event-id", "7");
     let mut stream = request.send().await.unwrap();
     assert_eq!(
         (stream.status().as_u16(), stream.headers()["content-type"].to_str().unwrap()),
@@ -213,13 +208,13 @@ async fn events_tell_progress_answers_and_the_end() {
     let mut seen = String::new();
     events(&mut stream, &mut seen, "event: progress").await;
     let answer = json!({"alert": id, "recipient": "ann", "text": "1"});
-    let (status, said_of_it) = server_under_test.post("/api/v1/answers", answer).await;
+    let (status, said_of_it) = server.post("/api/v1/answers", answer).await;
     assert_eq!(status, 204, "{said_of_it}");
     events(&mut stream, &mut seen, "event: answer").await;
-    assert_eq!(said(server_under_test.call(Method::POST, &format!("{ALERTS}/{id}:cancel"))).await.0, 200);
+    assert_eq!(said(server.call(Method::POST, &format!("{ALERTS}/{id}:cancel"))).await.0, 200);
     events(&mut stream, &mut seen, "event: done").await;
     assert_eq!(stream.chunk().await.unwrap(), None, "the stream ends with the alert");
-    let late = server_under_test
+    let late = server
         .call(Method::GET, &format!("{ALERTS}/{id}/events"))
         .send()
         .await
@@ -228,19 +223,18 @@ async fn events_tell_progress_answers_and_the_end() {
         .await
         .unwrap();
     assert!(late.starts_with("event: done"), "{late}");
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_stop_ends_streams_and_lets_requests_end() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let id = server_under_test.submit(fire()).await;
-    let mut stream =
-        server_under_test.call(Method::GET, &format!("{ALERTS}/{id}/events")).send().await.unwrap();
+    let server = TestServer::open().await;
+    server.people().await;
+    let id = server.submit(fire()).await;
+    let mut stream = server.call(Method::GET, &format!("{ALERTS}/{id}/events")).send().await.unwrap();
     let mut seen = String::new();
     events(&mut stream, &mut seen, "event: progress").await;
-    let TestServer { door, engine, store, dir, .. } = server_under_test;
+    let TestServer { door, engine, store, dir, .. } = server;
     let address = door.address();
     door.stop().await;
     while let Some(piece) = stream.chunk().await.unwrap() {

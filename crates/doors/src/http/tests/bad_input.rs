@@ -5,7 +5,7 @@ const ALERTS: &str = "/api/v1/alerts";
 
 #[tokio::test]
 async fn a_wrong_body_is_told_clearly_and_the_server_goes_on() {
-    let server_under_test = TestServer::open().await;
+    let server = TestServer::open().await;
     let deep = "[".repeat(100_000);
     let many = format!("[{}1]", "1,".repeat(1_000_001));
     for (body, status, slug_expected, says) in [
@@ -34,7 +34,7 @@ async fn a_wrong_body_is_told_clearly_and_the_server_goes_on() {
             "is not a time",
         ),
     ] {
-        let request = server_under_test
+        let request = server
             .call(Method::POST, ALERTS)
             .header("content-type", "application/json")
             .body(body.to_owned());
@@ -43,39 +43,33 @@ async fn a_wrong_body_is_told_clearly_and_the_server_goes_on() {
         assert_eq!(problem["status"], status);
         assert!(problem["detail"].as_str().unwrap().contains(says), "{problem} does not say {says}");
     }
-    assert_eq!(server_under_test.get(ALERTS).await.0, 200);
-    server_under_test.close().await;
+    assert_eq!(server.get(ALERTS).await.0, 200);
+    server.close().await;
 }
 
 #[tokio::test]
 async fn wrong_queries_headers_types_paths_and_methods_are_told() {
-    let server_under_test = TestServer::open().await;
+    let server = TestServer::open().await;
     let id = uuid::Uuid::nil();
-    let by_type = |kind: &str| {
-        server_under_test.call(Method::POST, ALERTS).header("content-type", kind.to_owned()).body("{}")
-    };
+    let by_type =
+        |kind: &str| server.call(Method::POST, ALERTS).header("content-type", kind.to_owned()).body("{}");
     for (request, status, slug_expected, says) in [
+        (server.call(Method::GET, "/api/v1/alerts?limt=3"), 400, "bad-query", "did you mean \"limit\"?"),
+        (server.call(Method::GET, "/api/v1/alerts?limit=0"), 400, "bad-query", "from 1 to 1000"),
         (
-            server_under_test.call(Method::GET, "/api/v1/alerts?limt=3"),
-            400,
-            "bad-query",
-            "did you mean \"limit\"?",
-        ),
-        (server_under_test.call(Method::GET, "/api/v1/alerts?limit=0"), 400, "bad-query", "from 1 to 1000"),
-        (
-            server_under_test.call(Method::GET, "/api/v1/alerts?cursor=!"),
+            server.call(Method::GET, "/api/v1/alerts?cursor=!"),
             400,
             "bad-query",
             "is not one that a page gave",
         ),
         (
-            server_under_test.call(Method::POST, "/api/v1/alerts?mode=fast").json(&json!({})),
+            server.call(Method::POST, "/api/v1/alerts?mode=fast").json(&json!({})),
             400,
             "bad-query",
             "must be one of async, sync",
         ),
         (
-            server_under_test.call(Method::GET, &format!("/api/v1/alerts/{id}/deliveries?state=lost")),
+            server.call(Method::GET, &format!("/api/v1/alerts/{id}/deliveries?state=lost")),
             400,
             "bad-query",
             "states are planned",
@@ -83,60 +77,43 @@ async fn wrong_queries_headers_types_paths_and_methods_are_told() {
         (by_type("text/plain"), 415, "wrong-media-type", "application/json"),
         (by_type("application/json; charset=latin1"), 415, "wrong-media-type", "application/json"),
         (by_type("application/json").header("content-encoding", "br"), 415, "wrong-encoding", "gzip, zstd"),
+        (server.call(Method::GET, "/api/v1/alert"), 404, "unknown-path", "did you mean /api/v1/alerts?"),
+        (server.anon(Method::GET, "/wp-login.php"), 404, "unknown-path", "/openapi.json"),
+        (server.call(Method::GET, &format!("/api/v1/alerts/{id}")), 404, "not-found", "no such alert"),
+        (server.call(Method::GET, "/api/v1/recipients/%FF"), 404, "unknown-path", "UTF-8"),
+        (server.call(Method::GET, "/api/v1/alerts/7"), 404, "not-found", "is not an alert id"),
         (
-            server_under_test.call(Method::GET, "/api/v1/alert"),
-            404,
-            "unknown-path",
-            "did you mean /api/v1/alerts?",
-        ),
-        (server_under_test.anon(Method::GET, "/wp-login.php"), 404, "unknown-path", "/openapi.json"),
-        (
-            server_under_test.call(Method::GET, &format!("/api/v1/alerts/{id}")),
-            404,
-            "not-found",
-            "no such alert",
-        ),
-        (server_under_test.call(Method::GET, "/api/v1/recipients/%FF"), 404, "unknown-path", "UTF-8"),
-        (server_under_test.call(Method::GET, "/api/v1/alerts/7"), 404, "not-found", "is not an alert id"),
-        (
-            server_under_test.call(Method::POST, &format!("/api/v1/alerts/{id}:cancle")),
+            server.call(Method::POST, &format!("/api/v1/alerts/{id}:cancle")),
             404,
             "unknown-path",
             "did you mean cancel?",
         ),
         (
-            server_under_test.call(Method::POST, &format!("/api/v1/alerts/{id}%3Acancel")),
+            server.call(Method::POST, &format!("/api/v1/alerts/{id}%3Acancel")),
             404,
             "unknown-path",
             "must not be encoded",
         ),
+        (server.call(Method::POST, &format!("/api/v1/alerts/{id}")), 405, "wrong-method", ":cancel"),
+        (server.call(Method::PUT, ALERTS), 405, "wrong-method", "PUT is not allowed"),
         (
-            server_under_test.call(Method::POST, &format!("/api/v1/alerts/{id}")),
-            405,
-            "wrong-method",
-            ":cancel",
-        ),
-        (server_under_test.call(Method::PUT, ALERTS), 405, "wrong-method", "PUT is not allowed"),
-        (
-            server_under_test
-                .call(Method::GET, &format!("/api/v1/alerts/{id}/report"))
-                .header("accept", "image/png"),
+            server.call(Method::GET, &format!("/api/v1/alerts/{id}/report")).header("accept", "image/png"),
             406,
             "not-acceptable",
             "text/csv",
         ),
-        (server_under_test.call(Method::POST, "/api/v1/accounts"), 404, "not-found", "there is no ledger"),
+        (server.call(Method::POST, "/api/v1/accounts"), 404, "not-found", "there is no ledger"),
     ] {
         let (found, problem) = said(request).await;
         assert_eq!((found.as_u16(), slug(&problem)), (status, slug_expected), "{problem}");
         assert!(problem.to_string().replace("\\\"", "\"").contains(says), "{problem} does not say {says}");
     }
-    let response = server_under_test.call(Method::PUT, ALERTS).send().await.unwrap();
+    let response = server.call(Method::PUT, ALERTS).send().await.unwrap();
     let mut allowed: Vec<&str> =
         response.headers()["allow"].to_str().unwrap().split(',').map(str::trim).collect();
     allowed.sort_unstable();
     assert_eq!(allowed, ["GET", "HEAD", "POST"]);
-    server_under_test.close().await;
+    server.close().await;
 }
 
 async fn gzip_of(body: &[u8]) -> Vec<u8> {
@@ -148,15 +125,13 @@ async fn gzip_of(body: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_body_of_100_mb_and_a_bomb_are_refused_naming_the_limit() {
-    let server_under_test = TestServer::open().await;
+    let server = TestServer::open().await;
     let plain = vec![b' '; 100 << 20];
     let bomb = gzip_of(&plain).await;
     assert!(bomb.len() < 200_000);
     for (body, encoding) in [(plain, None), (bomb, Some("gzip"))] {
-        let mut request = server_under_test
-            .call(Method::POST, ALERTS)
-            .header("content-type", "application/json")
-            .body(body);
+        let mut request =
+            server.call(Method::POST, ALERTS).header("content-type", "application/json").body(body);
         if let Some(encoding) = encoding {
             request = request.header("content-encoding", encoding);
         }
@@ -164,35 +139,35 @@ async fn a_body_of_100_mb_and_a_bomb_are_refused_naming_the_limit() {
         assert_eq!((status.as_u16(), slug(&problem)), (413, "too-large"), "{problem}");
         assert!(reason(&problem, "body").contains("64 MiB"), "{problem}");
     }
-    assert_eq!(server_under_test.get(ALERTS).await.0, 200);
-    server_under_test.close().await;
+    assert_eq!(server.get(ALERTS).await.0, 200);
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_large_body_announced_with_expect_is_refused_before_it_is_sent() {
-    let server_under_test = TestServer::open().await;
-    let mut stream = tokio::net::TcpStream::connect(server_under_test.door.address()).await.unwrap();
+    let server = TestServer::open().await;
+    let mut stream = tokio::net::TcpStream::connect(server.door.address()).await.unwrap();
     let head = format!(
         "POST {ALERTS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
          content-length: 104857600\r\nexpect: 100-continue\r\n\r\n",
-        server_under_test.admin
+        server.admin
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = vec![0; 64];
     let length = stream.read(&mut answer).await.unwrap();
     assert!(answer[..length].starts_with(b"HTTP/1.1 413 "), "{}", String::from_utf8_lossy(&answer[..length]));
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn compressed_bodies_are_read_and_broken_ones_told() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
+    let server = TestServer::open().await;
+    server.people().await;
     let body = br#"{"text": "x", "audience": ["all"]}"#;
     let gzip = gzip_of(body).await;
     let zstd = zstd_of(body).await;
     let send = |encoding: &str, body: &[u8]| {
-        let request = server_under_test.call(Method::POST, ALERTS).header("content-type", "application/json");
+        let request = server.call(Method::POST, ALERTS).header("content-type", "application/json");
         said(request.header("content-encoding", encoding).body(body.to_vec()))
     };
     assert_eq!(send("gzip", &gzip).await.0, 202);
@@ -203,7 +178,7 @@ async fn compressed_bodies_are_read_and_broken_ones_told() {
         let (status, problem) = send(encoding, broken).await;
         assert_eq!((status.as_u16(), slug(&problem)), (400, "malformed-body"), "{problem}");
     }
-    server_under_test.close().await;
+    server.close().await;
 }
 
 async fn zstd_of(body: &[u8]) -> Vec<u8> {
@@ -215,11 +190,11 @@ async fn zstd_of(body: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn what_is_no_http_at_all_hurts_nobody() {
-    let server_under_test = TestServer::open().await;
+    let server = TestServer::open().await;
     for garbage in
         [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"GET\r\n\r\n", b"\0\0\0\x10\0\0\0\x09", &[b'A'; 200_000]]
     {
-        let mut stream = tokio::net::TcpStream::connect(server_under_test.door.address()).await.unwrap();
+        let mut stream = tokio::net::TcpStream::connect(server.door.address()).await.unwrap();
         let _ = stream.write_all(garbage).await;
         let _ = stream.shutdown().await;
         let mut answer = Vec::new();
@@ -230,20 +205,20 @@ async fn what_is_no_http_at_all_hurts_nobody() {
             String::from_utf8_lossy(&answer)
         );
     }
-    assert_eq!(server_under_test.get(ALERTS).await.0, 200);
-    server_under_test.close().await;
+    assert_eq!(server.get(ALERTS).await.0, 200);
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_full_disk_refuses_what_is_new_and_keeps_what_is_old() {
-    let server_under_test = TestServer::on_a_disk_of(150).await;
-    server_under_test.people().await;
-    let id = server_under_test.submit(json!({"text": "x", "audience": ["all"], "channels": ["sms"]})).await;
+    let server = TestServer::on_a_disk_of(150).await;
+    server.people().await;
+    let id = server.submit(json!({"text": "x", "audience": ["all"], "channels": ["sms"]})).await;
     let big = "x".repeat(2_000);
     let mut refused = None;
     for n in 0..1_000 {
         let person = json!({"id": format!("p{n:04}"), "attributes": {"note": big}});
-        let (status, problem) = server_under_test.post("/api/v1/recipients", person).await;
+        let (status, problem) = server.post("/api/v1/recipients", person).await;
         if status != 201 {
             refused = Some((n, status, problem));
             break;
@@ -251,19 +226,18 @@ async fn a_full_disk_refuses_what_is_new_and_keeps_what_is_old() {
     }
     let (count, status, problem) = refused.expect("150 pages are 600 kB: they fill up");
     assert_eq!((status.as_u16(), slug(&problem)), (507, "disk-full"), "{problem}");
-    let (status, problem) =
-        server_under_test.post(ALERTS, json!({"text": big.repeat(40), "audience": ["all"]})).await;
+    let (status, problem) = server.post(ALERTS, json!({"text": big.repeat(40), "audience": ["all"]})).await;
     assert_eq!((status.as_u16(), slug(&problem)), (507, "disk-full"), "{problem}");
-    assert_eq!(server_under_test.get(&format!("{ALERTS}/{id}")).await.0, 200);
+    assert_eq!(server.get(&format!("{ALERTS}/{id}")).await.0, 200);
     assert_eq!(
-        server_under_test.get(&format!("/api/v1/recipients/p{:04}", count - 1)).await.0,
+        server.get(&format!("/api/v1/recipients/p{:04}", count - 1)).await.0,
         200,
         "what was taken is there"
     );
     assert_eq!(
-        server_under_test.get(&format!("/api/v1/recipients/p{count:04}")).await.0,
+        server.get(&format!("/api/v1/recipients/p{count:04}")).await.0,
         404,
         "what was refused is not"
     );
-    server_under_test.close().await;
+    server.close().await;
 }

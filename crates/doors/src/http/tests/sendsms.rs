@@ -20,10 +20,10 @@ fn platform(password: &str) -> Platforms {
     Platforms::new(vec![platform]).unwrap()
 }
 
-async fn server_under_test() -> TestServer {
-    let server_under_test = TestServer::open().await;
-    server_under_test.platforms.store(Arc::new(platform("secret")));
-    server_under_test
+async fn server() -> TestServer {
+    let server = TestServer::open().await;
+    server.platforms.store(Arc::new(platform("secret")));
+    server
 }
 
 /// A connection that reads answers one by one.
@@ -35,9 +35,9 @@ struct Line {
 }
 
 impl Line {
-    async fn to(server_under_test: &TestServer) -> Line {
+    async fn to(server: &TestServer) -> Line {
         Line {
-            stream: TcpStream::connect(server_under_test.door.address()).await.unwrap(),
+            stream: TcpStream::connect(server.door.address()).await.unwrap(),
             unread: Vec::new(),
             is_head: false,
         }
@@ -100,8 +100,8 @@ fn is(said: (u16, String), expected: (u16, &str)) {
 
 #[tokio::test]
 async fn a_connection_goes_from_the_short_cut_to_the_other_road_and_stays_there() {
-    let server_under_test = server_under_test().await;
-    let mut line = Line::to(&server_under_test).await;
+    let server = server().await;
+    let mut line = Line::to(&server).await;
     for _ in 0..3 {
         line.send(get(GOOD, "")).await;
         is(line.said().await, ACCEPTED);
@@ -112,20 +112,20 @@ async fn a_connection_goes_from_the_short_cut_to_the_other_road_and_stays_there(
     is(line.said().await, ACCEPTED);
     // Requests sent at a time, for either road, are answered in their order.
     let wrong = GOOD.replace("secret", "wrong");
-    let mut line = Line::to(&server_under_test).await;
+    let mut line = Line::to(&server).await;
     line.send([get(GOOD, ""), get(&wrong, ""), get("/healthz", ""), get(GOOD, "")].concat()).await;
     is(line.said().await, ACCEPTED);
     is(line.said().await, (403, "Authorization failed for sendsms"));
     assert_eq!(line.said().await.0, 200);
     is(line.said().await, ACCEPTED);
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_request_may_come_in_pieces() {
-    let server_under_test = server_under_test().await;
+    let server = server().await;
     let request = post("application/x-www-form-urlencoded", "", GOOD.split_once('?').unwrap().1);
-    let mut line = Line::to(&server_under_test).await;
+    let mut line = Line::to(&server).await;
     for _ in 0..2 {
         for piece in request.as_bytes().chunks(7) {
             line.send(piece).await;
@@ -133,12 +133,12 @@ async fn a_request_may_come_in_pieces() {
         }
         is(line.said().await, ACCEPTED);
     }
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn both_roads_answer_alike() {
-    let server_under_test = server_under_test().await;
+    let server = server().await;
     let form = GOOD.split_once('?').unwrap().1;
     let who = "X-Kannel-Username: tester\r\nX-Kannel-Password: secret\r\n";
     let requests = [
@@ -151,11 +151,11 @@ async fn both_roads_answer_alike() {
         post("application/json", "", "{}"),
         post("text/html", &format!("{who}X-Kannel-To: 111\r\n"), "<p>"),
     ];
-    let mut short_cut = Line::to(&server_under_test).await;
+    let mut short_cut = Line::to(&server).await;
     for request in requests {
         short_cut.send(&request).await;
         let (head, body) = short_cut.answer().await;
-        let mut other = Line::to(&server_under_test).await;
+        let mut other = Line::to(&server).await;
         // What begins with another path never sees the short cut.
         other.send([get("/healthz", ""), request].concat()).await;
         other.answer().await;
@@ -169,12 +169,12 @@ async fn both_roads_answer_alike() {
         };
         assert_eq!(lines(&head), lines(&others_head));
     }
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn what_the_short_cut_does_not_do_the_other_road_does() {
-    let server_under_test = server_under_test().await;
+    let server = server().await;
     let form = GOOD.split_once('?').unwrap().1;
     let chunked = format!(
         "POST /cgi-bin/sendsms HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{form}\r\n0\r\n\r\n",
@@ -196,49 +196,47 @@ async fn what_the_short_cut_does_not_do_the_other_road_does() {
         (get("/cgi-bin/send%73ms?a=b", ""), 404),
     ];
     for (request, status) in cases {
-        let mut line = Line::to(&server_under_test).await;
+        let mut line = Line::to(&server).await;
         line.send(&request).await;
         assert_eq!(line.said().await.0, status, "{}", request.chars().take(300).collect::<String>());
     }
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_platform_that_wants_the_connection_closed_has_it_closed() {
-    let server_under_test = server_under_test().await;
-    let mut line = Line::to(&server_under_test).await;
+    let server = server().await;
+    let mut line = Line::to(&server).await;
     line.send(get(GOOD, "Connection: close\r\n")).await;
     let (head, _) = line.answer().await;
     assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
     line.closed().await;
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_reload_holds_from_the_next_request_on() {
-    let server_under_test = server_under_test().await;
-    let mut line = Line::to(&server_under_test).await;
+    let server = server().await;
+    let mut line = Line::to(&server).await;
     line.send(get(GOOD, "")).await;
     is(line.said().await, ACCEPTED);
-    server_under_test
-        .platforms
-        .store(Arc::new(platform("changed").after(&server_under_test.platforms.load())));
+    server.platforms.store(Arc::new(platform("changed").after(&server.platforms.load())));
     line.send(get(GOOD, "")).await;
     assert_eq!(line.said().await.0, 403);
     line.send(get(&GOOD.replace("secret", "changed"), "")).await;
     is(line.said().await, ACCEPTED);
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn idle_platforms_do_not_hold_up_a_stop() {
-    let server_under_test = server_under_test().await;
-    let mut line = Line::to(&server_under_test).await;
+    let server = server().await;
+    let mut line = Line::to(&server).await;
     line.send(get(GOOD, "")).await;
     is(line.said().await, ACCEPTED);
-    let silent = Line::to(&server_under_test).await;
+    let silent = Line::to(&server).await;
     let began = tokio::time::Instant::now();
-    server_under_test.close().await;
+    server.close().await;
     assert!(began.elapsed() < Duration::from_secs(5));
     line.closed().await;
     silent.closed().await;

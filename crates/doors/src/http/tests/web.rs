@@ -3,9 +3,9 @@ use std::collections::BTreeSet;
 
 #[tokio::test]
 async fn the_table_the_router_and_the_description_list_the_same() {
-    let server_under_test = TestServer::open().await;
+    let server = TestServer::open().await;
     let document: Value =
-        server_under_test.anon(Method::GET, "/openapi.json").send().await.unwrap().json().await.unwrap();
+        server.anon(Method::GET, "/openapi.json").send().await.unwrap().json().await.unwrap();
     assert_eq!(document["openapi"], "3.1.0");
     let mut described = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -19,33 +19,30 @@ async fn the_table_the_router_and_the_description_list_the_same() {
     for row in routes::ROWS.iter().filter(|row| !row.path.ends_with("/reload")) {
         let path = row.path.replace("{id}", "x").replace("{token}", "x").replace("{observer}", "x");
         let method = Method::from_bytes(row.method.as_bytes()).unwrap();
-        let (status, said) = said(server_under_test.call(method, &path)).await;
+        let (status, said) = said(server.call(method, &path)).await;
         assert_ne!(status, 405, "{} {}", row.method, row.path);
         assert_ne!(slug(&said), "unknown-path", "{} {}", row.method, row.path);
     }
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn health_needs_no_token_and_metrics_say_when_they_are_off() {
-    let server_under_test = TestServer::open().await;
-    assert_eq!(
-        said(server_under_test.anon(Method::GET, "/healthz")).await,
-        (StatusCode::OK, json!({"status": "ok"}))
-    );
-    let (status, ready) = said(server_under_test.anon(Method::GET, "/readyz")).await;
+    let server = TestServer::open().await;
+    assert_eq!(said(server.anon(Method::GET, "/healthz")).await, (StatusCode::OK, json!({"status": "ok"})));
+    let (status, ready) = said(server.anon(Method::GET, "/readyz")).await;
     assert_eq!(
         (status.as_u16(), &ready["ready"], &ready["routes"]["down"]),
         (200, &json!(true), &json!(2)),
         "{ready}"
     );
-    assert_eq!(said(server_under_test.anon(Method::GET, "/metrics")).await.0, 404);
-    let response = server_under_test.anon(Method::GET, "/healthz").send().await.unwrap();
+    assert_eq!(said(server.anon(Method::GET, "/metrics")).await.0, 404);
+    let response = server.anon(Method::GET, "/healthz").send().await.unwrap();
     assert_eq!(
         (&response.headers()["x-content-type-options"], &response.headers()["cache-control"]),
         (&"nosniff".parse().unwrap(), &"no-store".parse().unwrap())
     );
-    server_under_test.close().await;
+    server.close().await;
 }
 
 fn cookie_of(response: &reqwest::Response, name: &str) -> String {
@@ -61,28 +58,28 @@ fn hidden(text: &str) -> String {
     text.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
 }
 
-async fn log_in(server_under_test: &TestServer, secret: &str) -> reqwest::Response {
-    let front = server_under_test.anon(Method::GET, "/").send().await.unwrap();
+async fn log_in(server: &TestServer, secret: &str) -> reqwest::Response {
+    let front = server.anon(Method::GET, "/").send().await.unwrap();
     let cookie = cookie_of(&front, "campanile_form");
     let form = hidden(&front.text().await.unwrap());
-    let request = server_under_test.anon(Method::POST, "/login").header("cookie", cookie);
+    let request = server.anon(Method::POST, "/login").header("cookie", cookie);
     let request = request.header("content-type", "application/x-www-form-urlencoded");
     request.body(format!("form={form}&token={secret}")).send().await.unwrap()
 }
 
 #[tokio::test]
 async fn people_log_in_look_and_log_out() {
-    let server_under_test = TestServer::open().await;
-    server_under_test.people().await;
-    let id = server_under_test
+    let server = TestServer::open().await;
+    server.people().await;
+    let id = server
         .submit(json!({"headline": "Fire <1>", "text": "x", "audience": ["all"], "channels": ["sms"]}))
         .await;
-    assert_eq!(log_in(&server_under_test, "cmp_wrong").await.status(), 401);
-    let entered = log_in(&server_under_test, &server_under_test.admin).await;
+    assert_eq!(log_in(&server, "cmp_wrong").await.status(), 401);
+    let entered = log_in(&server, &server.admin).await;
     assert_eq!((entered.status().as_u16(), entered.headers()["location"].to_str().unwrap()), (303, "/"));
     let session = cookie_of(&entered, "campanile_session");
     let look = |path: String| {
-        let request = server_under_test.anon(Method::GET, &path).header("cookie", session.clone());
+        let request = server.anon(Method::GET, &path).header("cookie", session.clone());
         async move {
             let response = request.send().await.unwrap();
             let policy =
@@ -103,12 +100,11 @@ async fn people_log_in_look_and_log_out() {
         "{text}"
     );
     assert_eq!(look(format!("/api/v1/alerts/{id}")).await.0, 200, "a session may look by API");
-    let post = server_under_test
-        .anon(Method::POST, &format!("/api/v1/alerts/{id}:cancel"))
-        .header("cookie", session.clone());
+    let post =
+        server.anon(Method::POST, &format!("/api/v1/alerts/{id}:cancel")).header("cookie", session.clone());
     assert_eq!(said(post).await.0, 401, "a session changes nothing by API");
     let leave = |form: String| {
-        let request = server_under_test.anon(Method::POST, "/logout").header("cookie", session.clone());
+        let request = server.anon(Method::POST, "/logout").header("cookie", session.clone());
         request
             .header("content-type", "application/x-www-form-urlencoded")
             .body(format!("form={form}"))
@@ -117,39 +113,32 @@ async fn people_log_in_look_and_log_out() {
     assert_eq!(leave("guessed".to_owned()).await.unwrap().status(), 403);
     assert_eq!(leave(hidden(&text)).await.unwrap().status(), 303);
     assert_eq!(look(format!("/alerts/{id}")).await.0, 401);
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_login_from_another_site_fails() {
-    let server_under_test = TestServer::open().await;
-    let request = server_under_test
-        .anon(Method::POST, "/login")
-        .header("content-type", "application/x-www-form-urlencoded");
-    let response = request.body(format!("form=&token={}", server_under_test.admin)).send().await.unwrap();
+    let server = TestServer::open().await;
+    let request =
+        server.anon(Method::POST, "/login").header("content-type", "application/x-www-form-urlencoded");
+    let response = request.body(format!("form=&token={}", server.admin)).send().await.unwrap();
     assert_eq!(response.status(), 403);
-    server_under_test.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_session_ends_with_its_token() {
-    let server_under_test = TestServer::open().await;
-    let secret = server_under_test.token(records::Role::Viewer).await;
-    let session = cookie_of(&log_in(&server_under_test, &secret).await, "campanile_session");
-    let (_, list) = server_under_test.get("/api/v1/tokens").await;
+    let server = TestServer::open().await;
+    let secret = server.token(records::Role::Viewer).await;
+    let session = cookie_of(&log_in(&server, &secret).await, "campanile_session");
+    let (_, list) = server.get("/api/v1/tokens").await;
     let viewer = list["items"].as_array().unwrap().iter().find(|item| item["role"] == "viewer").unwrap();
     assert_eq!(
-        said(
-            server_under_test
-                .call(Method::DELETE, &format!("/api/v1/tokens/{}", viewer["id"].as_str().unwrap()))
-        )
-        .await
-        .0,
+        said(server.call(Method::DELETE, &format!("/api/v1/tokens/{}", viewer["id"].as_str().unwrap())))
+            .await
+            .0,
         204
     );
-    assert_eq!(
-        said(server_under_test.anon(Method::GET, "/api/v1/alerts").header("cookie", session)).await.0,
-        401
-    );
-    server_under_test.close().await;
+    assert_eq!(said(server.anon(Method::GET, "/api/v1/alerts").header("cookie", session)).await.0, 401);
+    server.close().await;
 }

@@ -1,4 +1,4 @@
-//! Who may bind, and how sessions end.
+//! Tests of binds, and of the ends of sessions.
 
 use super::super::{AllowedIp, SmppClient, SmppConfig};
 use super::client::{DeliverResult, Esme, Raw, message, pdu};

@@ -1,4 +1,4 @@
-//! What clients are told.
+//! Tests of receipts and messages to clients.
 
 use super::super::{Long, SmppClient, SmppConfig};
 use super::client::{DeliverResult, message};

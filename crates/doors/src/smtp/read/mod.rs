@@ -1,5 +1,5 @@
-//! What a mail to one of our addresses says: a person's answer, a mail system's report, or nothing that
-//! counts.
+//! Reader decides what a mail to one of our addresses is: a person's answer, a mail system's report, or
+//! nothing that counts.
 
 mod answer;
 mod automatic;

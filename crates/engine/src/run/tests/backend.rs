@@ -1,5 +1,5 @@
-//! What a house stands on: a folder of one process alone, or servers that several share. The same is asked of
-//! both.
+//! Backend of a test engine: a folder of one process alone, or servers that several share. The same is asked
+//! of both.
 
 use super::test_engine::{START, TestEngine};
 use crate::shared::Node;

@@ -1,4 +1,4 @@
-//! What people say to platforms, keywords, and opt-outs.
+//! Tests of messages from people to platforms, keywords, and opt-outs.
 
 use super::backend::{TestBackend, over_both};
 use super::messages::{PARTY, accept, message, told, until};

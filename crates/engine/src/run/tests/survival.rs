@@ -1,4 +1,4 @@
-//! What a start finds: rows, outcomes after them, segments nobody acknowledged.
+//! Tests of a start: rows, outcomes after them, segments nobody acknowledged.
 
 use super::backend::{TestBackend, over_both};
 use super::test_engine::{START, TestEngine, accepted, all_of, crowd, receipt};

@@ -1,4 +1,4 @@
-//! What a crash leaves half done where writing it again leaves no second copy.
+//! Tests of recovery on channels where a repeated write leaves no second copy.
 
 use super::flow::{LONG, TestRoute, wait_for};
 use super::*;

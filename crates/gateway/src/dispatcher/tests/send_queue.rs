@@ -1,4 +1,4 @@
-//! What is intended next, and what a crash could leave unknown.
+//! Tests of the next intent, and of what a crash could leave unknown.
 
 use super::*;
 use crate::dispatcher::send_queue::{Intended, PassedOver, SendQueue};

@@ -1,4 +1,4 @@
-//! How people are told to answer: appended to the text and to the HTML where the alert asks for it.
+//! Answer section of a mail: appended to the text and to the HTML where the alert asks for an answer.
 
 use records::Choice;
 

@@ -1,5 +1,5 @@
-//! What all recipients of a body share, made once: the headers that are the same, and the MIME body with
-//! places for each recipient's link.
+//! Template of a body's mails, made once for all recipients: the headers that are the same, and the MIME body
+//! with places for each recipient's link.
 
 use super::answering::{self, AnswerWays, LINK_PLACE};
 use super::quoted::{SOFT_BREAK, push_quoted};

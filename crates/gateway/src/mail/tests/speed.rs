@@ -1,4 +1,4 @@
-//! How fast it is; run by hand:
+//! Measurement of a mail route; run by hand:
 //! `cargo test --profile perf -p gateway mail::tests::speed -- --ignored --nocapture --test-threads 1`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What only a store for several processes can be asked.
+//! Tests of a store for several processes alone.
 
 use super::super::link::lend;
 use super::super::{Postgres, SharedStore};

@@ -1,4 +1,4 @@
-//! What only this store can be asked: its file, its threads, its limits.
+//! Tests of SQLite alone: its file, its threads, its limits.
 
 use super::super::{Sqlite, open};
 use super::{folder, fresh};

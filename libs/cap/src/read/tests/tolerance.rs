@@ -1,4 +1,4 @@
-//! What is wrong and read nevertheless: each fault once, with what was made of it.
+//! Tests of faults that are read nevertheless: each once, with what was made of it.
 
 use crate::*;
 

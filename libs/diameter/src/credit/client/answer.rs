@@ -1,4 +1,4 @@
-//! What a Credit-Control-Answer means to the client's machines.
+//! Credit-Control-Answer as the client's machines read it.
 
 use crate::avp::Avps;
 use crate::credit::FailureHandling;

@@ -1,4 +1,4 @@
-//! What a connection receives, by stage.
+//! Receiving half of a connection, by stage.
 
 use super::{Core, Leaving, Stage};
 use crate::check::{Fault, check};

@@ -1,4 +1,4 @@
-//! What a connection sends: capabilities, watchdog, disconnection; our caller's requests and answers.
+//! Sending half of a connection: capabilities, watchdog, disconnection; our caller's requests and answers.
 
 use super::{Connection, Core, Leaving, Stage};
 use crate::check::{Fault, Origin, answer_broken_frame};

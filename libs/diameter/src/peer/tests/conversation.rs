@@ -1,4 +1,4 @@
-//! What an open connection does: requests, answers, watchdog, disconnection.
+//! Tests of an open connection: requests, answers, watchdog, disconnection.
 
 use super::pair::*;
 use crate::peer::{Cause, Config, Connection, End, Event, NoAnswer, SendError, TRANSMIT_OCTETS_MAX};

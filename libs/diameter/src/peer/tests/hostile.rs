@@ -1,4 +1,4 @@
-//! What a hostile or broken peer sends, or does not read.
+//! Tests of a hostile or broken peer.
 
 use super::pair::*;
 use crate::header::{CommandFlags, Header};

@@ -1,4 +1,4 @@
-//! What the two sides say to each other when both are well.
+//! Tests of two sides that are both well.
 
 use super::*;
 use crate::pdu::{

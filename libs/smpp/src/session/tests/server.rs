@@ -1,4 +1,4 @@
-//! What a server is told and can answer, and what clients that misuse it cost.
+//! Tests of a server's events and answers, and of clients that misuse it.
 
 use super::*;
 use crate::pdu::{

@@ -1,4 +1,4 @@
-//! When requests are due, whatever the server does.
+//! Schedule of requests, whatever the server does.
 //!
 //! `pace` gives up what is older than its horizon, so that an idle hour is not paid out as one burst. Here
 //! nothing may be given up: a request that could not be sent in time is the very thing that is measured. So

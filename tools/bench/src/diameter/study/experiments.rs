@@ -1,4 +1,4 @@
-//! What each experiment compares, and what the study found.
+//! Experiments of the published study, with its findings.
 
 use super::job::{Job, Pin, Work};
 use super::queues::Kind;

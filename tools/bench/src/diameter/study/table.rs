@@ -1,4 +1,4 @@
-//! What came of an experiment: a table, and bars.
+//! Result of an experiment: a table, and bars.
 
 use crate::measured::{Measured, shown};
 use crate::statistics::Summary;

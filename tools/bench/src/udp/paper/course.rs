@@ -1,4 +1,4 @@
-//! What the rate does over time: from one thread to 10 Gbit/s, a step up and down, and a machine that others
+//! Course of the rate over time: from one thread to 10 Gbit/s, a step up and down, and a machine that others
 //! take.
 
 use super::super::report::{gbit, maybe};

@@ -1,4 +1,4 @@
-//! How evenly packets come, by each rule, and beside iperf3 in turns.
+//! Evenness of packets, by each rule, and beside iperf3 in turns.
 
 use super::super::{Late, UdpOptions, report, run as run_one};
 use super::{MSS, Paper, PaperOptions, Section};

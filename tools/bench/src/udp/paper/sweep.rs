@@ -1,5 +1,5 @@
-//! What was left open: which limit of the lag, how often to look, and how many threads at first. The
-//! published rule by each, and ours beside it.
+//! Sweep over what the paper left open: which limit of the lag, how often to look, and how many threads at
+//! first. The published rule by each, and ours beside it.
 
 use super::super::part::SendView;
 use super::super::report::{gbit, maybe};

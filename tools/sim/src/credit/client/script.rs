@@ -1,4 +1,4 @@
-//! What a client's session does, in words: `I5 U3/5 = T2`.
+//! Script of a client's session: `I5 U3/5 = T2`.
 
 use diameter::credit::RequestedAction;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What a peer may ask for: to be bound, messages to be taken, queried, cancelled and replaced.
+//! Requests of a peer: to be bound, messages to be taken, queried, cancelled and replaced.
 
 use super::super::book::Wanted;
 use super::super::delivery_queue::Account;

@@ -1,4 +1,4 @@
-//! What goes wrong as a scenario says it: latency, refusals, odd answers, ends of connections, phases.
+//! Tests of faults by scenario: latency, refusals, odd answers, ends of connections, phases.
 
 use super::super::*;
 use super::client::{Client, Got, message, wide};

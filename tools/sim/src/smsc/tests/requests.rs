@@ -1,4 +1,4 @@
-//! What a peer may ask for: accounts and modes of a bind, queries, cancels, replacements, broadcasts,
+//! Tests of a peer's requests: accounts and modes of a bind, queries, cancels, replacements, broadcasts,
 //! outbind, TLS.
 
 use super::super::*;

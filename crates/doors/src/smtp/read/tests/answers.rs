@@ -1,4 +1,4 @@
-//! What people write into replies, as their programs send it.
+//! Tests of replies as people's mail programs send them.
 
 use super::super::answer::{ANSWER_OCTETS_MAX, own_words};
 use super::*;

@@ -1,4 +1,4 @@
-//! What an answer on the wire means to the machines.
+//! Tests of answers on the wire and their meaning to the machines.
 
 use crate::credit::FailureHandling;
 use crate::credit::client::{Answer, FinalUnitAction, Grant};
