@@ -197,7 +197,7 @@ impl Mailbox {
 
 /// What became of what was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct NotifierCounts {
     /// Written to a connection.
     pub asked: u64,
     /// Answered with 2001 or 2002.
@@ -350,9 +350,9 @@ impl SessionNotifier {
     }
 
     /// What became of what was asked, since the start.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> NotifierCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counts {
+        NotifierCounts {
             asked: read(&self.asked),
             agreed: read(&self.agreed),
             unknown: read(&self.unknown),
@@ -424,7 +424,7 @@ mod tests {
         assert!(!notifier.ask(errand("dra.example")));
         let _direct = notifier.enter("smf.example", &first);
         assert!(notifier.ask(errand("dra.example")), "the agent is gone, the client itself is here");
-        assert_eq!(notifier.counts(), Counts { unreachable: 3, ..Counts::default() });
+        assert_eq!(notifier.counts(), NotifierCounts { unreachable: 3, ..NotifierCounts::default() });
     }
 
     #[test]

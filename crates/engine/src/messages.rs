@@ -3,7 +3,7 @@
 use crate::api::{EngineError, Parts};
 use crate::plan::{AcceptingRoutes, NoRouteAccepts};
 use crate::record::fate;
-use crate::run::{Command, MessageLook};
+use crate::run::{ActorCommand, MessageLook};
 use records::{
     AlertNo, Delivery, DeliveryState, DlrState, EndpointNo, MessageClient, MessageId, Mode, Reason,
     RosterEntry, RosterMessage, Short, Timestamp,
@@ -27,7 +27,7 @@ struct MessagesInner {
     intake: Arc<dyn bus::Topic>,
     takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
     taken: Arc<AtomicU64>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<ActorCommand>,
 }
 
 /// Why no route takes a message.
@@ -96,7 +96,7 @@ impl Messages {
         intake: Arc<dyn bus::Topic>,
         takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
         taken: Arc<AtomicU64>,
-        commands: mpsc::Sender<Command>,
+        commands: mpsc::Sender<ActorCommand>,
     ) -> Messages {
         Messages { inner: Arc::new(MessagesInner { parts, intake, takers, taken, commands }) }
     }
@@ -131,7 +131,7 @@ impl Messages {
     /// How a message of this account stands. Nothing: there is none, or it is another account's.
     pub async fn message(&self, account: &str, id: MessageId) -> Result<Option<MessageView>, EngineError> {
         let of = account.to_owned();
-        let look = match self.ask(|reply| Command::Message { account: of, id, reply }).await?? {
+        let look = match self.ask(|reply| ActorCommand::Message { account: of, id, reply }).await?? {
             Some(look) => look,
             None => match self.stored(account, id).await? {
                 Some(look) => look,
@@ -180,7 +180,7 @@ impl Messages {
     /// Takes a message back that has not left us.
     pub async fn cancel(&self, account: &str, id: MessageId) -> Result<Steered, EngineError> {
         let of = account.to_owned();
-        let steered = self.ask(|reply| Command::CancelMessage { account: of, id, reply }).await??;
+        let steered = self.ask(|reply| ActorCommand::CancelMessage { account: of, id, reply }).await??;
         self.or_too_late(account, id, steered).await
     }
 
@@ -214,7 +214,7 @@ impl Messages {
             to: to.to_owned(),
         };
         let account = account.to_owned();
-        self.ask(|reply| Command::CancelMessages { account, wanted, reply }).await?
+        self.ask(|reply| ActorCommand::CancelMessages { account, wanted, reply }).await?
     }
 
     /// Lets a message that has not left us say something else.
@@ -229,11 +229,15 @@ impl Messages {
         let (of, at) = (account.to_owned(), (self.inner.parts.clock)());
         let change = records::Intake::Replace { id, short: Box::new(short), expires, not_before, at };
         let change = Box::new(change);
-        let steered = self.ask(|reply| Command::ReplaceMessage { account: of, id, change, reply }).await??;
+        let steered =
+            self.ask(|reply| ActorCommand::ReplaceMessage { account: of, id, change, reply }).await??;
         self.or_too_late(account, id, steered).await
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, EngineError> {
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> ActorCommand,
+    ) -> Result<T, EngineError> {
         let (reply, answer) = oneshot::channel();
         self.inner.commands.send(command(reply)).await.map_err(|_| crate::run::gone())?;
         answer.await.map_err(|_| crate::run::gone())

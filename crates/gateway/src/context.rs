@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::documents::AlertDocuments;
 use crate::funds::Funds;
 use crate::journal::recovery::Recovery;
-use crate::route_loop::{Change, Changed, RouteSettings};
+use crate::route_loop::{Changed, RouteSettings, SettingsChange};
 
 /// The consumer group of all gateways on the topics of segments.
 pub(crate) const SEGMENT_GROUP: &str = "gateway";
@@ -100,7 +100,7 @@ pub struct Running {
     name: String,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    changes: Option<mpsc::Sender<Change>>,
+    changes: Option<mpsc::Sender<SettingsChange>>,
 }
 
 impl Running {
@@ -117,7 +117,7 @@ impl Running {
     }
 
     /// The same of a gateway that takes changes.
-    pub(crate) fn with_changes(self, changes: mpsc::Sender<Change>) -> Running {
+    pub(crate) fn with_changes(self, changes: mpsc::Sender<SettingsChange>) -> Running {
         Running { changes: Some(changes), ..self }
     }
 
@@ -135,7 +135,7 @@ impl Running {
         let refused = |reason: &str| Err(vec![Problem { field: "name", reason: reason.to_owned() }]);
         let Some(changes) = &self.changes else { return refused("takes no other settings while it runs") };
         let (answer, answered) = oneshot::channel();
-        if changes.send(Change { settings, answer }).await.is_err() {
+        if changes.send(SettingsChange { settings, answer }).await.is_err() {
             return refused("the route has ended");
         }
         answered.await.unwrap_or_else(|_| refused("the route has ended"))

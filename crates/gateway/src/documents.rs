@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use records::AlertNo;
 use std::path::PathBuf;
 
-/// Everything of an alert that goes into a bundle, but for the text that an endpoint gets.
+/// Everything of an alert that goes into an archive, but for the text that an endpoint gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentSet {
     /// The alert as CAP 1.2.
@@ -29,7 +29,7 @@ pub struct DocumentSet {
 /// One attachment, and where it is on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// Its name in the bundle, without any path.
+    /// Its name in the archive, without any path.
     pub name: String,
     /// Its media type, such as `audio/wav`.
     pub media_type: String,

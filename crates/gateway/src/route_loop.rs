@@ -160,7 +160,7 @@ impl<S: RouteSessions> Checked<S> {
 }
 
 /// Other settings on their way to a route, and where the answer goes.
-pub(crate) struct Change {
+pub(crate) struct SettingsChange {
     pub(crate) settings: Box<dyn Any + Send>,
     pub(crate) answer: oneshot::Sender<Result<Changed, Vec<Problem>>>,
 }
@@ -185,7 +185,7 @@ pub(crate) fn start<S: RouteSessions>(
 struct RouteLoop<S: RouteSessions> {
     route: Checked<S>,
     context: GatewayContext,
-    changed: mpsc::Receiver<Change>,
+    changed: mpsc::Receiver<SettingsChange>,
     stop: Stop,
 }
 
@@ -235,7 +235,7 @@ impl<S: RouteSessions> RouteLoop<S> {
     }
 
     /// Looks at a change, and answers it: its reach and the settings, if there is something to change.
-    fn accept(&self, change: Change) -> Option<(Step, Checked<S>)> {
+    fn accept(&self, change: SettingsChange) -> Option<(Step, Checked<S>)> {
         let checked = match change.settings.downcast::<S::Settings>() {
             Ok(settings) if settings.name() == self.name() => Checked::new(*settings, &self.context),
             Ok(_) => Err(vec![Problem { field: "name", reason: "a route keeps its name".to_owned() }]),

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use store::import::{Format, Reader};
+use store::import::{Format, ImportReader};
 use store::{Accepted, SharedStore, postgres, sqlite};
 
 const ACCOUNT: &str = "default";
@@ -68,7 +68,7 @@ async fn import(store: &SharedStore, rows: u64, shuffled: bool) -> Result<(), Bo
     let alerts = tokio::spawn(accept_alerts(Arc::clone(store), Arc::clone(&stop)));
     let begun = Instant::now();
     let import = store.begin_import(ACCOUNT, Timestamp(0)).await?;
-    let mut reader = Reader::new(Format::Csv, Defaults::default());
+    let mut reader = ImportReader::new(Format::Csv, Defaults::default());
     let mut out = Vec::new();
     let mut text = String::from("id,name,language,time_zone,groups,sms,mail,lat,lon,floor,role\n");
     for n in 0..rows {

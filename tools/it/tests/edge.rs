@@ -56,7 +56,7 @@ impl Site {
         }
     }
 
-    /// Resolves when it has a part of a bundle on disk.
+    /// Resolves when it has a part of an archive on disk.
     async fn has_a_block(&self) {
         let journal = || {
             let mut files = std::fs::read_dir(&self.into).unwrap().map(|entry| entry.unwrap().path());
@@ -70,13 +70,13 @@ impl Site {
         .await;
     }
 
-    /// The folder of its only bundle, unpacked.
-    fn bundle(&self) -> PathBuf {
+    /// The folder of its only archive, unpacked.
+    fn archive(&self) -> PathBuf {
         let names = std::fs::read_dir(&self.into).unwrap();
         let mut names: Vec<String> =
             names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
-        assert_eq!(names.len(), 2, "a bundle and its folder: {names:?}");
+        assert_eq!(names.len(), 2, "an archive and its folder: {names:?}");
         assert_eq!(names[1], format!("{}.tar", names[0]));
         self.into.join(&names[0])
     }
@@ -121,7 +121,7 @@ async fn an_alert_reaches_a_site_that_is_there_and_one_that_comes_late() {
     let report = api.until(&id, "both have it", PATIENCE, |report| report["state"] == "done").await;
     assert_eq!(report["counts"]["delivered"], 2, "{report}");
     for site in [&north, &east] {
-        let read = |name: &str| std::fs::read_to_string(site.bundle().join(name)).unwrap();
+        let read = |name: &str| std::fs::read_to_string(site.archive().join(name)).unwrap();
         assert_eq!(read("alert.txt"), "Leave by the north gate.\n");
         let manifest: Value = serde_json::from_str(&read("manifest.json")).unwrap();
         assert_eq!((&manifest["alert"], &manifest["priority"]), (&json!(id), &json!("emergency")));
@@ -171,11 +171,11 @@ async fn attachments_reach_sites_that_come_late_or_are_killed_on_the_way() {
     assert_eq!(report["counts"]["delivered"], 3, "{report}");
     for site in [&north, &east, &south] {
         assert!(
-            std::fs::read(site.bundle().join("attachments/tone.wav")).unwrap() == tone,
+            std::fs::read(site.archive().join("attachments/tone.wav")).unwrap() == tone,
             "the tone differs"
         );
     }
-    let cap = std::fs::read_to_string(north.bundle().join("alert.xml")).unwrap();
+    let cap = std::fs::read_to_string(north.archive().join("alert.xml")).unwrap();
     assert!(cap.contains("<uri>attachments/tone.wav</uri>"), "{cap}");
 }
 
@@ -212,8 +212,8 @@ async fn a_push_goes_on_after_the_server_was_killed_and_leaves_one_copy() {
     assert_eq!((&counts["endpoints"], &counts["delivered"]), (&json!(2), &json!(2)), "{report}");
     assert_eq!(counts["unknown"].as_u64().unwrap_or(0), 0, "{report}");
     for site in [&north, &east] {
-        assert_eq!(std::fs::read_to_string(site.bundle().join("alert.txt")).unwrap(), "Leave.\n");
-        let copy = std::fs::read(site.bundle().join("attachments/tone.wav")).unwrap();
+        assert_eq!(std::fs::read_to_string(site.archive().join("alert.txt")).unwrap(), "Leave.\n");
+        let copy = std::fs::read(site.archive().join("attachments/tone.wav")).unwrap();
         assert!(copy == tone, "the tone differs");
     }
 }
@@ -223,7 +223,7 @@ async fn a_site_with_a_full_disk_has_its_bundle_once_there_is_room_and_one_with_
     let folder = tempfile::tempdir().unwrap();
     let ports = [free_port(), free_port()];
     let sites: Vec<(&str, u16)> = ["north", "east"].into_iter().zip(ports).collect();
-    // The second one has room for the bundle of three megabytes, and not for what is in it beside it.
+    // The second one has room for the archive of three megabytes, and not for what is in it beside it.
     let (full, small) = (SmallDisk::new(16), SmallDisk::new(5));
     let mut north = Site::start(full.path(), "north", ports[0]);
     let mut east = Site::start(small.path(), "east", ports[1]);
@@ -253,7 +253,7 @@ async fn a_site_with_a_full_disk_has_its_bundle_once_there_is_room_and_one_with_
     assert_eq!((&failed["address"], &failed["reason_code"]), (&json!("east"), &json!("attempts_used_up")));
     let reason = failed["reason"].as_str().unwrap();
     assert!(reason.contains("edge:disk") && reason.contains("cannot be unpacked"), "{reason}");
-    let copy = std::fs::read(north.bundle().join("attachments/tone.wav")).unwrap();
+    let copy = std::fs::read(north.archive().join("attachments/tone.wav")).unwrap();
     assert!(copy == tone, "the tone differs");
 }
 
@@ -298,7 +298,7 @@ async fn one_stream_to_a_group_reaches_all_its_sites_and_one_that_comes_late() {
     let report = api.until(&id, "all have it", PATIENCE, |report| report["state"] == "done").await;
     assert_eq!(report["counts"]["delivered"], 3, "{report}");
     for site in there.iter().chain([&south]) {
-        let copy = std::fs::read(site.bundle().join("attachments/tone.wav")).unwrap();
+        let copy = std::fs::read(site.archive().join("attachments/tone.wav")).unwrap();
         assert!(copy == tone, "the tone differs");
     }
 }
@@ -340,7 +340,7 @@ async fn a_cap_message_brings_its_sound_and_what_cannot_be_attached_is_refused()
     );
     let reply = api.post_as("/api/v1/cap?audience=edge:north", "application/cap+xml", cap).await.expect(202);
     north.next("finished");
-    assert_eq!(std::fs::read(north.bundle().join("attachments/tone.wav")).unwrap(), tone);
+    assert_eq!(std::fs::read(north.archive().join("attachments/tone.wav")).unwrap(), tone);
     let shown = api.get(&format!("/api/v1/alerts/{}", reply["id"].as_str().unwrap())).await.expect(200);
     let attached = &shown["request"]["attachments"][0];
     let attached = if attached.is_null() { &shown["attachments"][0] } else { attached };

@@ -5,7 +5,7 @@ use it::{
     Callbacks, Kannel, SendSms, Server, escaped, eventually, free_port, platform, smpp_client, smpp_door,
     sms_route,
 };
-use sim::smsc::{ErrorShare, Injection, Options, Prefix, Smsc, State, StateShare};
+use sim::smsc::{ErrorShare, Injection, Options, Prefix, ReceiptStage, Smsc, StateShare};
 
 /// Our number that platforms hear.
 const OURS: &str = "71700";
@@ -141,7 +141,7 @@ fn moody(options: &mut Options) {
     let prefix = |place| Prefix { prefix: digits(&number(place)), ..Prefix::default() };
     options.prefixes = vec![
         Prefix {
-            states: Some(vec![StateShare { state: State::Undeliverable, share: 1.0, error: 11 }]),
+            states: Some(vec![StateShare { state: ReceiptStage::Undeliverable, share: 1.0, error: 11 }]),
             ..prefix(1)
         },
         Prefix {
@@ -149,7 +149,7 @@ fn moody(options: &mut Options) {
             ..prefix(2)
         },
         Prefix {
-            states: Some(vec![StateShare { state: State::Rejected, share: 1.0, error: 99 }]),
+            states: Some(vec![StateShare { state: ReceiptStage::Rejected, share: 1.0, error: 99 }]),
             ..prefix(3)
         },
     ];

@@ -341,7 +341,7 @@ async fn what_the_carrier_refuses_or_cannot_deliver_is_told_as_such() {
         options.prefixes = vec![
             sim::smsc::Prefix {
                 states: Some(vec![sim::smsc::StateShare {
-                    state: sim::smsc::State::Undeliverable,
+                    state: sim::smsc::ReceiptStage::Undeliverable,
                     share: 1.0,
                     error: 1,
                 }]),

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a page answers.
 pub(crate) trait Page: Send + Sync + 'static {
-    fn answer(&self, request: &Request<'_>) -> Answer;
+    fn answer(&self, request: &Request<'_>) -> PageAnswer;
 }
 
 /// A request.
@@ -38,36 +38,36 @@ impl Request<'_> {
     }
 }
 
-pub(crate) struct Answer {
+pub(crate) struct PageAnswer {
     status: &'static str,
     kind: &'static str,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl PageAnswer {
     pub(crate) fn html(text: String) -> Self {
-        Answer { status: "200 OK", kind: "text/html; charset=utf-8", body: text.into_bytes() }
+        PageAnswer { status: "200 OK", kind: "text/html; charset=utf-8", body: text.into_bytes() }
     }
 
     pub(crate) fn text(kind: &'static str, text: String) -> Self {
-        Answer { status: "200 OK", kind, body: text.into_bytes() }
+        PageAnswer { status: "200 OK", kind, body: text.into_bytes() }
     }
 
     pub(crate) fn not_found() -> Self {
-        Answer { status: "404 Not Found", kind: "text/plain", body: b"not found\n".to_vec() }
+        PageAnswer { status: "404 Not Found", kind: "text/plain", body: b"not found\n".to_vec() }
     }
 
     /// The same with another status.
     pub(crate) fn with_status(self, status: &'static str) -> Self {
-        Answer { status, ..self }
+        PageAnswer { status, ..self }
     }
 }
 
-pub(crate) fn json(value: &impl Serialize) -> Answer {
+pub(crate) fn json(value: &impl Serialize) -> PageAnswer {
     // Numbers, strings and lists of them: nothing that JSON lacks.
     let mut body = serde_json::to_vec(value).unwrap_or_default();
     body.push(b'\n');
-    Answer { status: "200 OK", kind: "application/json", body }
+    PageAnswer { status: "200 OK", kind: "application/json", body }
 }
 
 /// A whole page: a line of facts and a table.
@@ -111,10 +111,10 @@ async fn serve_one(mut stream: TcpStream, page: &impl Page) -> std::io::Result<(
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let length = header(&text, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-    let Answer { status, kind, body } = if length > BODY_OCTETS_MAX {
-        Answer::not_found().with_status("413 Content Too Large")
+    let PageAnswer { status, kind, body } = if length > BODY_OCTETS_MAX {
+        PageAnswer::not_found().with_status("413 Content Too Large")
     } else if !is_of_this_page(&text) {
-        Answer::not_found().with_status("403 Forbidden")
+        PageAnswer::not_found().with_status("403 Forbidden")
     } else {
         while body.len() < length {
             if stream.read_buf(&mut body).await? == 0 {

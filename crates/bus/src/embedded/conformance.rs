@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 
 struct Folder {
     dir: tempfile::TempDir,
-    state: Mutex<State>,
+    state: Mutex<GroupState>,
 }
 
-struct State {
+struct GroupState {
     crashes: u32,
     bus: Arc<Embedded>,
 }
@@ -20,7 +20,7 @@ impl Folder {
     fn new() -> Folder {
         let dir = tempfile::tempdir().unwrap();
         let bus = open(&dir.path().join("0"));
-        Folder { dir, state: Mutex::new(State { crashes: 0, bus }) }
+        Folder { dir, state: Mutex::new(GroupState { crashes: 0, bus }) }
     }
 
     fn path(&self, crashes: u32) -> PathBuf {

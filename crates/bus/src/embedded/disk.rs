@@ -10,11 +10,11 @@ use std::time::Duration;
 /// A file system.
 pub(crate) trait Disk: Send + Sync + 'static {
     /// Opens a file to read and write.
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
     /// Makes a file that must not exist yet.
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
     /// What a folder holds, in no order; nothing if it does not exist.
-    fn list(&self, folder: &Path) -> io::Result<Vec<Found>>;
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>>;
     /// Makes a folder in an existing one; says whether it was made now.
     fn create_folder(&self, folder: &Path) -> io::Result<bool>;
     /// Makes what was created, renamed and removed in a folder durable.
@@ -30,7 +30,7 @@ pub(crate) trait Disk: Send + Sync + 'static {
 }
 
 /// An open file.
-pub(crate) trait File: Send + Sync {
+pub(crate) trait DiskFile: Send + Sync {
     /// Reads some octets; 0 at the end.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes some octets.
@@ -47,7 +47,7 @@ pub(crate) trait File: Send + Sync {
 
 /// An entry of a folder.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct FolderEntry {
     /// Its name. Names that are not UTF-8 are none of ours and left out.
     pub name: String,
     /// A folder, not a file.
@@ -55,7 +55,7 @@ pub(crate) struct Found {
 }
 
 /// Writes everything or says why not; what was written by then stays.
-pub(crate) fn write_all_at(file: &dyn File, mut octets: &[u8], mut offset: u64) -> io::Result<()> {
+pub(crate) fn write_all_at(file: &dyn DiskFile, mut octets: &[u8], mut offset: u64) -> io::Result<()> {
     while !octets.is_empty() {
         match file.write_at(octets, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -71,7 +71,7 @@ pub(crate) fn write_all_at(file: &dyn File, mut octets: &[u8], mut offset: u64) 
 }
 
 /// Reads until `into` is full or the file ends.
-pub(crate) fn read_full_at(file: &dyn File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+pub(crate) fn read_full_at(file: &dyn DiskFile, into: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < into.len() {
         match file.read_at(&mut into[filled..], offset + filled as u64) {
@@ -94,13 +94,13 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 pub(crate) struct OsDisk;
 
 impl Disk for OsDisk {
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(std::fs::OpenOptions::new().read(true).write(true).open(path)?))
     }
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?))
     }
-    fn list(&self, folder: &Path) -> io::Result<Vec<Found>> {
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>> {
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -111,7 +111,7 @@ impl Disk for OsDisk {
             let entry = entry?;
             let is_folder = entry.file_type()?.is_dir();
             if let Ok(name) = entry.file_name().into_string() {
-                found.push(Found { name, is_folder });
+                found.push(FolderEntry { name, is_folder });
             }
         }
         Ok(found)
@@ -141,7 +141,7 @@ impl Disk for OsDisk {
     }
 }
 
-impl File for std::fs::File {
+impl DiskFile for std::fs::File {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         FileExt::read_at(self, into, offset)
     }

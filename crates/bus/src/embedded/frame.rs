@@ -78,7 +78,7 @@ impl FileHeader {
 
 /// What a batch holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BatchKind {
     /// Records.
     Records,
     /// A key, and records under it.
@@ -91,7 +91,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BatchHeader {
     /// What it holds.
-    pub kind: Kind,
+    pub kind: BatchKind,
     /// How many records or places, at least 1.
     pub count: u32,
     /// Octets of all frames together.
@@ -108,9 +108,9 @@ impl BatchHeader {
         let octets = octets.get(..BATCH_HEADER)?;
         let magic: [u8; 4] = octets.first_chunk().copied()?;
         let kind = match magic {
-            BATCH_MAGIC => Kind::Records,
-            KEYED_MAGIC => Kind::Keyed,
-            PLACES_MAGIC => Kind::Places,
+            BATCH_MAGIC => BatchKind::Records,
+            KEYED_MAGIC => BatchKind::Keyed,
+            PLACES_MAGIC => BatchKind::Places,
             _ => return None,
         };
         if batch_crc(octets, salt) != u32_at(octets, 12) {
@@ -129,20 +129,20 @@ impl BatchHeader {
 
     /// How many records it has.
     pub fn records(&self) -> u32 {
-        if self.kind == Kind::Places { 0 } else { self.count }
+        if self.kind == BatchKind::Places { 0 } else { self.count }
     }
 
     /// How many frames follow.
     pub fn frames(&self) -> u64 {
-        u64::from(self.count) + u64::from(self.kind == Kind::Keyed)
+        u64::from(self.count) + u64::from(self.kind == BatchKind::Keyed)
     }
 
     /// The checksum of a frame, the `at`-th of the batch.
     pub fn frame_crc(&self, salt: u64, at: u64, payload: &[u8]) -> u32 {
         let place = match (self.kind, at) {
-            (Kind::Records, at) => self.first + at,
-            (Kind::Keyed, 0) | (Kind::Places, _) => u64::MAX - at,
-            (Kind::Keyed, at) => self.first + at - 1,
+            (BatchKind::Records, at) => self.first + at,
+            (BatchKind::Keyed, 0) | (BatchKind::Places, _) => u64::MAX - at,
+            (BatchKind::Keyed, at) => self.first + at - 1,
         };
         record_crc(salt, place, payload)
     }
@@ -274,7 +274,8 @@ mod tests {
     fn a_batch_header_passes_only_under_its_salt() {
         let place = BatchPlace { salt: 99, first: 1000, durable: 990 };
         let records: [&[u8]; 3] = [b"one", b"", b"three"];
-        for (key, kind, before) in [(None, Kind::Records, 0), (Some(&b"key"[..]), Kind::Keyed, 11)] {
+        for (key, kind, before) in [(None, BatchKind::Records, 0), (Some(&b"key"[..]), BatchKind::Keyed, 11)]
+        {
             let mut out = BytesMut::new();
             encode_batch(&mut out, place, key, &records);
             let header = BatchHeader::decode(&out, 99).unwrap();
@@ -297,7 +298,7 @@ mod tests {
         let places: [(u64, u64, &[u8]); 2] = [(7, 9, b"a"), (9, 10, b"")];
         encode_places(&mut out, BatchPlace { salt: 5, first: 40, durable: 40 }, &places);
         let header = BatchHeader::decode(&out, 5).unwrap();
-        assert_eq!((header.kind, header.records(), header.first), (Kind::Places, 0, 40));
+        assert_eq!((header.kind, header.records(), header.first), (BatchKind::Places, 0, 40));
         assert_eq!(out.len(), BATCH_HEADER + header.octets as usize);
         let mut at = BATCH_HEADER;
         for (n, place) in (0..).zip(places) {

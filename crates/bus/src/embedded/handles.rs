@@ -1,6 +1,6 @@
 //! Open files, at most so many: thousands of idle topics cost no descriptor.
 
-use super::disk::File;
+use super::disk::DiskFile;
 use super::lock::lock;
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ pub(super) struct Handles {
 
 #[derive(Default)]
 struct OpenHandle {
-    files: HashMap<FileKey, (Arc<dyn File>, u64)>,
+    files: HashMap<FileKey, (Arc<dyn DiskFile>, u64)>,
     uses: u64,
 }
 
@@ -31,8 +31,8 @@ impl Handles {
     pub fn file(
         &self,
         key: FileKey,
-        open: impl FnOnce() -> io::Result<Arc<dyn File>>,
-    ) -> io::Result<Arc<dyn File>> {
+        open: impl FnOnce() -> io::Result<Arc<dyn DiskFile>>,
+    ) -> io::Result<Arc<dyn DiskFile>> {
         let mut guard = lock(&self.open);
         guard.uses += 1;
         let uses = guard.uses;
@@ -48,7 +48,7 @@ impl Handles {
 
     /// Keeps a file that was opened elsewhere; the quarter that was used least recently goes when there are
     /// too many.
-    pub fn keep(&self, key: FileKey, file: Arc<dyn File>) {
+    pub fn keep(&self, key: FileKey, file: Arc<dyn DiskFile>) {
         let mut guard = lock(&self.open);
         if guard.files.len() >= self.limit {
             let mut uses: Vec<u64> = guard.files.values().map(|(_, used)| *used).collect();

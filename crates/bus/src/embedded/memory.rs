@@ -3,14 +3,14 @@
 
 use super::frame::RECORD_HEADER;
 use super::lock::lock;
-use super::log::{Rule, check_sizes};
+use super::log::{DurabilityRule, check_sizes};
 use super::notify::CountedNotify;
 use super::recent_batches::{Budget, RecentBatches};
 use super::retained::LogRetained;
-use super::shared::Shared;
+use super::shared::SharedLogs;
 use super::sync::Chore;
 use super::timer::TimerClient;
-use super::topic::Source;
+use super::topic::GroupSource;
 use crate::{BusError, KEYS_MAX, Keyed, Record, Retention, Topic};
 use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
@@ -29,7 +29,7 @@ const RAISE_MAX: u64 = 16 * 1024 * 1024;
 /// A topic in memory.
 pub(super) struct Memory {
     name: String,
-    shared: Arc<Shared>,
+    shared: Arc<SharedLogs>,
     ceilings: Arc<LogRetained>,
     inner: Mutex<MemoryTopicInner>,
     tail: RecentBatches,
@@ -72,7 +72,12 @@ enum MemoryAppendResult {
 
 impl Memory {
     /// A topic that goes on at its ceiling.
-    pub fn open(shared: &Arc<Shared>, ceilings: &Arc<LogRetained>, name: &str, ceiling: u64) -> Arc<Memory> {
+    pub fn open(
+        shared: &Arc<SharedLogs>,
+        ceilings: &Arc<LogRetained>,
+        name: &str,
+        ceiling: u64,
+    ) -> Arc<Memory> {
         Arc::new_cyclic(|me| Memory {
             name: name.to_owned(),
             shared: shared.clone(),
@@ -122,22 +127,26 @@ impl Memory {
         Ok(())
     }
 
-    fn try_append(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<MemoryAppendResult, BusError> {
+    fn try_append(
+        &self,
+        rule: DurabilityRule<'_>,
+        records: &[&[u8]],
+    ) -> Result<MemoryAppendResult, BusError> {
         check_sizes(rule.key(), records)?;
         let mut inner = lock(&self.inner);
         if self.stopped.load(Ordering::SeqCst) {
             return Err(BusError::Closed);
         }
         match rule {
-            Rule::Head(head) if head != inner.next => {
+            DurabilityRule::Head(head) if head != inner.next => {
                 return Err(BusError::Moved { topic: self.name.clone(), head: inner.next });
             }
-            Rule::Key(key) => {
+            DurabilityRule::Key(key) => {
                 if let Some(first) = inner.keys.get(key) {
                     return Ok(MemoryAppendResult::At(Keyed { first: *first, repeated: true }));
                 }
             }
-            Rule::Any | Rule::Head(_) => {}
+            DurabilityRule::Any | DurabilityRule::Head(_) => {}
         }
         let first = inner.next;
         let end = first + records.len() as u64;
@@ -249,7 +258,7 @@ impl Memory {
         Ok(ceiling)
     }
 
-    async fn append_by(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<Keyed, BusError> {
+    async fn append_by(&self, rule: DurabilityRule<'_>, records: &[&[u8]]) -> Result<Keyed, BusError> {
         loop {
             let end = match self.try_append(rule, records)? {
                 MemoryAppendResult::At(keyed) => return Ok(keyed),
@@ -309,7 +318,7 @@ impl TimerClient for Memory {
     }
 }
 
-impl Source for Memory {
+impl GroupSource for Memory {
     fn name(&self) -> &str {
         &self.name
     }
@@ -318,7 +327,7 @@ impl Source for Memory {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    fn append_now(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
+    fn append_now(&self, rule: DurabilityRule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
         loop {
             if let MemoryAppendResult::At(keyed) = self.try_append(rule, records)? {
                 return Ok(keyed.first);
@@ -330,7 +339,7 @@ impl Source for Memory {
 
 impl Topic for Memory {
     fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
-        Box::pin(async move { Ok(self.append_by(Rule::Any, records).await?.first) })
+        Box::pin(async move { Ok(self.append_by(DurabilityRule::Any, records).await?.first) })
     }
 
     fn append_keyed<'a>(
@@ -338,11 +347,11 @@ impl Topic for Memory {
         key: &'a [u8],
         records: &'a [&'a [u8]],
     ) -> BoxFuture<'a, Result<Keyed, BusError>> {
-        Box::pin(self.append_by(Rule::Key(key), records))
+        Box::pin(self.append_by(DurabilityRule::Key(key), records))
     }
 
     fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
-        Box::pin(async move { Ok(self.append_by(Rule::Head(head), records).await?.first) })
+        Box::pin(async move { Ok(self.append_by(DurabilityRule::Head(head), records).await?.first) })
     }
 
     fn read(&self, from: u64, records_max: usize, octets_max: usize) -> Result<Vec<Record>, BusError> {

@@ -60,7 +60,7 @@ use lock::{lock, read, write};
 use log::{Log, Opening};
 use memory::Memory;
 use retained::LogRetained;
-use shared::Shared;
+use shared::SharedLogs;
 use slowed::SlowedDisk;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -70,7 +70,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sync::SyncPool;
-use topic::Source;
+use topic::GroupSource;
 
 /// A file of a log has at most so many octets, unless one append is larger.
 pub const FILE_OCTETS_MAX: u64 = 64 * 1024 * 1024;
@@ -145,7 +145,7 @@ pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Arc<dyn Bus>, Bus
 
 /// The bus on this machine's disk.
 pub struct Embedded {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLogs>,
     topics: RwLock<HashMap<String, OpenTopic>>,
     ceilings: Arc<LogRetained>,
     groups: Mutex<HashMap<(String, String), Arc<LogGroup>>>,
@@ -163,7 +163,7 @@ enum OpenTopic {
 }
 
 impl OpenTopic {
-    fn source(&self) -> Arc<dyn Source> {
+    fn source(&self) -> Arc<dyn GroupSource> {
         match self {
             OpenTopic::Log(log) => log.clone(),
             OpenTopic::Memory(memory) => memory.clone(),
@@ -252,7 +252,7 @@ impl Embedded {
         for leftover in disk.list(&dir.join(REMOVED)).map_err(fails)? {
             disk.remove_folder(&dir.join(REMOVED).join(leftover.name)).map_err(fails)?;
         }
-        let shared = Arc::new(Shared::new(dir.to_owned(), options, disk, clock));
+        let shared = Arc::new(SharedLogs::new(dir.to_owned(), options, disk, clock));
         let ceilings =
             Opening { name: "(ceilings)".to_owned(), folder: dir.join(CEILINGS), cached: false, begin: 0 };
         let ceilings = LogRetained::open(&shared, Log::open(&shared, ceilings)?)?;

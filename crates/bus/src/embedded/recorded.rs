@@ -1,7 +1,7 @@
 //! The operating system's disk, with everything it is asked for put on record in its order, so that a power
 //! cut can be played at each moment of a real run.
 
-use super::disk::{Disk, File, Found, OsDisk};
+use super::disk::{Disk, DiskFile, FolderEntry, OsDisk};
 use super::lock::lock;
 use super::simulated::{BegunSync, SimulatedDisk, SimulatedFile};
 use std::collections::HashMap;
@@ -67,26 +67,26 @@ impl<P: Send + 'static> RecordedDisk<P> {
         self.as_root.join(path.strip_prefix(&self.root).unwrap())
     }
 
-    fn file(&self, file: Arc<dyn File>, number: u64) -> Arc<dyn File> {
+    fn file(&self, file: Arc<dyn DiskFile>, number: u64) -> Arc<dyn DiskFile> {
         Arc::new(RecordedFile { file, number, record: self.record.clone() })
     }
 }
 
 struct RecordedFile<P> {
-    file: Arc<dyn File>,
+    file: Arc<dyn DiskFile>,
     number: u64,
     record: Arc<Mutex<DiskRecord<P>>>,
 }
 
 impl<P: Send + 'static> Disk for RecordedDisk<P> {
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let record = lock(&self.record);
         let file = OsDisk.open(path)?;
         let number = record.numbers[path];
         drop(record);
         Ok(self.file(file, number))
     }
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut record = lock(&self.record);
         let file = OsDisk.create(path)?;
         let number = record.next;
@@ -96,7 +96,7 @@ impl<P: Send + 'static> Disk for RecordedDisk<P> {
         drop(record);
         Ok(self.file(file, number))
     }
-    fn list(&self, folder: &Path) -> io::Result<Vec<Found>> {
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>> {
         OsDisk.list(folder)
     }
     fn create_folder(&self, folder: &Path) -> io::Result<bool> {
@@ -143,7 +143,7 @@ impl<P: Send + 'static> Disk for RecordedDisk<P> {
     }
 }
 
-impl<P: Send + 'static> File for RecordedFile<P> {
+impl<P: Send + 'static> DiskFile for RecordedFile<P> {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(into, offset)
     }

@@ -1,8 +1,8 @@
 //! Room kept back for emergencies on a disk that is full: a file that is there only to be cut.
 
-use super::disk::File;
+use super::disk::DiskFile;
 use super::lock::lock;
-use super::shared::Shared;
+use super::shared::SharedLogs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,14 +25,14 @@ pub(super) struct Reserve {
 
 #[derive(Default)]
 struct ReserveFile {
-    file: Option<Arc<dyn File>>,
+    file: Option<Arc<dyn DiskFile>>,
     octets: u64,
     looked: Option<Instant>,
 }
 
 impl Reserve {
     /// Keeps room back from now on. On a disk that is full already it is what is left, until there is more.
-    pub fn make(&self, shared: &Shared) -> io::Result<()> {
+    pub fn make(&self, shared: &SharedLogs) -> io::Result<()> {
         let mut held = lock(&self.held);
         if held.file.is_some() || shared.reserve_octets == 0 {
             return Ok(());
@@ -49,7 +49,7 @@ impl Reserve {
     }
 
     /// There is room for others than emergencies, as far as the reserve is concerned.
-    pub fn leaves_room(&self, shared: &Shared) -> bool {
+    pub fn leaves_room(&self, shared: &SharedLogs) -> bool {
         if !self.is_given.load(Ordering::Acquire) {
             return true;
         }
@@ -82,7 +82,7 @@ impl Reserve {
         true
     }
 
-    fn fill(&self, held: &mut ReserveFile, shared: &Shared) {
+    fn fill(&self, held: &mut ReserveFile, shared: &SharedLogs) {
         let Some(file) = &held.file else { return };
         // In steps, so that a disk with less room leaves what it has to emergencies.
         let mut octets = held.octets.min(shared.reserve_octets);

@@ -2,8 +2,8 @@
 //! date.
 
 use super::lock::{lock, read, write};
-use super::log::{Log, Rule, Written};
-use super::shared::Shared;
+use super::log::{DurabilityRule, Log, Written};
+use super::shared::SharedLogs;
 use super::sync::Chore;
 use crate::{BusError, RECORD_OCTETS_MAX, RETAINED_KEYS_MAX, Retained};
 use bytes::Bytes;
@@ -30,7 +30,7 @@ type Shard = RwLock<HashMap<Box<str>, Bytes>>;
 /// The map and its log.
 pub(super) struct LogRetained {
     log: Arc<Log>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedLogs>,
     shards: Vec<Shard>,
     hasher: RandomState,
     version: watch::Sender<u64>,
@@ -51,7 +51,7 @@ struct Sizes {
 
 impl LogRetained {
     /// Reads the map back from its log.
-    pub fn open(shared: &Arc<Shared>, log: Arc<Log>) -> Result<Arc<LogRetained>, BusError> {
+    pub fn open(shared: &Arc<SharedLogs>, log: Arc<Log>) -> Result<Arc<LogRetained>, BusError> {
         let retained = Arc::new_cyclic(|me| LogRetained {
             log,
             shared: shared.clone(),
@@ -115,7 +115,7 @@ impl LogRetained {
             });
         }
         let record = encode(key, value);
-        let written = self.log.write_promised(Rule::Any, &[&record])?.written;
+        let written = self.log.write_promised(DurabilityRule::Any, &[&record])?.written;
         sizes.log += record.len() as u64 + RECORD_COST;
         self.apply(&mut sizes, key, Bytes::copy_from_slice(value));
         self.version.send_modify(|version| *version += 1);

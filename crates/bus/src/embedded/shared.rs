@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-pub(super) struct Shared {
+pub(super) struct SharedLogs {
     pub disk: Arc<dyn Disk>,
     pub clock: Arc<dyn Clock>,
     pub handles: Handles,
@@ -34,9 +34,9 @@ pub(super) struct Shared {
     logs: AtomicU64,
 }
 
-impl Shared {
-    pub fn new(root: PathBuf, options: &Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Shared {
-        Shared {
+impl SharedLogs {
+    pub fn new(root: PathBuf, options: &Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> SharedLogs {
+        SharedLogs {
             disk,
             clock,
             handles: Handles::new(options.open_files_max),

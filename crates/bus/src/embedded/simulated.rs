@@ -2,7 +2,7 @@
 //! then there or not, sector by sector and entry by entry, as a seed decides.
 
 use super::clock::Clock;
-use super::disk::{Disk, File, Found};
+use super::disk::{Disk, DiskFile, FolderEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -304,7 +304,7 @@ impl SimulatedDisk {
 }
 
 impl Disk for Arc<SimulatedDisk> {
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         match self.state().now.get(path) {
             Some(SimulatedNode::File(content)) => {
                 Ok(Arc::new(SimulatedFile { disk: self.clone(), content: content.clone() }))
@@ -312,7 +312,7 @@ impl Disk for Arc<SimulatedDisk> {
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
         if state.now.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -324,11 +324,11 @@ impl Disk for Arc<SimulatedDisk> {
         state.now.insert(path.to_owned(), SimulatedNode::File(content.clone()));
         Ok(Arc::new(SimulatedFile { disk: self.clone(), content }))
     }
-    fn list(&self, folder: &Path) -> io::Result<Vec<Found>> {
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>> {
         let state = self.state();
         let entries = state.now.iter().filter(|(path, _)| path.parent() == Some(folder));
         Ok(entries
-            .map(|(path, node)| Found {
+            .map(|(path, node)| FolderEntry {
                 name: path.file_name().unwrap().to_str().unwrap().to_owned(),
                 is_folder: matches!(node, SimulatedNode::Folder),
             })
@@ -400,7 +400,7 @@ impl Disk for Arc<SimulatedDisk> {
     }
 }
 
-impl File for SimulatedFile {
+impl DiskFile for SimulatedFile {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let content = self.content.lock().unwrap();
         let rest = content.now.get(offset as usize..).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The operating system's disk with syncs that take at least so long: what group commit reaches depends on
 //! that time alone, and on a disk with a cache of its own that time is whatever its other users leave.
 
-use super::disk::{Disk, File, Found, OsDisk};
+use super::disk::{Disk, DiskFile, FolderEntry, OsDisk};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,24 +14,24 @@ pub(super) struct SlowedDisk {
 }
 
 struct SlowedFile {
-    file: Arc<dyn File>,
+    file: Arc<dyn DiskFile>,
     sync_takes: Duration,
 }
 
 impl SlowedDisk {
-    fn slowed(&self, file: Arc<dyn File>) -> Arc<dyn File> {
+    fn slowed(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
         Arc::new(SlowedFile { file, sync_takes: self.sync_takes })
     }
 }
 
 impl Disk for SlowedDisk {
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(self.slowed(OsDisk.open(path)?))
     }
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(self.slowed(OsDisk.create(path)?))
     }
-    fn list(&self, folder: &Path) -> io::Result<Vec<Found>> {
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>> {
         OsDisk.list(folder)
     }
     fn create_folder(&self, folder: &Path) -> io::Result<bool> {
@@ -54,7 +54,7 @@ impl Disk for SlowedDisk {
     }
 }
 
-impl File for SlowedFile {
+impl DiskFile for SlowedFile {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(into, offset)
     }

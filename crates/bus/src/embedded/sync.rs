@@ -68,7 +68,7 @@ struct Times {
 
 impl SyncPool {
     /// Starts the threads. With an interval they also sync what was written so long ago.
-    pub fn start(shared: &Arc<super::shared::Shared>) -> std::io::Result<Vec<JoinHandle<()>>> {
+    pub fn start(shared: &Arc<super::shared::SharedLogs>) -> std::io::Result<Vec<JoinHandle<()>>> {
         let run = |n: usize| {
             let shared = shared.clone();
             std::thread::Builder::new().name(format!("bus-sync-{n}")).spawn(move || {

@@ -1,18 +1,18 @@
-use super::log::{Log, Promised, Rule};
+use super::log::{DurabilityRule, Log, Promised};
 use crate::{BusError, Keyed, Record, Topic};
 use futures_util::future::BoxFuture;
 
 /// What a group stands on.
-pub(super) trait Source: Topic {
+pub(super) trait GroupSource: Topic {
     /// The topic's name.
     fn name(&self) -> &str;
     /// It has stopped for good.
     fn is_stopped(&self) -> bool;
     /// Appends on this thread; on return it is as durable as was promised.
-    fn append_now(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<u64, BusError>;
+    fn append_now(&self, rule: DurabilityRule<'_>, records: &[&[u8]]) -> Result<u64, BusError>;
 }
 
-impl Source for Log {
+impl GroupSource for Log {
     fn name(&self) -> &str {
         Log::name(self)
     }
@@ -21,7 +21,7 @@ impl Source for Log {
         Log::is_stopped(self)
     }
 
-    fn append_now(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
+    fn append_now(&self, rule: DurabilityRule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
         let Promised { written, fate, .. } = self.write_promised(rule, records)?;
         if Log::head(self) < written.end {
             self.sync()?;
@@ -34,7 +34,7 @@ impl Source for Log {
 }
 
 impl Log {
-    async fn append_by(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<Keyed, BusError> {
+    async fn append_by(&self, rule: DurabilityRule<'_>, records: &[&[u8]]) -> Result<Keyed, BusError> {
         let Promised { written, repeated, fate } = self.write_promised(rule, records)?;
         self.promised(written.end, fate.as_ref()).await?;
         Ok(Keyed { first: written.first, repeated })
@@ -44,7 +44,7 @@ impl Log {
 /// A topic is a log, and the log itself is shared.
 impl Topic for Log {
     fn append<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
-        Box::pin(async move { Ok(self.append_by(Rule::Any, records).await?.first) })
+        Box::pin(async move { Ok(self.append_by(DurabilityRule::Any, records).await?.first) })
     }
 
     fn append_keyed<'a>(
@@ -52,11 +52,11 @@ impl Topic for Log {
         key: &'a [u8],
         records: &'a [&'a [u8]],
     ) -> BoxFuture<'a, Result<Keyed, BusError>> {
-        Box::pin(async move { self.append_by(Rule::Key(key), records).await })
+        Box::pin(async move { self.append_by(DurabilityRule::Key(key), records).await })
     }
 
     fn append_at<'a>(&'a self, head: u64, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<u64, BusError>> {
-        Box::pin(async move { Ok(self.append_by(Rule::Head(head), records).await?.first) })
+        Box::pin(async move { Ok(self.append_by(DurabilityRule::Head(head), records).await?.first) })
     }
 
     fn fetch(

@@ -1,11 +1,11 @@
 //! A moving window over a file: sequential parsing without a system call per record.
 
-use super::disk::{File, read_full_at};
+use super::disk::{DiskFile, read_full_at};
 use std::io;
 
 /// Octets in memory, and where they stand in the file.
-pub(super) struct Window<'a> {
-    file: &'a dyn File,
+pub(super) struct FileWindow<'a> {
+    file: &'a dyn DiskFile,
     octets: Vec<u8>,
     at: u64,
     ahead: usize,
@@ -13,10 +13,10 @@ pub(super) struct Window<'a> {
     size: u64,
 }
 
-impl<'a> Window<'a> {
+impl<'a> FileWindow<'a> {
     /// Reads `ahead` octets at a time, more where more is asked for. The file does not grow meanwhile.
-    pub fn new(file: &'a dyn File, ahead: usize) -> io::Result<Window<'a>> {
-        Ok(Window { file, octets: Vec::new(), at: 0, ahead, size: file.octets()? })
+    pub fn new(file: &'a dyn DiskFile, ahead: usize) -> io::Result<FileWindow<'a>> {
+        Ok(FileWindow { file, octets: Vec::new(), at: 0, ahead, size: file.octets()? })
     }
 
     /// `len` octets from `offset`, fewer where the file ends.

@@ -1,7 +1,7 @@
 //! Questions to JetStream's API and its answers: JSON over requests. What is asked and what comes back is in
 //! the servers' own words (ADR-1 and the schemas of `io.nats.jetstream.api.v1`).
 
-use super::link::Link;
+use super::link::NatsLink;
 use super::{ANSWERED_WITHIN, BusError};
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -61,14 +61,14 @@ pub enum Fault {
     /// Nobody answered: whether it was done is not known.
     Silent(String),
     /// The servers say no.
-    Refused(Refusal),
+    Refused(ApiRefusal),
     /// The bus is closing.
     Closed,
 }
 
 /// What they say.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Refusal {
+pub struct ApiRefusal {
     /// As in HTTP: 503 passes.
     #[serde(default)]
     pub code: u16,
@@ -134,7 +134,7 @@ impl Fault {
 }
 
 /// Asks once. The answer as JSON, or what went wrong.
-pub async fn ask_once(link: &Link, subject: &str, question: &Value) -> Result<Value, Fault> {
+pub async fn ask_once(link: &NatsLink, subject: &str, question: &Value) -> Result<Value, Fault> {
     let payload = if question.is_null() { Bytes::new() } else { Bytes::from(question.to_string()) };
     let answer = link.request(subject, HeaderMap::new(), payload, TRY_WITHIN).await?;
     let mut answer: Value = serde_json::from_slice(&answer.payload)
@@ -146,7 +146,7 @@ pub async fn ask_once(link: &Link, subject: &str, question: &Value) -> Result<Va
 }
 
 /// Asks until there is an answer that will not change in a moment, at most for [`ANSWERED_WITHIN`].
-pub async fn ask(link: &Link, subject: &str, question: &Value) -> Result<Value, Fault> {
+pub async fn ask(link: &NatsLink, subject: &str, question: &Value) -> Result<Value, Fault> {
     let until = Instant::now() + ANSWERED_WITHIN;
     loop {
         match ask_once(link, subject, question).await {

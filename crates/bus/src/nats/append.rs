@@ -5,7 +5,7 @@
 //! Each goes under a key, so that what is sent again after a silence stands there once.
 
 use super::api::{self, Fault, TRY_AGAIN_AFTER, TRY_WITHIN, code};
-use super::link::Link;
+use super::link::NatsLink;
 use super::topic::NatsTopic;
 use super::{ANSWERED_WITHIN, APPEND_RECORDS_MAX, lock, read};
 use crate::{BusError, KEY_OCTETS_MAX, Keyed, RECORD_OCTETS_MAX};
@@ -38,7 +38,7 @@ const BATCH_COMMIT: &str = "Nats-Batch-Commit";
 
 /// Appends that wait.
 #[derive(Default)]
-pub struct Queue {
+pub struct AppendQueue {
     inner: Mutex<AppenderInner>,
 }
 
@@ -357,7 +357,7 @@ async fn send_once(topic: &NatsTopic, together: &[PendingAppend]) -> Result<(u64
 
 /// Publishes a message and waits for the stream's word. Its index, and whether it was there before.
 pub async fn publish(
-    link: &Link,
+    link: &NatsLink,
     subject: &str,
     headers: HeaderMap,
     payload: Bytes,
@@ -374,10 +374,10 @@ pub async fn publish(
 }
 
 /// An append that is tried again: while there is one the bus is not reachable.
-struct RetryGuard<'a>(&'a Link);
+struct RetryGuard<'a>(&'a NatsLink);
 
 impl RetryGuard<'_> {
-    fn begin(link: &Link) -> RetryGuard<'_> {
+    fn begin(link: &NatsLink) -> RetryGuard<'_> {
         link.struggling.fetch_add(1, Ordering::Relaxed);
         RetryGuard(link)
     }

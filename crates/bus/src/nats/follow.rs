@@ -220,11 +220,11 @@ fn is_unwanted_now(topic: &NatsTopic) -> bool {
 /// Who has a link to the servers.
 pub trait Linked {
     /// It.
-    fn link(&self) -> &super::link::Link;
+    fn link(&self) -> &super::link::NatsLink;
 }
 
 impl Linked for NatsTopic {
-    fn link(&self) -> &super::link::Link {
+    fn link(&self) -> &super::link::NatsLink {
         &self.link
     }
 }

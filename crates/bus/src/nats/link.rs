@@ -31,7 +31,7 @@ const SUBSCRIPTION_MESSAGES_MAX: usize = 65_536;
 const APPEND_TIMES_MAX: usize = 1_000;
 
 /// The connection and what all topics share.
-pub struct Link {
+pub struct NatsLink {
     pub options: Options,
     pub client: Client,
     handle: Handle,
@@ -47,9 +47,9 @@ pub struct Link {
     append_us: Mutex<VecDeque<u64>>,
 }
 
-impl Link {
+impl NatsLink {
     /// Connects and looks who is there.
-    pub fn open(handle: &Handle, url: &str, mut options: Options) -> Result<Arc<Link>, BusError> {
+    pub fn open(handle: &Handle, url: &str, mut options: Options) -> Result<Arc<NatsLink>, BusError> {
         let (servers, who) = addresses(url)?;
         if let (Credentials::Address, Some(who)) = (&options.credentials, who) {
             options.credentials = who;
@@ -209,7 +209,11 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&octets).into_owned()
 }
 
-async fn connect(handle: Handle, servers: Vec<ServerAddr>, options: Options) -> Result<Arc<Link>, BusError> {
+async fn connect(
+    handle: Handle,
+    servers: Vec<ServerAddr>,
+    options: Options,
+) -> Result<Arc<NatsLink>, BusError> {
     let (epoch_sender, epoch) = watch::channel(0);
     let until = Instant::now() + options.connected_within;
     let client = loop {
@@ -233,7 +237,7 @@ async fn connect(handle: Handle, servers: Vec<ServerAddr>, options: Options) -> 
     };
     check_server(&client)?;
     let (closed, _) = watch::channel(false);
-    let link = Arc::new(Link {
+    let link = Arc::new(NatsLink {
         options,
         // What the client names its inboxes by is random: no two processes, and no two openings of one, have
         // the same.
@@ -339,7 +343,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Looks every second whether the servers serve: a connection says nothing of a cluster without a leader.
-async fn look(link: Weak<Link>) {
+async fn look(link: Weak<NatsLink>) {
     let mut lost = 0;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;

@@ -34,7 +34,7 @@ mod tests;
 
 use crate::{Bus, BusError, Durability, Group, GroupSettings, Retained, Topic, TopicSettings};
 use group::NatsGroup;
-use link::Link;
+use link::NatsLink;
 use retained::NatsRetained;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -148,7 +148,7 @@ pub fn open(url: &str, options: Options) -> Result<Arc<dyn Bus>, BusError> {
 
 /// The bus over NATS JetStream.
 pub struct Nats {
-    link: Arc<Link>,
+    link: Arc<NatsLink>,
     runtime: Option<tokio::runtime::Runtime>,
     topics: Mutex<HashMap<String, Arc<NatsTopic>>>,
     groups: Mutex<HashMap<(String, String), Arc<NatsGroup>>>,
@@ -168,7 +168,7 @@ impl Nats {
             .enable_all()
             .build()
             .map_err(|error| BusError::Unreachable { why: format!("starting threads: {error}") })?;
-        let link = match Link::open(runtime.handle(), url, options) {
+        let link = match NatsLink::open(runtime.handle(), url, options) {
             Ok(link) => link,
             Err(error) => {
                 // Dropping a runtime waits for it, which an async caller's thread may not.

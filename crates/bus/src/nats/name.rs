@@ -20,7 +20,7 @@ const HASHED: &str = "==";
 
 /// A stream and the subject it listens to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stream {
+pub struct StreamName {
     /// Its name.
     pub stream: String,
     /// The subject of all its messages, or what theirs begin with.
@@ -44,18 +44,18 @@ pub fn check_prefix(prefix: &str) -> Result<(), BusError> {
 }
 
 /// A topic's stream.
-pub fn topic(prefix: &str, name: &str) -> Result<Stream, BusError> {
+pub fn topic(prefix: &str, name: &str) -> Result<StreamName, BusError> {
     stream_of(prefix, 't', name)
 }
 
 /// A retained topic's stream. Its subjects go on with a `.` and a key.
-pub fn retained(prefix: &str, name: &str) -> Result<Stream, BusError> {
+pub fn retained(prefix: &str, name: &str) -> Result<StreamName, BusError> {
     stream_of(prefix, 'r', name)
 }
 
 /// What the names of all topics' streams begin with.
-pub fn topics(prefix: &str) -> Stream {
-    Stream { stream: format!("{prefix}-t-"), subject: format!("{prefix}.t.>") }
+pub fn topics(prefix: &str) -> StreamName {
+    StreamName { stream: format!("{prefix}-t-"), subject: format!("{prefix}.t.>") }
 }
 
 /// A group's consumer.
@@ -98,14 +98,14 @@ pub fn unescaped(token: &str) -> Option<String> {
     String::from_utf8(octets).ok()
 }
 
-fn stream_of(prefix: &str, kind: char, name: &str) -> Result<Stream, BusError> {
+fn stream_of(prefix: &str, kind: char, name: &str) -> Result<StreamName, BusError> {
     if name.len() > TOPIC_NAME_OCTETS_MAX {
         let limit = TOPIC_NAME_OCTETS_MAX;
         return Err(BusError::TooLarge { what: "a topic's name", size: name.len(), limit });
     }
     check_parts(name)?;
     let token = shortened(&escaped(name));
-    Ok(Stream { stream: format!("{prefix}-{kind}-{token}"), subject: format!("{prefix}.{kind}.{token}") })
+    Ok(StreamName { stream: format!("{prefix}-{kind}-{token}"), subject: format!("{prefix}.{kind}.{token}") })
 }
 
 /// The same names as on a disk: parts of `[A-Za-z0-9._-]` and percent-escaped others, joined by `/`.

@@ -4,7 +4,7 @@
 use super::api::{Fault, TRY_AGAIN_AFTER};
 use super::append::publish;
 use super::follow::{AckSubject, Linked, control, open_push};
-use super::link::Link;
+use super::link::NatsLink;
 use super::stream::{self, Limits};
 use super::{ANSWERED_WITHIN, name};
 use crate::{BusError, RECORD_OCTETS_MAX, RETAINED_KEYS_MAX, Retained};
@@ -29,9 +29,9 @@ const HEADERS_OCTETS_MAX: usize = 4_096;
 
 /// A retained topic.
 pub struct NatsRetained {
-    link: Arc<Link>,
+    link: Arc<NatsLink>,
     name: String,
-    names: name::Stream,
+    names: name::StreamName,
     values: RwLock<Values>,
     version: watch::Sender<u64>,
     /// The copy was complete once.
@@ -81,14 +81,14 @@ impl Values {
 }
 
 impl Linked for NatsRetained {
-    fn link(&self) -> &Link {
+    fn link(&self) -> &NatsLink {
         &self.link
     }
 }
 
 impl NatsRetained {
     /// Opens it or makes it, and waits until the copy is complete.
-    pub fn open(link: &Arc<Link>, name: &str) -> Result<Arc<NatsRetained>, BusError> {
+    pub fn open(link: &Arc<NatsLink>, name: &str) -> Result<Arc<NatsRetained>, BusError> {
         let names = name::retained(&link.options.prefix, name)?;
         let wanted = stream::of_retained(link, &names, name);
         let own = link.clone();

@@ -1,7 +1,7 @@
 //! Streams: made or found, compared with what was asked, changed where they may be.
 
 use super::api::{self, Fault, code};
-use super::link::Link;
+use super::link::NatsLink;
 use super::{ANSWERED_WITHIN, name};
 use crate::{BusError, Retention, TopicSettings};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ const PAGES_MAX: usize = 1_024;
 
 /// Where a stream stands.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub struct State {
+pub struct StreamState {
     /// The sequence of the first message that is there, or would be.
     #[serde(default)]
     pub first_seq: u64,
@@ -28,7 +28,7 @@ pub struct State {
     pub last_seq: u64,
 }
 
-impl State {
+impl StreamState {
     /// The lowest index still there.
     pub fn low(&self) -> u64 {
         // Nothing was ever there: the first sequence is told as 0.
@@ -42,7 +42,7 @@ impl State {
 }
 
 /// What a topic's stream is to be like.
-pub fn of_topic(link: &Link, names: &name::Stream, topic: &str, settings: &TopicSettings) -> Value {
+pub fn of_topic(link: &NatsLink, names: &name::StreamName, topic: &str, settings: &TopicSettings) -> Value {
     let Retention { age, octets, records } = settings.retention;
     let limit =
         |value: Option<u64>| value.map_or(-1, |value| i64::try_from(value.max(1)).unwrap_or(i64::MAX));
@@ -68,7 +68,7 @@ pub fn of_topic(link: &Link, names: &name::Stream, topic: &str, settings: &Topic
 }
 
 /// What a retained topic's stream is to be like.
-pub fn of_retained(link: &Link, names: &name::Stream, topic: &str) -> Value {
+pub fn of_retained(link: &NatsLink, names: &name::StreamName, topic: &str) -> Value {
     json!({
         "name": names.stream,
         "subjects": [format!("{}.>", names.subject)],
@@ -112,7 +112,7 @@ const LIMITS: [&str; 4] = ["max_msgs", "max_bytes", "max_age", "duplicate_window
 
 /// Makes the stream, or finds it made; several processes may do this at once. What it is kept as then is
 /// compared with what was asked.
-pub async fn open(link: &Link, wanted: &Value, limits: Limits) -> Result<State, BusError> {
+pub async fn open(link: &NatsLink, wanted: &Value, limits: Limits) -> Result<StreamState, BusError> {
     let name = wanted["name"].as_str().unwrap_or_default();
     let topic = wanted["metadata"][METADATA_NAME].as_str().unwrap_or_default();
     let until = Instant::now() + ANSWERED_WITHIN;
@@ -146,7 +146,12 @@ pub async fn open(link: &Link, wanted: &Value, limits: Limits) -> Result<State, 
     }
 }
 
-async fn open_once(link: &Link, name: &str, wanted: &Value, limits: Limits) -> Result<(Value, State), Fault> {
+async fn open_once(
+    link: &NatsLink,
+    name: &str,
+    wanted: &Value,
+    limits: Limits,
+) -> Result<(Value, StreamState), Fault> {
     let found = match api::ask_once(link, &format!("$JS.API.STREAM.INFO.{name}"), &Value::Null).await {
         Err(fault) if fault.is(code::STREAM_NOT_FOUND) => {
             api::ask_once(link, &format!("$JS.API.STREAM.CREATE.{name}"), wanted).await?
@@ -159,7 +164,7 @@ async fn open_once(link: &Link, name: &str, wanted: &Value, limits: Limits) -> R
     parts(api::ask_once(link, &format!("$JS.API.STREAM.UPDATE.{name}"), &changed).await?)
 }
 
-fn parts(mut answer: Value) -> Result<(Value, State), Fault> {
+fn parts(mut answer: Value) -> Result<(Value, StreamState), Fault> {
     let state = api::read(answer["state"].take())?;
     Ok((answer["config"].take(), state))
 }
@@ -207,7 +212,7 @@ fn check(topic: &str, wanted: &Value, found: &Value, limits: Limits) -> Result<(
 }
 
 /// How a stream stands now, as its leader says.
-pub async fn state(link: &Link, stream: &str, topic: &str) -> Result<State, BusError> {
+pub async fn state(link: &NatsLink, stream: &str, topic: &str) -> Result<StreamState, BusError> {
     let subject = format!("$JS.API.STREAM.INFO.{stream}");
     let until = Instant::now() + HEARD_OF_WITHIN;
     let mut asked = api::ask(link, &subject, &Value::Null).await;
@@ -220,7 +225,7 @@ pub async fn state(link: &Link, stream: &str, topic: &str) -> Result<State, BusE
 }
 
 /// Removes a stream with its consumers; one that is not there is removed.
-pub async fn remove(link: &Link, stream: &str) -> Result<(), BusError> {
+pub async fn remove(link: &NatsLink, stream: &str) -> Result<(), BusError> {
     match api::ask(link, &format!("$JS.API.STREAM.DELETE.{stream}"), &Value::Null).await {
         Ok(_) => Ok(()),
         Err(fault) if fault.is(code::STREAM_NOT_FOUND) => Ok(()),
@@ -229,7 +234,7 @@ pub async fn remove(link: &Link, stream: &str) -> Result<(), BusError> {
 }
 
 /// Lets go of everything below an index.
-pub async fn trim(link: &Link, stream: &str, topic: &str, below: u64) -> Result<(), BusError> {
+pub async fn trim(link: &NatsLink, stream: &str, topic: &str, below: u64) -> Result<(), BusError> {
     let question = json!({ "seq": below + 1 });
     let asked = api::ask(link, &format!("$JS.API.STREAM.PURGE.{stream}"), &question).await;
     match asked {
@@ -241,7 +246,7 @@ pub async fn trim(link: &Link, stream: &str, topic: &str, below: u64) -> Result<
 }
 
 /// The names of all topics that exist.
-pub async fn topic_names(link: &Link) -> Result<Vec<String>, BusError> {
+pub async fn topic_names(link: &NatsLink) -> Result<Vec<String>, BusError> {
     let all = name::topics(&link.options.prefix);
     let mut names = Vec::new();
     let mut offset = 0;
@@ -266,7 +271,7 @@ pub async fn topic_names(link: &Link) -> Result<Vec<String>, BusError> {
 }
 
 /// The name of a topic whose stream's name was shortened; nothing if it has just gone.
-async fn whole_name(link: &Link, stream: &str) -> Result<Option<String>, BusError> {
+async fn whole_name(link: &NatsLink, stream: &str) -> Result<Option<String>, BusError> {
     match api::ask(link, &format!("$JS.API.STREAM.INFO.{stream}"), &Value::Null).await {
         Ok(found) => Ok(found["config"]["metadata"][METADATA_NAME].as_str().map(str::to_owned)),
         Err(fault) if fault.is(code::STREAM_NOT_FOUND) => Ok(None),

@@ -1,8 +1,8 @@
 //! A topic: a stream, what is known here of its ends, and its newest records while somebody waits for them.
 
-use super::append::Queue;
+use super::append::AppendQueue;
 use super::follow::{self, TopicTail};
-use super::link::Link;
+use super::link::NatsLink;
 use super::stream::{self, Limits};
 use super::{lock, name, read};
 use crate::{BusError, Durability, Keyed, Record, Topic, TopicSettings};
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 /// What who waits at a topic's end must know.
 #[derive(Debug, Clone, Copy)]
-pub struct Progress {
+pub struct TopicEnds {
     /// The index the next record will have, as far as this process has heard.
     pub head: u64,
     /// The topic was removed, or the bus is closing.
@@ -41,12 +41,12 @@ struct Trims {
 
 /// A topic.
 pub struct NatsTopic {
-    pub link: Arc<Link>,
+    pub link: Arc<NatsLink>,
     /// Its name on the bus.
     pub name: String,
     /// Its stream and subject.
-    pub names: name::Stream,
-    pub queue: Queue,
+    pub names: name::StreamName,
+    pub queue: AppendQueue,
     /// Each message costs its servers a sync or a word among each other: then what waits together goes as one
     /// batch. A server alone that syncs when it likes stages a batch on its disk first, which costs more than
     /// it saves.
@@ -54,7 +54,7 @@ pub struct NatsTopic {
     pub tail: Mutex<TopicTail>,
     /// Who waits at its end now.
     pub waiters: AtomicUsize,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<TopicEnds>,
     low: AtomicU64,
     /// When its ends were last asked for because somebody wanted to know the low one.
     looked: Mutex<Option<Instant>>,
@@ -65,7 +65,7 @@ pub struct NatsTopic {
 impl NatsTopic {
     /// Opens a topic or makes it. `before` is its handle, if it was open already: that one goes on.
     pub fn open(
-        link: &Arc<Link>,
+        link: &Arc<NatsLink>,
         name: &str,
         settings: Option<&TopicSettings>,
         before: Option<Arc<NatsTopic>>,
@@ -79,13 +79,13 @@ impl NatsTopic {
             before.heard(state);
             return Ok(before);
         }
-        let progress = Progress { head: state.head(), closed: false };
+        let progress = TopicEnds { head: state.head(), closed: false };
         let durability = settings.and_then(|settings| settings.durability).unwrap_or(link.options.durability);
         Ok(Arc::new_cyclic(|me| NatsTopic {
             link: link.clone(),
             name: name.to_owned(),
             names,
-            queue: Queue::default(),
+            queue: AppendQueue::default(),
             is_joined: link.options.replicas > 1
                 || link.options.durability == Durability::Disk && durability == Durability::Disk,
             tail: Mutex::default(),
@@ -122,7 +122,7 @@ impl NatsTopic {
     }
 
     /// What the servers say of its ends.
-    pub fn heard(&self, state: stream::State) {
+    pub fn heard(&self, state: stream::StreamState) {
         self.begins_at(state.low());
         self.reached(state.head());
     }
@@ -270,7 +270,7 @@ impl NatsTopic {
     }
 
     /// What who waits here watches.
-    pub fn progress(&self) -> watch::Receiver<Progress> {
+    pub fn progress(&self) -> watch::Receiver<TopicEnds> {
         self.progress.subscribe()
     }
 

@@ -1,7 +1,7 @@
 //! `campanile alert` and `campanile forecast`.
 
-use super::args::{Forecast, ListAlerts, One, Report, ReportFormat, Send};
-use super::client::{Client, segment};
+use super::args::{Forecast, ListAlerts, One, ReportCommand, ReportFormat, Send};
+use super::client::{ApiClient, segment};
 use super::report::{Style, picture, span};
 use super::watch::{Screen, follow};
 use super::{Failure, Outcome, print, table};
@@ -12,7 +12,7 @@ use std::io::{self, BufWriter};
 use std::time::SystemTime;
 
 pub(super) async fn send(send: Box<Send>) -> Outcome {
-    let client = Client::new(&send.server)?;
+    let client = ApiClient::new(&send.server)?;
     let mut body = send.alert.request(SystemTime::now())?;
     if !send.attach.is_empty() {
         body["attachments"] = super::attach::upload(&client, &send.attach).await?;
@@ -49,7 +49,7 @@ fn warn(problems: &Value) {
 }
 
 pub(super) async fn list(list: ListAlerts) -> Outcome {
-    let client = Client::new(&list.server)?;
+    let client = ApiClient::new(&list.server)?;
     let items = client.list("/api/v1/alerts", None, list.limit.limit).await?;
     if list.format.is_json() {
         return items.iter().try_for_each(|alert| print(&format!("{alert}\n")));
@@ -60,7 +60,7 @@ pub(super) async fn list(list: ListAlerts) -> Outcome {
 }
 
 pub(super) async fn show(one: One) -> Outcome {
-    let alert = Client::new(&one.server)?.get(&path(&one.id)).await?;
+    let alert = ApiClient::new(&one.server)?.get(&path(&one.id)).await?;
     if one.format.is_json() {
         return print(&format!("{alert}\n"));
     }
@@ -95,15 +95,15 @@ fn members(out: &mut String, value: &Value, indent: &str) {
 }
 
 pub(super) async fn steer(one: One, verb: &'static str) -> Outcome {
-    let alert = Client::new(&one.server)?.post(&format!("{}:{verb}", path(&one.id)), None).await?;
+    let alert = ApiClient::new(&one.server)?.post(&format!("{}:{verb}", path(&one.id)), None).await?;
     if one.format.is_json() {
         return print(&format!("{alert}\n"));
     }
     print(&format!("alert {} is {}\n", one.id, alert["state"].as_str().unwrap_or("as told")))
 }
 
-pub(super) async fn report(report: Report) -> Outcome {
-    let client = Client::new(&report.server)?;
+pub(super) async fn report(report: ReportCommand) -> Outcome {
+    let client = ApiClient::new(&report.server)?;
     let path = format!("{}/report", path(&report.id));
     let accept = match report.format {
         ReportFormat::Table => return print(&picture(&client.get(&path).await?, Style::PLAIN)),
@@ -116,7 +116,7 @@ pub(super) async fn report(report: Report) -> Outcome {
 }
 
 pub(super) async fn forecast(forecast: Box<Forecast>) -> Outcome {
-    let client = Client::new(&forecast.server)?;
+    let client = ApiClient::new(&forecast.server)?;
     let body = forecast.alert.request(SystemTime::now())?;
     let answer = client.post("/api/v1/alerts:forecast", Some(&body)).await?;
     if forecast.format.is_json() {

@@ -26,11 +26,11 @@ const URL: &str = "http://127.0.0.1:8080";
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run everything the config switches on
     #[command(after_help = "Examples:
   campanile serve
@@ -60,7 +60,7 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     Recipients(Recipients),
     /// Alerts: send, follow, steer, report
     #[command(subcommand)]
-    Alert(Alert),
+    Alert(AlertCommand),
     /// Who, which way, how long, what cost; sends nothing
     #[command(after_help = "Examples:
   campanile forecast --audience group:staff --text \"Leave the building\"
@@ -80,7 +80,7 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     Bench(Bench),
     /// The books
     #[command(subcommand)]
-    Ledger(Ledger),
+    Ledger(LedgerCommand),
     /// Paced traffic: send, receive
     #[command(subcommand)]
     Udp(Udp),
@@ -108,7 +108,7 @@ pub(crate) struct Anything {
 
 /// `campanile ledger`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Ledger {
+pub(crate) enum LedgerCommand {
     /// Records against balance moves, to the unit, for every account; ends with 0 if they are equal
     ///
     /// It reads what is on disk or, with the config of processes that share PostgreSQL, what is there; and
@@ -287,7 +287,7 @@ pub(crate) struct Import {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -315,7 +315,7 @@ pub(crate) struct Export {
     #[arg(long, value_enum, default_value_t = PeopleFormat::Csv)]
     pub format: PeopleFormat,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -328,11 +328,11 @@ pub(crate) struct ListRecipients {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Alert {
+pub(crate) enum AlertCommand {
     /// Send an alert
     #[command(after_help = "Examples:
   campanile alert send --audience group:staff --text \"Leave the building\" --watch
@@ -377,7 +377,7 @@ pub(crate) enum Alert {
   campanile alert report ID --format csv > deliveries.csv
 
 table, json and xml are the report with its counts; csv is every delivery, a line each.")]
-    Report(Report),
+    Report(ReportCommand),
 }
 
 #[derive(Debug, Args)]
@@ -399,7 +399,7 @@ pub(crate) struct Send {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -409,7 +409,7 @@ pub(crate) struct Forecast {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -419,7 +419,7 @@ pub(crate) struct ListAlerts {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -430,11 +430,11 @@ pub(crate) struct One {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Report {
+pub(crate) struct ReportCommand {
     /// The alert's id
     #[arg(value_name = "ID")]
     pub id: String,
@@ -442,7 +442,7 @@ pub(crate) struct Report {
     #[arg(long, value_enum, default_value_t = ReportFormat::Table)]
     pub format: ReportFormat,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -486,7 +486,7 @@ pub(crate) struct CreateToken {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -494,7 +494,7 @@ pub(crate) struct ListTokens {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
-    pub server: Server,
+    pub server: ServerArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -514,7 +514,7 @@ pub(crate) struct Version {
 
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     /// For people
     Text,
     /// For programs
@@ -524,13 +524,13 @@ pub enum Format {
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct FormatArgs {
     /// How data is printed
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub format: OutputFormat,
 }
 
 impl FormatArgs {
     pub fn is_json(self) -> bool {
-        self.format == Format::Json
+        self.format == OutputFormat::Json
     }
 }
 
@@ -543,7 +543,7 @@ pub(crate) struct Limit {
 
 /// The server that is spoken to.
 #[derive(Clone, Args)]
-pub(crate) struct Server {
+pub(crate) struct ServerArgs {
     /// Where it is
     #[arg(long, env = "CAMPANILE_URL", value_name = "URL", default_value = URL, help_heading = "Server")]
     pub url: String,
@@ -558,7 +558,7 @@ pub(crate) struct Server {
     pub token: Option<String>,
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for ServerArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("url", &self.url).finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 //! Files that go with an alert: handed in before it.
 
 use super::Failure;
-use super::client::Client;
+use super::client::ApiClient;
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ const TYPES: [(&str, &str); 16] = [
 const TYPE_DEFAULT: &str = "application/octet-stream";
 
 /// Hands files in; what the alert says of them.
-pub(super) async fn upload(client: &Client, files: &[PathBuf]) -> Result<Value, Failure> {
+pub(super) async fn upload(client: &ApiClient, files: &[PathBuf]) -> Result<Value, Failure> {
     let mut attachments = Vec::with_capacity(files.len());
     for path in files {
         let fails = |why: String| Failure::Failed(format!("--attach {}: {why}", path.display()));

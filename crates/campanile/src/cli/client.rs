@@ -1,6 +1,6 @@
 //! The HTTP API as commands use it; what the server minds becomes sentences.
 
-use super::args::Server;
+use super::args::ServerArgs;
 use super::{Failure, Outcome};
 use futures_util::future::LocalBoxFuture;
 use reqwest::header::{ACCEPT, HeaderMap};
@@ -29,14 +29,14 @@ pub(super) fn block_on(work: Work) -> Outcome {
 }
 
 /// A server and who we are to it.
-pub(super) struct Client {
+pub(super) struct ApiClient {
     url: String,
     token: String,
     http: reqwest::Client,
 }
 
-impl Client {
-    pub fn new(server: &Server) -> Result<Client, Failure> {
+impl ApiClient {
+    pub fn new(server: &ServerArgs) -> Result<ApiClient, Failure> {
         let token = server.token.clone().filter(|token| !token.is_empty());
         let token = token.ok_or_else(|| {
             Failure::Usage(
@@ -52,7 +52,7 @@ impl Client {
             .user_agent(concat!("campanile/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Failure::Failed(chain(&error)))?;
-        Ok(Client { url, token, http })
+        Ok(ApiClient { url, token, http })
     }
 
     /// A request that carries the token.

@@ -25,7 +25,7 @@ mod watch;
 pub use args::{Demo, Serve};
 
 use crate::config;
-use args::{Alert, Cli, Command, ConfigCommand, Recipients, Token};
+use args::{AlertCommand, Cli, CliCommand, ConfigCommand, Recipients, Token};
 use clap::{CommandFactory, FromArgMatches};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -89,47 +89,47 @@ fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, in_process: &InP
     ExitCode::from(code)
 }
 
-fn carry_out(command: Command, in_process: &InProcessCommands) -> Outcome {
+fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
     match command {
-        Command::Serve(serve) => Ok((in_process.serve)(serve)?),
-        Command::Demo(demo) => match (in_process.demo)(demo)? {
+        CliCommand::Serve(serve) => Ok((in_process.serve)(serve)?),
+        CliCommand::Demo(demo) => match (in_process.demo)(demo)? {
             true => Ok(()),
             false => Err(Failure::Failed("not every recipient is accounted for".to_owned())),
         },
-        Command::Check(check) => checked(&check),
-        Command::Config(ConfigCommand::PrintDefault) => print(&config::manual()),
-        Command::Recipients(recipients) => client::block_on(match recipients {
+        CliCommand::Check(check) => checked(&check),
+        CliCommand::Config(ConfigCommand::PrintDefault) => print(&config::manual()),
+        CliCommand::Recipients(recipients) => client::block_on(match recipients {
             Recipients::Import(import) => Box::pin(people::import(import)) as client::Work,
             Recipients::Export(export) => Box::pin(people::export(export)),
             Recipients::List(list) => Box::pin(people::list(list)),
         }),
-        Command::Alert(alert) => client::block_on(match alert {
-            Alert::Send(send) => Box::pin(alerts::send(send)) as client::Work,
-            Alert::List(list) => Box::pin(alerts::list(list)),
-            Alert::Show(one) => Box::pin(alerts::show(one)),
-            Alert::Watch(one) => Box::pin(watch::watch(one)),
-            Alert::Cancel(one) => Box::pin(alerts::steer(one, "cancel")),
-            Alert::Pause(one) => Box::pin(alerts::steer(one, "pause")),
-            Alert::Resume(one) => Box::pin(alerts::steer(one, "resume")),
-            Alert::Approve(one) => Box::pin(alerts::steer(one, "approve")),
-            Alert::RetryFailed(one) => Box::pin(alerts::steer(one, "retry-failed")),
-            Alert::Report(report) => Box::pin(alerts::report(report)),
+        CliCommand::Alert(alert) => client::block_on(match alert {
+            AlertCommand::Send(send) => Box::pin(alerts::send(send)) as client::Work,
+            AlertCommand::List(list) => Box::pin(alerts::list(list)),
+            AlertCommand::Show(one) => Box::pin(alerts::show(one)),
+            AlertCommand::Watch(one) => Box::pin(watch::watch(one)),
+            AlertCommand::Cancel(one) => Box::pin(alerts::steer(one, "cancel")),
+            AlertCommand::Pause(one) => Box::pin(alerts::steer(one, "pause")),
+            AlertCommand::Resume(one) => Box::pin(alerts::steer(one, "resume")),
+            AlertCommand::Approve(one) => Box::pin(alerts::steer(one, "approve")),
+            AlertCommand::RetryFailed(one) => Box::pin(alerts::steer(one, "retry-failed")),
+            AlertCommand::Report(report) => Box::pin(alerts::report(report)),
         }),
-        Command::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
-        Command::Token(token) => client::block_on(match token {
+        CliCommand::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
+        CliCommand::Token(token) => client::block_on(match token {
             Token::Create(create) => Box::pin(tokens::create(create)) as client::Work,
             Token::List(list) => Box::pin(tokens::list(list)),
             Token::Revoke(revoke) => Box::pin(tokens::revoke(revoke)),
         }),
-        Command::Sim(sim) => match sim {
+        CliCommand::Sim(sim) => match sim {
             args::Sim::Built(command) => Ok(command.run()?),
             args::Sim::Pager(_) => Err(unbuilt::refused("this simulator")),
         },
-        Command::Bench(bench) => bench::run(&bench),
-        Command::Ledger(args::Ledger::Audit(audit)) => ledger::audit(&audit),
-        Command::Ledger(args::Ledger::Export(export)) => ledger::export(&export),
-        Command::Udp(udp) => udp::run(udp),
-        Command::Version(version) => said_version(&version),
+        CliCommand::Bench(bench) => bench::run(&bench),
+        CliCommand::Ledger(args::LedgerCommand::Audit(audit)) => ledger::audit(&audit),
+        CliCommand::Ledger(args::LedgerCommand::Export(export)) => ledger::export(&export),
+        CliCommand::Udp(udp) => udp::run(udp),
+        CliCommand::Version(version) => said_version(&version),
     }
 }
 

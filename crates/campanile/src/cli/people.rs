@@ -1,7 +1,7 @@
 //! `campanile recipients`: import with a progress bar, export, list.
 
 use super::args::{Export, Import, ListRecipients, OnProblem, PeopleFormat};
-use super::client::{Client, sentence};
+use super::client::{ApiClient, sentence};
 use super::{Failure, Outcome, print, table};
 use futures_util::stream::{self, Stream};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -24,7 +24,7 @@ const DEVICES_SHOWN: usize = 3;
 type Source = Pin<Box<dyn AsyncRead + Send>>;
 
 pub(super) async fn import(import: Import) -> Outcome {
-    let client = Client::new(&import.server)?;
+    let client = ApiClient::new(&import.server)?;
     let (media_type, encoding) = content(&import)?;
     let (source, octets) = open(&import.file).await?;
     let bar = progress(octets);
@@ -164,7 +164,7 @@ fn progress(octets: Option<u64>) -> ProgressBar {
 }
 
 pub(super) async fn export(export: Export) -> Outcome {
-    let client = Client::new(&export.server)?;
+    let client = ApiClient::new(&export.server)?;
     let (path, accept) = ("/api/v1/recipients:export", media_type(export.format));
     match &export.output {
         None => client.copy(path, accept, &mut BufWriter::new(io::stdout().lock())).await,
@@ -177,7 +177,7 @@ pub(super) async fn export(export: Export) -> Outcome {
 }
 
 pub(super) async fn list(list: ListRecipients) -> Outcome {
-    let client = Client::new(&list.server)?;
+    let client = ApiClient::new(&list.server)?;
     let items = client.list("/api/v1/recipients", list.filter.as_deref(), list.limit.limit).await?;
     if list.format.is_json() {
         return items.iter().try_for_each(|recipient| print(&format!("{recipient}\n")));

@@ -5,7 +5,7 @@ const EVENT_OCTETS_MAX: usize = 4 << 20;
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     pub name: String,
     pub data: String,
 }
@@ -22,7 +22,7 @@ pub(super) struct Events {
 
 impl Events {
     /// Takes octets; gives the events they complete, or says that one is too large.
-    pub fn feed(&mut self, octets: &[u8]) -> Result<Vec<Event>, String> {
+    pub fn feed(&mut self, octets: &[u8]) -> Result<Vec<SseEvent>, String> {
         let mut events = Vec::new();
         for &octet in octets {
             let is_second = octet == b'\n' && std::mem::take(&mut self.after_cr);
@@ -44,11 +44,11 @@ impl Events {
         Ok(events)
     }
 
-    fn line(&mut self, line: &str) -> Option<Event> {
+    fn line(&mut self, line: &str) -> Option<SseEvent> {
         if line.is_empty() {
             self.octets = 0;
             let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
-            return (!data.is_empty()).then(|| Event { name, data: data.join("\n") });
+            return (!data.is_empty()).then(|| SseEvent { name, data: data.join("\n") });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -66,8 +66,8 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn event(name: &str, data: &str) -> Event {
-        Event { name: name.to_owned(), data: data.to_owned() }
+    fn event(name: &str, data: &str) -> SseEvent {
+        SseEvent { name: name.to_owned(), data: data.to_owned() }
     }
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
         let expected = vec![event("progress", "{\"a\":\n1}"), event("done", "å"), event("", "x")];
         for size in 1..text.len() {
             let mut events = Events::default();
-            let got: Vec<Event> =
+            let got: Vec<SseEvent> =
                 text.as_bytes().chunks(size).flat_map(|piece| events.feed(piece).unwrap()).collect();
             assert_eq!(got, expected, "in pieces of {size}");
         }

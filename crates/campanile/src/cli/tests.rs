@@ -1,4 +1,4 @@
-use super::args::{Import, Server};
+use super::args::{Import, ServerArgs};
 use super::*;
 use clap::Parser;
 use serde_json::{Value, json};
@@ -100,16 +100,18 @@ fn exit_codes_are_0_for_success_1_for_failure_2_for_wrong_usage() {
 
 #[test]
 fn a_command_that_needs_a_token_says_so() {
-    let server = Server { url: "http://127.0.0.1:1".to_owned(), token: None };
-    let Err(Failure::Usage(why)) = client::Client::new(&server) else { panic!("there is no token") };
+    let server = ServerArgs { url: "http://127.0.0.1:1".to_owned(), token: None };
+    let Err(Failure::Usage(why)) = client::ApiClient::new(&server) else { panic!("there is no token") };
     assert!(why.contains("CAMPANILE_TOKEN"), "{why}");
-    let server = Server { url: String::new(), token: Some("cmp_secret".to_owned()) };
+    let server = ServerArgs { url: String::new(), token: Some("cmp_secret".to_owned()) };
     assert!(!format!("{server:?}").contains("cmp_secret"));
 }
 
 fn alert_request(line: &str) -> Result<Value, Failure> {
     let words: Vec<&str> = ["campanile", "forecast"].into_iter().chain(line.split('|')).collect();
-    let Command::Forecast(forecast) = Cli::try_parse_from(words).unwrap().command else { panic!("{line}") };
+    let CliCommand::Forecast(forecast) = Cli::try_parse_from(words).unwrap().command else {
+        panic!("{line}")
+    };
     forecast.alert.request(UNIX_EPOCH + Duration::from_secs(1_800_000_000))
 }
 
@@ -199,8 +201,8 @@ impl Fake {
         Fake { url, asked }
     }
 
-    fn server(&self) -> Server {
-        Server { url: self.url.clone(), token: Some("cmp_t".to_owned()) }
+    fn server(&self) -> ServerArgs {
+        ServerArgs { url: self.url.clone(), token: Some("cmp_t".to_owned()) }
     }
 
     fn asked(&self) -> Vec<String> {
@@ -301,7 +303,7 @@ fn what_a_file_holds_is_known_by_its_name_or_said() {
     ] {
         let mut words = vec!["campanile", "recipients", "import", name];
         words.extend(kind.into_iter().flat_map(|kind| ["--type", kind]));
-        let Command::Recipients(Recipients::Import(import)) = Cli::try_parse_from(words).unwrap().command
+        let CliCommand::Recipients(Recipients::Import(import)) = Cli::try_parse_from(words).unwrap().command
         else {
             panic!()
         };

@@ -1,13 +1,13 @@
 //! `campanile token`.
 
 use super::args::{CreateToken, ListTokens, One};
-use super::client::{Client, segment};
+use super::client::{ApiClient, segment};
 use super::{Outcome, print, table};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 pub(super) async fn create(create: CreateToken) -> Outcome {
-    let client = Client::new(&create.server)?;
+    let client = ApiClient::new(&create.server)?;
     let mut body = json!({"role": create.role});
     for (key, value) in [("account", create.account), ("name", create.name)] {
         if let Some(value) = value {
@@ -29,7 +29,7 @@ pub(super) async fn create(create: CreateToken) -> Outcome {
 }
 
 pub(super) async fn list(list: ListTokens) -> Outcome {
-    let tokens = Client::new(&list.server)?.get("/api/v1/tokens").await?;
+    let tokens = ApiClient::new(&list.server)?.get("/api/v1/tokens").await?;
     let items = tokens["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     if list.format.is_json() {
         return items.iter().try_for_each(|token| print(&format!("{token}\n")));
@@ -42,7 +42,7 @@ pub(super) async fn list(list: ListTokens) -> Outcome {
 }
 
 pub(super) async fn revoke(one: One) -> Outcome {
-    let client = Client::new(&one.server)?;
+    let client = ApiClient::new(&one.server)?;
     let path = format!("/api/v1/tokens/{}", segment(&one.id));
     client.send(client.request(Method::DELETE, &path)).await?;
     if one.format.is_json() {

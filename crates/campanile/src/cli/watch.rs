@@ -1,9 +1,9 @@
 //! `campanile alert watch`: live in the terminal from the stream of events; a line now and then elsewhere.
 
 use super::args::One;
-use super::client::{Client, retry_after, segment, sentence};
+use super::client::{ApiClient, retry_after, segment, sentence};
 use super::report::{Style, line, picture};
-use super::sse::{Event, Events};
+use super::sse::{Events, SseEvent};
 use super::{Failure, Outcome, print};
 use ratatui::crossterm::terminal;
 use reqwest::header::ACCEPT;
@@ -24,13 +24,13 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 pub(super) async fn watch(one: One) -> Outcome {
-    let client = Client::new(&one.server)?;
+    let client = ApiClient::new(&one.server)?;
     let screen = if one.format.is_json() { Screen::Json } else { Screen::new() };
     follow(&client, &one.id, screen).await
 }
 
 /// Follows an alert until it is over.
-pub(super) async fn follow(client: &Client, id: &str, mut screen: Screen) -> Outcome {
+pub(super) async fn follow(client: &ApiClient, id: &str, mut screen: Screen) -> Outcome {
     let mut broken = 0;
     loop {
         let why = match listen(client, id, &mut screen, &mut broken).await? {
@@ -57,7 +57,7 @@ enum End {
     Broken(String, Option<Duration>),
 }
 
-async fn listen(client: &Client, id: &str, screen: &mut Screen, broken: &mut u32) -> Result<End, Failure> {
+async fn listen(client: &ApiClient, id: &str, screen: &mut Screen, broken: &mut u32) -> Result<End, Failure> {
     let path = format!("/api/v1/alerts/{}/events", segment(id));
     let request = client.request(Method::GET, &path).header(ACCEPT, "text/event-stream");
     let mut response = match request.send().await {
@@ -117,7 +117,7 @@ impl Screen {
         if io::stdout().is_terminal() { Screen::Terminal { lines: 0 } } else { Screen::Lines { said: None } }
     }
 
-    fn show(&mut self, event: &Event) -> Outcome {
+    fn show(&mut self, event: &SseEvent) -> Outcome {
         let data: Value = serde_json::from_str(&event.data)
             .map_err(|error| Failure::Failed(format!("the server sent an event that is no JSON: {error}")))?;
         let is_done = event.name == "done";

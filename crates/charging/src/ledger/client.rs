@@ -7,7 +7,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use super::hash::{Hash128, HashKey};
-use super::session::Taken;
+use super::session::KeyedHasher;
 use super::varint::{Cursor, Reader, put};
 
 /// A client's number in its shard.
@@ -126,7 +126,7 @@ struct KnownClient {
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
     all: Vec<KnownClient>,
-    by_hash: HashMap<Hash128, ClientNumber, BuildHasherDefault<Taken>>,
+    by_hash: HashMap<Hash128, ClientNumber, BuildHasherDefault<KeyedHasher>>,
 }
 
 impl Clients {

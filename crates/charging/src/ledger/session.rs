@@ -9,9 +9,9 @@ use super::tariff::Target;
 
 /// Hashes of keys that are keyed hashes already: their last word.
 #[derive(Clone, Copy, Default)]
-pub struct Taken(u64);
+pub struct KeyedHasher(u64);
 
-impl Hasher for Taken {
+impl Hasher for KeyedHasher {
     fn finish(&self) -> u64 {
         self.0
     }

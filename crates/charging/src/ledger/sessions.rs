@@ -12,7 +12,7 @@ use std::hash::BuildHasherDefault;
 use super::account::AccountNumber;
 use super::client::ClientNumber;
 use super::hash::Hash128;
-use super::session::{Session, Taken};
+use super::session::{KeyedHasher, Session};
 use super::tariff::Target;
 
 /// Where a session stands, until it is removed.
@@ -59,7 +59,7 @@ impl SessionSlot {
 /// The sessions.
 #[derive(Clone, Debug)]
 pub struct Sessions {
-    places: HashMap<Hash128, u32, BuildHasherDefault<Taken>>,
+    places: HashMap<Hash128, u32, BuildHasherDefault<KeyedHasher>>,
     slots: Vec<SessionSlot>,
     vacant: u32,
     /// The first session of each account, by its number, as far as there was one.

@@ -87,7 +87,7 @@ impl Options {
     }
 }
 
-pub(super) struct Submission {
+pub(super) struct BatchSubmission {
     pub(super) batch: Batch,
     pub(super) to: Arc<dyn Receiver>,
 }
@@ -96,7 +96,7 @@ pub(super) type Ask = Box<dyn FnOnce(&mut Shard) + Send>;
 
 #[derive(Default)]
 pub(super) struct QueuedBatch {
-    pub(super) batches: Vec<Submission>,
+    pub(super) batches: Vec<BatchSubmission>,
     pub(super) asks: Vec<Ask>,
     pub(super) requests: usize,
     pub(super) is_asleep: bool,
@@ -113,7 +113,7 @@ impl QueuedBatch {
 }
 
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct BatchQueue {
     waiting: Mutex<QueuedBatch>,
     pub(super) bell: Condvar,
     pub(super) failed: AtomicBool,
@@ -122,13 +122,13 @@ pub(super) struct Queue {
     pub(super) why: Mutex<Option<String>>,
 }
 
-impl Queue {
+impl BatchQueue {
     pub(super) fn lock(&self) -> MutexGuard<'_, QueuedBatch> {
         self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Its shard has stopped: what was taken and what waits is refused, and nothing more is taken in.
-    pub(super) fn fail(&self, shard: usize, why: String, taken: impl Iterator<Item = Submission>) {
+    pub(super) fn fail(&self, shard: usize, why: String, taken: impl Iterator<Item = BatchSubmission>) {
         *self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
         let mut waiting = self.lock();
         self.failed.store(true, Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl Queue {
         let unheard = std::mem::take(&mut waiting.asks);
         drop(waiting);
         drop(unheard);
-        for Submission { mut batch, to } in taken.chain(rest) {
+        for BatchSubmission { mut batch, to } in taken.chain(rest) {
             batch.refuse(result::UNABLE_TO_COMPLY);
             to.answered(shard, batch);
         }
@@ -155,7 +155,7 @@ pub enum Refused {
 /// A running ledger. Cloned freely; it ends with `stop`.
 #[derive(Clone)]
 pub struct Ledger {
-    queues: Arc<[Arc<Queue>]>,
+    queues: Arc<[Arc<BatchQueue>]>,
     threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
     lock: Arc<Mutex<Option<File>>>,
     key: HashKey,
@@ -186,7 +186,7 @@ impl Ledger {
             std::fs::create_dir_all(&folder)?;
             let recovered = recover(&folder, key, config.clone())?;
             let log = Log::open(&folder, options.segment_octets, recovered.end)?;
-            let queue = Arc::new(Queue::default());
+            let queue = Arc::new(BatchQueue::default());
             tracing::info!(
                 shard,
                 entries = recovered.entries,
@@ -228,7 +228,7 @@ impl Ledger {
 
     /// A ledger whose owners run on these threads, without a folder.
     pub(super) fn of(
-        queues: Arc<[Arc<Queue>]>,
+        queues: Arc<[Arc<BatchQueue>]>,
         threads: Vec<JoinHandle<()>>,
         key: HashKey,
         queue_max: usize,
@@ -320,7 +320,7 @@ impl Ledger {
             return Err(Refused::Busy(batch));
         }
         waiting.requests += batch.len();
-        waiting.batches.push(Submission { batch, to: to.clone() });
+        waiting.batches.push(BatchSubmission { batch, to: to.clone() });
         let must_wake = waiting.requests >= waiting.wanted && std::mem::take(&mut waiting.is_asleep);
         drop(waiting);
         if must_wake {

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::text::{COLUMNS, Row};
+use super::text::{COLUMNS, RecordRow};
 use super::{BEGIN, Blocks, Names, Record, Search, ber, page};
 
 /// The form of the files.
@@ -136,9 +136,9 @@ impl Export<'_> {
         match self.format {
             Format::Csv => {
                 write!(to, "{}\r\n", COLUMNS.join(","))?;
-                records.iter().try_for_each(|record| Row::of(record).csv(to))
+                records.iter().try_for_each(|record| RecordRow::of(record).csv(to))
             }
-            Format::Json => records.iter().try_for_each(|record| Row::of(record).json(to)),
+            Format::Json => records.iter().try_for_each(|record| RecordRow::of(record).json(to)),
             Format::Xml => {
                 let shard = self.shard;
                 writeln!(
@@ -146,7 +146,7 @@ impl Export<'_> {
                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<chunk shard=\"{shard}\" records=\"{}\">",
                     records.len()
                 )?;
-                records.iter().try_for_each(|record| Row::of(record).xml(to))?;
+                records.iter().try_for_each(|record| RecordRow::of(record).xml(to))?;
                 writeln!(to, "</chunk>")
             }
             Format::Ber => {

@@ -60,7 +60,7 @@ pub struct Record {
 impl Record {
     /// As one object of JSON, with the names that exports have.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::to_value(text::Row::of(self)).unwrap_or_default()
+        serde_json::to_value(text::RecordRow::of(self)).unwrap_or_default()
     }
 }
 

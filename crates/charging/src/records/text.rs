@@ -9,7 +9,7 @@ use crate::ledger::Units;
 
 /// A record with the names and forms that people read.
 #[derive(Serialize)]
-pub struct Row<'a> {
+pub struct RecordRow<'a> {
     id: String,
     /// RFC 3339, to the microsecond.
     time: String,
@@ -37,7 +37,7 @@ pub struct Row<'a> {
     parts: u32,
 }
 
-/// The columns, in the order of `Row::columns`.
+/// The columns, in the order of `RecordRow::columns`.
 pub const COLUMNS: [&str; 22] = [
     "id",
     "time",
@@ -90,8 +90,8 @@ pub fn units(record: &Record) -> Units {
     if record.used.is_empty() { record.granted } else { record.used }
 }
 
-impl<'a> Row<'a> {
-    pub fn of(record: &'a Record) -> Row<'a> {
+impl<'a> RecordRow<'a> {
+    pub fn of(record: &'a Record) -> RecordRow<'a> {
         let units = units(record);
         let is_own = record.context.0 & 1 << 31 != 0;
         let context = match record.context.0 {
@@ -100,7 +100,7 @@ impl<'a> Row<'a> {
             number => format!("{number}@3gpp.org"),
         };
         let hash = record.session;
-        Row {
+        RecordRow {
             id: format!("{}-{}-{}", record.shard, record.position, record.part),
             time: time(record.time_us),
             account_kind: record.account_kind.map_or("", |kind| kind.name()),

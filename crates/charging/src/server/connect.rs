@@ -34,12 +34,12 @@ pub(super) enum PeerCommand {
 /// Where a connection hears what its peer's machine has decided. At most a handful of words wait: each is the
 /// last of its kind.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct PeerLine {
     told: Mutex<Vec<PeerCommand>>,
     pub(super) bell: Notify,
 }
 
-impl Line {
+impl PeerLine {
     fn tell(&self, word: PeerCommand) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).push(word);
         self.bell.notify_one();
@@ -66,7 +66,7 @@ pub(super) struct Remote {
 
 struct RemoteState {
     peer: Peer,
-    lines: HashMap<Link, Arc<Line>>,
+    lines: HashMap<Link, Arc<PeerLine>>,
     next: u64,
     /// An attempt to connect is wanted.
     connects: bool,
@@ -77,7 +77,7 @@ struct RemoteState {
 pub(super) struct Attached {
     pub(super) remote: Arc<Remote>,
     pub(super) link: Link,
-    pub(super) line: Arc<Line>,
+    pub(super) line: Arc<PeerLine>,
 }
 
 impl Remote {
@@ -154,9 +154,9 @@ impl Remote {
         }
     }
 
-    fn attach(standing: &mut RemoteState) -> (Link, Arc<Line>) {
+    fn attach(standing: &mut RemoteState) -> (Link, Arc<PeerLine>) {
         standing.next += 1;
-        let (link, line) = (Link(standing.next), Arc::new(Line::default()));
+        let (link, line) = (Link(standing.next), Arc::new(PeerLine::default()));
         standing.lines.insert(link, Arc::clone(&line));
         (link, line)
     }

@@ -72,7 +72,7 @@ pub(super) struct PeerAdmission {
     pub(super) from: IpAddr,
     pub(super) transport: Transport,
     pub(super) stopping: watch::Receiver<bool>,
-    pub(super) inbox: Arc<super::request_dispatcher::Inbox>,
+    pub(super) inbox: Arc<super::request_dispatcher::BatchInbox>,
     pub(super) ledger: Ledger,
     pub(super) mailbox: Arc<Mailbox>,
     /// Requests without an answer, ours and the peer's, that may be.

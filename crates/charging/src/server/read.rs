@@ -47,7 +47,7 @@ pub(super) enum Reading<'r> {
 }
 
 /// Reads the requests of one connection.
-pub(super) struct Reader {
+pub(super) struct RequestReader {
     key: HashKey,
     origin_host: String,
     origin_realm: String,
@@ -68,9 +68,9 @@ pub(super) struct Reader {
     client: Arc<Client>,
 }
 
-impl Reader {
-    pub(super) fn new(key: HashKey, origin_host: &str, origin_realm: &str) -> Reader {
-        Reader {
+impl RequestReader {
+    pub(super) fn new(key: HashKey, origin_host: &str, origin_realm: &str) -> RequestReader {
+        RequestReader {
             key,
             origin_host: origin_host.to_owned(),
             origin_realm: origin_realm.to_owned(),
@@ -111,7 +111,7 @@ impl Reader {
     /// A request of a shape: only what differs is read.
     #[inline]
     fn read_like<'r>(&'r mut self, found: usize, message: &Message<'r>) -> Credit<'r> {
-        let Reader { shapes, beginning, services, .. } = self;
+        let RequestReader { shapes, beginning, services, .. } = self;
         let common = shapes.common(found);
         let places = &common.places;
         // Four octets: the shape says so.

@@ -3,7 +3,7 @@
 
 use super::answer::{self, Context, Identity};
 use super::answer_cache::AnswerCache;
-use super::read::{Reader, Reading};
+use super::read::{Reading, RequestReader};
 use crate::ledger::batch::{Batch, account_hash};
 use crate::ledger::request::{Answer, result};
 use crate::ledger::shard_threads::{Ledger, Receiver, Refused};
@@ -23,12 +23,12 @@ const ANSWER_OCTETS: usize = 224;
 
 /// Where a connection's batches come back to.
 #[derive(Default)]
-pub(super) struct Inbox {
+pub(super) struct BatchInbox {
     batches: Mutex<Vec<(usize, Batch)>>,
     pub(super) bell: Notify,
 }
 
-impl Receiver for Inbox {
+impl Receiver for BatchInbox {
     fn answered(&self, shard: usize, batch: Batch) {
         let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
         batches.push((shard, batch));
@@ -50,9 +50,9 @@ struct Chunk {
 pub(super) struct RequestDispatcher {
     ledger: Ledger,
     identity: Arc<Identity>,
-    inbox: Arc<Inbox>,
+    inbox: Arc<BatchInbox>,
     to: Arc<dyn Receiver>,
-    reader: Reader,
+    reader: RequestReader,
     tails: AnswerCache,
     /// One for each shard, being filled.
     open: Vec<Batch>,
@@ -67,10 +67,10 @@ pub(super) struct RequestDispatcher {
 
 impl RequestDispatcher {
     pub(super) fn new(ledger: Ledger, identity: Arc<Identity>) -> RequestDispatcher {
-        let inbox = Arc::new(Inbox::default());
+        let inbox = Arc::new(BatchInbox::default());
         let open = (0..ledger.shards()).map(|_| Batch::default()).collect();
         RequestDispatcher {
-            reader: Reader::new(ledger.key(), identity.origin().host, identity.origin().realm),
+            reader: RequestReader::new(ledger.key(), identity.origin().host, identity.origin().realm),
             ledger,
             identity,
             to: inbox.clone(),
@@ -90,7 +90,7 @@ impl RequestDispatcher {
         self.reader.meet(origin_host, state_id);
     }
 
-    pub(super) fn inbox(&self) -> Arc<Inbox> {
+    pub(super) fn inbox(&self) -> Arc<BatchInbox> {
         Arc::clone(&self.inbox)
     }
 

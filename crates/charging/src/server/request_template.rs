@@ -1,12 +1,12 @@
 //! Request template holds what the requests of one client have in common, so that it is read once.
 //!
 //! A client writes its requests with one program: the next one has the same AVPs at the same places, and of
-//! most of them the same data. What [`Reader`](super::read::Reader) makes of a request depends on all of its
-//! octets, but on a few only in a way that is known: a Session-Id is hashed, a number or an amount of service
-//! taken as it is. A [`RequestTemplate`] is a request that was checked and read, with a mask of the bits in
-//! which another one must agree with it for all else to be the same: its lengths, its names, its flags, and
-//! all data but that. One comparison then stands for the check of the grammar and for the reading. Whatever
-//! differs anywhere else is checked and read in full.
+//! most of them the same data. What [`RequestReader`](super::read::RequestReader) makes of a request depends
+//! on all of its octets, but on a few only in a way that is known: a Session-Id is hashed, a number or an
+//! amount of service taken as it is. A [`RequestTemplate`] is a request that was checked and read, with a
+//! mask of the bits in which another one must agree with it for all else to be the same: its lengths, its
+//! names, its flags, and all data but that. One comparison then stands for the check of the grammar and for
+//! the reading. Whatever differs anywhere else is checked and read in full.
 
 use super::amounts::Amount;
 use super::answer::Keep;

@@ -1,6 +1,6 @@
 //! Content negotiation chooses one of several media types (RFC 9110, section 12.5.1).
 
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
@@ -24,7 +24,7 @@ pub(crate) fn negotiate<'o>(headers: &HeaderMap, offered: &[&'o str]) -> Outcome
         }
     }
     best.map(|(candidate, _)| candidate).ok_or_else(|| {
-        Problem::new(Kind::NotAcceptable, format!("this can be made as {}", offered.join(", ")))
+        HttpProblem::new(ProblemKind::NotAcceptable, format!("this can be made as {}", offered.join(", ")))
     })
 }
 

@@ -3,8 +3,8 @@
 use super::app::App;
 use super::auth::Caller;
 use super::fields::Object;
-use super::json::Node;
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::json::JsonNode;
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query, check_if_match, cursor, etag};
 use super::recipients::encoded;
 use super::time_text::parse_time;
@@ -42,7 +42,7 @@ pub(crate) async fn create(
         Some((account_id(&id?, &mut fields)?, balance?, limit?))
     });
     let Some((id, balance, limit)) = wanted.filter(|_| fields.is_empty()) else {
-        return Err(Problem::fields(Kind::InvalidFields, fields));
+        return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
     let account = books.open(&id, balance, limit).await.map_err(problem)?;
     app.note(&caller, "account.create", &id.to_string(), &format!("balance {balance}, limit {limit}")).await;
@@ -98,13 +98,13 @@ struct AccountPatch {
 }
 
 impl AccountPatch {
-    fn read(node: Node) -> Outcome<AccountPatch> {
+    fn read(node: JsonNode) -> Outcome<AccountPatch> {
         let mut fields = Fields::default();
         let read = Object::open(node, "", &["state", "limit"], &mut fields).map(|mut object| {
             let limit = object.take("limit").and_then(|node| amount(node, "limit", 0, &mut fields));
             let blocked = match object.take("state") {
-                Some(Node::Text(state)) if state == BLOCKED => Some(true),
-                Some(Node::Text(state)) if state == ACTIVE => Some(false),
+                Some(JsonNode::Text(state)) if state == BLOCKED => Some(true),
+                Some(JsonNode::Text(state)) if state == ACTIVE => Some(false),
                 Some(_) => {
                     fields.push("state", "must be \"active\" or \"blocked\"");
                     None
@@ -113,7 +113,8 @@ impl AccountPatch {
             };
             AccountPatch { limit, blocked }
         });
-        read.filter(|_| fields.is_empty()).ok_or_else(|| Problem::fields(Kind::InvalidFields, fields))
+        read.filter(|_| fields.is_empty())
+            .ok_or_else(|| HttpProblem::fields(ProblemKind::InvalidFields, fields))
     }
 }
 
@@ -142,7 +143,7 @@ pub(crate) async fn records(
         None => Ok(otherwise),
         Some(text) => match parse_time(text) {
             Ok(time) => Ok(u64::try_from(time.0).unwrap_or(0)),
-            Err(why) => Err(Problem::new(Kind::BadQuery, format!("{name}: {why}"))),
+            Err(why) => Err(HttpProblem::new(ProblemKind::BadQuery, format!("{name}: {why}"))),
         },
     };
     let search =
@@ -170,14 +171,19 @@ pub(crate) async fn act(
         }
         "block" => (books.block(&id, true).await, String::new()),
         "unblock" => (books.block(&id, false).await, String::new()),
-        _ => return Err(Problem::new(Kind::UnknownPath, "an account takes :topup, :block and :unblock")),
+        _ => {
+            return Err(HttpProblem::new(
+                ProblemKind::UnknownPath,
+                "an account takes :topup, :block and :unblock",
+            ));
+        }
     };
     let account = account.map_err(problem)?;
     app.note(&caller, &format!("account.{verb}"), &id.to_string(), &detail).await;
     Ok(Json(view(&account)))
 }
 
-fn top_up_amount(node: Node) -> Outcome<i64> {
+fn top_up_amount(node: JsonNode) -> Outcome<i64> {
     let mut fields = Fields::default();
     let found =
         Object::open(node, "", &["amount"], &mut fields).and_then(|mut object| match object.take("amount") {
@@ -187,12 +193,12 @@ fn top_up_amount(node: Node) -> Outcome<i64> {
                 None
             }
         });
-    found.filter(|_| fields.is_empty()).ok_or_else(|| Problem::fields(Kind::InvalidFields, fields))
+    found.filter(|_| fields.is_empty()).ok_or_else(|| HttpProblem::fields(ProblemKind::InvalidFields, fields))
 }
 
-fn amount(node: Node, name: &str, least: i64, fields: &mut Fields) -> Option<i64> {
+fn amount(node: JsonNode, name: &str, least: i64, fields: &mut Fields) -> Option<i64> {
     let value = match &node {
-        Node::Number(number) => number.as_i64().filter(|value| (least..=AMOUNT_MAX).contains(value)),
+        JsonNode::Number(number) => number.as_i64().filter(|value| (least..=AMOUNT_MAX).contains(value)),
         _ => None,
     };
     if value.is_none() {
@@ -206,23 +212,24 @@ fn account_id(text: &str, fields: &mut Fields) -> Option<AccountId> {
 }
 
 fn in_path(text: &str) -> Outcome<AccountId> {
-    AccountId::parse(text).map_err(|why| Problem::new(Kind::BadQuery, format!("the account's id {why}")))
+    AccountId::parse(text)
+        .map_err(|why| HttpProblem::new(ProblemKind::BadQuery, format!("the account's id {why}")))
 }
 
 pub(super) fn books(app: &App) -> Outcome<Books> {
     let none = "there is no ledger: [charging] mode = \"ledger\" or [diameter] in the config opens one";
-    app.books.clone().ok_or_else(|| Problem::new(Kind::NotFound, none))
+    app.books.clone().ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, none))
 }
 
-pub(super) fn problem(error: BooksError) -> Problem {
+pub(super) fn problem(error: BooksError) -> HttpProblem {
     let kind = match &error {
-        BooksError::Unknown => Kind::NotFound,
-        BooksError::Exists => Kind::WrongState,
-        BooksError::Refused(_) => Kind::WrongState,
-        BooksError::Busy => Kind::Busy,
-        BooksError::Stopped => Kind::Internal,
+        BooksError::Unknown => ProblemKind::NotFound,
+        BooksError::Exists => ProblemKind::WrongState,
+        BooksError::Refused(_) => ProblemKind::WrongState,
+        BooksError::Busy => ProblemKind::Busy,
+        BooksError::Stopped => ProblemKind::Internal,
     };
-    Problem::new(kind, error.to_string())
+    HttpProblem::new(kind, error.to_string())
 }
 
 fn view(account: &AccountView) -> Value {

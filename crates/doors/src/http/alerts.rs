@@ -8,8 +8,8 @@ use super::attachments;
 use super::auth::Caller;
 use super::body::off_thread;
 use super::fields::{Object, nearest};
-use super::json::Node;
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::json::JsonNode;
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query, cursor};
 use axum::Json;
 use axum::body::Body;
@@ -104,23 +104,23 @@ pub(crate) fn idempotency_key(
     let key = value.to_str().unwrap_or_default();
     if key.is_empty() || key.len() > KEY_OCTETS_MAX {
         let reason = format!("must be 1 to {KEY_OCTETS_MAX} printable ASCII characters");
-        return Err(Problem::field(Kind::BadHeader, "Idempotency-Key", reason));
+        return Err(HttpProblem::field(ProblemKind::BadHeader, "Idempotency-Key", reason));
     }
     Ok(Some(IdempotencyKey { key: key.to_owned(), body_hash: super::auth::hash(&body()) }))
 }
 
-async fn parse(app: &App, node: Node) -> Outcome<AlertRequest> {
+async fn parse(app: &App, node: JsonNode) -> Outcome<AlertRequest> {
     let (now, defaults) = (app.now(), app.defaults.load_full());
-    let size = if let Node::Object(members) = &node { entries(members) } else { 0 };
+    let size = if let JsonNode::Object(members) = &node { entries(members) } else { 0 };
     let request = off_thread(size * 100, move || alert_body::parse(node, now, &defaults)).await??;
     attachments::keep(app, request).await
 }
 
 /// Entries of the longest list, a measure of the work.
-fn entries(members: &[(String, Node)]) -> usize {
+fn entries(members: &[(String, JsonNode)]) -> usize {
     members
         .iter()
-        .map(|(_, node)| if let Node::List(items) = node { items.len() } else { 0 })
+        .map(|(_, node)| if let JsonNode::List(items) = node { items.len() } else { 0 })
         .max()
         .unwrap_or(0)
 }
@@ -190,14 +190,17 @@ pub(crate) async fn show(
 
 /// An alert's id in a path; anything else is not found.
 pub(crate) fn alert_id(text: &str) -> Outcome<AlertId> {
-    text.parse().map_err(|reason: String| Problem::new(Kind::NotFound, reason))
+    text.parse().map_err(|reason: String| HttpProblem::new(ProblemKind::NotFound, reason))
 }
 
 /// An alert the caller may see.
 pub(crate) async fn seen(app: &App, caller: &Caller, id: AlertId) -> Outcome<Alert> {
     let alert = app.engine.alert(caller.account(), id).await?;
     if caller.only_own() && alert.token != caller.token.id {
-        return Err(Problem::new(Kind::NotFound, "no such alert among those this token submitted"));
+        return Err(HttpProblem::new(
+            ProblemKind::NotFound,
+            "no such alert among those this token submitted",
+        ));
     }
     Ok(alert)
 }
@@ -290,8 +293,8 @@ pub(crate) async fn steer(
     Captured(id_and_verb): Captured,
 ) -> Outcome<Json<Value>> {
     let Some((id, word)) = id_and_verb.rsplit_once(':') else {
-        let problem = Problem::new(
-            Kind::WrongMethod,
+        let problem = HttpProblem::new(
+            ProblemKind::WrongMethod,
             "an alert cannot be posted to; POST {id}:cancel and the like can",
         );
         return Err(problem.with_header(ALLOW, HeaderValue::from_static("GET,HEAD")));
@@ -301,12 +304,15 @@ pub(crate) async fn steer(
         let word: String = word.chars().take(40).collect();
         let near = nearest(&word, &verbs).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         let detail = format!("there is no {word:?}; there are {}{near}", verbs.join(", "));
-        return Err(Problem::new(Kind::UnknownPath, detail));
+        return Err(HttpProblem::new(ProblemKind::UnknownPath, detail));
     };
     // Whoever comes without a caller came by a path that is in no row of the table, such as one with its
     // colon encoded.
     let Some(axum::Extension(caller)) = caller else {
-        return Err(Problem::new(Kind::UnknownPath, "the colon before the verb must not be encoded"));
+        return Err(HttpProblem::new(
+            ProblemKind::UnknownPath,
+            "the colon before the verb must not be encoded",
+        ));
     };
     let id = alert_id(id)?;
     let alert = app.engine.steer(caller.account(), id, *verb).await?;
@@ -325,12 +331,12 @@ pub(crate) async fn add_observer(
     let node = app.json(&headers, body).await?;
     let mut fields = Fields::default();
     let Some(request) = callback(node, "", &mut fields).filter(|_| fields.is_empty()) else {
-        return Err(Problem::fields(Kind::InvalidFields, fields));
+        return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
     let _held = app.hold(caller.account(), &format!("observers of {id}")).await;
     if app.engine.observers(caller.account(), id).await?.len() >= OBSERVERS_MAX {
-        return Err(Problem::new(
-            Kind::WrongState,
+        return Err(HttpProblem::new(
+            ProblemKind::WrongState,
             format!("the alert has {OBSERVERS_MAX} observers, which is the limit"),
         ));
     }
@@ -363,7 +369,7 @@ pub(crate) async fn remove_observer(
     Captured((id, observer)): Captured<(String, String)>,
 ) -> Outcome<StatusCode> {
     let id = alert_id(&id)?;
-    let missing = || Problem::new(Kind::NotFound, "no such observer");
+    let missing = || HttpProblem::new(ProblemKind::NotFound, "no such observer");
     let number = observer.parse().map_err(|_| missing())?;
     if !app.engine.remove_observer(caller.account(), id, number).await? {
         return Err(missing());
@@ -395,7 +401,7 @@ pub(crate) async fn answer(
         },
     );
     let Some((alert, who, text)) = given.filter(|_| fields.is_empty()) else {
-        return Err(Problem::fields(Kind::InvalidFields, fields));
+        return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
     app.engine.answer_by_address(caller.account(), alert, &who, &text).await?;
     app.note(&caller, "answer", &alert.to_string(), &who).await;

@@ -4,7 +4,7 @@
 use super::alerts::ANSWER_CHARS_MAX;
 use super::app::App;
 use super::body;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use super::query::Captured;
 use askama::Template;
 use axum::body::Body;
@@ -74,12 +74,15 @@ async fn answered(
 pub(crate) async fn form(app: &App, headers: &HeaderMap, body: Body) -> Outcome<Vec<(String, String)>> {
     body::media_type(headers, &["application/x-www-form-urlencoded"])?;
     let bytes = body::whole(headers, body, FORM_OCTETS_MAX, &app.large_bodies).await?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Problem::new(Kind::MalformedBody, "the form is not UTF-8"))?;
-    let uri =
-        format!("/?{text}").parse().map_err(|_| Problem::new(Kind::MalformedBody, "the form is not one"))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| HttpProblem::new(ProblemKind::MalformedBody, "the form is not UTF-8"))?;
+    let uri = format!("/?{text}")
+        .parse()
+        .map_err(|_| HttpProblem::new(ProblemKind::MalformedBody, "the form is not one"))?;
     let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&uri);
-    pairs.map(|pairs| pairs.0).map_err(|error| Problem::new(Kind::MalformedBody, error.to_string()))
+    pairs
+        .map(|pairs| pairs.0)
+        .map_err(|error| HttpProblem::new(ProblemKind::MalformedBody, error.to_string()))
 }
 
 fn label<'a>(choices: &'a [Choice], text: &'a str) -> &'a str {
@@ -134,7 +137,7 @@ fn failed(error: EngineError) -> Response {
     if error == EngineError::NotFound {
         return wrong_link();
     }
-    let problem = Problem::from(error);
+    let problem = HttpProblem::from(error);
     tracing::error!(detail = problem.detail(), "an answer page could not be shown");
     plain(problem.status(), WORDS[0].1.failed, "")
 }
@@ -172,7 +175,7 @@ fn html(status: StatusCode, rendered: askama::Result<String>) -> Response {
             ];
             (status, headers, Html(text)).into_response()
         }
-        Err(error) => Problem::new(Kind::Internal, error.to_string()).into_response(),
+        Err(error) => HttpProblem::new(ProblemKind::Internal, error.to_string()).into_response(),
     }
 }
 

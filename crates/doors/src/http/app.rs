@@ -5,7 +5,7 @@ use super::auth::{Caller, TokenCache};
 use super::body;
 use super::cap_in::CapSender;
 use super::links::AnswerLinks;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use super::sessions::Sessions;
 use super::{Deps, Forwarding, HttpConfig, Limits, Reload};
 use crate::kannel::SendSms;
@@ -34,17 +34,17 @@ const LIMITER_KEYS_MAX: usize = 10_000;
 
 /// A cheap handle on what handlers share.
 #[derive(Clone)]
-pub(crate) struct App(Arc<Shared>);
+pub(crate) struct App(Arc<AppState>);
 
 impl Deref for App {
-    type Target = Shared;
-    fn deref(&self) -> &Shared {
+    type Target = AppState;
+    fn deref(&self) -> &AppState {
         &self.0
     }
 }
 
 /// What handlers share.
-pub(crate) struct Shared {
+pub(crate) struct AppState {
     pub engine: Engine,
     pub store: SharedStore,
     pub media: store::media::Media,
@@ -79,7 +79,7 @@ impl App {
         let secure =
             config.tls.is_some() || public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
         let sendsms = SendSms::new(deps.messages, deps.platforms, deps.clock.clone());
-        App(Arc::new(Shared {
+        App(Arc::new(AppState {
             sendsms: Arc::new(sendsms),
             engine: deps.engine,
             store: deps.store,
@@ -108,7 +108,7 @@ impl App {
     }
 }
 
-impl Shared {
+impl AppState {
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()
     }
@@ -142,13 +142,13 @@ impl Shared {
         &self,
         headers: &axum::http::HeaderMap,
         body: axum::body::Body,
-    ) -> Outcome<super::json::Node> {
+    ) -> Outcome<super::json::JsonNode> {
         body::json(headers, body, self.limits.body_octets_max, &self.large_bodies).await
     }
 
     /// Refused for now.
-    pub(crate) fn busy(&self, what: &str, limit: usize) -> Problem {
-        Problem::new(Kind::Busy, format!("{what}: at most {limit} at once")).retry_after(5)
+    pub(crate) fn busy(&self, what: &str, limit: usize) -> HttpProblem {
+        HttpProblem::new(ProblemKind::Busy, format!("{what}: at most {limit} at once")).retry_after(5)
     }
 }
 

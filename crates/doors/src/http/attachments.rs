@@ -5,8 +5,8 @@ use super::auth::Caller;
 use super::body::{self, broken};
 use super::cap_in::Oddity;
 use super::fields::Object;
-use super::json::Node;
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::json::JsonNode;
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query};
 use axum::Json;
 use axum::body::Body;
@@ -66,7 +66,7 @@ pub(crate) async fn upload(
     let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(&app, &mut reader)).await;
     let stored = taken.map_err(|_| {
         let detail = format!("the file was not there after {} s", WHOLE_FILE_MAX.as_secs());
-        Problem::new(Kind::TooSlow, detail)
+        HttpProblem::new(ProblemKind::TooSlow, detail)
     })??;
     app.note(&caller, "attachment.upload", &stored.id, &format!("{} octets", stored.size)).await;
     let at = format!("/api/v1/attachments/{}", stored.id);
@@ -91,27 +91,29 @@ async fn take(app: &App, reader: &mut body::Reader) -> Outcome<Stored> {
     }
 }
 
-fn too_large(octets_max: u64) -> Problem {
+fn too_large(octets_max: u64) -> HttpProblem {
     let detail = format!("a file may have {octets_max} octets at most: [http] attachment_octets_max says so");
-    Problem::new(Kind::TooLarge, detail)
+    HttpProblem::new(ProblemKind::TooLarge, detail)
 }
 
-fn not_written(error: &io::Error) -> Problem {
+fn not_written(error: &io::Error) -> HttpProblem {
     let kind = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Kind::DiskFull,
-        _ => Kind::Internal,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ProblemKind::DiskFull,
+        _ => ProblemKind::Internal,
     };
     tracing::error!(%error, "an attachment could not be stored");
-    Problem::new(kind, format!("the file could not be stored: {error}"))
+    HttpProblem::new(kind, format!("the file could not be stored: {error}"))
 }
 
-fn not_read(error: &io::Error) -> Problem {
-    Problem::new(Kind::Internal, format!("attachments cannot be read: {error}"))
+fn not_read(error: &io::Error) -> HttpProblem {
+    HttpProblem::new(ProblemKind::Internal, format!("attachments cannot be read: {error}"))
 }
 
 /// Gives a file back.
 pub(crate) async fn show(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
-    let gone = || Problem::new(Kind::NotFound, "there is no attachment of this id; it may be past its time");
+    let gone = || {
+        HttpProblem::new(ProblemKind::NotFound, "there is no attachment of this id; it may be past its time")
+    };
     let path = app.media.path(&id).ok_or_else(gone)?;
     let file = match tokio::fs::File::open(path).await {
         Ok(file) => file,
@@ -144,7 +146,7 @@ pub(crate) fn named(object: &mut Object, fields: &mut Fields) -> Vec<Attachment>
     attachments
 }
 
-fn read(node: Node, at: &str, fields: &mut Fields) -> Option<Attachment> {
+fn read(node: JsonNode, at: &str, fields: &mut Fields) -> Option<Attachment> {
     const KNOWN: [&str; 3] = ["id", "name", "type"];
     let mut object = Object::open(node, at, &KNOWN, fields)?;
     let (id, name) =
@@ -197,7 +199,7 @@ pub(crate) async fn keep(app: &App, mut request: AlertRequest) -> Outcome<AlertR
     });
     let looked = looked.await.unwrap_or_else(|error| Err(io::Error::other(error)));
     let (request, fields) = looked.map_err(|error| not_read(&error))?;
-    if fields.is_empty() { Ok(request) } else { Err(Problem::fields(Kind::InvalidFields, fields)) }
+    if fields.is_empty() { Ok(request) } else { Err(HttpProblem::fields(ProblemKind::InvalidFields, fields)) }
 }
 
 /// Stores what a CAP message carries within itself (`derefUri`).

@@ -3,7 +3,7 @@
 
 use super::app::App;
 use super::forward;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use super::routes::{self, Need};
 use super::sessions;
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
@@ -50,10 +50,10 @@ impl Caller {
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, Problem> {
+    type Rejection = HttpProblem;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, HttpProblem> {
         let found = parts.extensions.get::<Caller>().cloned();
-        found.ok_or_else(|| Problem::new(Kind::NoToken, "this needs a token"))
+        found.ok_or_else(|| HttpProblem::new(ProblemKind::NoToken, "this needs a token"))
     }
 }
 
@@ -84,13 +84,15 @@ async fn admit(app: &App, method: &Method, headers: &HeaderMap, need: Need) -> O
     let caller = identify(app, method, headers).await?;
     if let Err(wait) = app.limiter.check(&caller.token.id) {
         let detail = format!("more than {} requests a second with this token", app.limits.requests_per_s);
-        return Err(Problem::new(Kind::TooMany, detail).retry_after(wait.as_secs_f64().ceil() as u64));
+        return Err(
+            HttpProblem::new(ProblemKind::TooMany, detail).retry_after(wait.as_secs_f64().ceil() as u64)
+        );
     }
     if need.allows(caller.token.role) {
         return Ok(caller);
     }
     let detail = format!("role {} may not do this; {} is needed", caller.token.role.name(), need.words());
-    Err(Problem::new(Kind::WrongRole, detail))
+    Err(HttpProblem::new(ProblemKind::WrongRole, detail))
 }
 
 async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Outcome<Caller> {
@@ -101,7 +103,12 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Outcome<Ca
         let value = value.to_str().unwrap_or_default();
         let secret = match value.split_once(' ') {
             Some((scheme, secret)) if scheme.eq_ignore_ascii_case("bearer") => secret.trim(),
-            _ => return Err(Problem::new(Kind::BadToken, "the Authorization header must be: Bearer TOKEN")),
+            _ => {
+                return Err(HttpProblem::new(
+                    ProblemKind::BadToken,
+                    "the Authorization header must be: Bearer TOKEN",
+                ));
+            }
         };
         return caller_of_secret(app, secret).await;
     }
@@ -112,21 +119,21 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Outcome<Ca
     {
         return Ok(caller);
     }
-    Err(Problem::new(Kind::NoToken, "send the header: Authorization: Bearer TOKEN"))
+    Err(HttpProblem::new(ProblemKind::NoToken, "send the header: Authorization: Bearer TOKEN"))
 }
 
 /// The caller with this token.
 pub(crate) async fn caller_of_secret(app: &App, secret: &str) -> Outcome<Caller> {
     if secret.len() > TOKEN_CHARS_MAX || !secret.starts_with(TOKEN_PREFIX) {
-        return Err(Problem::new(
-            Kind::BadToken,
+        return Err(HttpProblem::new(
+            ProblemKind::BadToken,
             format!("the token is not one of ours: they begin with {TOKEN_PREFIX}"),
         ));
     }
     let found = app.tokens.find(&app.store, hash(secret)).await?;
     found
         .map(|token| Caller { token })
-        .ok_or_else(|| Problem::new(Kind::BadToken, "the token is unknown or was revoked"))
+        .ok_or_else(|| HttpProblem::new(ProblemKind::BadToken, "the token is unknown or was revoked"))
 }
 
 /// SHA-256, as stored.
@@ -141,7 +148,7 @@ pub(crate) fn hash(secret: &str) -> [u8; 32] {
 pub(crate) fn random_text() -> Outcome<String> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| Problem::new(Kind::Internal, "the system has no random numbers"))?;
+    filled.map_err(|_| HttpProblem::new(ProblemKind::Internal, "the system has no random numbers"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

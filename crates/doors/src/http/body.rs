@@ -1,7 +1,7 @@
 //! Bodies: read as they come, decompressed on the way, with limits on size and patience.
 
-use super::json::{self, Node};
-use super::problem::{Kind, Outcome, Problem};
+use super::json::{self, JsonNode};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use async_compression::zstd::DParameter;
 use axum::body::{Body, BodyDataStream};
@@ -66,7 +66,7 @@ pub(crate) fn open(headers: &HeaderMap, body: Body) -> Outcome<Reader> {
         other => {
             let other: String = other.chars().take(40).collect();
             let detail = format!("Content-Encoding {other:?} is not taken; gzip, zstd and identity are");
-            return Err(Problem::new(Kind::WrongEncoding, detail));
+            return Err(HttpProblem::new(ProblemKind::WrongEncoding, detail));
         }
     })
 }
@@ -92,7 +92,7 @@ pub(crate) async fn whole(
         Ok(Err(error)) => Err(broken(&error)),
         Err(_) => {
             let detail = format!("the body was not there after {} s", WHOLE_BODY_MAX.as_secs());
-            Err(Problem::new(Kind::TooSlow, detail))
+            Err(HttpProblem::new(ProblemKind::TooSlow, detail))
         }
     }
 }
@@ -136,26 +136,26 @@ pub(crate) async fn read_to_end(body: Body) -> bool {
     tokio::time::timeout(DRAIN_MAX, read).await.unwrap_or(false)
 }
 
-fn too_large(octets_max: usize) -> Problem {
+fn too_large(octets_max: usize) -> HttpProblem {
     let limit = if octets_max.is_multiple_of(1 << 20) {
         format!("{} MiB", octets_max >> 20)
     } else {
         format!("{octets_max} octets")
     };
-    Problem::field(Kind::TooLarge, "body", format!("is larger than {limit} decompressed"))
+    HttpProblem::field(ProblemKind::TooLarge, "body", format!("is larger than {limit} decompressed"))
 }
 
 /// What an error of a body's reader means to the client.
-pub(crate) fn broken(error: &io::Error) -> Problem {
+pub(crate) fn broken(error: &io::Error) -> HttpProblem {
     match error.kind() {
         io::ErrorKind::TimedOut => {
             let Patience { silence_max, octets_per_s_min, .. } = PATIENCE;
             let silence = silence_max.as_secs();
             let detail =
                 format!("nothing came for {silence} s, or less than {octets_per_s_min} octets a second");
-            Problem::new(Kind::TooSlow, detail)
+            HttpProblem::new(ProblemKind::TooSlow, detail)
         }
-        _ => Problem::new(Kind::MalformedBody, format!("the body cannot be read: {error}")),
+        _ => HttpProblem::new(ProblemKind::MalformedBody, format!("the body cannot be read: {error}")),
     }
 }
 
@@ -176,10 +176,10 @@ pub(crate) fn media_type<'t>(headers: &HeaderMap, taken: &[&'t str]) -> Outcome<
     }
 }
 
-fn wrong_type(value: &str, taken: &[&str]) -> Problem {
+fn wrong_type(value: &str, taken: &[&str]) -> HttpProblem {
     let value: String = value.chars().take(80).collect();
     let detail = format!("Content-Type {value:?} is not taken here; {} is", taken.join(" or "));
-    Problem::new(Kind::WrongMediaType, detail)
+    HttpProblem::new(ProblemKind::WrongMediaType, detail)
 }
 
 /// Reads a JSON body.
@@ -188,7 +188,7 @@ pub(crate) async fn json(
     body: Body,
     octets_max: usize,
     large: &Semaphore,
-) -> Outcome<Node> {
+) -> Outcome<JsonNode> {
     media_type(headers, &["application/json", "application/merge-patch+json"])?;
     let bytes = whole(headers, body, octets_max, large).await?;
     off_thread(bytes.len(), move || json::parse(&bytes)).await?
@@ -203,7 +203,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
         return Ok(work());
     }
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Problem::new(Kind::Internal, format!("reading the body failed: {error}")))
+    done.map_err(|error| HttpProblem::new(ProblemKind::Internal, format!("reading the body failed: {error}")))
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use super::auth::{Caller, hash};
 use super::body::{self, media_type};
 use super::cap_in::{Intent, Oddity, intent};
 use super::cap_out;
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query};
 use super::routes::Need;
 use super::time_text::rfc3339;
@@ -82,14 +82,14 @@ pub(crate) async fn submit(
     Ok(alerts::submitted_response(&app, &caller, &submitted, wait_solved, json!(oddities)))
 }
 
-fn unreadable(refusal: cap::Refusal) -> Problem {
+fn unreadable(refusal: cap::Refusal) -> HttpProblem {
     let mut fields = Fields::default();
     fields.push("alert", refusal.to_string());
     let kind = match refusal.code() {
-        "too-large" => Kind::TooLarge,
-        _ => Kind::MalformedBody,
+        "too-large" => ProblemKind::TooLarge,
+        _ => ProblemKind::MalformedBody,
     };
-    Problem::fields(kind, fields).with_members(json!({"rule": refusal.code()}))
+    HttpProblem::fields(kind, fields).with_members(json!({"rule": refusal.code()}))
 }
 
 fn oddity(problem: &cap::Problem) -> Oddity {
@@ -105,10 +105,10 @@ fn own_key(alert: &cap::Alert, text: &str) -> IdempotencyKey {
     IdempotencyKey { key: format!("cap {hex}"), body_hash: hash(text) }
 }
 
-fn same_identifier(error: EngineError) -> Problem {
+fn same_identifier(error: EngineError) -> HttpProblem {
     match error {
-        EngineError::KeyTaken => Problem::field(
-            Kind::KeyTaken,
+        EngineError::KeyTaken => HttpProblem::field(
+            ProblemKind::KeyTaken,
             "alert/identifier",
             "came before with this sender and time, and said something else (or the Idempotency-Key did)",
         ),
@@ -135,7 +135,7 @@ fn audience(app: &App, query: &Query, alert: &cap::Alert) -> Outcome<(Vec<String
     if wanted.is_empty() {
         let sender: String = alert.sender.chars().take(100).collect();
         let reason = format!("{sender:?} has no [[cap.sender]] in the config, and there is no ?audience=");
-        return Err(Problem::field(Kind::InvalidFields, "alert/sender", reason));
+        return Err(HttpProblem::field(ProblemKind::InvalidFields, "alert/sender", reason));
     }
     let mut fields = Fields::default();
     if wanted.len() > AUDIENCE_MAX {
@@ -153,7 +153,7 @@ fn audience(app: &App, query: &Query, alert: &cap::Alert) -> Outcome<(Vec<String
     if fields.is_empty() {
         Ok((entries, attribute))
     } else {
-        Err(Problem::fields(Kind::InvalidFields, fields))
+        Err(HttpProblem::fields(ProblemKind::InvalidFields, fields))
     }
 }
 
@@ -212,7 +212,7 @@ pub(crate) async fn document(
 /// One of the feed's messages, for anybody.
 pub(crate) async fn public(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
     let id: AlertId = alert_id(&id)?;
-    let missing = || Problem::new(Kind::NotFound, "no such public alert");
+    let missing = || HttpProblem::new(ProblemKind::NotFound, "no such public alert");
     let alert = app.store.alert(Account::DEFAULT, id).await?.ok_or_else(missing)?;
     cap_out::public(&alert).ok_or_else(missing)?;
     Ok(([(CONTENT_TYPE, CAP_XML), (CACHE_CONTROL, "max-age=60")], cap_out::document(&alert)?).into_response())

@@ -1,7 +1,7 @@
 //! Our alerts as CAP 1.2.
 
 use super::alert_view::headline;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use cap::{
     Category, Certainty, Circle, Info, MsgType, NamedValue, Resource, Scope, Severity, Status, Urgency,
 };
@@ -22,7 +22,7 @@ pub(crate) fn document(alert: &Alert) -> Outcome<Vec<u8>> {
         return Ok(document);
     }
     cap::write(&made(alert)).map_err(|error| {
-        Problem::new(Kind::WrongState, format!("this alert cannot be written as CAP 1.2: {error}"))
+        HttpProblem::new(ProblemKind::WrongState, format!("this alert cannot be written as CAP 1.2: {error}"))
     })
 }
 
@@ -109,7 +109,7 @@ fn info(alert: &Alert, language: Option<&str>, said: &ChannelTexts) -> Info {
     }
 }
 
-/// Where it is, seen from the document in a bundle; elsewhere its name.
+/// Where it is, seen from the document in an archive; elsewhere its name.
 fn resource(one: &Attachment) -> Resource {
     Resource {
         description: clean(&one.name),

@@ -3,7 +3,7 @@
 use super::accounts::{books, problem};
 use super::app::App;
 use super::auth::Caller;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query, cursor};
 use super::time_text::rfc3339;
 use axum::Json;
@@ -16,14 +16,17 @@ use serde_json::{Value, json};
 /// Those of one account.
 pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["account", "cursor", "limit"])?;
-    let needed = || Problem::new(Kind::BadQuery, "account: is needed: whose sessions");
+    let needed = || HttpProblem::new(ProblemKind::BadQuery, "account: is needed: whose sessions");
     let account = query.one("account").ok_or_else(needed)?;
-    let wrong = |why| Problem::new(Kind::BadQuery, format!("account: {why}"));
+    let wrong = |why| HttpProblem::new(ProblemKind::BadQuery, format!("account: {why}"));
     let account = AccountId::parse(account).map_err(wrong)?;
     let after = match query.cursor()? {
         None => None,
         Some(text) => Some(SessionPlace::parse(&text).ok_or_else(|| {
-            Problem::new(Kind::BadQuery, "cursor: is none that this list gave: leave it out to begin anew")
+            HttpProblem::new(
+                ProblemKind::BadQuery,
+                "cursor: is none that this list gave: leave it out to begin anew",
+            )
         })?),
     };
     let limit = query.limit()?;
@@ -37,7 +40,7 @@ pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome
 
 /// Has one ended.
 pub(crate) async fn end(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
-    let nobody = || Problem::new(Kind::NotFound, "there is no such session");
+    let nobody = || HttpProblem::new(ProblemKind::NotFound, "there is no such session");
     let place = SessionPlace::parse(&id).ok_or_else(nobody)?;
     let ended = books(&app)?.end_session(place).await.map_err(|error| match error {
         charging::books::BooksError::Unknown => nobody(),

@@ -4,8 +4,8 @@ use super::accounts::books;
 use super::app::App;
 use super::auth::Caller;
 use super::fields::Object;
-use super::json::Node;
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::json::JsonNode;
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::Captured;
 use axum::Json;
 use axum::body::Body;
@@ -96,24 +96,25 @@ async fn change(
 ) -> Outcome<Settings> {
     let kept = books(app)?.ledger().kept().clone();
     let changed = tokio::task::spawn_blocking(move || kept.change(change)).await;
-    let changed = changed.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+    let changed = changed.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
     changed.map_err(|refused| match refused {
         RulesRefused::TooMany => {
-            Problem::new(Kind::WrongState, format!("there are {RULES_MAX} rules: remove one"))
+            HttpProblem::new(ProblemKind::WrongState, format!("there are {RULES_MAX} rules: remove one"))
         }
-        RulesRefused::Unknown => {
-            Problem::new(Kind::NotFound, "there is no such rule of the API; the config's stand in the config")
-        }
+        RulesRefused::Unknown => HttpProblem::new(
+            ProblemKind::NotFound,
+            "there is no such rule of the API; the config's stand in the config",
+        ),
         RulesRefused::Disk(error) if error.kind() == io::ErrorKind::Unsupported => {
-            Problem::new(Kind::WrongState, error.to_string())
+            HttpProblem::new(ProblemKind::WrongState, error.to_string())
         }
         RulesRefused::Disk(error) => {
-            Problem::new(Kind::Internal, format!("the rule cannot be written: {error}"))
+            HttpProblem::new(ProblemKind::Internal, format!("the rule cannot be written: {error}"))
         }
     })
 }
 
-fn read(node: Node) -> Outcome<PeerSpec> {
+fn read(node: JsonNode) -> Outcome<PeerSpec> {
     let mut fields = Fields::default();
     let known = &["origin_host", "realm", "allowed_ips", "tls"];
     let spec = Object::open(node, "", known, &mut fields).map(|mut object| PeerSpec {
@@ -126,7 +127,7 @@ fn read(node: Node) -> Outcome<PeerSpec> {
     if let Some(Err((key, why))) = spec.as_ref().map(PeerRule::of) {
         fields.push(key, why);
     }
-    spec.filter(|_| fields.is_empty()).ok_or_else(|| Problem::fields(Kind::InvalidFields, fields))
+    spec.filter(|_| fields.is_empty()).ok_or_else(|| HttpProblem::fields(ProblemKind::InvalidFields, fields))
 }
 
 fn view(peer: &PeerView) -> Value {

@@ -1,6 +1,6 @@
 //! Reads members of a JSON tree one by one and notes what is wrong with each, naming its field.
 
-use super::json::Node;
+use super::json::JsonNode;
 use super::problem::Fields;
 use super::time_text::{parse_duration_s, parse_time};
 use records::Timestamp;
@@ -8,13 +8,13 @@ use records::Timestamp;
 /// An object being read. Members that nobody may send are noted when it is opened.
 pub(crate) struct Object {
     at: String,
-    members: Vec<(String, Node)>,
+    members: Vec<(String, JsonNode)>,
 }
 
 impl Object {
     /// Opens an object at a place such as `callback`; the document itself is at the empty place.
-    pub(crate) fn open(node: Node, at: &str, known: &[&str], fields: &mut Fields) -> Option<Object> {
-        let Node::Object(members) = node else {
+    pub(crate) fn open(node: JsonNode, at: &str, known: &[&str], fields: &mut Fields) -> Option<Object> {
+        let JsonNode::Object(members) = node else {
             fields.push(place(at), format!("is {}; an object is needed", node.kind()));
             return None;
         };
@@ -32,10 +32,10 @@ impl Object {
     }
 
     /// Takes a member out; null counts as absent.
-    pub(crate) fn take(&mut self, name: &str) -> Option<Node> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<JsonNode> {
         let index = self.members.iter().position(|(known, _)| known == name)?;
         match self.members.swap_remove(index).1 {
-            Node::Null => None,
+            JsonNode::Null => None,
             node => Some(node),
         }
     }
@@ -65,7 +65,7 @@ impl Object {
     /// A boolean.
     pub(crate) fn flag(&mut self, name: &str, fields: &mut Fields) -> Option<bool> {
         match self.take(name)? {
-            Node::Bool(value) => Some(value),
+            JsonNode::Bool(value) => Some(value),
             other => {
                 fields.push(self.path(name), format!("is {}; true or false is needed", other.kind()));
                 None
@@ -74,7 +74,12 @@ impl Object {
     }
 
     /// A list of at most so many values.
-    pub(crate) fn list(&mut self, name: &str, count_max: usize, fields: &mut Fields) -> Option<Vec<Node>> {
+    pub(crate) fn list(
+        &mut self,
+        name: &str,
+        count_max: usize,
+        fields: &mut Fields,
+    ) -> Option<Vec<JsonNode>> {
         let node = self.take(name)?;
         list(node, &self.path(name), count_max, fields)
     }
@@ -122,7 +127,7 @@ impl Object {
     }
 
     /// What is left, in the order it came as far as nothing was taken.
-    pub(crate) fn rest(self) -> Vec<(String, Node)> {
+    pub(crate) fn rest(self) -> Vec<(String, JsonNode)> {
         self.members
     }
 }
@@ -135,8 +140,8 @@ const WORD_CHARS_MAX: usize = 64;
 const NAME_CHARS_SHOWN: usize = 40;
 
 /// A string of at least one and at most so many characters.
-pub(crate) fn text(node: Node, at: &str, chars_max: usize, fields: &mut Fields) -> Option<String> {
-    let Node::Text(text) = node else {
+pub(crate) fn text(node: JsonNode, at: &str, chars_max: usize, fields: &mut Fields) -> Option<String> {
+    let JsonNode::Text(text) = node else {
         fields.push(at, format!("is {}; a string is needed", node.kind()));
         return None;
     };
@@ -157,8 +162,8 @@ pub(crate) fn text(node: Node, at: &str, chars_max: usize, fields: &mut Fields) 
 }
 
 /// A list of at most so many values.
-pub(crate) fn list(node: Node, at: &str, count_max: usize, fields: &mut Fields) -> Option<Vec<Node>> {
-    let Node::List(items) = node else {
+pub(crate) fn list(node: JsonNode, at: &str, count_max: usize, fields: &mut Fields) -> Option<Vec<JsonNode>> {
+    let JsonNode::List(items) = node else {
         fields.push(at, format!("is {}; a list is needed", node.kind()));
         return None;
     };
@@ -170,8 +175,8 @@ pub(crate) fn list(node: Node, at: &str, count_max: usize, fields: &mut Fields) 
 }
 
 /// A number between two bounds.
-pub(crate) fn number(node: &Node, at: &str, min: f64, max: f64, fields: &mut Fields) -> Option<f64> {
-    let Node::Number(number) = node else {
+pub(crate) fn number(node: &JsonNode, at: &str, min: f64, max: f64, fields: &mut Fields) -> Option<f64> {
+    let JsonNode::Number(number) = node else {
         fields.push(at, format!("is {}; a number is needed", node.kind()));
         return None;
     };

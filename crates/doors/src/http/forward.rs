@@ -5,7 +5,7 @@
 
 use super::app::App;
 use super::auth::Caller;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use super::sessions;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -114,7 +114,10 @@ pub(crate) fn vouched(app: &App, headers: &HeaderMap) -> Outcome<Option<Caller>>
     let (Some(forwarding), Some(line)) = (&app.forwarding, headers.get(CALLER)) else { return Ok(None) };
     let caller = forwarding.opened(line, app.now());
     let refused = || {
-        Problem::new(Kind::BadToken, "this caller was vouched for by none of our processes, or too long ago")
+        HttpProblem::new(
+            ProblemKind::BadToken,
+            "this caller was vouched for by none of our processes, or too long ago",
+        )
     };
     caller.map(Some).ok_or_else(refused)
 }
@@ -155,9 +158,9 @@ async fn asked(app: &App, forwarding: &Forwarding, address: &str, request: Reque
     };
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    let uri: Uri = format!("{}://{address}{path}", forwarding.scheme)
-        .parse()
-        .map_err(|_| Problem::new(Kind::Internal, format!("the leader's address {address:?} is none")))?;
+    let uri: Uri = format!("{}://{address}{path}", forwarding.scheme).parse().map_err(|_| {
+        HttpProblem::new(ProblemKind::Internal, format!("the leader's address {address:?} is none"))
+    })?;
     let mut headers = head.headers;
     for name in [AUTHORIZATION, COOKIE, HOST, CONNECTION, UPGRADE, TRANSFER_ENCODING] {
         headers.remove(name);
@@ -183,7 +186,7 @@ fn passed_back(answer: reqwest::Response) -> Response {
 
 fn unavailable(why: &str) -> Response {
     let detail = format!("{why}; try again in a moment");
-    Problem::new(Kind::Busy, detail).retry_after(RETRY_S).into_response()
+    HttpProblem::new(ProblemKind::Busy, detail).retry_after(RETRY_S).into_response()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A group as a client writes it: members, nested groups, a rule.
 
 use super::fields::{Object, list, text};
-use super::json::Node;
+use super::json::JsonNode;
 use super::problem::Fields;
 use records::{Group, Rule, Test};
 use store::import::{
@@ -15,7 +15,7 @@ const LIST_MAX: usize = 200_000;
 const RULE_PARTS_MAX: usize = 1_000;
 
 /// Reads a group. With `id` given (it is in the path) the body's may be absent.
-pub(crate) fn parse(node: Node, id: Option<&str>, fields: &mut Fields) -> Option<Group> {
+pub(crate) fn parse(node: JsonNode, id: Option<&str>, fields: &mut Fields) -> Option<Group> {
     let mut object = Object::open(node, "", &["id", "name", "members", "groups", "rule"], fields)?;
     let own = object.text("id", ID_OCTETS_MAX, fields);
     match (&own, id) {
@@ -42,7 +42,7 @@ pub(crate) fn parse(node: Node, id: Option<&str>, fields: &mut Fields) -> Option
 const RULE_MEMBERS: [&str; 10] =
     ["all", "any", "not", "attribute", "is", "in", "starts_with", "exists", "at_least", "at_most"];
 
-fn rule(node: Node, at: &str, depth: usize, parts: &mut usize, fields: &mut Fields) -> Option<Rule> {
+fn rule(node: JsonNode, at: &str, depth: usize, parts: &mut usize, fields: &mut Fields) -> Option<Rule> {
     if depth == 0 || *parts == 0 {
         fields.push(at, format!("has more than {RULE_DEPTH_MAX} levels or {RULE_PARTS_MAX} parts"));
         return None;
@@ -70,7 +70,13 @@ fn rule(node: Node, at: &str, depth: usize, parts: &mut usize, fields: &mut Fiel
     }
 }
 
-fn rules(node: Node, at: &str, depth: usize, parts: &mut usize, fields: &mut Fields) -> Option<Vec<Rule>> {
+fn rules(
+    node: JsonNode,
+    at: &str,
+    depth: usize,
+    parts: &mut usize,
+    fields: &mut Fields,
+) -> Option<Vec<Rule>> {
     let items = list(node, at, RULE_PARTS_MAX, fields)?;
     if items.is_empty() {
         fields.push(at, "is empty");
@@ -100,7 +106,7 @@ fn test(object: Object, at: &str, fields: &mut Fields) -> Option<Test> {
             Some(Test::In(items.into_iter().enumerate().filter_map(read).collect()))
         }
         "exists" => match node {
-            Node::Bool(value) => Some(Test::Exists(value)),
+            JsonNode::Bool(value) => Some(Test::Exists(value)),
             other => {
                 fields.push(inner, format!("is {}; true or false is needed", other.kind()));
                 None
@@ -115,8 +121,8 @@ fn test(object: Object, at: &str, fields: &mut Fields) -> Option<Test> {
     }
 }
 
-fn whole(node: &Node, at: &str, fields: &mut Fields) -> Option<i64> {
-    let value = if let Node::Number(number) = node { number.as_i64() } else { None };
+fn whole(node: &JsonNode, at: &str, fields: &mut Fields) -> Option<i64> {
+    let value = if let JsonNode::Number(number) = node { number.as_i64() } else { None };
     if value.is_none() {
         fields.push(at, format!("is {}; a whole number is needed", node.kind()));
     }

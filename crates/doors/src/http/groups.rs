@@ -3,8 +3,8 @@
 use super::app::App;
 use super::auth::Caller;
 use super::group_body;
-use super::json::Node;
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::json::JsonNode;
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query, check_if_match, cursor, etag};
 use super::recipients::encoded;
 use axum::Json;
@@ -37,10 +37,10 @@ pub(crate) async fn replace(
     put(&app, &caller, &headers, group).await
 }
 
-fn read(node: Node, id: Option<&str>) -> Outcome<Group> {
+fn read(node: JsonNode, id: Option<&str>) -> Outcome<Group> {
     let mut fields = Fields::default();
     let group = group_body::parse(node, id, &mut fields);
-    group.filter(|_| fields.is_empty()).ok_or_else(|| Problem::fields(Kind::InvalidFields, fields))
+    group.filter(|_| fields.is_empty()).ok_or_else(|| HttpProblem::fields(ProblemKind::InvalidFields, fields))
 }
 
 async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> Outcome<Response> {
@@ -68,8 +68,8 @@ pub(crate) async fn show(
     Ok(([etag(version)], Json(group)).into_response())
 }
 
-fn missing() -> Problem {
-    Problem::new(Kind::NotFound, "no such group")
+fn missing() -> HttpProblem {
+    HttpProblem::new(ProblemKind::NotFound, "no such group")
 }
 
 pub(crate) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {

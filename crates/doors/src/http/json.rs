@@ -1,7 +1,7 @@
 //! JSON as it came, bounded: a tree that keeps order and sees doubled members, so that every problem of a
 //! body can be told at once.
 
-use super::problem::{Kind, Problem};
+use super::problem::{HttpProblem, ProblemKind};
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use std::cell::Cell;
@@ -12,25 +12,25 @@ pub(crate) const VALUES_MAX: usize = 1_000_000;
 
 /// One JSON value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Node {
+pub(crate) enum JsonNode {
     Null,
     Bool(bool),
     Number(serde_json::Number),
     Text(String),
-    List(Vec<Node>),
-    Object(Vec<(String, Node)>),
+    List(Vec<JsonNode>),
+    Object(Vec<(String, JsonNode)>),
 }
 
-impl Node {
+impl JsonNode {
     /// What it is, for people.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Node::Null => "null",
-            Node::Bool(_) => "a boolean",
-            Node::Number(_) => "a number",
-            Node::Text(_) => "a string",
-            Node::List(_) => "a list",
-            Node::Object(_) => "an object",
+            JsonNode::Null => "null",
+            JsonNode::Bool(_) => "a boolean",
+            JsonNode::Number(_) => "a number",
+            JsonNode::Text(_) => "a string",
+            JsonNode::List(_) => "a list",
+            JsonNode::Object(_) => "an object",
         }
     }
 
@@ -44,12 +44,12 @@ impl Node {
     /// The same as serde_json's value, for readers that take one.
     pub(crate) fn into_value(self) -> Value {
         match self {
-            Node::Null => Value::Null,
-            Node::Bool(value) => Value::Bool(value),
-            Node::Number(number) => Value::Number(number),
-            Node::Text(text) => Value::String(text),
-            Node::List(items) => items.into_iter().map(Node::into_value).collect(),
-            Node::Object(members) => {
+            JsonNode::Null => Value::Null,
+            JsonNode::Bool(value) => Value::Bool(value),
+            JsonNode::Number(number) => Value::Number(number),
+            JsonNode::Text(text) => Value::String(text),
+            JsonNode::List(items) => items.into_iter().map(JsonNode::into_value).collect(),
+            JsonNode::Object(members) => {
                 Value::Object(members.into_iter().map(|(name, node)| (name, node.into_value())).collect())
             }
         }
@@ -57,11 +57,11 @@ impl Node {
 
     fn write_canonical(&self, out: &mut String) {
         match self {
-            Node::Null => out.push_str("null"),
-            Node::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-            Node::Number(number) => out.push_str(&number.to_string()),
-            Node::Text(text) => out.push_str(&quoted(text)),
-            Node::List(items) => {
+            JsonNode::Null => out.push_str("null"),
+            JsonNode::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            JsonNode::Number(number) => out.push_str(&number.to_string()),
+            JsonNode::Text(text) => out.push_str(&quoted(text)),
+            JsonNode::List(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
                     if index > 0 {
@@ -71,8 +71,8 @@ impl Node {
                 }
                 out.push(']');
             }
-            Node::Object(members) => {
-                let mut sorted: Vec<&(String, Node)> = members.iter().collect();
+            JsonNode::Object(members) => {
+                let mut sorted: Vec<&(String, JsonNode)> = members.iter().collect();
                 sorted.sort_by(|a, b| a.0.cmp(&b.0));
                 out.push('{');
                 for (index, (name, value)) in sorted.into_iter().enumerate() {
@@ -89,25 +89,25 @@ impl Node {
     }
 
     /// Changes it as RFC 7396 (JSON merge patch) says.
-    pub(crate) fn merge(&mut self, patch: Node) {
-        let Node::Object(changes) = patch else {
+    pub(crate) fn merge(&mut self, patch: JsonNode) {
+        let JsonNode::Object(changes) = patch else {
             *self = patch;
             return;
         };
-        if !matches!(self, Node::Object(_)) {
-            *self = Node::Object(Vec::new());
+        if !matches!(self, JsonNode::Object(_)) {
+            *self = JsonNode::Object(Vec::new());
         }
-        let Node::Object(members) = self else { return };
+        let JsonNode::Object(members) = self else { return };
         for (name, change) in changes {
             let at = members.iter().position(|(known, _)| *known == name);
             match (at, change) {
-                (Some(at), Node::Null) => {
+                (Some(at), JsonNode::Null) => {
                     members.remove(at);
                 }
-                (None, Node::Null) => {}
+                (None, JsonNode::Null) => {}
                 (Some(at), change) => members[at].1.merge(change),
                 (None, change) => {
-                    let mut value = Node::Null;
+                    let mut value = JsonNode::Null;
                     value.merge(change);
                     members.push((name, value));
                 }
@@ -121,19 +121,25 @@ fn quoted(text: &str) -> String {
 }
 
 /// Reads one document. Errors give line and column.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Node, Problem> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<JsonNode, HttpProblem> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Problem::new(Kind::MalformedBody, "the body is empty; a JSON document is needed"));
+        return Err(HttpProblem::new(
+            ProblemKind::MalformedBody,
+            "the body is empty; a JSON document is needed",
+        ));
     }
     let budget = Cell::new(VALUES_MAX);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let node = Seed(&budget).deserialize(&mut reader).and_then(|node| reader.end().map(|()| node));
-    node.map_err(|error| Problem::new(Kind::MalformedBody, format!("not a JSON document: {error}")))
+    node.map_err(|error| {
+        HttpProblem::new(ProblemKind::MalformedBody, format!("not a JSON document: {error}"))
+    })
 }
 
 /// Any serializable value as a tree; for changing what is stored by a patch.
-pub(crate) fn tree_of<T: serde::Serialize>(value: &T) -> Result<Node, Problem> {
-    let bytes = serde_json::to_vec(value).map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+pub(crate) fn tree_of<T: serde::Serialize>(value: &T) -> Result<JsonNode, HttpProblem> {
+    let bytes = serde_json::to_vec(value)
+        .map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
     parse(&bytes)
 }
 
@@ -152,51 +158,53 @@ impl Seed<'_> {
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
-    type Value = Node;
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+    type Value = JsonNode;
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<JsonNode, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Seed<'_> {
-    type Value = Node;
+    type Value = JsonNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
-    fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        self.spend().map(|()| Node::Null)
+    fn visit_unit<E: Error>(self) -> Result<JsonNode, E> {
+        self.spend().map(|()| JsonNode::Null)
     }
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
-        self.spend().map(|()| Node::Bool(value))
+    fn visit_bool<E: Error>(self, value: bool) -> Result<JsonNode, E> {
+        self.spend().map(|()| JsonNode::Bool(value))
     }
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
-        self.spend().map(|()| Node::Number(value.into()))
+    fn visit_i64<E: Error>(self, value: i64) -> Result<JsonNode, E> {
+        self.spend().map(|()| JsonNode::Number(value.into()))
     }
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
-        self.spend().map(|()| Node::Number(value.into()))
+    fn visit_u64<E: Error>(self, value: u64) -> Result<JsonNode, E> {
+        self.spend().map(|()| JsonNode::Number(value.into()))
     }
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
+    fn visit_f64<E: Error>(self, value: f64) -> Result<JsonNode, E> {
         self.spend()?;
-        serde_json::Number::from_f64(value).map(Node::Number).ok_or_else(|| E::custom("number out of range"))
+        serde_json::Number::from_f64(value)
+            .map(JsonNode::Number)
+            .ok_or_else(|| E::custom("number out of range"))
     }
-    fn visit_str<E: Error>(self, value: &str) -> Result<Node, E> {
-        self.spend().map(|()| Node::Text(value.to_owned()))
+    fn visit_str<E: Error>(self, value: &str) -> Result<JsonNode, E> {
+        self.spend().map(|()| JsonNode::Text(value.to_owned()))
     }
-    fn visit_string<E: Error>(self, value: String) -> Result<Node, E> {
-        self.spend().map(|()| Node::Text(value))
+    fn visit_string<E: Error>(self, value: String) -> Result<JsonNode, E> {
+        self.spend().map(|()| JsonNode::Text(value))
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<JsonNode, A::Error> {
         self.spend()?;
         let mut items = Vec::new();
         while let Some(item) = access.next_element_seed(Seed(self.0))? {
             items.push(item);
         }
-        Ok(Node::List(items))
+        Ok(JsonNode::List(items))
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<JsonNode, A::Error> {
         self.spend()?;
-        let mut members: Vec<(String, Node)> = Vec::new();
+        let mut members: Vec<(String, JsonNode)> = Vec::new();
         while let Some(name) = access.next_key::<String>()? {
             members.push((name, access.next_value_seed(Seed(self.0))?));
         }
@@ -206,7 +214,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         if let Some(double) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(A::Error::custom(format!("member {:?} is there twice", double[0])));
         }
-        Ok(Node::Object(members))
+        Ok(JsonNode::Object(members))
     }
 }
 

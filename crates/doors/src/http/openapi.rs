@@ -1,6 +1,6 @@
 //! `/openapi.json`: made from the table of routes, the schemas beside this file, and the list of channels.
 
-use super::routes::{Gives, Need, ROWS, Row, Takes};
+use super::routes::{Gives, Need, Operation, ROWS, Takes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
@@ -64,7 +64,7 @@ fn add_channels(schemas: &mut Value) {
     }
 }
 
-fn operation(row: &Row) -> Value {
+fn operation(row: &Operation) -> Value {
     let mut out = json!({
         "operationId": operation_id(row),
         "summary": row.about,
@@ -84,7 +84,7 @@ fn operation(row: &Row) -> Value {
     out
 }
 
-fn operation_id(row: &Row) -> String {
+fn operation_id(row: &Operation) -> String {
     let words: Vec<&str> =
         row.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     format!(
@@ -94,7 +94,7 @@ fn operation_id(row: &Row) -> String {
     )
 }
 
-fn parameters(row: &Row) -> Vec<Value> {
+fn parameters(row: &Operation) -> Vec<Value> {
     let captures = row.path.split('{').skip(1).filter_map(|part| part.split('}').next());
     let captures = captures.map(|name| parameter(name, "path", true));
     let queries = row.query.iter().map(|name| parameter(name, "query", false));
@@ -126,7 +126,7 @@ fn request_body(takes: Takes) -> Option<Value> {
     Some(json!({"required": true, "content": content}))
 }
 
-fn success(row: &Row) -> Value {
+fn success(row: &Operation) -> Value {
     let content = match row.gives {
         Gives::Nothing => return json!({"description": "Done."}),
         Gives::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),

@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::auth::Caller;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use super::query::Query;
 use super::time_text::rfc3339;
 use axum::Json;
@@ -43,8 +43,10 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
 }
 
 pub(crate) async fn metrics(State(app): State<App>) -> Outcome<Response> {
-    let handle =
-        app.metrics.as_ref().ok_or_else(|| Problem::new(Kind::NotFound, "metrics are switched off"))?;
+    let handle = app
+        .metrics
+        .as_ref()
+        .ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, "metrics are switched off"))?;
     Ok(([(CONTENT_TYPE, PROMETHEUS)], handle.render()).into_response())
 }
 
@@ -69,12 +71,12 @@ pub(crate) async fn reload(State(app): State<App>, caller: Caller) -> Outcome<Js
     let reload = app
         .reload
         .as_ref()
-        .ok_or_else(|| Problem::new(Kind::NotFound, "there is no config file to read again"))?;
+        .ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, "there is no config file to read again"))?;
     match reload().await {
         Ok(changes) => {
             app.note(&caller, "config.reload", "", &changes.join("; ")).await;
             Ok(Json(json!({"changed": changes})))
         }
-        Err(problems) => Err(Problem::fields(Kind::InvalidFields, problems.into())),
+        Err(problems) => Err(HttpProblem::fields(ProblemKind::InvalidFields, problems.into())),
     }
 }

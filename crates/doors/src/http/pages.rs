@@ -5,7 +5,7 @@ use super::answer_page::form;
 use super::app::App;
 use super::auth::{caller_of_secret, random_text};
 use super::links::same;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query, cursor};
 use super::sessions::{self, FORM_COOKIE, SESSION_COOKIE, cookie, set_cookie};
 use super::{alert_view, time_text};
@@ -149,7 +149,10 @@ pub(crate) async fn logout(State(app): State<App>, headers: HeaderMap, body: Bod
     let fields = form(&app, &headers, body).await?;
     let token = fields.iter().find(|(name, _)| name == "form").map_or("", |(_, value)| value);
     if !app.sessions.end(&headers, token) {
-        return Err(Problem::new(Kind::BadForm, "the session is over, or the form is not its own"));
+        return Err(HttpProblem::new(
+            ProblemKind::BadForm,
+            "the session is over, or the form is not its own",
+        ));
     }
     let mut response = away();
     add_cookie(&mut response, SESSION_COOKIE, "", app.secure);
@@ -265,7 +268,7 @@ fn answers(report: &Report, alert: &Alert) -> Vec<(String, u64)> {
 }
 
 fn html(status: StatusCode, nonce: &str, rendered: askama::Result<String>) -> Outcome<Response> {
-    let text = rendered.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+    let text = rendered.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
     let policy = format!(
         "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; form-action 'self'; \
          base-uri 'none'; frame-ancestors 'none'"

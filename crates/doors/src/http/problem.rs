@@ -16,7 +16,7 @@ const PROBLEM_JSON: &str = "application/problem+json";
 
 /// A kind of problem. Its slug is stable: clients compare it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProblemKind {
     MalformedBody,
     BadQuery,
     BadHeader,
@@ -43,49 +43,55 @@ pub(crate) enum Kind {
     DiskFull,
 }
 
-impl Kind {
+impl ProblemKind {
     /// Status, slug of the type, title.
     fn row(self) -> (StatusCode, &'static str, &'static str) {
         use StatusCode as S;
         match self {
-            Kind::MalformedBody => (S::BAD_REQUEST, "malformed-body", "The body cannot be read"),
-            Kind::BadQuery => (S::BAD_REQUEST, "bad-query", "The query is wrong"),
-            Kind::BadHeader => (S::BAD_REQUEST, "bad-header", "A header is wrong"),
-            Kind::NoToken => (S::UNAUTHORIZED, "no-token", "A token is needed"),
-            Kind::BadToken => (S::UNAUTHORIZED, "bad-token", "The token is not valid"),
-            Kind::WrongRole => (S::FORBIDDEN, "wrong-role", "The token's role does not allow this"),
-            Kind::BadForm => (S::FORBIDDEN, "bad-form", "The form is too old or not ours"),
-            Kind::UnknownPath => (S::NOT_FOUND, "unknown-path", "There is no such path"),
-            Kind::NotFound => (S::NOT_FOUND, "not-found", "There is no such thing"),
-            Kind::WrongMethod => (S::METHOD_NOT_ALLOWED, "wrong-method", "The method is not allowed here"),
-            Kind::NotAcceptable => {
+            ProblemKind::MalformedBody => (S::BAD_REQUEST, "malformed-body", "The body cannot be read"),
+            ProblemKind::BadQuery => (S::BAD_REQUEST, "bad-query", "The query is wrong"),
+            ProblemKind::BadHeader => (S::BAD_REQUEST, "bad-header", "A header is wrong"),
+            ProblemKind::NoToken => (S::UNAUTHORIZED, "no-token", "A token is needed"),
+            ProblemKind::BadToken => (S::UNAUTHORIZED, "bad-token", "The token is not valid"),
+            ProblemKind::WrongRole => (S::FORBIDDEN, "wrong-role", "The token's role does not allow this"),
+            ProblemKind::BadForm => (S::FORBIDDEN, "bad-form", "The form is too old or not ours"),
+            ProblemKind::UnknownPath => (S::NOT_FOUND, "unknown-path", "There is no such path"),
+            ProblemKind::NotFound => (S::NOT_FOUND, "not-found", "There is no such thing"),
+            ProblemKind::WrongMethod => {
+                (S::METHOD_NOT_ALLOWED, "wrong-method", "The method is not allowed here")
+            }
+            ProblemKind::NotAcceptable => {
                 (S::NOT_ACCEPTABLE, "not-acceptable", "None of the accepted types can be made")
             }
-            Kind::TooSlow => (S::REQUEST_TIMEOUT, "too-slow", "The body came too slowly"),
-            Kind::WrongState => (S::CONFLICT, "wrong-state", "The state does not allow this"),
-            Kind::VersionChanged => (S::PRECONDITION_FAILED, "version-changed", "It has changed since"),
-            Kind::TooLarge => (S::PAYLOAD_TOO_LARGE, "too-large", "The body is too large"),
-            Kind::WrongMediaType => {
+            ProblemKind::TooSlow => (S::REQUEST_TIMEOUT, "too-slow", "The body came too slowly"),
+            ProblemKind::WrongState => (S::CONFLICT, "wrong-state", "The state does not allow this"),
+            ProblemKind::VersionChanged => {
+                (S::PRECONDITION_FAILED, "version-changed", "It has changed since")
+            }
+            ProblemKind::TooLarge => (S::PAYLOAD_TOO_LARGE, "too-large", "The body is too large"),
+            ProblemKind::WrongMediaType => {
                 (S::UNSUPPORTED_MEDIA_TYPE, "wrong-media-type", "The body's type is not taken here")
             }
-            Kind::WrongEncoding => {
+            ProblemKind::WrongEncoding => {
                 (S::UNSUPPORTED_MEDIA_TYPE, "wrong-encoding", "The body's encoding is not taken")
             }
-            Kind::InvalidFields => (S::UNPROCESSABLE_ENTITY, "invalid-fields", "Some fields are wrong"),
-            Kind::KeyTaken => (S::UNPROCESSABLE_ENTITY, "key-taken", "The Idempotency-Key is taken"),
-            Kind::TooMany => (S::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests"),
-            Kind::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "The server failed"),
-            Kind::NotBuilt => (S::NOT_IMPLEMENTED, "not-built", "This is not built yet"),
-            Kind::Busy => (S::SERVICE_UNAVAILABLE, "busy", "The server is busy"),
-            Kind::DiskFull => (S::INSUFFICIENT_STORAGE, "disk-full", "The disk is full"),
+            ProblemKind::InvalidFields => {
+                (S::UNPROCESSABLE_ENTITY, "invalid-fields", "Some fields are wrong")
+            }
+            ProblemKind::KeyTaken => (S::UNPROCESSABLE_ENTITY, "key-taken", "The Idempotency-Key is taken"),
+            ProblemKind::TooMany => (S::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests"),
+            ProblemKind::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "The server failed"),
+            ProblemKind::NotBuilt => (S::NOT_IMPLEMENTED, "not-built", "This is not built yet"),
+            ProblemKind::Busy => (S::SERVICE_UNAVAILABLE, "busy", "The server is busy"),
+            ProblemKind::DiskFull => (S::INSUFFICIENT_STORAGE, "disk-full", "The disk is full"),
         }
     }
 }
 
 /// A problem on its way to the client.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
-    kind: Kind,
+pub(crate) struct HttpProblem {
+    kind: ProblemKind,
     detail: String,
     fields: Fields,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -94,33 +100,43 @@ pub(crate) struct Problem {
 }
 
 /// Results of handlers.
-pub(crate) type Outcome<T> = Result<T, Problem>;
+pub(crate) type Outcome<T> = Result<T, HttpProblem>;
 
-impl Problem {
-    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Problem {
-        Problem { kind, detail: detail.into(), fields: Fields::default(), headers: Vec::new(), members: None }
+impl HttpProblem {
+    pub(crate) fn new(kind: ProblemKind, detail: impl Into<String>) -> HttpProblem {
+        HttpProblem {
+            kind,
+            detail: detail.into(),
+            fields: Fields::default(),
+            headers: Vec::new(),
+            members: None,
+        }
     }
 
     /// One wrong field.
-    pub(crate) fn field(kind: Kind, field: impl Into<String>, reason: impl Into<String>) -> Problem {
+    pub(crate) fn field(
+        kind: ProblemKind,
+        field: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> HttpProblem {
         let mut fields = Fields::default();
         fields.push(field, reason);
-        Problem::fields(kind, fields)
+        HttpProblem::fields(kind, fields)
     }
 
     /// Wrong fields; the detail is made from the first.
-    pub(crate) fn fields(kind: Kind, fields: Fields) -> Problem {
+    pub(crate) fn fields(kind: ProblemKind, fields: Fields) -> HttpProblem {
         let detail = fields.detail();
-        Problem { kind, detail, fields, headers: Vec::new(), members: None }
+        HttpProblem { kind, detail, fields, headers: Vec::new(), members: None }
     }
 
-    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Problem {
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> HttpProblem {
         self.headers.push((name, value));
         self
     }
 
     /// Adds the members of an object.
-    pub(crate) fn with_members(mut self, members: Value) -> Problem {
+    pub(crate) fn with_members(mut self, members: Value) -> HttpProblem {
         if let Value::Object(members) = members {
             self.members = Some(Box::new(members));
         }
@@ -128,7 +144,7 @@ impl Problem {
     }
 
     /// Tells the client when to come again; whole seconds, rounded up.
-    pub(crate) fn retry_after(self, seconds: u64) -> Problem {
+    pub(crate) fn retry_after(self, seconds: u64) -> HttpProblem {
         self.with_header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
     }
 
@@ -160,10 +176,10 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for HttpProblem {
     fn into_response(self) -> Response {
         let (status, slug, title) = self.kind.row();
-        if status.is_server_error() && self.kind != Kind::NotBuilt {
+        if status.is_server_error() && self.kind != ProblemKind::NotBuilt {
             tracing::error!(kind = slug, detail = %self.detail, "a request failed by our doing");
         }
         let body = self.document(status, slug, title).to_string();
@@ -223,38 +239,42 @@ impl From<Vec<engine::Problem>> for Fields {
     }
 }
 
-impl From<StoreError> for Problem {
-    fn from(error: StoreError) -> Problem {
+impl From<StoreError> for HttpProblem {
+    fn from(error: StoreError) -> HttpProblem {
         let kind = match &error {
-            StoreError::DiskFull => Kind::DiskFull,
-            StoreError::Conflict { .. } => Kind::WrongState,
-            StoreError::Closed | StoreError::Fenced { .. } | StoreError::Unreachable { .. } => Kind::Busy,
-            StoreError::Database { .. } | StoreError::Damaged { .. } => Kind::Internal,
+            StoreError::DiskFull => ProblemKind::DiskFull,
+            StoreError::Conflict { .. } => ProblemKind::WrongState,
+            StoreError::Closed | StoreError::Fenced { .. } | StoreError::Unreachable { .. } => {
+                ProblemKind::Busy
+            }
+            StoreError::Database { .. } | StoreError::Damaged { .. } => ProblemKind::Internal,
         };
-        Problem::new(kind, error.to_string())
+        HttpProblem::new(kind, error.to_string())
     }
 }
 
 /// Seconds after which a client refused for being one too many may come again.
 const BUSY_RETRY_S: u64 = 2;
 
-impl From<EngineError> for Problem {
-    fn from(error: EngineError) -> Problem {
+impl From<EngineError> for HttpProblem {
+    fn from(error: EngineError) -> HttpProblem {
         let detail = error.to_string();
         match error {
-            EngineError::Unprocessable(problems) => Problem::fields(Kind::InvalidFields, problems.into()),
-            EngineError::KeyTaken => Problem::field(Kind::KeyTaken, "Idempotency-Key", detail),
-            EngineError::NotFound => Problem::new(Kind::NotFound, detail),
-            EngineError::WrongState { .. } => Problem::new(Kind::WrongState, detail),
-            EngineError::DiskFull => Problem::new(Kind::DiskFull, detail),
-            EngineError::Busy(_) => Problem::new(Kind::Busy, detail).retry_after(BUSY_RETRY_S),
-            EngineError::Internal(_) => Problem::new(Kind::Internal, detail),
+            EngineError::Unprocessable(problems) => {
+                HttpProblem::fields(ProblemKind::InvalidFields, problems.into())
+            }
+            EngineError::KeyTaken => HttpProblem::field(ProblemKind::KeyTaken, "Idempotency-Key", detail),
+            EngineError::NotFound => HttpProblem::new(ProblemKind::NotFound, detail),
+            EngineError::WrongState { .. } => HttpProblem::new(ProblemKind::WrongState, detail),
+            EngineError::DiskFull => HttpProblem::new(ProblemKind::DiskFull, detail),
+            EngineError::Busy(_) => HttpProblem::new(ProblemKind::Busy, detail).retry_after(BUSY_RETRY_S),
+            EngineError::Internal(_) => HttpProblem::new(ProblemKind::Internal, detail),
         }
     }
 }
 
 #[cfg(test)]
-impl Problem {
+impl HttpProblem {
     /// Field and reason of each, for tests.
     pub(crate) fn listed(&self) -> Vec<(String, String)> {
         self.fields.listed.iter().map(|p| (p.field.clone(), p.reason.clone())).collect()

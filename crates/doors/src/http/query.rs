@@ -1,7 +1,7 @@
 //! Query parameters, headers that are parameters, and cursors.
 
 use super::fields::nearest;
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use axum::extract::{FromRequestParts, Path};
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::request::Parts;
@@ -25,7 +25,7 @@ impl Query {
     /// Reads the query; a name that is not in `known` is refused.
     pub(crate) fn read(uri: &Uri, known: &[&str]) -> Outcome<Query> {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
-        let pairs = pairs.map_err(|error| Problem::new(Kind::BadQuery, error.to_string()))?.0;
+        let pairs = pairs.map_err(|error| HttpProblem::new(ProblemKind::BadQuery, error.to_string()))?.0;
         for (name, _) in &pairs {
             if !known.contains(&name.as_str()) {
                 let name: String = name.chars().take(40).collect();
@@ -94,19 +94,19 @@ pub(crate) fn cursor(inner: impl ToString) -> String {
     URL_SAFE_NO_PAD.encode(inner.to_string())
 }
 
-fn wrong(name: &str, reason: impl Into<String>) -> Problem {
-    Problem::field(Kind::BadQuery, name, reason)
+fn wrong(name: &str, reason: impl Into<String>) -> HttpProblem {
+    HttpProblem::field(ProblemKind::BadQuery, name, reason)
 }
 
 /// What a path captured, as text.
 pub(crate) struct Captured<T = String>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Captured<T> {
-    type Rejection = Problem;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Captured<T>, Problem> {
+    type Rejection = HttpProblem;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Captured<T>, HttpProblem> {
         match Path::<T>::from_request_parts(parts, state).await {
             Ok(Path(captured)) => Ok(Captured(captured)),
-            Err(rejection) => Err(Problem::new(Kind::UnknownPath, rejection.body_text())),
+            Err(rejection) => Err(HttpProblem::new(ProblemKind::UnknownPath, rejection.body_text())),
         }
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn check_if_match(headers: &HeaderMap, version: Option<u64>) -> Outco
         Some(version) => format!("If-Match names another version; it is \"{version}\" now"),
         None => "If-Match names a version, but there is nothing here".to_owned(),
     };
-    let problem = Problem::new(Kind::VersionChanged, detail);
+    let problem = HttpProblem::new(ProblemKind::VersionChanged, detail);
     Err(match version.map(etag) {
         Some((name, value)) => problem.with_header(name, value),
         None => problem,

@@ -3,8 +3,8 @@
 use super::app::App;
 use super::auth::Caller;
 use super::body::off_thread;
-use super::json::{self, Node};
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::json::{self, JsonNode};
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query, check_if_match, cursor, etag};
 use axum::Json;
 use axum::body::Body;
@@ -33,7 +33,7 @@ pub(crate) async fn create(
     body: Body,
 ) -> Outcome<Response> {
     match app.json(&headers, body).await? {
-        Node::List(items) => {
+        JsonNode::List(items) => {
             let defaults = app.defaults.load_full();
             let recipients = off_thread(items.len() * 500, move || read_many(items, &defaults)).await??;
             put_many(&app, &caller, recipients).await
@@ -48,11 +48,11 @@ pub(crate) async fn create(
     }
 }
 
-fn read_many(items: Vec<Node>, defaults: &Defaults) -> Outcome<Vec<Recipient>> {
+fn read_many(items: Vec<JsonNode>, defaults: &Defaults) -> Outcome<Vec<Recipient>> {
     if items.len() > MANY_MAX {
         let reason =
             format!("has {} recipients; at most {MANY_MAX} are taken, :import takes any number", items.len());
-        return Err(Problem::field(Kind::InvalidFields, "body", reason));
+        return Err(HttpProblem::field(ProblemKind::InvalidFields, "body", reason));
     }
     let mut fields = Fields::default();
     let mut recipients: Vec<Recipient> = Vec::with_capacity(items.len());
@@ -69,16 +69,26 @@ fn read_many(items: Vec<Node>, defaults: &Defaults) -> Outcome<Vec<Recipient>> {
             }),
         }
     }
-    if fields.is_empty() { Ok(recipients) } else { Err(Problem::fields(Kind::InvalidFields, fields)) }
+    if fields.is_empty() {
+        Ok(recipients)
+    } else {
+        Err(HttpProblem::fields(ProblemKind::InvalidFields, fields))
+    }
 }
 
 /// Reads one. With `id` given (it is in the path) the body's may be absent.
-fn read(mut node: Node, id: Option<&str>, defaults: &Defaults) -> Outcome<Recipient> {
-    if let (Node::Object(members), Some(id)) = (&mut node, id) {
+fn read(mut node: JsonNode, id: Option<&str>, defaults: &Defaults) -> Outcome<Recipient> {
+    if let (JsonNode::Object(members), Some(id)) = (&mut node, id) {
         match members.iter().find(|(name, _)| name == "id") {
-            None => members.push(("id".to_owned(), Node::Text(id.to_owned()))),
-            Some((_, Node::Text(own))) if own == id => {}
-            Some(_) => return Err(Problem::field(Kind::InvalidFields, "id", "is not the id in the path")),
+            None => members.push(("id".to_owned(), JsonNode::Text(id.to_owned()))),
+            Some((_, JsonNode::Text(own))) if own == id => {}
+            Some(_) => {
+                return Err(HttpProblem::field(
+                    ProblemKind::InvalidFields,
+                    "id",
+                    "is not the id in the path",
+                ));
+            }
         }
     }
     from_json(&node.into_value(), defaults).map_err(|faults| {
@@ -87,7 +97,7 @@ fn read(mut node: Node, id: Option<&str>, defaults: &Defaults) -> Outcome<Recipi
             let field = if fault.field.is_empty() { "body".to_owned() } else { fault.field };
             fields.push(field, fault.reason);
         }
-        Problem::fields(Kind::InvalidFields, fields)
+        HttpProblem::fields(ProblemKind::InvalidFields, fields)
     })
 }
 
@@ -145,8 +155,8 @@ pub(crate) async fn show(
     Ok(shown(&recipient, version))
 }
 
-fn missing() -> Problem {
-    Problem::new(Kind::NotFound, "no such recipient")
+fn missing() -> HttpProblem {
+    HttpProblem::new(ProblemKind::NotFound, "no such recipient")
 }
 
 pub(crate) async fn replace(
@@ -172,9 +182,9 @@ pub(crate) async fn change(
     body: Body,
 ) -> Outcome<Response> {
     let patch = app.json(&headers, body).await?;
-    let Node::Object(members) = &patch else {
-        return Err(Problem::field(
-            Kind::InvalidFields,
+    let JsonNode::Object(members) = &patch else {
+        return Err(HttpProblem::field(
+            ProblemKind::InvalidFields,
             "body",
             "is no object; a JSON merge patch is needed",
         ));

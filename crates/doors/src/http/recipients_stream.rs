@@ -4,7 +4,7 @@ use super::accept::negotiate;
 use super::app::{App, IMPORTS_MAX};
 use super::auth::Caller;
 use super::body::{self, broken, media_type};
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::Query;
 use axum::Json;
 use axum::body::Body;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
 use store::StoreError;
-use store::import::{Format, Problem as RowProblem, Reader, to_json};
+use store::import::{Format, ImportReader, Problem as RowProblem, to_json};
 use tokio::io::AsyncBufReadExt;
 
 /// Problems listed; more are counted.
@@ -53,7 +53,7 @@ pub(crate) async fn import(
     };
     let Ok(_place) = app.imports.try_acquire() else { return Err(app.busy("imports", IMPORTS_MAX)) };
     let mut reader = body::open(&headers, body)?;
-    let rows = Reader::new(format, (**app.defaults.load()).clone());
+    let rows = ImportReader::new(format, (**app.defaults.load()).clone());
     let mut intake = Intake::begin(&app, &caller, rows, on_problem).await?;
     match intake.read(&mut reader).await {
         Ok(()) => intake.publish().await,
@@ -90,7 +90,7 @@ struct Intake<'a> {
     app: &'a App,
     caller: &'a Caller,
     import: StagedImport,
-    reader: Option<Reader>,
+    reader: Option<ImportReader>,
     on_problem: OnProblem,
     rows: Vec<Recipient>,
     problems: Vec<RowProblem>,
@@ -103,7 +103,7 @@ impl<'a> Intake<'a> {
     async fn begin(
         app: &'a App,
         caller: &'a Caller,
-        reader: Reader,
+        reader: ImportReader,
         on_problem: OnProblem,
     ) -> Outcome<Intake<'a>> {
         let no = app.store.begin_import(caller.account(), app.now()).await?;
@@ -150,7 +150,8 @@ impl<'a> Intake<'a> {
             }
             (reader, out)
         });
-        let (reader, out) = parsed.await.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+        let (reader, out) =
+            parsed.await.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
         self.is_unreadable |= length > 0 && reader.is_over();
         self.reader = Some(reader);
         for row in out {
@@ -211,13 +212,13 @@ impl<'a> Intake<'a> {
 
     /// The problem document of a file that was rejected: its rows are fields, and listed as an import's
     /// answer lists them too.
-    fn rejected(&self) -> Problem {
+    fn rejected(&self) -> HttpProblem {
         let mut fields = Fields::default();
         for problem in &self.problems {
             let dot = if problem.field.is_empty() { "" } else { "." };
             fields.push(format!("row {}{dot}{}", problem.row, problem.field), problem.reason.clone());
         }
-        Problem::fields(Kind::InvalidFields, fields).with_members(self.view(0))
+        HttpProblem::fields(ProblemKind::InvalidFields, fields).with_members(self.view(0))
     }
 
     async fn abandon(&mut self) {
@@ -301,12 +302,12 @@ async fn columns(app: &App, caller: &Caller) -> Outcome<Columns> {
         })?;
         Ok::<_, StoreError>(names)
     });
-    let names = scan.await.map_err(|error| Problem::new(Kind::Internal, error.to_string()))??;
+    let names = scan.await.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))??;
     if names.len() > COLUMNS_MAX {
         let detail = format!(
             "there are more than {COLUMNS_MAX} attributes, too many for columns; ask for application/x-ndjson"
         );
-        return Err(Problem::new(Kind::NotAcceptable, detail));
+        return Err(HttpProblem::new(ProblemKind::NotAcceptable, detail));
     }
     Ok(Columns { attributes: names.into_iter().collect() })
 }

@@ -1,7 +1,7 @@
 //! Puts the handlers on their paths.
 
 use super::app::App;
-use super::problem::{Kind, Problem};
+use super::problem::{HttpProblem, ProblemKind};
 use super::rest_of_body::read_away;
 use super::routes::ROWS;
 use super::{
@@ -91,20 +91,20 @@ fn pages() -> Router<App> {
         .route("/openapi.json", get(openapi::document))
 }
 
-async fn unknown_path(uri: Uri) -> Problem {
+async fn unknown_path(uri: Uri) -> HttpProblem {
     let known: Vec<&str> = ROWS.iter().map(|row| row.path).collect();
     let path: String = uri.path().chars().take(100).collect();
     let detail = match fields::nearest(&path, &known) {
         Some(near) => format!("there is nothing at {path}; did you mean {near}?"),
         None => format!("there is nothing at {path}; GET /openapi.json lists what there is"),
     };
-    Problem::new(Kind::UnknownPath, detail)
+    HttpProblem::new(ProblemKind::UnknownPath, detail)
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> Problem {
+async fn wrong_method(method: Method, uri: Uri) -> HttpProblem {
     let path: String = uri.path().chars().take(100).collect();
-    Problem::new(
-        Kind::WrongMethod,
+    HttpProblem::new(
+        ProblemKind::WrongMethod,
         format!("{method} is not allowed at {path}; the Allow header lists what is"),
     )
 }

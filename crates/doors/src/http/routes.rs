@@ -72,7 +72,7 @@ pub(crate) enum Gives {
 
 /// One operation.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct Operation {
     pub method: &'static str,
     pub path: &'static str,
     pub need: Need,
@@ -85,8 +85,8 @@ pub(crate) struct Row {
 }
 
 #[rustfmt::skip]
-const fn make((method, path): (&'static str, &'static str), need: Need, about: &'static str, query: &'static [&'static str], takes: Takes, status: u16, gives: Gives) -> Row {
-    Row { method, path, need, about, query, takes, status, gives }
+const fn make((method, path): (&'static str, &'static str), need: Need, about: &'static str, query: &'static [&'static str], takes: Takes, status: u16, gives: Gives) -> Operation {
+    Operation { method, path, need, about, query, takes, status, gives }
 }
 
 const HTML: &[&str] = &["text/html"];
@@ -120,7 +120,7 @@ const PAGE: &[&str] = &["cursor", "limit"];
 
 /// Every operation.
 #[rustfmt::skip]
-pub(crate) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Operation] = &[
     make(("GET", "/"), Need::Nothing, "a page for people", &["cursor"], Takes::Nothing, 200, Gives::Media(HTML)),
     make(("POST", "/login"), Need::Nothing, "begin a browser's session", &[], Takes::Media(FORM), 303, Gives::Nothing),
     make(("POST", "/logout"), Need::Nothing, "end a browser's session", &[], Takes::Media(FORM), 303, Gives::Nothing),
@@ -192,7 +192,7 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 /// The row of an operation. HEAD is GET without its body.
-pub(crate) fn row(method: &Method, path: &str) -> Option<&'static Row> {
+pub(crate) fn row(method: &Method, path: &str) -> Option<&'static Operation> {
     let method = if method == Method::HEAD { "GET" } else { method.as_str() };
     ROWS.iter().find(|row| row.method == method && row.path == path)
 }

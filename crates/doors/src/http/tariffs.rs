@@ -4,8 +4,8 @@ use super::accounts::books;
 use super::app::App;
 use super::auth::Caller;
 use super::fields::{Object, list};
-use super::json::Node;
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::json::JsonNode;
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::{check_if_match, etag};
 use axum::Json;
 use axum::body::Body;
@@ -70,17 +70,17 @@ pub(crate) async fn remove(State(app): State<App>, caller: Caller, headers: Head
 async fn set(ledger: &Ledger, tariffs: Option<Vec<TariffSpec>>) -> Outcome<Prices> {
     let ledger = ledger.clone();
     let set = tokio::task::spawn_blocking(move || ledger.set_prices(tariffs)).await;
-    let set = set.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+    let set = set.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
     set.map_err(|error| match error {
         RulesError::Tariff(at, key, why) => {
-            Problem::field(Kind::InvalidFields, format!("items[{at}].{key}"), why)
+            HttpProblem::field(ProblemKind::InvalidFields, format!("items[{at}].{key}"), why)
         }
-        RulesError::Tariffs(why) => Problem::field(Kind::InvalidFields, "items", why),
+        RulesError::Tariffs(why) => HttpProblem::field(ProblemKind::InvalidFields, "items", why),
         RulesError::Disk(error) if error.kind() == io::ErrorKind::Unsupported => {
-            Problem::new(Kind::WrongState, error.to_string())
+            HttpProblem::new(ProblemKind::WrongState, error.to_string())
         }
         RulesError::Disk(error) => {
-            Problem::new(Kind::Internal, format!("the tariffs cannot be written: {error}"))
+            HttpProblem::new(ProblemKind::Internal, format!("the tariffs cannot be written: {error}"))
         }
     })
 }
@@ -90,7 +90,7 @@ fn shown(prices: &Prices) -> Response {
     ([etag(prices.version)], Json(json!({"items": prices.tariffs, "source": source}))).into_response()
 }
 
-fn read(node: Node) -> Outcome<Vec<TariffSpec>> {
+fn read(node: JsonNode) -> Outcome<Vec<TariffSpec>> {
     let mut fields = Fields::default();
     let mut tariffs = Vec::new();
     if let Some(mut object) = Object::open(node, "", &["items"], &mut fields) {
@@ -104,10 +104,10 @@ fn read(node: Node) -> Outcome<Vec<TariffSpec>> {
             None => fields.push("items", "is needed: a list of tariffs, perhaps empty"),
         }
     }
-    if fields.is_empty() { Ok(tariffs) } else { Err(Problem::fields(Kind::InvalidFields, fields)) }
+    if fields.is_empty() { Ok(tariffs) } else { Err(HttpProblem::fields(ProblemKind::InvalidFields, fields)) }
 }
 
-fn one(node: Node, at: &str, fields: &mut Fields) -> Option<TariffSpec> {
+fn one(node: JsonNode, at: &str, fields: &mut Fields) -> Option<TariffSpec> {
     let mut object = Object::open(node, at, KEYS, fields)?;
     let usual = TariffSpec::default();
     let spec = TariffSpec {
@@ -134,7 +134,7 @@ fn one(node: Node, at: &str, fields: &mut Fields) -> Option<TariffSpec> {
 fn whole<T: TryFrom<i64>>(object: &mut Object, name: &str, fields: &mut Fields) -> Option<T> {
     let node = object.take(name)?;
     let value = match &node {
-        Node::Number(number) => number.as_i64().and_then(|value| T::try_from(value).ok()),
+        JsonNode::Number(number) => number.as_i64().and_then(|value| T::try_from(value).ok()),
         _ => None,
     };
     if value.is_none() {

@@ -3,7 +3,7 @@
 
 use super::alert_body::{HEADLINE_CHARS_MAX, TEXT_CHARS_MAX};
 use super::fields::{Object, text};
-use super::json::Node;
+use super::json::JsonNode;
 use super::problem::Fields;
 use channels::{Channel, NoChannel, Part};
 use records::{ChannelTexts, OwnText, Texts};
@@ -14,8 +14,8 @@ pub(crate) const LANGUAGES_MAX: usize = 200;
 const PLAIN: [&str; 2] = ["text", "headline"];
 
 /// Reads `texts`.
-pub(crate) fn parse(node: Node, fields: &mut Fields) -> Option<Texts> {
-    let Node::Object(members) = node else {
+pub(crate) fn parse(node: JsonNode, fields: &mut Fields) -> Option<Texts> {
+    let JsonNode::Object(members) = node else {
         fields.push("texts", format!("is {}; an object is needed", node.kind()));
         return None;
     };
@@ -42,7 +42,7 @@ pub(crate) fn parse(node: Node, fields: &mut Fields) -> Option<Texts> {
         }
     }
     if !defaults.is_empty() {
-        texts.default = channel_texts(Node::Object(defaults), "texts", fields).unwrap_or_default();
+        texts.default = channel_texts(JsonNode::Object(defaults), "texts", fields).unwrap_or_default();
     }
     Some(texts)
 }
@@ -79,13 +79,13 @@ pub(crate) fn is_language(tag: &str) -> bool {
         && subtags.all(|sub| (1..=8).contains(&sub.len()) && sub.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
-fn language_texts(node: Node, at: &str, fields: &mut Fields) -> Option<ChannelTexts> {
+fn language_texts(node: JsonNode, at: &str, fields: &mut Fields) -> Option<ChannelTexts> {
     match node {
-        Node::Text(_) => {
+        JsonNode::Text(_) => {
             let text = text(node, at, TEXT_CHARS_MAX, fields)?;
             Some(ChannelTexts { text: Some(text), ..ChannelTexts::default() })
         }
-        Node::Object(members) if members.is_empty() => {
+        JsonNode::Object(members) if members.is_empty() => {
             fields.push(at, "has no text");
             None
         }
@@ -93,7 +93,7 @@ fn language_texts(node: Node, at: &str, fields: &mut Fields) -> Option<ChannelTe
     }
 }
 
-fn channel_texts(node: Node, at: &str, fields: &mut Fields) -> Option<ChannelTexts> {
+fn channel_texts(node: JsonNode, at: &str, fields: &mut Fields) -> Option<ChannelTexts> {
     let known: Vec<&str> = PLAIN.into_iter().chain(channels::names()).collect();
     let mut object = Object::open(node, at, &known, fields)?;
     let mut texts = ChannelTexts {
@@ -110,9 +110,9 @@ fn channel_texts(node: Node, at: &str, fields: &mut Fields) -> Option<ChannelTex
 }
 
 /// A string is the text; an object has the channel's parts, where it has others than the text.
-fn own_text(channel: &dyn Channel, node: Node, at: &str, fields: &mut Fields) -> Option<OwnText> {
+fn own_text(channel: &dyn Channel, node: JsonNode, at: &str, fields: &mut Fields) -> Option<OwnText> {
     let parts = channel.parts();
-    if matches!(node, Node::Text(_)) || parts == [Part::Text] {
+    if matches!(node, JsonNode::Text(_)) || parts == [Part::Text] {
         return text(node, at, TEXT_CHARS_MAX, fields).map(OwnText::of_text);
     }
     let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();

@@ -3,7 +3,7 @@
 use super::app::App;
 use super::auth::{Caller, mint};
 use super::fields::Object;
-use super::problem::{Fields, Kind, Outcome, Problem};
+use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use super::query::{Captured, Query};
 use super::time_text::rfc3339;
 use axum::Json;
@@ -44,14 +44,14 @@ pub(crate) async fn create(
         Some((role?, account, object.text("name", NAME_CHARS_MAX, &mut fields).unwrap_or_default()))
     });
     let Some((role, account, name)) = wanted.filter(|_| fields.is_empty()) else {
-        return Err(Problem::fields(Kind::InvalidFields, fields));
+        return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
     let account = account.unwrap_or_else(|| caller.account().to_owned());
     let count =
         app.store.tokens(Some(&account)).await?.iter().filter(|token| token.revoked.is_none()).count();
     if count >= TOKENS_MAX {
-        return Err(Problem::new(
-            Kind::WrongState,
+        return Err(HttpProblem::new(
+            ProblemKind::WrongState,
             format!("the account has {TOKENS_MAX} tokens, which is the limit"),
         ));
     }
@@ -79,13 +79,13 @@ pub(crate) async fn revoke(
     let tokens = app.store.tokens(None).await?;
     let living = |token: &&Token| token.revoked.is_none();
     let Some(token) = tokens.iter().filter(living).find(|token| token.id == id) else {
-        return Err(Problem::new(Kind::NotFound, "no such token, or it was revoked"));
+        return Err(HttpProblem::new(ProblemKind::NotFound, "no such token, or it was revoked"));
     };
     let others =
         tokens.iter().filter(living).filter(|other| other.role == Role::Admin && other.id != id).count();
     if token.role == Role::Admin && others == 0 {
-        return Err(Problem::new(
-            Kind::WrongState,
+        return Err(HttpProblem::new(
+            ProblemKind::WrongState,
             "this is the last admin token: nobody could make another",
         ));
     }

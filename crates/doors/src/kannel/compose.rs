@@ -1,6 +1,6 @@
 //! Messages made of a request, checked in Kannel's order.
 
-use super::answer::Answer;
+use super::answer::KannelAnswer;
 use super::charset;
 use super::params::Params;
 use super::platforms::PlatformSettings;
@@ -51,7 +51,7 @@ pub(super) fn compose(
     params: &Params<'_>,
     platform: &PlatformSettings,
     now: Timestamp,
-) -> Result<Composed, Answer> {
+) -> Result<Composed, KannelAnswer> {
     let udh = header(params)?;
     let receivers = receivers(params)?;
     let source = source(params, platform)?;
@@ -95,20 +95,22 @@ pub(super) fn compose(
     Ok(Composed { receivers, message })
 }
 
-fn header<'p>(params: &'p Params<'_>) -> Result<&'p [u8], Answer> {
+fn header<'p>(params: &'p Params<'_>) -> Result<&'p [u8], KannelAnswer> {
     let udh = params.udh.as_deref().unwrap_or_default();
     match udh.split_first() {
         None => Ok(&[]),
         Some((length, rest)) if usize::from(*length) != rest.len() => {
-            Err(Answer::wrong("UDH field misformed, rejected"))
+            Err(KannelAnswer::wrong("UDH field misformed, rejected"))
         }
-        Some(_) if udh.len() > USER_DATA_OCTETS_MAX => Err(Answer::wrong("UDH field is too long, rejected")),
+        Some(_) if udh.len() > USER_DATA_OCTETS_MAX => {
+            Err(KannelAnswer::wrong("UDH field is too long, rejected"))
+        }
         // The octet that tells its length is not part of it.
         Some((_, rest)) => Ok(rest),
     }
 }
 
-fn receivers(params: &Params<'_>) -> Result<Vec<String>, Answer> {
+fn receivers(params: &Params<'_>) -> Result<Vec<String>, KannelAnswer> {
     let mut receivers = Vec::new();
     if params.to_list.is_empty() {
         let to = params.to.as_deref().unwrap_or_default();
@@ -122,14 +124,14 @@ fn receivers(params: &Params<'_>) -> Result<Vec<String>, Answer> {
         }
     }
     if receivers.is_empty() {
-        return Err(Answer::wrong("Number(s) has/have been denied by white- and/or black-lists."));
+        return Err(KannelAnswer::wrong("Number(s) has/have been denied by white- and/or black-lists."));
     }
     Ok(receivers)
 }
 
 /// Puts a number among the receivers, if it is one and not there yet. Blanks and dashes are for people's
 /// eyes.
-fn receiver(text: &[u8], receivers: &mut Vec<String>) -> Result<(), Answer> {
+fn receiver(text: &[u8], receivers: &mut Vec<String>) -> Result<(), KannelAnswer> {
     let mut number = String::with_capacity(text.len().min(ADDRESS_OCTETS_MAX + 1));
     for octet in text {
         match octet {
@@ -144,40 +146,40 @@ fn receiver(text: &[u8], receivers: &mut Vec<String>) -> Result<(), Answer> {
         return Ok(());
     }
     if receivers.len() == RECEIVERS_MAX {
-        return Err(Answer::wrong("Too many receivers, rejected"));
+        return Err(KannelAnswer::wrong("Too many receivers, rejected"));
     }
     receivers.push(number);
     Ok(())
 }
 
-fn source(params: &Params<'_>, platform: &PlatformSettings) -> Result<Box<str>, Answer> {
+fn source(params: &Params<'_>, platform: &PlatformSettings) -> Result<Box<str>, KannelAnswer> {
     let given = words(&params.from).filter(|from| !from.is_empty());
     let source = given.unwrap_or_else(|| platform.sender.as_deref().unwrap_or_default().into());
     if source.trim_start_matches('+').len() > ADDRESS_OCTETS_MAX || source.contains('\0') {
-        return Err(Answer::wrong("Sender misformed or too long, rejected"));
+        return Err(KannelAnswer::wrong("Sender misformed or too long, rejected"));
     }
     Ok(source.into())
 }
 
-fn account<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, Answer> {
+fn account<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, KannelAnswer> {
     let account = words(&params.account).unwrap_or_default();
     if account.len() > ACCOUNT_OCTETS_MAX || account.contains(['[', ']', '\r', '\n']) {
-        return Err(Answer::wrong("Account field misformed or too long, rejected"));
+        return Err(KannelAnswer::wrong("Account field misformed or too long, rejected"));
     }
     Ok(account)
 }
 
-fn dlr_url<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, Answer> {
+fn dlr_url<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, KannelAnswer> {
     let url = words(&params.dlr_url).unwrap_or_default();
     let begins = |front: &str| url.get(..front.len()).is_some_and(|found| found.eq_ignore_ascii_case(front));
     let fits = url.len() >= 8 && url.len() <= DLR_URL_OCTETS_MAX && !url.contains(char::is_control);
     if url.is_empty() || fits && (begins("http://") || begins("https://")) {
         return Ok(url);
     }
-    Err(Answer::wrong("DLR-URL field misformed, rejected"))
+    Err(KannelAnswer::wrong("DLR-URL field misformed, rejected"))
 }
 
-fn ranges(params: &Params<'_>) -> Result<(), Answer> {
+fn ranges(params: &Params<'_>) -> Result<(), KannelAnswer> {
     let checks = [
         (params.dlr_mask, DLR_MASK_MAX, "DLR-Mask field misformed, rejected"),
         (params.mclass, 3, "MClass field misformed, rejected"),
@@ -192,19 +194,19 @@ fn ranges(params: &Params<'_>) -> Result<(), Answer> {
         (params.priority, 3, "Priority field misformed, rejected"),
     ];
     let wrong = checks.iter().find(|(value, max, _)| value.is_some_and(|value| value < 0 || value > *max));
-    wrong.map_or(Ok(()), |(_, _, words)| Err(Answer::wrong(words)))
+    wrong.map_or(Ok(()), |(_, _, words)| Err(KannelAnswer::wrong(words)))
 }
 
 /// Without a coding, and with nothing that asks for one, the gateway chooses it. Else it is Kannel's octet
 /// for octet.
-fn text(params: &Params<'_>, udh: &[u8]) -> Result<ShortText, Answer> {
+fn text(params: &Params<'_>, udh: &[u8]) -> Result<ShortText, KannelAnswer> {
     let said = params.text.as_deref().unwrap_or_default();
     if said.len() > TEXT_OCTETS_MAX {
-        return Err(Answer::wrong("Message too long, rejected"));
+        return Err(KannelAnswer::wrong("Message too long, rejected"));
     }
     let characters = || {
         let text = charset::text(params.charset.as_deref(), said);
-        text.map_err(|_| Answer::wrong("Charset or body misformed, rejected"))
+        text.map_err(|_| KannelAnswer::wrong("Charset or body misformed, rejected"))
     };
     let octets: Vec<u8> = match params.coding {
         None if udh.is_empty() && is_free(params) => {
@@ -228,7 +230,7 @@ fn text(params: &Params<'_>, udh: &[u8]) -> Result<ShortText, Answer> {
     let bits = if coding == 0 { 7 } else { 8 };
     let front = if udh.is_empty() { 0 } else { udh.len() + 1 };
     if !udh.is_empty() && octets.len() * bits > (USER_DATA_OCTETS_MAX - front) * 8 {
-        return Err(Answer::wrong("Message too long for one with a UDH of its own, rejected"));
+        return Err(KannelAnswer::wrong("Message too long for one with a UDH of its own, rejected"));
     }
     Ok(ShortText::Octets {
         data_coding: data_coding(params, coding, octets.is_empty()),
@@ -296,7 +298,7 @@ fn tell(
     platform: &PlatformSettings,
     account: Cow<'_, str>,
     url: Cow<'_, str>,
-) -> Result<DlrRequest, Answer> {
+) -> Result<DlrRequest, KannelAnswer> {
     let all = DlrRequest::DELIVERED
         | DlrRequest::FAILED
         | DlrRequest::BUFFERED
@@ -313,7 +315,7 @@ fn tell(
     }
     let meta_data = words(&params.meta_data).unwrap_or_default();
     if meta_data.len() > META_DATA_OCTETS_MAX {
-        return Err(Answer::wrong("Meta-Data field too long, rejected"));
+        return Err(KannelAnswer::wrong("Meta-Data field too long, rejected"));
     }
     let values = [('D', meta_data), ('o', account), ('B', words(&params.binfo).unwrap_or_default())];
     let values = values.into_iter().filter(|(_, value)| !value.is_empty());

@@ -2,8 +2,8 @@
 //! served by one task on a runtime of one core, without a task, a router or a layer for each request.
 //! Whatever is unusual goes on where everything else goes, with what was read of it.
 
-use super::queue::Queue;
-use super::reply::Reply;
+use super::queue::MessageQueue;
+use super::reply::ReplyWriter;
 use super::{Ask, Headers, PATH, SendSms, Step};
 use bytes::{Buf, BytesMut};
 use net::Cores;
@@ -39,10 +39,10 @@ struct Started {
 
 /// One for each core; the first for all where a disk is waited for.
 #[derive(Clone)]
-struct Queues(Arc<[Queue]>);
+struct Queues(Arc<[MessageQueue]>);
 
 impl Queues {
-    fn of(&self, core: usize) -> &Queue {
+    fn of(&self, core: usize) -> &MessageQueue {
         &self.0[if self.0[0].is_slow() { 0 } else { core }]
     }
 }
@@ -60,7 +60,7 @@ impl FastPath {
             Ok(cores) => {
                 let queue = |core| {
                     let _inside = cores.handle(core).enter();
-                    Queue::start(self.sendsms.intake.clone())
+                    MessageQueue::start(self.sendsms.intake.clone())
                 };
                 let queues = Queues((0..cores.count()).map(queue).collect());
                 Some(Started { cores, queues })
@@ -138,7 +138,7 @@ impl FastPathConnection {
     async fn serve(mut self, mut stopping: watch::Receiver<bool>) -> io::Result<Option<GoesOn>> {
         let mut told = pin!(stopping.wait_for(|stop| *stop));
         let mut idle = pin!(sleep_until(Instant::now() + IDLE_MAX));
-        let mut reply = Reply::default();
+        let mut reply = ReplyWriter::default();
         let mut last = Instant::now();
         loop {
             match front(&self.unread, &self.sendsms, self.queues.of(self.core), self.from) {
@@ -186,7 +186,7 @@ impl Headers for [httparse::Header<'_>] {
     }
 }
 
-fn front(unread: &[u8], sendsms: &SendSms, queue: &Queue, from: IpAddr) -> Front {
+fn front(unread: &[u8], sendsms: &SendSms, queue: &MessageQueue, from: IpAddr) -> Front {
     if unread.is_empty() {
         return Front::Part;
     }

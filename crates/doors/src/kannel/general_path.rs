@@ -1,8 +1,8 @@
 //! The road for every request that the short cut does not take: TLS, bodies in pieces, clients with habits of
 //! their own.
 
-use super::answer::Answer;
-use super::queue::Queue;
+use super::answer::KannelAnswer;
+use super::queue::MessageQueue;
 use super::{Ask, BODY_OCTETS_MAX, Headers, SendSms};
 use crate::http::body;
 use axum::body::Body;
@@ -24,13 +24,13 @@ impl Headers for HeaderMap {
 /// The old way, as the service of every connection holds it.
 pub(crate) struct GeneralPath {
     sendsms: Arc<SendSms>,
-    queue: Queue,
+    queue: MessageQueue,
 }
 
 impl GeneralPath {
     /// Its messages are appended by the current runtime.
     pub(crate) fn new(sendsms: Arc<SendSms>) -> GeneralPath {
-        let queue = Queue::start(sendsms.intake.clone());
+        let queue = MessageQueue::start(sendsms.intake.clone());
         GeneralPath { sendsms, queue }
     }
 
@@ -57,7 +57,7 @@ impl GeneralPath {
         let (parts, body) = request.into_parts();
         let is_post = parts.method == Method::POST;
         if !is_post && !matches!(parts.method, Method::GET | Method::HEAD) {
-            let mut response = respond(Answer::WRONG_METHOD);
+            let mut response = respond(KannelAnswer::WRONG_METHOD);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
             return response;
         }
@@ -66,9 +66,9 @@ impl GeneralPath {
             match body::whole(&parts.headers, body, BODY_OCTETS_MAX, large_bodies).await {
                 Ok(body) => whole = body,
                 Err(problem) if problem.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-                    return respond(Answer::TOO_LARGE);
+                    return respond(KannelAnswer::TOO_LARGE);
                 }
-                Err(_) => return respond(Answer::INCOMPLETE),
+                Err(_) => return respond(KannelAnswer::INCOMPLETE),
             }
         }
         let query = parts.uri.query().unwrap_or_default().as_bytes();
@@ -78,7 +78,7 @@ impl GeneralPath {
     }
 }
 
-fn respond(answer: Answer) -> Response<Body> {
+fn respond(answer: KannelAnswer) -> Response<Body> {
     let mut response = Response::new(Body::from(answer.words));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();

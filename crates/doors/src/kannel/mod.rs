@@ -26,14 +26,14 @@ pub(crate) use general_path::GeneralPath;
 pub use intake::MessageIntake;
 pub use platforms::{PLATFORMS_MAX, PlatformSettings, Platforms};
 
-use answer::Answer;
+use answer::KannelAnswer;
 use arc_swap::ArcSwap;
 use compose::Composed;
 use engine::Clock;
 use meters::Meters;
 use params::Params;
 use platforms::Platform;
-use queue::{Done, Queue};
+use queue::{Done, MessageQueue};
 use records::{Intake, Message, Timestamp};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -70,18 +70,18 @@ trait Headers {
 /// What a request comes to.
 enum Step {
     /// That is all.
-    Say(Answer),
+    Say(KannelAnswer),
     /// To be said once its messages are durable.
-    Wait(Done, Answer),
+    Wait(Done, KannelAnswer),
 }
 
 impl Step {
-    async fn answer(self) -> Answer {
+    async fn answer(self) -> KannelAnswer {
         match self {
             Step::Say(answer) => answer,
             Step::Wait(done, answer) => match done.await {
                 Ok(Ok(())) => answer,
-                _ => Answer::busy(RETRY_AFTER_S),
+                _ => KannelAnswer::busy(RETRY_AFTER_S),
             },
         }
     }
@@ -104,37 +104,37 @@ impl SendSms {
     }
 
     /// Reads, checks, and puts into the queue.
-    fn take<H: Headers + ?Sized>(&self, ask: &Ask<'_, H>, queue: &Queue) -> Step {
+    fn take<H: Headers + ?Sized>(&self, ask: &Ask<'_, H>, queue: &MessageQueue) -> Step {
         match self.judge(ask) {
             Err(answer) => Step::Say(answer),
             Ok(judged) => self.put(judged, queue),
         }
     }
 
-    fn judge<H: Headers + ?Sized>(&self, ask: &Ask<'_, H>) -> Result<Judged, Answer> {
+    fn judge<H: Headers + ?Sized>(&self, ask: &Ask<'_, H>) -> Result<Judged, KannelAnswer> {
         let request = read(ask)?;
         let platform = self.admit(&request.params, ask.from)?;
         request.check_receiver()?;
         let composed = compose::compose(&request.params, &platform.settings, self.now())?;
         if self.intake.is_behind() {
-            return Err(Answer::busy(RETRY_AFTER_S));
+            return Err(KannelAnswer::busy(RETRY_AFTER_S));
         }
         let judged = self.judge_routes(composed)?;
-        platform.pace(judged.receivers.len(), judged.message.at).map_err(Answer::busy)?;
+        platform.pace(judged.receivers.len(), judged.message.at).map_err(KannelAnswer::busy)?;
         Ok(judged)
     }
 
-    fn admit(&self, params: &Params<'_>, from: IpAddr) -> Result<Arc<Platform>, Answer> {
+    fn admit(&self, params: &Params<'_>, from: IpAddr) -> Result<Arc<Platform>, KannelAnswer> {
         let (Some(username), Some(password)) = (&params.username, &params.password) else {
-            return Err(Answer::NOT_ADMITTED);
+            return Err(KannelAnswer::NOT_ADMITTED);
         };
         let platforms = self.platforms.load();
-        platforms.admit(username, password, from).cloned().ok_or(Answer::NOT_ADMITTED)
+        platforms.admit(username, password, from).cloned().ok_or(KannelAnswer::NOT_ADMITTED)
     }
 
     /// As with Kannel, how the first of several receivers fares is the answer, and each of the others fares
     /// on its own: who cannot be reached is told of as refused.
-    fn judge_routes(&self, composed: Composed) -> Result<Judged, Answer> {
+    fn judge_routes(&self, composed: Composed) -> Result<Judged, KannelAnswer> {
         let Composed { receivers, message } = composed;
         let is_routable = |to: &String| {
             let (sender, route) = (&message.short.source.addr, message.route.as_deref());
@@ -142,13 +142,13 @@ impl SendSms {
         };
         let is_first_routable = receivers.first().is_some_and(is_routable);
         if !is_first_routable && !receivers.iter().skip(1).any(is_routable) {
-            return Err(Answer::NOT_ROUTABLE);
+            return Err(KannelAnswer::NOT_ROUTABLE);
         }
-        let answer = if is_first_routable { Answer::ACCEPTED } else { Answer::NOT_ROUTABLE };
+        let answer = if is_first_routable { KannelAnswer::ACCEPTED } else { KannelAnswer::NOT_ROUTABLE };
         Ok(Judged { receivers, message, answer })
     }
 
-    fn put(&self, judged: Judged, queue: &Queue) -> Step {
+    fn put(&self, judged: Judged, queue: &MessageQueue) -> Step {
         let Judged { mut receivers, message, answer } = judged;
         let last = receivers.pop().unwrap_or_default();
         let others = receivers.into_iter().map(|to| Message { to, ..message.clone() });
@@ -156,7 +156,7 @@ impl SendSms {
         let records = all.into_iter().chain(std::iter::once(Message { to: last, ..message }));
         match queue.put(records.map(|message| Intake::Message(Box::new(message)))) {
             Ok(done) => Step::Wait(done, answer),
-            Err(_) => Step::Say(Answer::busy(RETRY_AFTER_S)),
+            Err(_) => Step::Say(KannelAnswer::busy(RETRY_AFTER_S)),
         }
     }
 }
@@ -165,7 +165,7 @@ impl SendSms {
 struct Judged {
     receivers: Vec<String>,
     message: Message,
-    answer: Answer,
+    answer: KannelAnswer,
 }
 
 /// What was read of a request.
@@ -178,19 +178,19 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    fn check_receiver(&self) -> Result<(), Answer> {
+    fn check_receiver(&self) -> Result<(), KannelAnswer> {
         let params = &self.params;
         match &params.to {
-            None if params.to_list.is_empty() && self.is_post => Err(Answer::NO_RECEIVERS),
-            None if params.to_list.is_empty() => Err(Answer::NO_RECEIVER),
-            Some(to) if to.is_empty() => Err(Answer::EMPTY_RECEIVER),
-            _ if self.is_page => Err(Answer::UNSUPPORTED_TYPE),
+            None if params.to_list.is_empty() && self.is_post => Err(KannelAnswer::NO_RECEIVERS),
+            None if params.to_list.is_empty() => Err(KannelAnswer::NO_RECEIVER),
+            Some(to) if to.is_empty() => Err(KannelAnswer::EMPTY_RECEIVER),
+            _ if self.is_page => Err(KannelAnswer::UNSUPPORTED_TYPE),
             _ => Ok(()),
         }
     }
 }
 
-fn read<'a, H: Headers + ?Sized>(ask: &Ask<'a, H>) -> Result<Request<'a>, Answer> {
+fn read<'a, H: Headers + ?Sized>(ask: &Ask<'a, H>) -> Result<Request<'a>, KannelAnswer> {
     if !ask.is_post {
         return Ok(Request { params: Params::of_query(ask.query), is_post: false, is_page: false });
     }
@@ -226,7 +226,7 @@ fn read<'a, H: Headers + ?Sized>(ask: &Ask<'a, H>) -> Result<Request<'a>, Answer
             Ok(Request { params: xml::params(ask.body), is_post: true, is_page: false })
         }
         b"text/html" | b"text/vnd.wap.wml" => Ok(Request { params, is_post: true, is_page: true }),
-        _ => Err(Answer::WRONG_TYPE),
+        _ => Err(KannelAnswer::WRONG_TYPE),
     }
 }
 

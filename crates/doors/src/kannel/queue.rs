@@ -30,7 +30,7 @@ pub(super) struct NotTaken;
 pub(super) type Done = oneshot::Receiver<Result<(), NotTaken>>;
 
 /// The queue in front of an appender of its own.
-pub(super) struct Queue(Arc<AppendShared>);
+pub(super) struct MessageQueue(Arc<AppendShared>);
 
 #[derive(Default)]
 struct AppendShared {
@@ -51,12 +51,12 @@ struct QueuedRecords {
     wanted: usize,
 }
 
-impl Queue {
+impl MessageQueue {
     /// A queue whose appender runs on the current runtime until the queue is dropped.
-    pub(super) fn start(intake: Arc<dyn MessageIntake>) -> Queue {
+    pub(super) fn start(intake: Arc<dyn MessageIntake>) -> MessageQueue {
         let shared = Arc::new(AppendShared::default());
         tokio::spawn(run(shared.clone(), intake));
-        Queue(shared)
+        MessageQueue(shared)
     }
 
     /// Appends take long: two queues would wait for each other's sync, and each request for both.
@@ -86,7 +86,7 @@ impl Queue {
     }
 }
 
-impl Drop for Queue {
+impl Drop for MessageQueue {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Release);
         self.0.wake.notify_one();

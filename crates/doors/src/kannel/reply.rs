@@ -1,21 +1,21 @@
 //! An answer as octets of HTTP/1.1.
 
-use super::answer::Answer;
+use super::answer::KannelAnswer;
 use records::Timestamp;
 use std::io::Write;
 
 /// Writes answers, one after the other into the same buffer.
 #[derive(Default)]
-pub(super) struct Reply {
+pub(super) struct ReplyWriter {
     octets: Vec<u8>,
     /// The date as RFC 9110, 5.6.7 has it, and the second it is for.
     date: String,
     second: i64,
 }
 
-impl Reply {
+impl ReplyWriter {
     /// The whole answer.
-    pub(super) fn write(&mut self, answer: Answer, closes: bool, now: Timestamp) -> &[u8] {
+    pub(super) fn write(&mut self, answer: KannelAnswer, closes: bool, now: Timestamp) -> &[u8] {
         self.keep_date(now);
         let out = &mut self.octets;
         out.clear();
@@ -65,13 +65,14 @@ mod tests {
 
     #[test]
     fn an_answer_is_written_whole() {
-        let mut reply = Reply::default();
+        let mut reply = ReplyWriter::default();
         let now = Timestamp(1_794_983_200_000_000);
-        let text = String::from_utf8(reply.write(Answer::busy(5), true, now).to_vec()).unwrap();
+        let text = String::from_utf8(reply.write(KannelAnswer::busy(5), true, now).to_vec()).unwrap();
         assert!(text.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{text}");
         assert!(text.contains("\r\ndate: Wed, 18 Nov 2026 06:26:40 GMT\r\n"), "{text}");
         assert!(text.contains("\r\nretry-after: 5\r\nconnection: close\r\n\r\nTemporal failure"), "{text}");
-        let text = String::from_utf8(reply.write(Answer::ACCEPTED, false, now.plus_s(1)).to_vec()).unwrap();
+        let text =
+            String::from_utf8(reply.write(KannelAnswer::ACCEPTED, false, now.plus_s(1)).to_vec()).unwrap();
         assert!(
             text.contains("06:26:41 GMT\r\ncontent-length: 24\r\n\r\n0: Accepted for delivery"),
             "{text}"

@@ -12,7 +12,7 @@ const KEPT_OCTETS: usize = 1 << 20;
 
 /// Records in one buffer, and who waits for which.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct SubmitBatch {
     /// The records, one behind the other.
     pub(super) octets: Vec<u8>,
     /// Where each ends.
@@ -29,7 +29,7 @@ pub(super) struct Ask {
     pub(super) refused: Option<Box<RefusedBuf>>,
 }
 
-impl Batch {
+impl SubmitBatch {
     pub(super) fn is_empty(&self) -> bool {
         self.asks.is_empty()
     }
@@ -45,7 +45,7 @@ impl Batch {
     }
 
     /// Empty again, and without memory that only a flood needs.
-    pub(super) fn cleared(mut self) -> Batch {
+    pub(super) fn cleared(mut self) -> SubmitBatch {
         self.octets.clear();
         self.octets.shrink_to(KEPT_OCTETS);
         self.ends.clear();
@@ -54,7 +54,10 @@ impl Batch {
     }
 
     /// Hands the records over as one unit.
-    pub(super) async fn accept(self, intake: Arc<dyn Intake>) -> (Batch, Result<MessageId, EngineError>) {
+    pub(super) async fn accept(
+        self,
+        intake: Arc<dyn Intake>,
+    ) -> (SubmitBatch, Result<MessageId, EngineError>) {
         let result = {
             let mut records: Vec<&[u8]> = Vec::with_capacity(self.ends.len());
             let mut start = 0;

@@ -1,7 +1,7 @@
 //! Decision on a bind.
 
 use super::bind_throttle::WAIT_MAX;
-use super::clients::{Client, SessionPermit};
+use super::clients::{BoundClient, SessionPermit};
 use super::connection::SmppConnection;
 use super::deliver_sm::Style;
 use metrics::Gauge;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// What a bind is answered.
-pub(super) enum Verdict {
+pub(super) enum BindVerdict {
     Accept(Accepted),
     /// Not before `due`: who guesses passwords waits.
     Refuse {
@@ -25,14 +25,14 @@ pub(super) enum Verdict {
 
 /// A bind that is accepted.
 pub(super) struct Accepted {
-    client: Arc<Client>,
+    client: Arc<BoundClient>,
     seat: SessionPermit,
     mode: BindMode,
 }
 
 /// A session that is bound.
 pub(super) struct Bound {
-    pub(super) client: Arc<Client>,
+    pub(super) client: Arc<BoundClient>,
     _seat: SessionPermit,
     pub(super) mode: BindMode,
     /// What is spoken.
@@ -68,7 +68,7 @@ impl Drop for Bound {
 impl SmppConnection {
     /// Whether a bind is accepted. A wrong name or password, or the right one from the wrong place, is
     /// answered late.
-    pub(super) fn judge(&self, bind: &Bind<'_>, now: Instant) -> Verdict {
+    pub(super) fn judge(&self, bind: &Bind<'_>, now: Instant) -> BindVerdict {
         let ip = self.peer.ip();
         let refuse = |status: Status, wait: Duration| {
             // Whoever goes on guessing does not fill the log.
@@ -76,7 +76,7 @@ impl SmppConnection {
                 let system_id = String::from_utf8_lossy(bind.system_id);
                 tracing::info!(peer = %self.peer, ?system_id, %status, "a bind is refused");
             }
-            Verdict::Refuse { status, due: now + wait }
+            BindVerdict::Refuse { status, due: now + wait }
         };
         let wrong = |status: Status| refuse(status, self.door.guard.refuse(ip, now));
         let Some(client) = self.door.clients.find(bind.system_id) else {
@@ -90,7 +90,7 @@ impl SmppConnection {
             return wrong(Status::RBINDFAIL);
         }
         match client.sit() {
-            Some(seat) => Verdict::Accept(Accepted { client, seat, mode: bind.mode }),
+            Some(seat) => BindVerdict::Accept(Accepted { client, seat, mode: bind.mode }),
             // As often bound as it may be.
             None => refuse(Status::RALYBND, Duration::ZERO),
         }

@@ -3,7 +3,7 @@
 use super::bucket::Bucket;
 use super::client_queue::ClientQueue;
 use super::config::{SmppClient, client_problems};
-use super::meter::Meter;
+use super::meter::SmppMeter;
 use arc_swap::ArcSwap;
 use bus::{Bus, BusError};
 use engine::Problem;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 /// Octets of a password that are compared; a bind has at most 8.
 const PASSWORD_OCTETS: usize = 16;
 
-type Table = HashMap<Box<[u8]>, Arc<Client>>;
+type Table = HashMap<Box<[u8]>, Arc<BoundClient>>;
 
 /// The clients by their `system_id`; a reload puts others in their place.
 pub struct Clients {
@@ -66,11 +66,11 @@ impl Clients {
                 Some(client) if client.settings == settings => Arc::clone(client),
                 Some(_) => {
                     changes.changed.push(settings.system_id.clone());
-                    Arc::new(Client::new(settings))
+                    Arc::new(BoundClient::new(settings))
                 }
                 None => {
                     changes.added.push(settings.system_id.clone());
-                    Arc::new(Client::new(settings))
+                    Arc::new(BoundClient::new(settings))
                 }
             };
             after.insert(key, client);
@@ -92,7 +92,7 @@ impl Clients {
     /// Sessions that are bound, by `system_id`.
     pub fn sessions(&self) -> Vec<(String, u32)> {
         let table = self.table.load();
-        let count = |client: &Arc<Client>| {
+        let count = |client: &Arc<BoundClient>| {
             (client.settings.system_id.clone(), client.sessions.load(Ordering::Relaxed))
         };
         let mut sessions: Vec<(String, u32)> = table.values().map(count).collect();
@@ -100,15 +100,15 @@ impl Clients {
         sessions
     }
 
-    pub(super) fn find(&self, system_id: &[u8]) -> Option<Arc<Client>> {
+    pub(super) fn find(&self, system_id: &[u8]) -> Option<Arc<BoundClient>> {
         self.table.load().get(system_id).cloned()
     }
 }
 
 /// A client, as long as its settings stay the same.
-pub(super) struct Client {
+pub(super) struct BoundClient {
     pub(super) settings: SmppClient,
-    pub(super) meter: Meter,
+    pub(super) meter: SmppMeter,
     sessions: AtomicU32,
     bucket: Option<Mutex<Bucket>>,
     /// Turns true when these settings no longer hold.
@@ -116,13 +116,13 @@ pub(super) struct Client {
     client_queue: Mutex<Option<Arc<ClientQueue>>>,
 }
 
-impl Client {
-    fn new(settings: SmppClient) -> Client {
+impl BoundClient {
+    fn new(settings: SmppClient) -> BoundClient {
         let bucket = (settings.rate > 0.0).then(|| Mutex::new(Bucket::new(settings.rate)));
-        let meter = Meter::new(&settings.system_id);
+        let meter = SmppMeter::new(&settings.system_id);
         let (ended, sessions, client_queue) =
             (watch::Sender::new(false), AtomicU32::new(0), Mutex::new(None));
-        Client { settings, meter, sessions, bucket, ended, client_queue }
+        BoundClient { settings, meter, sessions, bucket, ended, client_queue }
     }
 
     /// Whether this is the password, in a time that says nothing of how much of it is.
@@ -163,7 +163,7 @@ impl Client {
 
 /// The place of one session among its client's; free again when dropped.
 pub(super) struct SessionPermit {
-    client: Arc<Client>,
+    client: Arc<BoundClient>,
 }
 
 impl Drop for SessionPermit {

@@ -1,12 +1,12 @@
 //! One session: who binds, what it hands in, what it is told.
 
-use super::batch::{Ask, Batch, status_of};
+use super::batch::{Ask, SubmitBatch, status_of};
 use super::bind_throttle::UnboundPlace;
-use super::binding::{Bound, Verdict};
+use super::binding::{BindVerdict, Bound};
 use super::dlr_delivery::DlrDelivery;
-use super::door::Door;
+use super::door::SmppDoorState;
 use super::ids::IdText;
-use super::meter::{self, Tally};
+use super::meter::{self, AnswerTally};
 use super::query_cancel::{Asker, OwnedCancel, OwnedQuery, OwnedReplace, Queried};
 use super::submit_sm::{IntakeEncoder, Scratch, SubmitSmDraft};
 use engine::EngineError;
@@ -38,13 +38,13 @@ const SPARE_MAX: usize = 2;
 
 /// A session's worker.
 pub(super) struct SmppConnection {
-    pub(super) door: Arc<Door>,
+    pub(super) door: Arc<SmppDoorState>,
     pub(super) peer: SocketAddr,
     stop: watch::Receiver<bool>,
     /// Until it is bound.
     pub(super) place: Option<UnboundPlace>,
     sent_out: bool,
-    pub(super) verdict: Option<Verdict>,
+    pub(super) verdict: Option<BindVerdict>,
     pub(super) bound: Option<Bound>,
     telling: Option<DlrDelivery>,
     /// The session takes no new requests of ours any more.
@@ -55,13 +55,13 @@ pub(super) struct SmppConnection {
     behind: Option<bool>,
     /// Requests without their answers.
     outstanding: usize,
-    batch: Batch,
-    spare: Vec<Batch>,
+    batch: SubmitBatch,
+    spare: Vec<SubmitBatch>,
     refusals: Vec<(u32, Status)>,
     work: FuturesUnordered<BoxFuture<'static, EngineCompletion>>,
     done: Vec<EngineCompletion>,
     scratch: Scratch,
-    tally: Tally,
+    tally: AnswerTally,
     /// When it was last said that messages could not be taken.
     complained: Option<Instant>,
     pub(super) reason: Option<Reason>,
@@ -69,14 +69,14 @@ pub(super) struct SmppConnection {
 
 /// Something the engine has done for the session.
 enum EngineCompletion {
-    Accepted(Instant, Batch, Result<MessageId, EngineError>),
+    Accepted(Instant, SubmitBatch, Result<MessageId, EngineError>),
     Steered(u32, Result<(), Status>),
     Queried(u32, Result<Queried, Status>),
 }
 
 impl SmppConnection {
     pub(super) fn new(
-        door: Arc<Door>,
+        door: Arc<SmppDoorState>,
         peer: SocketAddr,
         place: UnboundPlace,
         stop: watch::Receiver<bool>,
@@ -94,13 +94,13 @@ impl SmppConnection {
             at: None,
             behind: None,
             outstanding: 0,
-            batch: Batch::default(),
+            batch: SubmitBatch::default(),
             spare: Vec::new(),
             refusals: Vec::new(),
             work: FuturesUnordered::new(),
             done: Vec::new(),
             scratch: Scratch::default(),
-            tally: Tally::default(),
+            tally: AnswerTally::default(),
             complained: None,
             reason: None,
         }
@@ -121,15 +121,15 @@ impl SmppConnection {
     fn settle_bind(&mut self, session: &mut Session, now: Instant) {
         let Some(verdict) = self.verdict.take() else { return };
         let status = match verdict {
-            Verdict::Refuse { due, .. } if due > now => {
+            BindVerdict::Refuse { due, .. } if due > now => {
                 self.verdict = Some(verdict);
                 return;
             }
-            Verdict::Refuse { status, .. } => {
+            BindVerdict::Refuse { status, .. } => {
                 let _ = session.refuse_bind(status, now);
                 status
             }
-            Verdict::Accept(accepted) => {
+            BindVerdict::Accept(accepted) => {
                 match session.accept_bind(self.door.config.system_id.as_bytes(), now) {
                     Ok(()) => {
                         self.begin(accepted.begin(session, self.peer), session);
@@ -347,7 +347,7 @@ impl SmppConnection {
     fn answer_batch(
         &mut self,
         session: &mut Session,
-        batch: Batch,
+        batch: SubmitBatch,
         result: Result<MessageId, EngineError>,
         now: Instant,
     ) {
@@ -478,7 +478,7 @@ impl Worker<Session> for SmppConnection {
 
     fn deadline(&self) -> Option<Instant> {
         let verdict = match &self.verdict {
-            Some(Verdict::Refuse { due, .. }) => Some(*due),
+            Some(BindVerdict::Refuse { due, .. }) => Some(*due),
             _ => None,
         };
         let telling = self.telling.as_ref().and_then(DlrDelivery::deadline);

@@ -2,7 +2,7 @@
 
 use super::client_queue::{ClientQueue, LeasedEvent};
 use super::deliver_sm::{DeliverSmParts, Style};
-use super::meter::Meter;
+use super::meter::SmppMeter;
 use futures_util::future::BoxFuture;
 use pace::Backoff;
 use records::{ClientEvent, Timestamp};
@@ -96,7 +96,7 @@ impl DlrDelivery {
     }
 
     /// Tells as much as the window takes.
-    pub(super) fn tell(&mut self, session: &mut Session, meter: &Meter, at: Timestamp, now: Instant) {
+    pub(super) fn tell(&mut self, session: &mut Session, meter: &SmppMeter, at: Timestamp, now: Instant) {
         self.more = false;
         if self.paused_until.is_some_and(|until| until > now) {
             return;
@@ -138,7 +138,7 @@ impl DlrDelivery {
     }
 
     /// Takes records; false if there are none.
-    fn take(&mut self, max: usize, meter: &Meter, now: Instant) -> bool {
+    fn take(&mut self, max: usize, meter: &SmppMeter, now: Instant) -> bool {
         self.left_over.mark_unchanged();
         match self.client_queue.take(max.min(TAKEN_AT_ONCE), self.lease, now) {
             Ok(records) if records.is_empty() => {
@@ -159,7 +159,7 @@ impl DlrDelivery {
     }
 
     /// The next record as a letter; what cannot be one is ticked off.
-    fn open(&mut self, meter: &Meter, at: Timestamp) -> Option<DeliverSmInProgress> {
+    fn open(&mut self, meter: &SmppMeter, at: Timestamp) -> Option<DeliverSmInProgress> {
         let LeasedEvent { index, redelivered, octets } = self.taken.pop_front()?;
         let told = ClientEvent::decode(&octets);
         let since = match &told {
@@ -191,7 +191,7 @@ impl DlrDelivery {
         &mut self,
         session: &mut Session,
         mut sending: DeliverSmInProgress,
-        meter: &Meter,
+        meter: &SmppMeter,
         now: Instant,
     ) -> bool {
         let several = sending.deliver_sm.parts() > 1;
@@ -224,7 +224,14 @@ impl DlrDelivery {
     }
 
     /// The client answered.
-    pub(super) fn answered(&mut self, token: u64, status: Status, late: bool, meter: &Meter, now: Instant) {
+    pub(super) fn answered(
+        &mut self,
+        token: u64,
+        status: Status,
+        late: bool,
+        meter: &SmppMeter,
+        now: Instant,
+    ) {
         meter.deliver(status);
         if late {
             // Its flight is over, and it may be told again; not if that can still be stopped.
@@ -244,7 +251,7 @@ impl DlrDelivery {
     }
 
     /// The client did not answer in time, or the session is over.
-    pub(super) fn unanswered(&mut self, token: u64, session_ended: bool, meter: &Meter, now: Instant) {
+    pub(super) fn unanswered(&mut self, token: u64, session_ended: bool, meter: &SmppMeter, now: Instant) {
         if !session_ended {
             meter.deliver_word("timeout");
         }

@@ -38,7 +38,7 @@ impl std::fmt::Display for SmppError {
 impl std::error::Error for SmppError {}
 
 /// What all sessions have in common.
-pub(super) struct Door {
+pub(super) struct SmppDoorState {
     pub(super) config: SmppConfig,
     pub(super) clients: Arc<Clients>,
     pub(super) intake: Arc<dyn Intake>,
@@ -100,7 +100,7 @@ pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, Sm
     let tls = tls.map_err(|error| failed(error.field, error.why))?;
     let (listen, tls_listen) = (config.listen.clone(), config.tls_listen.clone());
     let (connections_max, longest) = (config.connections_max, config.drain + GRACE);
-    let door = Arc::new(Door {
+    let door = Arc::new(SmppDoorState {
         config,
         clients: deps.clients,
         intake: deps.intake,
@@ -137,7 +137,7 @@ pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, Sm
 async fn serve(
     listener: Listener,
     tls: Option<TlsServer>,
-    door: Arc<Door>,
+    door: Arc<SmppDoorState>,
     cores: Arc<Cores>,
     stopping: watch::Receiver<bool>,
 ) {
@@ -153,7 +153,12 @@ async fn serve(
 }
 
 /// One connection, until either side ends it.
-async fn connection(stream: Stream, peer: SocketAddr, door: Arc<Door>, stopping: watch::Receiver<bool>) {
+async fn connection(
+    stream: Stream,
+    peer: SocketAddr,
+    door: Arc<SmppDoorState>,
+    stopping: watch::Receiver<bool>,
+) {
     let place = door.unbound.enter(peer.ip());
     let mut session = Session::new(Role::Smsc, door.session(), Instant::now());
     let mut link = Link::new(stream);
@@ -164,7 +169,7 @@ async fn connection(stream: Stream, peer: SocketAddr, door: Arc<Door>, stopping:
     worker.leave();
 }
 
-impl Door {
+impl SmppDoorState {
     /// Limits and timers of a session. The client is not known yet: its own window is kept by the worker.
     fn session(&self) -> session::Config {
         session::Config {

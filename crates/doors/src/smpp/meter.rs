@@ -9,20 +9,20 @@ use std::time::Duration;
 const STATUSES: usize = 8;
 
 /// A client's counters; the busy ones are found once.
-pub(super) struct Meter {
+pub(super) struct SmppMeter {
     client: String,
     taken: Counter,
     delivered: Counter,
     durable: Histogram,
 }
 
-impl Meter {
-    pub(super) fn new(client: &str) -> Meter {
+impl SmppMeter {
+    pub(super) fn new(client: &str) -> SmppMeter {
         let client = client.to_owned();
         let taken = counter!("campanile_smpp_submits_total", "client" => client.clone(), "status" => word(Status::ROK));
         let delivered = counter!("campanile_smpp_delivers_total", "client" => client.clone(), "status" => word(Status::ROK));
         let durable = histogram!("campanile_smpp_accept_seconds", "client" => client.clone());
-        Meter { client, taken, delivered, durable }
+        SmppMeter { client, taken, delivered, durable }
     }
 
     /// Messages were answered so.
@@ -80,12 +80,12 @@ fn word(status: Status) -> &'static str {
 
 /// Answers since the last flush, by status.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct AnswerTally {
     counts: Vec<(Status, u64)>,
 }
 
-impl Tally {
-    pub(super) fn add(&mut self, status: Status, count: u64, meter: &Meter) {
+impl AnswerTally {
+    pub(super) fn add(&mut self, status: Status, count: u64, meter: &SmppMeter) {
         if let Some((_, sum)) = self.counts.iter_mut().find(|(of, _)| *of == status) {
             *sum += count;
         } else if self.counts.len() < STATUSES {
@@ -95,7 +95,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn flush(&mut self, meter: &Meter) {
+    pub(super) fn flush(&mut self, meter: &SmppMeter) {
         for (status, count) in self.counts.drain(..) {
             meter.submits(status, count);
         }

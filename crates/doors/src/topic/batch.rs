@@ -1,8 +1,8 @@
 //! Batch carries out the requests of one wake-up of a connection: its appends together, its replies in order.
 
 use super::config::Exit;
-use super::door::{ConnectionCount, Door};
-use super::machine::{Conversation, Request};
+use super::door::{ConnectionCount, TopicDoorState};
+use super::machine::{Conversation, TopicRequest};
 use bus::{BusError, Topic};
 use futures_util::future::join_all;
 use records::Role;
@@ -49,7 +49,7 @@ struct RequestCounts {
 }
 
 impl TopicConnection {
-    pub(super) fn new(door: &Door, needs_auth: bool, place: ConnectionCount) -> TopicConnection {
+    pub(super) fn new(door: &TopicDoorState, needs_auth: bool, place: ConnectionCount) -> TopicConnection {
         TopicConnection {
             machine: Conversation::new(door.config.limits(needs_auth), Instant::now()),
             needs_auth,
@@ -62,9 +62,9 @@ impl TopicConnection {
     }
 
     /// Carries out all whole requests, until too much waits to be written.
-    pub(super) async fn turn(&mut self, door: &Door) {
+    pub(super) async fn turn(&mut self, door: &TopicDoorState) {
         while let Some(request) = self.machine.poll_event() {
-            if let Request::Post { topic, message } = request {
+            if let TopicRequest::Post { topic, message } = request {
                 self.post(door, &topic, message).await;
             } else {
                 self.append(door).await;
@@ -75,7 +75,7 @@ impl TopicConnection {
         self.count(door);
     }
 
-    fn count(&mut self, door: &Door) {
+    fn count(&mut self, door: &TopicDoorState) {
         let counts = std::mem::take(&mut self.counts);
         for (counter, count) in [
             (&door.meter.posts, counts.posts),
@@ -91,7 +91,7 @@ impl TopicConnection {
     }
 
     /// Gathers a message. Its reply comes with the append.
-    async fn post(&mut self, door: &Door, topic: &Range<usize>, message: Range<usize>) {
+    async fn post(&mut self, door: &TopicDoorState, topic: &Range<usize>, message: Range<usize>) {
         if !self.may(|role| role != Role::Viewer) {
             self.append(door).await;
             return self.deny();
@@ -121,7 +121,7 @@ impl TopicConnection {
     }
 
     /// Appends what was gathered, each topic's messages as one, and replies.
-    async fn append(&mut self, door: &Door) {
+    async fn append(&mut self, door: &TopicDoorState) {
         let Posts { topics, messages } = &mut self.posts;
         match &messages[..] {
             [] => return,
@@ -155,26 +155,28 @@ impl TopicConnection {
         messages.clear();
     }
 
-    async fn other(&mut self, door: &Door, request: Request) {
+    async fn other(&mut self, door: &TopicDoorState, request: TopicRequest) {
         match request {
-            Request::Exit => return self.exit(door),
-            Request::Auth { token } => return self.auth(door, &token).await,
-            Request::Garbage => self.counts.garbage += 1,
-            Request::Read { .. } => self.counts.reads += 1,
-            Request::Count { .. } | Request::List | Request::Post { .. } => self.counts.others += 1,
+            TopicRequest::Exit => return self.exit(door),
+            TopicRequest::Auth { token } => return self.auth(door, &token).await,
+            TopicRequest::Garbage => self.counts.garbage += 1,
+            TopicRequest::Read { .. } => self.counts.reads += 1,
+            TopicRequest::Count { .. } | TopicRequest::List | TopicRequest::Post { .. } => {
+                self.counts.others += 1
+            }
         }
         if !self.may(|_| true) {
             return self.deny();
         }
         match request {
-            Request::Read { topic, index: Some(index) } => self.read(door, &topic, index).await,
-            Request::Count { topic } => self.count_of(door, &topic).await,
-            Request::List => door.topic_cache.list(|list| self.machine.reply(list)),
+            TopicRequest::Read { topic, index: Some(index) } => self.read(door, &topic, index).await,
+            TopicRequest::Count { topic } => self.count_of(door, &topic).await,
+            TopicRequest::List => door.topic_cache.list(|list| self.machine.reply(list)),
             _ => self.machine.reply(b""),
         }
     }
 
-    async fn read(&mut self, door: &Door, topic: &Range<usize>, index: u64) {
+    async fn read(&mut self, door: &TopicDoorState, topic: &Range<usize>, index: u64) {
         let Some(topic) = door.topic_cache.find(self.machine.text(topic)) else {
             return self.machine.reply(b"");
         };
@@ -194,7 +196,7 @@ impl TopicConnection {
         }
     }
 
-    async fn count_of(&mut self, door: &Door, topic: &Range<usize>) {
+    async fn count_of(&mut self, door: &TopicDoorState, topic: &Range<usize>) {
         let count = match door.topic_cache.find(self.machine.text(topic)) {
             None => Ok(0),
             Some(topic) if door.config.is_shared => topic.latest().await,
@@ -209,7 +211,7 @@ impl TopicConnection {
         }
     }
 
-    async fn auth(&mut self, door: &Door, token: &Range<usize>) {
+    async fn auth(&mut self, door: &TopicDoorState, token: &Range<usize>) {
         self.counts.others += 1;
         let role = match std::str::from_utf8(self.machine.text(token)) {
             Ok(token) => door.role_of(token.to_owned()).await,
@@ -231,7 +233,7 @@ impl TopicConnection {
         }
     }
 
-    fn exit(&mut self, door: &Door) {
+    fn exit(&mut self, door: &TopicDoorState) {
         self.counts.others += 1;
         self.machine.reply(b"EXIT");
         self.machine.end();

@@ -2,7 +2,7 @@
 
 use super::batch::TopicConnection;
 use super::config::TopicsConfig;
-use super::meter::Meter;
+use super::meter::TopicMeter;
 use super::threads::{self, ThreadHandle};
 use super::topic_cache::{NoTopic, TopicCache};
 use super::{TokenCheck, TopicsDeps, reactor};
@@ -52,10 +52,10 @@ impl std::fmt::Display for TopicsError {
 impl std::error::Error for TopicsError {}
 
 /// What all connections have in common.
-pub(super) struct Door {
+pub(super) struct TopicDoorState {
     pub(super) config: TopicsConfig,
     pub(super) topic_cache: Arc<TopicCache>,
-    pub(super) meter: Meter,
+    pub(super) meter: TopicMeter,
     pub(super) cores: Arc<Cores>,
     token_check: TokenCheck,
     /// Where what blocks is done, and tokens are looked up.
@@ -69,7 +69,7 @@ pub(super) struct Door {
     exit: watch::Sender<bool>,
 }
 
-impl Door {
+impl TopicDoorState {
     /// More connections than threads can be given to.
     pub(super) fn is_crowded(&self) -> bool {
         self.live.load(Ordering::Relaxed) > THREADS_MAX
@@ -164,12 +164,12 @@ impl Door {
 
 /// Counts a connection for as long as it is.
 pub(super) struct ConnectionCount {
-    door: Arc<Door>,
+    door: Arc<TopicDoorState>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl ConnectionCount {
-    fn new(door: &Arc<Door>, permit: OwnedSemaphorePermit) -> ConnectionCount {
+    fn new(door: &Arc<TopicDoorState>, permit: OwnedSemaphorePermit) -> ConnectionCount {
         door.live.fetch_add(1, Ordering::Relaxed);
         door.meter.connections.increment(1);
         ConnectionCount { door: Arc::clone(door), _permit: permit }
@@ -187,7 +187,7 @@ impl Drop for ConnectionCount {
 pub struct TopicsRunning {
     address: Option<SocketAddr>,
     tls_address: Option<SocketAddr>,
-    door: Arc<Door>,
+    door: Arc<TopicDoorState>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -242,10 +242,10 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
     let topic_cache = runtime.spawn_blocking(move || TopicCache::open(bus, settings, topics_max)).await;
     let topic_cache = topic_cache.map_err(|error| failed("bus", error.to_string()))?;
     let topic_cache = topic_cache.map_err(|error| failed("bus", error.to_string()))?;
-    let door = Arc::new(Door {
+    let door = Arc::new(TopicDoorState {
         config,
         topic_cache: Arc::new(topic_cache),
-        meter: Meter::new(),
+        meter: TopicMeter::new(),
         cores: deps.cores,
         token_check: deps.token_check,
         runtime,
@@ -288,7 +288,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Accepts until the door closes.
-async fn serve(door: Arc<Door>, listener: TcpListener, tls: Option<TlsServer>, needs_auth: bool) {
+async fn serve(door: Arc<TopicDoorState>, listener: TcpListener, tls: Option<TlsServer>, needs_auth: bool) {
     let mut stopping = door.stopping();
     let permits = Arc::new(Semaphore::new(door.config.connections_max.min(Semaphore::MAX_PERMITS)));
     let accepting = async {
@@ -311,7 +311,13 @@ async fn serve(door: Arc<Door>, listener: TcpListener, tls: Option<TlsServer>, n
     }
 }
 
-fn admit(door: &Arc<Door>, tcp: TcpStream, tls: Option<TlsServer>, needs_auth: bool, place: ConnectionCount) {
+fn admit(
+    door: &Arc<TopicDoorState>,
+    tcp: TcpStream,
+    tls: Option<TlsServer>,
+    needs_auth: bool,
+    place: ConnectionCount,
+) {
     let connection = TopicConnection::new(door, needs_auth, place);
     let moved = tcp.set_nodelay(true).and_then(|()| tcp.into_std());
     let tcp = match moved {

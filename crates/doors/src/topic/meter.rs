@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// The door's counters, found once.
-pub(super) struct Meter {
+pub(super) struct TopicMeter {
     pub(super) posts: Counter,
     pub(super) reads: Counter,
     /// COUNT, LIST, AUTH, EXIT.
@@ -20,10 +20,10 @@ pub(super) struct Meter {
     told_s: AtomicU64,
 }
 
-impl Meter {
-    pub(super) fn new() -> Meter {
+impl TopicMeter {
+    pub(super) fn new() -> TopicMeter {
         let requests = |what: &'static str| counter!("campanile_topic_requests_total", "request" => what);
-        Meter {
+        TopicMeter {
             posts: requests("post"),
             reads: requests("read"),
             others: requests("other"),

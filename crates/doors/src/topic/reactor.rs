@@ -1,7 +1,7 @@
 //! Many connections: those of a core share its thread.
 
 use super::batch::TopicConnection;
-use super::door::Door;
+use super::door::TopicDoorState;
 use super::machine::Conversation;
 use super::threads::{self, LAST_READS, LAST_WORDS, READ_OCTETS};
 use net::Stream;
@@ -24,7 +24,7 @@ thread_local! {
 }
 
 /// Hands a plain connection to a core.
-pub(super) fn start(door: &Arc<Door>, stream: std::net::TcpStream, connection: TopicConnection) {
+pub(super) fn start(door: &Arc<TopicDoorState>, stream: std::net::TcpStream, connection: TopicConnection) {
     let at = Arc::clone(door);
     door.cores.spawn_on(door.cores.next(), async move {
         let stream = stream
@@ -39,7 +39,7 @@ pub(super) fn start(door: &Arc<Door>, stream: std::net::TcpStream, connection: T
 }
 
 /// One connection, until either side ends it, or a thread of its own is free.
-pub(super) async fn run(door: &Arc<Door>, mut stream: Stream, mut connection: TopicConnection) {
+pub(super) async fn run(door: &Arc<TopicDoorState>, mut stream: Stream, mut connection: TopicConnection) {
     match converse(door, &mut stream, &mut connection).await {
         Ok(ReactorEnd::Gone) => {}
         Ok(ReactorEnd::Finished) => hang_up(&mut stream).await,
@@ -64,7 +64,7 @@ enum ReactorEnd {
 }
 
 async fn converse(
-    door: &Arc<Door>,
+    door: &Arc<TopicDoorState>,
     stream: &mut Stream,
     connection: &mut TopicConnection,
 ) -> io::Result<ReactorEnd> {

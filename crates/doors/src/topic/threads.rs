@@ -2,7 +2,7 @@
 //! its client ran, and nothing is handed over on the way: three times what a reactor does at two connections.
 
 use super::batch::TopicConnection;
-use super::door::Door;
+use super::door::TopicDoorState;
 use super::reactor;
 use std::future::Future;
 use std::io::{self, Read, Write};
@@ -45,7 +45,7 @@ impl ThreadHandle {
 }
 
 /// Gives a connection a thread; without one it goes to a reactor.
-pub(super) fn start(door: &Arc<Door>, stream: TcpStream, connection: TopicConnection) {
+pub(super) fn start(door: &Arc<TopicDoorState>, stream: TcpStream, connection: TopicConnection) {
     let ready = stream
         .set_nonblocking(false)
         .and_then(|()| stream.set_write_timeout(Some(door.config.write_stall)))
@@ -94,7 +94,7 @@ enum ThreadEnd {
 }
 
 fn run(
-    door: &Door,
+    door: &TopicDoorState,
     mut stream: &TcpStream,
     seat: &ThreadHandle,
     connection: &mut TopicConnection,

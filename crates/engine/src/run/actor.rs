@@ -2,14 +2,14 @@
 //! moments; folds what came; then dispatches what has room.
 
 use super::blocks::Blocks;
-use super::command::Command;
+use super::command::ActorCommand;
 use super::command::{Reply, Solved};
 use super::intake::{IntakeState, StreamOpened};
 use super::message_query::Steering;
-use super::meter::Meter;
+use super::meter::EngineMeter;
 use super::mo_routing::MoRouting;
 use super::route_table::RouteTable;
-use super::sharing::{LeaderGuard, Sharing, Source};
+use super::sharing::{BusSource, LeaderGuard, Sharing};
 use super::status_events::{EventsPublished, StatusEvents};
 use crate::api::{EngineError, Parts};
 use crate::record::{CarrierIds, Effect, LiveAlert, ReplyCorrelation, StringTable};
@@ -59,7 +59,7 @@ pub struct Appended {
 /// Everything that changes.
 pub struct EngineActor {
     pub parts: Arc<Parts>,
-    pub me: mpsc::WeakSender<Command>,
+    pub me: mpsc::WeakSender<ActorCommand>,
     pub route_table: RouteTable,
     pub live_alerts: FxHashMap<AlertNo, LiveAlert>,
     /// Those that may have something to dispatch, in turn.
@@ -96,9 +96,9 @@ pub struct EngineActor {
     pub intake: IntakeState,
     pub status_events: StatusEvents,
     pub mo_routing: MoRouting,
-    pub meter: Meter,
+    pub meter: EngineMeter,
     /// Questions about messages that intake has not come to yet.
-    pub parked: Vec<Command>,
+    pub parked: Vec<ActorCommand>,
     /// The record of outcomes that is being folded, and the place in it.
     pub outcome_at: (u64, u32),
     pub blocked_until: Option<Timestamp>,
@@ -131,7 +131,7 @@ pub enum BackgroundResult {
     /// Messages are taken back or changed.
     Steered(Steering),
     /// Something was read from the bus.
-    Read(Source, Result<Vec<bus::Record>, bus::BusError>),
+    Read(BusSource, Result<Vec<bus::Record>, bus::BusError>),
     /// An alert was looked for, for who waits until it is solved.
     Found(AlertNo, Result<Option<Box<Alert>>, EngineError>, Option<Reply<Solved>>),
     /// The store said what is unfinished.
@@ -155,7 +155,7 @@ impl EngineActor {
     /// it.
     pub fn new(
         parts: Arc<Parts>,
-        me: mpsc::WeakSender<Command>,
+        me: mpsc::WeakSender<ActorCommand>,
         lags: Lags,
         term: Option<Term>,
     ) -> Result<EngineActor, EngineError> {
@@ -173,7 +173,7 @@ impl EngineActor {
             solving: super::solving::Solving::default(),
             intake: IntakeState::new(&parts, lags.taken)?,
             mo_routing: MoRouting::new(&parts)?,
-            meter: Meter::new(),
+            meter: EngineMeter::new(),
             sharing: term.map(|term| Sharing::open(&parts, term)).transpose()?,
             status_events: StatusEvents::default(),
             parked: Vec::new(),
@@ -210,7 +210,7 @@ impl EngineActor {
     }
 
     /// Runs until it is told to stop, or may not go on.
-    pub async fn run(&mut self, commands: &mut mpsc::Receiver<Command>) -> StopReason {
+    pub async fn run(&mut self, commands: &mut mpsc::Receiver<ActorCommand>) -> StopReason {
         let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
         loop {
             let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
@@ -220,8 +220,8 @@ impl EngineActor {
             let readable = self.outcomes.readable(self.next_outcome);
             let handed_in = self.intake.topic.readable(self.intake.next);
             let hinted = self.hinted();
-            let reads = takes && !self.is_reading(Source::Outcomes);
-            let reads_intake = takes_intake && !self.is_reading(Source::Intake);
+            let reads = takes && !self.is_reading(BusSource::Outcomes);
+            let reads_intake = takes_intake && !self.is_reading(BusSource::Intake);
             tokio::select! {
                 count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                     if count == 0 {

@@ -14,7 +14,7 @@ use tokio::sync::{broadcast, oneshot};
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
 /// A message to the actor.
-pub enum Command {
+pub enum ActorCommand {
     /// A door stored an alert.
     Accepted { alert: Box<Alert>, solved: Option<Reply<Solved>> },
     /// A solve is through, that an owner of this epoch began.

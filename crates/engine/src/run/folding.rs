@@ -32,14 +32,14 @@ pub struct FoldState {
     /// SQL has all messages below.
     pub intake_to: u64,
     /// Alerts whose final state is written once their deliveries are.
-    pub finished: Vec<Change>,
+    pub finished: Vec<StateChange>,
     /// Carrier ids of a fold that failed: perhaps not on their topic.
     ids_left: Vec<Vec<u8>>,
 }
 
 /// A change of state to be written.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct StateChange {
     pub no: AlertNo,
     pub state: AlertState,
     pub version: u32,
@@ -59,7 +59,7 @@ struct UnderWay {
     /// The carrier ids that are saved before its first slice.
     ids: Ids,
     alerts: Vec<AlertNo>,
-    changes: Vec<Change>,
+    changes: Vec<StateChange>,
     slice: Vec<(AlertNo, EndpointNo)>,
     last: bool,
 }
@@ -211,7 +211,7 @@ impl EngineActor {
     }
 
     /// Writes a change of state.
-    pub fn write_change(&mut self, change: Change) {
+    pub fn write_change(&mut self, change: StateChange) {
         let store = self.parts.store.clone();
         self.send_out(async move {
             let written =

@@ -1,7 +1,7 @@
 //! Query, cancellation and replacement of messages that have not left us.
 
 use super::actor::{BackgroundResult, EngineActor, bus_error};
-use super::command::{Command, Reply};
+use super::command::{ActorCommand, Reply};
 use super::sharing::LeaderGuard;
 use crate::messages::{Steered, Wanted};
 use crate::record::delivery_cell::{IN_SEGMENT, STEERED};
@@ -41,11 +41,11 @@ pub enum SteeringReply {
 
 impl EngineActor {
     /// Commands about messages.
-    pub fn obey_message(&mut self, command: Command) {
+    pub fn obey_message(&mut self, command: ActorCommand) {
         let id = match &command {
-            Command::Message { id, .. }
-            | Command::CancelMessage { id, .. }
-            | Command::ReplaceMessage { id, .. } => *id,
+            ActorCommand::Message { id, .. }
+            | ActorCommand::CancelMessage { id, .. }
+            | ActorCommand::ReplaceMessage { id, .. } => *id,
             _ => MessageId(0),
         };
         if id.0 >= self.intake.next && id.0 < self.intake.topic.head() && self.parked.len() < PARKED_MAX {
@@ -53,17 +53,17 @@ impl EngineActor {
             return;
         }
         match command {
-            Command::Message { account, id, reply } => {
+            ActorCommand::Message { account, id, reply } => {
                 let _ = reply.send(Ok(self.look_at_message(&account, id)));
             }
-            Command::CancelMessage { account, id, reply } => {
+            ActorCommand::CancelMessage { account, id, reply } => {
                 let at = self.now();
                 self.steer_message(&account, Intake::Cancel { id, at }, reply);
             }
-            Command::ReplaceMessage { account, change, reply, .. } => {
+            ActorCommand::ReplaceMessage { account, change, reply, .. } => {
                 self.steer_message(&account, *change, reply);
             }
-            Command::CancelMessages { account, wanted, reply } => {
+            ActorCommand::CancelMessages { account, wanted, reply } => {
                 self.cancel_messages(&account, &wanted, reply)
             }
             _ => {}

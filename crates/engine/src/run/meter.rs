@@ -10,17 +10,17 @@ const KIND_NAMES: [&str; KINDS] = ["smpp", "platform", "house"];
 const RESULT_NAMES: [&str; RESULTS] = ["delivered", "failed", "buffered", "accepted", "refused"];
 
 /// The counters, looked up once.
-pub struct Meter {
+pub struct EngineMeter {
     taken: [Counter; KINDS],
     results: [[Counter; RESULTS]; KINDS],
     told: [Counter; RESULTS],
     lag: Gauge,
 }
 
-impl Meter {
-    pub fn new() -> Meter {
+impl EngineMeter {
+    pub fn new() -> EngineMeter {
         let messages = |kind: &'static str, result: &'static str| counter!("campanile_messages_total", "party" => kind, "result" => result);
-        Meter {
+        EngineMeter {
             taken: KIND_NAMES.map(|kind| messages(kind, "taken")),
             results: KIND_NAMES.map(|kind| RESULT_NAMES.map(|result| messages(kind, result))),
             told: RESULT_NAMES.map(|event| counter!("campanile_told_total", "event" => event)),

@@ -24,7 +24,7 @@ mod timers;
 mod views;
 
 pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
-pub use command::{Command, Health, Question, Reply, Solved};
+pub use command::{ActorCommand, Health, Question, Reply, Solved};
 pub use message_query::MessageLook;
 pub use route_table::GATEWAYS;
 pub use starting::start;
@@ -51,7 +51,7 @@ pub struct Engine {
 
 struct Inner {
     parts: Arc<Parts>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<ActorCommand>,
     outcomes: Arc<dyn bus::Topic>,
     routes: arc_swap::ArcSwap<Vec<Route>>,
     takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
@@ -99,7 +99,7 @@ impl Engine {
 
     fn new(
         parts: Parts,
-        commands: mpsc::Sender<Command>,
+        commands: mpsc::Sender<ActorCommand>,
         lags: Lags,
         seat: Option<NodeHandle>,
     ) -> Result<Engine, EngineError> {
@@ -136,7 +136,7 @@ impl Engine {
     /// Folds what is in memory into SQL and ends.
     pub async fn stop(&self) {
         let (reply, done) = oneshot::channel();
-        if self.inner.commands.send(Command::Stop { reply }).await.is_ok() {
+        if self.inner.commands.send(ActorCommand::Stop { reply }).await.is_ok() {
             let _ = done.await;
         }
     }
@@ -144,7 +144,7 @@ impl Engine {
     /// Changes an alert's course; resolves when that is on disk.
     pub async fn steer(&self, account: &str, id: AlertId, verb: Steer) -> Result<Alert, EngineError> {
         let no = self.stored(account, id).await?.no;
-        self.ask(|reply| Command::Steer { no, verb, reply }).await?
+        self.ask(|reply| ActorCommand::Steer { no, verb, reply }).await?
     }
 
     /// Takes an answer by link or API; resolves when it is on disk.
@@ -178,7 +178,7 @@ impl Engine {
         id: AlertId,
     ) -> Result<Option<broadcast::Receiver<Event>>, EngineError> {
         let no = self.stored(account, id).await?.no;
-        self.ask(|reply| Command::Watch { no, reply }).await
+        self.ask(|reply| ActorCommand::Watch { no, reply }).await
     }
 
     /// Adds an observer.
@@ -190,7 +190,7 @@ impl Engine {
     ) -> Result<u64, EngineError> {
         let no = self.stored(account, id).await?.no;
         let observer = self.inner.parts.store.put_observer(no, request.clone()).await.map_err(store_error)?;
-        self.tell(Command::Observe { no, observer, request }).await?;
+        self.tell(ActorCommand::Observe { no, observer, request }).await?;
         Ok(observer)
     }
 
@@ -213,7 +213,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let no = self.stored(account, id).await?.no;
         let removed = self.inner.parts.store.delete_observer(no, observer).await.map_err(store_error)?;
-        self.tell(Command::Unobserve { no, observer }).await?;
+        self.tell(ActorCommand::Unobserve { no, observer }).await?;
         Ok(removed)
     }
 
@@ -221,7 +221,7 @@ impl Engine {
     pub async fn change_routes(&self, routes: Vec<Route>) -> Result<(), EngineError> {
         self.inner.routes.store(Arc::new(routes.clone()));
         self.inner.takers.store(Arc::new(AcceptingRoutes::new(&routes)));
-        self.ask(|reply| Command::Routes { routes, reply }).await?
+        self.ask(|reply| ActorCommand::Routes { routes, reply }).await?
     }
 
     /// Clients or keywords changed in the config.
@@ -230,7 +230,7 @@ impl Engine {
         parties: Vec<MessageClientSettings>,
         keywords: Keywords,
     ) -> Result<(), EngineError> {
-        self.ask(|reply| Command::Parties { parties, keywords, reply }).await
+        self.ask(|reply| ActorCommand::Parties { parties, keywords, reply }).await
     }
 
     /// Record is so far behind the outcomes that gateways should take nothing new, emergencies excepted.
@@ -240,7 +240,7 @@ impl Engine {
 
     /// How it stands.
     pub async fn health(&self) -> Result<Health, EngineError> {
-        self.ask(|reply| Command::Health { reply }).await
+        self.ask(|reply| ActorCommand::Health { reply }).await
     }
 
     /// The alert as stored, if it is this account's.
@@ -249,14 +249,17 @@ impl Engine {
     }
 
     async fn solved(&self, alert: Alert) -> Result<Solved, EngineError> {
-        self.ask(|reply| Command::Accepted { alert: Box::new(alert), solved: Some(reply) }).await?
+        self.ask(|reply| ActorCommand::Accepted { alert: Box::new(alert), solved: Some(reply) }).await?
     }
 
-    async fn tell(&self, command: Command) -> Result<(), EngineError> {
+    async fn tell(&self, command: ActorCommand) -> Result<(), EngineError> {
         self.inner.commands.send(command).await.map_err(|_| gone())
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, EngineError> {
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> ActorCommand,
+    ) -> Result<T, EngineError> {
         let (reply, answer) = oneshot::channel();
         self.tell(command(reply)).await?;
         answer.await.map_err(|_| gone())
@@ -274,9 +277,9 @@ fn ended_early() -> EngineError {
 /// One process alone.
 async fn alone(
     parts: Arc<Parts>,
-    me: mpsc::WeakSender<Command>,
+    me: mpsc::WeakSender<ActorCommand>,
     lags: Lags,
-    mut commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<ActorCommand>,
     up: oneshot::Sender<Result<(), EngineError>>,
 ) {
     let started = match EngineActor::new(parts, me, lags, None) {

@@ -3,7 +3,7 @@
 //! requests of others.
 
 use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
-use super::command::{Command, Reply, Solved};
+use super::command::{ActorCommand, Reply, Solved};
 use super::solving::is_unsolved;
 use crate::api::{EngineError, Parts};
 use crate::messages::Steered;
@@ -31,7 +31,7 @@ const FORGET_EVERY: Duration = Duration::from_secs(30);
 
 /// What is read from the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum BusSource {
     Outcomes,
     Intake,
     Accepted,
@@ -44,7 +44,7 @@ pub struct Sharing {
     nodes: Nodes,
     accepted: Followed,
     asks: Followed,
-    /// Reads under way, by [`Source`].
+    /// Reads under way, by [`BusSource`].
     reading: [bool; 4],
     askers: FxHashMap<String, Arc<dyn bus::Topic>>,
     answering: usize,
@@ -104,11 +104,11 @@ impl Sharing {
         Ok(())
     }
 
-    fn followed(&mut self, source: Source) -> Option<&mut Followed> {
+    fn followed(&mut self, source: BusSource) -> Option<&mut Followed> {
         match source {
-            Source::Accepted => Some(&mut self.accepted),
-            Source::Asks => Some(&mut self.asks),
-            Source::Outcomes | Source::Intake => None,
+            BusSource::Accepted => Some(&mut self.accepted),
+            BusSource::Asks => Some(&mut self.asks),
+            BusSource::Outcomes | BusSource::Intake => None,
         }
     }
 }
@@ -129,20 +129,20 @@ impl EngineActor {
     }
 
     /// A read of this source is under way: no use to wait until there is something to read.
-    pub fn is_reading(&self, source: Source) -> bool {
+    pub fn is_reading(&self, source: BusSource) -> bool {
         self.sharing.as_ref().is_some_and(|sharing| sharing.reading[source as usize])
     }
 
     /// Resolves when others have said something.
     pub fn hinted(&self) -> BoxFuture<'static, ()> {
         let Some(sharing) = &self.sharing else { return futures_util::future::pending().boxed() };
-        let readable = |followed: &Followed, source: Source| match sharing.reading[source as usize] {
+        let readable = |followed: &Followed, source: BusSource| match sharing.reading[source as usize] {
             true => futures_util::future::pending().boxed(),
             false => followed.topic.readable(followed.next),
         };
-        let accepted = readable(&sharing.accepted, Source::Accepted);
+        let accepted = readable(&sharing.accepted, BusSource::Accepted);
         let asks = match sharing.answering < ANSWERING_MAX {
-            true => readable(&sharing.asks, Source::Asks),
+            true => readable(&sharing.asks, BusSource::Asks),
             false => futures_util::future::pending().boxed(),
         };
         futures_util::future::select(accepted, asks).map(|_| ()).boxed()
@@ -160,22 +160,22 @@ impl EngineActor {
         let outcomes = takes && self.outcomes.head() > self.next_outcome;
         let intake = takes && self.intake.waiting() > 0 && self.intake.is_open(self.now());
         let there = [
-            (Source::Outcomes, outcomes),
-            (Source::Intake, intake),
-            (Source::Accepted, accepted),
-            (Source::Asks, asks),
+            (BusSource::Outcomes, outcomes),
+            (BusSource::Intake, intake),
+            (BusSource::Accepted, accepted),
+            (BusSource::Asks, asks),
         ];
         there.into_iter().filter(|(_, is_there)| *is_there).for_each(|(source, _)| self.read(source));
     }
 
-    fn read(&mut self, source: Source) {
+    fn read(&mut self, source: BusSource) {
         let Some(sharing) = &mut self.sharing else { return };
         if std::mem::replace(&mut sharing.reading[source as usize], true) {
             return;
         }
         let (topic, next) = match sharing.followed(source) {
             Some(followed) => (followed.topic.clone(), followed.next),
-            None if source == Source::Intake => (self.intake.topic.clone(), self.intake.next),
+            None if source == BusSource::Intake => (self.intake.topic.clone(), self.intake.next),
             None => (self.outcomes.clone(), self.next_outcome),
         };
         self.background.push(Box::pin(async move {
@@ -189,7 +189,7 @@ impl EngineActor {
     }
 
     /// Something was read.
-    pub fn was_read(&mut self, source: Source, read: Result<Vec<bus::Record>, bus::BusError>) {
+    pub fn was_read(&mut self, source: BusSource, read: Result<Vec<bus::Record>, bus::BusError>) {
         let Some(sharing) = &mut self.sharing else { return };
         sharing.reading[source as usize] = false;
         let records = match read {
@@ -205,13 +205,13 @@ impl EngineActor {
         }
         let now = self.now();
         match source {
-            Source::Outcomes => self.take_outcome_records(&records),
-            Source::Intake if self.intake.is_open(now) && self.stopping.is_none() => {
+            BusSource::Outcomes => self.take_outcome_records(&records),
+            BusSource::Intake if self.intake.is_open(now) && self.stopping.is_none() => {
                 self.take_records(&records, now);
             }
-            Source::Intake => {}
-            Source::Accepted => self.take_accepted(&records),
-            Source::Asks => records.iter().for_each(|record| self.take_ask(record)),
+            BusSource::Intake => {}
+            BusSource::Accepted => self.take_accepted(&records),
+            BusSource::Asks => records.iter().for_each(|record| self.take_ask(record)),
         }
     }
 
@@ -371,31 +371,31 @@ impl EngineActor {
             }
             RpcCall::Steer { no, verb } => {
                 let (reply, answer) = oneshot::channel();
-                self.obey(Command::Steer { no, verb, reply });
+                self.obey(ActorCommand::Steer { no, verb, reply });
                 said(answer, |alert| RpcResult::Alert(Box::new(alert)))
             }
             RpcCall::Observe { no, observer, request } => {
-                self.obey(Command::Observe { no, observer, request });
+                self.obey(ActorCommand::Observe { no, observer, request });
                 done()
             }
             RpcCall::Unobserve { no, observer } => {
-                self.obey(Command::Unobserve { no, observer });
+                self.obey(ActorCommand::Unobserve { no, observer });
                 done()
             }
             RpcCall::Message { account, id } => {
                 let (reply, answer) = oneshot::channel();
-                self.obey(Command::Message { account, id, reply });
+                self.obey(ActorCommand::Message { account, id, reply });
                 said(answer, |look| RpcResult::Message(look.map(|look| Box::new(look.into()))))
             }
             RpcCall::CancelMessage { account, id } => {
-                self.put_change(|reply| Command::CancelMessage { account, id, reply })
+                self.put_change(|reply| ActorCommand::CancelMessage { account, id, reply })
             }
             RpcCall::ReplaceMessage { account, id, change } => {
-                self.put_change(|reply| Command::ReplaceMessage { account, id, change, reply })
+                self.put_change(|reply| ActorCommand::ReplaceMessage { account, id, change, reply })
             }
             RpcCall::CancelMessages { account, wanted } => {
                 let (reply, answer) = oneshot::channel();
-                self.obey(Command::CancelMessages { account, wanted, reply });
+                self.obey(ActorCommand::CancelMessages { account, wanted, reply });
                 said(answer, RpcResult::Count)
             }
         }
@@ -403,7 +403,7 @@ impl EngineActor {
 
     fn put_change(
         &mut self,
-        command: impl FnOnce(Reply<Steered>) -> Command,
+        command: impl FnOnce(Reply<Steered>) -> ActorCommand,
     ) -> BoxFuture<'static, Result<RpcResult, EngineError>> {
         let (reply, answer) = oneshot::channel();
         self.obey(command(reply));

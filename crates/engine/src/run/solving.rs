@@ -1,7 +1,7 @@
 //! Solves run on threads of their own, a few at a time; the actor goes on meanwhile.
 
 use super::actor::{EngineActor, store_error};
-use super::command::{Command, Reply, Solved};
+use super::command::{ActorCommand, Reply, Solved};
 use crate::api::{EngineError, Parts, Problem, Steer};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
@@ -99,7 +99,7 @@ impl EngineActor {
                 let no = alert.no;
                 let result = solve(&parts, &classifier, *alert, &Handle::current());
                 if let Some(me) = me.upgrade() {
-                    let _ = me.blocking_send(Command::Solved { no, epoch, result });
+                    let _ = me.blocking_send(ActorCommand::Solved { no, epoch, result });
                 }
             });
         }

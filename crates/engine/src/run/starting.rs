@@ -2,7 +2,7 @@
 //! is planned.
 
 use super::actor::{EngineActor, bus_error, store_error};
-use super::command::Command;
+use super::command::ActorCommand;
 use super::solving::{has_order, is_unsolved};
 use crate::api::{EngineError, Parts};
 use crate::plan::{Chains, Classifier};
@@ -465,9 +465,9 @@ pub fn wait_for<T>(future: impl Future<Output = T>) -> T {
 
 impl EngineActor {
     /// Does what it is told.
-    pub fn obey(&mut self, command: Command) {
+    pub fn obey(&mut self, command: ActorCommand) {
         match command {
-            Command::Accepted { alert, solved } => {
+            ActorCommand::Accepted { alert, solved } => {
                 if self.sharing.is_some() {
                     // The store may have told us of it before.
                     return self.solve_once(alert.no, Some(alert), solved);
@@ -476,39 +476,39 @@ impl EngineActor {
                 self.observe_all(&alert, Vec::new(), now);
                 self.solve(alert, solved);
             }
-            Command::Solved { no, epoch, result } if epoch == self.epoch() => self.solved(no, result),
+            ActorCommand::Solved { no, epoch, result } if epoch == self.epoch() => self.solved(no, result),
             // Of an earlier term of ours: it was begun anew.
-            Command::Solved { .. } => {}
-            Command::Look { no, reply } => {
+            ActorCommand::Solved { .. } => {}
+            ActorCommand::Look { no, reply } => {
                 let now = self.now();
                 let look = self.live_alerts.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
                 let _ = reply.send(look.map(|(alert, report)| super::command::Look { alert, report }));
             }
-            Command::Deliveries { no, wanted, reply } => _ = reply.send(self.deliveries(no, wanted)),
-            Command::Steer { no, verb, reply } => self.steer(no, verb, reply),
-            Command::Watch { no, reply } => {
+            ActorCommand::Deliveries { no, wanted, reply } => _ = reply.send(self.deliveries(no, wanted)),
+            ActorCommand::Steer { no, verb, reply } => self.steer(no, verb, reply),
+            ActorCommand::Watch { no, reply } => {
                 let watch = self.running.contains(&no) || self.solving.holds(no);
                 let _ = reply.send(watch.then(|| self.publisher.watch(no)));
             }
-            Command::Observe { no, observer, request } => {
+            ActorCommand::Observe { no, observer, request } => {
                 let now = self.now();
                 self.publisher.observe(no, observer, request, now);
             }
-            Command::Unobserve { no, observer } => self.publisher.unobserve(no, observer),
-            Command::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
-            Command::Parties { parties, keywords, reply } => {
+            ActorCommand::Unobserve { no, observer } => self.publisher.unobserve(no, observer),
+            ActorCommand::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
+            ActorCommand::Parties { parties, keywords, reply } => {
                 let parts = Arc::make_mut(&mut self.parts);
                 parts.parties.clone_from(&parties);
                 parts.settings.keywords = keywords.clone();
                 self.mo_routing.change(parties, keywords);
                 let _ = reply.send(());
             }
-            Command::Message { .. }
-            | Command::CancelMessage { .. }
-            | Command::ReplaceMessage { .. }
-            | Command::CancelMessages { .. } => self.obey_message(command),
-            Command::Health { reply } => _ = reply.send(self.how_it_stands()),
-            Command::Stop { reply } => self.stopping = Some(reply),
+            ActorCommand::Message { .. }
+            | ActorCommand::CancelMessage { .. }
+            | ActorCommand::ReplaceMessage { .. }
+            | ActorCommand::CancelMessages { .. } => self.obey_message(command),
+            ActorCommand::Health { reply } => _ = reply.send(self.how_it_stands()),
+            ActorCommand::Stop { reply } => self.stopping = Some(reply),
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct StatusEvents {
 }
 
 /// Words for one topic: a client's (by its `system_id`), or notices.
-pub struct Batch {
+pub struct EventBatch {
     to: Option<String>,
     topic: Arc<dyn bus::Topic>,
     records: Vec<Vec<u8>>,
@@ -54,7 +54,7 @@ pub struct Batch {
 /// Words are on the bus; the rest is not.
 pub struct EventsPublished {
     written: usize,
-    left: Vec<Batch>,
+    left: Vec<EventBatch>,
     error: Option<bus::BusError>,
 }
 
@@ -217,7 +217,7 @@ impl EngineActor {
         let mut batches = Vec::with_capacity(self.status_events.queues.len());
         for (to, records) in std::mem::take(&mut self.status_events.queues) {
             match self.client_topic(&to) {
-                Ok(topic) => batches.push(Batch { to, topic, records }),
+                Ok(topic) => batches.push(EventBatch { to, topic, records }),
                 Err(error) => {
                     tracing::error!(?to, %error, "a party cannot be told; what it was to hear is dropped");
                     self.status_events.written += records.len() as u64;
@@ -278,7 +278,7 @@ fn hash_in(topic: &str, record: &[u8]) -> u64 {
     hasher.finish()
 }
 
-async fn write(batches: Vec<Batch>, guard: LeaderGuard) -> EventsPublished {
+async fn write(batches: Vec<EventBatch>, guard: LeaderGuard) -> EventsPublished {
     let mut written = 0;
     let mut left = Vec::new();
     let mut error = None;

@@ -1,7 +1,7 @@
 //! An alert comes in: looked at as it stands, stored, and only then told to the actor.
 
 use super::actor::store_error;
-use super::{Command, Engine, solving};
+use super::{ActorCommand, Engine, solving};
 use crate::api::{Draft, EngineError, Forecast, Problem, Submitted};
 use crate::dispatch::Wording;
 use crate::plan::{Classifier, ForecastTable};
@@ -39,7 +39,7 @@ impl Engine {
         };
         self.inner.parts.texts.keep(alert.no, &wording);
         if !draft.wait_solved {
-            self.tell(Command::Accepted { alert: Box::new(alert.clone()), solved: None }).await?;
+            self.tell(ActorCommand::Accepted { alert: Box::new(alert.clone()), solved: None }).await?;
             return Ok(Submitted { alert, fresh: true, endpoints: None, problems: Vec::new() });
         }
         let solved = self.solved(alert).await?;

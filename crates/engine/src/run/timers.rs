@@ -1,7 +1,7 @@
 //! Timers: retries and quiet hours that end, escalation, the end of alerts, alerts that leave memory.
 
 use super::actor::EngineActor;
-use super::folding::{Change, may_leave};
+use super::folding::{StateChange, may_leave};
 use crate::plan::Move;
 use crate::record::delivery_cell::{ESCALATED, moment};
 use records::{
@@ -134,7 +134,7 @@ impl EngineActor {
         live.alert.version += 1;
         live.alert.note = note.to_owned();
         live.finished = Some(now);
-        let change = Change { no, state, version: live.alert.version, note: note.to_owned(), at: now };
+        let change = StateChange { no, state, version: live.alert.version, note: note.to_owned(), at: now };
         self.folding.finished.push(change);
         self.running.remove(&no);
         self.unfolded.insert(no);

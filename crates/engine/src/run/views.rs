@@ -1,7 +1,7 @@
 //! Looks at alerts: those in memory through the actor, others read from SQL for the occasion.
 
 use super::actor::store_error;
-use super::command::{Command, Look, Question, Wanted};
+use super::command::{ActorCommand, Look, Question, Wanted};
 use super::{Engine, starting};
 use crate::api::{AnswerGiven, AnswerView, DeliveryView, EngineError, Problem, RecipientView, Report};
 use crate::dispatch::TextCache;
@@ -35,7 +35,7 @@ impl Engine {
     }
 
     async fn look(&self, no: AlertNo) -> Result<Option<Look>, EngineError> {
-        self.ask(|reply| Command::Look { no, reply }).await
+        self.ask(|reply| ActorCommand::Look { no, reply }).await
     }
 
     async fn cold_report(&self, alert: Alert) -> Result<Arc<Report>, EngineError> {
@@ -69,7 +69,7 @@ impl Engine {
         let no = self.stored(account, id).await?.no;
         let limit = limit.clamp(1, PAGE_MAX);
         let wanted = Wanted { state, from, limit };
-        let live = self.ask(|reply| Command::Deliveries { no, wanted, reply }).await?;
+        let live = self.ask(|reply| ActorCommand::Deliveries { no, wanted, reply }).await?;
         let parts = self.inner.parts.clone();
         let rows = match live {
             Some(rows) => rows,
@@ -119,7 +119,7 @@ impl Engine {
             .map_err(store_error)?
             .ok_or(EngineError::NotFound)?;
         let wanted = Wanted { state: None, from: endpoint, limit: 1 };
-        let rows = match self.ask(|reply| Command::Deliveries { no: alert, wanted, reply }).await? {
+        let rows = match self.ask(|reply| ActorCommand::Deliveries { no: alert, wanted, reply }).await? {
             Some(rows) => rows,
             None => {
                 self.inner.parts.store.deliveries_from(alert, endpoint, None, 1).await.map_err(store_error)?

@@ -4,7 +4,7 @@
 use super::leader_client::LeaderClient;
 use super::nodes::Nodes;
 use crate::api::{EngineError, Parts};
-use crate::run::{Command, Health, Lags, bus_error, store_error};
+use crate::run::{ActorCommand, Health, Lags, bus_error, store_error};
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Follower {
     /// Until it is another's turn.
     pub async fn follow(
         &mut self,
-        commands: &mut mpsc::Receiver<Command>,
+        commands: &mut mpsc::Receiver<ActorCommand>,
         turns: &mut watch::Receiver<Turn>,
     ) -> FollowerEnd {
         let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
@@ -119,25 +119,25 @@ impl Follower {
     }
 
     /// Does what can be done here; asks the rest. What it was told to stop by comes back.
-    fn obey(&mut self, command: Command) -> Option<tokio::sync::oneshot::Sender<()>> {
-        if let Command::Accepted { alert, .. } = &command {
+    fn obey(&mut self, command: ActorCommand) -> Option<tokio::sync::oneshot::Sender<()>> {
+        if let ActorCommand::Accepted { alert, .. } = &command {
             self.tell_accepted(alert.no);
         }
         match self.asking.ask(command)? {
             // From SQL, then: a second behind at most.
-            Command::Look { reply, .. } => _ = reply.send(None),
-            Command::Deliveries { reply, .. } => _ = reply.send(None),
-            Command::Routes { routes, reply } => {
+            ActorCommand::Look { reply, .. } => _ = reply.send(None),
+            ActorCommand::Deliveries { reply, .. } => _ = reply.send(None),
+            ActorCommand::Routes { routes, reply } => {
                 self.parts.routes = routes;
                 let _ = reply.send(Ok(()));
             }
-            Command::Parties { parties, keywords, reply } => {
+            ActorCommand::Parties { parties, keywords, reply } => {
                 self.parts.parties = parties;
                 self.parts.settings.keywords = keywords;
                 let _ = reply.send(());
             }
-            Command::Health { reply } => _ = reply.send(self.how_it_stands()),
-            Command::Stop { reply } => return Some(reply),
+            ActorCommand::Health { reply } => _ = reply.send(self.how_it_stands()),
+            ActorCommand::Stop { reply } => return Some(reply),
             // A live view is the leader's; whoever waits for one hears that it is not to be had here.
             _ => {}
         }

@@ -3,7 +3,7 @@
 use super::leader_rpc::{RpcCall, RpcRequest, RpcResponse, RpcResult, not_understood};
 use crate::api::{EngineError, Parts};
 use crate::messages::Steered;
-use crate::run::{Command, MessageLook, Reply, Solved, bus_error};
+use crate::run::{ActorCommand, MessageLook, Reply, Solved, bus_error};
 use records::Alert;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -72,26 +72,30 @@ impl LeaderClient {
     }
 
     /// Asks what a command asks; what cannot be asked of another process comes back.
-    pub fn ask(&mut self, command: Command) -> Option<Command> {
+    pub fn ask(&mut self, command: ActorCommand) -> Option<ActorCommand> {
         let (question, waiting) = match command {
-            Command::Accepted { alert, solved: Some(reply) } => {
+            ActorCommand::Accepted { alert, solved: Some(reply) } => {
                 (RpcCall::Solve { no: alert.no }, PendingCall::Solved(reply))
             }
-            Command::Steer { no, verb, reply } => (RpcCall::Steer { no, verb }, PendingCall::Alert(reply)),
-            Command::Observe { no, observer, request } => {
+            ActorCommand::Steer { no, verb, reply } => {
+                (RpcCall::Steer { no, verb }, PendingCall::Alert(reply))
+            }
+            ActorCommand::Observe { no, observer, request } => {
                 (RpcCall::Observe { no, observer, request }, PendingCall::Nobody)
             }
-            Command::Unobserve { no, observer } => (RpcCall::Unobserve { no, observer }, PendingCall::Nobody),
-            Command::Message { account, id, reply } => {
+            ActorCommand::Unobserve { no, observer } => {
+                (RpcCall::Unobserve { no, observer }, PendingCall::Nobody)
+            }
+            ActorCommand::Message { account, id, reply } => {
                 (RpcCall::Message { account, id }, PendingCall::Message(reply))
             }
-            Command::CancelMessage { account, id, reply } => {
+            ActorCommand::CancelMessage { account, id, reply } => {
                 (RpcCall::CancelMessage { account, id }, PendingCall::Steered(reply))
             }
-            Command::CancelMessages { account, wanted, reply } => {
+            ActorCommand::CancelMessages { account, wanted, reply } => {
                 (RpcCall::CancelMessages { account, wanted }, PendingCall::Count(reply))
             }
-            Command::ReplaceMessage { account, id, change, reply } => {
+            ActorCommand::ReplaceMessage { account, id, change, reply } => {
                 (RpcCall::ReplaceMessage { account, id, change }, PendingCall::Steered(reply))
             }
             other => return Some(other),

@@ -24,7 +24,7 @@ pub use nodes::Nodes;
 pub use term::Term;
 
 use crate::api::{EngineError, Parts};
-use crate::run::{Command, EngineActor, Lags, StopReason, bus_error};
+use crate::run::{ActorCommand, EngineActor, Lags, StopReason, bus_error};
 use follower::{Follower, FollowerEnd};
 use leader_lease::{LeaderLease, LeaseRequest, Turn};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub struct Member {
     parts: Parts,
     node: Node,
     lags: Lags,
-    me: mpsc::WeakSender<Command>,
+    me: mpsc::WeakSender<ActorCommand>,
     leader: watch::Sender<Leader>,
     turns: watch::Receiver<Turn>,
     wishes: mpsc::Sender<LeaseRequest>,
@@ -90,7 +90,7 @@ pub fn enter(
     parts: &Parts,
     node: Node,
     lags: Lags,
-    me: mpsc::WeakSender<Command>,
+    me: mpsc::WeakSender<ActorCommand>,
 ) -> Result<(Member, NodeHandle), EngineError> {
     check(&node)?;
     let (leader, leads) = watch::channel(Leader::Nobody);
@@ -141,7 +141,7 @@ enum TermEnd {
 
 impl Member {
     /// Follows and leads, in turn, until it is told to stop; `up` hears when it does either.
-    pub async fn run(mut self, mut commands: mpsc::Receiver<Command>, up: Up) {
+    pub async fn run(mut self, mut commands: mpsc::Receiver<ActorCommand>, up: Up) {
         let mut up = Some(up);
         let mut follower = match Follower::open(self.parts.clone(), &self.node.name, self.lags.clone()) {
             Ok(follower) => follower,
@@ -185,7 +185,7 @@ impl Member {
         &mut self,
         term: &Term,
         parts: &mut Parts,
-        commands: &mut mpsc::Receiver<Command>,
+        commands: &mut mpsc::Receiver<ActorCommand>,
         up: &mut Option<Up>,
     ) -> Result<TermEnd, EngineError> {
         let begun = self.begin(term, parts.clone()).await;

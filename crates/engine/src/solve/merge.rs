@@ -51,7 +51,7 @@ struct CreditedPerson {
 }
 
 /// What is known of an endpoint when it is added.
-pub struct Found<'a> {
+pub struct FoundEndpoint<'a> {
     /// How; nothing for a person without any device.
     pub channel: Option<ChannelNumber>,
     /// Where.
@@ -91,7 +91,7 @@ impl Roster {
     }
 
     /// Adds an endpoint, or credits its person with the one that has the address already.
-    pub fn add(&mut self, found: Found<'_>) -> EndpointNo {
+    pub fn add(&mut self, found: FoundEndpoint<'_>) -> EndpointNo {
         let credit = self.persons.len() as u32;
         let (recipient, name) = (self.keep(found.recipient), self.keep(found.name));
         self.persons.push(CreditedPerson { recipient, name, step: found.step, next: NONE });
@@ -220,8 +220,8 @@ pub fn address_hash(channel: ChannelNumber, address: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn found<'a>(channel: ChannelNumber, address: &'a str, recipient: &'a str) -> Found<'a> {
-        Found {
+    fn found<'a>(channel: ChannelNumber, address: &'a str, recipient: &'a str) -> FoundEndpoint<'a> {
+        FoundEndpoint {
             channel: Some(channel),
             address,
             recipient,
@@ -254,7 +254,10 @@ mod tests {
     fn exclusions_are_kept_one_by_one() {
         let mut roster = Roster::default();
         for who in ["anna", "bo"] {
-            roster.add(Found { excluded: Some(Reason::OptedOut), ..found(channels::SMS, "+46701", who) });
+            roster.add(FoundEndpoint {
+                excluded: Some(Reason::OptedOut),
+                ..found(channels::SMS, "+46701", who)
+            });
         }
         let reached = roster.add(found(channels::SMS, "+46701", "cia"));
         assert_eq!(reached, EndpointNo(2));
@@ -264,9 +267,10 @@ mod tests {
     #[test]
     fn the_latest_end_of_quiet_hours_behind_an_address_holds() {
         let mut roster = Roster::default();
-        roster.add(Found { not_before: Some(Timestamp(5)), ..found(channels::SMS, "+46701", "anna") });
+        roster
+            .add(FoundEndpoint { not_before: Some(Timestamp(5)), ..found(channels::SMS, "+46701", "anna") });
         roster.add(found(channels::SMS, "+46701", "bo"));
-        roster.add(Found { not_before: Some(Timestamp(9)), ..found(channels::SMS, "+46701", "cia") });
+        roster.add(FoundEndpoint { not_before: Some(Timestamp(9)), ..found(channels::SMS, "+46701", "cia") });
         let entry = roster.blocks().next().unwrap().entries.remove(0);
         assert_eq!(entry.not_before, Some(Timestamp(9)));
     }

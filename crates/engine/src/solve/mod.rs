@@ -9,7 +9,7 @@ mod quiet;
 
 pub use area::Area;
 pub use matching::{GROUP_DEPTH_MAX, GroupSet, Match, Matcher};
-pub use merge::{Found, Roster, address_hash};
+pub use merge::{FoundEndpoint, Roster, address_hash};
 pub use quiet::quiet_until;
 
 use crate::dispatch::Wording;
@@ -127,7 +127,7 @@ impl<'a> Solver<'a> {
                 continue;
             }
             let values = self.wording.values_for(device.channel, language, recipient);
-            self.roster.add(Found {
+            self.roster.add(FoundEndpoint {
                 channel: Some(device.channel),
                 address: &device.address,
                 recipient: &recipient.id,
@@ -174,7 +174,7 @@ impl<'a> Solver<'a> {
             (_, _, true) => Some(Reason::NotParticipant),
             _ => None,
         };
-        self.roster.add(Found {
+        self.roster.add(FoundEndpoint {
             channel: Some(channel),
             address,
             recipient: "",
@@ -196,7 +196,7 @@ impl<'a> Solver<'a> {
         name: &str,
         reason: Reason,
     ) {
-        self.roster.add(Found {
+        self.roster.add(FoundEndpoint {
             channel,
             address,
             recipient,

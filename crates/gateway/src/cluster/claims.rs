@@ -8,7 +8,7 @@ use records::{AlertNo, AttemptRef, AttemptResult, Claim, EndpointNo, Intent, Lan
 use rustc_hash::FxHashMap;
 
 use super::segment_lease::SegmentLease;
-use crate::journal::recovery::{Progress, Seen};
+use crate::journal::recovery::{Seen, SegmentProgress};
 
 /// A segment: its route, lane, and index.
 pub(crate) type SegmentKey = (Arc<str>, Lane, u64);
@@ -53,7 +53,7 @@ struct SegmentAccount {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Claimed {
     /// Ours, to go on from here.
-    Ours(Progress),
+    Ours(SegmentProgress),
     /// All of it is over: it is only to be acknowledged.
     Over,
     /// Another has claimed it since.
@@ -250,9 +250,9 @@ impl Claims {
 }
 
 impl SegmentAccount {
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> SegmentProgress {
         let unresolved = self.unresolved.iter().map(|(at, seen)| (*at, *seen)).collect();
-        Progress { intended_to: self.intended_to, unresolved }
+        SegmentProgress { intended_to: self.intended_to, unresolved }
     }
 }
 

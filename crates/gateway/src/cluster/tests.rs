@@ -2,7 +2,7 @@
 
 use super::claims::Claims;
 use super::*;
-use crate::journal::recovery::Progress;
+use crate::journal::recovery::SegmentProgress;
 use bus::embedded::{Fsync, Options};
 use pace::share::Need;
 use records::{
@@ -49,7 +49,7 @@ fn claims_of(records: &[&[Outcome]]) -> (Claims, SegmentKey) {
 
 fn unresolved(claimed: &Claimed) -> (u32, Vec<u32>) {
     match claimed {
-        Claimed::Ours(Progress { intended_to, unresolved }) => {
+        Claimed::Ours(SegmentProgress { intended_to, unresolved }) => {
             (*intended_to, unresolved.iter().map(|(at, _)| *at).collect())
         }
         other => panic!("{other:?}"),

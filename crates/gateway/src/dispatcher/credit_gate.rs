@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 use super::leased_segment::Pass;
 use super::{ChannelEncoder, DispatcherState, LeasedSegment, RouteDispatcher};
 use crate::Funds;
-use crate::journal::recovery::{Progress, RouteProgress};
+use crate::journal::recovery::{RouteProgress, SegmentProgress};
 
 /// What waits for money.
 pub(super) struct CreditGate<P> {
@@ -25,7 +25,7 @@ type UnpaidSegments<P> = (Unpaid<P>, Bill);
 /// A segment, and what an earlier process did of it.
 struct Unpaid<P> {
     leased: Arc<LeasedSegment<P>>,
-    progress: Progress,
+    progress: SegmentProgress,
     /// Places of which an earlier process said what became of them.
     over: Vec<u32>,
     /// Places to be paid for.
@@ -80,7 +80,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         &self,
         state: &mut DispatcherState<C::Prepared>,
         leased: Arc<LeasedSegment<C::Prepared>>,
-        progress: Progress,
+        progress: SegmentProgress,
     ) {
         state.queue.expect_money(&leased);
         let (unpaid, bill) = self.unpaid(leased, progress, |_, _| false);
@@ -90,7 +90,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     fn unpaid(
         &self,
         leased: Arc<LeasedSegment<C::Prepared>>,
-        progress: Progress,
+        progress: SegmentProgress,
         gave_back: impl Fn(&LeasedSegment<C::Prepared>, &Entry) -> bool,
     ) -> (Unpaid<C::Prepared>, Bill) {
         let segment = &leased.segment;

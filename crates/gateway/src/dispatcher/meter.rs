@@ -5,7 +5,7 @@ use records::RouteHealth;
 
 use crate::journal::Tally;
 
-pub(super) struct Meter {
+pub(super) struct RouteMeter {
     accepted: Counter,
     refused: Counter,
     unknown: Counter,
@@ -17,11 +17,11 @@ pub(super) struct Meter {
     rate: Gauge,
 }
 
-impl Meter {
-    pub(super) fn new(route: &str) -> Meter {
+impl RouteMeter {
+    pub(super) fn new(route: &str) -> RouteMeter {
         let route = route.to_owned();
         let results = |result: &'static str| counter!("campanile_outcomes_total", "route" => route.clone(), "result" => result);
-        Meter {
+        RouteMeter {
             accepted: results("accepted"),
             refused: results("refused"),
             unknown: results("unknown"),

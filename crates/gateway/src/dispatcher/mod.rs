@@ -49,11 +49,11 @@ use crate::GatewayContext;
 use crate::cluster::{Claimed, RateShareView};
 use crate::context::SEGMENT_GROUP;
 use crate::journal::recovery::RouteProgress;
-use crate::journal::{Batch, Journal, Ticket};
+use crate::journal::{Journal, OutcomeAppend, Ticket};
 use credit_gate::CreditGate;
 use health::Health;
-use meter::Meter;
-use outbox::Outbox;
+use meter::RouteMeter;
+use outbox::OutcomeOutbox;
 use send_queue::{Intended, PassedOver, SendQueue, Settled};
 
 /// What is ready to be written is at most so much of the route's rate: what is intended is written soon, and
@@ -84,8 +84,8 @@ pub struct RouteDispatcher<C: ChannelEncoder> {
     context: GatewayContext,
     encoder: C,
     journal: Journal,
-    outbox: Option<Outbox>,
-    meter: Meter,
+    outbox: Option<OutcomeOutbox>,
+    meter: RouteMeter,
     control: Arc<dyn Retained>,
     routes: Arc<dyn Retained>,
     lanes: [Arc<dyn Group>; 3],
@@ -142,11 +142,11 @@ impl<P> DispatcherState<P> {
 }
 
 /// What a session has noted and not yet handed in: one look at the send queue for many outcomes.
-pub struct Notes<P>(Batch<Settled<P>>);
+pub struct Notes<P>(OutcomeAppend<Settled<P>>);
 
 impl<P> Default for Notes<P> {
     fn default() -> Notes<P> {
-        Notes(Batch::default())
+        Notes(OutcomeAppend::default())
     }
 }
 
@@ -164,7 +164,7 @@ type Settlement<P> = (Arc<LeasedSegment<P>>, Claimed);
 type ReadBack<P> = (Vec<Settlement<P>>, PassedOver);
 
 /// What is appended together, and what may be written after it.
-type Gathered<P> = (Batch<Settled<P>>, Intended<P>);
+type Gathered<P> = (OutcomeAppend<Settled<P>>, Intended<P>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
@@ -209,8 +209,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         };
         let dispatcher = RouteDispatcher {
             journal: Journal::open(&*context.bus)?,
-            outbox: context.outbox.as_ref().map(|local| Outbox::open(&**local, &route)).transpose()?,
-            meter: Meter::new(&route),
+            outbox: context.outbox.as_ref().map(|local| OutcomeOutbox::open(&**local, &route)).transpose()?,
+            meter: RouteMeter::new(&route),
             control: context.bus.retained(CONTROL)?,
             routes: context.bus.retained(ROUTES)?,
             lanes,
@@ -640,7 +640,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
 
     fn appended(
         &self,
-        mut batch: Batch<Settled<C::Prepared>>,
+        mut batch: OutcomeAppend<Settled<C::Prepared>>,
         intended: Intended<C::Prepared>,
         (claims, given_back): ReadBack<C::Prepared>,
     ) {

@@ -16,15 +16,15 @@ use records::{AttemptResult, Outcome, decode_outcomes, encode_outcomes};
 const READ_OCTETS: usize = 64 * 1024 * 1024;
 
 /// One route's.
-pub(super) struct Outbox {
+pub(super) struct OutcomeOutbox {
     topic: Arc<dyn Topic>,
     holds: AtomicBool,
 }
 
-impl Outbox {
+impl OutcomeOutbox {
     /// Opens it, on a bus of this machine alone.
-    pub fn open(local: &dyn Bus, route: &str) -> Result<Outbox, BusError> {
-        Ok(Outbox { topic: local.topic(&format!("outbox/{route}"))?, holds: AtomicBool::new(false) })
+    pub fn open(local: &dyn Bus, route: &str) -> Result<OutcomeOutbox, BusError> {
+        Ok(OutcomeOutbox { topic: local.topic(&format!("outbox/{route}"))?, holds: AtomicBool::new(false) })
     }
 
     /// What an earlier process could not tell, as a record of outcomes.

@@ -15,8 +15,8 @@ use records::{
 
 use super::leased_segment::{ChannelEncoder, Job, LeasedSegment, Pass};
 use crate::cluster::SegmentLease;
-use crate::journal::recovery::Progress;
-use crate::journal::{Batch, Pending, Tag};
+use crate::journal::recovery::SegmentProgress;
+use crate::journal::{OutcomeAppend, Pending, Tag};
 
 /// What follows from an outcome once it is on disk.
 #[derive(Debug)]
@@ -243,7 +243,7 @@ impl<P> SendQueue<P> {
         &mut self,
         encoder: &C,
         leased: Arc<LeasedSegment<P>>,
-        progress: &Progress,
+        progress: &SegmentProgress,
         gave_back: impl Fn(&Entry) -> bool,
         now: Timestamp,
     ) {
@@ -265,7 +265,7 @@ impl<P> SendQueue<P> {
         &mut self,
         encoder: &C,
         leased: &Arc<LeasedSegment<P>>,
-        progress: &Progress,
+        progress: &SegmentProgress,
         now: Timestamp,
     ) {
         for &(place, seen) in &progress.unresolved {
@@ -615,7 +615,7 @@ const TOGETHER_MAX: u32 = 1_000;
 /// Notes that entries were never tried. Other processes have to know how far the segment got: they are
 /// intended by the same record.
 fn give_back_places<P>(
-    batch: &mut Batch<Settled<P>>,
+    batch: &mut OutcomeAppend<Settled<P>>,
     node: Option<&str>,
     route: &str,
     leased: &Arc<LeasedSegment<P>>,
@@ -637,7 +637,7 @@ fn give_back_places<P>(
 
 /// Notes in a session's own batch what became of a part: the send queue hears of it when that is absorbed.
 pub(super) fn note_in<P>(
-    batch: &mut Batch<Settled<P>>,
+    batch: &mut OutcomeAppend<Settled<P>>,
     route: &str,
     job: Job<P>,
     part: u8,

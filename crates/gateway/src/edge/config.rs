@@ -20,7 +20,7 @@ pub const VALIDITY_MAX: Duration = Duration::from_secs(86_400);
 pub struct EdgeRoute {
     /// The route's name.
     pub name: String,
-    /// Copies (a bundle to a site) that are begun per second; 0 is unlimited.
+    /// Copies (an archive to a site) that are begun per second; 0 is unlimited.
     pub rate: f64,
     /// Bits per second of one push: to the group, or to each site. Octets of UDP datagrams count, repair
     /// included.
@@ -33,13 +33,13 @@ pub struct EdgeRoute {
     pub hops: u32,
     /// Pushes at a time; an emergency waits for none of another lane.
     pub pushes: usize,
-    /// A push ends after so long, whoever has the bundle by then.
+    /// A push ends after so long, whoever has the archive by then.
     pub validity: Duration,
     /// The file of what signs the manifests: 64 hexadecimal digits; made if it is not there.
     pub signing_key: PathBuf,
     /// Everywhere it can push to.
     pub sites: Vec<EdgeSite>,
-    /// Where bundles are made.
+    /// Where archives are made.
     pub work: PathBuf,
 }
 

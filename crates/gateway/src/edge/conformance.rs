@@ -1,6 +1,6 @@
 //! Far end of edge routes for the conformance checks: receivers on this machine, each with a folder.
 
-use super::{EdgeRoute, EdgeSite, bundle};
+use super::{EdgeRoute, EdgeSite, archive};
 use crate::conformance::{FarEnd, Manner, Message};
 use crate::{AlertDocuments, AnyRoute, DocumentSet, GatewayContext, NoDocuments};
 use futures_util::future::BoxFuture;
@@ -65,12 +65,12 @@ fn receiver(into: &Path) -> ReceiveOptions {
     }
 }
 
-/// Two processes may bring the same bundle at once, since persons of the checks share sites: it is unpacked
+/// Two processes may bring the same archive at once, since persons of the checks share sites: it is unpacked
 /// once.
 fn unpack(path: &Path) -> Result<(), String> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap();
-    bundle::unpack(path).map(|_| ())
+    archive::unpack(path).map(|_| ())
 }
 
 /// The alert of the checks, without attachments.
@@ -133,7 +133,7 @@ impl FarEnd for Sites {
     }
 }
 
-/// The bundles in a site's folder that were unpacked.
+/// The archives in a site's folder that were unpacked.
 fn unpacked(folder: &Path, address: &str) -> Vec<Message> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let texts = entries.filter_map(|path| {

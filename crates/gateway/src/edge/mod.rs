@@ -1,19 +1,19 @@
-//! Edge sites: an alert's text, CAP and attachments, as one bundle, pushed to sirens, signs and studios by
+//! Edge sites: an alert's text, CAP and attachments, as one archive, pushed to sirens, signs and studios by
 //! paced UDP.
 //!
 //! ```text
 //! keys      keys of a `[[route]]` of this channel
 //! config    what a route is told, and where its sites are
-//! bundle    one archive of it, and back
+//! archive    one archive of it, and back
 //! push      to all sites of a segment at once, by paced UDP's push
 //! outcome   what a site's end means on record
 //! ```
 //!
-//! Invariant worth naming: a bundle has the same octets and name whenever it is made of the same alert and
+//! Invariant worth naming: an archive has the same octets and name whenever it is made of the same alert and
 //! text. So a push after a crash goes on where the one before it was, a site never has two copies, and what a
 //! crash left under way is planned again at once.
 
-pub mod bundle;
+pub mod archive;
 mod config;
 #[cfg(test)]
 mod conformance;
@@ -61,7 +61,7 @@ pub(crate) struct EdgeEncoder;
 impl ChannelEncoder for EdgeEncoder {
     type Prepared = ();
 
-    /// A bundle is the same whenever it is made: a site that has it says so, and one that has a part of it
+    /// An archive is the same whenever it is made: a site that has it says so, and one that has a part of it
     /// goes on.
     const REPEATABLE: bool = true;
 
@@ -77,19 +77,19 @@ type EdgeJob = Job<()>;
 /// Starts a route.
 ///
 /// # Errors
-/// Everything that is wrong with its settings, or a folder for bundles that cannot be made.
+/// Everything that is wrong with its settings, or a folder for archives that cannot be made.
 pub fn start(config: EdgeRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
     route_loop::start::<EdgeSessions>(config, context)
 }
 
-/// The settings of a route, and the key that signs its bundles.
+/// The settings of a route, and the key that signs its archives.
 struct Signing {
     route: EdgeRoute,
     signing_key: [u8; 32],
 }
 
 impl Signing {
-    /// Bundles are made here.
+    /// Archives are made here.
     fn folder(&self) -> PathBuf {
         self.route.work.join(&self.route.name)
     }
@@ -145,7 +145,7 @@ impl RouteSessions for EdgeSessions {
     ) -> Result<EdgeSessions, BusError> {
         let limit = RouteLimit::new(dispatcher, route.settings.rate);
         let signing = Signing { route: route.settings.clone(), signing_key: route.material };
-        remove_bundles(&signing.folder());
+        remove_archives(&signing.folder());
         let (settings, config) = watch::channel(Arc::new(signing));
         let route_task = EdgeRouteTask {
             config,
@@ -178,11 +178,11 @@ impl RouteSessions for EdgeSessions {
     }
 }
 
-/// Bundles of a process that was killed are made anew: what is there is of no use.
-fn remove_bundles(folder: &std::path::Path) {
+/// Archives of a process that was killed are made anew: what is there is of no use.
+fn remove_archives(folder: &std::path::Path) {
     let emptied = std::fs::remove_dir_all(folder).and_then(|()| std::fs::create_dir_all(folder));
     if let Err(error) = emptied {
-        tracing::warn!(folder = %folder.display(), %error, "bundles of an earlier process are still there");
+        tracing::warn!(folder = %folder.display(), %error, "archives of an earlier process are still there");
     }
 }
 
@@ -194,8 +194,8 @@ struct EdgeRouteTask {
     limit: Arc<RouteLimit<EdgeEncoder>>,
     /// Pushes under way.
     pushes: JoinSet<()>,
-    /// Copies of a bundle whose push is still to begin, where there are more bundles than may be pushed at a
-    /// time.
+    /// Copies of an archive whose push is still to begin, where there are more archives than may be pushed at
+    /// a time.
     waiting: Vec<Vec<EdgeJob>>,
     /// Pushes so far, for the names of their files.
     begun: u64,
@@ -264,7 +264,7 @@ impl EdgeRouteTask {
         jobs
     }
 
-    /// Puts together what gets the same bundle.
+    /// Puts together what gets the same archive.
     fn sort(&mut self, jobs: Vec<EdgeJob>) {
         for job in jobs {
             match self.waiting.iter_mut().find(|others| is_same(&others[0], &job)) {
@@ -310,7 +310,7 @@ impl EdgeRouteTask {
     }
 }
 
-/// Both get the same bundle, until the same moment, and what is said of one's segment holds for the other.
+/// Both get the same archive, until the same moment, and what is said of one's segment holds for the other.
 fn is_same(one: &EdgeJob, other: &EdgeJob) -> bool {
     let ends = |job: &EdgeJob| job.entry().expires.unwrap_or(Timestamp(i64::MAX));
     let body = |job: &EdgeJob| job.leased.segment.body(job.entry()).cloned();

@@ -3,11 +3,11 @@
 use paced_udp::push::Outcome as End;
 use records::AttemptResult;
 
-/// What became of a copy. `joined`: the site was there, so that it may have the bundle though nothing was
+/// What became of a copy. `joined`: the site was there, so that it may have the archive though nothing was
 /// heard of it. `trouble` is what was last heard of it.
-pub(super) fn result(end: &End, joined: bool, trouble: &str, key: u64, bundle: &str) -> AttemptResult {
+pub(super) fn result(end: &End, joined: bool, trouble: &str, key: u64, archive: &str) -> AttemptResult {
     let words = match end {
-        End::Done => return AttemptResult::Accepted { keys: vec![key], id: bundle.to_owned() },
+        End::Done => return AttemptResult::Accepted { keys: vec![key], id: archive.to_owned() },
         End::Refused(words) => return refused(true, "edge:refused", words),
         End::NoRoom(words) => return refused(false, "edge:disk", words),
         End::Away(words) => words,

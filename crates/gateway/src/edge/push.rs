@@ -1,6 +1,6 @@
-//! One push: a bundle to all sites of a segment that get the same.
+//! One push: an archive to all sites of a segment that get the same.
 
-use super::bundle::{self, Packed};
+use super::archive::{self, PackedArchive};
 use super::{EdgeJob, RouteDispatcher, Signing, outcome};
 use crate::GatewayContext;
 use crate::context::Stop;
@@ -25,7 +25,7 @@ pub(super) struct Push {
     pub signing: Arc<Signing>,
     pub context: GatewayContext,
     pub dispatcher: Arc<RouteDispatcher<EdgeEncoder>>,
-    /// Where its bundle is made: no other push has it.
+    /// Where its archive is made: no other push has it.
     pub file: PathBuf,
     /// Of one segment, with the same text and end.
     pub jobs: Vec<EdgeJob>,
@@ -48,26 +48,26 @@ struct Leg {
 impl Push {
     /// Sees to it that every job's fate is told.
     pub(super) async fn run(mut self) {
-        match self.bundle().await {
+        match self.archive().await {
             Ok(packed) => self.carry_all(&packed).await,
             Err(result) => self.jobs.iter().for_each(|job| self.dispatcher.whole(job, &result)),
         }
         match tokio::fs::remove_file(&self.file).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(file = %self.file.display(), %error, "a bundle that was pushed is still there");
+                tracing::warn!(file = %self.file.display(), %error, "an archive that was pushed is still there");
             }
             _ => {}
         }
     }
 
-    async fn carry_all(&mut self, packed: &Packed) {
+    async fn carry_all(&mut self, packed: &PackedArchive) {
         let [first, second] = self.legs().await;
         // Sites reached by IPv4, and those by IPv6.
         tokio::join!(self.carry(first, packed), self.carry(second, packed));
     }
 
-    /// Makes the bundle.
-    async fn bundle(&self) -> Result<Packed, AttemptResult> {
+    /// Makes the archive.
+    async fn archive(&self) -> Result<PackedArchive, AttemptResult> {
         let segment = &self.jobs[0].leased.segment;
         let Some(Body::Content(Content { text, .. })) = segment.body(self.jobs[0].entry()) else {
             return Err(outcome::refused(true, "edge:body", "the body is not for an edge site"));
@@ -78,10 +78,10 @@ impl Push {
         let documents = documents.documents(segment.alert).await;
         let documents = documents.map_err(|no| outcome::refused(no.permanent, "edge:papers", &no.why))?;
         let (file, alert, text) = (self.file.clone(), segment.alert_id, text.clone());
-        let packing = tokio::task::spawn_blocking(move || bundle::pack(&file, alert, &text, &documents));
+        let packing = tokio::task::spawn_blocking(move || archive::pack(&file, alert, &text, &documents));
         let packed = packing.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         packed.map_err(|error| {
-            outcome::refused(false, "edge:bundle", &format!("no bundle could be made: {error}"))
+            outcome::refused(false, "edge:bundle", &format!("no archive could be made: {error}"))
         })
     }
 
@@ -141,7 +141,7 @@ impl Push {
     }
 
     /// Pushes, and tells of each copy what became of it as soon as that is known.
-    async fn carry(&self, mut leg: Leg, packed: &Packed) {
+    async fn carry(&self, mut leg: Leg, packed: &PackedArchive) {
         if leg.sites.is_empty() {
             return;
         }
@@ -161,10 +161,10 @@ impl Push {
         };
         tracing::info!(
             route = self.signing.route.name,
-            bundle = packed.name,
+            archive = packed.name,
             octets = packed.size,
             sites = options.sites.len(),
-            "a bundle is pushed"
+            "an archive is pushed"
         );
         let (tell, mut told) = unbounded_channel();
         let mut sending = std::pin::pin!(paced_udp::push::send(options, tell));
@@ -197,13 +197,18 @@ impl Push {
         }
     }
 
-    fn drain(&self, copies: &mut [Option<Copy>], mut told: UnboundedReceiver<Progress>, packed: &Packed) {
+    fn drain(
+        &self,
+        copies: &mut [Option<Copy>],
+        mut told: UnboundedReceiver<Progress>,
+        packed: &PackedArchive,
+    ) {
         while let Ok(progress) = told.try_recv() {
             self.hear(copies, progress, packed);
         }
     }
 
-    fn hear(&self, copies: &mut [Option<Copy>], progress: Progress, packed: &Packed) {
+    fn hear(&self, copies: &mut [Option<Copy>], progress: Progress, packed: &PackedArchive) {
         let (Progress::Joined { site, .. }
         | Progress::Going { site, .. }
         | Progress::Away { site, .. }
@@ -228,9 +233,9 @@ impl Push {
         }
     }
 
-    /// A site's end, on record. Its receipt comes with its acceptance: what it says is that the bundle is in
+    /// A site's end, on record. Its receipt comes with its acceptance: what it says is that the archive is in
     /// its place.
-    fn settle(&self, copy: &Copy, joined: bool, end: &End, packed: &Packed) {
+    fn settle(&self, copy: &Copy, joined: bool, end: &End, packed: &PackedArchive) {
         let (segment, entry) = (&copy.job.leased.segment, copy.job.entry());
         let key = edge_key(segment.alert, entry.endpoint);
         self.dispatcher.whole(&copy.job, &outcome::result(end, joined, &copy.trouble, key, &packed.name));
@@ -244,7 +249,7 @@ impl Push {
         }
     }
 
-    /// A push that is not wanted any more. What a site has of the bundle is no harm, since a second push of
+    /// A push that is not wanted any more. What a site has of the archive is no harm, since a second push of
     /// it is the same: so it was not tried, but where the sender stopped it and the site may have all of it.
     fn give_back(&self, copies: &mut [Option<Copy>], why: NotTried) {
         for copy in copies.iter_mut().filter_map(Option::take) {
@@ -259,11 +264,11 @@ impl Push {
     }
 }
 
-fn receipt(route: &str, key: u64, bundle: &str, at: Timestamp) -> Receipt {
+fn receipt(route: &str, key: u64, archive: &str, at: Timestamp) -> Receipt {
     Receipt {
         route: route.to_owned(),
         keys: vec![key],
-        id: bundle.to_owned(),
+        id: archive.to_owned(),
         state: ReceiptState::Delivered,
         text: "the site has it on disk".to_owned(),
         at,

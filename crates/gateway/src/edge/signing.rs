@@ -13,7 +13,7 @@ pub(super) fn open(path: &Path) -> Result<[u8; 32], String> {
         false => make(path)?,
     };
     let signer = hex(&paced_udp::push::public_key(&key));
-    tracing::info!(signer, "bundles are signed: sites may trust this signer alone");
+    tracing::info!(signer, "archives are signed: sites may trust this signer alone");
     Ok(key)
 }
 

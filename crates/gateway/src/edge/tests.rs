@@ -104,7 +104,7 @@ impl TestRoute {
             overwrite: false,
             sync: true,
             once: false,
-            arrived: Some(Arrived(Arc::new(|path| bundle::unpack(path).map(|_| ())))),
+            arrived: Some(Arrived(Arc::new(|path| archive::unpack(path).map(|_| ())))),
         };
         change(&mut options);
         let receiving = Receiving::bind(options).unwrap();
@@ -163,10 +163,10 @@ impl At {
         names
     }
 
-    /// Its only bundle, unpacked.
-    fn bundle(&self) -> PathBuf {
+    /// Its only archive, unpacked.
+    fn archive(&self) -> PathBuf {
         let names = self.names();
-        assert_eq!(names.len(), 2, "a bundle and its folder: {names:?}");
+        assert_eq!(names.len(), 2, "an archive and its folder: {names:?}");
         assert_eq!(names[1], format!("{}.tar", names[0]));
         self.folder.join(&names[0])
     }
@@ -202,7 +202,7 @@ fn segment(alert: u64, entries: &[(u32, &str)], lasts: Duration) -> Segment {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_site_gets_the_bundle_and_its_receipt_is_on_record() {
+async fn every_site_gets_the_archive_and_its_receipt_is_on_record() {
     let mut house = TestRoute::new();
     let (north, south) = (house.site("north", |_| {}), house.site("south", |_| {}));
     let running = start(house.route(), &house.context).unwrap();
@@ -221,7 +221,7 @@ async fn every_site_gets_the_bundle_and_its_receipt_is_on_record() {
     delivered.sort_unstable();
     assert_eq!(delivered, keys);
     for site in [north, south] {
-        let read = |name: &str| std::fs::read(site.bundle().join(name)).unwrap();
+        let read = |name: &str| std::fs::read(site.archive().join(name)).unwrap();
         assert_eq!(read("alert.txt"), b"Leave by the north gate.\n");
         assert_eq!(read("alert.xml"), CAP_XML.as_bytes());
         assert_eq!(read("attachments/tone.wav"), std::fs::read(house.folder.path().join("tone")).unwrap());
@@ -231,7 +231,7 @@ async fn every_site_gets_the_bundle_and_its_receipt_is_on_record() {
         site.task.abort();
     }
     let left = std::fs::read_dir(house.folder.path().join("work").join(ROUTE)).unwrap().count();
-    assert_eq!(left, 0, "bundles are removed when they are pushed");
+    assert_eq!(left, 0, "archives are removed when they are pushed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -317,6 +317,6 @@ async fn an_alert_that_is_gone_or_an_attachment_that_changed_is_told() {
     let tone = house.folder.path().join("tone");
     let promised = documents(&tone);
     std::fs::write(&tone, vec![0; 700_000]).unwrap();
-    let error = bundle::pack(&house.folder.path().join("b"), AlertId(uuid::Uuid::nil()), "x", &promised);
+    let error = archive::pack(&house.folder.path().join("b"), AlertId(uuid::Uuid::nil()), "x", &promised);
     assert!(error.unwrap_err().to_string().contains("tone.wav"));
 }

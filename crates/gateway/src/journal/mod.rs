@@ -26,12 +26,12 @@ pub trait Tag: Sized {
     fn join(&mut self, other: Self) -> Option<Self>;
 }
 
-/// How many of each kind of outcome, in [`Kind`]'s order.
+/// How many of each kind of outcome, in [`OutcomeKind`]'s order.
 pub type Tally = [u64; 6];
 
 /// Outcomes as they are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum OutcomeKind {
     /// The carrier took it.
     Accepted,
     /// It said no.
@@ -48,7 +48,7 @@ pub enum Kind {
 
 /// Outcomes that are appended together, and what follows. They are kept as the octets of their record.
 #[derive(Debug)]
-pub struct Batch<T> {
+pub struct OutcomeAppend<T> {
     outcomes: OutcomeBatch,
     /// What follows.
     pub tags: Vec<T>,
@@ -58,17 +58,22 @@ pub struct Batch<T> {
     noted: u64,
 }
 
-impl<T> Default for Batch<T> {
-    fn default() -> Batch<T> {
-        Batch { outcomes: OutcomeBatch::default(), tags: Vec::new(), tally: Tally::default(), noted: 0 }
+impl<T> Default for OutcomeAppend<T> {
+    fn default() -> OutcomeAppend<T> {
+        OutcomeAppend {
+            outcomes: OutcomeBatch::default(),
+            tags: Vec::new(),
+            tally: Tally::default(),
+            noted: 0,
+        }
     }
 }
 
-impl<T: Tag> Batch<T> {
+impl<T: Tag> OutcomeAppend<T> {
     /// Takes an outcome in.
     pub fn note(&mut self, outcome: &Outcome, tag: Option<T>) {
         self.outcomes.push(outcome);
-        if let Some(kind) = Kind::of(outcome) {
+        if let Some(kind) = OutcomeKind::of(outcome) {
             self.tally[kind as usize] += 1;
         }
         self.noted += 1;
@@ -85,7 +90,7 @@ impl<T: Tag> Batch<T> {
         tag: Option<T>,
     ) {
         self.outcomes.push_attempt(of, route, at, result);
-        self.tally[Kind::of_result(result) as usize] += 1;
+        self.tally[OutcomeKind::of_result(result) as usize] += 1;
         self.noted += 1;
         tag.into_iter().for_each(|tag| self.tag(tag));
     }
@@ -93,7 +98,7 @@ impl<T: Tag> Batch<T> {
     /// Adds what nobody asks after to a batch that is about to be appended.
     pub fn add(&mut self, outcome: &Outcome) {
         self.outcomes.push(outcome);
-        if let Some(kind) = Kind::of(outcome) {
+        if let Some(kind) = OutcomeKind::of(outcome) {
             self.tally[kind as usize] += 1;
         }
     }
@@ -114,7 +119,7 @@ impl<T: Tag> Batch<T> {
     }
 
     /// Takes all of another in, which is empty then.
-    fn append(&mut self, other: &mut Batch<T>) {
+    fn append(&mut self, other: &mut OutcomeAppend<T>) {
         self.outcomes.append(&mut other.outcomes);
         other.tags.drain(..).for_each(|tag| self.tag(tag));
         self.tally
@@ -139,22 +144,22 @@ impl<T: Tag> Batch<T> {
     }
 }
 
-impl Kind {
-    fn of(outcome: &Outcome) -> Option<Kind> {
+impl OutcomeKind {
+    fn of(outcome: &Outcome) -> Option<OutcomeKind> {
         match outcome {
-            Outcome::Attempt { result, .. } => Some(Kind::of_result(result.into())),
-            Outcome::Receipt(_) => Some(Kind::Receipt),
-            Outcome::Inbound(_) => Some(Kind::Inbound),
+            Outcome::Attempt { result, .. } => Some(OutcomeKind::of_result(result.into())),
+            Outcome::Receipt(_) => Some(OutcomeKind::Receipt),
+            Outcome::Inbound(_) => Some(OutcomeKind::Inbound),
             Outcome::Intent(_) | Outcome::Answer { .. } | Outcome::Claim(_) | Outcome::By { .. } => None,
         }
     }
 
-    fn of_result(result: AttemptResultRef<'_>) -> Kind {
+    fn of_result(result: AttemptResultRef<'_>) -> OutcomeKind {
         match result {
-            AttemptResultRef::Accepted { .. } => Kind::Accepted,
-            AttemptResultRef::Refused { .. } => Kind::Refused,
-            AttemptResultRef::Unknown { .. } => Kind::Unknown,
-            AttemptResultRef::NotTried { .. } => Kind::NotTried,
+            AttemptResultRef::Accepted { .. } => OutcomeKind::Accepted,
+            AttemptResultRef::Refused { .. } => OutcomeKind::Refused,
+            AttemptResultRef::Unknown { .. } => OutcomeKind::Unknown,
+            AttemptResultRef::NotTried { .. } => OutcomeKind::NotTried,
         }
     }
 }
@@ -163,9 +168,9 @@ impl Kind {
 #[derive(Debug)]
 pub struct Pending<T> {
     /// The last one is being filled; none is empty.
-    waiting: VecDeque<Batch<T>>,
+    waiting: VecDeque<OutcomeAppend<T>>,
     /// An empty one, with its room.
-    spare: Option<Batch<T>>,
+    spare: Option<OutcomeAppend<T>>,
     noted: u64,
     durable: u64,
 }
@@ -198,7 +203,7 @@ impl<T: Tag> Pending<T> {
     }
 
     /// Takes in what belongs together: it stands in one record.
-    pub fn note_together(&mut self, note: impl FnOnce(&mut Batch<T>)) {
+    pub fn note_together(&mut self, note: impl FnOnce(&mut OutcomeAppend<T>)) {
         let batch = self.filling();
         let before = batch.noted;
         note(batch);
@@ -206,7 +211,7 @@ impl<T: Tag> Pending<T> {
     }
 
     /// Takes in what was noted elsewhere, which is empty then.
-    pub fn absorb(&mut self, batch: &mut Batch<T>) {
+    pub fn absorb(&mut self, batch: &mut OutcomeAppend<T>) {
         if batch.is_empty() {
             return;
         }
@@ -235,18 +240,18 @@ impl<T: Tag> Pending<T> {
     }
 
     /// Takes the next batch out.
-    pub fn take(&mut self) -> Batch<T> {
+    pub fn take(&mut self) -> OutcomeAppend<T> {
         self.waiting.pop_front().or_else(|| self.spare.take()).unwrap_or_default()
     }
 
     /// A batch is on disk, and what follows of it is done. Batches are appended one after another.
-    pub fn done(&mut self, mut batch: Batch<T>) {
+    pub fn done(&mut self, mut batch: OutcomeAppend<T>) {
         self.durable += batch.noted;
         batch.clear();
         self.spare = Some(batch);
     }
 
-    fn filling(&mut self) -> &mut Batch<T> {
+    fn filling(&mut self) -> &mut OutcomeAppend<T> {
         if self.waiting.back().is_none_or(|batch| batch.outcomes.octets() >= BATCH_OCTETS_MAX) {
             self.waiting.push_back(self.spare.take().unwrap_or_default());
         }
@@ -332,7 +337,7 @@ mod tests {
         }
     }
 
-    fn outcomes(batch: &mut Batch<Vec<u32>>) -> Vec<Outcome> {
+    fn outcomes(batch: &mut OutcomeAppend<Vec<u32>>) -> Vec<Outcome> {
         decode_outcomes(batch.record()).unwrap()
     }
 
@@ -354,7 +359,7 @@ mod tests {
 
     #[test]
     fn what_was_noted_elsewhere_comes_in_its_order_and_what_follows_together_is_one() {
-        let (mut pending, mut batch) = (Pending::default(), Batch::default());
+        let (mut pending, mut batch) = (Pending::default(), OutcomeAppend::default());
         pending.note(&answer("a"), Some(vec![1]));
         for (text, tag) in [("b", 2), ("c", 11), ("d", 12)] {
             batch.note(&answer(text), Some(vec![tag]));

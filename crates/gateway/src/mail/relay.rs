@@ -38,7 +38,7 @@ impl ChannelEncoder for MailEncoder {
 pub(super) type MailJob = Job<Prepared>;
 
 /// Where a session connects, and how.
-pub(super) struct Peer {
+pub(super) struct RelayPeer {
     pub(super) config: MailRoute,
     pub(super) tls: Option<TlsClient>,
 }
@@ -46,7 +46,7 @@ pub(super) struct Peer {
 /// A relay at work.
 pub(super) struct Relay {
     name: String,
-    peer: ArcSwap<Peer>,
+    peer: ArcSwap<RelayPeer>,
     pub(super) context: GatewayContext,
     pub(super) dispatcher: Arc<RouteDispatcher<MailEncoder>>,
     pub(super) limit: Arc<RouteLimit<MailEncoder>>,
@@ -65,7 +65,7 @@ impl Relay {
     ) -> Relay {
         let limit = RouteLimit::new(&dispatcher, config.rate);
         let (lost, with_room) = (Mutex::new(FxHashMap::default()), AtomicUsize::new(0));
-        let (name, peer) = (config.name.clone(), ArcSwap::from_pointee(Peer { config, tls }));
+        let (name, peer) = (config.name.clone(), ArcSwap::from_pointee(RelayPeer { config, tls }));
         Relay { name, peer, context, dispatcher, limit, lost, with_room }
     }
 
@@ -75,13 +75,13 @@ impl Relay {
     }
 
     /// The settings as they are now.
-    pub(super) fn peer(&self) -> Arc<Peer> {
+    pub(super) fn peer(&self) -> Arc<RelayPeer> {
         self.peer.load_full()
     }
 
     /// Other settings from now on: for sessions that begin.
     pub(super) fn change(&self, config: MailRoute, tls: Option<TlsClient>) {
-        self.peer.store(Arc::new(Peer { config, tls }));
+        self.peer.store(Arc::new(RelayPeer { config, tls }));
     }
 
     /// A mail for a session that would have to be opened for it; nothing while an open one has room.

@@ -2,7 +2,7 @@
 
 use super::config::host_of;
 use super::outcome;
-use super::relay::{MailJob, Peer, Relay};
+use super::relay::{MailJob, Relay, RelayPeer};
 use crate::context::Stop;
 use net::Stream;
 use rustc_hash::FxHashMap;
@@ -44,7 +44,7 @@ pub(super) struct Ending {
 pub(super) struct RelayConnection {
     relay: Arc<Relay>,
     /// The settings it was connected by.
-    peer: Arc<Peer>,
+    peer: Arc<RelayPeer>,
     client: Client,
     listener: Arc<Notify>,
     flights: FxHashMap<u64, MailJob>,
@@ -76,7 +76,7 @@ impl RelayConnection {
     /// already.
     pub(super) fn new(
         relay: &Arc<Relay>,
-        peer: &Arc<Peer>,
+        peer: &Arc<RelayPeer>,
         in_hand: Option<MailJob>,
         on_open: fn(&Relay),
     ) -> RelayConnection {

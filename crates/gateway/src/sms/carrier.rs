@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::config::SmsRoute;
 use super::encode::{SmsEncoder, Unsendable};
-use super::inbound::{Arrived, ELSEWHERE_MAX, Inbox, Keep, Message, StoredPart};
+use super::inbound::{Arrived, ELSEWHERE_MAX, Keep, MoMessage, PartsInbox, StoredPart};
 use super::outcome::Ids;
 use super::pace::{Pace, RecentThrottling};
 use super::submit::{Sending, incomplete};
@@ -29,7 +29,7 @@ pub(super) struct Carrier {
     pub(super) dispatcher: Arc<RouteDispatcher<SmsEncoder>>,
     pace: Mutex<Pace>,
     ids: Mutex<Ids>,
-    inbox: Mutex<Inbox>,
+    inbox: Mutex<PartsInbox>,
     reference: AtomicU16,
 }
 
@@ -41,7 +41,7 @@ impl Carrier {
     ) -> Result<Carrier, BusError> {
         let now = Instant::now();
         let is_shared = context.shared.is_some();
-        let inbox = Inbox::open(&*context.bus, &config.name, config.charset, is_shared, now)?;
+        let inbox = PartsInbox::open(&*context.bus, &config.name, config.charset, is_shared, now)?;
         let pace = Pace::new(config.rate, dispatcher.was_quiet(), now);
         if let Some(at) = pace.next_grant(now) {
             dispatcher.begin_at(at);
@@ -221,7 +221,7 @@ impl Carrier {
         self.dispatcher.note(&Outcome::Attempt { of, route, at, result });
     }
 
-    pub(super) fn arrive(&self, message: &Message<'_>, at: Timestamp, now: Instant) -> Arrived {
+    pub(super) fn arrive(&self, message: &MoMessage<'_>, at: Timestamp, now: Instant) -> Arrived {
         locked(&self.inbox).arrive(message, at, now)
     }
 

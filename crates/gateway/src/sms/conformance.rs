@@ -56,7 +56,7 @@ impl FarEnd for Carrier {
     }
 
     fn arrived(&self) -> Vec<Message> {
-        let message = |message: sim::smsc::Message| Message {
+        let message = |message: sim::smsc::StoredMessage| Message {
             address: format!("+{}", message.to.trim_start_matches('+')),
             text: message.text,
             identity: message.id,

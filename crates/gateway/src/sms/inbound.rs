@@ -38,7 +38,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    fn new(message: &Message<'_>, key: String) -> Piece {
+    fn new(message: &MoMessage<'_>, key: String) -> Piece {
         let mut udh = Vec::new();
         for element in message.data.udh.elements().filter(|element| !CONCATENATION.contains(&element.id)) {
             udh.extend_from_slice(&[element.id, element.data.len() as u8]); // its length came as an octet
@@ -121,7 +121,7 @@ impl StoredPart {
 
 /// Parts of long messages of a route. They are on disk before they are answered, since the carrier forgets
 /// them then.
-pub(super) struct Inbox {
+pub(super) struct PartsInbox {
     route: String,
     charset: Charset,
     joiner: Joiner<Piece>,
@@ -147,7 +147,7 @@ fn set_of(from: &str, to: &str, place: Concatenation) -> Set {
     (from.to_owned(), to.to_owned(), place.reference, place.wide, place.total)
 }
 
-impl Inbox {
+impl PartsInbox {
     /// With what an earlier process had kept.
     pub(super) fn open(
         bus: &dyn Bus,
@@ -155,10 +155,11 @@ impl Inbox {
         charset: Charset,
         is_shared: bool,
         now: Instant,
-    ) -> Result<Inbox, BusError> {
+    ) -> Result<PartsInbox, BusError> {
         let kept = bus.retained(&format!("joins/{route}"))?;
         let apart = is_shared.then(Apart::default);
-        let mut inbox = Inbox { route: route.to_owned(), charset, joiner: Joiner::default(), kept, apart };
+        let mut inbox =
+            PartsInbox { route: route.to_owned(), charset, joiner: Joiner::default(), kept, apart };
         for (key, value) in inbox.kept.all() {
             let Some((source, destination, place)) = read_key(&key) else { continue };
             let Some(piece) = Piece::read(&key, &value) else { continue };
@@ -172,7 +173,7 @@ impl Inbox {
     }
 
     /// Takes a message in.
-    pub(super) fn arrive(&mut self, message: &Message<'_>, at: Timestamp, now: Instant) -> Arrived {
+    pub(super) fn arrive(&mut self, message: &MoMessage<'_>, at: Timestamp, now: Instant) -> Arrived {
         let (from, to) = (written(message.source), written(message.destination));
         let Some(place) = message.data.concatenation.filter(|place| place.total > 1) else {
             let piece = Piece::new(message, String::new());
@@ -262,7 +263,7 @@ impl Inbox {
         (told.collect(), more)
     }
 
-    /// When [`give_up`](Inbox::give_up) has something to do.
+    /// When [`give_up`](PartsInbox::give_up) has something to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.joiner.poll_timeout()
     }
@@ -335,7 +336,7 @@ impl Inbox {
 }
 
 /// What a deliver_sm and a data_sm have in common.
-pub(super) struct Message<'a> {
+pub(super) struct MoMessage<'a> {
     pub(super) source: Address<'a>,
     pub(super) destination: Address<'a>,
     pub(super) data_coding: u8,
@@ -425,7 +426,7 @@ mod tests {
         let octets = [&[header.len() as u8][..], &header, b"\x1Bg"].concat();
         let data = UserData::new(&octets, true, smpp::Tlvs::NONE).unwrap();
         let message =
-            Message { source: Address::default(), destination: Address::default(), data_coding: 0, data };
+            MoMessage { source: Address::default(), destination: Address::default(), data_coding: 0, data };
         let place = Concatenation { reference: 9, total: 2, number: 1, wide: false };
         let piece = Piece::new(&message, write_key("a", "b", place));
         assert_eq!((piece.udh.as_slice(), piece.octets.as_slice()), (&[0x24, 1, 1][..], &b"\x1Bg"[..]));
@@ -435,19 +436,19 @@ mod tests {
     }
 
     /// A part of a text in two, as it comes.
-    fn part(inbox: &mut Inbox, number: u8, text: &str) -> Keep {
+    fn part(inbox: &mut PartsInbox, number: u8, text: &str) -> Keep {
         let octets = [&[5, 0, 3, 9, 2, number][..], text.as_bytes()].concat();
         let data = UserData::new(&octets, true, smpp::Tlvs::NONE).unwrap();
         let (source, destination) = (Address::default(), Address::default());
         // Latin 1.
-        let message = Message { source, destination, data_coding: 3, data };
+        let message = MoMessage { source, destination, data_coding: 3, data };
         match inbox.arrive(&message, Timestamp(0), Instant::now()) {
             Arrived::Part(keep) => keep,
             Arrived::Whole(outcome, _) => panic!("{outcome:?}"),
         }
     }
 
-    async fn keep(inbox: &Inbox, keep: Keep) {
+    async fn keep(inbox: &PartsInbox, keep: Keep) {
         let listener = Arc::new(Notify::new());
         let kept = inbox.keep(keep, Arc::clone(&listener));
         listener.notified().await;
@@ -467,7 +468,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let bus = bus::embedded::open(dir.path(), bus::embedded::Options::default()).unwrap();
         let now = Instant::now();
-        let open = || Inbox::open(&*bus, "r", Charset::Gsm7, true, now).unwrap();
+        let open = || PartsInbox::open(&*bus, "r", Charset::Gsm7, true, now).unwrap();
         let (mut one, mut two) = (open(), open());
         let (second, first) = (part(&mut two, 2, "world"), part(&mut one, 1, "hello "));
         keep(&two, second).await;
@@ -495,7 +496,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let bus = bus::embedded::open(dir.path(), bus::embedded::Options::default()).unwrap();
         let now = Instant::now();
-        let open = || Inbox::open(&*bus, "r", Charset::Gsm7, true, now).unwrap();
+        let open = || PartsInbox::open(&*bus, "r", Charset::Gsm7, true, now).unwrap();
         let (mut dead, mut two) = (open(), open());
         let (first, second) = (part(&mut dead, 1, "hello "), part(&mut two, 2, "world"));
         keep(&dead, first).await;

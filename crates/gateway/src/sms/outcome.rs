@@ -9,7 +9,7 @@ const EVIDENCE_MIN: u32 = 16;
 
 /// What an answer to a submission means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum SubmitVerdict {
     /// The carrier has it.
     Accepted,
     /// The carrier wants less speed; the message itself may come again.
@@ -43,13 +43,13 @@ const TEMPORARY: [Status; 15] = [
 ];
 
 /// What a status means.
-pub(super) fn verdict(status: Status) -> Verdict {
+pub(super) fn verdict(status: Status) -> SubmitVerdict {
     match status {
-        Status::ROK => Verdict::Accepted,
-        status if status.is_throttle() => Verdict::Throttled,
+        Status::ROK => SubmitVerdict::Accepted,
+        status if status.is_throttle() => SubmitVerdict::Throttled,
         // A vendor's codes and reserved ones: nobody knows, and another try costs little.
-        status if status.name().is_none() => Verdict::Refused { permanent: false },
-        status => Verdict::Refused { permanent: !TEMPORARY.contains(&status) },
+        status if status.name().is_none() => SubmitVerdict::Refused { permanent: false },
+        status => SubmitVerdict::Refused { permanent: !TEMPORARY.contains(&status) },
     }
 }
 
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn every_status_is_accepted_throttled_or_refused_for_now_or_for_good() {
-        let permanent = |status| verdict(status) == Verdict::Refused { permanent: true };
-        assert_eq!(verdict(Status::ROK), Verdict::Accepted);
+        let permanent = |status| verdict(status) == SubmitVerdict::Refused { permanent: true };
+        assert_eq!(verdict(Status::ROK), SubmitVerdict::Accepted);
         for status in [Status::RTHROTTLED, Status::RMSGQFUL] {
-            assert_eq!(verdict(status), Verdict::Throttled);
+            assert_eq!(verdict(status), SubmitVerdict::Throttled);
         }
         for status in
             [Status::RINVDSTADR, Status::RINVSRCADR, Status::RINVMSGLEN, Status::RX_P_APPN, Status::RINVDCS]

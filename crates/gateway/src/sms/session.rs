@@ -18,8 +18,8 @@ use super::carrier::Carrier;
 use super::config::SmsRoute;
 use super::encode::{Prepared, Unsendable};
 use super::flight::SubmitsInFlight;
-use super::inbound::{Arrived, Message, StoredPart};
-use super::outcome::{Verdict, accepted, receipt_outcome, refused, verdict};
+use super::inbound::{Arrived, MoMessage, StoredPart};
+use super::outcome::{SubmitVerdict, accepted, receipt_outcome, refused, verdict};
 use super::pace::{RecentThrottling, THROTTLE_TRIES_MAX};
 use super::submit::{Sending, SubmitComposer, submit};
 use crate::context::Stop;
@@ -280,15 +280,15 @@ impl CarrierConnection {
         let Some(sending) = self.flights.take(response.token) else { return };
         self.heard.add(response.waited, response.congestion());
         match verdict(response.status) {
-            Verdict::Accepted => {
+            SubmitVerdict::Accepted => {
                 let key = self.carrier.key(response.message_id);
                 let id = String::from_utf8_lossy(response.message_id);
                 self.ended(sending, accepted(&key, &id));
             }
-            Verdict::Refused { permanent } => {
+            SubmitVerdict::Refused { permanent } => {
                 self.ended(sending, (&refused(response.status, permanent)).into());
             }
-            Verdict::Throttled => {
+            SubmitVerdict::Throttled => {
                 let Some(sending) = self.carrier.throttled(sending, now) else { return };
                 if let AttemptResult::Refused { permanent, code, text } = refused(response.status, false) {
                     let text = format!("{text}, {THROTTLE_TRIES_MAX} times");
@@ -302,13 +302,13 @@ impl CarrierConnection {
     fn answered_late(&mut self, response: &Response<'_>) {
         let Some(of) = self.flights.take_late(response.token) else { return };
         let result = match verdict(response.status) {
-            Verdict::Accepted => {
+            SubmitVerdict::Accepted => {
                 let keys = self.carrier.key(response.message_id).into_iter().collect();
                 let id = String::from_utf8_lossy(response.message_id).into_owned();
                 AttemptResult::Accepted { keys, id }
             }
-            Verdict::Throttled => refused(response.status, false),
-            Verdict::Refused { permanent } => refused(response.status, permanent),
+            SubmitVerdict::Throttled => refused(response.status, false),
+            SubmitVerdict::Refused { permanent } => refused(response.status, permanent),
         };
         // Behind what was said of it before.
         self.carrier.dispatcher.hand_in(&mut self.notes);
@@ -344,7 +344,7 @@ impl CarrierConnection {
         &mut self,
         sequence: u32,
         receipt: Option<Receipt<'_>>,
-        message: Option<Message<'_>>,
+        message: Option<MoMessage<'_>>,
         now: Instant,
     ) {
         let at = self.carrier.context.now();
@@ -391,7 +391,7 @@ impl Worker<Session> for CarrierConnection {
             Event::Unanswered(unanswered) => self.unanswered(&unanswered, now),
             Event::Deliver { sequence, pdu } => {
                 self.busy = now;
-                let message = UserData::of_deliver(&pdu).ok().map(|data| Message {
+                let message = UserData::of_deliver(&pdu).ok().map(|data| MoMessage {
                     source: pdu.source,
                     destination: pdu.destination,
                     data_coding: pdu.data_coding,
@@ -401,7 +401,7 @@ impl Worker<Session> for CarrierConnection {
             }
             Event::Data { sequence, pdu } => {
                 self.busy = now;
-                let message = UserData::of_data(&pdu).ok().map(|data| Message {
+                let message = UserData::of_data(&pdu).ok().map(|data| MoMessage {
                     source: pdu.source,
                     destination: pdu.destination,
                     data_coding: pdu.data_coding,

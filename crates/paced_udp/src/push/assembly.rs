@@ -10,8 +10,8 @@ use raptorq::SymbolSlab;
 
 use super::code::{Code, REPAIRS_MAX};
 use super::layout::Layout;
-use super::packet::Header;
-use super::report::{Report, Run};
+use super::packet::SymbolHeader;
+use super::report::{LackReport, LackRun};
 
 /// Blocks in memory at a time. What comes of further ones is dropped, and asked for later.
 pub const OPEN_MAX: usize = 128;
@@ -82,7 +82,7 @@ impl OpenBlock {
 
 /// What a datagram did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum DatagramEffect {
     /// It is not of this push, or not of the form agreed.
     Foreign,
     /// It brought nothing new, or there was no room for it.
@@ -135,38 +135,38 @@ impl Assembly {
     }
 
     /// Takes a datagram.
-    pub fn take(&mut self, datagram: &[u8]) -> Taken {
-        let Some((header, octets)) = Header::read(datagram) else { return Taken::Foreign };
-        let Header { token, seq, block, symbol } = header;
+    pub fn take(&mut self, datagram: &[u8]) -> DatagramEffect {
+        let Some((header, octets)) = SymbolHeader::read(datagram) else { return DatagramEffect::Foreign };
+        let SymbolHeader { token, seq, block, symbol } = header;
         let symbol = u32::from(symbol);
         if token != self.token
             || octets.len() != self.layout.symbol_size()
             || block >= self.layout.blocks()
             || symbol >= self.layout.symbols(block) as u32 + REPAIRS_MAX
         {
-            return Taken::Foreign;
+            return DatagramEffect::Foreign;
         }
         self.seen = self.seen.max(seq.saturating_add(1));
         self.came = self.came.saturating_add(1);
         if self.done[block as usize] {
-            return Taken::Useless;
+            return DatagramEffect::Useless;
         }
         let symbols = self.layout.symbols(block);
         if !self.open.contains_key(&block) && !self.begin(block, symbols) {
-            return Taken::Useless;
+            return DatagramEffect::Useless;
         }
-        let Some(open) = self.open.get_mut(&block) else { return Taken::Useless };
+        let Some(open) = self.open.get_mut(&block) else { return DatagramEffect::Useless };
         if !open.take(symbol, octets) {
-            return Taken::Useless;
+            return DatagramEffect::Useless;
         }
         if open.sources + open.repairs.len() < symbols {
-            return Taken::Kept;
+            return DatagramEffect::Kept;
         }
         let code = if symbols == self.code.symbols() { &mut self.code } else { &mut self.last_code };
         if open.sources < symbols && !code.recover(&mut open.slab, &open.have, &open.repairs) {
-            return Taken::Kept;
+            return DatagramEffect::Kept;
         }
-        Taken::Whole(block)
+        DatagramEffect::Whole(block)
     }
 
     fn begin(&mut self, block: u32, symbols: usize) -> bool {
@@ -215,19 +215,19 @@ impl Assembly {
     }
 
     /// What lacks now.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> LackReport {
         let blocks = self.layout.blocks();
-        let mut report = Report { seen: self.seen, came: self.came, upto: blocks, runs: Vec::new() };
+        let mut report = LackReport { seen: self.seen, came: self.came, upto: blocks, runs: Vec::new() };
         for block in (0..blocks).filter(|block| !self.done[*block as usize]) {
             let lacks = self.open.get(&block).map_or(self.layout.symbols(block) as u16, OpenBlock::lacks);
-            let full = report.runs.len() == Report::RUNS_MAX;
+            let full = report.runs.len() == LackReport::RUNS_MAX;
             match report.runs.last_mut() {
                 Some(run) if run.first + run.count == block && run.lacks == lacks => run.count += 1,
                 _ if full => {
                     report.upto = block;
                     break;
                 }
-                _ => report.runs.push(Run { first: block, count: 1, lacks }),
+                _ => report.runs.push(LackRun { first: block, count: 1, lacks }),
             }
         }
         report

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::assembly::{Assembly, Taken};
+use super::assembly::{Assembly, DatagramEffect};
 use super::disk::{Growing, Trouble};
 use super::manifest::Manifest;
-use super::message::Reason;
+use super::message::PushReason;
 use super::udp::Receiver;
 
 /// How often what lacks is told while data comes.
@@ -58,8 +58,10 @@ impl BlockReceiver {
 
     /// True when every block is written, false when stopped.
     fn take_all(&mut self, say: &UnboundedSender<ReceiverEvent>) -> Result<bool, Trouble> {
-        let lost =
-            |error| Trouble { reason: Reason::Protocol, words: format!("the data socket fails: {error}") };
+        let lost = |error| Trouble {
+            reason: PushReason::Protocol,
+            words: format!("the data socket fails: {error}"),
+        };
         self.socket.set_patience(PATIENCE).map_err(lost)?;
         let (mut reported, mut news, mut wrong) = (Instant::now(), true, 0);
         while self.assembly.left() > 0 {
@@ -71,9 +73,9 @@ impl BlockReceiver {
             if let Some((octets, len)) = came {
                 for datagram in octets.chunks(len) {
                     match self.assembly.take(datagram) {
-                        Taken::Foreign => {}
-                        Taken::Useless | Taken::Kept => news = true,
-                        Taken::Whole(block) => {
+                        DatagramEffect::Foreign => {}
+                        DatagramEffect::Useless | DatagramEffect::Kept => news = true,
+                        DatagramEffect::Whole(block) => {
                             news = true;
                             wrong += u32::from(!keep(
                                 &self.manifest,
@@ -87,7 +89,7 @@ impl BlockReceiver {
             }
             if wrong > WRONG_MAX {
                 let words = format!("{wrong} blocks came whole and wrong");
-                return Err(Trouble { reason: Reason::Tampered, words });
+                return Err(Trouble { reason: PushReason::Tampered, words });
             }
             let age = reported.elapsed();
             let due = if !news {
@@ -131,9 +133,9 @@ fn keep(
 
 #[cfg(test)]
 mod tests {
-    use super::super::disk::Found;
+    use super::super::disk::FoundPart;
     use super::super::layout::{BLOCK_SIZE, SYMBOL_SIZE};
-    use super::super::packet::{HEADER_LEN, Header};
+    use super::super::packet::{HEADER_LEN, SymbolHeader};
     use super::super::udp::Sender;
     use super::*;
     use std::net::Ipv4Addr;
@@ -150,7 +152,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(u64::from(BLOCKS) * u64::from(BLOCK_SIZE)).unwrap();
         let manifest = Arc::new(Manifest::of(&mut file.try_clone().unwrap(), "zeros".into()).unwrap());
-        let Ok(Found::Part(growing, has)) = Growing::open(folder.path(), &manifest, false, 0) else {
+        let Ok(FoundPart::Part(growing, has)) = Growing::open(folder.path(), &manifest, false, 0) else {
             panic!("a new file")
         };
         let socket = Receiver::unicast(Ipv4Addr::LOCALHOST.into(), 0).unwrap();
@@ -163,7 +165,7 @@ mod tests {
         let mut sender = Sender::open(false, None, 1).unwrap();
         let send = move |token, block, symbol, octet| {
             let mut datagram = vec![octet; HEADER_LEN + usize::from(SYMBOL_SIZE)];
-            Header { token, seq: block * SYMBOLS + symbol, block, symbol: symbol as u16 }
+            SymbolHeader { token, seq: block * SYMBOLS + symbol, block, symbol: symbol as u16 }
                 .write(&mut datagram);
             sender.send(to, &datagram, datagram.len()).unwrap();
         };
@@ -192,6 +194,6 @@ mod tests {
         for block in 0..BLOCKS {
             (0..SYMBOLS).for_each(|symbol| send(TOKEN, block, symbol, 5));
         }
-        assert!(matches!(last(words), ReceiverEvent::Trouble(Trouble { reason: Reason::Tampered, .. })));
+        assert!(matches!(last(words), ReceiverEvent::Trouble(Trouble { reason: PushReason::Tampered, .. })));
     }
 }

@@ -9,23 +9,23 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::manifest::Manifest;
-use super::message::Reason;
+use super::message::PushReason;
 
 /// Why a file cannot grow here.
 #[derive(Debug)]
 pub struct Trouble {
     /// For the sender's report.
-    pub reason: Reason,
+    pub reason: PushReason,
     /// In words.
     pub words: String,
 }
 
-fn trouble<T>(reason: Reason, words: impl Into<String>) -> Result<T, Trouble> {
+fn trouble<T>(reason: PushReason, words: impl Into<String>) -> Result<T, Trouble> {
     Err(Trouble { reason, words: words.into() })
 }
 
 fn failed(what: &str, error: &io::Error) -> Trouble {
-    Trouble { reason: Reason::Disk, words: format!("{what}: {error}") }
+    Trouble { reason: PushReason::Disk, words: format!("{what}: {error}") }
 }
 
 /// A file that is growing. One process at a time has it, by a lock on the part file.
@@ -40,7 +40,7 @@ pub struct Growing {
 
 /// What is in a folder of a file that is offered.
 #[derive(Debug)]
-pub enum Found {
+pub enum FoundPart {
     /// The very file is there.
     Whole,
     /// It can grow, and these blocks are there.
@@ -54,12 +54,12 @@ impl Growing {
         manifest: &Manifest,
         overwrite: bool,
         keep_free: u64,
-    ) -> Result<Found, Trouble> {
+    ) -> Result<FoundPart, Trouble> {
         let place = folder.join(&manifest.name);
         if !overwrite && place.exists() {
             return match same(&place, manifest) {
-                true => Ok(Found::Whole),
-                false => trouble(Reason::Exists, "another file of that name is there"),
+                true => Ok(FoundPart::Whole),
+                false => trouble(PushReason::Exists, "another file of that name is there"),
             };
         }
         let part_path = folder.join(format!(".{}.part", manifest.name));
@@ -67,14 +67,14 @@ impl Growing {
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).to_owned();
         let part = options.open(&part_path).map_err(|error| failed("cannot make the file", &error))?;
         if part.try_lock().is_err() {
-            return trouble(Reason::Busy, "another push of that name is under way");
+            return trouble(PushReason::Busy, "another push of that name is under way");
         }
         let journal =
             options.open(&journal_path).map_err(|error| failed("cannot make the journal", &error))?;
         let mut growing = Self { part, journal, part_path, journal_path, place };
         let has = growing.resume(manifest).map_err(|error| failed("cannot read what is there", &error))?;
         growing.reserve(folder, manifest, keep_free)?;
-        Ok(Found::Part(growing, has))
+        Ok(FoundPart::Part(growing, has))
     }
 
     /// Finds the blocks that are there, or starts anew when the journal is of another push.
@@ -120,7 +120,7 @@ impl Growing {
         if wanted.saturating_add(keep_free) > free {
             let words =
                 format!("the disk has {free} octets free, {wanted} are wanted and {keep_free} kept free");
-            return trouble(Reason::Disk, words);
+            return trouble(PushReason::Disk, words);
         }
         if size == 0 {
             return Ok(());
@@ -184,9 +184,9 @@ mod tests {
         (octets, Manifest::of(&mut file, "file".into()).unwrap())
     }
 
-    fn part(found: Result<Found, Trouble>) -> (Growing, Vec<bool>) {
+    fn part(found: Result<FoundPart, Trouble>) -> (Growing, Vec<bool>) {
         match found {
-            Ok(Found::Part(growing, has)) => (growing, has),
+            Ok(FoundPart::Part(growing, has)) => (growing, has),
             other => panic!("{other:?}"),
         }
     }
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(has, [false; 4]);
         write(&mut growing, &manifest, &octets, 3);
         write(&mut growing, &manifest, &octets, 1);
-        assert_eq!(Growing::open(folder.path(), &manifest, false, 0).unwrap_err().reason, Reason::Busy);
+        assert_eq!(Growing::open(folder.path(), &manifest, false, 0).unwrap_err().reason, PushReason::Busy);
         growing.part.write_all_at(b"x", manifest.layout.offset(3) + 5).unwrap();
         growing.journal.write_all(&[0, 0]).unwrap();
         drop(growing);
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(has, [true; 4]);
         growing.finish(folder.path(), true).unwrap();
         assert_eq!(fs::read(folder.path().join("file")).unwrap(), octets);
-        assert!(matches!(Growing::open(folder.path(), &manifest, false, 0), Ok(Found::Whole)));
+        assert!(matches!(Growing::open(folder.path(), &manifest, false, 0), Ok(FoundPart::Whole)));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -225,7 +225,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "mine").unwrap();
         let (_, manifest) = offered(1000);
-        assert_eq!(Growing::open(folder.path(), &manifest, false, 0).unwrap_err().reason, Reason::Exists);
+        assert_eq!(Growing::open(folder.path(), &manifest, false, 0).unwrap_err().reason, PushReason::Exists);
         part(Growing::open(folder.path(), &manifest, true, 0));
     }
 
@@ -234,7 +234,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (_, manifest) = offered(1000);
         let refused = Growing::open(folder.path(), &manifest, false, u64::MAX / 2).unwrap_err();
-        assert_eq!(refused.reason, Reason::Disk);
+        assert_eq!(refused.reason, PushReason::Disk);
         assert!(refused.words.contains("octets free"), "{}", refused.words);
     }
 
@@ -245,7 +245,7 @@ mod tests {
         let (mut growing, _) = part(Growing::open(folder.path(), &manifest, false, 0));
         growing.part = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let told = growing.write(0, 0, &octets).unwrap_err();
-        assert_eq!(told.reason, Reason::Disk);
+        assert_eq!(told.reason, PushReason::Disk);
         assert!(told.words.contains("No space left"), "{}", told.words);
     }
 }

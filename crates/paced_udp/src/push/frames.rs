@@ -1,12 +1,12 @@
-//! Messages over the control stream: frames of a length, and what [`Message`] writes and reads.
+//! Messages over the control stream: frames of a length, and what [`PushMessage`] writes and reads.
 
 use std::io;
 
 use quinn::{RecvStream, SendStream};
 
-use super::message::Message;
+use super::message::PushMessage;
 
-impl Message {
+impl PushMessage {
     /// Sends it as a frame.
     pub async fn send(&self, stream: &mut SendStream) -> io::Result<()> {
         let frame = self.write();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::layout::Layout;
 use super::packet::HEADER_LEN;
 use super::planner::{Burst, Planner};
-use super::report::{Report, Run};
+use super::report::{LackReport, LackRun};
 
 const REPORT_EVERY: Duration = Duration::from_millis(20);
 /// Each way.
@@ -59,19 +59,19 @@ impl Site {
         }
     }
 
-    fn report(&self, layout: &Layout) -> Report {
+    fn report(&self, layout: &Layout) -> LackReport {
         let lacks = |block: u32| (layout.symbols(block) as u32 - self.came[block as usize]) as u16;
         let mut report =
-            Report { seen: self.seen, came: self.datagrams, upto: layout.blocks(), runs: Vec::new() };
+            LackReport { seen: self.seen, came: self.datagrams, upto: layout.blocks(), runs: Vec::new() };
         for block in (0..layout.blocks()).filter(|block| lacks(*block) > 0) {
-            let full = report.runs.len() == Report::RUNS_MAX;
+            let full = report.runs.len() == LackReport::RUNS_MAX;
             match report.runs.last_mut() {
                 Some(run) if run.first + run.count == block && run.lacks == lacks(block) => run.count += 1,
                 _ if full => {
                     report.upto = block;
                     break;
                 }
-                _ => report.runs.push(Run { first: block, count: 1, lacks: lacks(block) }),
+                _ => report.runs.push(LackRun { first: block, count: 1, lacks: lacks(block) }),
             }
         }
         report
@@ -90,7 +90,7 @@ struct Wire {
     start: Instant,
     planner: Planner,
     bursts: BTreeMap<(Duration, u32), Burst>,
-    reports: BTreeMap<(Duration, usize), Report>,
+    reports: BTreeMap<(Duration, usize), LackReport>,
 }
 
 impl Wire {

@@ -20,7 +20,7 @@ pub const FRAME_LEN_MAX: usize = MANIFEST_LEN_MAX + OFFER_HEAD_LEN + 1;
 
 /// Why a push to a site ends without the file there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum PushReason {
     /// The two sides do not know the same key.
     Key,
     /// The manifest is wrong, or its signature.
@@ -41,16 +41,16 @@ pub enum Reason {
     Tampered,
 }
 
-const REASONS: [Reason; 9] = [
-    Reason::Key,
-    Reason::Manifest,
-    Reason::Signer,
-    Reason::TooLarge,
-    Reason::Disk,
-    Reason::Exists,
-    Reason::Busy,
-    Reason::Protocol,
-    Reason::Tampered,
+const REASONS: [PushReason; 9] = [
+    PushReason::Key,
+    PushReason::Manifest,
+    PushReason::Signer,
+    PushReason::TooLarge,
+    PushReason::Disk,
+    PushReason::Exists,
+    PushReason::Busy,
+    PushReason::Protocol,
+    PushReason::Tampered,
 ];
 
 /// What is offered: the push and where its data will come.
@@ -70,7 +70,7 @@ pub struct Offer {
 
 /// A frame of the control stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum PushMessage {
     /// The sender begins.
     Hello {
         /// Its version.
@@ -101,13 +101,13 @@ pub enum Message {
     /// One side ends it.
     End {
         /// Why.
-        reason: Reason,
+        reason: PushReason,
         /// In words.
         words: String,
     },
 }
 
-impl Message {
+impl PushMessage {
     /// Reads kind and body of a frame. None when it is not one.
     pub fn read(frame: &[u8]) -> Option<Self> {
         let (kind, body) = frame.split_first()?;
@@ -213,21 +213,21 @@ mod tests {
             manifest: vec![3; 70],
         };
         let messages = [
-            Message::Hello { version: VERSION, nonce: [4; 32] },
-            Message::Challenge { nonce: [4; 32], proof: [5; 32] },
-            Message::Proof([6; 32]),
-            Message::Offer(Box::new(Offer { group: None, ..offer.clone() })),
-            Message::Offer(Box::new(Offer {
+            PushMessage::Hello { version: VERSION, nonce: [4; 32] },
+            PushMessage::Challenge { nonce: [4; 32], proof: [5; 32] },
+            PushMessage::Proof([6; 32]),
+            PushMessage::Offer(Box::new(Offer { group: None, ..offer.clone() })),
+            PushMessage::Offer(Box::new(Offer {
                 group: Some("[ff15::4:7]:4811".parse().unwrap()),
                 ..offer.clone()
             })),
-            Message::Offer(Box::new(offer)),
-            Message::Accept { port: 7, has: vec![0xF0, 1] },
-            Message::Receipt([8; 32]),
+            PushMessage::Offer(Box::new(offer)),
+            PushMessage::Accept { port: 7, has: vec![0xF0, 1] },
+            PushMessage::Receipt([8; 32]),
         ];
-        let ends = REASONS.map(|reason| Message::End { reason, words: "no room".into() });
+        let ends = REASONS.map(|reason| PushMessage::End { reason, words: "no room".into() });
         for message in messages.into_iter().chain(ends) {
-            assert_eq!(Message::read(&message.write()), Some(message));
+            assert_eq!(PushMessage::read(&message.write()), Some(message));
         }
     }
 
@@ -243,14 +243,14 @@ mod tests {
         ] {
             let address: Ipv6Addr = address.parse().unwrap();
             let octets = [&[4][..], &[0; 8], &address.octets(), &[0, 9], &[1; 32 + 64]].concat();
-            assert_eq!(Message::read(&octets).is_some(), is_read, "{address}");
+            assert_eq!(PushMessage::read(&octets).is_some(), is_read, "{address}");
         }
     }
 
     proptest! {
         #[test]
         fn no_octets_make_reading_fail_otherwise_than_by_none(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Message::read(&octets);
+            let _ = PushMessage::read(&octets);
         }
     }
 }

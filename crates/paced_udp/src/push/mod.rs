@@ -44,4 +44,4 @@ pub use send::{
     Outcome, Progress, PushReport, RATE_MIN, SITES_MAX, SendOptions, Site, SiteReport, fresh_signing_key,
     public_key, send,
 };
-pub use stream::Counts;
+pub use stream::PushCounts;

@@ -15,7 +15,7 @@ pub const TOKEN_LIMIT: u64 = 1 << 48;
 
 /// What stands before a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct SymbolHeader {
     /// The secret name of the push, below [`TOKEN_LIMIT`].
     pub token: u64,
     /// Number of the datagram on its path.
@@ -26,7 +26,7 @@ pub struct Header {
     pub symbol: u16,
 }
 
-impl Header {
+impl SymbolHeader {
     /// Writes the header to the first 15 octets.
     pub fn write(&self, into: &mut [u8]) {
         into[0..6].copy_from_slice(&self.token.to_be_bytes()[2..]);
@@ -51,11 +51,12 @@ mod tests {
 
     #[test]
     fn a_header_is_read_as_it_was_written() {
-        let header = Header { token: 0x0102_0304_0506, seq: 0x0708_090A, block: 0x00A0_B0C0, symbol: 0xFFFE };
+        let header =
+            SymbolHeader { token: 0x0102_0304_0506, seq: 0x0708_090A, block: 0x00A0_B0C0, symbol: 0xFFFE };
         let mut datagram = [7; HEADER_LEN + 3];
         header.write(&mut datagram);
         assert_eq!(datagram[..HEADER_LEN], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0xA0, 0xB0, 0xC0, 0xFF, 0xFE]);
-        assert_eq!(Header::read(&datagram), Some((header, &[7, 7, 7][..])));
-        assert_eq!(Header::read(&datagram[..HEADER_LEN - 1]), None);
+        assert_eq!(SymbolHeader::read(&datagram), Some((header, &[7, 7, 7][..])));
+        assert_eq!(SymbolHeader::read(&datagram[..HEADER_LEN - 1]), None);
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::code::REPAIRS_MAX;
 use super::layout::Layout;
-use super::report::Report;
+use super::report::LackReport;
 
 /// Standard deviations of loss that are repaired beforehand at the end: a few symbols, where a block that
 /// still lacks one costs a round trip.
@@ -178,7 +178,7 @@ impl Planner {
     }
 
     /// A site told what it lacks. What it claims to have seen that was not sent is not believed.
-    pub fn report(&mut self, now: Instant, site: usize, report: &Report) {
+    pub fn report(&mut self, now: Instant, site: usize, report: &LackReport) {
         let seq = self.seq;
         self.now = now;
         let Some(state) = self.sites[site].as_mut() else { return };

@@ -42,7 +42,7 @@ impl SiteKey {
 
 /// Who proves, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ProofRole {
     /// The sender: that it knows the key.
     Sender,
     /// The receiver: that it knows the key.
@@ -64,7 +64,7 @@ pub struct Bond {
 
 impl Bond {
     /// The proof of one side. `about` is the file's hash for a receipt, and empty otherwise.
-    pub fn prove(&self, key: &SiteKey, part: Part, about: &[u8]) -> Hash {
+    pub fn prove(&self, key: &SiteKey, part: ProofRole, about: &[u8]) -> Hash {
         let mut hasher = blake3::Hasher::new_keyed(&key.0);
         hasher.update(&[part as u8]);
         hasher.update(&self.exported).update(&self.sender).update(&self.receiver).update(about);
@@ -72,7 +72,7 @@ impl Bond {
     }
 
     /// Whether a proof is right; takes the same time whatever it is.
-    pub fn holds(&self, key: &SiteKey, part: Part, about: &[u8], proof: [u8; KEY_LEN]) -> bool {
+    pub fn holds(&self, key: &SiteKey, part: ProofRole, about: &[u8], proof: [u8; KEY_LEN]) -> bool {
         self.prove(key, part, about) == Hash::from_bytes(proof)
     }
 }
@@ -85,17 +85,17 @@ mod tests {
     fn a_proof_holds_for_its_key_part_connection_and_nonces_only() {
         let bond = Bond { exported: [1; 32], sender: [2; 32], receiver: [3; 32] };
         let key = SiteKey::new([9; 32]);
-        let proof = *bond.prove(&key, Part::Sender, b"").as_bytes();
-        assert!(bond.holds(&key, Part::Sender, b"", proof));
-        assert!(!bond.holds(&SiteKey::new([8; 32]), Part::Sender, b"", proof));
-        assert!(!bond.holds(&key, Part::Receiver, b"", proof));
-        assert!(!bond.holds(&key, Part::Sender, b"x", proof));
+        let proof = *bond.prove(&key, ProofRole::Sender, b"").as_bytes();
+        assert!(bond.holds(&key, ProofRole::Sender, b"", proof));
+        assert!(!bond.holds(&SiteKey::new([8; 32]), ProofRole::Sender, b"", proof));
+        assert!(!bond.holds(&key, ProofRole::Receiver, b"", proof));
+        assert!(!bond.holds(&key, ProofRole::Sender, b"x", proof));
         for other in [
             Bond { exported: [0; 32], ..bond },
             Bond { sender: [0; 32], ..bond },
             Bond { receiver: [0; 32], ..bond },
         ] {
-            assert!(!other.holds(&key, Part::Sender, b"", proof));
+            assert!(!other.holds(&key, ProofRole::Sender, b"", proof));
         }
     }
 

@@ -15,12 +15,12 @@ use tokio::time::{interval, sleep, timeout};
 
 use super::assembly::Assembly;
 use super::block_receiver::{BlockReceiver, ReceiverEvent};
-use super::disk::{Found, Growing, Trouble};
+use super::disk::{FoundPart, Growing, Trouble};
 use super::interface::Interface;
 use super::link;
 use super::manifest::{Manifest, signed_by};
-use super::message::{EARLY_LEN_MAX, FRAME_LEN_MAX, Message, Offer, Reason, VERSION};
-use super::proof::{Bond, Part, SiteKey};
+use super::message::{EARLY_LEN_MAX, FRAME_LEN_MAX, Offer, PushMessage, PushReason, VERSION};
+use super::proof::{Bond, ProofRole, SiteKey};
 use super::udp::Receiver;
 
 /// Senders that are served at a time.
@@ -139,7 +139,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-fn refused<T>(reason: Reason, words: impl Into<String>) -> Result<T, Wrong> {
+fn refused<T>(reason: PushReason, words: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong::Refused(Trouble { reason, words: words.into() }))
 }
 
@@ -208,7 +208,7 @@ async fn serve(
         Err(wrong) => {
             let words = wrong.to_string();
             if let Wrong::Refused(Trouble { reason, words }) = wrong {
-                let _ = Message::End { reason, words }.send(&mut send).await;
+                let _ = PushMessage::End { reason, words }.send(&mut send).await;
                 let _ = send.finish();
                 let _ = timeout(GOODBYE_MAX, connection.closed()).await;
             }
@@ -227,20 +227,22 @@ async fn session(
 ) -> Result<String, Wrong> {
     let shaken = timeout(HANDSHAKE_MAX, handshake(connection, send, &mut receive, &options.key)).await;
     let bond = shaken.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    let offer = match timeout(HANDSHAKE_MAX * 6, Message::receive(&mut receive, FRAME_LEN_MAX)).await {
+    let offer = match timeout(HANDSHAKE_MAX * 6, PushMessage::receive(&mut receive, FRAME_LEN_MAX)).await {
         Ok(message) => message?,
         Err(_) => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
     };
-    let Message::Offer(offer) = offer else { return refused(Reason::Protocol, "an offer was expected") };
+    let PushMessage::Offer(offer) = offer else {
+        return refused(PushReason::Protocol, "an offer was expected");
+    };
     let manifest = Arc::new(check(&offer, options)?);
     let (folder, asked, overwrite, keep_free) =
         (options.into.clone(), manifest.clone(), options.overwrite, options.keep_free);
     let opened = spawn_blocking(move || Growing::open(&folder, &asked, overwrite, keep_free)).await;
     let found = opened.map_err(io::Error::other)??;
     let blocks = manifest.layout.blocks();
-    let has = if let Found::Part(_, has) = &found { has.clone() } else { vec![true; blocks as usize] };
+    let has = if let FoundPart::Part(_, has) = &found { has.clone() } else { vec![true; blocks as usize] };
     let socket = open_data(connection, &offer, options)?;
-    Message::Accept { port: socket.port()?, has: bits(&has) }.send(send).await?;
+    PushMessage::Accept { port: socket.port()?, has: bits(&has) }.send(send).await?;
     let _ = progress.send(Received::Coming {
         from: connection.remote_address(),
         name: manifest.name.clone(),
@@ -248,7 +250,7 @@ async fn session(
         has: has.iter().filter(|has| **has).count() as u32,
         blocks,
     });
-    if let Found::Part(growing, has) = found {
+    if let FoundPart::Part(growing, has) = found {
         let assembly = Assembly::new(manifest.layout, offer.token, has);
         let stop = Arc::new(AtomicBool::new(false));
         let intake =
@@ -259,8 +261,8 @@ async fn session(
         let place = options.into.join(&manifest.name);
         spawn_blocking(move || done_with(&arrived, &place)).await.map_err(io::Error::other)??;
     }
-    let receipt = *bond.prove(&options.key, Part::Receipt, &manifest.whole).as_bytes();
-    let receipt = Message::Receipt(receipt);
+    let receipt = *bond.prove(&options.key, ProofRole::Receipt, &manifest.whole).as_bytes();
+    let receipt = PushMessage::Receipt(receipt);
     receipt.send(send).await?;
     let _ = send.finish();
     // The stream repeats what is lost after a round trip or more; meanwhile copies go out as datagrams.
@@ -278,42 +280,43 @@ async fn handshake(
     receive: &mut RecvStream,
     key: &SiteKey,
 ) -> Result<Bond, Wrong> {
-    let Message::Hello { version, nonce: sender } = Message::receive(receive, EARLY_LEN_MAX).await? else {
-        return refused(Reason::Protocol, "a hello was expected");
+    let PushMessage::Hello { version, nonce: sender } = PushMessage::receive(receive, EARLY_LEN_MAX).await?
+    else {
+        return refused(PushReason::Protocol, "a hello was expected");
     };
     if version != VERSION {
-        return refused(Reason::Protocol, format!("version {version} is spoken there, {VERSION} here"));
+        return refused(PushReason::Protocol, format!("version {version} is spoken there, {VERSION} here"));
     }
     let receiver = link::random()?;
     let bond = Bond { exported: link::exported(connection)?, sender, receiver };
-    let proof = *bond.prove(key, Part::Receiver, b"").as_bytes();
-    Message::Challenge { nonce: receiver, proof }.send(send).await?;
-    match Message::receive(receive, EARLY_LEN_MAX).await? {
-        Message::Proof(proof) if bond.holds(key, Part::Sender, b"", proof) => Ok(bond),
-        Message::Proof(_) => refused(Reason::Key, "the sender does not know this site's key"),
-        Message::End { words, .. } => {
+    let proof = *bond.prove(key, ProofRole::Receiver, b"").as_bytes();
+    PushMessage::Challenge { nonce: receiver, proof }.send(send).await?;
+    match PushMessage::receive(receive, EARLY_LEN_MAX).await? {
+        PushMessage::Proof(proof) if bond.holds(key, ProofRole::Sender, b"", proof) => Ok(bond),
+        PushMessage::Proof(_) => refused(PushReason::Key, "the sender does not know this site's key"),
+        PushMessage::End { words, .. } => {
             Err(Wrong::Lost(io::Error::other(format!("the sender ended: {words}"))))
         }
-        _ => refused(Reason::Protocol, "a proof was expected"),
+        _ => refused(PushReason::Protocol, "a proof was expected"),
     }
 }
 
 /// Whether the offer is signed, by one whom we trust, and within our limits.
 fn check(offer: &Offer, options: &ReceiveOptions) -> Result<Manifest, Wrong> {
     if !options.signers.is_empty() && !options.signers.contains(&offer.signer) {
-        return refused(Reason::Signer, "the signer's key is none of those this site trusts");
+        return refused(PushReason::Signer, "the signer's key is none of those this site trusts");
     }
     if !signed_by(&offer.signer, &offer.manifest, &offer.signature) {
-        return refused(Reason::Manifest, "the signature of the manifest is wrong");
+        return refused(PushReason::Manifest, "the signature of the manifest is wrong");
     }
     let manifest = match Manifest::read(&offer.manifest) {
         Ok(manifest) => manifest,
-        Err(error) => return refused(Reason::Manifest, error.0),
+        Err(error) => return refused(PushReason::Manifest, error.0),
     };
     let (size, most) = (manifest.layout.size(), options.size_max);
     if size > most {
         return refused(
-            Reason::TooLarge,
+            PushReason::TooLarge,
             format!("the file has {size} octets, this site takes {most} at most"),
         );
     }
@@ -327,7 +330,7 @@ fn open_data(connection: &Connection, offer: &Offer, options: &ReceiveOptions) -
     };
     // The interface may be there later: the sender tries again, and tells why it has to.
     Receiver::multicast(group, options.interface.as_ref())
-        .or_else(|error| refused(Reason::Busy, format!("this site cannot join {group}: {error}")))
+        .or_else(|error| refused(PushReason::Busy, format!("this site cannot join {group}: {error}")))
 }
 
 /// Stops the thread when its session ends, however.
@@ -374,7 +377,7 @@ async fn take_in(
 }
 
 fn done_with(arrived: &Arrived, place: &Path) -> Result<(), Trouble> {
-    (arrived.0)(place).map_err(|words| Trouble { reason: Reason::Disk, words })
+    (arrived.0)(place).map_err(|words| Trouble { reason: PushReason::Disk, words })
 }
 
 async fn next_word(

@@ -9,7 +9,7 @@ const RUN_LEN: usize = 10;
 
 /// Blocks in a row that lack the same number of symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct LackRun {
     /// The first block.
     pub first: u32,
     /// How many blocks.
@@ -20,7 +20,7 @@ pub struct Run {
 
 /// What a receiver lacks, as it knew when the datagram `seq` was the last one in.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct LackReport {
     /// The greatest number of a datagram, plus one; 0 before the first.
     pub seen: u32,
     /// Datagrams that came in.
@@ -28,10 +28,10 @@ pub struct Report {
     /// Blocks from here on are not told of.
     pub upto: u32,
     /// What lacks below `upto`, in order; every other block below is finished.
-    pub runs: Vec<Run>,
+    pub runs: Vec<LackRun>,
 }
 
-impl Report {
+impl LackReport {
     /// Runs that a report can hold.
     pub const RUNS_MAX: usize = (REPORT_LEN_MAX - HEAD_LEN) / RUN_LEN;
 
@@ -65,7 +65,7 @@ impl Report {
         let mut next = 0;
         for at in (HEAD_LEN..octets.len()).step_by(RUN_LEN) {
             let lacks = u16::from_be_bytes([octets[at + 8], octets[at + 9]]);
-            let run = Run { first: word(at), count: word(at + 4), lacks };
+            let run = LackRun { first: word(at), count: word(at + 4), lacks };
             let end = run.first.checked_add(run.count)?;
             if run.first < next || run.count == 0 || run.lacks == 0 || end > upto {
                 return None;
@@ -82,19 +82,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn report() -> Report {
-        let runs = vec![Run { first: 1, count: 1, lacks: 3 }, Run { first: 5, count: 4, lacks: 187 }];
-        Report { seen: 70, came: 66, upto: 9, runs }
+    fn report() -> LackReport {
+        let runs = vec![LackRun { first: 1, count: 1, lacks: 3 }, LackRun { first: 5, count: 4, lacks: 187 }];
+        LackReport { seen: 70, came: 66, upto: 9, runs }
     }
 
     #[test]
     fn a_report_is_read_as_it_was_written() {
-        assert_eq!(Report::read(&report().write(), 9), Some(report()));
+        assert_eq!(LackReport::read(&report().write(), 9), Some(report()));
     }
 
     #[test]
     fn a_report_that_contradicts_itself_is_none() {
-        let edits: [fn(&mut Report); 5] = [
+        let edits: [fn(&mut LackReport); 5] = [
             |report| report.upto = 10,
             |report| report.runs[1].first = 1,
             |report| report.runs[1].count = 5,
@@ -104,15 +104,15 @@ mod tests {
         for edit in edits {
             let mut wrong = report();
             edit(&mut wrong);
-            assert_eq!(Report::read(&wrong.write(), 9), None, "{wrong:?}");
+            assert_eq!(LackReport::read(&wrong.write(), 9), None, "{wrong:?}");
         }
-        assert_eq!(Report::read(&report().write()[..20], 9), None);
+        assert_eq!(LackReport::read(&report().write()[..20], 9), None);
     }
 
     proptest! {
         #[test]
         fn no_octets_make_reading_fail_otherwise_than_by_none(octets in prop::collection::vec(any::<u8>(), 0..60)) {
-            if let Some(report) = Report::read(&octets, 1000) {
+            if let Some(report) = LackReport::read(&octets, 1000) {
                 prop_assert_eq!(report.write(), octets);
             }
         }

@@ -19,7 +19,7 @@ use super::message::Offer;
 use super::packet::TOKEN_LIMIT;
 use super::proof::SiteKey;
 use super::site::{SiteProgress, Visit};
-use super::stream::{Counts, Stream};
+use super::stream::{PushCounts, PushThread};
 use super::udp::Sender;
 
 /// Sites of one push at most.
@@ -143,7 +143,7 @@ pub struct PushReport {
     /// Each site's end, in the order of the options.
     pub sites: Vec<SiteReport>,
     /// Datagrams that went out.
-    pub sent: Counts,
+    pub sent: PushCounts,
 }
 
 /// Pushes a file. Within a tokio runtime with time and IO. An error means that nothing was sent at all, or
@@ -163,7 +163,7 @@ pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> 
     let interface = options.interface.as_ref().filter(|_| options.group.is_some());
     let paths = if options.group.is_some() { 1 } else { options.sites.len() };
     let began: Arc<[OnceLock<Instant>]> = (0..paths).map(|_| OnceLock::new()).collect();
-    let stream = Stream {
+    let stream = PushThread {
         file,
         layout: manifest.layout,
         token,

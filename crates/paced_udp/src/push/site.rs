@@ -12,11 +12,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{sleep, timeout};
 
 use super::link;
-use super::message::{EARLY_LEN_MAX, Message, Offer, Reason, VERSION};
-use super::proof::{Bond, Part};
-use super::report::Report;
+use super::message::{EARLY_LEN_MAX, Offer, PushMessage, PushReason, VERSION};
+use super::proof::{Bond, ProofRole};
+use super::report::LackReport;
 use super::send::{Outcome, Progress, Site};
-use super::stream::Event;
+use super::stream::PushEvent;
 
 /// How long a site may be silent before nothing more is sent to it.
 pub const SILENCE_MAX: Duration = Duration::from_secs(2);
@@ -48,7 +48,7 @@ pub struct Visit {
     /// The endpoint to connect from.
     pub endpoint: Endpoint,
     /// To the thread for data.
-    pub events: EventSender<Event>,
+    pub events: EventSender<PushEvent>,
     /// To whoever looks on.
     pub progress: UnboundedSender<Progress>,
     /// How long a site may stay away.
@@ -90,7 +90,7 @@ impl SiteProgress {
         Self { joined: None, left: blocks, heard: now, moved: now, lacks: u64::MAX, told: now }
     }
 
-    fn hear(&mut self, report: &Report) {
+    fn hear(&mut self, report: &LackReport) {
         let lacks = report.runs.iter().map(|run| u64::from(run.count) * u64::from(run.lacks)).sum();
         self.heard = Instant::now();
         if lacks != self.lacks {
@@ -106,7 +106,7 @@ impl Visit {
         standing.heard = Instant::now();
         loop {
             let ended = self.attempt(standing).await;
-            let _ = self.events.send(Event::Leave(self.number));
+            let _ = self.events.send(PushEvent::Leave(self.number));
             let words = match ended {
                 Ok(()) => return Outcome::Done,
                 Err(Failed::ForGood(words)) => return Outcome::Refused(words),
@@ -137,9 +137,9 @@ impl Visit {
         let (mut send, mut receive) = connection.open_bi().await.map_err(io::Error::from)?;
         let accepted = timeout(ACCEPT_MAX, async {
             let bond = self.handshake(connection, &mut send, &mut receive).await?;
-            Message::Offer(Box::new((*self.offer).clone())).send(&mut send).await?;
+            PushMessage::Offer(Box::new((*self.offer).clone())).send(&mut send).await?;
             match next(&mut receive, ACCEPT_LEN_MAX).await? {
-                Message::Accept { port, has } => Ok((bond, port, has)),
+                PushMessage::Accept { port, has } => Ok((bond, port, has)),
                 _ => Err(Failed::ForGood("it did not accept as it should".into())),
             }
         });
@@ -152,7 +152,7 @@ impl Visit {
         let _ =
             self.progress.send(Progress::Joined { site: self.number, has: has_count, blocks: self.blocks });
         let to = SocketAddr::new(self.site.address.ip(), port);
-        let _ = self.events.send(Event::Join { site: self.number, to, has });
+        let _ = self.events.send(PushEvent::Join { site: self.number, to, has });
         self.follow(connection, &mut receive, &bond, standing).await
     }
 
@@ -163,18 +163,18 @@ impl Visit {
         receive: &mut RecvStream,
     ) -> Result<Bond, Failed> {
         let nonce = link::random()?;
-        Message::Hello { version: VERSION, nonce }.send(send).await?;
-        let Message::Challenge { nonce: receiver, proof } = next(receive, EARLY_LEN_MAX).await? else {
+        PushMessage::Hello { version: VERSION, nonce }.send(send).await?;
+        let PushMessage::Challenge { nonce: receiver, proof } = next(receive, EARLY_LEN_MAX).await? else {
             return Err(Failed::ForGood("it answered the hello with something else".into()));
         };
         let bond = Bond { exported: link::exported(connection)?, sender: nonce, receiver };
-        if !bond.holds(&self.site.key, Part::Receiver, b"", proof) {
+        if !bond.holds(&self.site.key, ProofRole::Receiver, b"", proof) {
             let words = "the two sides do not know the same key";
-            let _ = Message::End { reason: Reason::Key, words: words.into() }.send(send).await;
+            let _ = PushMessage::End { reason: PushReason::Key, words: words.into() }.send(send).await;
             return Err(Failed::ForGood(format!("wrong key: {words}")));
         }
-        let proof = *bond.prove(&self.site.key, Part::Sender, b"").as_bytes();
-        Message::Proof(proof).send(send).await?;
+        let proof = *bond.prove(&self.site.key, ProofRole::Sender, b"").as_bytes();
+        PushMessage::Proof(proof).send(send).await?;
         Ok(bond)
     }
 
@@ -192,17 +192,17 @@ impl Visit {
             let silence = SILENCE_MAX.saturating_sub(standing.heard.elapsed());
             tokio::select! {
                 message = &mut receipt => return match message? {
-                    Message::Receipt(proof) if bond.holds(&self.site.key, Part::Receipt, &self.whole, proof) => Ok(()),
+                    PushMessage::Receipt(proof) if bond.holds(&self.site.key, ProofRole::Receipt, &self.whole, proof) => Ok(()),
                     _ => Err(Failed::ForGood("its receipt is wrong".into())),
                 },
                 datagram = connection.read_datagram() => {
                     let datagram = datagram.map_err(io::Error::from)?;
-                    if let Some(Message::Receipt(proof)) = Message::read(&datagram)
-                        && bond.holds(&self.site.key, Part::Receipt, &self.whole, proof)
+                    if let Some(PushMessage::Receipt(proof)) = PushMessage::read(&datagram)
+                        && bond.holds(&self.site.key, ProofRole::Receipt, &self.whole, proof)
                     {
                         return Ok(());
                     }
-                    if let Some(report) = Report::read(&datagram, self.blocks) {
+                    if let Some(report) = LackReport::read(&datagram, self.blocks) {
                         self.hear(report, standing)?;
                     }
                 }
@@ -213,7 +213,7 @@ impl Visit {
         }
     }
 
-    fn hear(&self, report: Report, standing: &mut SiteProgress) -> Result<(), Failed> {
+    fn hear(&self, report: LackReport, standing: &mut SiteProgress) -> Result<(), Failed> {
         standing.hear(&report);
         if standing.left > 0 && standing.moved.elapsed() > STANDSTILL_MAX {
             let seconds = STANDSTILL_MAX.as_secs();
@@ -224,17 +224,17 @@ impl Visit {
             let (site, left) = (self.number, standing.left);
             let _ = self.progress.send(Progress::Going { site, left, blocks: self.blocks });
         }
-        let _ = self.events.send(Event::Report { site: self.number, report });
+        let _ = self.events.send(PushEvent::Report { site: self.number, report });
         Ok(())
     }
 }
 
 /// The next message, unless it is an end.
-async fn next(receive: &mut RecvStream, most: usize) -> Result<Message, Failed> {
-    match Message::receive(receive, most).await {
-        Ok(Message::End { reason: Reason::Busy, words }) => Err(Failed::ForNow(words)),
-        Ok(Message::End { reason: Reason::Disk, words }) => Err(Failed::Disk(words)),
-        Ok(Message::End { words, .. }) => Err(Failed::ForGood(words)),
+async fn next(receive: &mut RecvStream, most: usize) -> Result<PushMessage, Failed> {
+    match PushMessage::receive(receive, most).await {
+        Ok(PushMessage::End { reason: PushReason::Busy, words }) => Err(Failed::ForNow(words)),
+        Ok(PushMessage::End { reason: PushReason::Disk, words }) => Err(Failed::Disk(words)),
+        Ok(PushMessage::End { words, .. }) => Err(Failed::ForGood(words)),
         Ok(message) => Ok(message),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(Failed::ForGood(error.to_string())),
         Err(error) => Err(error.into()),

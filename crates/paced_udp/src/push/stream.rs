@@ -13,9 +13,9 @@ use raptorq::SymbolSlab;
 use super::code::Code;
 use super::layout::Layout;
 use super::pacer::{Pacer, lasting};
-use super::packet::{HEADER_LEN, Header};
+use super::packet::{HEADER_LEN, SymbolHeader};
 use super::planner::{Burst, Planner};
-use super::report::Report;
+use super::report::LackReport;
 use super::udp::{SEGMENTS_MAX, Sender};
 
 /// How long a burst lasts at most at the rate asked.
@@ -29,7 +29,7 @@ const GATHER_MAX: Duration = Duration::from_secs(3);
 const BURST_LEN_MAX: usize = 65_000;
 
 /// What happens to a site.
-pub enum Event {
+pub enum PushEvent {
     /// It is there: where its data goes (for unicast), and which blocks it has, a bit each.
     Join {
         /// Which site.
@@ -44,7 +44,7 @@ pub enum Event {
         /// Which site.
         site: usize,
         /// What it told.
-        report: Report,
+        report: LackReport,
     },
     /// It is gone, or finished.
     Leave(usize),
@@ -52,7 +52,7 @@ pub enum Event {
 
 /// Datagrams that went out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PushCounts {
     /// With source symbols.
     pub sources: u64,
     /// With repair symbols.
@@ -60,7 +60,7 @@ pub struct Counts {
 }
 
 /// What the thread needs.
-pub struct Stream {
+pub struct PushThread {
     /// The file.
     pub file: File,
     /// How it is cut.
@@ -94,9 +94,9 @@ struct Path {
     gathered_by: Option<Instant>,
 }
 
-impl Stream {
+impl PushThread {
     /// Runs until nobody can tell it anything any more.
-    pub fn run(mut self, events: &Receiver<Event>) -> io::Result<Counts> {
+    pub fn run(mut self, events: &Receiver<PushEvent>) -> io::Result<PushCounts> {
         let now = Instant::now();
         let paths = if self.group.is_some() { 1 } else { self.sites };
         let mut paths: Vec<Path> = (0..paths).map(|_| self.path(now)).collect();
@@ -125,7 +125,7 @@ impl Stream {
         }
         let counts = paths.iter().map(|path| path.planner.counts());
         let (sources, repairs) = counts.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
-        Ok(Counts { sources, repairs })
+        Ok(PushCounts { sources, repairs })
     }
 
     fn path(&self, now: Instant) -> Path {
@@ -144,11 +144,11 @@ impl Stream {
         }
     }
 
-    fn hear(&self, paths: &mut [Path], event: Event) {
+    fn hear(&self, paths: &mut [Path], event: PushEvent) {
         let place = |site: usize| if self.group.is_some() { (0, site) } else { (site, 0) };
         let now = Instant::now();
         match event {
-            Event::Join { site, to, has } => {
+            PushEvent::Join { site, to, has } => {
                 let (path, member) = place(site);
                 paths[path].to = self.group.or(Some(to));
                 let bit = |block: u32| {
@@ -159,12 +159,12 @@ impl Stream {
                 paths[path].settled[member] = true;
                 paths[path].gathered_by.get_or_insert(now + GATHER_MAX);
             }
-            Event::Report { site, report } => {
+            PushEvent::Report { site, report } => {
                 let (path, member) = place(site);
                 paths[path].planner.report(now, member, &report);
                 paths[path].again = now;
             }
-            Event::Leave(site) => {
+            PushEvent::Leave(site) => {
                 let (path, member) = place(site);
                 paths[path].planner.leave(member);
                 paths[path].settled[member] = true;
@@ -220,7 +220,7 @@ impl Stream {
             }
             let mut header = [0; HEADER_LEN];
             let (token, seq, block) = (self.token, burst.seq.wrapping_add(index), burst.block);
-            Header { token, seq, block, symbol: symbol as u16 }.write(&mut header);
+            SymbolHeader { token, seq, block, symbol: symbol as u16 }.write(&mut header);
             octets.extend_from_slice(&header);
             octets.extend_from_slice(slab.get(place));
         }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use raptorq::SymbolSlab;
 
-use super::assembly::{Assembly, Taken};
+use super::assembly::{Assembly, DatagramEffect};
 use super::code::Code;
 use super::layout::Layout;
-use super::packet::{HEADER_LEN, Header};
+use super::packet::{HEADER_LEN, SymbolHeader};
 use super::planner::{Burst, Planner};
-use super::report::{Report, Run};
+use super::report::{LackReport, LackRun};
 
 const TOKEN: u64 = 77;
 const SYMBOL: usize = 64;
@@ -55,7 +55,7 @@ struct VirtualWire {
     start: Instant,
     now: Duration,
     data: BTreeMap<(Duration, u64), (usize, Vec<u8>)>,
-    reports: BTreeMap<(Duration, u64), (usize, Report)>,
+    reports: BTreeMap<(Duration, u64), (usize, LackReport)>,
     serial: u64,
     sent: u64,
     codes: BTreeMap<usize, Code>,
@@ -145,7 +145,7 @@ impl VirtualWire {
                 symbols
             };
             let mut datagram = vec![0; HEADER_LEN + SYMBOL];
-            Header { token: TOKEN, seq: burst.seq + index, block: burst.block, symbol: symbol as u16 }
+            SymbolHeader { token: TOKEN, seq: burst.seq + index, block: burst.block, symbol: symbol as u16 }
                 .write(&mut datagram);
             datagram[HEADER_LEN..].copy_from_slice(slab.get(place));
             self.sent += 1;
@@ -174,7 +174,7 @@ impl VirtualWire {
             if !receiver.joined || receiver.gone {
                 continue;
             }
-            if let Taken::Whole(block) = receiver.assembly.take(&datagram) {
+            if let DatagramEffect::Whole(block) = receiver.assembly.take(&datagram) {
                 let octets = receiver.assembly.whole(block);
                 let from = self.layout.offset(block) as usize;
                 receiver.file[from..from + octets.len()].copy_from_slice(octets);
@@ -195,7 +195,7 @@ impl VirtualWire {
             if self.receivers[site].joined && !self.receivers[site].gone && !lost {
                 self.serial += 1;
                 let octets = self.receivers[site].assembly.report().write();
-                let report = Report::read(&octets, self.layout.blocks()).unwrap();
+                let report = LackReport::read(&octets, self.layout.blocks()).unwrap();
                 self.reports.insert((self.now + self.wire.delay, self.serial), (site, report));
             }
         }
@@ -270,7 +270,11 @@ fn reports_on_what_was_never_sent_are_not_believed() {
     let layout = Layout::usual(2_000_000).unwrap();
     let mut planner = Planner::new(Instant::now(), layout, 1);
     planner.join(Instant::now(), 0, |_| false);
-    planner.report(Instant::now(), 0, &Report { seen: 1, came: 1, upto: layout.blocks(), runs: Vec::new() });
+    planner.report(
+        Instant::now(),
+        0,
+        &LackReport { seen: 1, came: 1, upto: layout.blocks(), runs: Vec::new() },
+    );
     assert_eq!(planner.left(0), Some(layout.blocks()));
 }
 
@@ -288,11 +292,11 @@ fn a_block_given_up_as_lost_is_repaired_when_a_late_report_says_that_little_lack
     next(&mut planner, 0, 10);
     next(&mut planner, 1, 10);
     let told = |planner: &mut Planner, seen, lacks| {
-        let runs = [(0, lacks), (1, second)].map(|(first, lacks)| Run { first, count: 1, lacks });
+        let runs = [(0, lacks), (1, second)].map(|(first, lacks)| LackRun { first, count: 1, lacks });
         planner.report(
             start + Duration::from_secs(1),
             0,
-            &Report { seen, came: seen, upto: 2, runs: runs.into() },
+            &LackReport { seen, came: seen, upto: 2, runs: runs.into() },
         );
     };
     told(&mut planner, 0, first);

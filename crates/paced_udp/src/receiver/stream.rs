@@ -1,7 +1,7 @@
 //! One stream over all receiving threads.
 
 use super::flow::{Evenness, Milliseconds};
-use super::thread::Part;
+use super::thread::StreamPart;
 use crate::wire::Counted;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ struct Share {
 }
 
 impl Share {
-    fn of(socket: usize, part: &Part) -> Share {
+    fn of(socket: usize, part: &StreamPart) -> Share {
         let jitters = part.flows.values().map(|flow| flow.jitter_ns).sum::<f64>();
         Share {
             socket,
@@ -138,7 +138,7 @@ fn us(ns: u64) -> f64 {
 }
 
 /// A stream.
-pub(super) struct Stream {
+pub(super) struct PacedStream {
     pub id: u32,
     pub from: SocketAddr,
     pub nonce: [u8; 16],
@@ -165,10 +165,10 @@ pub(super) struct Stream {
     shares: Vec<Share>,
 }
 
-impl Stream {
-    pub fn new(id: u32, from: SocketAddr, nonce: [u8; 16], mss: u16, rate: u64) -> Stream {
+impl PacedStream {
+    pub fn new(id: u32, from: SocketAddr, nonce: [u8; 16], mss: u16, rate: u64) -> PacedStream {
         let now = Instant::now();
-        Stream {
+        PacedStream {
             id,
             from,
             nonce,
@@ -196,7 +196,7 @@ impl Stream {
     /// Adds up what the threads told.
     pub fn add_up<'a>(
         &mut self,
-        parts: impl Iterator<Item = (usize, &'a Part)>,
+        parts: impl Iterator<Item = (usize, &'a StreamPart)>,
         overflowed: u64,
         now: Instant,
         before_ms: u64,

@@ -1,7 +1,7 @@
 //! Lets streams in, tells their senders ten times a second what came, and ends them.
 
 use super::sockets::Sockets;
-use super::stream::{Ended, Stream};
+use super::stream::{Ended, PacedStream};
 use super::thread::{Admitted, ControlDatagram, ThreadReport};
 use super::{ReceiveOptions, StreamReport, Until, View};
 use crate::error::PacedUdpError;
@@ -34,7 +34,7 @@ pub(super) struct Supervisor {
     views: Sender<View>,
     stop: Arc<AtomicBool>,
     begun: Instant,
-    streams: HashMap<u32, Stream>,
+    streams: HashMap<u32, PacedStream>,
     ended: Vec<StreamReport>,
 }
 
@@ -116,7 +116,7 @@ impl Supervisor {
             None
         };
         if refusal.is_none() && !known {
-            self.streams.insert(stream, Stream::new(stream, from, nonce, mss, rate));
+            self.streams.insert(stream, PacedStream::new(stream, from, nonce, mss, rate));
             self.admitted.admit(stream, from.ip(), mss);
         }
         let reply = match refusal {
@@ -189,7 +189,7 @@ impl Supervisor {
     }
 
     fn view(&mut self, told: &[ThreadReport]) -> View {
-        let running = |stream: &Stream| if stream.bye.is_some() { Ended::Bye } else { Ended::Running };
+        let running = |stream: &PacedStream| if stream.bye.is_some() { Ended::Bye } else { Ended::Running };
         let mut streams: Vec<_> =
             self.streams.values().map(|stream| stream.report(running(stream))).collect();
         streams.sort_by_key(|stream| stream.from);
@@ -227,7 +227,7 @@ impl Supervisor {
 }
 
 /// Adds up what the threads told; milliseconds before `before_ms` are whole.
-fn add_up(streams: &mut HashMap<u32, Stream>, told: &[ThreadReport], before_ms: u64) {
+fn add_up(streams: &mut HashMap<u32, PacedStream>, told: &[ThreadReport], before_ms: u64) {
     let overflowed = told.iter().map(|told| told.overflowed).sum();
     let now = Instant::now();
     for (id, stream) in streams {

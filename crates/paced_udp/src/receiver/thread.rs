@@ -48,7 +48,7 @@ impl Admitted {
 
 /// What a thread counted of one stream.
 #[derive(Clone, Default)]
-pub struct Part {
+pub struct StreamPart {
     /// Octets of packets that came, each once.
     pub octets: u64,
     /// By sending thread: how far its numbers reached, and what came of them.
@@ -82,7 +82,7 @@ pub struct FlowCounts {
 #[derive(Clone, Default)]
 pub struct ThreadReport {
     /// By stream.
-    pub streams: HashMap<u32, Part>,
+    pub streams: HashMap<u32, StreamPart>,
     /// Packets its socket had no room for.
     pub overflowed: u64,
     /// Packets of no stream that was let in.

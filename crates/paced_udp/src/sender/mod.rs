@@ -5,8 +5,8 @@ mod supervisor;
 mod tally;
 mod thread;
 
-pub use peer::{ANSWERS_WITHIN, Peer, SILENT_AFTER};
-pub use tally::Tally;
+pub use peer::{ANSWERS_WITHIN, ReceiverPeer, SILENT_AFTER};
+pub use tally::SenderTally;
 
 use crate::error::PacedUdpError;
 use crate::payload::{FileFeed, Reading};

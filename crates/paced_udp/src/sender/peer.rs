@@ -27,7 +27,7 @@ pub struct Offer {
 }
 
 /// A receiver that has answered.
-pub struct Peer {
+pub struct ReceiverPeer {
     socket: UdpSocket,
     address: SocketAddr,
     key: Key,
@@ -41,14 +41,14 @@ pub struct Peer {
     pub buffer: (u64, u64),
 }
 
-impl Peer {
+impl ReceiverPeer {
     /// Asks whether we may send; nothing else is sent before it said so.
-    pub fn greet(address: SocketAddr, key: &Key, offer: Offer) -> Result<Peer, PacedUdpError> {
+    pub fn greet(address: SocketAddr, key: &Key, offer: Offer) -> Result<ReceiverPeer, PacedUdpError> {
         if key.is_none() && !address.ip().is_loopback() {
             return Err(PacedUdpError::NeedsKey { peer: address });
         }
         let socket: Socket = connect(address).map_err(PacedUdpError::io(format!("a socket to {address}")))?;
-        let mut peer = Peer {
+        let mut peer = ReceiverPeer {
             socket: socket.into(),
             address,
             key: key.clone(),

@@ -1,8 +1,8 @@
 //! Sees to the threads: gives them their share of the rate, hears what the peer gets, looks ten times a
 //! second whether they keep up.
 
-use super::peer::{Offer, Peer};
-use super::tally::Tally;
+use super::peer::{Offer, ReceiverPeer};
+use super::tally::SenderTally;
 use super::thread::{Beginning, Duty, Orders, Thread, ThreadMailbox};
 use super::{Scaling, SendOptions, Summary, SupervisorCommand, View};
 use crate::error::PacedUdpError;
@@ -29,7 +29,7 @@ struct RunningSender {
     desk: Arc<ThreadMailbox>,
     handle: JoinHandle<()>,
     sends: bool,
-    told: Tally,
+    told: SenderTally,
     /// How late it was since the last look, and since the last decision.
     lag: Lag,
     lag_undecided: Lag,
@@ -49,7 +49,7 @@ struct Decided {
     /// When, what was asked for until then, in bits, and what each thread had told.
     at: Duration,
     asked_bits: f64,
-    told: Vec<Tally>,
+    told: Vec<SenderTally>,
     reason: Option<&'static str>,
     ceiling: Option<&'static str>,
 }
@@ -69,7 +69,7 @@ struct CountedSoFar {
 /// The manager.
 pub(super) struct Supervisor {
     options: SendOptions,
-    peer: Peer,
+    peer: ReceiverPeer,
     stream: u32,
     feeds: Vec<FileFeed>,
     words: Receiver<SupervisorCommand>,
@@ -105,7 +105,7 @@ impl Supervisor {
     ) -> Result<Supervisor, PacedUdpError> {
         let stream = rand::random();
         let offer = Offer { stream, rate: options.profile.peak() as u64, mss: options.mss };
-        let peer = Peer::greet(options.to, &options.key, offer)?;
+        let peer = ReceiverPeer::greet(options.to, &options.key, offer)?;
         let probed = probe(&connect(options.to).map_err(PacedUdpError::io("a socket"))?);
         let rung = options.rung_max.map_or(probed, |most| most.min(probed));
         let plan = RatePlan { threads: options.threads.0, burst: 1, rung };
@@ -287,7 +287,7 @@ impl Supervisor {
             // The views may have been told of a part of it.
             tally.lag = std::mem::take(&mut one.lag_undecided);
         }
-        self.decided.told.resize_with(tallies.len(), Tally::default);
+        self.decided.told.resize_with(tallies.len(), SenderTally::default);
         let reports: Vec<Report> = tallies
             .iter()
             .zip(&self.decided.told)
@@ -303,7 +303,7 @@ impl Supervisor {
     }
 
     /// What each thread has told; how late they were is added up.
-    fn hear_threads(&mut self) -> Vec<Tally> {
+    fn hear_threads(&mut self) -> Vec<SenderTally> {
         let mut tallies = Vec::with_capacity(self.running.len());
         for one in &mut self.running {
             let tally = one.desk.take();
@@ -364,7 +364,7 @@ impl Supervisor {
             desk,
             handle,
             sends: true,
-            told: Tally::default(),
+            told: SenderTally::default(),
             lag: Lag::new(),
             lag_undecided: Lag::new(),
         });
@@ -384,7 +384,7 @@ impl Supervisor {
     }
 
     fn view(&mut self, lag: &Lag) -> View {
-        let total = |of: fn(&Tally) -> u64| self.running.iter().map(|one| of(&one.told)).sum::<u64>();
+        let total = |of: fn(&SenderTally) -> u64| self.running.iter().map(|one| of(&one.told)).sum::<u64>();
         let cpu: Duration = self.running.iter().map(|one| one.told.cpu).sum();
         let now = CountedSoFar {
             at: self.counted_to,
@@ -443,7 +443,7 @@ impl Supervisor {
         asked - (now.sent - before.sent) as f64 > (asked * PART).max(under_way)
     }
 
-    fn end_all(&mut self) -> Vec<Tally> {
+    fn end_all(&mut self) -> Vec<SenderTally> {
         for one in &self.running {
             one.desk.order(|orders| orders.duty = Duty::End);
             one.handle.thread().unpark();
@@ -460,8 +460,8 @@ impl Supervisor {
         tallies
     }
 
-    fn summary(&self, seconds: f64, tallies: &[Tally], counted: &Counted) -> Summary {
-        let total = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
+    fn summary(&self, seconds: f64, tallies: &[SenderTally], counted: &Counted) -> Summary {
+        let total = |of: fn(&SenderTally) -> u64| tallies.iter().map(of).sum::<u64>();
         let sent = total(|tally| tally.packets);
         let asked = ((self.asked_bits / self.packet_bits()) as u64).max(sent);
         let rate = |packets: u64| packets as f64 * self.packet_bits() / seconds.max(1e-9);

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 /// What a thread tells of is no older: it tells every 5 ms, and wakes from a wait within 10.
 const TOLD_LATE: Duration = Duration::from_millis(15);
 
-/// Counts since the thread began; [`Tally::lag`] since it was last taken.
+/// Counts since the thread began; [`SenderTally::lag`] since it was last taken.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct SenderTally {
     /// Packets that left.
     pub packets: u64,
     /// Packets that fell due and were given up: the thread was too late for them.
@@ -46,12 +46,12 @@ pub struct Tally {
     pub at: Option<Instant>,
 }
 
-impl Tally {
+impl SenderTally {
     /// What was done since `before`, of which this is a later state, as the rule that decides on threads
     /// reads it. `asked_per_s`: packets that were asked of the thread in a second, over a period of `span`.
     /// It told a little before the period's end, and before its beginning: asked for is what belongs to the
     /// time that it told of.
-    pub(super) fn since(&self, before: &Tally, asked_per_s: f64, span: Duration) -> Report {
+    pub(super) fn since(&self, before: &SenderTally, asked_per_s: f64, span: Duration) -> Report {
         let turns = self.turns.saturating_sub(before.turns).max(1);
         let each = |whole: Duration| Duration::from_secs_f64(whole.as_secs_f64() / turns as f64);
         let waited = self.waited.saturating_sub(before.waited);
@@ -60,7 +60,7 @@ impl Tally {
             (Some(before), Some(at)) => at.saturating_duration_since(before),
             _ => looped,
         };
-        let errors = |tally: &Tally| tally.no_buffers + tally.again;
+        let errors = |tally: &SenderTally| tally.no_buffers + tally.again;
         let errors = errors(self) - errors(before);
         let cpu = self.cpu.saturating_sub(before.cpu);
         let ready = match self.ready {
@@ -95,11 +95,11 @@ mod tests {
     #[test]
     fn what_is_asked_of_a_thread_belongs_to_the_time_it_told_of() {
         let begun = Instant::now();
-        let told = |ms: u64| Tally {
+        let told = |ms: u64| SenderTally {
             packets: ms,
             looped: Duration::from_millis(ms),
             at: Some(begun + Duration::from_millis(ms)),
-            ..Tally::default()
+            ..SenderTally::default()
         };
         let span = Duration::from_millis(100);
         // 1,000 packets a second, all sent: told 5 ms early, then just in time, then after having been
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn what_a_thread_waits_for_a_processor_is_what_the_scheduler_tells_or_all_that_nothing_else_explains() {
         let (begun, ms) = (Instant::now(), Duration::from_millis);
-        let told = |at, waited, cpu, ready: Option<u64>, again| Tally {
+        let told = |at, waited, cpu, ready: Option<u64>, again| SenderTally {
             looped: ms(at),
             waited: ms(waited),
             cpu: ms(cpu),
             ready: ready.map(ms),
             again,
             at: Some(begun + ms(at)),
-            ..Tally::default()
+            ..SenderTally::default()
         };
         // Of 100 ms it waited 20 for its due times, and had a processor for 30.
         for (before, now, again, ready) in

@@ -1,7 +1,7 @@
 //! One thread that sends: waits for its due time, sends a burst, counts. It asks nobody; what it is to do
 //! comes as [`Orders`].
 
-use super::tally::Tally;
+use super::tally::SenderTally;
 use crate::payload::{Filled, PayloadSource};
 use crate::socket::{Outbox, ReadyClock, Rung, SendError, now_ns, thread_cpu, tighten_timer};
 use crate::wait::Wait;
@@ -45,7 +45,7 @@ pub enum Duty {
 pub struct ThreadMailbox {
     version: AtomicU64,
     orders: Mutex<Orders>,
-    tally: Mutex<Tally>,
+    tally: Mutex<SenderTally>,
 }
 
 impl ThreadMailbox {
@@ -66,19 +66,19 @@ impl ThreadMailbox {
     }
 
     /// What was done so far; the statistics of lateness begin anew.
-    pub fn take(&self) -> Tally {
+    pub fn take(&self) -> SenderTally {
         let mut tally = locked(&self.tally);
         let taken = tally.clone();
         tally.lag = pace::Lag::new();
         taken
     }
 
-    fn tell(&self, ours: &mut Tally) {
+    fn tell(&self, ours: &mut SenderTally) {
         let mut tally = locked(&self.tally);
         let mut lag = tally.lag;
         lag.merge(&ours.lag);
         ours.lag = pace::Lag::new();
-        *tally = Tally { lag, ..ours.clone() };
+        *tally = SenderTally { lag, ..ours.clone() };
     }
 }
 
@@ -112,7 +112,7 @@ pub struct Thread {
     seen: u64,
     pacer: Pacer,
     wait: Wait,
-    tally: Tally,
+    tally: SenderTally,
     number: u64,
     told: Instant,
     turned: Instant,
@@ -129,7 +129,7 @@ impl Thread {
         Thread {
             pacer: Pacer::new(beginning.rule, beginning.first, orders.interval),
             wait: Wait::default(),
-            tally: Tally { rung: Some(orders.rung), ..Tally::default() },
+            tally: SenderTally { rung: Some(orders.rung), ..SenderTally::default() },
             number: 0,
             told: now,
             turned: now,

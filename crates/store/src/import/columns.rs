@@ -2,7 +2,7 @@
 
 use super::Fault;
 use super::check::normalise_from;
-use super::csv::Row;
+use super::csv::CsvRow;
 use channels::{Defaults, NoChannel};
 use records::{ChannelNumber, Device, Position, Recipient};
 
@@ -40,7 +40,7 @@ impl Column {
 }
 
 /// Reads the header row.
-pub(super) fn columns(row: &Row) -> Result<Vec<Column>, Fault> {
+pub(super) fn columns(row: &CsvRow) -> Result<Vec<Column>, Fault> {
     if row
         .fields()
         .next()
@@ -91,7 +91,7 @@ fn column(name: &str) -> Result<Column, String> {
     })
 }
 
-pub(super) fn person(columns: &[Column], row: &Row, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
+pub(super) fn person(columns: &[Column], row: &CsvRow, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
     if row.fields().len() != columns.len() {
         let (has, wanted) = (row.fields().len(), columns.len());
         return Err(vec![Fault::new("", format!("has {has} fields, the header names {wanted}"))]);

@@ -7,7 +7,7 @@ use super::reader::ROW_OCTETS_MAX;
 
 /// One row: its fields' octets one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Row {
+pub(super) struct CsvRow {
     octets: Vec<u8>,
     ends: Vec<usize>,
     /// The row was longer than [`ROW_OCTETS_MAX`], and is cut.
@@ -15,7 +15,7 @@ pub(super) struct Row {
     quoted: bool,
 }
 
-impl Row {
+impl CsvRow {
     pub(super) fn fields(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let mut from = 0;
         self.ends.iter().map(move |end| {
@@ -54,7 +54,7 @@ enum At {
 /// Takes octets, gives rows.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    row: Row,
+    row: CsvRow,
     at: At,
     /// The last octet was a CR that ended a row: an LF belongs to it.
     after_cr: bool,
@@ -63,7 +63,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Calls `each` with every row that ends in these octets.
-    pub(super) fn feed(&mut self, mut octets: &[u8], each: &mut dyn FnMut(&Row)) {
+    pub(super) fn feed(&mut self, mut octets: &[u8], each: &mut dyn FnMut(&CsvRow)) {
         while let Some((first, rest)) = octets.split_first() {
             let taken = match self.at {
                 At::Bare => self.run(octets, |octet| !matches!(octet, b',' | b'\n' | b'\r')),
@@ -80,7 +80,7 @@ impl Rows {
     }
 
     /// The last row may lack its line end.
-    pub(super) fn finish(&mut self, each: &mut dyn FnMut(&Row)) {
+    pub(super) fn finish(&mut self, each: &mut dyn FnMut(&CsvRow)) {
         if self.begun {
             self.end_row(each);
         }
@@ -99,7 +99,7 @@ impl Rows {
         end
     }
 
-    fn take(&mut self, octet: u8, each: &mut dyn FnMut(&Row)) {
+    fn take(&mut self, octet: u8, each: &mut dyn FnMut(&CsvRow)) {
         if std::mem::take(&mut self.after_cr) && octet == b'\n' {
             return;
         }
@@ -150,7 +150,7 @@ impl Rows {
         }
     }
 
-    fn end_row(&mut self, each: &mut dyn FnMut(&Row)) {
+    fn end_row(&mut self, each: &mut dyn FnMut(&CsvRow)) {
         self.end_field();
         each(&self.row);
         self.row.clear();

@@ -14,7 +14,7 @@ pub use check::{
     NAME_OCTETS_MAX, check_group, check_id, normalise,
 };
 pub use json::{from_json, to_json};
-pub use reader::{Format, ROW_OCTETS_MAX, ROWS_MAX, Reader};
+pub use reader::{Format, ImportReader, ROW_OCTETS_MAX, ROWS_MAX};
 
 use serde::{Deserialize, Serialize};
 

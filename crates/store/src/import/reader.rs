@@ -1,7 +1,7 @@
 //! A provisioning file, read as it comes.
 
 use super::columns::{Column, columns, person};
-use super::csv::{Row, Rows};
+use super::csv::{CsvRow, Rows};
 use super::{Fault, Problem, from_json};
 use channels::Defaults;
 use records::Recipient;
@@ -26,8 +26,8 @@ pub enum Format {
 ///
 /// `feed` it, then `finish` it. Of two rows with one id the later is a problem; two different ids are taken
 /// for one with a chance of n²/2⁶⁵ (3e-8 for a million rows). After a problem with the file as a whole (its
-/// header, its encoding) nothing more is read: [`Reader::is_over`].
-pub struct Reader {
+/// header, its encoding) nothing more is read: [`ImportReader::is_over`].
+pub struct ImportReader {
     rows: Rows,
     lines: Lines,
     format: Format,
@@ -45,10 +45,10 @@ pub struct Reader {
 /// What comes out.
 type Out = Vec<Result<Recipient, Problem>>;
 
-impl Reader {
+impl ImportReader {
     /// A reader for a file's beginning.
-    pub fn new(format: Format, defaults: Defaults) -> Reader {
-        Reader {
+    pub fn new(format: Format, defaults: Defaults) -> ImportReader {
+        ImportReader {
             rows: Rows::default(),
             lines: Lines::default(),
             format,
@@ -115,7 +115,7 @@ impl Reader {
         self.row
     }
 
-    fn csv_row(&mut self, row: &Row, out: &mut Out) {
+    fn csv_row(&mut self, row: &CsvRow, out: &mut Out) {
         if !self.count_row(out) || row.is_empty() {
             return;
         }

@@ -11,7 +11,7 @@ fn sweden() -> Defaults {
 
 /// What a file gives, fed in pieces of `piece` octets: the recipients, and the problems in words.
 fn read(format: Format, file: &[u8], piece: usize) -> (Vec<Recipient>, Vec<String>) {
-    let mut reader = Reader::new(format, sweden());
+    let mut reader = ImportReader::new(format, sweden());
     let mut out = Vec::new();
     for piece in file.chunks(piece.max(1)) {
         reader.feed(piece, &mut out);
@@ -367,7 +367,7 @@ proptest! {
         piece in 1_usize..8,
     ) {
         let mut ours: Vec<Vec<Vec<u8>>> = Vec::new();
-        let mut take = |row: &super::csv::Row| if !row.is_empty() {
+        let mut take = |row: &super::csv::CsvRow| if !row.is_empty() {
             ours.push(row.fields().map(<[u8]>::to_vec).collect());
         };
         let mut rows = Rows::default();
@@ -395,7 +395,7 @@ proptest! {
 #[test]
 fn a_row_with_an_unknown_edge_site_is_told_by_its_column() {
     let defaults = Defaults::default().with_names(channels::EDGE, ["north".to_owned()]);
-    let mut reader = Reader::new(Format::Csv, defaults);
+    let mut reader = ImportReader::new(Format::Csv, defaults);
     let mut out = Vec::new();
     reader.feed(b"id,edge\n1,north\n2,west\n", &mut out);
     reader.finish(&mut out);

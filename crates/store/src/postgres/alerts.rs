@@ -1,5 +1,5 @@
 use super::error::Trouble;
-use super::link::{Link, Params, get};
+use super::link::{Params, PgLink, get};
 use super::roster::{self, Put};
 use super::{Postgres, Work, account, account_no, as_i64, as_limit, as_u64, kept};
 use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, class, state_named, to_json};
@@ -287,7 +287,7 @@ struct Accept {
     tries: AtomicU32,
 }
 
-async fn accept(link: &Link, args: &Accept) -> Result<Accepted, Trouble> {
+async fn accept(link: &PgLink, args: &Accept) -> Result<Accepted, Trouble> {
     let alert = &args.alert;
     // An earlier try may have been committed though its answer was lost. Its id is in no other alert.
     if args.tries.fetch_add(1, Ordering::Relaxed) > 0
@@ -332,7 +332,7 @@ async fn accept(link: &Link, args: &Accept) -> Result<Accepted, Trouble> {
 /// Takes the key for this alert, or says what came before under it. Who comes at the same moment waits until
 /// this is decided.
 async fn claim(
-    link: &Link,
+    link: &PgLink,
     account: i32,
     key: &IdempotencyKey,
     alert: &Alert,
@@ -359,7 +359,7 @@ async fn claim(
 
 /// Children first, the alert itself last: what is interrupted is found again. True when it is gone. Folds
 /// into the alert wait meanwhile.
-async fn remove_slice(link: &Link, no: i64) -> Result<bool, Trouble> {
+async fn remove_slice(link: &PgLink, no: i64) -> Result<bool, Trouble> {
     link.execute("SELECT FROM alerts WHERE no = $1 FOR UPDATE", &[&no]).await?;
     if roster::remove_some(link, no).await? || super::deliveries::remove_some(link, no).await? {
         return Ok(false);
@@ -374,11 +374,11 @@ async fn remove_slice(link: &Link, no: i64) -> Result<bool, Trouble> {
     Ok(true)
 }
 
-async fn one(link: &Link, sql: &'static str, id: &Uuid) -> Result<Option<Alert>, Trouble> {
+async fn one(link: &PgLink, sql: &'static str, id: &Uuid) -> Result<Option<Alert>, Trouble> {
     Ok(many(link, sql, &[id]).await?.pop())
 }
 
-async fn many(link: &Link, sql: &'static str, params: Params<'_>) -> Result<Vec<Alert>, Trouble> {
+async fn many(link: &PgLink, sql: &'static str, params: Params<'_>) -> Result<Vec<Alert>, Trouble> {
     link.all(sql, params).await?.iter().map(alert).collect()
 }
 

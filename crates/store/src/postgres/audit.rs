@@ -1,5 +1,5 @@
 use super::error::Trouble;
-use super::link::{Link, Params, get};
+use super::link::{Params, PgLink, get};
 use super::{Postgres, Work, account, account_no, as_limit, kept};
 use crate::{Act, Audit, StoreError};
 use futures_util::future::BoxFuture;
@@ -54,7 +54,7 @@ impl Audit for Postgres {
     }
 }
 
-async fn many(link: &Link, sql: &'static str, params: Params<'_>) -> Result<Vec<Act>, Trouble> {
+async fn many(link: &PgLink, sql: &'static str, params: Params<'_>) -> Result<Vec<Act>, Trouble> {
     link.all(sql, params).await?.iter().map(act).collect()
 }
 

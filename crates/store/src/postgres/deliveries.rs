@@ -1,5 +1,5 @@
 use super::error::Trouble;
-use super::link::{Link, Params, get};
+use super::link::{Params, PgLink, get};
 use super::{Postgres, Work, as_i64, as_limit, as_u64, kept, roster, scan};
 use crate::alerts::to_json;
 use crate::{Deliveries, Fold, FoldedBlock, StoreError};
@@ -118,7 +118,7 @@ fn sorted(mut fold: Fold) -> Fold {
     fold
 }
 
-async fn write_blocks(link: &Link, blocks: &[FoldedBlock]) -> Result<(), Trouble> {
+async fn write_blocks(link: &PgLink, blocks: &[FoldedBlock]) -> Result<(), Trouble> {
     let accounts = accounts_of(link, blocks.iter().map(|block| block.alert)).await?;
     let with_account = |block| -> Option<(&FoldedBlock, i32)> {
         let block: &FoldedBlock = block;
@@ -128,7 +128,7 @@ async fn write_blocks(link: &Link, blocks: &[FoldedBlock]) -> Result<(), Trouble
     if blocks.is_empty() { Ok(()) } else { roster::overwrite(link, &blocks).await }
 }
 
-async fn write_slice(link: &Link, fold: &Fold, range: &Range<usize>) -> Result<(), Trouble> {
+async fn write_slice(link: &PgLink, fold: &Fold, range: &Range<usize>) -> Result<(), Trouble> {
     let rows = &fold.deliveries[range.start..range.end];
     let accounts = accounts_of(link, rows.iter().map(|delivery| delivery.alert)).await?;
     let routes = routes_of(link, rows).await?;
@@ -158,7 +158,7 @@ async fn write_slice(link: &Link, fold: &Fold, range: &Range<usize>) -> Result<(
 
 /// The accounts of those of the alerts that are there.
 async fn accounts_of(
-    link: &Link,
+    link: &PgLink,
     alerts: impl Iterator<Item = AlertNo>,
 ) -> Result<FxHashMap<i64, i32>, Trouble> {
     let mut numbers: Vec<i64> = alerts.map(|alert| as_i64(alert.0)).collect();
@@ -171,7 +171,7 @@ async fn accounts_of(
 }
 
 /// The numbers of the routes that rows name, given out at their first use.
-async fn routes_of<'a>(link: &Link, rows: &'a [Delivery]) -> Result<FxHashMap<&'a str, i32>, Trouble> {
+async fn routes_of<'a>(link: &PgLink, rows: &'a [Delivery]) -> Result<FxHashMap<&'a str, i32>, Trouble> {
     let mut names: Vec<&str> = Vec::new();
     for route in rows.iter().filter_map(|delivery| delivery.route.as_deref()) {
         if names.last() != Some(&route) && !names.contains(&route) {
@@ -233,7 +233,7 @@ impl Columns {
         Ok(())
     }
 
-    async fn upsert(&self, link: &Link) -> Result<(), Trouble> {
+    async fn upsert(&self, link: &PgLink) -> Result<(), Trouble> {
         if self.alert.is_empty() {
             return Ok(());
         }
@@ -262,14 +262,14 @@ impl Columns {
     }
 }
 
-async fn position(link: &Link, topic: &str) -> Result<u64, Trouble> {
+async fn position(link: &PgLink, topic: &str) -> Result<u64, Trouble> {
     let row = link.one("SELECT folded_to FROM folds WHERE topic = $1", &[&topic]).await?;
     Ok(row.map(|row| get(&row, 0)).transpose()?.map_or(0, as_u64))
 }
 
 /// Deliveries of an alert in key order.
 pub(super) async fn page(
-    link: &Link,
+    link: &PgLink,
     alert: i64,
     from: i64,
     state: Option<i16>,
@@ -329,7 +329,7 @@ fn delivery(row: &Row) -> Result<Delivery, Trouble> {
 }
 
 /// Removes some deliveries of an alert. False if there was none.
-pub(super) async fn remove_some(link: &Link, alert: i64) -> Result<bool, Trouble> {
+pub(super) async fn remove_some(link: &PgLink, alert: i64) -> Result<bool, Trouble> {
     let sql = "DELETE FROM deliveries WHERE alert = $1 AND endpoint <= \
          (SELECT max(endpoint) FROM \
           (SELECT endpoint FROM deliveries WHERE alert = $1 ORDER BY endpoint LIMIT $2) AS first_few)";

@@ -1,5 +1,5 @@
 use super::error::Trouble;
-use super::link::{Link, get};
+use super::link::{PgLink, get};
 use super::{Postgres, Work, account_locked, account_no, as_i64, as_limit, as_u64, recipients};
 use crate::alerts::to_json;
 use crate::{Groups, StoreError};
@@ -103,7 +103,7 @@ impl Groups for Postgres {
     }
 }
 
-async fn put(link: &Link, account: i32, id: &String, body: &String) -> Result<u64, Trouble> {
+async fn put(link: &PgLink, account: i32, id: &String, body: &String) -> Result<u64, Trouble> {
     let row = link.one(PUT, &[&account, id, body]).await?;
     let unversioned = || StoreError::Damaged { what: format!("group {id} got no version") };
     Ok(as_u64(get(&row.ok_or_else(unversioned)?, 0)?))

@@ -5,7 +5,7 @@
 //! nothing is committed under the epoch before.
 
 use super::error::Trouble;
-use super::link::{Link, get};
+use super::link::{PgLink, get};
 use super::{Postgres, Work, as_i64, as_u64};
 use crate::{HeldLease, Holder, LeaseTaken, Leases, StoreError};
 use futures_util::future::BoxFuture;
@@ -70,7 +70,7 @@ impl Leases for Postgres {
     }
 }
 
-async fn take(link: &Link, args: &Take) -> Result<LeaseTaken, Trouble> {
+async fn take(link: &PgLink, args: &Take) -> Result<LeaseTaken, Trouble> {
     let Take { name, holder, lasts_s } = args;
     if let Some(row) = link.one(RENEW, &[name, &holder.name, lasts_s, &holder.address]).await? {
         return Ok(LeaseTaken::Ours { epoch: as_u64(get(&row, 0)?) });

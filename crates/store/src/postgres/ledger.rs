@@ -7,7 +7,7 @@
 //! first answer was lost, that his block is there.
 
 use super::error::Trouble;
-use super::link::{Link, Links, get, lend};
+use super::link::{Links, PgLink, get, lend};
 use super::work::{Work, undo};
 use super::{Base, Postgres, as_i64, as_u64};
 use crate::{Appended, LedgerBlock, LedgerHold, LedgerIdentity, LedgerLog, NewLedgerBlock, StoreError};
@@ -62,7 +62,7 @@ fn identity(row: &Row) -> Result<LedgerIdentity, Trouble> {
 }
 
 /// Appends in one round trip, outside or inside a transaction.
-async fn append(link: &Link, block: &NewLedgerBlock) -> Result<Appended, Trouble> {
+async fn append(link: &PgLink, block: &NewLedgerBlock) -> Result<Appended, Trouble> {
     let (shard, position) = (as_shard(block.shard), as_i64(block.position));
     let (at, mark) = (as_i64(block.at_us), Uuid::from_u128(block.mark));
     link.prepare(&[APPEND, SINCE]).await?;
@@ -93,7 +93,7 @@ fn blocks(rows: &[Row], octets: usize) -> Result<Vec<LedgerBlock>, Trouble> {
     rows.iter().map(block).collect()
 }
 
-async fn read(link: &Link, shard: u32, from: u64, from_us: u64) -> Result<Vec<LedgerBlock>, Trouble> {
+async fn read(link: &PgLink, shard: u32, from: u64, from_us: u64) -> Result<Vec<LedgerBlock>, Trouble> {
     let (shard, mut from) = (as_shard(shard), as_i64(from));
     if from_us > 0 {
         let first = link.one(AT, &[&shard, &as_i64(from_us)]).await?;
@@ -233,7 +233,7 @@ async fn hold(base: Arc<Base>, shard: u32, from: u64) -> Result<HeldShard, Store
     held.await.map_err(refused)
 }
 
-async fn begin(link: &Link, shard: u32, from: u64) -> Result<(u64, Vec<LedgerBlock>), Trouble> {
+async fn begin(link: &PgLink, shard: u32, from: u64) -> Result<(u64, Vec<LedgerBlock>), Trouble> {
     let (shard, from) = (as_shard(shard), as_i64(from));
     link.prepare(&[HOLD, SINCE]).await?;
     let lock: super::link::Params<'_> = &[&shard];

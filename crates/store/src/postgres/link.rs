@@ -1,7 +1,7 @@
 //! Connections, and the pool they come from.
 
 use super::error::Trouble;
-use super::url::Server;
+use super::url::PgServer;
 use super::{ANSWER_WITHIN_MIN, CONNECT_WITHIN};
 use crate::{Fence, StoreError};
 use bytes::Bytes;
@@ -36,7 +36,7 @@ pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) type Pool = managed::Pool<Links>;
 
 /// One connection. Lent to one at a time.
-pub(super) struct Link {
+pub(super) struct PgLink {
     client: Client,
     /// By their text, which is always a literal of ours: so there are few.
     statements: Mutex<FxHashMap<&'static str, Statement>>,
@@ -44,7 +44,7 @@ pub(super) struct Link {
     spent: AtomicBool,
 }
 
-impl Link {
+impl PgLink {
     /// All rows.
     pub(super) async fn all(&self, sql: &'static str, params: Params<'_>) -> Result<Vec<Row>, Trouble> {
         let statement = self.prepared(sql).await?;
@@ -121,7 +121,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for PgLink {
     fn drop(&mut self) {
         // A connection in order says goodbye by itself once its client is gone.
         if self.spent.load(Ordering::Relaxed) {
@@ -138,7 +138,7 @@ pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, 
 
 /// Makes connections.
 pub(super) struct Links {
-    pub(super) server: Server,
+    pub(super) server: PgServer,
     /// How long the server may take for one statement.
     pub(super) statement_timeout: Duration,
 }
@@ -153,9 +153,9 @@ impl Links {
         pool.build().map_err(|error| StoreError::Database { why: error.to_string() })
     }
 
-    async fn connect(&self) -> Result<Link, Trouble> {
+    async fn connect(&self) -> Result<PgLink, Trouble> {
         let (client, pump) = self.server.connect().await?;
-        let link = Link { client, statements: Mutex::default(), pump, spent: AtomicBool::new(false) };
+        let link = PgLink { client, statements: Mutex::default(), pump, spent: AtomicBool::new(false) };
         let version = link.client.query_one_scalar::<String, _>("SHOW server_version_num", &[]).await?;
         new_enough(&version)?;
         let session = format!("{SESSION}; SET statement_timeout = {}", self.statement_timeout.as_millis());
@@ -175,14 +175,14 @@ fn new_enough(version: &str) -> Result<(), StoreError> {
 }
 
 impl managed::Manager for Links {
-    type Type = Link;
+    type Type = PgLink;
     type Error = Trouble;
 
-    async fn create(&self) -> Result<Link, Trouble> {
+    async fn create(&self) -> Result<PgLink, Trouble> {
         self.connect().await
     }
 
-    async fn recycle(&self, link: &mut Link, metrics: &Metrics) -> RecycleResult<Trouble> {
+    async fn recycle(&self, link: &mut PgLink, metrics: &Metrics) -> RecycleResult<Trouble> {
         if link.spent.load(Ordering::Relaxed) || link.client.is_closed() {
             return Err(RecycleError::message("the connection is gone"));
         }

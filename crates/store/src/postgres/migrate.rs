@@ -1,7 +1,7 @@
 //! Brings a database to this program's form.
 
 use super::error::Trouble;
-use super::link::{Link, get};
+use super::link::{PgLink, get};
 use crate::StoreError;
 
 /// Numbered from 1, in order. A migration that was released is never changed.
@@ -14,7 +14,7 @@ const LOCK: &str = "SET LOCAL lock_timeout = '5min'; SET LOCAL statement_timeout
      SELECT pg_advisory_xact_lock(1668837484)";
 
 /// Runs the migrations the database has not had, all in one transaction.
-pub(super) async fn migrate(link: &Link) -> Result<(), Trouble> {
+pub(super) async fn migrate(link: &PgLink) -> Result<(), Trouble> {
     link.simple(LOCK).await?;
     let encoding = link.one("SHOW server_encoding", &[]).await?;
     let encoding = encoding.map(|row| get::<String>(&row, 0)).transpose()?.unwrap_or_default();
@@ -41,7 +41,7 @@ pub(super) async fn migrate(link: &Link) -> Result<(), Trouble> {
 }
 
 /// How many migrations it has had. What is not empty and not ours is refused.
-async fn form(link: &Link) -> Result<i32, Trouble> {
+async fn form(link: &PgLink) -> Result<i32, Trouble> {
     let tables = link
         .all("SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1", &[])
         .await?;

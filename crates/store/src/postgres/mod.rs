@@ -36,7 +36,7 @@ use crate::staged::Staging;
 use crate::{Fence, LedgerLog, SharedStore, Store, StoreError};
 use error::Trouble;
 use futures_util::future::BoxFuture;
-use link::{Link, Links, Pool, get};
+use link::{Links, PgLink, Pool, get};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ struct Base {
 
 impl Postgres {
     fn open(url: &str, options: &Options) -> Result<Postgres, StoreError> {
-        let server = url::Server::parse(url, options)?;
+        let server = url::PgServer::parse(url, options)?;
         let links = || Links { server: server.clone(), statement_timeout: options.answer_within };
         let connections = options.connections.max(2);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -319,13 +319,13 @@ fn kept(text: &str) -> String {
 }
 
 /// The number of an account, if anything was ever stored for it.
-async fn account_no(link: &Link, id: &str) -> Result<Option<i32>, Trouble> {
+async fn account_no(link: &PgLink, id: &str) -> Result<Option<i32>, Trouble> {
     let row = link.one("SELECT no FROM accounts WHERE id = $1", &[&id]).await?;
     row.map(|row| get(&row, 0)).transpose()
 }
 
 /// The number of an account, given out at its first use.
-async fn account(link: &Link, id: &str) -> Result<i32, Trouble> {
+async fn account(link: &PgLink, id: &str) -> Result<i32, Trouble> {
     loop {
         if let Some(no) = account_no(link, id).await? {
             return Ok(no);
@@ -336,13 +336,13 @@ async fn account(link: &Link, id: &str) -> Result<i32, Trouble> {
 }
 
 /// The same, and until the end of the transaction nobody else changes the account's recipients and groups.
-async fn account_locked(link: &Link, id: &str) -> Result<i32, Trouble> {
+async fn account_locked(link: &PgLink, id: &str) -> Result<i32, Trouble> {
     let no = account(link, id).await?;
     lock_account(link, no).await?;
     Ok(no)
 }
 
-async fn lock_account(link: &Link, no: i32) -> Result<(), Trouble> {
+async fn lock_account(link: &PgLink, no: i32) -> Result<(), Trouble> {
     link.execute("SELECT FROM accounts WHERE no = $1 FOR NO KEY UPDATE", &[&no]).await?;
     Ok(())
 }

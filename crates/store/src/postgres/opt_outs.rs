@@ -1,5 +1,5 @@
 use super::error::Trouble;
-use super::link::{Link, get};
+use super::link::{PgLink, get};
 use super::{Postgres, Work, account, account_no, kept};
 use crate::{OptOut, OptOuts, StoreError};
 use futures_util::future::BoxFuture;
@@ -71,7 +71,7 @@ impl OptOuts for Postgres {
     }
 }
 
-async fn set(link: &Link, args: &OptOutSet) -> Result<(), Trouble> {
+async fn set(link: &PgLink, args: &OptOutSet) -> Result<(), Trouble> {
     let OptOutSet { channel, address, sender, now, .. } = args;
     let no = account(link, &args.account).await?;
     if args.out {
@@ -82,7 +82,7 @@ async fn set(link: &Link, args: &OptOutSet) -> Result<(), Trouble> {
     Ok(())
 }
 
-async fn all(link: &Link, account: &str) -> Result<Vec<OptOut>, Trouble> {
+async fn all(link: &PgLink, account: &str) -> Result<Vec<OptOut>, Trouble> {
     let Some(no) = account_no(link, account).await? else { return Ok(Vec::new()) };
     let rows = link.all(ALL, &[&no]).await?;
     let out = |row| -> Result<OptOut, Trouble> {

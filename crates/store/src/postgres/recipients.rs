@@ -1,5 +1,5 @@
 use super::error::Trouble;
-use super::link::{Link, Params, get};
+use super::link::{Params, PgLink, get};
 use super::{Postgres, Work, account_locked, account_no, as_i64, as_limit, as_u64, scan, staging};
 use crate::visible::Visible;
 use crate::{ImportNo, Recipients, StoreError};
@@ -257,7 +257,7 @@ impl Person {
 
 /// Puts rows in place of whatever is visible under their ids; the account is locked. Of two with one id the
 /// later stays.
-async fn put(link: &Link, account: i32, rows: &[Person]) -> Result<Vec<u64>, Trouble> {
+async fn put(link: &PgLink, account: i32, rows: &[Person]) -> Result<Vec<u64>, Trouble> {
     let count = i32::try_from(rows.len()).unwrap_or(i32::MAX);
     let versions = link.all(VERSIONS, &[&count]).await?;
     let versions = versions.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, _>>()?;
@@ -277,7 +277,7 @@ async fn put(link: &Link, account: i32, rows: &[Person]) -> Result<Vec<u64>, Tro
 
 /// Adds versions that are not there yet.
 pub(super) async fn copy(
-    link: &Link,
+    link: &PgLink,
     account: i32,
     generation: i64,
     rows: &[(&Person, i64)],
@@ -294,7 +294,7 @@ pub(super) async fn copy(
 
 /// Notes which versions of recipients name which groups: group and id of each.
 pub(super) async fn copy_memberships(
-    link: &Link,
+    link: &PgLink,
     account: i32,
     generation: i64,
     rows: &[(&String, &String)],
@@ -309,14 +309,14 @@ pub(super) async fn copy_memberships(
 }
 
 /// Removes every visible version of the ids. True if there was one.
-async fn remove(link: &Link, account: i32, ids: &[&String]) -> Result<bool, Trouble> {
+async fn remove(link: &PgLink, account: i32, ids: &[&String]) -> Result<bool, Trouble> {
     let params: Params<'_> = &[&account, &ids];
     let gone = link.one(REMOVE, params).await?;
     Ok(gone.map(|row| get::<i64>(&row, 0)).transpose()?.is_some_and(|gone| gone > 0))
 }
 
 /// What must be known of an account's imports.
-pub(super) async fn imports(link: &Link, account: i32) -> Result<Visible, Trouble> {
+pub(super) async fn imports(link: &PgLink, account: i32) -> Result<Visible, Trouble> {
     let rows = link.all(IMPORTS, &[&account]).await?;
     let listed = rows.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?, get(row, 2)?)));
     Ok(Visible::new(listed.collect::<Result<_, Trouble>>()?))
@@ -324,7 +324,7 @@ pub(super) async fn imports(link: &Link, account: i32) -> Result<Visible, Troubl
 
 /// Ids in key order whose visible version names one of the groups.
 pub(super) async fn members(
-    link: &Link,
+    link: &PgLink,
     account: i32,
     groups: &[String],
     after: &str,
@@ -334,7 +334,7 @@ pub(super) async fn members(
     link.all(MEMBERS, params).await?.iter().map(|row| get(row, 0)).collect()
 }
 
-async fn by_ids(link: &Link, account: &str, ids: &[String]) -> Result<Vec<Recipient>, Trouble> {
+async fn by_ids(link: &PgLink, account: &str, ids: &[String]) -> Result<Vec<Recipient>, Trouble> {
     let Some(no) = account_no(link, account).await? else { return Ok(Vec::new()) };
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(IDS_MAX) {
@@ -361,7 +361,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) async fn begin(link: &Link, account: i32, after: &str) -> Result<Walk, Trouble> {
+    pub(super) async fn begin(link: &PgLink, account: i32, after: &str) -> Result<Walk, Trouble> {
         let visible = imports(link, account).await?;
         Ok(Walk { account, visible, at: Some((after.to_owned(), i64::MAX)), best: None })
     }
@@ -369,7 +369,7 @@ impl Walk {
     /// Reads up to `limit` rows more; there may be fewer recipients in them. Nothing: there are no more.
     pub(super) async fn next(
         &mut self,
-        link: &Link,
+        link: &PgLink,
         limit: usize,
     ) -> Result<Option<Vec<Recipient>>, Trouble> {
         let Some((id, generation)) = &self.at else { return Ok(None) };

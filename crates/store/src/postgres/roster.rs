@@ -1,7 +1,7 @@
 //! The roster of an alert, in blocks.
 
 use super::error::Trouble;
-use super::link::{Link, get};
+use super::link::{PgLink, get};
 use super::{Postgres, Work, as_i64, as_limit, as_u64};
 use crate::{FoldedBlock, StoreError};
 use records::{AlertNo, AlertState, EndpointNo, RosterBlock, Timestamp};
@@ -78,7 +78,7 @@ pub(super) async fn put(store: &Postgres, put: Put, blocks: Vec<RosterBlock>) ->
 }
 
 /// Removes some of what is there. True when nothing is left.
-async fn clear(link: &Link, no: AlertNo) -> Result<bool, Trouble> {
+async fn clear(link: &PgLink, no: AlertNo) -> Result<bool, Trouble> {
     let (_, state) = alert(link, no).await?;
     being_solved(no, &state)?;
     if remove_some(link, as_i64(no.0)).await? {
@@ -88,7 +88,7 @@ async fn clear(link: &Link, no: AlertNo) -> Result<bool, Trouble> {
     Ok(true)
 }
 
-async fn write(link: &Link, slice: &Slice) -> Result<(), Trouble> {
+async fn write(link: &PgLink, slice: &Slice) -> Result<(), Trouble> {
     let Slice { put, blocks, from, to, tries } = slice;
     let then = put.then.filter(|_| *to == blocks.len());
     let (account, state) = alert(link, put.no).await?;
@@ -114,7 +114,7 @@ async fn write(link: &Link, slice: &Slice) -> Result<(), Trouble> {
 
 /// Writes blocks that grow over what is there, each for an alert with its account, in the order of their
 /// places.
-pub(super) async fn overwrite(link: &Link, blocks: &[(&FoldedBlock, i32)]) -> Result<(), Trouble> {
+pub(super) async fn overwrite(link: &PgLink, blocks: &[(&FoldedBlock, i32)]) -> Result<(), Trouble> {
     let places: Vec<i64> = blocks.iter().map(|(block, _)| place(block.alert, block.first)).collect();
     let accounts: Vec<i32> = blocks.iter().map(|(_, account)| *account).collect();
     let octets: Vec<&[u8]> = blocks.iter().map(|(block, _)| block.octets.as_slice()).collect();
@@ -138,7 +138,7 @@ pub(super) fn slice_of(blocks: &[FoldedBlock]) -> usize {
 }
 
 /// The account and state of an alert, whose row is locked until the commit.
-async fn alert(link: &Link, no: AlertNo) -> Result<(i32, String), Trouble> {
+async fn alert(link: &PgLink, no: AlertNo) -> Result<(i32, String), Trouble> {
     let sql = "SELECT account, state FROM alerts WHERE no = $1 FOR NO KEY UPDATE";
     let row = link.one(sql, &[&as_i64(no.0)]).await?;
     let row = row.ok_or_else(|| StoreError::Conflict { why: format!("there is no alert {no}") })?;
@@ -154,7 +154,11 @@ fn being_solved(no: AlertNo, state: &str) -> Result<(), StoreError> {
 }
 
 /// The block that holds endpoint `of`.
-pub(super) async fn block(link: &Link, no: AlertNo, of: EndpointNo) -> Result<Option<RosterBlock>, Trouble> {
+pub(super) async fn block(
+    link: &PgLink,
+    no: AlertNo,
+    of: EndpointNo,
+) -> Result<Option<RosterBlock>, Trouble> {
     let sql = "SELECT block FROM roster WHERE place <= $1 AND place >= $2 ORDER BY place DESC LIMIT 1";
     let Some(row) = link.one(sql, &[&place(no, of), &place(no, EndpointNo(0))]).await? else {
         return Ok(None);
@@ -165,7 +169,7 @@ pub(super) async fn block(link: &Link, no: AlertNo, of: EndpointNo) -> Result<Op
 }
 
 /// Removes some blocks of an alert. False if there was none.
-pub(super) async fn remove_some(link: &Link, no: i64) -> Result<bool, Trouble> {
+pub(super) async fn remove_some(link: &PgLink, no: i64) -> Result<bool, Trouble> {
     let no = AlertNo(as_u64(no));
     let sql = "DELETE FROM roster WHERE place IN \
          (SELECT place FROM roster WHERE place BETWEEN $1 AND $2 ORDER BY place LIMIT $3)";

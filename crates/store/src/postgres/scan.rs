@@ -1,7 +1,7 @@
 //! Going through many rows of one moment, on the caller's thread, with the next page already on its way.
 
 use super::error::Trouble;
-use super::link::{Link, lend};
+use super::link::{PgLink, lend};
 use super::recipients::Walk;
 use super::work::{SNAPSHOT, undo};
 use super::{Base, Postgres};
@@ -23,10 +23,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 const DAWDLE: &str = "SET LOCAL idle_in_transaction_session_timeout = '10min'";
 
 /// Where rows come from, from the first on.
-pub(super) trait Source: Clone + Send + Sync + 'static {
+pub(super) trait ScanSource: Clone + Send + Sync + 'static {
     type Item: Send + 'static;
     /// The next of them; nothing: there are no more.
-    fn next(&mut self, link: &Link) -> impl Future<Output = Result<Option<Vec<Self::Item>>, Trouble>> + Send;
+    fn next(
+        &mut self,
+        link: &PgLink,
+    ) -> impl Future<Output = Result<Option<Vec<Self::Item>>, Trouble>> + Send;
 }
 
 enum ScanSent<T> {
@@ -43,7 +46,7 @@ impl Drop for EndWith {
 }
 
 /// Calls `each` with all, until it returns false.
-pub(super) fn run<S: Source>(
+pub(super) fn run<S: ScanSource>(
     store: &Postgres,
     source: S,
     each: &mut dyn FnMut(&[S::Item]) -> bool,
@@ -70,7 +73,7 @@ pub(super) fn run<S: Source>(
 
 impl Base {
     /// From the beginning again as long as nobody has seen anything.
-    async fn read_all<S: Source>(
+    async fn read_all<S: ScanSource>(
         &self,
         source: S,
         pages: &Sender<ScanSent<S::Item>>,
@@ -92,7 +95,7 @@ impl Base {
         }
     }
 
-    async fn read_once<S: Source>(
+    async fn read_once<S: ScanSource>(
         &self,
         mut source: S,
         pages: &Sender<ScanSent<S::Item>>,
@@ -137,10 +140,10 @@ impl Recipients {
     }
 }
 
-impl Source for Recipients {
+impl ScanSource for Recipients {
     type Item = Recipient;
 
-    async fn next(&mut self, link: &Link) -> Result<Option<Vec<Recipient>>, Trouble> {
+    async fn next(&mut self, link: &PgLink) -> Result<Option<Vec<Recipient>>, Trouble> {
         if self.walk.is_none() {
             let Some(no) = super::account_no(link, &self.account).await? else { return Ok(None) };
             self.walk = Some(Walk::begin(link, no, "").await?);
@@ -168,10 +171,10 @@ impl Deliveries {
     }
 }
 
-impl Source for Deliveries {
+impl ScanSource for Deliveries {
     type Item = Delivery;
 
-    async fn next(&mut self, link: &Link) -> Result<Option<Vec<Delivery>>, Trouble> {
+    async fn next(&mut self, link: &PgLink) -> Result<Option<Vec<Delivery>>, Trouble> {
         let Some(from) = self.from else { return Ok(None) };
         let limit = super::as_limit(SCAN_ROWS);
         let page = super::deliveries::page(link, self.alert, from, None, limit).await?;

@@ -5,7 +5,7 @@
 //! by any other.
 
 use super::error::Trouble;
-use super::link::{Link, get};
+use super::link::{PgLink, get};
 use super::recipients::{Person, copy, copy_memberships};
 use super::{Base, Postgres, Work, account, as_i64, as_u64, lock_account};
 use crate::spool::{Merge, Spool};
@@ -217,7 +217,7 @@ fn give(slices: &mpsc::Sender<Slice>, slice: Slice) -> Result<(), StoreError> {
     slices.blocking_send(slice).map_err(|_| StoreError::Closed)
 }
 
-async fn write(link: &Link, args: &Write) -> Result<(), Trouble> {
+async fn write(link: &PgLink, args: &Write) -> Result<(), Trouble> {
     let generation = as_i64(args.import.0);
     let staged = link.one(STAGED, &[&generation]).await?.ok_or_else(|| not_staged(args.import))?;
     let (account, version): (i32, i64) = (get(&staged, 0)?, get(&staged, 1)?);
@@ -234,7 +234,7 @@ async fn write(link: &Link, args: &Write) -> Result<(), Trouble> {
 }
 
 /// The one stroke. Puts and deletes in the account come before it or after it.
-async fn flip(link: &Link, args: &Flip) -> Result<(u64, u64), Trouble> {
+async fn flip(link: &PgLink, args: &Flip) -> Result<(u64, u64), Trouble> {
     let generation = as_i64(args.import.0);
     if args.tries.fetch_add(1, Ordering::Relaxed) > 0
         && let Some(row) = link.one(FLIPPED, &[&generation]).await?

@@ -2,7 +2,7 @@
 //! time.
 
 use super::error::Trouble;
-use super::link::{Link, get};
+use super::link::{PgLink, get};
 use super::{Base, Work, as_limit, lock_account};
 use crate::StoreError;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ async fn sweep_account(base: &Base, account: i32, imports: Vec<i64>) -> Result<(
     Ok(())
 }
 
-async fn sweep_slice(link: &Link, account: i32, after: &String) -> Result<SweepNext, Trouble> {
+async fn sweep_slice(link: &PgLink, account: i32, after: &String) -> Result<SweepNext, Trouble> {
     let locked = link.one(LOCK, &[]).await?.map(|row| get(&row, 0)).transpose()?;
     if locked != Some(true) {
         return Ok(SweepNext::Busy);

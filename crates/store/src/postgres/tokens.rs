@@ -1,5 +1,5 @@
 use super::error::Trouble;
-use super::link::{Link, Params, get};
+use super::link::{Params, PgLink, get};
 use super::{Postgres, Work, account, account_no};
 use crate::{StoreError, Tokens};
 use futures_util::future::BoxFuture;
@@ -74,7 +74,7 @@ impl Tokens for Postgres {
     }
 }
 
-async fn put(link: &Link, token: &Token) -> Result<(), Trouble> {
+async fn put(link: &PgLink, token: &Token) -> Result<(), Trouble> {
     let no = account(link, &token.account).await?;
     let (hash, revoked) = (token.hash.as_slice(), token.revoked.map(|at| at.0));
     let params: Params<'_> =
@@ -83,7 +83,7 @@ async fn put(link: &Link, token: &Token) -> Result<(), Trouble> {
     Ok(())
 }
 
-async fn many(link: &Link, sql: &'static str, params: Params<'_>) -> Result<Vec<Token>, Trouble> {
+async fn many(link: &PgLink, sql: &'static str, params: Params<'_>) -> Result<Vec<Token>, Trouble> {
     link.all(sql, params).await?.iter().map(token).collect()
 }
 

@@ -28,18 +28,18 @@ const APPLICATION: &str = "campanile";
 
 /// A server, or several of which one takes writes.
 #[derive(Clone)]
-pub(super) struct Server {
+pub(super) struct PgServer {
     config: Config,
     tls: Option<MakeRustlsConnect>,
 }
 
-impl Server {
+impl PgServer {
     /// Reads `postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`.
     ///
     /// `sslmode`: `disable`, `prefer` and `require` as everywhere (the last two do not look whose certificate
     /// it is, but `require` does with `sslrootcert`), `verify-full`: by `sslrootcert`, else by the roots that
     /// browsers trust, and by name.
-    pub(super) fn parse(url: &str, options: &Options) -> Result<Server, StoreError> {
+    pub(super) fn parse(url: &str, options: &Options) -> Result<PgServer, StoreError> {
         let (url, own) = take_own(url)?;
         // The library's words may hold the password, so they are not told.
         let mut config = Config::from_str(&url).map_err(|error| conflict(&why_unread(&error)))?;
@@ -67,7 +67,7 @@ impl Server {
             Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
         });
         let tls = tls.map(ClientTls::config).transpose()?.map(MakeRustlsConnect::new);
-        Ok(Server { config, tls })
+        Ok(PgServer { config, tls })
     }
 
     /// Connects, and spawns what moves octets.
@@ -287,7 +287,7 @@ mod tests {
             ("postgres://u:secret@h:port/d", "the database's URL"),
         ];
         for (url, expected) in cases {
-            match Server::parse(url, &Options::default()).err() {
+            match PgServer::parse(url, &Options::default()).err() {
                 Some(StoreError::Conflict { why }) => {
                     assert!(why.contains(expected) && !why.contains("secret"), "{url}: {why}");
                 }
@@ -303,9 +303,9 @@ mod tests {
             "postgresql://u:p%40@a:5432,b:5433/d?sslmode=verify-full&connect_timeout=3",
             "postgres://u@[::1]:5432/d?sslmode=disable",
         ] {
-            assert!(Server::parse(url, &Options::default()).is_ok(), "{url}");
+            assert!(PgServer::parse(url, &Options::default()).is_ok(), "{url}");
         }
-        let server = Server::parse("postgres://u@a,b/d?sslmode=require", &Options::default());
+        let server = PgServer::parse("postgres://u@a,b/d?sslmode=require", &Options::default());
         let config = server.map(|server| server.config);
         let config = config.unwrap();
         assert_eq!((config.get_hosts().len(), config.get_ssl_mode()), (2, SslMode::Require));

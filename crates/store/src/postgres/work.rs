@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::error::Trouble;
-use super::link::{Link, Pool, lend};
+use super::link::{PgLink, Pool, lend};
 use crate::{Fence, StoreError};
 use futures_util::future::BoxFuture;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(super) struct Work<A, T> {
     again: bool,
 }
 
-type Run<A, T> = for<'a> fn(&'a Link, &'a A) -> BoxFuture<'a, Result<T, Trouble>>;
+type Run<A, T> = for<'a> fn(&'a PgLink, &'a A) -> BoxFuture<'a, Result<T, Trouble>>;
 
 impl<A, T> Work<A, T> {
     pub(super) fn new(args: A, run: Run<A, T>) -> Work<A, T> {
@@ -142,7 +142,7 @@ impl Base {
 
     pub(super) async fn bounded<T>(
         &self,
-        link: &Link,
+        link: &PgLink,
         run: impl Future<Output = Result<T, Trouble>>,
     ) -> Result<T, Trouble> {
         match timeout(self.answer_within, run).await {
@@ -156,7 +156,7 @@ impl Base {
 }
 
 /// Ends a transaction that failed.
-pub(super) async fn undo(link: &Link, trouble: &Trouble) {
+pub(super) async fn undo(link: &PgLink, trouble: &Trouble) {
     let undone = match trouble {
         Trouble::Lost(_) => false,
         Trouble::Undone(_) | Trouble::Refused(_) => {

@@ -1,4 +1,4 @@
-use super::{Lane, Sqlite, Step, Tx, account_no, as_i64, as_limit, as_u64, roster};
+use super::{JobStep, Lane, Sqlite, Tx, account_no, as_i64, as_limit, as_u64, roster};
 use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, class, state_named, to_json};
 use crate::{Accepted, Alerts, IdempotencyKey, StoreError};
 use futures_util::future::BoxFuture;
@@ -327,9 +327,9 @@ fn state_refused(tx: &Tx<'_>, no: AlertNo, version: u32) -> Result<StoreError, S
 }
 
 /// Children first, the alert itself last: what is interrupted is found again.
-fn remove_slice(tx: &Tx<'_>, no: i64) -> Result<Step<()>, StoreError> {
+fn remove_slice(tx: &Tx<'_>, no: i64) -> Result<JobStep<()>, StoreError> {
     if roster::remove_some(tx, no)? || super::deliveries::remove_some(tx, no)? {
-        return Ok(Step::More);
+        return Ok(JobStep::More);
     }
     for delete in [
         "DELETE FROM observers WHERE alert = ?1",
@@ -338,7 +338,7 @@ fn remove_slice(tx: &Tx<'_>, no: i64) -> Result<Step<()>, StoreError> {
     ] {
         tx.prepare_cached(delete)?.execute([no])?;
     }
-    Ok(Step::Done(()))
+    Ok(JobStep::Done(()))
 }
 
 fn by_no(connection: &Connection, no: i64) -> Result<Option<Alert>, StoreError> {

@@ -1,4 +1,4 @@
-use super::{Lane, Sqlite, Step, Tx, as_i64, as_limit, as_u64};
+use super::{JobStep, Lane, Sqlite, Tx, as_i64, as_limit, as_u64};
 use crate::alerts::to_json;
 use crate::{Deliveries, Fold, StoreError};
 use futures_util::future::BoxFuture;
@@ -33,7 +33,7 @@ impl Deliveries for Sqlite {
                 if next_block < blocks.len() {
                     next_block += super::roster::overwrite(tx, &blocks[next_block..])?;
                     if next_block < blocks.len() || tx.hurry() {
-                        return Ok(Step::More);
+                        return Ok(JobStep::More);
                     }
                 }
                 let begun = next;
@@ -47,7 +47,7 @@ impl Deliveries for Sqlite {
                     }
                 }
                 if next < deliveries.len() {
-                    return Ok(Step::More);
+                    return Ok(JobStep::More);
                 }
                 let positions = [(records::OUTCOMES, Some(folded_to)), (records::INTAKE, intake_to)];
                 for (topic, position) in positions {
@@ -55,7 +55,7 @@ impl Deliveries for Sqlite {
                     tx.prepare_cached("INSERT OR REPLACE INTO folds (topic, folded_to) VALUES (?1, ?2)")?
                         .execute((topic, as_i64(position)))?;
                 }
-                Ok(Step::Done(()))
+                Ok(JobStep::Done(()))
             };
             self.write_slices(Lane::Soon, fold).await
         })

@@ -3,7 +3,7 @@
 //! Others cannot hold one, so a lease ends with the process at the latest: opening the file ends all that it
 //! finds. The clock is this process's monotonic one, which nobody sets.
 
-use super::{Sqlite, Step, Tx, as_i64, as_u64};
+use super::{JobStep, Sqlite, Tx, as_i64, as_u64};
 use crate::{Fence, HeldLease, Holder, LeaseTaken, Leases, StoreError};
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OptionalExtension};
@@ -117,8 +117,8 @@ pub(super) fn end_all(connection: &Connection) -> Result<(), StoreError> {
 /// The slice of a job, once its writer was found to be the one who may.
 pub(super) fn behind<T>(
     fence: Option<Fence>,
-    mut run: impl FnMut(&Tx<'_>) -> Result<Step<T>, StoreError>,
-) -> impl FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> {
+    mut run: impl FnMut(&Tx<'_>) -> Result<JobStep<T>, StoreError>,
+) -> impl FnMut(&Tx<'_>) -> Result<JobStep<T>, StoreError> {
     move |tx| {
         if let Some(fence) = &fence {
             check(tx, fence)?;

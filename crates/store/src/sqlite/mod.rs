@@ -24,7 +24,7 @@ mod writer;
 use crate::staged::Staging;
 use crate::{Fence, SharedStore, Store, StoreError};
 use futures_util::future::BoxFuture;
-use queue::{Lane, Queue, Step};
+use queue::{JobStep, Lane, WriterQueue};
 use readers::Readers;
 use rusqlite::{Connection, OptionalExtension};
 use std::fs::{File, TryLockError};
@@ -85,7 +85,7 @@ struct Parts {
     path: PathBuf,
     /// What leases are counted from.
     opened: Instant,
-    queue: Arc<Queue>,
+    queue: Arc<WriterQueue>,
     readers: Arc<Readers>,
     log: Arc<Log>,
     sweep: Arc<Sweep>,
@@ -108,7 +108,7 @@ impl Sqlite {
         migrate::migrate(&connection)?;
         staging::abandon_orphans(&connection)?;
         leases::end_all(&connection)?;
-        let queue = Arc::new(Queue::new());
+        let queue = Arc::new(WriterQueue::new());
         let log = Arc::new(Log::new(u64::from(options.log_pages)));
         let readers = Arc::new(Readers::start(path, options.readers)?);
         let moving = wal::connect(path, Duration::ZERO)?;
@@ -150,7 +150,7 @@ impl Sqlite {
         T: Send + 'static,
         F: FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     {
-        self.write_slices(Lane::Now, move |tx| run(tx).map(Step::Done)).await
+        self.write_slices(Lane::Now, move |tx| run(tx).map(JobStep::Done)).await
     }
 
     /// The same, whoever holds the lease.
@@ -159,14 +159,14 @@ impl Sqlite {
         T: Send + 'static,
         F: FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     {
-        self.queue.submit(Lane::Now, move |tx| run(tx).map(Step::Done)).await
+        self.queue.submit(Lane::Now, move |tx| run(tx).map(JobStep::Done)).await
     }
 
     /// Does something in slices, each a transaction of its own that is tried once.
     async fn write_slices<T, F>(&self, lane: Lane, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<JobStep<T>, StoreError> + Send + 'static,
     {
         self.queue.submit(lane, leases::behind(self.fence.clone(), run)).await
     }
@@ -263,8 +263,8 @@ fn lock_file(path: &Path) -> Result<File, StoreError> {
 
 fn start(
     name: &str,
-    (queue, log): (&Arc<Queue>, &Arc<Log>),
-    run: impl FnOnce(&Arc<Queue>, &Arc<Log>) + Send + 'static,
+    (queue, log): (&Arc<WriterQueue>, &Arc<Log>),
+    run: impl FnOnce(&Arc<WriterQueue>, &Arc<Log>) + Send + 'static,
 ) -> Result<JoinHandle<()>, StoreError> {
     let (queue, log) = (Arc::clone(queue), Arc::clone(log));
     std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&queue, &log)).map_err(no_thread)

@@ -29,7 +29,7 @@ pub(super) enum Lane {
 }
 
 /// Has a job more slices to do?
-pub(super) enum Step<T> {
+pub(super) enum JobStep<T> {
     /// Commit what was done and come again, after whoever has more haste.
     More,
     /// That was all.
@@ -50,10 +50,10 @@ pub(super) trait Work: Send {
 }
 
 /// What the writer does next.
-pub(super) enum Next {
+pub(super) enum NextWork {
     /// Small jobs, for one transaction.
     Batch(Vec<Box<dyn Work>>),
-    /// One slice of this, which then comes back with [`Queue::put_back`] if it has more.
+    /// One slice of this, which then comes back with [`WriterQueue::put_back`] if it has more.
     Slice(Box<dyn Work>, Lane),
     /// It is over.
     End,
@@ -70,7 +70,7 @@ enum StoreShutdown {
 }
 
 /// The writer's queue.
-pub(super) struct Queue {
+pub(super) struct WriterQueue {
     lanes: Mutex<Lanes>,
     wake: Condvar,
     now_waiting: AtomicUsize,
@@ -88,9 +88,9 @@ struct Lanes {
     ending: StoreShutdown,
 }
 
-impl Queue {
-    pub(super) fn new() -> Queue {
-        Queue {
+impl WriterQueue {
+    pub(super) fn new() -> WriterQueue {
+        WriterQueue {
             lanes: Mutex::new(Lanes {
                 now: VecDeque::new(),
                 soon: VecDeque::new(),
@@ -110,7 +110,7 @@ impl Queue {
     pub(super) async fn submit<T, F>(&self, lane: Lane, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<JobStep<T>, StoreError> + Send + 'static,
     {
         let permits = if lane == Lane::Now { &self.now_permits } else { &self.sliced_permits };
         let permit = Arc::clone(permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
@@ -123,7 +123,7 @@ impl Queue {
     pub(super) fn submit_here<T, F>(&self, lane: Lane, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<JobStep<T>, StoreError> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         self.push(lane, Box::new(WriterJob { run, done: None, reply, _permit: None }));
@@ -158,7 +158,7 @@ impl Queue {
     }
 
     /// Waits for something to do.
-    pub(super) fn next(&self) -> Next {
+    pub(super) fn next(&self) -> NextWork {
         let mut lanes = self.lock();
         loop {
             if let Some(next) = self.choose(&mut lanes) {
@@ -168,9 +168,9 @@ impl Queue {
         }
     }
 
-    fn choose(&self, lanes: &mut Lanes) -> Option<Next> {
+    fn choose(&self, lanes: &mut Lanes) -> Option<NextWork> {
         if lanes.ending == StoreShutdown::AtOnce {
-            return Some(Next::End);
+            return Some(NextWork::End);
         }
         let gate_open = lanes.ending != StoreShutdown::Open || !self.gate_closed.load(Ordering::Acquire);
         let turn_of_slices =
@@ -179,20 +179,20 @@ impl Queue {
             let count = lanes.now.len().min(BATCH_JOBS_MAX);
             self.now_waiting.fetch_sub(count, Ordering::Relaxed);
             lanes.batches_in_a_row = lanes.batches_in_a_row.saturating_add(1);
-            return Some(Next::Batch(lanes.now.drain(..count).collect()));
+            return Some(NextWork::Batch(lanes.now.drain(..count).collect()));
         }
         if gate_open {
             lanes.batches_in_a_row = 0;
             if let Some(work) = lanes.soon.pop_front() {
-                return Some(Next::Slice(work, Lane::Soon));
+                return Some(NextWork::Slice(work, Lane::Soon));
             }
             if lanes.ending == StoreShutdown::Open
                 && let Some(work) = lanes.later.pop_front()
             {
-                return Some(Next::Slice(work, Lane::Later));
+                return Some(NextWork::Slice(work, Lane::Later));
             }
         }
-        (lanes.ending == StoreShutdown::Orderly).then_some(Next::End)
+        (lanes.ending == StoreShutdown::Orderly).then_some(NextWork::End)
     }
 
     /// Somebody with haste waits: a slice should end here.
@@ -200,7 +200,7 @@ impl Queue {
         self.now_waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Lets slices wait until [`Queue::open_gate`].
+    /// Lets slices wait until [`WriterQueue::open_gate`].
     pub(super) fn close_gate(&self) {
         self.gate_closed.store(true, Ordering::Release);
     }
@@ -259,12 +259,12 @@ struct WriterJob<T, F> {
 impl<T, F> Work for WriterJob<T, F>
 where
     T: Send,
-    F: FnMut(&Tx<'_>) -> Result<Step<T>, StoreError> + Send,
+    F: FnMut(&Tx<'_>) -> Result<JobStep<T>, StoreError> + Send,
 {
     fn slice(&mut self, tx: &Tx<'_>) -> Result<bool, StoreError> {
         match (self.run)(tx)? {
-            Step::More => Ok(false),
-            Step::Done(value) => {
+            JobStep::More => Ok(false),
+            JobStep::Done(value) => {
                 self.done = Some(value);
                 Ok(true)
             }
@@ -293,21 +293,21 @@ mod tests {
     }
 
     /// What comes next, and how many.
-    fn next(queue: &Queue) -> (&'static str, usize) {
+    fn next(queue: &WriterQueue) -> (&'static str, usize) {
         match queue.next() {
-            Next::Batch(jobs) => (jobs[0].name(), jobs.len()),
-            Next::Slice(job, _) => (job.name(), 1),
-            Next::End => ("end", 0),
+            NextWork::Batch(jobs) => (jobs[0].name(), jobs.len()),
+            NextWork::Slice(job, _) => (job.name(), 1),
+            NextWork::End => ("end", 0),
         }
     }
 
-    fn push(queue: &Queue, lane: Lane, name: &'static str) {
+    fn push(queue: &WriterQueue, lane: Lane, name: &'static str) {
         queue.push(lane, Box::new(Named(name)));
     }
 
     #[test]
     fn who_waits_goes_before_bulk_and_an_alert_before_an_import() {
-        let queue = Queue::new();
+        let queue = WriterQueue::new();
         push(&queue, Lane::Later, "import");
         push(&queue, Lane::Soon, "fold");
         push(&queue, Lane::Now, "accept");
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_bounded() {
-        let queue = Queue::new();
+        let queue = WriterQueue::new();
         for _ in 0..BATCH_JOBS_MAX + 1 {
             push(&queue, Lane::Now, "accept");
         }
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn no_lane_starves() {
-        let queue = Queue::new();
+        let queue = WriterQueue::new();
         push(&queue, Lane::Later, "import");
         for turn in 0..=BATCHES_IN_A_ROW_MAX {
             push(&queue, Lane::Now, "accept");
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_closed_gate_holds_bulk_and_nobody_else() {
-        let queue = Arc::new(Queue::new());
+        let queue = Arc::new(WriterQueue::new());
         push(&queue, Lane::Later, "import");
         queue.close_gate();
         push(&queue, Lane::Now, "accept");
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn an_orderly_end_finishes_what_somebody_waits_for() {
-        let queue = Queue::new();
+        let queue = WriterQueue::new();
         for (lane, name) in [(Lane::Later, "import"), (Lane::Soon, "fold"), (Lane::Now, "accept")] {
             push(&queue, lane, name);
         }

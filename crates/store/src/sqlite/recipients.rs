@@ -21,7 +21,7 @@ impl Recipients for Sqlite {
                 return staging::put_many(self, account, recipients).await;
             }
             let account = account.to_owned();
-            let rows: Vec<Row> = recipients.iter().map(Row::of).collect();
+            let rows: Vec<RecipientRow> = recipients.iter().map(RecipientRow::of).collect();
             self.write(move |tx| put(tx, &account, &rows)).await
         })
     }
@@ -34,7 +34,7 @@ impl Recipients for Sqlite {
     ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
         Box::pin(async move {
             let account = account.to_owned();
-            let row = Row::of(&recipient);
+            let row = RecipientRow::of(&recipient);
             let replace = move |tx: &Tx<'_>| {
                 let no = tx.account(&account)?;
                 let visible = visible::load(tx, no)?;
@@ -214,20 +214,20 @@ impl Recipients for Sqlite {
 }
 
 /// A recipient as stored.
-pub(super) struct Row {
+pub(super) struct RecipientRow {
     pub(super) id: String,
     pub(super) groups: Vec<String>,
     pub(super) body: Vec<u8>,
 }
 
-impl Row {
-    pub(super) fn of(recipient: &Recipient) -> Row {
-        Row { id: recipient.id.clone(), groups: recipient.groups.clone(), body: recipient.encode() }
+impl RecipientRow {
+    pub(super) fn of(recipient: &Recipient) -> RecipientRow {
+        RecipientRow { id: recipient.id.clone(), groups: recipient.groups.clone(), body: recipient.encode() }
     }
 }
 
 /// Puts rows in place of whatever is visible under their ids.
-fn put(tx: &Tx<'_>, account: &str, rows: &[Row]) -> Result<Vec<u64>, StoreError> {
+fn put(tx: &Tx<'_>, account: &str, rows: &[RecipientRow]) -> Result<Vec<u64>, StoreError> {
     let no = tx.account(account)?;
     let visible = visible::load(tx, no)?;
     let last = tx.raise_version(rows.len())?;
@@ -245,7 +245,7 @@ pub(super) fn insert(
     account: i64,
     generation: i64,
     version: i64,
-    row: &Row,
+    row: &RecipientRow,
 ) -> Result<(), StoreError> {
     tx.prepare_cached(
         "INSERT INTO recipients (account, id, generation, version, body) VALUES (?1, ?2, ?3, ?4, ?5)",

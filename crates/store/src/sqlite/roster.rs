@@ -1,6 +1,6 @@
 //! The roster of an alert, in blocks.
 
-use super::{Lane, Sqlite, Step, Tx, as_i64, as_limit, as_u64};
+use super::{JobStep, Lane, Sqlite, Tx, as_i64, as_limit, as_u64};
 use crate::{FoldedBlock, StoreError};
 use records::{AlertNo, AlertState, EndpointNo, RosterBlock, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
@@ -36,7 +36,7 @@ pub(super) async fn put(store: &Sqlite, put: Put, blocks: Vec<RosterBlock>) -> R
         let account = being_solved(tx, put.no)?;
         if !cleared {
             if remove_some(tx, as_i64(put.no.0))? {
-                return Ok(Step::More);
+                return Ok(JobStep::More);
             }
             add_to_len(tx, put.no, None)?;
             cleared = true;
@@ -55,7 +55,7 @@ pub(super) async fn put(store: &Sqlite, put: Put, blocks: Vec<RosterBlock>) -> R
         }
         add_to_len(tx, put.no, Some(encoded[begun..next].iter().map(|block| block.entries).sum()))?;
         if next < encoded.len() {
-            return Ok(Step::More);
+            return Ok(JobStep::More);
         }
         if let Some((state, now)) = put.then {
             tx.prepare_cached("UPDATE alerts SET state = ?2, final_at = ?3 WHERE no = ?1")?.execute((
@@ -64,7 +64,7 @@ pub(super) async fn put(store: &Sqlite, put: Put, blocks: Vec<RosterBlock>) -> R
                 state.is_final().then_some(now.0),
             ))?;
         }
-        Ok(Step::Done(()))
+        Ok(JobStep::Done(()))
     };
     store.write_slices(Lane::Soon, slice).await
 }

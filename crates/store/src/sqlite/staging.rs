@@ -5,9 +5,9 @@
 //! written about once. So staged rows wait in a spool; publishing first writes them, unseen, in key order,
 //! then the memberships in theirs, and then flips one row.
 
-use super::recipients::{Row, insert};
+use super::recipients::{RecipientRow, insert};
 use super::visible::{ABANDONED, PUBLISHED, STAGING};
-use super::{Lane, Queue, Sqlite, Step, Tx, as_i64, as_u64, leases};
+use super::{JobStep, Lane, Sqlite, Tx, WriterQueue, as_i64, as_u64, leases};
 use crate::spool::{Merge, Spool};
 use crate::staged::not_staged;
 use crate::{Fence, ImportNo, Recipients, StoreError};
@@ -70,7 +70,7 @@ pub(super) async fn publish(store: &Sqlite, import: ImportNo) -> Result<(u64, u6
         let published = writing.publish(spool, memberships);
         if published.is_err() {
             // Unseen either way; if this fails too, the next start sweeps it up.
-            let _ = queue.submit_here(Lane::Now, move |tx| give_up(tx, import).map(Step::Done));
+            let _ = queue.submit_here(Lane::Now, move |tx| give_up(tx, import).map(JobStep::Done));
         }
         sweep.wake();
         published
@@ -106,7 +106,7 @@ pub(super) async fn put_many(
 
 /// What writes an import, on a thread that may wait for the writer.
 struct Writing<'a> {
-    queue: &'a Queue,
+    queue: &'a WriterQueue,
     fence: Option<Fence>,
     import: ImportNo,
     written: &'a AtomicU64,
@@ -118,13 +118,13 @@ impl Writing<'_> {
         let rows = self.recipients(spool.merge()?, &mut memberships)?;
         self.memberships(memberships.merge()?)?;
         let import = self.import;
-        let flip = leases::behind(self.fence.clone(), move |tx| flip(tx, import, rows).map(Step::Done));
+        let flip = leases::behind(self.fence.clone(), move |tx| flip(tx, import, rows).map(JobStep::Done));
         self.queue.submit_here(Lane::Now, flip)
     }
 
     /// Writes the recipients in slices, and spools the groups they name. How many they were.
     fn recipients(&self, mut merge: Merge, memberships: &mut Spool) -> Result<u64, StoreError> {
-        let mut rows: Vec<Row> = Vec::with_capacity(SLICE_ROWS_MAX);
+        let mut rows: Vec<RecipientRow> = Vec::with_capacity(SLICE_ROWS_MAX);
         let mut count = 0;
         loop {
             let next = merge.next()?;
@@ -138,7 +138,7 @@ impl Writing<'_> {
             for group in Recipient::decode(&body)?.groups {
                 memberships.push(&[group.as_bytes(), &[KEY_SEPARATOR], &id].concat(), &[])?;
             }
-            rows.push(Row { id: text(id)?, groups: Vec::new(), body });
+            rows.push(RecipientRow { id: text(id)?, groups: Vec::new(), body });
         }
     }
 
@@ -174,7 +174,7 @@ impl Writing<'_> {
                     break;
                 }
             }
-            Ok(if next == rows.len() { Step::Done(()) } else { Step::More })
+            Ok(if next == rows.len() { JobStep::Done(()) } else { JobStep::More })
         });
         self.queue.submit_here(Lane::Later, slice)?;
         self.written.fetch_add(count, Ordering::Relaxed);

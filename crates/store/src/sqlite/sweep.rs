@@ -1,10 +1,10 @@
 //! Removes, behind the readers' backs, versions that nobody sees any more.
 
-use super::queue::Queue;
+use super::queue::WriterQueue;
 use super::readers::Readers;
 use super::recipients::{remove, versions};
 use super::visible::{self, Visible};
-use super::{Lane, Step, Tx};
+use super::{JobStep, Lane, Tx};
 use crate::StoreError;
 use rusqlite::Connection;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -80,7 +80,7 @@ impl Sweep {
 }
 
 /// Runs until [`Sweep::end`].
-pub(super) fn run(readers: &Readers, sweep: &Sweep, queue: &Queue) {
+pub(super) fn run(readers: &Readers, sweep: &Sweep, queue: &WriterQueue) {
     while sweep.wait() {
         match sweep_all(readers, sweep, queue) {
             Ok(()) | Err(StoreError::Closed) => {}
@@ -93,7 +93,7 @@ pub(super) fn run(readers: &Readers, sweep: &Sweep, queue: &Queue) {
     }
 }
 
-fn sweep_all(readers: &Readers, sweep: &Sweep, queue: &Queue) -> Result<(), StoreError> {
+fn sweep_all(readers: &Readers, sweep: &Sweep, queue: &WriterQueue) -> Result<(), StoreError> {
     let accounts = readers.here(|connection| {
         let mut select = connection.prepare_cached("SELECT DISTINCT account FROM imports")?;
         let accounts = select.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
@@ -107,7 +107,12 @@ fn sweep_all(readers: &Readers, sweep: &Sweep, queue: &Queue) -> Result<(), Stor
 
 /// One pass over an account's recipients for the imports that were published or given up before it; then they
 /// need not be listed any more.
-fn sweep_account(readers: &Readers, sweep: &Sweep, queue: &Queue, account: i64) -> Result<(), StoreError> {
+fn sweep_account(
+    readers: &Readers,
+    sweep: &Sweep,
+    queue: &WriterQueue,
+    account: i64,
+) -> Result<(), StoreError> {
     let imports = readers.here(|connection| Ok(visible::load(connection, account)?.to_sweep()))?;
     if imports.is_empty() {
         return Ok(());
@@ -130,7 +135,7 @@ fn sweep_account(readers: &Readers, sweep: &Sweep, queue: &Queue, account: i64) 
         for import in &imports {
             tx.prepare_cached("DELETE FROM imports WHERE generation = ?1")?.execute([import])?;
         }
-        Ok(Step::Done(()))
+        Ok(JobStep::Done(()))
     })
 }
 
@@ -165,7 +170,7 @@ fn look(
     Ok((ids, None))
 }
 
-fn sweep_ids(queue: &Queue, account: i64, ids: Vec<String>) -> Result<(), StoreError> {
+fn sweep_ids(queue: &WriterQueue, account: i64, ids: Vec<String>) -> Result<(), StoreError> {
     let mut next = 0;
     queue.submit_here(Lane::Later, move |tx| {
         let visible = visible::load(tx, account)?;
@@ -177,7 +182,7 @@ fn sweep_ids(queue: &Queue, account: i64, ids: Vec<String>) -> Result<(), StoreE
                 break;
             }
         }
-        Ok(if next == ids.len() { Step::Done(()) } else { Step::More })
+        Ok(if next == ids.len() { JobStep::Done(()) } else { JobStep::More })
     })
 }
 

@@ -13,7 +13,7 @@ pub(super) fn load(connection: &Connection, account: i64) -> Result<Visible, Sto
 }
 
 /// A recipient as found.
-pub(super) struct Found<'a> {
+pub(super) struct FoundVersion<'a> {
     pub(super) id: &'a str,
     pub(super) version: i64,
     pub(super) body: &'a [u8],
@@ -24,7 +24,7 @@ pub(super) fn walk(
     connection: &Connection,
     account: i64,
     after: &str,
-    each: &mut dyn FnMut(Found<'_>) -> Result<bool, StoreError>,
+    each: &mut dyn FnMut(FoundVersion<'_>) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
     let visible = load(connection, account)?;
     let mut select = connection.prepare_cached(
@@ -103,7 +103,7 @@ struct Best {
 }
 
 impl Best {
-    fn take(&mut self, rank: i64, found: &Found<'_>) {
+    fn take(&mut self, rank: i64, found: &FoundVersion<'_>) {
         self.rank = Some(rank);
         self.version = found.version;
         self.id.clear();
@@ -114,15 +114,15 @@ impl Best {
 
     fn give(
         &mut self,
-        each: &mut dyn FnMut(Found<'_>) -> Result<bool, StoreError>,
+        each: &mut dyn FnMut(FoundVersion<'_>) -> Result<bool, StoreError>,
     ) -> Result<bool, StoreError> {
         self.rank = None;
-        each(Found { id: &self.id, version: self.version, body: &self.body })
+        each(FoundVersion { id: &self.id, version: self.version, body: &self.body })
     }
 }
 
-fn found<'a>(row: &'a Row<'_>) -> Result<Found<'a>, StoreError> {
-    Ok(Found { id: text(row, 0)?, version: row.get(2)?, body: blob(row, 3)? })
+fn found<'a>(row: &'a Row<'_>) -> Result<FoundVersion<'a>, StoreError> {
+    Ok(FoundVersion { id: text(row, 0)?, version: row.get(2)?, body: blob(row, 3)? })
 }
 
 pub(super) fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, StoreError> {

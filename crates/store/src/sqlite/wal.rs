@@ -5,7 +5,7 @@
 //! never moved. So once a log is long, slices (not small jobs) wait while it is moved, and the writer itself
 //! moves the little that came meanwhile.
 
-use super::queue::Queue;
+use super::queue::WriterQueue;
 use crate::StoreError;
 use rusqlite::Connection;
 use std::path::Path;
@@ -129,7 +129,7 @@ pub(super) fn connect(path: &Path, wait: Duration) -> Result<Connection, StoreEr
 }
 
 /// Runs until [`Log::end`].
-pub(super) fn run(connection: &Connection, log: &Log, queue: &Queue) {
+pub(super) fn run(connection: &Connection, log: &Log, queue: &WriterQueue) {
     let mut cut = true;
     loop {
         match log.wait(IDLE) {
@@ -148,7 +148,7 @@ pub(super) fn run(connection: &Connection, log: &Log, queue: &Queue) {
 
 /// One pass. Behind a closed gate two, the second for what came meanwhile, so that little is left to the
 /// writer. Opens the gate.
-fn move_log(connection: &Connection, log: &Log, queue: &Queue) {
+fn move_log(connection: &Connection, log: &Log, queue: &WriterQueue) {
     let gate_closed = log.is_long();
     for _ in 0..if gate_closed { 2 } else { 1 } {
         let pages = log.pages.load(Ordering::Relaxed);

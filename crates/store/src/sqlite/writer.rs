@@ -1,7 +1,7 @@
 //! The one thread that writes.
 
 use super::Options;
-use super::queue::{Next, Queue, Work};
+use super::queue::{NextWork, Work, WriterQueue};
 use super::wal::{self, Log};
 use crate::StoreError;
 use rusqlite::{Connection, OptionalExtension};
@@ -19,7 +19,7 @@ const STATEMENTS_MAX: usize = 128;
 /// A transaction of the writer.
 pub(super) struct Tx<'a> {
     connection: &'a Connection,
-    queue: &'a Queue,
+    queue: &'a WriterQueue,
     names: &'a RefCell<FxHashMap<String, i64>>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn connect(path: &Path, options: &Options) -> Result<Connection, Stor
 }
 
 /// Runs until the queue ends.
-pub(super) fn run(mut connection: Connection, queue: &Arc<Queue>, log: &Arc<Log>) {
+pub(super) fn run(mut connection: Connection, queue: &Arc<WriterQueue>, log: &Arc<Log>) {
     let _ending = EndWith(queue);
     let frames = Arc::clone(log);
     let hook = move |_: &mut rusqlite::hooks::Wal, pages: std::ffi::c_int| {
@@ -106,13 +106,13 @@ pub(super) fn run(mut connection: Connection, queue: &Arc<Queue>, log: &Arc<Log>
     let writer = Writer { tx: Tx { connection: &connection, queue, names: &names } };
     loop {
         match queue.next() {
-            Next::Batch(jobs) => writer.batch(jobs),
-            Next::Slice(mut job, lane) => match writer.alone(&mut *job) {
+            NextWork::Batch(jobs) => writer.batch(jobs),
+            NextWork::Slice(mut job, lane) => match writer.alone(&mut *job) {
                 Ok(true) => job.answer(Ok(())),
                 Ok(false) => queue.put_back(lane, job),
                 Err(error) => job.answer(Err(error)),
             },
-            Next::End => return,
+            NextWork::End => return,
         }
         wal::move_rest(&connection, log);
         if log.is_long() {
@@ -123,7 +123,7 @@ pub(super) fn run(mut connection: Connection, queue: &Arc<Queue>, log: &Arc<Log>
 }
 
 /// Whatever ends the writer, nobody waits for it in vain.
-struct EndWith<'a>(&'a Queue);
+struct EndWith<'a>(&'a WriterQueue);
 impl Drop for EndWith<'_> {
     fn drop(&mut self) {
         self.0.close_at_once();

@@ -52,7 +52,7 @@ use crate::status::Status;
 use peers::PeerRequests;
 use std::time::{Duration, Instant};
 use timers::{Due, Timers};
-use window::{Entry, Nanos, Window, after};
+use window::{Nanos, Window, WindowEntry, after};
 
 /// Undrained input at which the caller is taken to have forgotten [`Session::poll_event`].
 const INPUT_BACKLOG_OCTETS_MAX: usize = 8 << 20;
@@ -486,7 +486,7 @@ impl Core {
             self.window.expire(entry, self.nanos);
             self.drain_further();
         }
-        let Entry { token, sequence, command, .. } = entry;
+        let WindowEntry { token, sequence, command, .. } = entry;
         Some(Event::Unanswered(Unanswered { token, sequence, command, fate }))
     }
 

@@ -1,6 +1,6 @@
 //! Receiving half of a session, by PDU.
 
-use super::window::Entry;
+use super::window::WindowEntry;
 use super::{Core, Event, PendingBind, Reason, Refused, Response, Role, State, Unbinding, may_send, state};
 use crate::error::{DecodeError, Problem};
 use crate::limits::{DESTINATIONS_MAX, HEADER_OCTETS, SHORT_MESSAGE_OCTETS_MAX};
@@ -47,7 +47,7 @@ impl Core {
 
     fn late_or_unknown<'b>(
         &mut self,
-        entry: Option<Entry>,
+        entry: Option<WindowEntry>,
         header: Header,
         body: &'b [u8],
     ) -> Option<Event<'b>> {
@@ -59,7 +59,7 @@ impl Core {
         Some(self.answered(entry, header, body, true))
     }
 
-    fn answered<'b>(&mut self, entry: Entry, header: Header, body: &'b [u8], late: bool) -> Event<'b> {
+    fn answered<'b>(&mut self, entry: WindowEntry, header: Header, body: &'b [u8], late: bool) -> Event<'b> {
         let (message_id, tlvs, malformed) = match id_and_tlvs(header, body) {
             Ok((message_id, tlvs)) => (message_id, tlvs, false),
             Err(_) => (&b""[..], Tlvs::NONE, true),
@@ -68,7 +68,7 @@ impl Core {
         self.timers.active(self.now);
         let waited = Duration::from_nanos(self.nanos.saturating_sub(entry.sent));
         self.drain_further();
-        let Entry { token, sequence, command, .. } = entry;
+        let WindowEntry { token, sequence, command, .. } = entry;
         let status = header.status;
         Event::Response(Response {
             token,

@@ -2,7 +2,7 @@
 
 #[cfg(doc)]
 use super::Event;
-use super::window::{Entry, after};
+use super::window::{WindowEntry, after};
 use super::{Core, PendingBind, REFUSED_BINDS_MAX, Reason, SendError, Session, State, may_send};
 use crate::error::{EncodeError, Problem};
 use crate::pdu::{
@@ -211,7 +211,7 @@ impl Core {
         pdu::encode_for(body, Status::ROK, sequence, self.version, &mut self.out)?;
         self.next_sequence = after(sequence);
         // Registered before any octet can leave: the fastest response finds its slot.
-        self.window.insert(Entry { token, sent: self.nanos, sequence, command, batch: self.batch });
+        self.window.insert(WindowEntry { token, sent: self.nanos, sequence, command, batch: self.batch });
         self.timers.active(self.now);
         self.wrote();
         Ok(sequence)

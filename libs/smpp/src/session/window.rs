@@ -26,7 +26,7 @@ pub(super) type Nanos = u64;
 
 /// A request in flight, or one that was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct WindowEntry {
     pub(super) token: u64,
     pub(super) sent: Nanos,
     pub(super) sequence: u32,
@@ -51,8 +51,8 @@ const FREE: WindowSlot =
     WindowSlot { token: 0, sent: 0, sequence: 0, batch: 0, command: 0, previous: NONE, next: NONE };
 
 impl WindowSlot {
-    fn entry(&self) -> Entry {
-        Entry {
+    fn entry(&self) -> WindowEntry {
+        WindowEntry {
             token: self.token,
             sent: self.sent,
             sequence: self.sequence,
@@ -63,7 +63,7 @@ impl WindowSlot {
 }
 
 struct Late {
-    entry: Entry,
+    entry: WindowEntry,
     forget_at: Nanos,
     answered: bool,
 }
@@ -129,7 +129,7 @@ impl Window {
 
     /// Takes a request in. Its sequence is one of [`Window::free_sequence`].
     #[inline]
-    pub(super) fn insert(&mut self, entry: Entry) {
+    pub(super) fn insert(&mut self, entry: WindowEntry) {
         if self.slots.is_empty() {
             let count = (self.limit * SLOTS_PER_REQUEST).max(SLOTS_MIN).next_power_of_two();
             self.slots = vec![FREE; count];
@@ -157,7 +157,7 @@ impl Window {
 
     /// Takes out the request that a response to `command` with this sequence answers.
     #[inline]
-    pub(super) fn take(&mut self, sequence: u32, command: Command) -> Option<Entry> {
+    pub(super) fn take(&mut self, sequence: u32, command: Command) -> Option<WindowEntry> {
         let index = self.index(sequence);
         let slot = self.slots.get(index)?;
         if slot.sequence != sequence || slot.command != command.0 || sequence == 0 {
@@ -167,7 +167,7 @@ impl Window {
     }
 
     /// Takes out the request with this sequence, whatever it is: a generic_nack answers anything.
-    pub(super) fn take_any(&mut self, sequence: u32) -> Option<Entry> {
+    pub(super) fn take_any(&mut self, sequence: u32) -> Option<WindowEntry> {
         let command = self.slots.get(self.index(sequence))?.command;
         self.take(sequence, Command(command))
     }
@@ -179,12 +179,12 @@ impl Window {
     }
 
     /// Takes out the oldest request.
-    pub(super) fn take_oldest(&mut self) -> Option<Entry> {
+    pub(super) fn take_oldest(&mut self) -> Option<WindowEntry> {
         (self.oldest != NONE).then(|| self.remove(usize::from(self.oldest)))
     }
 
     /// Remembers an expired request for its late response.
-    pub(super) fn expire(&mut self, entry: Entry, now: Nanos) {
+    pub(super) fn expire(&mut self, entry: WindowEntry, now: Nanos) {
         self.forget(now);
         if self.late.len() == LATE_MAX {
             self.late.pop_front();
@@ -193,7 +193,12 @@ impl Window {
     }
 
     /// The expired request that a late response answers, once. `command` `None` is a generic_nack's.
-    pub(super) fn take_late(&mut self, sequence: u32, command: Option<Command>, now: Nanos) -> Option<Entry> {
+    pub(super) fn take_late(
+        &mut self,
+        sequence: u32,
+        command: Option<Command>,
+        now: Nanos,
+    ) -> Option<WindowEntry> {
         self.forget(now);
         // Requests expire in the order they were sent, so their numbers rise here, but for one wrap.
         let first = self.late.front()?.entry.sequence;
@@ -220,7 +225,7 @@ impl Window {
     }
 
     #[inline]
-    fn remove(&mut self, index: usize) -> Entry {
+    fn remove(&mut self, index: usize) -> WindowEntry {
         let slot = std::mem::replace(&mut self.slots[index], FREE);
         match self.slots.get_mut(usize::from(slot.previous)) {
             Some(previous) => previous.next = slot.next,

@@ -1,7 +1,7 @@
 //! The server's side of SMTP (RFC 5321, 1870, 2034, 2920, 3207, 4954, 6152): octets in, octets out, no
 //! socket.
 
-use super::ledger::{Batch, Mail, key};
+use super::ledger::{Mail, MailBatch, key};
 use super::reply_mail;
 use super::{Scene, Shared, Stage, reply_mail::Parcel};
 use crate::chance::{Chance, hash};
@@ -15,7 +15,7 @@ const LINE_OCTETS_MAX: usize = 2_048;
 
 /// What a session does next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum DialogueStep {
     /// Read on.
     Read,
     /// Write what there is, wait, then call [`Dialogue::resume`].
@@ -43,7 +43,7 @@ pub(super) struct Dialogue {
     searched: usize,
     /// A reply that waits for its latency.
     held: Option<String>,
-    batch: Batch,
+    batch: MailBatch,
     parcels: Vec<(u64, Parcel)>,
 }
 
@@ -63,18 +63,18 @@ impl Dialogue {
             is_data: false,
             searched: 0,
             held: None,
-            batch: Batch::default(),
+            batch: MailBatch::default(),
             parcels: Vec::new(),
         }
     }
 
     /// The first words.
-    pub(super) fn greet(&mut self, is_too_many: bool, out: &mut Vec<u8>) -> Step {
+    pub(super) fn greet(&mut self, is_too_many: bool, out: &mut Vec<u8>) -> DialogueStep {
         let refusal = match is_too_many {
             true => Some("421 4.7.0 too many connections".to_owned()),
             false => self.chance_error(Stage::Connect),
         };
-        let step = if refusal.is_some() { Step::Close } else { Step::Read };
+        let step = if refusal.is_some() { DialogueStep::Close } else { DialogueStep::Read };
         match refusal {
             Some(reply) => self.refuse(&reply, out),
             None => say(&format!("220 {} ESMTP", self.scene.options.hostname), out),
@@ -91,7 +91,7 @@ impl Dialogue {
     }
 
     /// Handles all whole commands and mails at the front of `input`; returns how many octets they took.
-    pub(super) fn handle(&mut self, input: &[u8], out: &mut Vec<u8>) -> (usize, Step) {
+    pub(super) fn handle(&mut self, input: &[u8], out: &mut Vec<u8>) -> (usize, DialogueStep) {
         self.batch.now_us = self.shared.clock.now_us();
         self.scene = self.shared.scene();
         let mut at = 0;
@@ -101,7 +101,7 @@ impl Dialogue {
             at += taken;
             match step {
                 Some(step) => break step,
-                None if taken == 0 => break Step::Read,
+                None if taken == 0 => break DialogueStep::Read,
                 None => {}
             }
         };
@@ -122,20 +122,20 @@ impl Dialogue {
         self.shared.door.mail(&mut self.parcels);
     }
 
-    fn line(&mut self, rest: &[u8], out: &mut Vec<u8>) -> (usize, Option<Step>) {
+    fn line(&mut self, rest: &[u8], out: &mut Vec<u8>) -> (usize, Option<DialogueStep>) {
         let window = &rest[..rest.len().min(LINE_OCTETS_MAX)];
         let Some(end) = window.iter().position(|&octet| octet == b'\n') else {
             if window.len() < LINE_OCTETS_MAX {
                 return (0, None);
             }
             self.refuse("500 5.5.2 the line is too long", out);
-            return (rest.len(), Some(Step::Close));
+            return (rest.len(), Some(DialogueStep::Close));
         };
         let line = String::from_utf8_lossy(&rest[..end]);
         (end + 1, self.command(line.trim_end(), out))
     }
 
-    fn command(&mut self, line: &str, out: &mut Vec<u8>) -> Option<Step> {
+    fn command(&mut self, line: &str, out: &mut Vec<u8>) -> Option<DialogueStep> {
         let (verb, argument) = line.split_once(' ').unwrap_or((line, ""));
         match verb.to_ascii_uppercase().as_str() {
             "EHLO" => self.hello(out),
@@ -161,11 +161,11 @@ impl Dialogue {
             "AUTH" => self.auth(argument, out),
             "STARTTLS" if self.scene.options.starttls && !self.is_tls => {
                 say("220 2.0.0 go on", out);
-                return Some(Step::StartTls);
+                return Some(DialogueStep::StartTls);
             }
             "QUIT" => {
                 say("221 2.0.0 bye", out);
-                return Some(Step::Close);
+                return Some(DialogueStep::Close);
             }
             _ => self.refuse("500 5.5.1 unknown command", out),
         }
@@ -261,13 +261,13 @@ impl Dialogue {
     }
 
     /// The mail itself, up to the lone dot.
-    fn data(&mut self, rest: &[u8], out: &mut Vec<u8>) -> (usize, Option<Step>) {
+    fn data(&mut self, rest: &[u8], out: &mut Vec<u8>) -> (usize, Option<DialogueStep>) {
         let Some(end) = end_of_data(rest, self.searched) else {
             // The end may lie across the border of two reads.
             self.searched = rest.len().saturating_sub(4);
             if rest.len() > self.scene.options.octets_max + LINE_OCTETS_MAX {
                 self.refuse("552 5.3.4 the mail is too big", out);
-                return (rest.len(), Some(Step::Close));
+                return (rest.len(), Some(DialogueStep::Close));
             }
             return (0, None);
         };
@@ -279,7 +279,7 @@ impl Dialogue {
             if self.chance.hits(self.scene.options.disconnect_accepts) {
                 self.accept(content);
             }
-            return (taken, Some(Step::Cut));
+            return (taken, Some(DialogueStep::Cut));
         }
         let refusal = match content.len() > self.scene.options.octets_max {
             true => Some("552 5.3.4 the mail is too big".to_owned()),
@@ -302,7 +302,7 @@ impl Dialogue {
             return (taken, None);
         }
         self.held = Some(reply.into_owned());
-        (taken, Some(Step::Wait(latency.at(self.chance.unit()))))
+        (taken, Some(DialogueStep::Wait(latency.at(self.chance.unit()))))
     }
 
     /// Counts it, keeps it, plans what comes back.

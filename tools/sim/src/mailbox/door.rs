@@ -1,6 +1,6 @@
 //! Brings bounces and answers to the SMTP door of whoever sent the mail.
 
-use super::reply_mail::{Kind, Parcel};
+use super::reply_mail::{Parcel, ReplyKind};
 use crate::agenda::Agenda;
 use crate::clock::Clock;
 use serde::Serialize;
@@ -57,15 +57,15 @@ struct MailCounters {
     dropped: AtomicU64,
 }
 
-pub(super) struct Door {
+pub(super) struct MailboxDoor {
     clock: Clock,
     agenda: Agenda<Parcel>,
     counters: MailCounters,
 }
 
-impl Door {
+impl MailboxDoor {
     pub(super) fn new(clock: Clock) -> Self {
-        Door { clock, agenda: Agenda::new(clock), counters: MailCounters::default() }
+        MailboxDoor { clock, agenda: Agenda::new(clock), counters: MailCounters::default() }
     }
 
     /// Takes parcels with their moments, and empties the list.
@@ -75,9 +75,9 @@ impl Door {
         }
         for (_, parcel) in parcels.iter() {
             let counter = match parcel.kind {
-                Kind::Bounce => &self.counters.bounces,
-                Kind::Answer => &self.counters.answers,
-                Kind::Automatic => &self.counters.automatic,
+                ReplyKind::Bounce => &self.counters.bounces,
+                ReplyKind::Answer => &self.counters.answers,
+                ReplyKind::Automatic => &self.counters.automatic,
             };
             counter.fetch_add(1, Ordering::Relaxed);
         }

@@ -105,7 +105,7 @@ impl Mail {
 
 /// What one read brought.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct MailBatch {
     pub(super) now_us: u64,
     pub(super) mails: u64,
     pub(super) accepted: u64,
@@ -116,7 +116,7 @@ pub(super) struct Batch {
     pub(super) kept: Vec<Mail>,
 }
 
-pub(super) struct Ledger {
+pub(super) struct MailboxLedger {
     folder: Option<PathBuf>,
     inner: Mutex<MailboxLedgerInner>,
 }
@@ -131,7 +131,7 @@ struct MailboxLedgerInner {
     files: u64,
 }
 
-impl Ledger {
+impl MailboxLedger {
     /// # Errors
     /// The folder cannot be made.
     pub(super) fn open(options: &Options) -> io::Result<Self> {
@@ -140,11 +140,11 @@ impl Ledger {
                 std::fs::create_dir_all(folder.join(room))?;
             }
         }
-        Ok(Ledger { folder: options.folder.clone(), inner: Mutex::default() })
+        Ok(MailboxLedger { folder: options.folder.clone(), inner: Mutex::default() })
     }
 
     /// Enters a batch and empties it. What is kept in files is in the system's hands when this returns.
-    pub(super) fn enter(&self, batch: &mut Batch, keep: usize) {
+    pub(super) fn enter(&self, batch: &mut MailBatch, keep: usize) {
         let inner = &mut *self.lock();
         let stats = &mut inner.stats;
         stats.mails += std::mem::take(&mut batch.mails);

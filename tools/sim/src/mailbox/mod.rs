@@ -21,8 +21,8 @@ pub use ledger::{Mail, MailText, Stats};
 pub use options::{Counting, ErrorShare, Login, Options, Stage};
 
 use crate::clock::Clock;
-use door::Door;
-use ledger::Ledger;
+use door::MailboxDoor;
+use ledger::MailboxLedger;
 use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
@@ -47,8 +47,8 @@ pub struct Mailbox {
 /// What all sessions know.
 struct Shared {
     scene: RwLock<Arc<Scene>>,
-    ledger: Ledger,
-    door: Arc<Door>,
+    ledger: MailboxLedger,
+    door: Arc<MailboxDoor>,
     clock: Clock,
     tls: Option<TlsAcceptor>,
     /// Recipients that were told to come again.
@@ -106,9 +106,9 @@ impl Mailbox {
         };
         let clock = Clock::start();
         let shared = Arc::new(Shared {
-            ledger: Ledger::open(&options)?,
+            ledger: MailboxLedger::open(&options)?,
             scene: RwLock::new(Arc::new(Scene { options })),
-            door: Arc::new(Door::new(clock)),
+            door: Arc::new(MailboxDoor::new(clock)),
             clock,
             tls,
             greylist: Mutex::default(),

@@ -1,5 +1,5 @@
 use super::{MailText, Shared, Stats, ledger};
-use crate::page::{Answer, Page, Request, document, escaped, json};
+use crate::page::{Page, PageAnswer, Request, document, escaped, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ impl MailboxPage {
 }
 
 impl Page for MailboxPage {
-    fn answer(&self, request: &Request<'_>) -> Answer {
+    fn answer(&self, request: &Request<'_>) -> PageAnswer {
         match (request.method, request.path) {
-            ("GET", "/") => Answer::html(html(&self.0.stats(), &self.words(SHOWN))),
+            ("GET", "/") => PageAnswer::html(html(&self.0.stats(), &self.words(SHOWN))),
             ("GET", "/stats") => json(&self.0.stats()),
             ("GET", "/messages") => {
                 let limit = request.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(SHOWN);
@@ -34,7 +34,7 @@ impl Page for MailboxPage {
                 self.0.stop.send_modify(|generation| *generation += 1);
                 json(&serde_json::json!({ "disconnected": true }))
             }
-            _ => Answer::not_found(),
+            _ => PageAnswer::not_found(),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// A mail on its way to the door.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parcel {
-    pub(super) kind: Kind,
+    pub(super) kind: ReplyKind,
     /// MAIL FROM; empty for what no one may answer.
     pub(super) from: String,
     pub(super) to: String,
@@ -22,7 +22,7 @@ pub(super) struct Parcel {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ReplyKind {
     Bounce,
     Answer,
     Automatic,
@@ -38,29 +38,29 @@ pub(super) fn answer(
     hostname: &str,
 ) -> Option<(u64, Parcel)> {
     let (after_us, kind, text) = match conduct {
-        Conduct::Lost => (bounce_us, Kind::Bounce, ""),
-        Conduct::Away => (bounce_us, Kind::Automatic, "I am out of office until Monday."),
-        Conduct::Answers { text, after } => (after.as_micros() as u64, Kind::Answer, text.as_str()),
-        Conduct::Stops { after } => (after.as_micros() as u64, Kind::Answer, "STOP"),
+        Conduct::Lost => (bounce_us, ReplyKind::Bounce, ""),
+        Conduct::Away => (bounce_us, ReplyKind::Automatic, "I am out of office until Monday."),
+        Conduct::Answers { text, after } => (after.as_micros() as u64, ReplyKind::Answer, text.as_str()),
+        Conduct::Stops { after } => (after.as_micros() as u64, ReplyKind::Answer, "STOP"),
         _ => return None,
     };
     let at_us = mail.at_us + after_us;
     // A bounce and a machine's answer go to the envelope's sender, a person's answer to who asked for it.
-    let to = if kind == Kind::Answer { &words.reply_to } else { &mail.from };
+    let to = if kind == ReplyKind::Answer { &words.reply_to } else { &mail.from };
     if to.is_empty() {
         return None;
     }
     let content = match kind {
-        Kind::Bounce => bounce(mail, words, recipient, at_us, hostname),
+        ReplyKind::Bounce => bounce(mail, words, recipient, at_us, hostname),
         _ => reply(words, recipient, to, text, kind, at_us),
     };
-    let from = if kind == Kind::Answer { recipient.to_owned() } else { String::new() };
+    let from = if kind == ReplyKind::Answer { recipient.to_owned() } else { String::new() };
     Some((at_us, Parcel { kind, from, to: to.clone(), content, tries: 0 }))
 }
 
 /// A person's answer as their program writes it: their words above, ours quoted below.
-fn reply(words: &MailText, recipient: &str, to: &str, text: &str, kind: Kind, at_us: u64) -> String {
-    let is_automatic = kind == Kind::Automatic;
+fn reply(words: &MailText, recipient: &str, to: &str, text: &str, kind: ReplyKind, at_us: u64) -> String {
+    let is_automatic = kind == ReplyKind::Automatic;
     let mut out = head(recipient, to, recipient, at_us);
     let subject = &words.subject;
     let subject = if is_automatic { format!("Automatic reply: {subject}") } else { format!("Re: {subject}") };
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_machine_says_that_it_is_one_and_a_bounce_is_never_answered() {
         let (_, parcel) = answer_of(&Conduct::Away).unwrap();
-        assert_eq!((parcel.kind, parcel.from.as_str()), (Kind::Automatic, ""));
+        assert_eq!((parcel.kind, parcel.from.as_str()), (ReplyKind::Automatic, ""));
         assert!(parcel.content.contains("\r\nAuto-Submitted: auto-replied\r\n"));
         let bounce = Mail { from: String::new(), ..mail() };
         assert_eq!(answer(&bounce, &bounce.words(), "a@b.test", &Conduct::Lost, 0, "x"), None);

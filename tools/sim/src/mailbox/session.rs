@@ -1,7 +1,7 @@
 //! One connection: reads all there is, answers all of it, writes once.
 
 use super::Shared;
-use super::dialogue::{Dialogue, Step};
+use super::dialogue::{Dialogue, DialogueStep};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -40,10 +40,10 @@ async fn talk(shared: &Arc<Shared>, number: u64, mut stream: TcpStream, is_too_m
     let mut out = Vec::new();
     let step = dialogue.greet(is_too_many, &mut out);
     stream.write_all(&out).await?;
-    if step == Step::Close {
+    if step == DialogueStep::Close {
         return stream.shutdown().await;
     }
-    let Step::StartTls = go_on(&mut dialogue, &mut stream).await? else { return Ok(()) };
+    let DialogueStep::StartTls = go_on(&mut dialogue, &mut stream).await? else { return Ok(()) };
     let Some(acceptor) = &shared.tls else { return Ok(()) };
     let mut stream = acceptor.accept(stream).await?;
     shared.ledger.count_tls();
@@ -57,36 +57,36 @@ async fn talk(shared: &Arc<Shared>, number: u64, mut stream: TcpStream, is_too_m
 async fn go_on(
     dialogue: &mut Dialogue,
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-) -> io::Result<Step> {
+) -> io::Result<DialogueStep> {
     let (mut input, mut out) = (Vec::new(), Vec::new());
     let mut has_more = false;
     loop {
         if !has_more {
             input.reserve(READ_OCTETS);
             if stream.read_buf(&mut input).await? == 0 {
-                return Ok(Step::Close);
+                return Ok(DialogueStep::Close);
             }
         }
         let (taken, step) = dialogue.handle(&input, &mut out);
         input.drain(..taken);
-        if step == Step::Cut {
+        if step == DialogueStep::Cut {
             return Ok(step);
         }
         stream.write_all(&out).await?;
         stream.flush().await?;
         out.clear();
-        has_more = matches!(step, Step::Wait(_));
+        has_more = matches!(step, DialogueStep::Wait(_));
         match step {
-            Step::Read => {}
-            Step::Wait(latency) => {
+            DialogueStep::Read => {}
+            DialogueStep::Wait(latency) => {
                 tokio::time::sleep(latency).await;
                 dialogue.resume(&mut out);
             }
-            Step::Close => {
+            DialogueStep::Close => {
                 stream.shutdown().await?;
-                return Ok(Step::Close);
+                return Ok(DialogueStep::Close);
             }
-            Step::StartTls | Step::Cut => return Ok(step),
+            DialogueStep::StartTls | DialogueStep::Cut => return Ok(step),
         }
     }
 }

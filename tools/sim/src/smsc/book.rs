@@ -1,9 +1,9 @@
 //! The last accepted messages, by their ids: to be queried, cancelled, replaced, and receipted by hand.
 
 use super::deliver_sm::{self, Subject};
-use super::delivery_queue::Account;
+use super::delivery_queue::QueueAccount;
 use super::ids;
-use super::receipts::{IdForm, State};
+use super::receipts::{IdForm, ReceiptStage};
 use super::{Shared, Smsc, alphabet};
 use smpp::pdu::{Address, registered_delivery};
 use smpp::status::Status;
@@ -57,7 +57,7 @@ pub(super) struct Slot {
     pub(super) submitted_us: u64,
     /// When it comes to its state; before, it is under way.
     pub(super) done_us: u64,
-    pub(super) state: State,
+    pub(super) state: ReceiptStage,
     pub(super) error: u8,
     pub(super) registered_delivery: u8,
     pub(super) is_v33: bool,
@@ -87,8 +87,8 @@ impl TextBeginning {
 }
 
 impl Slot {
-    pub(super) fn state_at(&self, now_us: u64) -> State {
-        if now_us >= self.done_us { self.state } else { State::Enroute }
+    pub(super) fn state_at(&self, now_us: u64) -> ReceiptStage {
+        if now_us >= self.done_us { self.state } else { ReceiptStage::Enroute }
     }
 
     fn is_pending(&self, now_us: u64) -> bool {
@@ -147,7 +147,7 @@ impl Book {
 
 /// Who asks for which message.
 pub(super) struct Wanted<'a> {
-    pub(super) account: &'a Account,
+    pub(super) account: &'a QueueAccount,
     pub(super) message_id: &'a [u8],
     pub(super) is_v33: bool,
     /// Must be that of the submission.
@@ -178,7 +178,7 @@ impl Shared {
     }
 
     /// State, error and the moment of the state, of a message.
-    pub(super) fn query(&self, wanted: &Wanted<'_>) -> Result<(State, u8, u64), Status> {
+    pub(super) fn query(&self, wanted: &Wanted<'_>) -> Result<(ReceiptStage, u8, u64), Status> {
         let now_us = self.clock.now_us();
         self.with(wanted, |slot| {
             let state = slot.state_at(now_us);
@@ -192,7 +192,7 @@ impl Shared {
         let now_us = self.clock.now_us();
         let cancel = |slot: &mut Slot| {
             slot.is_pending(now_us).then(|| {
-                (slot.state, slot.error, slot.done_us) = (State::Deleted, 0, now_us);
+                (slot.state, slot.error, slot.done_us) = (ReceiptStage::Deleted, 0, now_us);
                 slot.clone()
             })
         };
@@ -254,7 +254,7 @@ impl Shared {
     }
 
     /// Brings a message to a state and sends its receipt, asked for or not, whatever it came to before.
-    pub(super) fn force(&self, message_id: &str, state: State, error: u8) -> Result<(), String> {
+    pub(super) fn force(&self, message_id: &str, state: ReceiptStage, error: u8) -> Result<(), String> {
         let now_us = self.clock.now_us();
         let force = |slot: &mut Slot| {
             (slot.state, slot.error, slot.done_us) = (state, error, now_us);
@@ -275,7 +275,7 @@ impl Smsc {
     ///
     /// # Errors
     /// The message is not known, or no more.
-    pub fn force_receipt(&self, message_id: &str, state: State, error: u8) -> Result<(), String> {
+    pub fn force_receipt(&self, message_id: &str, state: ReceiptStage, error: u8) -> Result<(), String> {
         self.shared.force(message_id, state, error)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::alphabet;
 use super::ids::{self, IdPlace};
-use super::receipts::{IdForm, ReceiptForm, ReceiptPdu, Receipts, State};
+use super::receipts::{IdForm, ReceiptForm, ReceiptPdu, ReceiptStage, Receipts};
 use super::traffic::LongForm;
 use crate::chance::Chance;
 use crate::clock::civil;
@@ -33,7 +33,7 @@ pub(super) struct Subject<'a> {
     pub(super) text: &'a str,
     pub(super) submitted_us: u64,
     pub(super) done_us: u64,
-    pub(super) state: State,
+    pub(super) state: ReceiptStage,
     pub(super) error: u8,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn receipt(subject: &Subject<'_>, receipts: &Receipts) -> Option<Box<
 fn write_words(subject: &Subject<'_>, id: &[u8], text: &mut Vec<u8>) {
     let words = format!(
         " sub:001 dlvrd:{:03} submit date:{} done date:{} stat:{} err:{:03} text:{}",
-        u8::from(subject.state == State::Delivered),
+        u8::from(subject.state == ReceiptStage::Delivered),
         date(subject.submitted_us),
         date(subject.done_us),
         subject.state.word(),
@@ -86,7 +86,7 @@ fn write_words(subject: &Subject<'_>, id: &[u8], text: &mut Vec<u8>) {
 }
 
 fn filled(template: &str, subject: &Subject<'_>, id: &[u8]) -> Vec<u8> {
-    let delivered = u8::from(subject.state == State::Delivered);
+    let delivered = u8::from(subject.state == ReceiptStage::Delivered);
     let address = |address: Address<'_>| String::from_utf8_lossy(address.addr).into_owned();
     let pairs = [
         ("{id}", String::from_utf8_lossy(id).into_owned()),
@@ -227,7 +227,7 @@ mod tests {
             text: "Åska närmar sig från väster",
             submitted_us: 1_795_000_000_000_000,
             done_us: 1_795_000_090_000_000,
-            state: if is_delivered { State::Delivered } else { State::Undeliverable },
+            state: if is_delivered { ReceiptStage::Delivered } else { ReceiptStage::Undeliverable },
             error: u8::from(!is_delivered),
         }
     }

@@ -46,7 +46,7 @@ pub struct LetterStats {
 /// One `deliver_sm`, whole but for its sequence number.
 #[derive(Debug)]
 pub(super) struct QueuedDeliverSm {
-    pub(super) account: Arc<Account>,
+    pub(super) account: Arc<QueueAccount>,
     pub(super) pdu: Box<[u8]>,
     /// It was written before.
     pub(super) is_again: bool,
@@ -67,7 +67,7 @@ impl QueuedDeliverSm {
 
 /// All sessions of one `system_id`.
 #[derive(Debug)]
-pub(super) struct Account {
+pub(super) struct QueueAccount {
     pub(super) system_id: String,
     /// In the order in which they came to be known.
     pub(super) place: u32,
@@ -79,7 +79,7 @@ pub(super) struct Account {
     pub(super) sessions: AtomicU64,
 }
 
-impl Account {
+impl QueueAccount {
     /// A letter to whichever session.
     pub(super) fn letter(self: &Arc<Self>, pdu: Box<[u8]>) -> QueuedDeliverSm {
         QueuedDeliverSm { account: Arc::clone(self), pdu, is_again: false, about: 0, bind: (OnBind::Any, 0) }
@@ -162,7 +162,7 @@ struct DeliveryCounters {
 pub(super) struct DeliveryQueue {
     agenda: Agenda<QueuedDeliverSm>,
     withdrawn: Mutex<BTreeSet<u64>>,
-    accounts: Mutex<HashMap<Vec<u8>, Arc<Account>>>,
+    accounts: Mutex<HashMap<Vec<u8>, Arc<QueueAccount>>>,
     counters: DeliveryCounters,
 }
 
@@ -183,14 +183,14 @@ impl DeliveryQueue {
         }
     }
 
-    pub(super) fn account(&self, system_id: &[u8]) -> Arc<Account> {
+    pub(super) fn account(&self, system_id: &[u8]) -> Arc<QueueAccount> {
         let mut accounts = lock(&self.accounts);
         let system_id =
             if accounts.len() >= ACCOUNTS_MAX && !accounts.contains_key(system_id) { b"" } else { system_id };
         let place = accounts.len() as u32;
         let account = accounts.entry(system_id.to_vec()).or_insert_with(|| {
             let system_id = String::from_utf8_lossy(system_id).into_owned();
-            Arc::new(Account {
+            Arc::new(QueueAccount {
                 system_id,
                 place,
                 outbox: Mutex::default(),
@@ -204,14 +204,14 @@ impl DeliveryQueue {
     }
 
     /// The account of this place.
-    pub(super) fn at(&self, place: u32) -> Option<Arc<Account>> {
+    pub(super) fn at(&self, place: u32) -> Option<Arc<QueueAccount>> {
         lock(&self.accounts).values().find(|account| account.place == place).map(Arc::clone)
     }
 
     /// One of the accounts that are bound to receive, each in its turn.
-    pub(super) fn receiving(&self, turn: u64) -> Option<Arc<Account>> {
+    pub(super) fn receiving(&self, turn: u64) -> Option<Arc<QueueAccount>> {
         let accounts = lock(&self.accounts);
-        let mut bound: Vec<&Arc<Account>> =
+        let mut bound: Vec<&Arc<QueueAccount>> =
             accounts.values().filter(|account| !lock(&account.receivers).is_empty()).collect();
         bound.sort_unstable_by(|a, b| a.system_id.cmp(&b.system_id));
         let place = turn.checked_rem(bound.len() as u64)?;

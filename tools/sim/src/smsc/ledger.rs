@@ -53,7 +53,7 @@ pub struct Stats {
 
 /// A whole message, as kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
-pub struct Message {
+pub struct StoredMessage {
     /// When its last part was accepted, microseconds since 1970.
     pub at_us: u64,
     /// The id of its last part, as in the answer.
@@ -74,7 +74,7 @@ pub struct Message {
 
 /// What one read brought.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct LedgerBatch {
     pub(super) now_us: u64,
     pub(super) submits: u64,
     pub(super) accepted: u64,
@@ -83,18 +83,18 @@ pub(super) struct Batch {
     pub(super) cut: u64,
     pub(super) refused: Vec<Status>,
     pub(super) keys: Vec<u64>,
-    pub(super) kept: Vec<Message>,
+    pub(super) kept: Vec<StoredMessage>,
     pub(super) slots: Vec<Slot>,
     pub(super) records: Vec<Record>,
 }
 
-impl Batch {
+impl LedgerBatch {
     fn is_empty(&self) -> bool {
         self.submits == 0 && self.records.is_empty()
     }
 }
 
-pub(super) struct Ledger {
+pub(super) struct SmscLedger {
     inner: Mutex<SmscLedgerInner>,
 }
 
@@ -103,14 +103,14 @@ struct SmscLedgerInner {
     submits: LastSecond,
     accepted: LastSecond,
     tally: Tally,
-    kept: VecDeque<Message>,
+    kept: VecDeque<StoredMessage>,
     book: Book,
     records: VecDeque<Record>,
     capture: Option<File>,
     line: Vec<u8>,
 }
 
-impl Ledger {
+impl SmscLedger {
     /// # Errors
     /// The capture file cannot be opened.
     pub(super) fn open(options: &Options) -> io::Result<Self> {
@@ -129,7 +129,7 @@ impl Ledger {
             capture,
             line: Vec::new(),
         };
-        Ok(Ledger { inner: Mutex::new(inner) })
+        Ok(SmscLedger { inner: Mutex::new(inner) })
     }
 
     /// Asks for room for one more in the last second, and takes it.
@@ -143,8 +143,8 @@ impl Ledger {
     }
 
     /// Enters a batch and empties it. What is captured is in the system's hands when this returns.
-    /// `is_admitted`: its accepted ones went through [`Ledger::admit`].
-    pub(super) fn enter(&self, batch: &mut Batch, options: &Options, is_admitted: bool) {
+    /// `is_admitted`: its accepted ones went through [`SmscLedger::admit`].
+    pub(super) fn enter(&self, batch: &mut LedgerBatch, options: &Options, is_admitted: bool) {
         if batch.is_empty() {
             return;
         }
@@ -224,7 +224,7 @@ impl Ledger {
     }
 
     /// The last messages, the newest last.
-    pub(super) fn messages(&self, limit: usize) -> Vec<Message> {
+    pub(super) fn messages(&self, limit: usize) -> Vec<StoredMessage> {
         let kept = &self.lock().kept;
         kept.iter().skip(kept.len().saturating_sub(limit)).cloned().collect()
     }
@@ -258,7 +258,7 @@ impl SmscLedgerInner {
         }
     }
 
-    fn keep(&mut self, messages: &mut Vec<Message>, keep: usize) {
+    fn keep(&mut self, messages: &mut Vec<StoredMessage>, keep: usize) {
         for message in messages.drain(..) {
             if self.kept.len() >= keep {
                 self.kept.pop_front();
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_limit_holds_in_every_second() {
-        let ledger = Ledger::open(&Options::default()).unwrap();
+        let ledger = SmscLedger::open(&Options::default()).unwrap();
         let admitted: Vec<u64> = (0..40).map(|i| i * 50_000).filter(|at| ledger.admit(*at, 5)).collect();
         assert_eq!(
             admitted,
@@ -302,9 +302,9 @@ mod tests {
 
     #[test]
     fn repeats_are_found_and_only_the_last_messages_are_kept() {
-        let ledger = Ledger::open(&Options::default()).unwrap();
+        let ledger = SmscLedger::open(&Options::default()).unwrap();
         for (to, text) in [("+46701", "a"), ("46701", "a"), ("46701", "b"), ("46702", "a")] {
-            let message = Message {
+            let message = StoredMessage {
                 at_us: 1,
                 id: "1".into(),
                 system_id: "x".into(),
@@ -316,7 +316,8 @@ mod tests {
             };
             let keys = key(Counting::Texts, to, text).into_iter().collect();
             let kept = vec![message];
-            let mut batch = Batch { now_us: 1, submits: 1, accepted: 1, keys, kept, ..Batch::default() };
+            let mut batch =
+                LedgerBatch { now_us: 1, submits: 1, accepted: 1, keys, kept, ..LedgerBatch::default() };
             ledger.enter(&mut batch, &Options { keep: 2, ..Options::default() }, false);
         }
         let stats = ledger.stats();

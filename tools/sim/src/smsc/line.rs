@@ -10,27 +10,27 @@ use tokio::net::TcpStream;
 const PIECE_OCTETS: usize = 16 * 1024;
 
 /// One connection.
-pub(super) enum Line {
+pub(super) enum SmscLine {
     Plain(TcpStream),
     Tls(TcpStream, Box<ServerConnection>),
 }
 
-impl Line {
+impl SmscLine {
     pub(super) fn plain(stream: TcpStream) -> Self {
         let _ = stream.set_nodelay(true);
-        Line::Plain(stream)
+        SmscLine::Plain(stream)
     }
 
     /// # Errors
     /// The configuration cannot be used.
     pub(super) fn tls(stream: TcpStream, config: Arc<rustls::ServerConfig>) -> Result<Self, rustls::Error> {
         let _ = stream.set_nodelay(true);
-        Ok(Line::Tls(stream, Box::new(ServerConnection::new(config)?)))
+        Ok(SmscLine::Tls(stream, Box::new(ServerConnection::new(config)?)))
     }
 
     fn stream(&self) -> &TcpStream {
         match self {
-            Line::Plain(stream) | Line::Tls(stream, _) => stream,
+            SmscLine::Plain(stream) | SmscLine::Tls(stream, _) => stream,
         }
     }
 
@@ -45,14 +45,14 @@ impl Line {
 
     /// Octets wait to be written that were taken already.
     pub(super) fn wants_write(&self) -> bool {
-        matches!(self, Line::Tls(_, connection) if connection.wants_write())
+        matches!(self, SmscLine::Tls(_, connection) if connection.wants_write())
     }
 
     /// All there is, or as much as fits; 0 at the end.
     pub(super) fn try_read_buf(&mut self, input: &mut Vec<u8>) -> io::Result<usize> {
         let (stream, connection) = match self {
-            Line::Plain(stream) => return stream.try_read_buf(input),
-            Line::Tls(stream, connection) => (stream, connection),
+            SmscLine::Plain(stream) => return stream.try_read_buf(input),
+            SmscLine::Tls(stream, connection) => (stream, connection),
         };
         loop {
             if connection.read_tls(&mut Wire(stream))? == 0 {
@@ -83,8 +83,8 @@ impl Line {
     /// Takes as much as there is room for.
     pub(super) fn try_write(&mut self, octets: &[u8]) -> io::Result<usize> {
         let (stream, connection) = match self {
-            Line::Plain(stream) => return stream.try_write(octets),
-            Line::Tls(stream, connection) => (stream, connection),
+            SmscLine::Plain(stream) => return stream.try_write(octets),
+            SmscLine::Tls(stream, connection) => (stream, connection),
         };
         let taken = connection.writer().write(octets)?;
         write_tls(stream, connection)?;
@@ -97,8 +97,8 @@ impl Line {
     /// Writes what was taken already.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
-            Line::Plain(_) => Ok(()),
-            Line::Tls(stream, connection) => write_tls(stream, connection),
+            SmscLine::Plain(_) => Ok(()),
+            SmscLine::Tls(stream, connection) => write_tls(stream, connection),
         }
     }
 }

@@ -35,11 +35,11 @@ pub use capture::{Answered, Record};
 pub use card::SessionInfo;
 pub use delivery_queue::{LETTERS_MAX, LetterStats};
 pub use faults::{Answers, Disconnects, Login, Mode, Parting, Prefix, Tls};
-pub use ledger::{Message, Stats};
+pub use ledger::{Stats, StoredMessage};
 pub use options::{Counting, ErrorShare, Options, Throttle};
 pub use phases::Phase;
-pub use receipts::{IdForm, OnBind, ReceiptForm, ReceiptOn, ReceiptPdu, Receipts, State, StateShare};
-pub use traffic::{Injection, LongForm, Reply, Traffic};
+pub use receipts::{IdForm, OnBind, ReceiptForm, ReceiptOn, ReceiptPdu, ReceiptStage, Receipts, StateShare};
+pub use traffic::{Injection, LongForm, PhoneReply, Traffic};
 
 /// What a scenario file says: the options.
 pub type Scenario = Options;
@@ -49,11 +49,11 @@ use card::Card;
 use delivery_queue::DeliveryQueue;
 use ids::Ids;
 use joined::Unfinished;
-use ledger::Ledger;
-use line::Line;
+use ledger::SmscLedger;
+use line::SmscLine;
 use phases::Timetable;
 use scene::Scene;
-use session::Session;
+use session::SmscSession;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -87,7 +87,7 @@ struct Shared {
     new_timetable: Notify,
     /// What phones write of their own accord may have changed.
     new_traffic: Notify,
-    ledger: Ledger,
+    ledger: SmscLedger,
     post: DeliveryQueue,
     ids: Ids,
     clock: Clock,
@@ -119,7 +119,7 @@ impl Shared {
             is_held: AtomicBool::new(false),
             new_timetable: Notify::new(),
             new_traffic: Notify::new(),
-            ledger: Ledger::open(&options)?,
+            ledger: SmscLedger::open(&options)?,
             post: DeliveryQueue::new(clock),
             ids: Ids::starting_at(clock.now_us()),
             clock,
@@ -164,12 +164,12 @@ impl Shared {
     }
 
     /// A new connection's session, known to all.
-    fn session(self: &Arc<Self>, stream: &TcpStream, is_tls: bool) -> Session {
+    fn session(self: &Arc<Self>, stream: &TcpStream, is_tls: bool) -> SmscSession {
         let number = self.connections.fetch_add(1, Ordering::Relaxed);
         let peer = stream.peer_addr().map_or_else(|_| String::new(), |peer| peer.to_string());
         let card = Arc::new(Card::new(number, peer, is_tls, self.clock.now_us()));
         self.cards().insert(number, Arc::clone(&card));
-        Session::new(Arc::clone(self), card)
+        SmscSession::new(Arc::clone(self), card)
     }
 
     /// Connects to an ESME, asks it to bind, and serves it.
@@ -178,7 +178,7 @@ impl Shared {
         let stream = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         let mut session = self.session(&stream, false);
         session.outbind();
-        tokio::spawn(session.serve(Line::plain(stream), self.stop.subscribe()));
+        tokio::spawn(session.serve(SmscLine::plain(stream), self.stop.subscribe()));
         Ok(())
     }
 }
@@ -250,7 +250,7 @@ impl Smsc {
     }
 
     /// The last messages that were kept, the newest last.
-    pub fn messages(&self, limit: usize) -> Vec<Message> {
+    pub fn messages(&self, limit: usize) -> Vec<StoredMessage> {
         self.shared.ledger.messages(limit)
     }
 
@@ -296,8 +296,8 @@ async fn accept(listener: TcpListener, tls: Option<Arc<rustls::ServerConfig>>, s
         let stream = accepted(&listener).await;
         let session = shared.session(&stream, tls.is_some());
         let line = match &tls {
-            None => Line::plain(stream),
-            Some(config) => match Line::tls(stream, Arc::clone(config)) {
+            None => SmscLine::plain(stream),
+            Some(config) => match SmscLine::tls(stream, Arc::clone(config)) {
                 Ok(line) => line,
                 Err(error) => {
                     tracing::warn!(%error, "cannot speak TLS");

@@ -1,7 +1,7 @@
 use super::faults::{Answers, Disconnects, Login, Prefix, Tls};
 use super::phases::Phase;
 use super::receipts::{IdForm, ReceiptOn, Receipts, StateShare};
-use super::traffic::{RATE_MAX, Reply, Traffic};
+use super::traffic::{PhoneReply, RATE_MAX, Traffic};
 use crate::chance::Delay;
 use crate::town::Habits;
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ pub struct Options {
     /// What is different for some numbers.
     pub prefixes: Vec<Prefix>,
     /// What phones answer to what they get.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<PhoneReply>,
     /// What phones write of their own accord.
     pub inbound: Traffic,
     /// Who may bind; empty: everybody with `password`.

@@ -1,7 +1,7 @@
 //! The control page, and the same as JSON.
 
-use super::{Injection, Message, Options, Parting, SessionInfo, Shared, State, Stats, ledger};
-use crate::page::{Answer, Page, Request, escaped, json};
+use super::{Injection, Options, Parting, ReceiptStage, SessionInfo, Shared, Stats, StoredMessage, ledger};
+use crate::page::{Page, PageAnswer, Request, escaped, json};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -24,26 +24,26 @@ const STYLE: &str = "body{font:15px system-ui;margin:2em;max-width:75em}td,th{te
 pub(super) struct SmscPage(pub(super) Arc<Shared>);
 
 impl Page for SmscPage {
-    fn answer(&self, request: &Request<'_>) -> Answer {
+    fn answer(&self, request: &Request<'_>) -> PageAnswer {
         let shared = &self.0;
         let limit = request.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(SHOWN);
         match (request.method, request.path) {
-            ("GET", "/") => Answer::html(self.html(None)),
-            ("GET", "/live") => Answer::html(self.live()),
+            ("GET", "/") => PageAnswer::html(self.html(None)),
+            ("GET", "/live") => PageAnswer::html(self.live()),
             ("GET", "/stats") => json(&shared.stats()),
             ("GET", "/messages") => json(&shared.ledger.messages(limit)),
             ("GET", "/sessions") => json(&shared.session_infos()),
             ("GET", "/captured") => json(&shared.ledger.records(limit)),
             ("GET", "/phases") => json(&self.phases()),
-            ("GET", "/scenario") => Answer::text("text/plain; charset=utf-8", self.scenario()),
-            ("GET", "/manual") => Answer::text("text/plain; charset=utf-8", Options::manual().to_owned()),
+            ("GET", "/scenario") => PageAnswer::text("text/plain; charset=utf-8", self.scenario()),
+            ("GET", "/manual") => PageAnswer::text("text/plain; charset=utf-8", Options::manual().to_owned()),
             ("GET", "/count") => {
                 let [to, text] = ["to", "text"].map(|name| request.parameter(name).unwrap_or_default());
                 let key = ledger::key(shared.scene().options.count, &to, &text);
                 json(&json!({ "accepted": key.map_or(0, |key| shared.ledger.count_of(key)) }))
             }
             ("POST", path) => self.act(path, request),
-            _ => Answer::not_found(),
+            _ => PageAnswer::not_found(),
         }
     }
 }
@@ -56,7 +56,7 @@ struct Phases {
 
 impl SmscPage {
     /// Does what a request asks for, and says it as the asker reads: a page to a form, JSON to a program.
-    fn act(&self, path: &str, request: &Request<'_>) -> Answer {
+    fn act(&self, path: &str, request: &Request<'_>) -> PageAnswer {
         let done = match path {
             "/inject" => self.inject(request),
             "/receipt" => self.receipt(request),
@@ -64,13 +64,13 @@ impl SmscPage {
             "/phase" => self.phase(request),
             "/scenario" => self.begin(request),
             "/outbind" => self.outbind(request),
-            _ => return Answer::not_found(),
+            _ => return PageAnswer::not_found(),
         };
         match (done, request.is_form) {
             (Ok(value), false) => json(&value),
             (Err(why), false) => json(&json!({ "error": why })).with_status("400 Bad Request"),
-            (Ok(value), true) => Answer::html(self.html(Some(&value.to_string()))),
-            (Err(why), true) => Answer::html(self.html(Some(&why))).with_status("400 Bad Request"),
+            (Ok(value), true) => PageAnswer::html(self.html(Some(&value.to_string()))),
+            (Err(why), true) => PageAnswer::html(self.html(Some(&why))).with_status("400 Bad Request"),
         }
     }
 
@@ -89,7 +89,7 @@ impl SmscPage {
 
     fn receipt(&self, request: &Request<'_>) -> Result<Value, String> {
         let id = given(request, "id").ok_or("id: is missing")?;
-        let state: State = given(request, "state").ok_or("state: is missing")?.parse()?;
+        let state: ReceiptStage = given(request, "state").ok_or("state: is missing")?.parse()?;
         let error = given(request, "error").unwrap_or_else(|| "0".to_owned());
         let error = error.parse().map_err(|_| format!("error: {error:?} is not a number up to 255"))?;
         self.0.force(&id, state, error).map(|()| json!({ "id": id, "state": state }))
@@ -170,7 +170,7 @@ impl SmscPage {
     fn html(&self, said: Option<&str>) -> String {
         let said = said.map(|said| format!("<p class=said>{}", escaped(said))).unwrap_or_default();
         let states: String =
-            State::ALL.map(|state| format!("<option>{}", state.word())).into_iter().collect();
+            ReceiptStage::ALL.map(|state| format!("<option>{}", state.word())).into_iter().collect();
         let Phases { phase, phases } = self.phases();
         let options: String = phases
             .iter()
@@ -261,7 +261,7 @@ fn session_rows(sessions: &[SessionInfo]) -> String {
     rows
 }
 
-fn message_rows(messages: &[Message]) -> String {
+fn message_rows(messages: &[StoredMessage]) -> String {
     let mut rows = String::new();
     for message in messages.iter().rev() {
         let fields = [&message.from, &message.to, &message.text].map(|field| escaped(field));

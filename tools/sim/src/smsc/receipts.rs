@@ -149,7 +149,7 @@ pub enum IdForm {
 #[serde(deny_unknown_fields)]
 pub struct StateShare {
     /// The state.
-    pub state: State,
+    pub state: ReceiptStage,
     /// Share of the messages.
     pub share: f64,
     /// The error code that the receipt tells.
@@ -159,7 +159,7 @@ pub struct StateShare {
 
 /// `message_state` (3.4 §5.2.28, 5.0 §4.7.15), by the words of receipts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum State {
+pub enum ReceiptStage {
     /// 1, under way.
     #[serde(rename = "ENROUTE")]
     Enroute,
@@ -189,52 +189,52 @@ pub enum State {
     Skipped,
 }
 
-impl State {
+impl ReceiptStage {
     /// All of them.
-    pub const ALL: [State; 9] = [
-        State::Enroute,
-        State::Delivered,
-        State::Expired,
-        State::Deleted,
-        State::Undeliverable,
-        State::Accepted,
-        State::Unknown,
-        State::Rejected,
-        State::Skipped,
+    pub const ALL: [ReceiptStage; 9] = [
+        ReceiptStage::Enroute,
+        ReceiptStage::Delivered,
+        ReceiptStage::Expired,
+        ReceiptStage::Deleted,
+        ReceiptStage::Undeliverable,
+        ReceiptStage::Accepted,
+        ReceiptStage::Unknown,
+        ReceiptStage::Rejected,
+        ReceiptStage::Skipped,
     ];
 
     /// The word of a receipt.
     pub fn word(self) -> &'static str {
         match self {
-            State::Enroute => "ENROUTE",
-            State::Delivered => "DELIVRD",
-            State::Expired => "EXPIRED",
-            State::Deleted => "DELETED",
-            State::Undeliverable => "UNDELIV",
-            State::Accepted => "ACCEPTD",
-            State::Unknown => "UNKNOWN",
-            State::Rejected => "REJECTD",
-            State::Skipped => "SKIPPED",
+            ReceiptStage::Enroute => "ENROUTE",
+            ReceiptStage::Delivered => "DELIVRD",
+            ReceiptStage::Expired => "EXPIRED",
+            ReceiptStage::Deleted => "DELETED",
+            ReceiptStage::Undeliverable => "UNDELIV",
+            ReceiptStage::Accepted => "ACCEPTD",
+            ReceiptStage::Unknown => "UNKNOWN",
+            ReceiptStage::Rejected => "REJECTD",
+            ReceiptStage::Skipped => "SKIPPED",
         }
     }
 
     /// The number.
     pub fn number(self) -> u8 {
-        State::ALL.iter().position(|state| *state == self).map_or(0, |place| place as u8 + 1)
+        ReceiptStage::ALL.iter().position(|state| *state == self).map_or(0, |place| place as u8 + 1)
     }
 
     /// Nothing follows it.
     pub fn is_final(self) -> bool {
-        self != State::Enroute
+        self != ReceiptStage::Enroute
     }
 }
 
-impl std::str::FromStr for State {
+impl std::str::FromStr for ReceiptStage {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        State::ALL.into_iter().find(|state| state.word().eq_ignore_ascii_case(text)).ok_or_else(|| {
-            let words = State::ALL.map(State::word).join(", ");
+        ReceiptStage::ALL.into_iter().find(|state| state.word().eq_ignore_ascii_case(text)).ok_or_else(|| {
+            let words = ReceiptStage::ALL.map(ReceiptStage::word).join(", ");
             format!("state: {text:?} is none of {words}")
         })
     }

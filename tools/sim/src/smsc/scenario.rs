@@ -207,7 +207,7 @@ mod tests {
     fn full() -> Options {
         use super::super::*;
         let errors = vec![ErrorShare { status: "RSYSERR".to_owned(), share: 0.1 }];
-        let states = vec![StateShare { state: State::Expired, share: 0.1, error: 1 }];
+        let states = vec![StateShare { state: ReceiptStage::Expired, share: 0.1, error: 1 }];
         let text = || Some("x".to_owned());
         let receipts =
             Receipts { template: text(), account: text(), states: states.clone(), ..Receipts::default() };
@@ -220,8 +220,13 @@ mod tests {
             states: Some(states),
             receipt_delay: Some(delay),
         };
-        let reply =
-            Reply { keyword: text(), regex: text(), prefix: text(), sender: text(), ..Reply::default() };
+        let reply = PhoneReply {
+            keyword: text(),
+            regex: text(),
+            prefix: text(),
+            sender: text(),
+            ..PhoneReply::default()
+        };
         Options {
             control: text(),
             password: text(),

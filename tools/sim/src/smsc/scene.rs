@@ -2,8 +2,8 @@
 
 use super::faults::Prefix;
 use super::options::mix;
-use super::receipts::{State, StateShare};
-use super::traffic::Reply;
+use super::receipts::{ReceiptStage, StateShare};
+use super::traffic::PhoneReply;
 use super::{Counting, Options};
 use crate::chance::{Chance, Delay};
 use regex::{Regex, RegexBuilder};
@@ -32,7 +32,7 @@ pub(super) struct Scene {
 }
 
 struct ScenarioRule {
-    reply: Reply,
+    reply: PhoneReply,
     keyword: Option<String>,
     regex: Option<Regex>,
 }
@@ -99,11 +99,11 @@ impl Scene {
     }
 
     /// What becomes of a message, and the error code its receipt tells.
-    pub(super) fn state(&self, prefix: Option<usize>, chance: &mut Chance) -> (State, u8) {
+    pub(super) fn state(&self, prefix: Option<usize>, chance: &mut Chance) -> (ReceiptStage, u8) {
         let own = self.prefixed(prefix).and_then(|prefix| prefix.states.as_ref());
         let states: &[StateShare] = own.unwrap_or(&self.options.receipts.states);
         if states.is_empty() {
-            return (State::Delivered, 0);
+            return (ReceiptStage::Delivered, 0);
         }
         let unit = chance.unit();
         let mut below = 0.0;
@@ -111,7 +111,7 @@ impl Scene {
             below += state.share;
             unit < below
         });
-        hit.map_or((State::Delivered, 0), |hit| (hit.state, hit.error))
+        hit.map_or((ReceiptStage::Delivered, 0), |hit| (hit.state, hit.error))
     }
 
     /// Whether texts are read to be answered.
@@ -137,7 +137,7 @@ impl Scene {
 }
 
 impl ScenarioRule {
-    fn new(reply: &Reply) -> Result<Self, String> {
+    fn new(reply: &PhoneReply) -> Result<Self, String> {
         let regex = match &reply.regex {
             Some(text) => Some(
                 RegexBuilder::new(text)
@@ -153,7 +153,7 @@ impl ScenarioRule {
 
     /// The answer, if the message fits.
     fn answer(&self, sender: &str, digits: &str, text: &str) -> Option<String> {
-        let Reply { prefix, sender: wanted, answer, .. } = &self.reply;
+        let PhoneReply { prefix, sender: wanted, answer, .. } = &self.reply;
         if prefix.as_deref().is_some_and(|p| !digits.starts_with(p.strip_prefix('+').unwrap_or(p)))
             || wanted.as_deref().is_some_and(|wanted| wanted != sender)
         {

@@ -4,11 +4,11 @@
 use super::book::{OwnAddress, Slot, TextBeginning};
 use super::capture::Record;
 use super::deliver_sm::{self, Subject};
-use super::delivery_queue::{Account, QueuedDeliverSm};
+use super::delivery_queue::{QueueAccount, QueuedDeliverSm};
 use super::ids::{self, IdPlace};
 use super::joined;
-use super::ledger::{Batch, Message, key};
-use super::receipts::{OnBind, ReceiptOn, Receipts, State};
+use super::ledger::{LedgerBatch, StoredMessage, key};
+use super::receipts::{OnBind, ReceiptOn, ReceiptStage, Receipts};
 use super::scene::Scene;
 use super::{Shared, Throttle, alphabet};
 use crate::chance::Chance;
@@ -63,7 +63,7 @@ pub(super) struct SubmitHandler {
     pub(super) scene: Arc<Scene>,
     pub(super) chance: Chance,
     session: u64,
-    batch: Batch,
+    batch: LedgerBatch,
     letters: Vec<(u64, QueuedDeliverSm)>,
     made: [u64; 2],
 }
@@ -71,7 +71,7 @@ pub(super) struct SubmitHandler {
 /// What becomes of an accepted message.
 struct Course {
     id: u64,
-    state: State,
+    state: ReceiptStage,
     error: u8,
     /// Its answer waits so long for an early receipt.
     lead_us: u64,
@@ -88,7 +88,7 @@ impl SubmitHandler {
             scene,
             chance,
             session,
-            batch: Batch::default(),
+            batch: LedgerBatch::default(),
             letters: Vec::new(),
             made: [0; 2],
         }
@@ -119,7 +119,7 @@ impl SubmitHandler {
 
     pub(super) fn judge(
         &mut self,
-        account: &Arc<Account>,
+        account: &Arc<QueueAccount>,
         version: Version,
         submission: &Submission<'_>,
     ) -> Verdict {
@@ -162,7 +162,7 @@ impl SubmitHandler {
     }
 
     /// Asks the account's rate, then the whole's, and takes the room.
-    fn has_room(&mut self, account: &Account) -> bool {
+    fn has_room(&mut self, account: &QueueAccount) -> bool {
         let options = &self.scene.options;
         if options.throttled > 0.0 && self.chance.hits(options.throttled) {
             return false;
@@ -208,7 +208,7 @@ impl SubmitHandler {
     /// an early receipt.
     fn accept(
         &mut self,
-        account: &Arc<Account>,
+        account: &Arc<QueueAccount>,
         version: Version,
         submission: &Submission<'_>,
         conduct: &Conduct,
@@ -234,7 +234,7 @@ impl SubmitHandler {
             let parts = part.map_or(1, |part| part.total);
             self.note(account, version, submission, id, &whole, parts);
             self.plan_reply(account, submission, conduct, course.done_us);
-            if self.scene.replies() && course.state == State::Delivered {
+            if self.scene.replies() && course.state == ReceiptStage::Delivered {
                 self.plan_answer(account, submission, &whole, course.done_us);
             }
         }
@@ -244,7 +244,7 @@ impl SubmitHandler {
     /// So that it can be queried.
     fn book(
         &mut self,
-        account: &Account,
+        account: &QueueAccount,
         version: Version,
         submission: &Submission<'_>,
         course: &Course,
@@ -267,7 +267,7 @@ impl SubmitHandler {
 
     fn note(
         &mut self,
-        account: &Account,
+        account: &QueueAccount,
         version: Version,
         submission: &Submission<'_>,
         id: u64,
@@ -286,7 +286,7 @@ impl SubmitHandler {
         }
         let mut written = Vec::with_capacity(ID_OCTETS);
         ids::write(options.ids, id, IdPlace::Response, !version.has_tlvs(), &mut written);
-        self.batch.kept.push(Message {
+        self.batch.kept.push(StoredMessage {
             at_us: self.batch.now_us,
             id: String::from_utf8(written).unwrap_or_default(),
             system_id: account.system_id.clone(),
@@ -310,7 +310,7 @@ impl SubmitHandler {
         let scene = &self.scene;
         let receipts = &scene.options.receipts;
         let (state, error) = match conduct {
-            Conduct::Lost => (State::Undeliverable, 1),
+            Conduct::Lost => (ReceiptStage::Undeliverable, 1),
             _ => scene.state(prefix, &mut self.chance),
         };
         let is_wanted = is_wanted(receipts.on, submission.registered_delivery, state);
@@ -325,7 +325,7 @@ impl SubmitHandler {
 
     fn plan_receipt(
         &mut self,
-        account: &Arc<Account>,
+        account: &Arc<QueueAccount>,
         version: Version,
         submission: &Submission<'_>,
         conduct: &Conduct,
@@ -367,7 +367,8 @@ impl SubmitHandler {
         }
         let wants_more = registered & registered_delivery::INTERMEDIATE != 0 && course.state.is_final();
         if wants_more && self.chance.hits(receipts.intermediate) {
-            (subject.state, subject.error, subject.done_us) = (State::Enroute, 0, subject.submitted_us);
+            (subject.state, subject.error, subject.done_us) =
+                (ReceiptStage::Enroute, 0, subject.submitted_us);
             if let Some(pdu) = deliver_sm::receipt(&subject, receipts) {
                 self.put_receipt(account, self.batch.now_us, pdu, course.id, receipts.bind);
             }
@@ -376,7 +377,7 @@ impl SubmitHandler {
 
     fn plan_reply(
         &mut self,
-        account: &Arc<Account>,
+        account: &Arc<QueueAccount>,
         submission: &Submission<'_>,
         conduct: &Conduct,
         arrived_us: u64,
@@ -399,7 +400,7 @@ impl SubmitHandler {
     /// What the scenario's rules let a phone answer.
     fn plan_answer(
         &mut self,
-        account: &Arc<Account>,
+        account: &Arc<QueueAccount>,
         submission: &Submission<'_>,
         whole: &[u8],
         arrived_us: u64,
@@ -417,12 +418,19 @@ impl SubmitHandler {
         }
     }
 
-    fn put(&mut self, account: &Arc<Account>, at_us: u64, pdu: Box<[u8]>) {
+    fn put(&mut self, account: &Arc<QueueAccount>, at_us: u64, pdu: Box<[u8]>) {
         self.made[1] += 1;
         self.letters.push((at_us, account.letter(pdu)));
     }
 
-    fn put_receipt(&mut self, account: &Arc<Account>, at_us: u64, pdu: Box<[u8]>, id: u64, bind: OnBind) {
+    fn put_receipt(
+        &mut self,
+        account: &Arc<QueueAccount>,
+        at_us: u64,
+        pdu: Box<[u8]>,
+        id: u64,
+        bind: OnBind,
+    ) {
         self.made[0] += 1;
         self.letters
             .push((at_us, QueuedDeliverSm { about: id, bind: (bind, self.session), ..account.letter(pdu) }));
@@ -430,8 +438,8 @@ impl SubmitHandler {
 }
 
 /// Whether a receipt of this state is asked for (3.4 §5.2.17).
-fn is_wanted(on: ReceiptOn, registered: u8, state: State) -> bool {
-    let is_delivered = state == State::Delivered;
+fn is_wanted(on: ReceiptOn, registered: u8, state: ReceiptStage) -> bool {
+    let is_delivered = state == ReceiptStage::Delivered;
     match on {
         ReceiptOn::Never => false,
         ReceiptOn::Always => true,

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// An answer to messages that fit. Rules are tried in their order; the first that fits and is drawn answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Reply {
+pub struct PhoneReply {
     /// The message's first word, whatever its case.
     pub keyword: Option<String>,
     /// A regular expression that the message holds.
@@ -27,9 +27,9 @@ pub struct Reply {
     pub share: f64,
 }
 
-impl Default for Reply {
+impl Default for PhoneReply {
     fn default() -> Self {
-        Reply {
+        PhoneReply {
             keyword: None,
             regex: None,
             prefix: None,
@@ -203,7 +203,7 @@ impl Shared {
     /// Returns how many parts it made.
     fn send(
         &self,
-        account: &Arc<super::delivery_queue::Account>,
+        account: &Arc<super::delivery_queue::QueueAccount>,
         inbound: &Inbound<'_>,
         reference: u16,
     ) -> usize {

@@ -15,14 +15,14 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 const JOB_MAX: Duration = Duration::from_secs(1_200);
 
 /// A process to run.
-pub struct Job {
+pub struct TestJob {
     /// A story's test, or a crate's test binary.
     pub name: String,
     pub command: Command,
 }
 
 /// A process that has ended.
-pub struct Ended {
+pub struct EndedJob {
     pub name: String,
     /// It ended with exit code 0, in time.
     pub succeeded: bool,
@@ -45,14 +45,14 @@ struct RunningJob {
 /// # Errors
 /// A process cannot be started, or its output not be kept in `folder`.
 pub fn run(
-    jobs: Vec<Job>,
+    jobs: Vec<TestJob>,
     width: usize,
     folder: &Path,
-    mut ended: impl FnMut(&Ended),
-) -> io::Result<Vec<Ended>> {
+    mut ended: impl FnMut(&EndedJob),
+) -> io::Result<Vec<EndedJob>> {
     fs::create_dir_all(folder)?;
-    let mut waiting: VecDeque<(usize, Job)> = jobs.into_iter().enumerate().collect();
-    let (mut running, mut all): (Vec<RunningJob>, Vec<Ended>) = (Vec::new(), Vec::new());
+    let mut waiting: VecDeque<(usize, TestJob)> = jobs.into_iter().enumerate().collect();
+    let (mut running, mut all): (Vec<RunningJob>, Vec<EndedJob>) = (Vec::new(), Vec::new());
     while !(waiting.is_empty() && running.is_empty()) {
         while running.len() < width.max(1) {
             let Some((number, job)) = waiting.pop_front() else { break };
@@ -74,7 +74,7 @@ pub fn run(
     Ok(all)
 }
 
-fn start(mut job: Job, log: PathBuf) -> io::Result<RunningJob> {
+fn start(mut job: TestJob, log: PathBuf) -> io::Result<RunningJob> {
     let file = File::create(&log)?;
     job.command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let child = job.command.spawn().map_err(|error| {
@@ -84,7 +84,7 @@ fn start(mut job: Job, log: PathBuf) -> io::Result<RunningJob> {
 }
 
 /// The outcome of a process that has ended; it is reaped only once its times were read.
-fn poll(running: &mut RunningJob) -> io::Result<Option<Ended>> {
+fn poll(running: &mut RunningJob) -> io::Result<Option<EndedJob>> {
     let is_late = running.since.elapsed() > JOB_MAX;
     if is_late {
         running.child.kill()?;
@@ -102,17 +102,17 @@ fn poll(running: &mut RunningJob) -> io::Result<Option<Ended>> {
         output += &format!("\nended with {status}\n");
     }
     let (name, succeeded) = (std::mem::take(&mut running.name), status.success() && !is_late);
-    Ok(Some(Ended { name, succeeded, seconds, cpu_seconds, output }))
+    Ok(Some(EndedJob { name, succeeded, seconds, cpu_seconds, output }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shell(name: &str, script: &str) -> Job {
+    fn shell(name: &str, script: &str) -> TestJob {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Job { name: name.to_owned(), command }
+        TestJob { name: name.to_owned(), command }
     }
 
     #[test]

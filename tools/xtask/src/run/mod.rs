@@ -18,7 +18,7 @@ use stages::{Failure, Stages};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use stories::Stories;
-use units::Part;
+use units::TestPart;
 
 /// The package of the stories, and its test target.
 const STORIES: &str = "it";
@@ -126,13 +126,13 @@ impl Run {
         })?;
         let it = binaries.iter().position(is_of_stories).ok_or("cargo built no stories")?;
         let it = binaries.remove(it);
-        self.units("unit tests", &binaries, Part::Alone)?;
+        self.units("unit tests", &binaries, TestPart::Alone)?;
         if extent == Extent::Check {
             return self.stories(it, |group| if group.name == "plain" { Ok(()) } else { Err(None) });
         }
         let sets: Vec<&str> = FOREIGN_TESTS.iter().flat_map(|(_, sets)| *sets).copied().collect();
         self.install("unit tests", &sets)?;
-        self.units("unit tests over foreign software", &binaries, Part::Foreign)?;
+        self.units("unit tests over foreign software", &binaries, TestPart::Foreign)?;
         let mut record = FullRun::read(&self.root);
         self.seeds(&binaries, extent, &record)?;
         let root = self.root.clone();
@@ -150,7 +150,7 @@ impl Run {
         self.record(&mut record)
     }
 
-    fn units(&mut self, name: &str, binaries: &[Binary], part: Part) -> Result<(), Failure> {
+    fn units(&mut self, name: &str, binaries: &[Binary], part: TestPart) -> Result<(), Failure> {
         let (folder, held) = (output_folder(&self.root), &mut self.held);
         self.stages.run(name, || units::run(binaries, part, &folder, held))
     }
@@ -164,7 +164,7 @@ impl Run {
                 self.left_out.push(format!("{name}: there is no tools/it/full-run, make test-all writes it"));
             } else if extent == Extent::Full || record.changed(&self.root, &name, seeds.only_after).is_some()
             {
-                self.units(&name, &[binary], Part::Seeds(seeds))?;
+                self.units(&name, &[binary], TestPart::Seeds(seeds))?;
             } else {
                 self.left_out.push(format!("{name}: nothing has changed since tools/it/full-run"));
             }

@@ -5,7 +5,7 @@
 //! More than [`HELD_AGAIN_MAX`] of them fail the run, as does a test that fails twice, a binary that ends by
 //! a signal, and a stage in which more than [`FAILED_MAX`] tests failed.
 
-use super::jobs::{self, Ended, Job};
+use super::jobs::{self, EndedJob, TestJob};
 use super::stages::Failure;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ impl HeldAgain {
         &mut self,
         failed: &[String],
         folder: &Path,
-        alone: impl Fn(&str) -> Job,
+        alone: impl Fn(&str) -> TestJob,
     ) -> Result<(), Failure> {
         if failed.len() > FAILED_MAX {
             return Err(format!("{} tests failed: {}", failed.len(), failed.join(", ")));
@@ -37,7 +37,7 @@ impl HeldAgain {
         for name in failed {
             println!("once more, alone: {name}");
             let ended = jobs::run(vec![alone(name)], 1, folder, |_| ()).map_err(|error| error.to_string())?;
-            let held = ended.iter().all(|ended| ended.succeeded && Summary::of(&ended.output).passed > 0);
+            let held = ended.iter().all(|ended| ended.succeeded && TestSummary::of(&ended.output).passed > 0);
             if !held {
                 ended.iter().for_each(print);
                 return Err(format!("failed twice: {name}"));
@@ -62,13 +62,13 @@ impl HeldAgain {
 }
 
 /// Prints all that a process wrote.
-pub fn print(ended: &Ended) {
+pub fn print(ended: &EndedJob) {
     println!("---- {}\n{}", ended.name, ended.output.trim_end());
 }
 
 /// Results that a test binary printed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct TestSummary {
     /// Names of tests that failed, each once.
     pub failed: Vec<String>,
     /// Tests that held.
@@ -77,10 +77,10 @@ pub struct Summary {
     pub is_whole: bool,
 }
 
-impl Summary {
+impl TestSummary {
     /// Reads the output of a binary of libtest.
-    pub fn of(output: &str) -> Summary {
-        let mut summary = Summary::default();
+    pub fn of(output: &str) -> TestSummary {
+        let mut summary = TestSummary::default();
         for line in output.lines() {
             if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
                 let name = name.split(" - should panic").next().unwrap_or(name).to_owned();
@@ -107,19 +107,19 @@ mod tests {
 
     #[test]
     fn results_of_a_binary_are_read_from_its_lines() {
-        let summary = Summary::of(&["test a ... ok", ONE, ONE, RESULT].join("\n"));
+        let summary = TestSummary::of(&["test a ... ok", ONE, ONE, RESULT].join("\n"));
         assert_eq!(summary.failed, ["embedded::tests::a_full_disk_is_told"]);
         assert_eq!((summary.passed, summary.is_whole), (170, true));
-        assert!(!Summary::of(ONE).is_whole, "a binary that ends by a signal prints no result");
-        let panics = Summary::of("test a - should panic ... FAILED");
+        assert!(!TestSummary::of(ONE).is_whole, "a binary that ends by a signal prints no result");
+        let panics = TestSummary::of("test a - should panic ... FAILED");
         assert_eq!(panics.failed, ["a"], "the name is what --exact takes");
     }
 
-    fn says(line: &'static str) -> impl Fn(&str) -> Job {
+    fn says(line: &'static str) -> impl Fn(&str) -> TestJob {
         move |name| {
             let mut command = Command::new("echo");
             command.arg(line);
-            Job { name: name.to_owned(), command }
+            TestJob { name: name.to_owned(), command }
         }
     }
 

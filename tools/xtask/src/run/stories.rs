@@ -2,7 +2,7 @@
 
 use super::compile::Binary;
 use super::full_run::FullRun;
-use super::jobs::{self, Ended, Job};
+use super::jobs::{self, EndedJob, TestJob};
 use super::retry::{self, HeldAgain};
 use super::stages::Failure;
 use crate::groups::{GROUPS, Group, OF_ALL};
@@ -73,7 +73,7 @@ impl Stories {
             ended.iter().filter(|ended| !ended.succeeded).map(|ended| ended.name.clone()).collect();
         held.retry(&failed, &self.folder, job)?;
         let told =
-            |it: Ended| ClientEvent { name: it.name, seconds: it.seconds, cpu_seconds: it.cpu_seconds };
+            |it: EndedJob| ClientEvent { name: it.name, seconds: it.seconds, cpu_seconds: it.cpu_seconds };
         self.told.extend(ended.into_iter().map(told));
         Ok(())
     }
@@ -116,7 +116,7 @@ fn is_of(group: &Group, story: &str) -> bool {
     group.stories.iter().any(|pattern| story.contains(pattern))
 }
 
-fn report(ended: &Ended) {
+fn report(ended: &EndedJob) {
     let result = if ended.succeeded { "ok" } else { "FAILED" };
     println!("{result:6} {:6.1} s, {:5.1} s cpu  {}", ended.seconds, ended.cpu_seconds, ended.name);
     if !ended.succeeded {
@@ -124,11 +124,11 @@ fn report(ended: &Ended) {
     }
 }
 
-fn story(binary: &Binary, group: &Group, name: &str) -> Job {
+fn story(binary: &Binary, group: &Group, name: &str) -> TestJob {
     let mut command = Command::new(&binary.path);
     command.args(["--exact", name, "--test-threads", "1"]).current_dir(&binary.folder);
     command.env("CAMPANILE_FOREIGN", group.foreign.join(","));
-    Job { name: name.to_owned(), command }
+    TestJob { name: name.to_owned(), command }
 }
 
 /// Names of a binary's tests.

@@ -1,8 +1,8 @@
 //! Unit tests: the binaries of all crates but `it`, split by what foreign software their tests need.
 
 use super::compile::Binary;
-use super::jobs::{self, Ended, Job};
-use super::retry::{self, HeldAgain, Summary};
+use super::jobs::{self, EndedJob, TestJob};
+use super::retry::{self, HeldAgain, TestSummary};
 use super::stages::Failure;
 use crate::groups::{FOREIGN_TESTS, SEEDS, Seeds};
 use std::path::Path;
@@ -15,7 +15,7 @@ const PROPERTY_CASES: u32 = 256;
 
 /// Which tests of a binary run.
 #[derive(Debug, Clone, Copy)]
-pub enum Part {
+pub enum TestPart {
     /// Those that need no foreign software.
     Alone,
     /// The others.
@@ -28,12 +28,12 @@ pub enum Part {
 ///
 /// # Errors
 /// A test failed twice, too many failed, or a binary ended by a signal.
-pub fn run(binaries: &[Binary], part: Part, folder: &Path, held: &mut HeldAgain) -> Result<(), Failure> {
-    let jobs: Vec<Job> = binaries.iter().map(|binary| whole(binary, part)).collect();
+pub fn run(binaries: &[Binary], part: TestPart, folder: &Path, held: &mut HeldAgain) -> Result<(), Failure> {
+    let jobs: Vec<TestJob> = binaries.iter().map(|binary| whole(binary, part)).collect();
     let ended = jobs::run(jobs, WIDTH, folder, report).map_err(|error| error.to_string())?;
     let mut failed = Vec::new();
     for ended in ended.iter().filter(|ended| !ended.succeeded) {
-        let summary = Summary::of(&ended.output);
+        let summary = TestSummary::of(&ended.output);
         if !summary.is_whole || summary.failed.is_empty() {
             return Err(format!("{} ended before its tests", ended.name));
         }
@@ -43,8 +43,8 @@ pub fn run(binaries: &[Binary], part: Part, folder: &Path, held: &mut HeldAgain)
     held.retry(&failed, folder, |name| alone(binaries, part, name))
 }
 
-fn report(ended: &Ended) {
-    let summary = Summary::of(&ended.output);
+fn report(ended: &EndedJob) {
+    let summary = TestSummary::of(&ended.output);
     if ended.succeeded && summary.passed == 0 {
         return;
     }
@@ -58,15 +58,15 @@ fn report(ended: &Ended) {
     }
 }
 
-fn base(binary: &Binary, part: Part) -> Command {
+fn base(binary: &Binary, part: TestPart) -> Command {
     let mut command = Command::new(&binary.path);
     command.current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
     let foreign: Vec<&str> = FOREIGN_TESTS.iter().flat_map(|(_, sets)| *sets).copied().collect();
     match part {
         // A test that starts foreign software in spite of its name fails by this.
-        Part::Alone => command.env("CAMPANILE_FOREIGN", ""),
-        Part::Foreign => command.env("CAMPANILE_FOREIGN", foreign.join(",")),
-        Part::Seeds(seeds) => {
+        TestPart::Alone => command.env("CAMPANILE_FOREIGN", ""),
+        TestPart::Foreign => command.env("CAMPANILE_FOREIGN", foreign.join(",")),
+        TestPart::Seeds(seeds) => {
             command.env("CASES", seeds.times.to_string());
             command.env("PROPTEST_CASES", (PROPERTY_CASES * seeds.times).to_string())
         }
@@ -77,32 +77,32 @@ fn base(binary: &Binary, part: Part) -> Command {
     command
 }
 
-fn whole(binary: &Binary, part: Part) -> Job {
+fn whole(binary: &Binary, part: TestPart) -> TestJob {
     let mut command = base(binary, part);
     let modules = FOREIGN_TESTS.iter().map(|(module, _)| *module);
     match part {
-        Part::Alone => modules.for_each(|module| {
+        TestPart::Alone => modules.for_each(|module| {
             command.args(["--skip", module]);
         }),
-        Part::Foreign => {
+        TestPart::Foreign => {
             command.args(modules);
         }
-        Part::Seeds(seeds) => {
+        TestPart::Seeds(seeds) => {
             command.args(seeds.tests);
         }
     }
-    Job { name: binary.name.clone(), command }
+    TestJob { name: binary.name.clone(), command }
 }
 
 /// A test again, named `BINARY TEST`.
-fn alone(binaries: &[Binary], part: Part, name: &str) -> Job {
+fn alone(binaries: &[Binary], part: TestPart, name: &str) -> TestJob {
     let (of, test) = name.split_once(' ').unwrap_or(("", name));
     let mut command = match binaries.iter().find(|binary| binary.name == of) {
         Some(binary) => base(binary, part),
         None => Command::new("false"),
     };
     command.args(["--exact", test, "--test-threads", "1"]);
-    Job { name: name.to_owned(), command }
+    TestJob { name: name.to_owned(), command }
 }
 
 /// Seeds whose crate's binary is among these.

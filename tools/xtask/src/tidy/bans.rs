@@ -1,6 +1,6 @@
 //! Banned code: panics by convenience, the wall clock where it is a parameter, unsafe.
 
-use super::{File, Finding};
+use super::{Finding, SourceFile};
 
 /// Banned outside tests: the code and what to do instead.
 const PANICS: &[(&str, &str)] = &[
@@ -27,14 +27,14 @@ const PROOF: &str = "SAFETY:";
 /// How far above `unsafe` the proof may begin.
 const PROOF_LINES: usize = 6;
 
-pub fn check(file: &File) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<Finding> {
     let mut findings = panics(file);
     findings.extend(clocks(file));
     findings.extend(unsafes(file));
     findings
 }
 
-fn panics(file: &File) -> Vec<Finding> {
+fn panics(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (code, instead) in PANICS {
         let is_macro = code.ends_with('!');
@@ -49,7 +49,7 @@ fn panics(file: &File) -> Vec<Finding> {
     findings
 }
 
-fn clocks(file: &File) -> Vec<Finding> {
+fn clocks(file: &SourceFile) -> Vec<Finding> {
     // An example measures: it is the caller that a library's time comes from.
     if file.path.contains("/examples/") || !TIMELESS.iter().any(|prefix| is_below(&file.path, prefix)) {
         return Vec::new();
@@ -64,7 +64,7 @@ fn clocks(file: &File) -> Vec<Finding> {
     findings
 }
 
-fn unsafes(file: &File) -> Vec<Finding> {
+fn unsafes(file: &SourceFile) -> Vec<Finding> {
     if UNSAFE_ALLOWED.iter().any(|prefix| file.is_under(prefix)) {
         return Vec::new();
     }

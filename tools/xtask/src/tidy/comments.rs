@@ -1,6 +1,6 @@
 //! Comments: the first word of a file, and the width of a line.
 
-use super::{File, Finding};
+use super::{Finding, SourceFile};
 
 /// Characters of a line with a comment, as of a line of code (`max_width` of rustfmt.toml).
 const WIDTH_MAX: usize = 110;
@@ -10,14 +10,14 @@ const FIRST_WORDS_BANNED: &[&str] = &[
     "Who", "Whoever", "Whom", "Whose", "Why",
 ];
 
-pub fn check(file: &File) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<Finding> {
     if file.path.ends_with("/generated.rs") {
         return Vec::new();
     }
     first_word(file).into_iter().chain(widths(file)).collect()
 }
 
-fn first_word(file: &File) -> Option<Finding> {
+fn first_word(file: &SourceFile) -> Option<Finding> {
     let header = file.source.line(1).strip_prefix("//! ")?;
     let word = header.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     FIRST_WORDS_BANNED.contains(&word).then(|| {
@@ -29,7 +29,7 @@ fn first_word(file: &File) -> Option<Finding> {
 }
 
 /// Tables, code in comments, and what has no space to break at are left alone.
-fn widths(file: &File) -> Vec<Finding> {
+fn widths(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut is_code = false;
     for line in 1..=file.source.lines() {

@@ -1,12 +1,12 @@
 //! Public items of the libraries say what they are.
 
-use super::{File, Finding};
+use super::{Finding, SourceFile};
 
 const DOCUMENTED: &[&str] = &["fn", "struct", "enum", "trait"];
 /// What may stand between `pub` and the keyword.
 const QUALIFIERS: &[&str] = &["const", "async", "unsafe", "extern"];
 
-pub fn check(file: &File) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<Finding> {
     if !file.is_under("libs/") {
         return Vec::new();
     }
@@ -24,7 +24,7 @@ pub fn check(file: &File) -> Vec<Finding> {
 }
 
 /// Keyword and name of the item whose visibility ends at `at`, if it is one that needs a docstring.
-fn item(file: &File, mut at: usize) -> Option<(&str, &str)> {
+fn item(file: &SourceFile, mut at: usize) -> Option<(&str, &str)> {
     loop {
         let word = file.source.word_after(at);
         let start = at + file.source.code()[at..].iter().position(|b| !b.is_ascii_whitespace())?;
@@ -39,7 +39,7 @@ fn item(file: &File, mut at: usize) -> Option<(&str, &str)> {
 }
 
 /// Looks upwards past attributes for a docstring. A macro's `$(#[$meta])*` takes it from who calls the macro.
-fn is_documented(file: &File, line: usize) -> bool {
+fn is_documented(file: &SourceFile, line: usize) -> bool {
     if file.source.line(line).contains("$(#[") {
         return true;
     }

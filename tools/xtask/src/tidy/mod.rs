@@ -38,7 +38,7 @@ impl fmt::Display for Finding {
 }
 
 /// A source file with what the checks ask about it.
-pub struct File {
+pub struct SourceFile {
     /// Below the root, with `/`.
     pub path: String,
     pub source: Source,
@@ -48,10 +48,10 @@ pub struct File {
     test_ranges: Vec<Range<usize>>,
 }
 
-impl File {
-    fn new(path: String, text: &str) -> File {
+impl SourceFile {
+    fn new(path: String, text: &str) -> SourceFile {
         let source = Source::new(text);
-        File { is_test: is_test_path(&path), test_ranges: source.test_ranges(), path, source }
+        SourceFile { is_test: is_test_path(&path), test_ranges: source.test_ranges(), path, source }
     }
 
     fn finding(&self, line: usize, message: String) -> Finding {
@@ -91,7 +91,7 @@ fn generated(root: &Path) -> Result<Option<Finding>, String> {
     Ok((!dictionary::is_fresh(root)?).then_some(finding))
 }
 
-fn check(file: &File) -> Vec<Finding> {
+fn check(file: &SourceFile) -> Vec<Finding> {
     let mut findings = sizes::check(file);
     findings.extend(bans::check(file));
     findings.extend(names::check(file));
@@ -100,7 +100,7 @@ fn check(file: &File) -> Vec<Finding> {
     findings
 }
 
-fn read_all(root: &Path) -> Result<Vec<File>, String> {
+fn read_all(root: &Path) -> Result<Vec<SourceFile>, String> {
     let mut paths = Vec::new();
     for room in ROOMS {
         list(&root.join(room), &mut paths)?;
@@ -111,7 +111,7 @@ fn read_all(root: &Path) -> Result<Vec<File>, String> {
         let text =
             std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
         let below = path.strip_prefix(root).unwrap_or(&path);
-        files.push(File::new(below.to_string_lossy().replace('\\', "/"), &text));
+        files.push(SourceFile::new(below.to_string_lossy().replace('\\', "/"), &text));
     }
     mark_test_modules(&mut files);
     Ok(files)
@@ -140,7 +140,7 @@ fn is_test_path(path: &str) -> bool {
 }
 
 /// A file whose module is declared under `#[cfg(test)]` is for tests, whatever its name.
-fn mark_test_modules(files: &mut [File]) {
+fn mark_test_modules(files: &mut [SourceFile]) {
     let mut stems = BTreeSet::new();
     for file in files.iter() {
         let folder = module_folder(&file.path);
@@ -163,8 +163,8 @@ fn module_folder(path: &str) -> &str {
 }
 
 #[cfg(test)]
-fn sample(path: &str, text: &str) -> File {
-    File::new(path.to_string(), text)
+fn sample(path: &str, text: &str) -> SourceFile {
+    SourceFile::new(path.to_string(), text)
 }
 
 #[cfg(test)]

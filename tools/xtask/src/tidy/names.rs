@@ -1,10 +1,10 @@
 //! Names that hide what is inside.
 
-use super::{File, Finding};
+use super::{Finding, SourceFile};
 
 const JUNK_DRAWERS: &[&str] = &["utils", "util", "common", "manager", "helper", "helpers", "misc"];
 
-pub fn check(file: &File) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<Finding> {
     let mut findings = junk_drawers(file);
     if file.is_under("libs/") {
         findings.extend(getters(file));
@@ -12,7 +12,7 @@ pub fn check(file: &File) -> Vec<Finding> {
     findings
 }
 
-fn junk_drawers(file: &File) -> Vec<Finding> {
+fn junk_drawers(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let by_path = file.path.split('/').map(|part| part.strip_suffix(".rs").unwrap_or(part));
     for name in by_path.filter(|name| JUNK_DRAWERS.contains(name)) {
@@ -31,7 +31,7 @@ fn junk_drawer(name: &str) -> String {
     format!("`{name}` names a junk drawer: name it after what it knows, or move its parts to who uses them")
 }
 
-fn getters(file: &File) -> Vec<Finding> {
+fn getters(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     for at in file.source.words("fn") {
         let name = file.source.word_after(at + 2);

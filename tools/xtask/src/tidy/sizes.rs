@@ -1,11 +1,11 @@
 //! Long files and long functions.
 
-use super::{File, Finding};
+use super::{Finding, SourceFile};
 
 const FILE_LINES_MAX: usize = 1_000;
 const FUNCTION_LINES_MAX: usize = 70;
 
-pub fn check(file: &File) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let lines = file.source.lines();
     if lines > FILE_LINES_MAX && !file.path.ends_with("/generated.rs") {

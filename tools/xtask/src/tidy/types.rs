@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{File, Finding};
+use super::{Finding, SourceFile};
 
 /// A type name stands in at most so many crates.
 const CRATES_MAX: usize = 2;
@@ -22,13 +22,13 @@ type Counted = BTreeMap<String, usize>;
 ///
 /// # Errors
 /// The list cannot be read.
-pub fn check(root: &Path, files: &[File]) -> Result<Vec<Finding>, String> {
+pub fn check(root: &Path, files: &[SourceFile]) -> Result<Vec<Finding>, String> {
     let text = std::fs::read_to_string(root.join(OLD)).map_err(|error| format!("{OLD}: {error}"))?;
     Ok(compare(&over(files), &text))
 }
 
 /// Everything over a limit.
-fn over(files: &[File]) -> Counted {
+fn over(files: &[SourceFile]) -> Counted {
     let mut crates: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     let (mut methods, mut fields) = (Counted::new(), Counted::new());
     for file in files.iter().filter(|file| !file.is_test) {
@@ -90,7 +90,7 @@ fn owner(path: &str) -> &str {
 }
 
 /// Types that a file declares outside its tests, with the offset of the keyword.
-fn declared(file: &File) -> Vec<(String, usize)> {
+fn declared(file: &SourceFile) -> Vec<(String, usize)> {
     let mut all = Vec::new();
     for keyword in ["struct", "enum", "trait", "union"] {
         for at in file.source.words(keyword).into_iter().filter(|at| !file.in_test(*at)) {
@@ -105,7 +105,7 @@ fn declared(file: &File) -> Vec<(String, usize)> {
 }
 
 /// Named fields of a struct: words before a colon, outside inner brackets.
-fn count_fields(file: &File, at: usize) -> usize {
+fn count_fields(file: &SourceFile, at: usize) -> usize {
     let code = file.source.code();
     if !code[at..].starts_with(b"struct") {
         return 0;
@@ -125,7 +125,7 @@ fn count_fields(file: &File, at: usize) -> usize {
 }
 
 /// Types with inherent methods in a file, each block by itself.
-fn implemented(file: &File) -> Vec<(String, usize)> {
+fn implemented(file: &SourceFile) -> Vec<(String, usize)> {
     let source = &file.source;
     let fns = source.words("fn");
     let mut all = Vec::new();
@@ -178,7 +178,7 @@ mod tests {
     use crate::tidy::sample;
 
     fn counts(files: &[(&str, String)]) -> Vec<(String, usize)> {
-        let files: Vec<File> = files.iter().map(|(path, text)| sample(path, text)).collect();
+        let files: Vec<SourceFile> = files.iter().map(|(path, text)| sample(path, text)).collect();
         over(&files).into_iter().collect()
     }
 

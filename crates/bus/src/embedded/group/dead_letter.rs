@@ -3,9 +3,9 @@
 use super::state::{Limits, SPAN_MAX};
 use super::{Inner, LogGroup, saved};
 use crate::embedded::lock::lock;
-use crate::embedded::log::Rule;
+use crate::embedded::log::DurabilityRule;
 use crate::embedded::sync::Chore;
-use crate::embedded::topic::Source;
+use crate::embedded::topic::GroupSource;
 use crate::{BusError, DeadLetter, Group, GroupSettings, Leased};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const BURY_AGAIN: Duration = Duration::from_secs(1);
 
 impl LogGroup {
     /// Is kept like this from now on.
-    pub fn set(&self, settings: &GroupSettings, dead_letters: Option<Arc<dyn Source>>) {
+    pub fn set(&self, settings: &GroupSettings, dead_letters: Option<Arc<dyn GroupSource>>) {
         let span = (settings.out_of_order_max as u64).saturating_add(1).min(SPAN_MAX);
         // Without a place to go to, nothing is ever dead.
         let deliveries = if dead_letters.is_some() { settings.deliveries_max } else { 0 };
@@ -64,7 +64,7 @@ impl LogGroup {
             if let Some(record) = found.into_iter().next().filter(|record| record.index == *index) {
                 let letter = DeadLetter { index: *index, deliveries: *deliveries, octets: record.octets };
                 // Under a key: after a crash in between it is there once.
-                match letters.append_now(Rule::Key(&self.letter_key(*index)), &[&letter.encode()]) {
+                match letters.append_now(DurabilityRule::Key(&self.letter_key(*index)), &[&letter.encode()]) {
                     Ok(_) => {}
                     Err(error @ BusError::TooLarge { .. }) => {
                         tracing::error!(topic = self.topic.name(), index, %error, "A dead record is no letter; it is given out on.");

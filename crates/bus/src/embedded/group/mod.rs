@@ -8,13 +8,13 @@ mod tests;
 
 use super::lock::lock;
 use super::log::Log;
-use super::shared::Shared;
+use super::shared::SharedLogs;
 use super::timer::TimerClient;
-use super::topic::Source;
+use super::topic::GroupSource;
 use crate::{BusError, Group, Leased};
 use futures_util::future::{BoxFuture, select};
 use saved::Saved;
-use state::{Acked, State, add_span};
+use state::{Acked, GroupState, add_span};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -31,8 +31,8 @@ const COMPACT_OCTETS: u64 = 256 * 1024;
 
 /// A group on a topic.
 pub(super) struct LogGroup {
-    topic: Arc<dyn Source>,
-    shared: Arc<Shared>,
+    topic: Arc<dyn GroupSource>,
+    shared: Arc<SharedLogs>,
     saved: Arc<Log>,
     inner: Mutex<Inner>,
     /// Rings when something was given back, has expired, or may be given out again.
@@ -43,7 +43,7 @@ pub(super) struct LogGroup {
 }
 
 struct Inner {
-    state: State,
+    state: GroupState,
     /// Acknowledged and not written to `saved`.
     unwritten: Vec<(u64, u64)>,
     changed: bool,
@@ -51,7 +51,7 @@ struct Inner {
     /// The next moment the timer wakes it.
     alarm: Option<Instant>,
     /// Where dead records go.
-    dead_letters: Option<Arc<dyn Source>>,
+    dead_letters: Option<Arc<dyn GroupSource>>,
     /// They are on their way there.
     is_burying: bool,
     /// They could not go there, and are tried again then.
@@ -61,11 +61,11 @@ struct Inner {
 impl LogGroup {
     /// Opens what `saved` holds of a group.
     pub fn open(
-        shared: &Arc<Shared>,
-        topic: Arc<dyn Source>,
+        shared: &Arc<SharedLogs>,
+        topic: Arc<dyn GroupSource>,
         saved: Arc<Log>,
     ) -> Result<Arc<LogGroup>, BusError> {
-        let mut state = State::new(topic.low());
+        let mut state = GroupState::new(topic.low());
         let head = topic.head();
         let mut from = saved.low();
         let mut is_ahead = false;

@@ -10,7 +10,7 @@ pub(crate) const SPAN_MAX: u64 = 262_144;
 
 /// The state of a group. Indexes from `low` to `low + slots.len()` have been given out once or acknowledged;
 /// what follows is new.
-pub(super) struct State {
+pub(super) struct GroupState {
     low: u64,
     slots: VecDeque<IndexSlot>,
     /// The free ones among the slots.
@@ -70,10 +70,10 @@ pub(super) enum Acked {
     TooFar,
 }
 
-impl State {
+impl GroupState {
     /// Everything below `low` is done.
-    pub fn new(low: u64) -> State {
-        State {
+    pub fn new(low: u64) -> GroupState {
+        GroupState {
             low,
             slots: VecDeque::new(),
             free: BTreeSet::new(),
@@ -196,7 +196,7 @@ impl State {
     }
 
     /// Indexes to give out, at most `max`, lowest first, and how often each was given out before. They are
-    /// leased only by [`State::lease`].
+    /// leased only by [`GroupState::lease`].
     pub fn offer(&self, max: usize, head: u64) -> Vec<(u64, u32)> {
         let returned = self.free.iter().take_while(|index| **index < head).take(max).map(|&index| match self
             .slot(index)

@@ -123,7 +123,7 @@ fn ready_waits_for_the_first_record_and_the_end_of_the_bus() {
 
 #[test]
 fn a_group_far_ahead_of_one_unacknowledged_record_waits_for_it() {
-    let mut state = state::State::new(10);
+    let mut state = state::GroupState::new(10);
     let head = 10 + 2 * state::SPAN_MAX;
     let begin = Instant::now();
     for (index, _) in state.offer(usize::MAX, head) {

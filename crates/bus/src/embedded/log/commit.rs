@@ -10,7 +10,7 @@ use super::group_commit_policy::{SyncCohort, SyncDelay};
 use super::waiting::WaitCondition;
 use super::{Log, Progress, StagedResult, Stopped, Writer};
 use crate::BusError;
-use crate::embedded::disk::File;
+use crate::embedded::disk::DiskFile;
 use crate::embedded::lock::{lock, read};
 use std::collections::VecDeque;
 use std::io;
@@ -57,7 +57,7 @@ struct Overlapping {
 struct SyncLane {
     /// The first index of the file.
     first: u64,
-    file: Arc<dyn File>,
+    file: Arc<dyn DiskFile>,
 }
 
 /// What a sync that has begun carries.
@@ -65,7 +65,7 @@ struct Begun {
     end: u64,
     appends: u64,
     /// Held open until it has ended.
-    files: Vec<Arc<dyn File>>,
+    files: Vec<Arc<dyn DiskFile>>,
     folders: Vec<PathBuf>,
     /// Its number in the bus's list of those that hold files open.
     listed: Option<u64>,
@@ -333,7 +333,7 @@ impl Log {
         result.map(drop).map_err(|_| self.stop_error(self.progress.borrow().stopped.as_ref()))
     }
 
-    fn sync_files(&self, files: &[Arc<dyn File>], folders: &[PathBuf]) -> io::Result<()> {
+    fn sync_files(&self, files: &[Arc<dyn DiskFile>], folders: &[PathBuf]) -> io::Result<()> {
         if !files.is_empty() {
             let begun = self.shared.clock.now();
             files.iter().try_for_each(|file| file.sync())?;

@@ -1,7 +1,7 @@
-use super::super::disk::File;
+use super::super::disk::DiskFile;
 use super::super::frame::{FILE_HEADER, FileHeader, RECORD_HEADER};
 use super::super::lock::lock;
-use super::super::shared::Shared;
+use super::super::shared::SharedLogs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -88,16 +88,16 @@ impl LogFile {
     }
 
     /// How long ago it was begun; of one that was found, how long ago it was written to.
-    pub fn begun_before(&self, shared: &Shared) -> io::Result<Duration> {
+    pub fn begun_before(&self, shared: &SharedLogs) -> io::Result<Duration> {
         self.since(&self.begun, shared)
     }
 
     /// How long ago the last record was written, of a file that takes no more.
-    pub fn ended_before(&self, shared: &Shared) -> io::Result<Duration> {
+    pub fn ended_before(&self, shared: &SharedLogs) -> io::Result<Duration> {
         self.since(&self.ended, shared)
     }
 
-    fn since(&self, moment: &OnceLock<Since>, shared: &Shared) -> io::Result<Duration> {
+    fn since(&self, moment: &OnceLock<Since>, shared: &SharedLogs) -> io::Result<Duration> {
         let now = shared.clock.now();
         if let Some(since) = moment.get() {
             return Ok(since.ago(now));
@@ -107,7 +107,7 @@ impl LogFile {
     }
 
     /// Its octets, of a file that takes no more.
-    pub fn octets(&self, shared: &Shared) -> io::Result<u64> {
+    pub fn octets(&self, shared: &SharedLogs) -> io::Result<u64> {
         if let Some(octets) = self.octets.get() {
             return Ok(*octets);
         }
@@ -124,23 +124,23 @@ impl LogFile {
     }
 
     /// Opens it, or takes the handle that is open.
-    pub fn open(&self, shared: &Shared) -> io::Result<Arc<dyn File>> {
+    pub fn open(&self, shared: &SharedLogs) -> io::Result<Arc<dyn DiskFile>> {
         shared.handles.file((self.log, self.first), || shared.disk.open(&self.path))
     }
 
     /// Keeps a handle open for the next who asks.
-    pub fn keep(&self, shared: &Shared, file: Arc<dyn File>) {
+    pub fn keep(&self, shared: &SharedLogs, file: Arc<dyn DiskFile>) {
         shared.handles.keep((self.log, self.first), file);
     }
 
     /// Closes and removes it.
-    pub fn remove(&self, shared: &Shared) -> io::Result<()> {
+    pub fn remove(&self, shared: &SharedLogs) -> io::Result<()> {
         shared.handles.forget((self.log, self.first));
         shared.disk.remove_file(&self.path)
     }
 
     /// The salt of its checksums; nothing if its header is damaged.
-    pub fn salt(&self, file: &dyn File) -> io::Result<Option<u64>> {
+    pub fn salt(&self, file: &dyn DiskFile) -> io::Result<Option<u64>> {
         if let Some(salt) = self.salt.get() {
             return Ok(Some(*salt));
         }
@@ -151,7 +151,7 @@ impl LogFile {
     }
 
     /// Its header says that a key stands in a file before it.
-    pub fn has_keys_before(&self, file: &dyn File) -> io::Result<bool> {
+    pub fn has_keys_before(&self, file: &dyn DiskFile) -> io::Result<bool> {
         let mut octets = [0; FILE_HEADER];
         super::super::disk::read_full_at(file, &mut octets, 0)?;
         Ok(FileHeader::decode(&octets).is_some_and(|header| header.keys_before))

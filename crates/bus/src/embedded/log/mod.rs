@@ -22,13 +22,13 @@ mod write;
 pub(super) use commit::LANES_MAX;
 pub(super) use file::LogFile;
 pub(super) use stage::StagedResult;
-pub(super) use write::{Promised, Rule, Written, check_sizes};
+pub(super) use write::{DurabilityRule, Promised, Written, check_sizes};
 
 use super::Fsync;
-use super::disk::{File, is_full};
+use super::disk::{DiskFile, is_full};
 use super::lock::{lock, read};
 use super::recent_batches::{Budget, RecentBatches};
-use super::shared::Shared;
+use super::shared::SharedLogs;
 use super::sync::SyncStage;
 use crate::{BusError, Durability, Record, Retention, TopicSettings};
 use bytes::BytesMut;
@@ -45,7 +45,7 @@ pub(super) struct Log {
     name: String,
     number: u64,
     folder: PathBuf,
-    shared: Arc<Shared>,
+    shared: Arc<SharedLogs>,
     cached: bool,
     /// Where it begins as long as it has no file.
     begin: u64,
@@ -124,7 +124,7 @@ struct Writer {
     /// Zeros behind the end.
     room: preallocate::PreallocatedTail,
     /// Files written to since the last sync, held open so that its error is not lost.
-    unsynced: Vec<Arc<dyn File>>,
+    unsynced: Vec<Arc<dyn DiskFile>>,
     /// The last file is among them.
     last_unsynced: bool,
     /// Its number in the bus's list of those that hold files open so.
@@ -136,7 +136,7 @@ struct Writer {
 
 impl Log {
     /// Opens what is in the folder, or a log that makes the folder with its first append.
-    pub fn open(shared: &Arc<Shared>, opening: Opening) -> Result<Arc<Log>, BusError> {
+    pub fn open(shared: &Arc<SharedLogs>, opening: Opening) -> Result<Arc<Log>, BusError> {
         let Opening { name, folder, cached, begin } = opening;
         let number = shared.log_number();
         let found = recover::recover(shared, number, &name, &folder)?;

@@ -1,11 +1,11 @@
 //! Reading from the files what is no longer in memory.
 
-use super::super::frame::{BATCH_HEADER, BatchHeader, Kind, RECORD_HEADER, record_crc, record_header};
+use super::super::frame::{BATCH_HEADER, BatchHeader, BatchKind, RECORD_HEADER, record_crc, record_header};
 use super::super::lock::read;
 use super::super::recent_batches::Budget;
 use super::file::{LogFile, MARK_OCTETS, Mark};
 use super::{Log, failed};
-use crate::embedded::disk::{File, read_full_at};
+use crate::embedded::disk::{DiskFile, read_full_at};
 use crate::{BusError, KEY_OCTETS_MAX, RECORD_OCTETS_MAX, Record};
 use bytes::Bytes;
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl Log {
 
 struct FileWalk<'a> {
     file: &'a LogFile,
-    handle: &'a dyn File,
+    handle: &'a dyn DiskFile,
     salt: u64,
     name: &'a str,
     at: Mark,
@@ -141,9 +141,9 @@ impl FileWalk<'_> {
                 return Err(self.damaged("no batch begins here"));
             };
             let skip = match header.kind {
-                Kind::Records => BATCH_HEADER,
-                Kind::Places => BATCH_HEADER + header.octets as usize,
-                Kind::Keyed => match record_header(&octets[BATCH_HEADER..]) {
+                BatchKind::Records => BATCH_HEADER,
+                BatchKind::Places => BATCH_HEADER + header.octets as usize,
+                BatchKind::Keyed => match record_header(&octets[BATCH_HEADER..]) {
                     None => return Ok(ParsedStep::Needs(BATCH_HEADER + RECORD_HEADER)),
                     Some((len, _)) if len > KEY_OCTETS_MAX => {
                         return Err(self.damaged("a key's length is over the limit"));

@@ -1,12 +1,12 @@
 //! Recovery reads a log's folder after a stop of any kind: everything that was promised, and no torn tail.
 
-use super::super::disk::File;
+use super::super::disk::DiskFile;
 use super::super::frame::{
-    BATCH_HEADER, BATCH_MAGICS, BatchHeader, FILE_HEADER, FileHeader, Kind, RECORD_HEADER, decode_place,
+    BATCH_HEADER, BATCH_MAGICS, BatchHeader, BatchKind, FILE_HEADER, FileHeader, RECORD_HEADER, decode_place,
     record_header,
 };
-use super::super::shared::Shared;
-use super::super::window::Window;
+use super::super::shared::SharedLogs;
+use super::super::window::FileWindow;
 use super::file::{LogFile, Mark, first_of_name, note};
 use super::keys::Mention;
 use crate::{BusError, RECORD_OCTETS_MAX};
@@ -32,7 +32,12 @@ pub(super) struct Recovered {
 }
 
 /// Looks at a log's folder, cuts a torn tail, and syncs what stays: from here on all of it is durable.
-pub(super) fn recover(shared: &Shared, log: u64, name: &str, folder: &Path) -> Result<Recovered, BusError> {
+pub(super) fn recover(
+    shared: &SharedLogs,
+    log: u64,
+    name: &str,
+    folder: &Path,
+) -> Result<Recovered, BusError> {
     let io =
         |error: io::Error| BusError::Io { topic: name.to_owned(), why: format!("recovery failed: {error}") };
     let mut firsts: Vec<u64> =
@@ -120,7 +125,7 @@ fn refuse_damage(file: &LogFile, end: &LogEnd, durable: u64) -> Result<(), BusEr
 }
 
 /// What a stopped process had only written becomes durable before anyone reads it.
-fn sync_all(shared: &Shared, files: &[LogFile], folder: &Path) -> io::Result<()> {
+fn sync_all(shared: &SharedLogs, files: &[LogFile], folder: &Path) -> io::Result<()> {
     for file in files {
         file.open(shared)?.sync()?;
     }
@@ -130,7 +135,7 @@ fn sync_all(shared: &Shared, files: &[LogFile], folder: &Path) -> io::Result<()>
 
 /// Removes what stands behind the end; says how many files stay.
 fn cut_tail(
-    shared: &Shared,
+    shared: &SharedLogs,
     files: &[LogFile],
     whole: usize,
     end: &LogEnd,
@@ -178,8 +183,8 @@ struct Scan {
     has_keys: bool,
 }
 
-fn scan(file: &dyn File, first: u64) -> io::Result<Scan> {
-    let mut window = Window::new(file, SCAN_OCTETS)?;
+fn scan(file: &dyn DiskFile, first: u64) -> io::Result<Scan> {
+    let mut window = FileWindow::new(file, SCAN_OCTETS)?;
     let head = window.octets(0, FILE_HEADER)?;
     let Some(header) = FileHeader::decode(head).filter(|header| header.first == first) else {
         let blank = head.len() < FILE_HEADER || head.iter().all(|octet| *octet == 0);
@@ -206,7 +211,7 @@ fn scan(file: &dyn File, first: u64) -> io::Result<Scan> {
     };
     while let Some(batch) = whole_batch(&mut window, header.salt, &mut scan)? {
         scan.durable = scan.durable.max(batch.durable);
-        scan.has_keys |= batch.kind != Kind::Records;
+        scan.has_keys |= batch.kind != BatchKind::Records;
         scan.next += u64::from(batch.records());
         scan.offset += (BATCH_HEADER + batch.octets as usize) as u64;
     }
@@ -217,7 +222,7 @@ fn scan(file: &dyn File, first: u64) -> io::Result<Scan> {
 }
 
 /// The batch at the scan's offset, if all of it is there.
-fn whole_batch(window: &mut Window<'_>, salt: u64, scan: &mut Scan) -> io::Result<Option<BatchHeader>> {
+fn whole_batch(window: &mut FileWindow<'_>, salt: u64, scan: &mut Scan) -> io::Result<Option<BatchHeader>> {
     let Some(batch) = BatchHeader::decode(window.octets(scan.offset, BATCH_HEADER)?, salt) else {
         return Ok(None);
     };
@@ -250,7 +255,7 @@ fn whole_batch(window: &mut Window<'_>, salt: u64, scan: &mut Scan) -> io::Resul
 }
 
 /// Goes through what stands behind the last whole batch: later headers tell whether it had been safe.
-fn look_behind(window: &mut Window<'_>, salt: u64, scan: &mut Scan) -> io::Result<()> {
+fn look_behind(window: &mut FileWindow<'_>, salt: u64, scan: &mut Scan) -> io::Result<()> {
     let mut at = scan.offset;
     loop {
         let octets = window.octets(at, SCAN_OCTETS)?;
@@ -272,12 +277,12 @@ fn look_behind(window: &mut Window<'_>, salt: u64, scan: &mut Scan) -> io::Resul
 }
 
 /// The keys that a file mentions up to `end` octets, in the order they stand there. The file is whole.
-pub(super) fn keys_of(file: &dyn File, log_file: &LogFile, end: u64) -> io::Result<Vec<Mention>> {
+pub(super) fn keys_of(file: &dyn DiskFile, log_file: &LogFile, end: u64) -> io::Result<Vec<Mention>> {
     let mut mentions = Vec::new();
     let Some(salt) = log_file.salt(file)? else {
         return Ok(mentions);
     };
-    let mut window = Window::new(file, SCAN_OCTETS)?;
+    let mut window = FileWindow::new(file, SCAN_OCTETS)?;
     let mut offset = FILE_HEADER as u64;
     while offset < end {
         let Some(batch) = BatchHeader::decode(window.octets(offset, BATCH_HEADER)?, salt) else {
@@ -285,9 +290,9 @@ pub(super) fn keys_of(file: &dyn File, log_file: &LogFile, end: u64) -> io::Resu
         };
         let mut at = offset + BATCH_HEADER as u64;
         let frames = match batch.kind {
-            Kind::Records => 0,
-            Kind::Keyed => 1,
-            Kind::Places => batch.frames(),
+            BatchKind::Records => 0,
+            BatchKind::Keyed => 1,
+            BatchKind::Places => batch.frames(),
         };
         for frame in 0..frames {
             let Some((len, crc)) = record_header(window.octets(at, RECORD_HEADER)?) else {
@@ -297,7 +302,7 @@ pub(super) fn keys_of(file: &dyn File, log_file: &LogFile, end: u64) -> io::Resu
             let payload = window.octets(payload_at, len.min(RECORD_OCTETS_MAX))?;
             if payload.len() == len && batch.frame_crc(salt, frame, payload) == crc {
                 let (first, end, key) = match batch.kind {
-                    Kind::Places => decode_place(payload).unwrap_or((0, 0, &[])),
+                    BatchKind::Places => decode_place(payload).unwrap_or((0, 0, &[])),
                     _ => (batch.first, batch.first + u64::from(batch.count), payload),
                 };
                 mentions.push(Mention { key: key.into(), first, end, file: log_file.first });

@@ -286,7 +286,7 @@ fn crowded(bus: &Embedded, disk: &SimulatedDisk) -> Arc<Log> {
     let log = bus.log("t").unwrap();
     let before = disk.syncs();
     disk.hold_syncs(true);
-    log.write_promised(Rule::Any, &[b"first"]).unwrap();
+    log.write_promised(DurabilityRule::Any, &[b"first"]).unwrap();
     disk.wait_for_sync(before + 1);
     let last = crowd(&log);
     disk.hold_syncs(false);
@@ -297,7 +297,7 @@ fn crowded(bus: &Embedded, disk: &SimulatedDisk) -> Arc<Log> {
 
 /// So many appends that a sync need not wait for more; the last of them.
 fn crowd(log: &Log) -> Promised {
-    (0..100u8).map(|n| log.write_promised(Rule::Any, &[&[n]]).unwrap()).last().unwrap()
+    (0..100u8).map(|n| log.write_promised(DurabilityRule::Any, &[&[n]]).unwrap()).last().unwrap()
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn a_sync_of_several_files_waits_for_those_under_way_and_none_begins_beside_it()
     let disk = SimulatedDisk::new();
     let bus = bus(&disk, Options::default());
     let log = crowded(&bus, &disk);
-    let append = || log.write_promised(Rule::Any, &[b"x"]).unwrap();
+    let append = || log.write_promised(DurabilityRule::Any, &[b"x"]).unwrap();
     let syncs = disk.syncs();
     disk.hold_sync(Some(syncs + 1));
     let one = append();
@@ -451,10 +451,11 @@ fn appends_that_are_written_together_and_find_no_room_are_all_taken_back_and_tol
     // The next sync waits, so that what follows is gathered behind it.
     let before = disk.syncs();
     disk.hold_syncs(true);
-    let held = topic.write_promised(Rule::Any, &[b"held"]).unwrap();
+    let held = topic.write_promised(DurabilityRule::Any, &[b"held"]).unwrap();
     disk.wait_for_sync(before + 1);
-    let lost: Vec<Promised> =
-        (0..5u8).map(|n| topic.write_promised(Rule::Key(&[n]), &[&[n; 40], &[n; 40]]).unwrap()).collect();
+    let lost: Vec<Promised> = (0..5u8)
+        .map(|n| topic.write_promised(DurabilityRule::Key(&[n]), &[&[n; 40], &[n; 40]]).unwrap())
+        .collect();
     assert_eq!(topic.end().0, 12);
     disk.fault(|faults| faults.room = Some(100));
     disk.hold_syncs(false);
@@ -486,7 +487,7 @@ fn who_was_promised_a_sync_gets_it_when_the_topic_asks_for_less_meanwhile() {
     let topic = bus.log("t").unwrap();
     for n in 0..50u64 {
         let durability = Some(if n % 2 == 0 { Durability::Os } else { Durability::Disk });
-        let promised = topic.write_promised(Rule::Any, &[b"x"]).unwrap();
+        let promised = topic.write_promised(DurabilityRule::Any, &[b"x"]).unwrap();
         bus.topic_with("t", &TopicSettings { durability, ..TopicSettings::default() }).unwrap();
         now(topic.promised(promised.written.end, promised.fate.as_ref())).unwrap();
         assert_eq!(now(topic.latest()).unwrap(), n + 1);
@@ -548,10 +549,10 @@ fn an_emergency_is_synced_while_others_hold_every_thread_they_may() {
     let before = disk.syncs();
     disk.hold_syncs(true);
     for log in &others {
-        log.write_promised(Rule::Any, &[b"waits"]).unwrap();
+        log.write_promised(DurabilityRule::Any, &[b"waits"]).unwrap();
     }
     disk.wait_for_sync(before + THREADS - 1);
-    urgent.write_promised(Rule::Any, &[b"goes"]).unwrap();
+    urgent.write_promised(DurabilityRule::Any, &[b"goes"]).unwrap();
     disk.wait_for_sync(before + THREADS);
     assert_eq!(lock(&urgent.way).running, 1);
     let waiting = others.iter().filter(|log| lock(&log.way).is_queued).count();

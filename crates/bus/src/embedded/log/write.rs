@@ -3,7 +3,7 @@
 use super::keys::{Mention, PLACES_OCTETS_MAX};
 use super::stage::StagedResult;
 use super::{Fsync, Log, LogFile, Writer, failed};
-use crate::embedded::disk::{File, write_all_at};
+use crate::embedded::disk::{DiskFile, write_all_at};
 use crate::embedded::frame::{
     BatchPlace, FILE_HEADER, FileHeader, batch_octets, batch_skip, encode_batch, encode_places,
 };
@@ -45,7 +45,7 @@ pub(in super::super) struct Promised {
 /// Where a batch was written.
 struct Placed {
     last: Arc<LogFile>,
-    file: Arc<dyn File>,
+    file: Arc<dyn DiskFile>,
     /// The file was begun for it.
     rolled: bool,
     /// Index of its first record.
@@ -54,7 +54,7 @@ struct Placed {
 
 /// On which condition an append is done.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) enum Rule<'a> {
+pub(in super::super) enum DurabilityRule<'a> {
     /// None.
     Any,
     /// The next index is this.
@@ -63,24 +63,24 @@ pub(in super::super) enum Rule<'a> {
     Key(&'a [u8]),
 }
 
-impl<'a> Rule<'a> {
+impl<'a> DurabilityRule<'a> {
     /// The key.
     pub fn key(self) -> Option<&'a [u8]> {
-        if let Rule::Key(key) = self { Some(key) } else { None }
+        if let DurabilityRule::Key(key) = self { Some(key) } else { None }
     }
 }
 
 impl Log {
     /// Writes records as one unit and asks for the sync that was promised.
-    pub fn write_promised(&self, rule: Rule<'_>, records: &[&[u8]]) -> Result<Promised, BusError> {
+    pub fn write_promised(&self, rule: DurabilityRule<'_>, records: &[&[u8]]) -> Result<Promised, BusError> {
         let octets = check_sizes(rule.key(), records)?;
         let mut writer = lock(&self.writer);
         match rule {
-            Rule::Head(head) if writer.next != head => {
+            DurabilityRule::Head(head) if writer.next != head => {
                 self.check_running()?;
                 return Err(BusError::Moved { topic: self.name.clone(), head: writer.next });
             }
-            Rule::Key(key) => {
+            DurabilityRule::Key(key) => {
                 self.check_running()?;
                 self.load_keys(&mut writer)?;
                 if let Some(written) = writer.keys.place(key) {
@@ -88,7 +88,7 @@ impl Log {
                     return Ok(Promised { written, repeated: true, fate });
                 }
             }
-            Rule::Any | Rule::Head(_) => {}
+            DurabilityRule::Any | DurabilityRule::Head(_) => {}
         }
         let stages = self.cached && self.fsync() == Fsync::Always;
         let (written, rolled) = self.write_locked(&mut writer, stages, rule.key(), records, octets)?;
@@ -201,7 +201,7 @@ impl Log {
         Ok(last.first)
     }
 
-    fn mark_unsynced(&self, writer: &mut Writer, file: Arc<dyn File>) {
+    fn mark_unsynced(&self, writer: &mut Writer, file: Arc<dyn DiskFile>) {
         if !writer.last_unsynced {
             writer.last_unsynced = true;
             writer.unsynced.push(file);
@@ -337,7 +337,7 @@ impl Log {
         Ok(begun)
     }
 
-    fn create(&self, path: &Path, writer: &mut Writer) -> io::Result<Arc<dyn File>> {
+    fn create(&self, path: &Path, writer: &mut Writer) -> io::Result<Arc<dyn DiskFile>> {
         let disk = &self.shared.disk;
         let created = match disk.create(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -4,7 +4,7 @@
 use crate::nats::api::{self, Fault, code};
 use crate::nats::stream::nanoseconds;
 use crate::nats::topic::NatsTopic;
-use crate::nats::{ANSWERED_WITHIN, link::Link};
+use crate::nats::{ANSWERED_WITHIN, link::NatsLink};
 use crate::{BusError, GroupSettings};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const WAITING_MAX: usize = 512;
 /// Which consumer.
 #[derive(Clone)]
 pub struct Consumer {
-    link: Arc<Link>,
+    link: Arc<NatsLink>,
     /// Its topic, for words.
     topic: String,
     pub stream: String,

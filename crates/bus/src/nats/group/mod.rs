@@ -6,7 +6,7 @@ pub mod state;
 
 use super::api;
 use super::follow::AckSubject;
-use super::link::Link;
+use super::link::NatsLink;
 use super::topic::NatsTopic;
 use super::{ANSWERED_WITHIN, lock, name};
 use crate::{BusError, DeadLetter, Group, GroupSettings, Leased, Topic};
@@ -16,7 +16,7 @@ use consumer::Consumer;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::json;
-use state::{Dead, Order, State};
+use state::{Dead, MemberState, Order};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak, mpsc};
@@ -65,7 +65,7 @@ pub struct NatsGroup {
 }
 
 struct NatsGroupInner {
-    state: State,
+    state: MemberState,
     /// To be told.
     orders: Vec<Order>,
     /// How many were last taken at once.
@@ -80,7 +80,7 @@ struct NatsGroupInner {
 impl NatsGroup {
     /// Opens a group or makes it.
     pub fn open(
-        link: &Arc<Link>,
+        link: &Arc<NatsLink>,
         topic: &Arc<NatsTopic>,
         name: &str,
         settings: &GroupSettings,
@@ -89,7 +89,7 @@ impl NatsGroup {
         let consumer = Consumer::new(topic, name::group(name)?);
         let (own, asked) = (consumer.clone(), settings.clone());
         let opened = link.block(async move { own.open(&asked).await })?;
-        let state = State::new(opened.floor, opened.ack_wait);
+        let state = MemberState::new(opened.floor, opened.ack_wait);
         let group = Arc::new_cyclic(|me| NatsGroup {
             topic: topic.clone(),
             consumer,
@@ -166,7 +166,7 @@ impl NatsGroup {
         Some(is_done)
     }
 
-    fn link(&self) -> &Link {
+    fn link(&self) -> &NatsLink {
         &self.topic.link
     }
 

@@ -71,7 +71,7 @@ struct Acked {
 
 /// A member's view of a group.
 #[derive(Debug)]
-pub struct State {
+pub struct MemberState {
     entries: BTreeMap<u64, MemberEntry>,
     /// Acknowledged here, at or above `floor`.
     acked: BTreeMap<u64, Acked>,
@@ -86,10 +86,10 @@ pub struct State {
     pub deliveries_max: u32,
 }
 
-impl State {
+impl MemberState {
     /// Of a group whose consumer waits so long for a sign of life.
-    pub fn new(floor: u64, ack_wait: Duration) -> State {
-        State {
+    pub fn new(floor: u64, ack_wait: Duration) -> MemberState {
+        MemberState {
             entries: BTreeMap::new(),
             acked: BTreeMap::new(),
             floor,
@@ -402,8 +402,8 @@ mod tests {
         Duration::from_secs(count)
     }
 
-    fn filled(count: u64, now: Instant) -> State {
-        let mut state = State::new(0, WAIT);
+    fn filled(count: u64, now: Instant) -> MemberState {
+        let mut state = MemberState::new(0, WAIT);
         for index in 0..count {
             assert_eq!(state.arrive(index, Bytes::from_static(b"x"), format!("r{index}"), 1, now, now), None);
         }
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn what_was_sent_long_before_it_came_counts_from_then() {
         let now = Instant::now();
-        let mut state = State::new(0, WAIT);
+        let mut state = MemberState::new(0, WAIT);
         state.arrive(0, Bytes::new(), "r".into(), 1, now, now + seconds(31));
         assert_eq!(indexes(&state.take(1, LEASE, now + seconds(31))), Vec::<u64>::new());
     }
@@ -517,7 +517,7 @@ mod tests {
     #[test]
     fn the_servers_count_of_deliveries_is_told_on() {
         let now = Instant::now();
-        let mut state = State::new(0, WAIT);
+        let mut state = MemberState::new(0, WAIT);
         state.arrive(0, Bytes::new(), "r".into(), 4, now, now);
         assert_eq!(state.take(1, LEASE, now)[0].redelivered, 3);
     }

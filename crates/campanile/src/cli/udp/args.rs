@@ -133,7 +133,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     #[command(flatten)]
-    pub shared: Shared,
+    pub shared: SharedArgs,
 }
 
 #[derive(Debug, Args)]
@@ -163,7 +163,7 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "N")]
     pub streams: Option<usize>,
     #[command(flatten)]
-    pub shared: Shared,
+    pub shared: SharedArgs,
 }
 
 /// How pushed files are taken.
@@ -234,7 +234,7 @@ pub(crate) struct Push {
 
 /// What both take.
 #[derive(Debug, Args)]
-pub(crate) struct Shared {
+pub(crate) struct SharedArgs {
     /// A file with the key that both sides have, at least 16 characters; not needed on one machine
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use super::super::{Failure, Outcome, print};
 use super::args::{Push, Receive};
 use super::shown;
-use gateway::edge::bundle::unpack;
+use gateway::edge::archive::unpack;
 use pace::parse_bit_rate;
 use paced_udp::push::{
     Arrived, Outcome as End, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site,

@@ -8,7 +8,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::{Queue, QueuedBatch, Submission};
+use super::{BatchQueue, BatchSubmission, QueuedBatch};
 use crate::ledger::background;
 use crate::ledger::block;
 use crate::ledger::log::{Fsync, Log, Segments};
@@ -21,11 +21,11 @@ pub(super) struct ShardThread {
     pub(super) log: Log,
     pub(super) past: Segments,
     pub(super) fsync: Fsync,
-    pub(super) queue: Arc<Queue>,
+    pub(super) queue: Arc<BatchQueue>,
     /// What was written and is not on disk yet, with those who wait for it.
-    pub(super) flights: SyncPipeline<Vec<Submission>>,
+    pub(super) flights: SyncPipeline<Vec<BatchSubmission>>,
     pub(super) block: Vec<u8>,
-    pub(super) taken: Vec<Submission>,
+    pub(super) taken: Vec<BatchSubmission>,
     pub(super) synced_at_us: u64,
     pub(super) folder: PathBuf,
     pub(super) snapshot_octets: u64,
@@ -62,9 +62,13 @@ pub(in crate::ledger) fn now_us() -> u64 {
 }
 
 /// The syncs of a shard's log: what they carried goes back to who waits for it.
-pub(super) fn flights(number: usize, queue: &Arc<Queue>, synced: u64) -> SyncPipeline<Vec<Submission>> {
-    let land = move |landed: Vec<Submission>| {
-        landed.into_iter().for_each(|Submission { batch, to }| to.answered(number, batch));
+pub(super) fn flights(
+    number: usize,
+    queue: &Arc<BatchQueue>,
+    synced: u64,
+) -> SyncPipeline<Vec<BatchSubmission>> {
+    let land = move |landed: Vec<BatchSubmission>| {
+        landed.into_iter().for_each(|BatchSubmission { batch, to }| to.answered(number, batch));
     };
     let queue = Arc::clone(queue);
     // The owner sees it when it looks for room; it may be asleep.
@@ -82,7 +86,7 @@ impl ShardThread {
                 Ok(is_over) => is_over,
                 Err(error) => return self.fail(&error),
             };
-            for Submission { batch, to } in self.taken.drain(..) {
+            for BatchSubmission { batch, to } in self.taken.drain(..) {
                 to.answered(self.number, batch);
             }
             self.freeze_if_due();
@@ -192,7 +196,7 @@ impl ShardThread {
         self.shard.expire(&mut turn, EXPIRED_PER_TURN);
         let mut applied = 0;
         loop {
-            for Submission { batch, .. } in &mut self.taken[applied..] {
+            for BatchSubmission { batch, .. } in &mut self.taken[applied..] {
                 batch.apply(&mut self.shard, now_us, &mut self.block, &self.past);
             }
             applied = self.taken.len();

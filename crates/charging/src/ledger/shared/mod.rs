@@ -30,7 +30,7 @@ use super::config::Config;
 use super::hash::HashKey;
 use super::log::FIRST_POSITION;
 use super::recovery::Refusal;
-use super::shard_threads::{Ledger, Queue};
+use super::shard_threads::{BatchQueue, Ledger};
 use super::tariff_spec::TariffSpec;
 use replica::Replica;
 #[cfg(test)]
@@ -96,7 +96,11 @@ impl Ledger {
         for number in 0..identity.shards {
             let replica = Replica::recover(&options.log, number, key, &config)?;
             tracing::info!(shard = number, entries = replica.entries, "the shared ledger's shard is read");
-            partners.push(SharedShard::new(replica, Arc::new(Queue::default()), options.snapshot_octets));
+            partners.push(SharedShard::new(
+                replica,
+                Arc::new(BatchQueue::default()),
+                options.snapshot_octets,
+            ));
         }
         let queues = partners.iter().map(SharedShard::queue).collect();
         let mut threads = Vec::new();

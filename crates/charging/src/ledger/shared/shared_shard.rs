@@ -15,7 +15,7 @@ use crate::ledger::block;
 use crate::ledger::hash::HashKey;
 use crate::ledger::request::result;
 use crate::ledger::shard::Turn;
-use crate::ledger::shard_threads::{Ask, Queue, Submission, now_us};
+use crate::ledger::shard_threads::{Ask, BatchQueue, BatchSubmission, now_us};
 
 /// Who has nothing to do follows what others append this often.
 const FOLLOW: Duration = Duration::from_millis(500);
@@ -36,8 +36,8 @@ enum Halt {
 
 pub(super) struct SharedShard {
     replica: Replica,
-    queue: Arc<Queue>,
-    taken: Vec<Submission>,
+    queue: Arc<BatchQueue>,
+    taken: Vec<BatchSubmission>,
     asks: Vec<Ask>,
     block: Vec<u8>,
     savepoint: Savepoint,
@@ -49,7 +49,7 @@ pub(super) struct SharedShard {
 }
 
 impl SharedShard {
-    pub(super) fn new(replica: Replica, queue: Arc<Queue>, snapshot_octets: u64) -> SharedShard {
+    pub(super) fn new(replica: Replica, queue: Arc<BatchQueue>, snapshot_octets: u64) -> SharedShard {
         let [low, high] = HashKey::draw().octets(b"mark");
         SharedShard {
             replica,
@@ -65,7 +65,7 @@ impl SharedShard {
         }
     }
 
-    pub(super) fn queue(&self) -> Arc<Queue> {
+    pub(super) fn queue(&self) -> Arc<BatchQueue> {
         self.queue.clone()
     }
 
@@ -90,7 +90,7 @@ impl SharedShard {
                 Err(Halt::Left) => return,
                 Err(Halt::Failed(error)) => return self.fail(&error),
             }
-            for Submission { batch, to } in self.taken.drain(..) {
+            for BatchSubmission { batch, to } in self.taken.drain(..) {
                 to.answered(number, batch);
             }
             for ask in self.asks.drain(..) {
@@ -198,14 +198,14 @@ impl SharedShard {
             block::begin(&mut self.block);
             shard.begin_block(*head, now_us());
             self.savepoint.begin(shard);
-            for Submission { batch, .. } in &self.taken {
+            for BatchSubmission { batch, .. } in &self.taken {
                 self.savepoint.save(shard, batch);
             }
             let mut services = Vec::new();
             let now_us = shard.now_us;
             let mut turn = Turn { now_us, log: &mut self.block, services: &mut services, past };
             self.savepoint.expire(shard, &mut turn, EXPIRED_PER_TURN);
-            for Submission { batch, .. } in &mut self.taken {
+            for BatchSubmission { batch, .. } in &mut self.taken {
                 batch.apply(shard, now_us, &mut self.block, past);
             }
             let Some(error) = past.failed() else { return Ok(()) };

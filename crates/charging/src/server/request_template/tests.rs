@@ -1,4 +1,4 @@
-use super::super::read::{Reader, Reading};
+use super::super::read::{Reading, RequestReader};
 use super::*;
 use crate::ledger::HashKey;
 use diameter::dictionary::{application, command};
@@ -8,12 +8,12 @@ use proptest::prelude::*;
 
 const KEY: HashKey = HashKey([5, 6]);
 
-fn reader() -> Reader {
-    Reader::new(KEY, "ocs.example", "example")
+fn reader() -> RequestReader {
+    RequestReader::new(KEY, "ocs.example", "example")
 }
 
 /// All that can be seen of a reading, and the context that is kept.
-fn seen(reader: &mut Reader, octets: &[u8]) -> String {
+fn seen(reader: &mut RequestReader, octets: &[u8]) -> String {
     let Ok(message) = Message::read(octets) else { return "no message".to_owned() };
     let reading = reader.read(&message);
     let mut context = Vec::new();

@@ -2,8 +2,8 @@
 
 use super::attachments;
 use super::fields::{Object, list, noted, number, text};
-use super::json::Node;
-use super::problem::{Fields, Kind, Problem};
+use super::json::JsonNode;
+use super::problem::{Fields, HttpProblem, ProblemKind};
 use super::texts_body;
 use channels::{Defaults, NoChannel};
 use records::{
@@ -79,13 +79,17 @@ const EVENTS: [(&str, CallbackEvent); 3] =
     [("progress", CallbackEvent::Progress), ("answer", CallbackEvent::Answer), ("done", CallbackEvent::Done)];
 
 /// Reads a body. What is absent gets its default; `now` decides what has expired.
-pub(crate) fn parse(body: Node, now: Timestamp, defaults: &Defaults) -> Result<AlertRequest, Problem> {
+pub(crate) fn parse(
+    body: JsonNode,
+    now: Timestamp,
+    defaults: &Defaults,
+) -> Result<AlertRequest, HttpProblem> {
     let mut fields = Fields::default();
     let request = Object::open(body, "", &MEMBERS, &mut fields)
         .map(|mut object| read(&mut object, now, defaults, &mut fields));
     match request {
         Some(request) if fields.is_empty() => Ok(request),
-        _ => Err(Problem::fields(Kind::InvalidFields, fields)),
+        _ => Err(HttpProblem::fields(ProblemKind::InvalidFields, fields)),
     }
 }
 
@@ -195,7 +199,7 @@ fn audience(
         return Vec::new();
     };
     // One entry alone need not be a list.
-    let node = if matches!(node, Node::Text(_)) { Node::List(vec![node]) } else { node };
+    let node = if matches!(node, JsonNode::Text(_)) { JsonNode::List(vec![node]) } else { node };
     let Some(items) = list(node, "audience", AUDIENCE_MAX, fields) else { return Vec::new() };
     if items.is_empty() {
         fields.push("audience", "names nobody");
@@ -204,7 +208,7 @@ fn audience(
     for (index, node) in items.into_iter().enumerate() {
         let at = || format!("audience[{index}]");
         let entry = match node {
-            Node::Object(_) => constrained_entry(node, &at(), now, fields),
+            JsonNode::Object(_) => constrained_entry(node, &at(), now, fields),
             node => text_entry(node, at, fields),
         };
         let Some(mut entry) = entry else { continue };
@@ -216,16 +220,16 @@ fn audience(
     entries
 }
 
-fn text_entry(node: Node, at: impl Fn() -> String, fields: &mut Fields) -> Option<AudienceEntry> {
+fn text_entry(node: JsonNode, at: impl Fn() -> String, fields: &mut Fields) -> Option<AudienceEntry> {
     let to = match node {
         // The usual case needs no name of the field: there may be 100,000 of them.
-        Node::Text(to) if !to.is_empty() && to.len() <= ENTRY_CHARS_MAX && !to.contains('\0') => to,
+        JsonNode::Text(to) if !to.is_empty() && to.len() <= ENTRY_CHARS_MAX && !to.contains('\0') => to,
         node => text(node, &at(), ENTRY_CHARS_MAX, fields)?,
     };
     Some(AudienceEntry { to, strategy: None, expires: None })
 }
 
-fn constrained_entry(node: Node, at: &str, now: Timestamp, fields: &mut Fields) -> Option<AudienceEntry> {
+fn constrained_entry(node: JsonNode, at: &str, now: Timestamp, fields: &mut Fields) -> Option<AudienceEntry> {
     let mut object = Object::open(node, at, &["to", "strategy", "expires"], fields)?;
     let to = object.needed_text("to", ENTRY_CHARS_MAX, fields);
     let path = object.path("strategy");
@@ -303,11 +307,11 @@ fn channels(object: &mut Object, fields: &mut Fields) -> Vec<ChannelNumber> {
     wanted
 }
 
-fn strategy(node: Node, at: &str, fields: &mut Fields) -> Option<Strategy> {
+fn strategy(node: JsonNode, at: &str, fields: &mut Fields) -> Option<Strategy> {
     match node {
-        Node::Text(word) if word == "all" => Some(Strategy::All),
-        Node::Text(word) if word == "first-reachable" => Some(Strategy::FirstReachable),
-        Node::Object(_) => {
+        JsonNode::Text(word) if word == "all" => Some(Strategy::All),
+        JsonNode::Text(word) if word == "first-reachable" => Some(Strategy::FirstReachable),
+        JsonNode::Object(_) => {
             let mut object = Object::open(node, at, &["escalate_after"], fields)?;
             let path = object.path("escalate_after");
             let seconds = match object.take("escalate_after") {
@@ -320,7 +324,7 @@ fn strategy(node: Node, at: &str, fields: &mut Fields) -> Option<Strategy> {
             };
             seconds.map(|seconds| Strategy::EscalateAfter { seconds })
         }
-        Node::Text(word) => {
+        JsonNode::Text(word) => {
             let word: String = word.chars().take(64).collect();
             fields.push(
                 at,
@@ -356,7 +360,7 @@ fn choices(object: &mut Object, fields: &mut Fields) -> Vec<Choice> {
 }
 
 /// Reads whom to tell; also the body of an observer.
-pub(crate) fn callback(node: Node, at: &str, fields: &mut Fields) -> Option<CallbackRequest> {
+pub(crate) fn callback(node: JsonNode, at: &str, fields: &mut Fields) -> Option<CallbackRequest> {
     let mut object = Object::open(node, at, &["url", "every", "format", "events"], fields)?;
     let url = object.needed_text("url", URL_CHARS_MAX, fields);
     if let Some(url) = &url {
@@ -395,7 +399,7 @@ fn resources(object: &mut Object, fields: &mut Fields) -> Vec<String> {
     links
 }
 
-fn area(node: Node, fields: &mut Fields) -> Option<AreaRequest> {
+fn area(node: JsonNode, fields: &mut Fields) -> Option<AreaRequest> {
     const KNOWN: [&str; 5] = ["polygons", "circles", "geocodes", "geocode_attribute", "description"];
     let mut object = Object::open(node, "area", &KNOWN, fields)?;
     let mut polygons = Vec::new();
@@ -437,7 +441,7 @@ fn area(node: Node, fields: &mut Fields) -> Option<AreaRequest> {
 }
 
 fn numbers<const N: usize>(
-    node: Node,
+    node: JsonNode,
     at: &str,
     bounds: &[(f64, f64); N],
     fields: &mut Fields,

@@ -4,7 +4,7 @@
 use super::alert_body::{
     EXPIRES_S_DEFAULT, EXPIRES_S_MAX, HEADLINE_CHARS_MAX, RESOURCES_MAX, TEXT_CHARS_MAX, URL_CHARS_MAX,
 };
-use super::problem::{Kind, Outcome, Problem};
+use super::problem::{HttpProblem, Outcome, ProblemKind};
 use super::texts_body::{LANGUAGES_MAX, is_language};
 use cap::{Alert, Certainty, Info, MsgType, Severity, Status, Urgency};
 use records::{
@@ -111,8 +111,8 @@ pub(crate) fn intent(
     Ok(Intent { request: Some(request), stops, oddities })
 }
 
-fn refused(path: &str, reason: impl Into<String>) -> Problem {
-    Problem::field(Kind::InvalidFields, path, reason)
+fn refused(path: &str, reason: impl Into<String>) -> HttpProblem {
+    HttpProblem::field(ProblemKind::InvalidFields, path, reason)
 }
 
 /// CAP 1.2, section 3.2.1: only what is `Actual` is for everybody.

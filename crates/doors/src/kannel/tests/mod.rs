@@ -87,15 +87,15 @@ impl Headers for Listed {
 }
 
 /// What a query is answered, and what it brings.
-async fn get(query: &str) -> (Answer, Vec<Message>) {
+async fn get(query: &str) -> (KannelAnswer, Vec<Message>) {
     let stand = Arc::new(FakeEngine::default());
     let answer = put(&stand, query).await;
     let taken = std::mem::take(&mut *stand.taken.lock().unwrap());
     (answer, taken)
 }
 
-async fn put(stand: &Arc<FakeEngine>, query: &str) -> Answer {
-    let (sendsms, queue) = (sendsms(stand), Queue::start(stand.clone()));
+async fn put(stand: &Arc<FakeEngine>, query: &str) -> KannelAnswer {
+    let (sendsms, queue) = (sendsms(stand), MessageQueue::start(stand.clone()));
     let ask = Ask {
         is_post: false,
         query: query.as_bytes(),
@@ -154,17 +154,17 @@ async fn an_urgent_priority_takes_the_urgent_lane() {
 async fn whoever_cannot_be_served_now_is_told_to_come_again() {
     let stand = Arc::new(FakeEngine::default());
     stand.is_behind.store(true, Ordering::Relaxed);
-    assert_eq!(put(&stand, &format!("{GOOD}&text=Hi")).await, Answer::busy(RETRY_AFTER_S));
+    assert_eq!(put(&stand, &format!("{GOOD}&text=Hi")).await, KannelAnswer::busy(RETRY_AFTER_S));
     stand.is_behind.store(false, Ordering::Relaxed);
     stand.is_broken.store(true, Ordering::Relaxed);
-    assert_eq!(put(&stand, &format!("{GOOD}&text=Hi")).await, Answer::busy(RETRY_AFTER_S));
+    assert_eq!(put(&stand, &format!("{GOOD}&text=Hi")).await, KannelAnswer::busy(RETRY_AFTER_S));
     assert!(stand.taken.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_platform_above_its_rate_is_told_when_to_come_again() {
     let stand = Arc::new(FakeEngine::default());
-    let (sendsms, queue) = (sendsms(&stand), Queue::start(stand.clone()));
+    let (sendsms, queue) = (sendsms(&stand), MessageQueue::start(stand.clone()));
     let headers = Listed(Vec::new());
     let query = b"username=slow&password=secret&to=111&text=Hi";
     let ask = Ask { is_post: false, query, headers: &headers, body: b"", from: [127, 0, 0, 1].into() };
@@ -178,7 +178,7 @@ async fn a_platform_above_its_rate_is_told_when_to_come_again() {
 #[tokio::test]
 async fn requests_that_come_together_share_an_append() {
     let stand = Arc::new(FakeEngine::default());
-    let (sendsms, queue) = (sendsms(&stand), Queue::start(stand.clone()));
+    let (sendsms, queue) = (sendsms(&stand), MessageQueue::start(stand.clone()));
     let headers = Listed(Vec::new());
     let query = format!("{GOOD}&text=Hi");
     let ask = Ask {
@@ -190,7 +190,7 @@ async fn requests_that_come_together_share_an_append() {
     };
     let steps: Vec<Step> = (0..50).map(|_| sendsms.take(&ask, &queue)).collect();
     for step in steps {
-        assert_eq!(step.answer().await, Answer::ACCEPTED);
+        assert_eq!(step.answer().await, KannelAnswer::ACCEPTED);
     }
     assert_eq!(*stand.appends.lock().unwrap(), [50]);
 }
@@ -200,7 +200,7 @@ async fn a_request_has_so_many_receivers_and_no_more() {
     let numbers = |count: usize| (0..count).map(|n| format!("{}", 1_000 + n)).collect::<Vec<_>>().join("+");
     let query = |count| format!("username=tester&password=secret&text=Hi&to={}", numbers(count));
     let (answer, taken) = get(&query(compose::RECEIVERS_MAX)).await;
-    assert_eq!((answer, taken.len()), (Answer::ACCEPTED, compose::RECEIVERS_MAX));
+    assert_eq!((answer, taken.len()), (KannelAnswer::ACCEPTED, compose::RECEIVERS_MAX));
     let (answer, taken) = get(&query(compose::RECEIVERS_MAX + 1)).await;
     assert_eq!((answer.words, taken.len()), ("Too many receivers, rejected", 0));
 }

@@ -106,9 +106,9 @@ fn answer_of(case: &Value) -> String {
     format!("{} {words}", case["answer"]["status"])
 }
 
-async fn replay(case: &Value) -> (Answer, Vec<Message>) {
+async fn replay(case: &Value) -> (KannelAnswer, Vec<Message>) {
     let stand = Arc::new(FakeEngine::default());
-    let (sendsms, queue) = (sendsms(&stand), Queue::start(stand.clone()));
+    let (sendsms, queue) = (sendsms(&stand), MessageQueue::start(stand.clone()));
     let target = case["target"].as_str().unwrap();
     let listed = case["headers"].as_array().into_iter().flatten();
     let headers =

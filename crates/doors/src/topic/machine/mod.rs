@@ -8,7 +8,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use request::{Cut, Request, TOKEN_OCTETS_MAX};
+pub use request::{Cut, TOKEN_OCTETS_MAX, TopicRequest};
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ impl Conversation {
 
     /// The next whole request; nothing until more comes, or until what waits was written. A bare terminator
     /// is none.
-    pub fn poll_event(&mut self) -> Option<Request> {
+    pub fn poll_event(&mut self) -> Option<TopicRequest> {
         while !self.ended && self.output.len() - self.sent < OUTPUT_OCTETS_MAX {
             let Some(end) = self.terminator() else {
                 self.scanned = self.input.len();

@@ -13,7 +13,7 @@ pub struct Cut {
 
 /// A request as it lies in the input: places of its parts, cut where they are too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum TopicRequest {
     /// `POST@topic#message`.
     Post {
         /// With its `@`.
@@ -55,42 +55,42 @@ fn is_broken(text: &[u8]) -> bool {
 }
 
 /// Reads a request that begins at `base` of its input.
-pub fn parse(text: &[u8], base: usize, cut: &Cut) -> Request {
+pub fn parse(text: &[u8], base: usize, cut: &Cut) -> TopicRequest {
     if is_broken(text) {
-        return Request::Garbage;
+        return TopicRequest::Garbage;
     }
     let found = match text {
         [b'P', b'O', b'S', b'T', rest @ ..] => post(rest, base + 4, cut),
         [b'R', b'E', b'A', b'D', rest @ ..] => read(rest, base + 4, cut),
         [b'C', b'O', b'U', b'N', b'T', rest @ ..] => {
-            is_topic(rest).then(|| Request::Count { topic: topic_at(rest, base + 5, cut) })
+            is_topic(rest).then(|| TopicRequest::Count { topic: topic_at(rest, base + 5, cut) })
         }
         [b'A', b'U', b'T', b'H', b'@', rest @ ..] => {
-            Some(Request::Auth { token: base + 5..base + 5 + rest.len() })
+            Some(TopicRequest::Auth { token: base + 5..base + 5 + rest.len() })
         }
-        b"LIST" => Some(Request::List),
-        b"EXIT" => Some(Request::Exit),
+        b"LIST" => Some(TopicRequest::List),
+        b"EXIT" => Some(TopicRequest::Exit),
         _ => None,
     };
-    found.unwrap_or(Request::Garbage)
+    found.unwrap_or(TopicRequest::Garbage)
 }
 
 /// `(@[^@#]*)#(.+)`
-fn post(rest: &[u8], base: usize, cut: &Cut) -> Option<Request> {
+fn post(rest: &[u8], base: usize, cut: &Cut) -> Option<TopicRequest> {
     let hash = memchr::memchr(b'#', rest)?;
     let (topic, message) = (&rest[..hash], &rest[hash + 1..]);
     if !is_topic(topic) || message.is_empty() {
         return None;
     }
     let begin = base + hash + 1;
-    Some(Request::Post {
+    Some(TopicRequest::Post {
         topic: topic_at(topic, base, cut),
         message: begin..begin + kept(message, cut.message_octets_max),
     })
 }
 
 /// `(@[^@#]*)#([0-9]+)`
-fn read(rest: &[u8], base: usize, cut: &Cut) -> Option<Request> {
+fn read(rest: &[u8], base: usize, cut: &Cut) -> Option<TopicRequest> {
     let hash = memchr::memchr(b'#', rest)?;
     let (topic, digits) = (&rest[..hash], &rest[hash + 1..]);
     if !is_topic(topic) || digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
@@ -99,7 +99,7 @@ fn read(rest: &[u8], base: usize, cut: &Cut) -> Option<Request> {
     let index = digits
         .iter()
         .try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
-    Some(Request::Read { topic: topic_at(topic, base, cut), index })
+    Some(TopicRequest::Read { topic: topic_at(topic, base, cut), index })
 }
 
 /// `@[^@#]*`

@@ -19,16 +19,16 @@ enum MachineOutput {
     Garbage,
 }
 
-fn said(conversation: &Conversation, request: &Request) -> MachineOutput {
+fn said(conversation: &Conversation, request: &TopicRequest) -> MachineOutput {
     let text = |place: &Range<usize>| conversation.text(place).to_vec();
     match request {
-        Request::Post { topic, message } => MachineOutput::Post(text(topic), text(message)),
-        Request::Read { topic, index } => MachineOutput::Read(text(topic), *index),
-        Request::Count { topic } => MachineOutput::Count(text(topic)),
-        Request::List => MachineOutput::List,
-        Request::Exit => MachineOutput::Exit,
-        Request::Auth { token } => MachineOutput::Auth(text(token)),
-        Request::Garbage => MachineOutput::Garbage,
+        TopicRequest::Post { topic, message } => MachineOutput::Post(text(topic), text(message)),
+        TopicRequest::Read { topic, index } => MachineOutput::Read(text(topic), *index),
+        TopicRequest::Count { topic } => MachineOutput::Count(text(topic)),
+        TopicRequest::List => MachineOutput::List,
+        TopicRequest::Exit => MachineOutput::Exit,
+        TopicRequest::Auth { token } => MachineOutput::Auth(text(token)),
+        TopicRequest::Garbage => MachineOutput::Garbage,
     }
 }
 
@@ -235,7 +235,7 @@ fn nothing_is_looked_at_while_too_much_waits_to_be_written() {
     assert!(conversation.poll_event().is_none() || conversation.poll_transmit().len() < OUTPUT_OCTETS_MAX);
     let waiting = conversation.poll_transmit().len();
     conversation.handle_sent(waiting);
-    assert_eq!(conversation.poll_event(), Some(Request::List));
+    assert_eq!(conversation.poll_event(), Some(TopicRequest::List));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn after_its_end_nothing_is_understood() {
     let now = Instant::now();
     let mut conversation = Conversation::new(limits(CUT), now);
     conversation.handle_input(now, b"EXIT\0LIST\0");
-    assert_eq!(conversation.poll_event(), Some(Request::Exit));
+    assert_eq!(conversation.poll_event(), Some(TopicRequest::Exit));
     conversation.reply(b"EXIT");
     conversation.end();
     conversation.handle_input(now, b"LIST\0");
@@ -265,7 +265,7 @@ fn who_is_silent_or_slow_or_nobody_is_done_with() {
     conversation.handle_timeout(at(59));
     assert!(!conversation.is_finished());
     conversation.handle_input(at(59), b"T\0");
-    assert_eq!((conversation.poll_event(), conversation.poll_event()), (Some(Request::List), None));
+    assert_eq!((conversation.poll_event(), conversation.poll_event()), (Some(TopicRequest::List), None));
     assert_eq!(conversation.poll_timeout(), Some(at(159)));
     conversation.handle_timeout(at(159));
     assert!(conversation.is_finished());

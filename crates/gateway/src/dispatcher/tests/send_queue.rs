@@ -3,8 +3,8 @@
 use super::*;
 use crate::dispatcher::send_queue::{Intended, PassedOver, SendQueue};
 use crate::dispatcher::{Job, Lane};
-use crate::journal::Batch;
-use crate::journal::recovery::Progress;
+use crate::journal::OutcomeAppend;
+use crate::journal::recovery::SegmentProgress;
 use records::{ControlState, NotTried};
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn queue(slots: u32) -> SendQueue<()> {
 }
 
 fn admit(queue: &mut SendQueue<()>, leased: &Arc<LeasedSegment<()>>) {
-    queue.admit(&ByAddress, Arc::clone(leased), &Progress::default(), |_| false, NOW);
+    queue.admit(&ByAddress, Arc::clone(leased), &SegmentProgress::default(), |_| false, NOW);
 }
 
 /// One append: what was noted, and what is intended with it.
@@ -29,7 +29,7 @@ fn append(queue: &mut SendQueue<()>) -> Vec<Outcome> {
 
 fn on_disk(
     queue: &mut SendQueue<()>,
-    mut batch: Batch<crate::dispatcher::send_queue::Settled<()>>,
+    mut batch: OutcomeAppend<crate::dispatcher::send_queue::Settled<()>>,
     intended: Intended<()>,
 ) {
     queue.settle(batch.tags.drain(..));

@@ -28,7 +28,7 @@ const READ_RECORDS: usize = 10_000;
 
 /// How far a segment got.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Progress {
+pub(crate) struct SegmentProgress {
     /// Entries below this place were (perhaps) written.
     pub(crate) intended_to: u32,
     /// Places below that without a complete outcome, and which of their parts have one.
@@ -54,7 +54,7 @@ impl Seen {
 /// What one route has to go on with.
 #[derive(Debug, Default)]
 pub(crate) struct RouteProgress {
-    segments: HashMap<(Lane, u64), Progress>,
+    segments: HashMap<(Lane, u64), SegmentProgress>,
     given_back: Arc<GivenBack>,
     /// Nothing of it can have been written within the last second.
     pub(crate) quiet: bool,
@@ -68,7 +68,7 @@ type GivenBack = FxHashMap<Key, u64>;
 
 impl RouteProgress {
     /// How far a segment got; nothing if nobody began it. Each is asked for once.
-    pub(crate) fn take(&mut self, lane: Lane, index: u64) -> Option<Progress> {
+    pub(crate) fn take(&mut self, lane: Lane, index: u64) -> Option<SegmentProgress> {
         self.segments.remove(&(lane, index))
     }
 
@@ -211,7 +211,7 @@ fn routes_of(bus: &dyn Bus, only: Option<&str>) -> Result<Vec<String>, BusError>
 struct Scan<'a> {
     numbers: HashMap<&'a str, u32>,
     /// Segments that may have been begun.
-    segments: FxHashMap<SegmentPosition, Progress>,
+    segments: FxHashMap<SegmentPosition, SegmentProgress>,
     /// Intended, and not yet seen to be over.
     open: FxHashMap<Key, (SegmentPosition, u32, Seen)>,
     /// Alerts of those segments.
@@ -252,7 +252,7 @@ impl<'a> Scan<'a> {
             };
             let Ok(segment) = Segment::decode(&record.octets) else { continue };
             let place = (number, lane, index);
-            self.segments.insert(place, Progress::default());
+            self.segments.insert(place, SegmentProgress::default());
             self.alerts.insert(segment.alert);
             if segment.outcomes_from < low {
                 self.presume_written(place, &segment);
@@ -328,7 +328,7 @@ impl<'a> Scan<'a> {
             || RouteProgress { segments: HashMap::new(), given_back: Arc::clone(&given_back), quiet: false };
         let mut found: Vec<RouteProgress> = (0..routes).map(|_| progress()).collect();
         for ((number, lane, index), progress) in self.segments {
-            if progress != Progress::default()
+            if progress != SegmentProgress::default()
                 && let Some(route) = found.get_mut(number as usize)
             {
                 route.segments.insert((lane, index), progress);

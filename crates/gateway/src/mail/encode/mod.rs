@@ -14,7 +14,7 @@ use records::{Body, Content, Entry, Segment, Timestamp};
 use rustc_hash::FxHashMap;
 use smtp::client::Transaction;
 use smtp::path::Path;
-use template::{Source, Template};
+use template::{Template, TemplateSource};
 
 /// A mail is at most so many octets: what a segment may hold, encoded in the worst way.
 pub const MAIL_OCTETS_MAX: usize = 2 * 1024 * 1024;
@@ -108,7 +108,7 @@ impl Letterhead {
             return Err(CannotCompose { code: "local:body", text });
         };
         let reply = segment.answer && self.door_domain.is_some();
-        Ok(Template::new(&Source {
+        Ok(Template::new(&TemplateSource {
             from: (segment.sender.as_deref().or(self.from_name.as_deref()), self.from.as_str()),
             subject: subject.as_deref().unwrap_or_default(),
             text,

@@ -30,7 +30,7 @@ enum Piece {
 
 /// What a template is made of.
 #[derive(Debug)]
-pub struct Source<'a> {
+pub struct TemplateSource<'a> {
     /// Display name and address of the author.
     pub from: (Option<&'a str>, &'a str),
     pub subject: &'a str,
@@ -44,7 +44,7 @@ pub struct Source<'a> {
 
 impl Template {
     /// Headers from `From` on, and the body.
-    pub fn new(source: &Source<'_>) -> Template {
+    pub fn new(source: &TemplateSource<'_>) -> Template {
         let mut octets = Vec::with_capacity(1024 + source.text.len() + source.html.map_or(0, str::len));
         push_headers(&mut octets, source);
         body(source).write_part(&mut octets);
@@ -69,7 +69,7 @@ impl Template {
     }
 }
 
-fn push_headers(out: &mut Vec<u8>, source: &Source<'_>) {
+fn push_headers(out: &mut Vec<u8>, source: &TemplateSource<'_>) {
     let (name, address) = source.from;
     push_header(out, "From", &Address::new_address(name, address));
     push_header(out, "Subject", &Text::new(source.subject));
@@ -93,7 +93,7 @@ fn push_header(out: &mut Vec<u8>, name: &str, value: &impl Header) {
     value.write_header(out, name.len() + 2);
 }
 
-fn body<'a>(source: &Source<'a>) -> MimePart<'a> {
+fn body<'a>(source: &TemplateSource<'a>) -> MimePart<'a> {
     let text = text_part(source);
     match source.html {
         Some(html) => MimePart::new("multipart/alternative", vec![text, html_part(source, html)]),
@@ -101,7 +101,7 @@ fn body<'a>(source: &Source<'a>) -> MimePart<'a> {
     }
 }
 
-fn text_part<'a>(source: &Source<'a>) -> MimePart<'a> {
+fn text_part<'a>(source: &TemplateSource<'a>) -> MimePart<'a> {
     // The places' own octet may come in by nobody's text.
     let text = source.text.replace(['\0', char::from(TEXT_PLACE), char::from(HTML_PLACE)], " ");
     if !source.ways.any() {
@@ -118,7 +118,7 @@ fn text_part<'a>(source: &Source<'a>) -> MimePart<'a> {
     quoted_part("text/plain", encoded)
 }
 
-fn html_part<'a>(source: &Source<'a>, html: &str) -> MimePart<'a> {
+fn html_part<'a>(source: &TemplateSource<'a>, html: &str) -> MimePart<'a> {
     let html = html.replace(['\0', char::from(TEXT_PLACE), char::from(HTML_PLACE)], " ");
     if !source.ways.any() {
         return MimePart::new("text/html", html);

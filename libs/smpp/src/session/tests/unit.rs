@@ -1,14 +1,14 @@
 //! The window, the peer's window and the state table by themselves.
 
 use super::super::peers::PeerRequests;
-use super::super::window::{Entry, Window, after};
+use super::super::window::{Window, WindowEntry, after};
 use super::*;
 use crate::limits::SEQUENCE_MAX;
 use crate::samples::Random;
 use std::collections::BTreeMap;
 
-fn entry(sequence: u32, sent: u64) -> Entry {
-    Entry { token: u64::from(sequence) * 10, sent, sequence, command: Command::SUBMIT_SM, batch: 0 }
+fn entry(sequence: u32, sent: u64) -> WindowEntry {
+    WindowEntry { token: u64::from(sequence) * 10, sent, sequence, command: Command::SUBMIT_SM, batch: 0 }
 }
 
 #[test]

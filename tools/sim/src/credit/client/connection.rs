@@ -1,6 +1,6 @@
 //! The connection: sessions begin when there is room and time, ask, and hear their answers.
 
-use super::session::{Learnt, Names, Next, Session};
+use super::session::{ClientSession, Learnt, Names, Next};
 use super::{Options, Report};
 use diameter::check::Origin;
 use diameter::dictionary::{avp, command};
@@ -21,7 +21,7 @@ pub(super) struct ClientConnection {
     server: Option<(String, String)>,
     identifiers: EndToEnd,
     begun: u64,
-    live: HashMap<u64, Session>,
+    live: HashMap<u64, ClientSession>,
     report: Report,
     said_goodbye: bool,
 }
@@ -81,7 +81,7 @@ impl ClientConnection {
             let number = self.begun;
             let subscriber = (self.options.subscriber + number % self.options.subscribers).to_string();
             let id = format!("{};{};{number}", self.options.origin_host, self.started_s);
-            self.live.insert(number, Session::new(id, subscriber, self.options.script.clone()));
+            self.live.insert(number, ClientSession::new(id, subscriber, self.options.script.clone()));
             self.begun += 1;
         }
     }
@@ -153,7 +153,7 @@ impl Report {
 
 /// The server asks: for a session to go on, or to end.
 fn answer(
-    live: &mut HashMap<u64, Session>,
+    live: &mut HashMap<u64, ClientSession>,
     report: &mut Report,
     options: &Options,
     asked: &Message<'_>,
@@ -167,7 +167,7 @@ fn answer(
             (&mut report.asked_again, result_code::LIMITED_SUCCESS, is_known)
         }
         command::ABORT_SESSION => {
-            (&mut report.aborted, result_code::SUCCESS, session.is_some_and(Session::aborted))
+            (&mut report.aborted, result_code::SUCCESS, session.is_some_and(ClientSession::aborted))
         }
         _ => (&mut 0, result_code::COMMAND_UNSUPPORTED, true),
     };

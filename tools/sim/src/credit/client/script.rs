@@ -12,7 +12,7 @@ const WORDS: &str = "I5 (INITIAL, asks for 5), U3/5 (UPDATE, 3 used, asks for 5)
 
 /// One word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ScriptStep {
     /// Begins a session.
     Initial { wanted: u64 },
     /// Goes on with it.
@@ -27,11 +27,11 @@ pub(super) enum Step {
     Pause(Duration),
 }
 
-impl Step {
+impl ScriptStep {
     /// What a request of a session asks for.
     pub(super) fn wanted(&self) -> Option<u64> {
         match *self {
-            Step::Initial { wanted } | Step::Update { wanted, .. } => Some(wanted),
+            ScriptStep::Initial { wanted } | ScriptStep::Update { wanted, .. } => Some(wanted),
             _ => None,
         }
     }
@@ -39,12 +39,12 @@ impl Step {
 
 /// What a session does, step by step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Script(pub(super) Vec<Step>);
+pub struct Script(pub(super) Vec<ScriptStep>);
 
 impl Default for Script {
     fn default() -> Script {
-        let update = Step::Update { used: 5, wanted: 5 };
-        Script(vec![Step::Initial { wanted: 5 }, update, Step::Terminate { used: 5 }])
+        let update = ScriptStep::Update { used: 5, wanted: 5 };
+        Script(vec![ScriptStep::Initial { wanted: 5 }, update, ScriptStep::Terminate { used: 5 }])
     }
 }
 
@@ -56,25 +56,27 @@ impl FromStr for Script {
         for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
             let step = step(word).ok_or_else(|| format!("{word:?} is none of {WORDS}"))?;
             let out_of_place = match step {
-                Step::Initial { .. } => {
+                ScriptStep::Initial { .. } => {
                     is_open.then_some("begins a session that is open: end it with T first")
                 }
-                Step::Update { .. } | Step::Terminate { .. } => {
+                ScriptStep::Update { .. } | ScriptStep::Terminate { .. } => {
                     (!is_open).then_some("goes on with no session: begin one with I first")
                 }
-                Step::Event { .. } => is_open.then_some("stands within a session: end it with T first"),
-                Step::Again => (!has_asked).then_some("repeats nothing: a request must stand before it"),
-                Step::Pause(_) => None,
+                ScriptStep::Event { .. } => is_open.then_some("stands within a session: end it with T first"),
+                ScriptStep::Again => {
+                    (!has_asked).then_some("repeats nothing: a request must stand before it")
+                }
+                ScriptStep::Pause(_) => None,
             };
             if let Some(why) = out_of_place {
                 return Err(format!("{word:?} {why}"));
             }
             is_open = match step {
-                Step::Initial { .. } => true,
-                Step::Terminate { .. } => false,
+                ScriptStep::Initial { .. } => true,
+                ScriptStep::Terminate { .. } => false,
                 _ => is_open,
             };
-            has_asked |= !matches!(step, Step::Pause(_));
+            has_asked |= !matches!(step, ScriptStep::Pause(_));
             steps.push(step);
         }
         if !has_asked || steps.len() > WORDS_MAX {
@@ -84,24 +86,24 @@ impl FromStr for Script {
     }
 }
 
-fn step(word: &str) -> Option<Step> {
+fn step(word: &str) -> Option<ScriptStep> {
     if word == "=" {
-        return Some(Step::Again);
+        return Some(ScriptStep::Again);
     }
-    let event = |action, units: &str| Some(Step::Event { action, units: units.parse().ok()? });
+    let event = |action, units: &str| Some(ScriptStep::Event { action, units: units.parse().ok()? });
     let (kind, rest) = (word.chars().next()?, word.get(1..)?);
     match kind {
-        'I' => Some(Step::Initial { wanted: rest.parse().ok()? }),
+        'I' => Some(ScriptStep::Initial { wanted: rest.parse().ok()? }),
         'U' => {
             let (used, wanted) = rest.split_once('/')?;
-            Some(Step::Update { used: used.parse().ok()?, wanted: wanted.parse().ok()? })
+            Some(ScriptStep::Update { used: used.parse().ok()?, wanted: wanted.parse().ok()? })
         }
-        'T' => Some(Step::Terminate { used: rest.parse().ok()? }),
+        'T' => Some(ScriptStep::Terminate { used: rest.parse().ok()? }),
         'E' => event(RequestedAction::DirectDebiting, rest),
         'R' => event(RequestedAction::RefundAccount, rest),
         'B' => event(RequestedAction::CheckBalance, rest),
         'P' => event(RequestedAction::PriceEnquiry, rest),
-        _ => pause(word).map(Step::Pause),
+        _ => pause(word).map(ScriptStep::Pause),
     }
 }
 
@@ -122,15 +124,15 @@ mod tests {
     #[test]
     fn a_script_is_read_word_by_word_and_what_makes_no_sense_is_named() {
         let script: Script = "I5, U3/7 = 200ms T4 E9 2s".parse().unwrap();
-        let debit = Step::Event { action: RequestedAction::DirectDebiting, units: 9 };
+        let debit = ScriptStep::Event { action: RequestedAction::DirectDebiting, units: 9 };
         let expected = [
-            Step::Initial { wanted: 5 },
-            Step::Update { used: 3, wanted: 7 },
-            Step::Again,
-            Step::Pause(Duration::from_millis(200)),
-            Step::Terminate { used: 4 },
+            ScriptStep::Initial { wanted: 5 },
+            ScriptStep::Update { used: 3, wanted: 7 },
+            ScriptStep::Again,
+            ScriptStep::Pause(Duration::from_millis(200)),
+            ScriptStep::Terminate { used: 4 },
             debit,
-            Step::Pause(Duration::from_secs(2)),
+            ScriptStep::Pause(Duration::from_secs(2)),
         ];
         assert_eq!(script.0, expected);
         assert_eq!("I5 U5/5 T5".parse(), Ok(Script::default()));

@@ -1,6 +1,6 @@
 //! One client session on its way through the script. Knows no connection and no clock.
 
-use super::script::{Script, Step};
+use super::script::{Script, ScriptStep};
 use diameter::check::Origin;
 use diameter::credit::request::UsedUnits;
 use diameter::credit::write_request::RequestToSend;
@@ -28,7 +28,7 @@ pub(super) struct Names<'a> {
 /// What is next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// To send what [`Session::request`] writes.
+    /// To send what [`ClientSession::request`] writes.
     Ask,
     /// An answer.
     Answer,
@@ -50,7 +50,7 @@ pub(super) struct Learnt {
     pub(super) is_alike: Option<bool>,
 }
 
-pub(super) struct Session {
+pub(super) struct ClientSession {
     id: String,
     subscriber: String,
     script: Script,
@@ -69,10 +69,10 @@ pub(super) struct Session {
     next: Next,
 }
 
-impl Session {
-    pub(super) fn new(id: String, subscriber: String, script: Script) -> Session {
+impl ClientSession {
+    pub(super) fn new(id: String, subscriber: String, script: Script) -> ClientSession {
         let last = Default::default();
-        let mut session = Session {
+        let mut session = ClientSession {
             id,
             subscriber,
             script,
@@ -86,7 +86,7 @@ impl Session {
             next: Next::Ask,
         };
         // A pause before the first request is none.
-        while matches!(session.step(), Some(Step::Pause(_))) {
+        while matches!(session.step(), Some(ScriptStep::Pause(_))) {
             session.at += 1;
         }
         session
@@ -96,7 +96,7 @@ impl Session {
         self.next
     }
 
-    fn step(&self) -> Option<Step> {
+    fn step(&self) -> Option<ScriptStep> {
         self.script.0.get(self.at).copied()
     }
 
@@ -111,17 +111,17 @@ impl Session {
         let step = self.step()?;
         self.next = Next::Answer;
         let (kind, requested, used) = match step {
-            Step::Initial { wanted } => (RequestType::Initial, Some(wanted), 0),
-            Step::Update { used, wanted } => (RequestType::Update, Some(wanted), used),
-            Step::Terminate { used } => (RequestType::Termination, None, used),
-            Step::Event { units, .. } => (RequestType::Event, Some(units), 0),
-            Step::Again => {
+            ScriptStep::Initial { wanted } => (RequestType::Initial, Some(wanted), 0),
+            ScriptStep::Update { used, wanted } => (RequestType::Update, Some(wanted), used),
+            ScriptStep::Terminate { used } => (RequestType::Termination, None, used),
+            ScriptStep::Event { units, .. } => (RequestType::Event, Some(units), 0),
+            ScriptStep::Again => {
                 self.is_again = true;
                 let mut octets = self.last.0.clone();
                 octets[FLAGS_AT] |= CommandFlags::RETRANSMIT.0;
                 return Some((octets, self.last.1));
             }
-            Step::Pause(_) => return None,
+            ScriptStep::Pause(_) => return None,
         };
         self.is_again = false;
         if matches!(kind, RequestType::Initial | RequestType::Event) {
@@ -139,7 +139,7 @@ impl Session {
         let used_units = [UsedUnits { units: Units::of_specific(used), ..UsedUnits::default() }];
         let id = self.session_id();
         let subscriptions = [Subscription { kind: SubscriptionKind::E164, data: &self.subscriber }];
-        let action = if let Step::Event { action, .. } = step { Some(action) } else { None };
+        let action = if let ScriptStep::Event { action, .. } = step { Some(action) } else { None };
         let request = RequestToSend {
             destination_host: names.host.filter(|_| number > 0),
             kind,
@@ -179,7 +179,7 @@ impl Session {
         let units = answer.find(avp::GRANTED_SERVICE_UNIT);
         let units = units.and_then(|units| units.group().find_name(avp::CC_SERVICE_SPECIFIC_UNITS));
         let granted = units.and_then(|units| units.u64().ok()).filter(|_| is_good).unwrap_or(0);
-        let ended = matches!(self.step(), Some(Step::Terminate { .. } | Step::Event { .. }));
+        let ended = matches!(self.step(), Some(ScriptStep::Terminate { .. } | ScriptStep::Event { .. }));
         self.granted = if ended { 0 } else { granted };
         let learnt = Learnt { code, granted, used: if is_good { self.last.2 } else { 0 }, is_alike: None };
         match is_good {
@@ -195,13 +195,13 @@ impl Session {
     }
 
     fn go_on(&mut self, now: Instant) {
-        if matches!(self.step(), Some(Step::Terminate { .. })) {
+        if matches!(self.step(), Some(ScriptStep::Terminate { .. })) {
             self.number = None;
         }
         self.at += 1;
         self.next = match self.step() {
             None => Next::Over,
-            Some(Step::Pause(pause)) => Next::Until(now + pause),
+            Some(ScriptStep::Pause(pause)) => Next::Until(now + pause),
             Some(_) => Next::Ask,
         };
     }
@@ -216,8 +216,8 @@ impl Session {
     /// The service ends: where the server has a session, it is told so; what is repeated next is still
     /// repeated.
     fn refused(&mut self) {
-        let is_gone = !matches!(self.step(), Some(Step::Update { .. }));
-        if matches!(self.script.0.get(self.at + 1), Some(Step::Again)) {
+        let is_gone = !matches!(self.step(), Some(ScriptStep::Update { .. }));
+        if matches!(self.script.0.get(self.at + 1), Some(ScriptStep::Again)) {
             self.at += 1;
             (self.next, self.ends) = (Next::Ask, Some(is_gone));
             return;
@@ -239,15 +239,15 @@ impl Session {
         }
         let is_answered = self.next != Next::Answer;
         let is_enough = match self.step() {
-            Some(Step::Update { .. }) => true,
-            Some(Step::Terminate { .. }) => !is_answered,
-            _ => matches!(self.script.0.get(self.at + 1), Some(Step::Update { .. })),
+            Some(ScriptStep::Update { .. }) => true,
+            Some(ScriptStep::Terminate { .. }) => !is_answered,
+            _ => matches!(self.script.0.get(self.at + 1), Some(ScriptStep::Update { .. })),
         };
         if !is_enough {
-            let wanted = self.script.0[..=self.at].iter().rev().find_map(Step::wanted).unwrap_or(1);
+            let wanted = self.script.0[..=self.at].iter().rev().find_map(ScriptStep::wanted).unwrap_or(1);
             // A request that is to be sent now comes after it.
             let at = self.at + usize::from(self.next != Next::Ask);
-            self.script.0.insert(at, Step::Update { used: 0, wanted });
+            self.script.0.insert(at, ScriptStep::Update { used: 0, wanted });
         }
         self.woken(now);
         true
@@ -264,8 +264,8 @@ impl Session {
         } else {
             // After the answer that is on its way.
             self.script.0.truncate(self.at + 1);
-            if !matches!(self.step(), Some(Step::Terminate { .. })) {
-                self.script.0.push(Step::Terminate { used: 0 });
+            if !matches!(self.step(), Some(ScriptStep::Terminate { .. })) {
+                self.script.0.push(ScriptStep::Terminate { used: 0 });
             }
         }
         true
@@ -276,7 +276,7 @@ impl Session {
         self.at = self.script.0.len();
         self.next = Next::Over;
         if !is_gone {
-            self.script.0.push(Step::Terminate { used: 0 });
+            self.script.0.push(ScriptStep::Terminate { used: 0 });
             self.next = Next::Ask;
         }
     }

@@ -1,7 +1,7 @@
 //! Against the simulated server: what is counted, repeated, refused and lost.
 
 use super::super::{Ocs, Options as OcsOptions, Stats};
-use super::session::{Names, Next, Session};
+use super::session::{ClientSession, Names, Next};
 use super::{Options, Report, drill};
 use diameter::check::Origin;
 use diameter::dictionary::avp;
@@ -98,12 +98,12 @@ async fn options_that_cannot_be_are_named_and_who_is_not_there_is_told() {
 }
 
 /// A session by this script, without a connection.
-fn session(script: &str) -> Session {
-    Session::new("client;1;0".to_owned(), "46701740605".to_owned(), script.parse().unwrap())
+fn session(script: &str) -> ClientSession {
+    ClientSession::new("client;1;0".to_owned(), "46701740605".to_owned(), script.parse().unwrap())
 }
 
 /// Sends its next request, and says which: CC-Request-Type, CC-Request-Number, and what it asks for.
-fn ask(session: &mut Session) -> (u32, u32, Option<u64>) {
+fn ask(session: &mut ClientSession) -> (u32, u32, Option<u64>) {
     assert_eq!(session.next(), Next::Ask);
     let origin = Origin { host: "client", realm: "realm" };
     let (octets, _) = session.request(&Names { origin, realm: "realm", host: None }, 7).unwrap();
@@ -115,7 +115,7 @@ fn ask(session: &mut Session) -> (u32, u32, Option<u64>) {
 }
 
 /// All that it asked for is granted.
-fn grant(session: &mut Session, now: Instant) {
+fn grant(session: &mut ClientSession, now: Instant) {
     let mut octets = Vec::new();
     let asked = Writer::request(&mut octets, 272, 4, Default::default(), 0, 7).finish();
     assert_eq!(asked, octets.len());

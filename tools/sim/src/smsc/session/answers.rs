@@ -2,7 +2,7 @@
 
 use super::super::capture::Answered;
 use super::super::faults::SWAP_PATIENCE;
-use super::Session;
+use super::SmscSession;
 use smpp::pdu::{Command, Header, encode_header};
 use smpp::status::Status;
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Turns a sequence number into one that was never asked with.
 const STRAY_BIT: u32 = 0x4000_0000;
 
-impl Session {
+impl SmscSession {
     /// Answers with a status and no body.
     pub(super) fn say_status(&mut self, header: Header, status: Status) {
         let command = header.command.response();

@@ -1,7 +1,7 @@
 //! Receipts and messages of phones on their way to the peer, and what it says to them.
 
-use super::super::delivery_queue::{Account, DeliverSmResult, QueuedDeliverSm};
-use super::Session;
+use super::super::delivery_queue::{DeliverSmResult, QueueAccount, QueuedDeliverSm};
+use super::SmscSession;
 use smpp::pdu::Header;
 use smpp::status::Status;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ const RETRY_US: u64 = 1_000_000;
 /// Unanswered deliveries are looked through this often.
 const SWEEP_US: u64 = 1_000_000;
 
-impl Session {
+impl SmscSession {
     /// Takes letters of the account as far as the window goes.
     pub(super) fn deliver(&mut self) {
         let Some(bound) = self.bound.as_ref().filter(|bound| bound.mode.receives()) else { return };
@@ -42,7 +42,7 @@ impl Session {
     }
 
     /// What was not answered in time goes back to the account.
-    fn sweep(&mut self, account: &Account, now_us: u64) {
+    fn sweep(&mut self, account: &QueueAccount, now_us: u64) {
         self.sweep_us = now_us + SWEEP_US;
         let patience_us = self.submit_handler.scene.options.deliver_timeout.longest().as_micros() as u64;
         let mut overdue: Vec<u32> = self

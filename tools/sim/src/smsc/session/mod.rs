@@ -10,9 +10,9 @@ mod requests;
 use super::Shared;
 use super::capture::{Answered, Record};
 use super::card::Card;
-use super::delivery_queue::{Account, QueuedDeliverSm};
+use super::delivery_queue::{QueueAccount, QueuedDeliverSm};
 use super::faults::{Disconnects, Parting};
-use super::line::Line;
+use super::line::SmscLine;
 use super::submit_handler::SubmitHandler;
 use smpp::frame::{Split, split};
 use smpp::limits::{PDU_OCTETS_MAX, SEQUENCE_MAX};
@@ -37,7 +37,7 @@ const UNBIND_PATIENCE_US: u64 = 5_000_000;
 /// So much of an answer is written where a PDU breaks off.
 const HALF_PDU_OCTETS: usize = 10;
 
-pub(super) struct Session {
+pub(super) struct SmscSession {
     shared: Arc<Shared>,
     card: Arc<Card>,
     submit_handler: SubmitHandler,
@@ -73,13 +73,13 @@ type LateAnswer = (u64, u64, Box<[u8]>);
 struct Bound {
     mode: BindMode,
     version: Version,
-    account: Arc<Account>,
+    account: Arc<QueueAccount>,
 }
 
-impl Session {
+impl SmscSession {
     pub(super) fn new(shared: Arc<Shared>, card: Arc<Card>) -> Self {
         let submit_handler = SubmitHandler::new(Arc::clone(&shared), card.number);
-        Session {
+        SmscSession {
             shared,
             card,
             submit_handler,
@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// Serves the connection until either side ends it or `stop` changes.
-    pub(super) async fn serve(mut self, mut line: Line, mut stop: watch::Receiver<u64>) {
+    pub(super) async fn serve(mut self, mut line: SmscLine, mut stop: watch::Receiver<u64>) {
         self.shared.record_event("connected", self.card.number, &self.card.peer, "");
         if let Err(error) = self.run(&mut line, &mut stop).await {
             tracing::debug!(%error, "an ESME's connection broke");
@@ -123,7 +123,7 @@ impl Session {
         self.leave();
     }
 
-    async fn run(&mut self, line: &mut Line, stop: &mut watch::Receiver<u64>) -> io::Result<()> {
+    async fn run(&mut self, line: &mut SmscLine, stop: &mut watch::Receiver<u64>) -> io::Result<()> {
         loop {
             if !self.keep_time(line) {
                 return Ok(());
@@ -183,7 +183,7 @@ impl Session {
     }
 
     /// Whether the connection's life goes on.
-    fn keep_time(&mut self, line: &Line) -> bool {
+    fn keep_time(&mut self, line: &SmscLine) -> bool {
         let Some(after) = self.submit_handler.scene.options.disconnects.after else {
             return self.unbind_us.is_none_or(|at| at > self.shared.clock.now_us());
         };
@@ -201,7 +201,7 @@ impl Session {
 
     /// Ends the connection. Returns whether it goes on until its last octets are written, or its unbind is
     /// answered.
-    fn part(&mut self, how: Parting, line: &Line) -> bool {
+    fn part(&mut self, how: Parting, line: &SmscLine) -> bool {
         match how {
             Parting::Cut => false,
             Parting::Reset => {
@@ -231,7 +231,7 @@ impl Session {
         sequence
     }
 
-    fn flush(&mut self, line: &mut Line) -> io::Result<()> {
+    fn flush(&mut self, line: &mut SmscLine) -> io::Result<()> {
         while self.written < self.out.len() {
             match line.try_write(&self.out[self.written..]) {
                 Ok(octets) => self.written += octets,
@@ -245,7 +245,7 @@ impl Session {
     }
 
     /// Returns whether the connection goes on.
-    fn read(&mut self, line: &mut Line) -> io::Result<bool> {
+    fn read(&mut self, line: &mut SmscLine) -> io::Result<bool> {
         self.input.reserve(READ_OCTETS);
         match line.try_read_buf(&mut self.input) {
             Ok(0) => return Ok(false),
@@ -367,7 +367,7 @@ fn put<'a>(body: &impl Body<'a>, sequence: u32, out: &mut Vec<u8>) {
     }
 }
 
-async fn news(account: Option<&Account>) {
+async fn news(account: Option<&QueueAccount>) {
     match account {
         Some(account) => account.news.notified().await,
         None => std::future::pending().await,

@@ -1,10 +1,10 @@
 //! Requests of a peer: to be bound, messages to be taken, queried, cancelled and replaced.
 
 use super::super::book::Wanted;
-use super::super::delivery_queue::Account;
+use super::super::delivery_queue::QueueAccount;
 use super::super::ids::{self, IdPlace};
 use super::super::submit_handler::{Submission, Verdict};
-use super::{Bound, Session, put};
+use super::{Bound, SmscSession, put};
 use crate::clock::civil;
 use smpp::pdu::{
     Address, Bind, BindResp, BroadcastSm, BroadcastSmResp, CancelBroadcastSm, CancelSm, Command, DataSm,
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-impl Session {
+impl SmscSession {
     pub(super) fn bind(&mut self, header: Header, bind: &Bind<'_>) {
         let account = self.shared.post.account(bind.system_id);
         let status = self.judge_bind(bind, &account);
@@ -44,7 +44,7 @@ impl Session {
         self.bound = Some(Bound { mode: bind.mode, version, account });
     }
 
-    fn judge_bind(&mut self, bind: &Bind<'_>, account: &Account) -> Status {
+    fn judge_bind(&mut self, bind: &Bind<'_>, account: &QueueAccount) -> Status {
         let scene = Arc::clone(&self.submit_handler.scene);
         let options = &scene.options;
         let is_full =
@@ -73,7 +73,7 @@ impl Session {
     }
 
     /// Who may submit; answers if this session may not.
-    fn transmitter(&mut self, header: Header) -> Option<(Arc<Account>, Version)> {
+    fn transmitter(&mut self, header: Header) -> Option<(Arc<QueueAccount>, Version)> {
         match &self.bound {
             Some(bound) if bound.mode.transmits() => Some((Arc::clone(&bound.account), bound.version)),
             _ => {

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 pub(super) enum Got {
     Bound(Version),
     BindRefused(Status),
-    Answer(Answer),
+    Answer(PageAnswer),
     Unanswered(u64, NoResponse),
     DeliverSm(QueuedDeliverSm),
     Outbind(String),
@@ -26,7 +26,7 @@ pub(super) enum Got {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct PageAnswer {
     pub(super) token: u64,
     pub(super) command: Command,
     pub(super) status: Status,
@@ -101,7 +101,7 @@ impl Client {
     }
 
     /// Sends a request and awaits its answer; what else comes is kept.
-    pub(super) async fn ask<'a>(&mut self, body: &impl Body<'a>) -> Answer {
+    pub(super) async fn ask<'a>(&mut self, body: &impl Body<'a>) -> PageAnswer {
         let token = self.send(body).await;
         self.find(|got| match got {
             Got::Answer(answer) if answer.token == token => Some(answer.clone()),
@@ -110,7 +110,7 @@ impl Client {
         .await
     }
 
-    pub(super) async fn submit(&mut self, to: &str, text: &str) -> Answer {
+    pub(super) async fn submit(&mut self, to: &str, text: &str) -> PageAnswer {
         self.ask(&message(to, text)).await
     }
 
@@ -194,7 +194,7 @@ impl Client {
             let got = match event {
                 Event::Bound { version, .. } => Got::Bound(version),
                 Event::BindRefused { status } => Got::BindRefused(status),
-                Event::Response(answer) => Got::Answer(Answer {
+                Event::Response(answer) => Got::Answer(PageAnswer {
                     token: answer.token,
                     command: answer.command,
                     status: answer.status,

@@ -564,7 +564,7 @@ async fn the_page_tells_counts_and_messages() {
     };
     let stats: serde_json::Value = serde_json::from_str(&get("/stats").await.1).unwrap();
     assert_eq!((&stats["accepted"], &stats["distinct"]), (&1.into(), &1.into()));
-    let messages: Vec<Message> = serde_json::from_str(&get("/messages?limit=5").await.1).unwrap();
+    let messages: Vec<StoredMessage> = serde_json::from_str(&get("/messages?limit=5").await.1).unwrap();
     assert_eq!(messages[0].text, "<b>fire</b> & smoke");
     let count = get("/count?to=%2B46701740605&text=%3Cb%3Efire%3C/b%3E+%26+smoke").await.1;
     assert_eq!(count.trim(), r#"{"accepted":1}"#);

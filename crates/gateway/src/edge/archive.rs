@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-/// The form of a bundle.
+/// The form of an archive.
 const VERSION: u32 = 1;
 /// What tells what the rest is. The first of all.
 const MANIFEST: &str = "manifest.json";
@@ -27,29 +27,29 @@ const CAP: &str = "alert.xml";
 const ATTACHMENTS: &str = "attachments";
 /// Octets of a manifest at most.
 const MANIFEST_OCTETS_MAX: u64 = 1 << 20;
-/// Files of a bundle at most, attachments and the three of its own.
+/// Files of an archive at most, attachments and the three of its own.
 const FILES_MAX: usize = 64;
-/// Hexadecimal digits of a bundle's hash in its name: enough that no two texts of an alert share them.
+/// Hexadecimal digits of an archive's hash in its name: enough that no two texts of an alert share them.
 const HASH_CHARS: usize = 16;
-/// What the folder is called in which a bundle is unpacked before it is in its place.
+/// What the folder is called in which an archive is unpacked before it is in its place.
 const UNFINISHED: &str = ".unpacking-";
-/// The end of a bundle's name.
+/// The end of an archive's name.
 const SUFFIX: &str = ".tar";
 
-/// A bundle on this machine.
+/// An archive on this machine.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Packed {
+pub struct PackedArchive {
     /// What it is called at the sites: `alert-ID-HASH.tar`.
     pub name: String,
     /// Octets.
     pub size: u64,
 }
 
-/// Makes the bundle of an alert at `path`.
+/// Makes the archive of an alert at `path`.
 ///
 /// # Errors
 /// A file that cannot be read or written, or an attachment that is not what it was.
-pub fn pack(path: &Path, alert: AlertId, text: &str, documents: &DocumentSet) -> io::Result<Packed> {
+pub fn pack(path: &Path, alert: AlertId, text: &str, documents: &DocumentSet) -> io::Result<PackedArchive> {
     let text = format!("{}\n", text.trim_end());
     let manifest = manifest(alert, &text, documents);
     let mut tar = tar::Builder::new(Hashed {
@@ -68,10 +68,10 @@ pub fn pack(path: &Path, alert: AlertId, text: &str, documents: &DocumentSet) ->
     let mut written = tar.into_inner()?;
     written.flush()?;
     let hash = written.hash.finalize().to_hex();
-    Ok(Packed { name: format!("alert-{alert}-{}{SUFFIX}", &hash[..HASH_CHARS]), size: written.size })
+    Ok(PackedArchive { name: format!("alert-{alert}-{}{SUFFIX}", &hash[..HASH_CHARS]), size: written.size })
 }
 
-/// What the bundle says of itself.
+/// What the archive says of itself.
 fn manifest(alert: AlertId, text: &str, documents: &DocumentSet) -> String {
     let file = |name: &str, kind: &str, octets: &[u8]| json!({"name": name, "type": kind, "size": octets.len(), "blake3": blake3::hash(octets).to_hex().as_str()});
     let mut files =
@@ -159,15 +159,17 @@ impl<W: Write> Write for Hashed<W> {
     }
 }
 
-/// Unpacks the bundle at `path` into a folder beside it, called as the bundle without its `.tar`, and answers
-/// with that. The folder is there whole, on disk, or not at all; one that is there already is left as it is.
+/// Unpacks the archive at `path` into a folder beside it, called as the archive without its `.tar`, and
+/// answers with that. The folder is there whole, on disk, or not at all; one that is there already is left as
+/// it is.
 ///
 /// # Errors
-/// In words: no bundle, one that does not agree with itself, or a disk that does not take it.
+/// In words: no archive, one that does not agree with itself, or a disk that does not take it.
 pub fn unpack(path: &Path) -> Result<PathBuf, String> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = name.strip_suffix(SUFFIX).filter(|stem| !stem.is_empty() && !stem.starts_with('.'));
-    let stem = stem.ok_or_else(|| format!("{name:?} is no bundle: its name does not end with {SUFFIX}"))?;
+    let stem =
+        stem.ok_or_else(|| format!("{name:?} is no archive of an alert: its name does not end with {SUFFIX}"))?;
     let folder = path.with_file_name(stem);
     if folder.exists() {
         return Ok(folder);
@@ -217,7 +219,7 @@ fn unpack_into(path: &Path, folder: &Path) -> io::Result<()> {
         if let Some(above) = place.parent() {
             fs::create_dir_all(above)?;
         }
-        // Never over another file of the bundle.
+        // Never over another file of the archive.
         let mut file = File::create_new(&place)?;
         let mut hashed = Hashed { to: &mut file, hash: blake3::Hasher::new(), size: 0 };
         io::copy(&mut entry, &mut hashed)?;
