@@ -165,12 +165,14 @@ fn threads_that_a_rate_needs_are_parked_when_it_falls() {
     ]);
     let most = std::thread::available_parallelism().unwrap().get().min(2) as u64;
     while sender.next("view")["threads"].as_u64().unwrap() < most {}
-    assert!(run(&["set", "rate", "10M", "--control", control]).status.success());
+    // A packet costs its sender up to 40 us in a virtual machine, since each wakes the receiver. At 10
+    // Mbit/s, 20,000 packets a second, one thread would have no time to spare beside other work.
+    assert!(run(&["set", "rate", "2M", "--control", control]).status.success());
     let (mut dropped, mut seen) = (None, 0.0);
     let threads = loop {
         let view = sender.next("view");
         let at = view["at_s"].as_f64().unwrap();
-        if view["asked"].as_f64().unwrap() < 20e6 {
+        if view["asked"].as_f64().unwrap() < 4e6 {
             seen = at - *dropped.get_or_insert(at);
         }
         let threads = view["threads"].as_u64().unwrap();

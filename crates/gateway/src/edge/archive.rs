@@ -168,8 +168,8 @@ impl<W: Write> Write for Hashed<W> {
 pub fn unpack(path: &Path) -> Result<PathBuf, String> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = name.strip_suffix(SUFFIX).filter(|stem| !stem.is_empty() && !stem.starts_with('.'));
-    let stem =
-        stem.ok_or_else(|| format!("{name:?} is no archive of an alert: its name does not end with {SUFFIX}"))?;
+    let stem = stem
+        .ok_or_else(|| format!("{name:?} is no archive of an alert: its name does not end with {SUFFIX}"))?;
     let folder = path.with_file_name(stem);
     if folder.exists() {
         return Ok(folder);
