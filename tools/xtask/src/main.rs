@@ -1,5 +1,5 @@
 //! Program of the workspace checks its rules (`tidy`), runs its tests (`check`, `test`, `story`) and writes
-//! the tables of Diameter (`dictionary`).
+//! files that are made of others (`dictionary`, `walks`).
 
 mod dictionary;
 mod edges;
@@ -7,6 +7,7 @@ mod groups;
 mod run;
 mod scan;
 mod tidy;
+mod walks;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ usage: cargo xtask check
        cargo xtask story PATTERN
        cargo xtask tidy
        cargo xtask dictionary
+       cargo xtask walks
 
   check   format, tidy, clippy, and all tests that need no foreign software
   test    the same and all other tests; dear groups of stories only after changes of what they depend on, or with
@@ -25,13 +27,15 @@ usage: cargo xtask check
   story   builds the program and runs the stories whose path contains the pattern, with all they print
   tidy    compares the crates' dependencies with the allowed edges, and checks lengths, bans, names and docstrings
   dictionary  compiles libs/diameter/dictionary into the library's tables
+  walks   writes into docs/dev/walks.md the lines where its functions stand
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
-        ["dictionary"] => run_dictionary(),
+        ["dictionary"] => written(dictionary::GENERATED, dictionary::run(&root())),
+        ["walks"] => written(walks::FILE, walks::run(&root())),
         ["check"] => code(run::check()),
         ["test"] => code(run::test(false)),
         ["test", "--all"] => code(run::test(true)),
@@ -59,14 +63,15 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn run_dictionary() -> ExitCode {
-    match dictionary::run(&root()) {
+/// A file that was written, or was as it should be.
+fn written(file: &str, changed: Result<bool, String>) -> ExitCode {
+    match changed {
         Ok(changed) => {
-            println!("{}: {}", dictionary::GENERATED, if changed { "written" } else { "fresh already" });
+            println!("{file}: {}", if changed { "written" } else { "fresh already" });
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("dictionary: {error}");
+            eprintln!("{file}: {error}");
             ExitCode::FAILURE
         }
     }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dictionary;
 use crate::scan::Source;
+use crate::walks;
 
 /// Where our Rust code stands.
 const ROOMS: &[&str] = &["libs", "crates", "tools"];
@@ -75,6 +76,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>, String> {
     findings.extend(generated(root)?);
     findings.extend(format::check(root)?);
     findings.extend(lock::check(root)?);
+    findings.extend(lost_walks(root)?);
     findings.extend(types::check(root, &files)?);
     for file in &files {
         findings.extend(check(file));
@@ -89,6 +91,17 @@ fn generated(root: &Path) -> Result<Option<Finding>, String> {
     let message = "stale: run `cargo xtask dictionary`".to_string();
     let finding = Finding { path: dictionary::GENERATED.to_string(), line: 1, message };
     Ok((!dictionary::is_fresh(root)?).then_some(finding))
+}
+
+/// Functions that the walks through the code go by.
+fn lost_walks(root: &Path) -> Result<Vec<Finding>, String> {
+    let (_, lost) = walks::renewed(root)?;
+    let finding = |lost: walks::Lost| Finding {
+        path: walks::FILE.to_owned(),
+        line: lost.line,
+        message: format!("{}: lead the way by what is there now", lost.message),
+    };
+    Ok(lost.into_iter().map(finding).collect())
 }
 
 fn check(file: &SourceFile) -> Vec<Finding> {
