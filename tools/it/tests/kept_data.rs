@@ -1,8 +1,8 @@
-//! Data folders that releases left are opened by this version: all that was in them is there, and it goes on.
+//! Data folders of releases: this version opens each, finds all that was in it, and goes on.
 
 use crate::fixtures::LATER;
 use crate::own_money::{client, comes_to, money};
-use it::{Api, Server, Setup};
+use it::{Api, SendSms, Server, Setup};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,11 @@ name = "archive"
 channel = "file"
 mode = "live"
 folder = "kept"
+
+[[platform]]
+username = "pump"
+password = "secret"
+account = "pump"
 "#;
 
 /// Where archives are kept: one a release, `VERSION.tar.gz`.
@@ -60,7 +65,7 @@ async fn facts(admin: &Api, town: &Api, alert: &str) -> Value {
         "group": town.get("/api/v1/groups/upstairs").await.expect(200),
         "alert": {"state": report["state"], "counts": report["counts"], "headline": report["headline"]},
         "deliveries": deliveries,
-        "money": money(admin, "town").await,
+        "money": [money(admin, "town").await, money(admin, "pump").await],
     })
 }
 
@@ -82,6 +87,14 @@ async fn alert(admin: &Api, town: &Api, alerts: i64) -> String {
     id
 }
 
+/// The platform's first, second … message; waits until it is paid for.
+async fn message(server: &Server, messages: i64) {
+    let pump = SendSms::new(&format!("{}/cgi-bin/sendsms", server.url()), "pump");
+    let (status, words) = pump.get(&format!("to=%2B46709000001&text=Pump+{messages}+stopped")).await;
+    assert_eq!((status, words.as_str()), (202, "0: Accepted for delivery"));
+    comes_to(&server.api(), "pump", [10 - messages, 0, messages, 0]).await;
+}
+
 /// Makes a folder with this version, and packs it.
 async fn pack(archive: &Path) {
     let folder = tempfile::tempdir().unwrap();
@@ -94,6 +107,8 @@ async fn pack(archive: &Path) {
     town.import_csv(format!("id,name,language,sms,floor\n{}", rows.collect::<String>())).await;
     town.add_group(&json!({"id": "upstairs", "rule": {"attribute": "floor", "at_least": 4}})).await;
     let id = alert(&admin, &town, 1).await;
+    client(&admin, "pump", 10).await;
+    message(&server, 1).await;
     let about = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "tokens": {"admin": server.token(), "town": town.token()},
@@ -121,6 +136,7 @@ async fn opens(archive: &Path) {
     let town = admin.with_token(&token("town"));
     assert_eq!(facts(&admin, &town, id).await, about["facts"], "{}", archive.display());
     let more = alert(&admin, &town, 2).await;
+    message(&server, 2).await;
     assert_ne!(more, id);
     assert_eq!(
         facts(&admin, &town, id).await["deliveries"],

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The server that client commands speak to, unless told otherwise.
+/// Default URL of client commands.
 const URL: &str = "http://127.0.0.1:8080";
 
 #[derive(Debug, Parser)]
@@ -61,7 +61,7 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Alerts: send, follow, steer, report
     #[command(subcommand)]
     Alert(AlertCommand),
-    /// Who, which way, how long, what cost; sends nothing
+    /// Forecast an alert: audience, routes, duration, cost; sends nothing
     #[command(after_help = "Examples:
   campanile forecast --audience group:staff --text \"Leave the building\"
   campanile forecast --audience all --text \"Test\" --channel sms --format json")]
@@ -144,7 +144,7 @@ pub(crate) struct BooksArgs {
 pub(crate) struct LedgerExport {
     #[command(flatten)]
     pub books: BooksArgs,
-    /// What the files hold
+    /// Format of the files
     #[arg(long, value_enum, value_name = "FORM")]
     pub form: RecordsForm,
     /// Where the files go, a folder for each shard
@@ -211,7 +211,7 @@ pub struct Demo {
     /// Where it listens
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3868", requires = "charging")]
     pub diameter: SocketAddr,
-    /// Who it is; its realm is what follows the first point
+    /// Origin-Host of the server; its realm is the part behind the first point
     #[arg(long, value_name = "NAME", default_value = "ocs.example", requires = "charging")]
     pub origin_host: String,
     /// Realms whose peers are let in; `*` stands for any part
@@ -278,10 +278,10 @@ pub(crate) struct Import {
     /// The file; - is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// What to do when a row has a problem
+    /// Action when a row has a problem
     #[arg(long, value_enum, default_value_t = OnProblem::Reject)]
     pub on_problem: OnProblem,
-    /// What it holds [default: by the file's name]
+    /// Format of the file [default: by its name]
     #[arg(long = "type", value_enum, value_name = "TYPE")]
     pub kind: Option<PeopleFormat>,
     #[command(flatten)]
@@ -371,7 +371,7 @@ pub(crate) enum AlertCommand {
     /// Try again what failed, and nothing else
     #[command(after_help = "Examples:\n  campanile alert retry-failed ID")]
     RetryFailed(One),
-    /// What became of an alert
+    /// Report of an alert: every copy, with its state and reason
     #[command(after_help = "Examples:
   campanile alert report ID
   campanile alert report ID --format csv > deliveries.csv
@@ -393,7 +393,7 @@ pub(crate) struct Send {
     /// A file that goes with it to edge sites; again for more
     #[arg(long, value_name = "FILE")]
     pub attach: Vec<PathBuf>,
-    /// The same key with the same alert sends it once, however often it is asked for (24 h)
+    /// Idempotency key: an alert submitted again with the same key within 24 h is sent once
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
     #[command(flatten)]
@@ -459,7 +459,7 @@ pub(crate) enum ReportFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Token {
-    /// Make a token; its secret is told this once
+    /// Create a token; its secret is shown this once
     #[command(after_help = "Examples:
   campanile token create --role operator --name \"control room\"
   export CAMPANILE_TOKEN=$(campanile token create --role submit --format json | jq -r .token)")]
@@ -474,13 +474,13 @@ pub(crate) enum Token {
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateToken {
-    /// What it may do
+    /// Role of the token
     #[arg(long, value_parser = ["admin", "operator", "viewer", "submit"])]
     pub role: String,
     /// Whose it is [default: the account of your own token]
     #[arg(long, value_name = "A")]
     pub account: Option<String>,
-    /// What you call it
+    /// Name of the token
     #[arg(long, value_name = "N")]
     pub name: Option<String>,
     #[command(flatten)]
@@ -547,7 +547,7 @@ pub(crate) struct ServerArgs {
     /// Where it is
     #[arg(long, env = "CAMPANILE_URL", value_name = "URL", default_value = URL, help_heading = "Server")]
     pub url: String,
-    /// Who you are to it
+    /// Token for the server
     #[arg(
         long,
         env = "CAMPANILE_TOKEN",

@@ -24,7 +24,7 @@ Examples:
   campanile udp send 127.0.0.1:4810 --rate steps:0s=10M,5s=10G,10s=100M --seconds 20 --out figures
   campanile udp send 127.0.0.1:4810 --rate 200M --file siren.wav --format json")]
     Send(Box<Send>),
-    /// Receives and counts, and tells each sender what came; or takes pushed files into a folder
+    /// Receives paced traffic, counts it and reports to each sender; or takes pushed files into a folder
     #[command(after_help = "Examples:
   campanile udp receive
   campanile udp receive --listen 0.0.0.0:4810 --key-file key --format json
@@ -33,7 +33,7 @@ Examples:
     Receive(Box<Receive>),
     /// Brings a file to many sites: whole, checked, with a receipt of each
     ///
-    /// Each site runs `campanile udp receive --into FOLDER`. What is lost on the way is repaired (RaptorQ); a
+    /// Each site runs `campanile udp receive --into FOLDER`. Losses are repaired (RaptorQ); a
     /// site that was away goes on where it was. Ends with 0 when every site has the file.
     #[command(after_help = "Examples:
   campanile udp push tones.tar --to 192.0.2.7:4810 --rate 20M --key-file key --deadline 600
@@ -76,7 +76,7 @@ pub(crate) struct Show {
 pub(crate) enum RuleName {
     /// Catch up at most --debt, never closer than half an interval; count what is given up
     Bounded,
-    /// Catch up whatever was missed
+    /// Catch up all that was missed
     CatchUp,
     /// Never above the rate
     Capped,
@@ -126,7 +126,7 @@ pub(crate) struct Send {
     /// A file to send once
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// No rate above this, whoever asks
+    /// Highest rate, also of `campanile udp set`
     #[arg(long, value_name = "RATE", env = "CAMPANILE_UDP_CEILING")]
     pub ceiling: Option<String>,
     /// A socket to steer it by: see `campanile udp set`
@@ -185,7 +185,8 @@ pub(crate) struct Pushed {
     /// With --into: MiB of the disk that stay free
     #[arg(long, default_value_t = 64, value_name = "MIB")]
     pub keep_free: u64,
-    /// With --into: only files signed by this public key; several are possible [default: whoever has the key]
+    /// With --into: only files signed by this public key; several are possible [default: every sender that
+    /// has the key]
     #[arg(long, value_name = "HEX")]
     pub signer: Vec<String>,
     /// With --into: the interface on which groups are joined: its name, or its IPv4 address
@@ -212,7 +213,7 @@ pub(crate) struct Push {
     /// Routers that the group's packets may pass
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub hops: u32,
-    /// Over after so many seconds, whoever has it by then
+    /// End of the push after so many seconds; sites without the file by then fail
     #[arg(long, value_name = "S")]
     pub deadline: Option<u64>,
     /// A site that stays away so many seconds is given up
@@ -221,8 +222,8 @@ pub(crate) struct Push {
     /// Its name at the sites [default: its own]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// A file with 64 hexadecimal digits that signs it; its public key is told [default: one made for this
-    /// push]
+    /// File with a signing key of 64 hexadecimal digits; its public key is printed [default: a key for this
+    /// push alone]
     #[arg(long, value_name = "FILE")]
     pub signing_key: Option<PathBuf>,
     /// A file with the key that the sites have, at least 16 characters; not needed on one machine
